@@ -1,0 +1,105 @@
+#!/usr/bin/env node
+// Starts the built program on a Node that is new enough. On such a Node it is the program: one import, no second process.
+// On an older one it looks for a newer Node and stands in for it: same terminal, same signals, same exit code.
+// Plain JavaScript for Node 18 and up, because the Nodes that are too old must be able to read it.
+import { existsSync } from 'node:fs';
+import module from 'node:module';
+import { constants } from 'node:os';
+import path from 'node:path';
+import { isatty } from 'node:tty';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const OLDEST = [24, 16];
+const launcher = fileURLToPath(import.meta.url);
+const folder = path.dirname(launcher);
+
+// The repository has the program in dist/; in the published package dist/ is the root.
+const bundle = ['../dist/cli/parley.js', '../cli/parley.js']
+  .map((place) => path.resolve(folder, place))
+  .find((place) => existsSync(place));
+
+if (bundle === undefined) {
+  stop('not built yet: run npm run build first');
+} else if (isNewEnough(process.version)) {
+  if (process.env.PARLEY_LAUNCHER !== undefined) dieWithLauncher();
+  module.enableCompileCache?.();
+  await import(pathToFileURL(bundle).href);
+} else {
+  await relaunch();
+}
+
+function stop(sentence) {
+  process.stderr.write(`parley: ${sentence}\n`);
+  process.exit(2);
+}
+
+function isNewEnough(version) {
+  const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
+  return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
+}
+
+/** A launcher that is killed outright can pass nothing on; its end of the channel closes all the same. */
+function dieWithLauncher() {
+  delete process.env.PARLEY_LAUNCHER;
+  process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+  process.channel?.unref();
+}
+
+async function relaunch() {
+  const { spawn, spawnSync } = await import('node:child_process');
+
+  const node = candidates().find((candidate) => {
+    if (!existsSync(candidate)) return false;
+    const { status, stdout } = spawnSync(candidate, ['--version'], {
+      encoding: 'utf8',
+      timeout: 5000,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    return status === 0 && isNewEnough(stdout.trim());
+  });
+  if (node === undefined) {
+    stop(
+      `needs Node ${OLDEST.join('.')} or newer and this is ${process.version}: ` +
+        'install one from https://nodejs.org, or set PARLEY_NODE to the path of one',
+    );
+  }
+
+  const child = spawn(node, [launcher, ...process.argv.slice(2)], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, PARLEY_LAUNCHER: String(process.pid) },
+  });
+  process.on('exit', () => child.kill());
+
+  // What is typed at a terminal reaches the whole foreground group: the child already has it, and a second one would
+  // look like impatience.
+  const typed = [0, 1, 2].some((fd) => isatty(fd)) ? ['SIGINT', 'SIGQUIT'] : [];
+  for (const signal of ['SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGHUP', 'SIGUSR2']) {
+    process.on(signal, () => {
+      if (!typed.includes(signal)) child.kill(signal);
+    });
+  }
+
+  child.on('error', (error) => stop(`could not start ${node}: ${error.message}`));
+  child.on('exit', (code, signal) => {
+    if (signal === null) process.exit(code ?? 1);
+    if (signal === 'SIGINT') process.exit(130);
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+    setTimeout(() => process.exit(128 + (constants.signals[signal] ?? 0)), 1000);
+  });
+}
+
+/** Places where a newer Node may be, the explicit one first. */
+function candidates() {
+  const name = process.platform === 'win32' ? 'node.exe' : 'node';
+  const own = `node_modules/node-${process.platform}-${process.arch}/bin/${name}`;
+  return [
+    ...(process.env.PARLEY_NODE ? [process.env.PARLEY_NODE] : []),
+    path.resolve(folder, '..', own),
+    path.resolve(folder, '../..', own),
+    ...(process.env.PATH ?? '')
+      .split(path.delimiter)
+      .filter(Boolean)
+      .map((entry) => path.join(entry, name)),
+  ];
+}

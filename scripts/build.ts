@@ -1,0 +1,242 @@
+// Builds dist/, the folder that is packed and published:
+//   the library   tsc over the sources of package.json's exports and what they import
+//   the program   one esbuild bundle of src/cli/main.ts, with chunks for what it imports lazily
+//   package.json  the root one, with paths from dist/ and only the dependencies that the files above need
+// Nothing is done when nothing has changed since the last build; --force builds all the same.
+// Only errors and notes are printed, and on standard error, so that `npm start` leaves standard output to the program.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { isBuiltin } from 'node:module';
+import path from 'node:path';
+import { build } from 'esbuild';
+import { importsOf } from './imports.ts';
+
+type Target = string | Record<string, string>;
+interface Manifest {
+  name: string;
+  version: string;
+  description: string;
+  keywords: string[];
+  license: string;
+  author: string;
+  type: string;
+  engines: Record<string, string>;
+  bin: Record<string, string>;
+  exports: Record<string, Target>;
+  dependencies: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+  peerDependencies?: Record<string, string>;
+  peerDependenciesMeta?: Record<string, unknown>;
+}
+
+/** Packages with machine code or files of their own: the bundle leaves them to be installed. */
+const NATIVE_PACKAGES = ['@lydell/node-pty', '@vscode/ripgrep', 'pg-native'];
+const CLI = 'src/cli/main.ts';
+const STAMP = '.stamp';
+
+const root = path.resolve(import.meta.dirname, '..');
+process.chdir(root);
+const manifest: Manifest = JSON.parse(fs.readFileSync('package.json', 'utf8'));
+
+const stamp = stampOfInputs();
+if (process.argv.includes('--force') || readIfThere(path.join('dist', STAMP)) !== stamp) {
+  const staging = fs.mkdtempSync('.dist-');
+  try {
+    await buildInto(staging);
+    swapIn(staging);
+  } catch (error) {
+    process.stderr.write(`build: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 1;
+  } finally {
+    fs.rmSync(staging, { recursive: true, force: true });
+  }
+}
+
+async function buildInto(staging: string): Promise<void> {
+  const exported = exportsWithSource();
+  // Settled, not all: what fails first must not leave the other writing into a folder that is being removed.
+  const [library, program] = await Promise.allSettled([
+    emitLibrary(staging, exported),
+    bundleProgram(staging),
+  ]);
+  if (library.status === 'rejected') throw library.reason;
+  if (program.status === 'rejected') throw program.reason;
+  writePackage(staging, exported, program.value);
+}
+
+function readIfThere(file: string): string | undefined {
+  return fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : undefined;
+}
+
+function stampOfInputs(): string {
+  const hash = createHash('sha256').update(process.version);
+  const inputs = fs.globSync([
+    '{src,bin}/**/*.*',
+    'scripts/build.ts',
+    '{package,package-lock,tsconfig,tsconfig.build}.json',
+    '{README.md,LICENSE}',
+  ]);
+  for (const file of inputs.toSorted()) hash.update(`\0${file}\0`).update(fs.readFileSync(file));
+  return hash.digest('hex');
+}
+
+/** The exports of package.json, without those whose source is not written yet. */
+function exportsWithSource(): Record<string, Target> {
+  const entries = Object.entries(manifest.exports).filter(([subpath, target]) => {
+    const source = sourceOf(target);
+    const there = source === undefined || fs.existsSync(source);
+    if (!there) process.stderr.write(`build: ${subpath} is left out, there is no ${source}\n`);
+    return there;
+  });
+  return Object.fromEntries(entries);
+}
+
+function sourceOf(target: Target): string | undefined {
+  return typeof target === 'string' ? undefined : target['parley-source'];
+}
+
+async function emitLibrary(staging: string, exported: Record<string, Target>): Promise<void> {
+  const sources = Object.values(exported).flatMap((target) => sourceOf(target) ?? []);
+  if (sources.length === 0) return;
+  const config = path.join(staging, 'tsconfig.json');
+  const options = {
+    extends: '../tsconfig.build.json',
+    compilerOptions: { outDir: '.' },
+    files: sources.map((source) => `../${source}`),
+    include: [],
+  };
+  fs.writeFileSync(config, JSON.stringify(options));
+  await run('node_modules/.bin/tsc', ['--project', config]);
+  fs.rmSync(config);
+}
+
+function run(command: string, args: string[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // The child's standard output is our standard error.
+    const child = spawn(command, args, { stdio: ['ignore', 2, 2] });
+    child.once('error', reject);
+    child.once('exit', (code) => {
+      if (code === 0) resolve();
+      else reject(new Error(`${path.basename(command)} failed (${code})`));
+    });
+  });
+}
+
+/** Bundles the program and returns the packages that the bundle leaves outside; undefined when there is no program. */
+async function bundleProgram(staging: string): Promise<Set<string> | undefined> {
+  if (!fs.existsSync(CLI)) {
+    process.stderr.write(`build: the program is left out, there is no ${CLI}\n`);
+    return undefined;
+  }
+  const { metafile } = await build({
+    entryPoints: { parley: CLI },
+    outdir: path.join(staging, 'cli'),
+    chunkNames: 'chunks/[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    metafile: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node24',
+    external: NATIVE_PACKAGES,
+    minifyWhitespace: true,
+    minifySyntax: true,
+    define: { 'process.env.NODE_ENV': '"production"' },
+    // CommonJS packages in an ES module bundle still call require for Node's own modules.
+    banner: {
+      js: "import{createRequire as bundleRequire}from'node:module';const require=bundleRequire(import.meta.url);",
+    },
+    logLevel: 'warning',
+  });
+  const imports = Object.values(metafile.outputs).flatMap((output) => output.imports);
+  return new Set(
+    imports.filter((each) => each.external && !isBuiltin(each.path)).map((each) => each.path),
+  );
+}
+
+function writePackage(
+  staging: string,
+  exported: Record<string, Target>,
+  bundled: Set<string> | undefined,
+): void {
+  for (const file of ['README.md', 'LICENSE']) {
+    if (fs.existsSync(file)) fs.copyFileSync(file, path.join(staging, file));
+  }
+  if (bundled) fs.cpSync('bin', path.join(staging, 'bin'), { recursive: true });
+
+  const { name, version, description, keywords, license, author, type, engines } = manifest;
+  const library = new Set([...packagesImportedBy(staging)].map(packageName));
+  const used = new Set([...library, ...[...(bundled ?? [])].map(packageName)]);
+  const pick = (from: Record<string, string> = {}) => {
+    const picked = Object.entries(from).filter(([dependency]) => used.has(dependency));
+    return picked.length > 0 ? Object.fromEntries(picked) : undefined;
+  };
+  const published = {
+    name,
+    version,
+    description,
+    keywords,
+    license,
+    author,
+    type,
+    engines,
+    bin: bundled && manifest.bin,
+    exports: Object.fromEntries(
+      Object.entries(exported).map(([subpath, target]) => [subpath, publishedTarget(target)]),
+    ),
+    files: fs.readdirSync(staging).toSorted(),
+    dependencies: pick(manifest.dependencies),
+    optionalDependencies: pick(manifest.optionalDependencies),
+    peerDependencies: manifest.peerDependencies,
+    peerDependenciesMeta: manifest.peerDependenciesMeta,
+  };
+  // The bundle may do without what it leaves outside (pg tries pg-native); the library may not.
+  for (const dependency of library) {
+    const sections = [
+      published.dependencies,
+      published.optionalDependencies,
+      published.peerDependencies,
+    ];
+    if (!sections.some((section) => section && dependency in section)) {
+      throw new Error(`the published files import ${dependency}, which is not a dependency`);
+    }
+  }
+  fs.writeFileSync(path.join(staging, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);
+  fs.writeFileSync(path.join(staging, STAMP), stamp);
+}
+
+function publishedTarget(target: Target): Target {
+  if (typeof target === 'string') return target;
+  const conditions = Object.entries(target).filter(([condition]) => condition !== 'parley-source');
+  return Object.fromEntries(
+    conditions.map(([condition, file]) => [condition, file.replace(/^\.\/dist\//, './')]),
+  );
+}
+
+/** What the library's files import from outside, types included: a consumer needs those to be installed too. */
+function packagesImportedBy(staging: string): Set<string> {
+  const files = fs
+    .globSync('**/*.{js,d.ts}', { cwd: staging })
+    .filter((file) => !/^(cli|bin)\//.test(file));
+  const specifiers = files.flatMap((file) =>
+    importsOf(file, fs.readFileSync(path.join(staging, file), 'utf8')),
+  );
+  return new Set(specifiers.filter((each) => !each.startsWith('.') && !isBuiltin(each)));
+}
+
+function packageName(specifier: string): string {
+  return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
+}
+
+/** Puts the finished folder in place of the old one. Of two builds at the same time the first one stays. */
+function swapIn(staging: string): void {
+  const old = `${staging}-old`;
+  try {
+    if (fs.existsSync('dist')) fs.renameSync('dist', old);
+    fs.renameSync(staging, 'dist');
+  } catch (error) {
+    if (!fs.existsSync(path.join('dist', STAMP))) throw error;
+  }
+  fs.rmSync(old, { recursive: true, force: true });
+}

@@ -1,0 +1,251 @@
+/**
+ * The client: what one does with an agent, in the fewest words.
+ *
+ *   const agent = await connect('http://localhost:4000');
+ *   console.log(await agent.send('hello there').text());
+ *   for await (const { event } of agent.stream('and now slowly')) console.log(event);
+ */
+import type {
+  AgentCard,
+  AgentService,
+  Call,
+  ListTasksParams,
+  ListTasksResult,
+  Message,
+  MessageSendConfiguration,
+  MessageSendParams,
+  Metadata,
+  Part,
+  PushNotificationConfig,
+  SendResult,
+  StreamItem,
+  Task,
+  TaskPushNotificationConfig,
+} from '../protocol/index.ts';
+import { ConnectionError } from './errors.ts';
+import { Lifetime } from './request.ts';
+import type { RetryOptions } from './resume.ts';
+import { AgentStream } from './stream.ts';
+import { answerText } from './text.ts';
+
+/** A text, the parts of a message, or a whole message (its id is made where it is missing). */
+export type Input = string | readonly Part[] | (Partial<Message> & { readonly parts: Part[] });
+
+/** For every call: what goes along with it. */
+export interface CallOptions {
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** URIs of extensions to activate, besides those of the connection. */
+  readonly extensions?: readonly string[] | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface SendOptions extends CallOptions {
+  /** The task that the message is for; without one the agent begins a new task, or answers directly. */
+  readonly taskId?: string | undefined;
+  /** The conversation that it belongs to. */
+  readonly contextId?: string | undefined;
+  /** Added to the message's own metadata. */
+  readonly metadata?: Metadata | undefined;
+  readonly configuration?: MessageSendConfiguration | undefined;
+}
+
+export interface StreamOptions extends SendOptions {
+  readonly retry?: RetryOptions | undefined;
+  /**
+   * If the connection breaks before the first event, send the message again, with the same id. Only for agents that
+   * know a message by its id (Parley's do): others may do the work twice.
+   */
+  readonly retrySend?: boolean | undefined;
+}
+
+export interface ResubscribeOptions extends CallOptions {
+  /** The last sequence number seen; the stream goes on behind it. */
+  readonly after?: number | undefined;
+  readonly retry?: RetryOptions | undefined;
+}
+
+/** The answer to a message: a promise of it, and of its text. */
+export interface Answer extends Promise<SendResult> {
+  /** A message's text; a task's artifacts' text or, where they have none, what its status says. */
+  text(): Promise<string>;
+}
+
+export interface AgentClient extends AsyncDisposable {
+  readonly card: AgentCard;
+  /** The operations of the protocol, without the comforts of this interface. */
+  readonly service: AgentService;
+  /** Sends a message and waits until the agent is done, or waits for somebody itself. */
+  send(input: Input, options?: SendOptions): Answer;
+  /** Sends a message and gives the events as they come. Survives broken connections. */
+  stream(input: Input, options?: StreamOptions): AgentStream;
+  /** The events of a task that is under way. Ends when the agent ends it. */
+  resubscribe(taskId: string, options?: ResubscribeOptions): AgentStream;
+  get(taskId: string, options?: CallOptions & { historyLength?: number }): Promise<Task>;
+  /** One page of tasks, newest first. */
+  list(params?: ListTasksParams, options?: CallOptions): Promise<ListTasksResult>;
+  /** Every task, page by page. */
+  listAll(params?: ListTasksParams, options?: CallOptions): AsyncIterable<Task>;
+  cancel(taskId: string, options?: CallOptions & { metadata?: Metadata }): Promise<Task>;
+  setPushConfig(
+    taskId: string,
+    config: PushNotificationConfig,
+    options?: CallOptions,
+  ): Promise<TaskPushNotificationConfig>;
+  /** Without an id: the task's first. */
+  getPushConfig(
+    taskId: string,
+    configId?: string,
+    options?: CallOptions,
+  ): Promise<TaskPushNotificationConfig>;
+  listPushConfigs(taskId: string, options?: CallOptions): Promise<TaskPushNotificationConfig[]>;
+  deletePushConfig(taskId: string, configId: string, options?: CallOptions): Promise<void>;
+  /** The card that only authenticated callers see. */
+  extendedCard(options?: CallOptions): Promise<AgentCard>;
+  /** Ends every call and stream that is under way, and refuses new ones. The agent works on. */
+  close(): void;
+}
+
+export interface ClientOptions {
+  readonly card: AgentCard;
+  readonly retry?: RetryOptions | undefined;
+  /** Closes the client. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Makes a client of any service: one across the network, or one in the same process. */
+export function createClient(service: AgentService, options: ClientOptions): AgentClient {
+  const { card, retry } = options;
+  const life = new Lifetime([options.signal]);
+
+  /** Runs one unary call, which ends with its own signal or with the client. */
+  async function run<T>(
+    { headers, extensions, signal }: CallOptions,
+    operation: (call: Call) => Promise<T>,
+  ): Promise<T> {
+    life.signal.throwIfAborted();
+    const own = new Lifetime([life.signal, signal]);
+    try {
+      return await operation({ headers, extensions, signal: own.signal });
+    } finally {
+      own.release();
+    }
+  }
+
+  const client: AgentClient = {
+    card,
+    service,
+
+    send(input, options = {}) {
+      // Said aloud, because servers differ in what they take its absence for.
+      const configuration = { blocking: true, ...options.configuration };
+      const params = toParams(input, { ...options, configuration });
+      const answer = run(options, (call) => service.sendMessage(params, call));
+      return Object.assign(answer, { text: () => answer.then(answerText) });
+    },
+
+    stream(input, options = {}) {
+      const { headers, extensions, signal, retrySend = false } = options;
+      const params = toParams(input, options);
+      const open = (call: Call): Promise<AsyncIterable<StreamItem>> =>
+        card.capabilities.streaming === true
+          ? service.streamMessage(params, call)
+          : service.sendMessage(params, call).then(once);
+      return new AgentStream(
+        {
+          service,
+          call: { headers, extensions },
+          from: { open, retrySend },
+          retry: { ...retry, ...options.retry },
+        },
+        [life.signal, signal],
+      );
+    },
+
+    resubscribe(taskId, { headers, extensions, signal, after, ...own } = {}) {
+      return new AgentStream(
+        {
+          service,
+          call: { headers, extensions },
+          from: { taskId, after },
+          retry: { ...retry, ...own.retry },
+        },
+        [life.signal, signal],
+      );
+    },
+
+    get: (id, { historyLength, ...options } = {}) =>
+      run(options, (call) => service.getTask({ id, ...given({ historyLength }) }, call)),
+    list: (params = {}, options = {}) => run(options, (call) => service.listTasks(params, call)),
+
+    async *listAll(params = {}, options = {}) {
+      let pageToken = params.pageToken;
+      do {
+        const page = await client.list({ ...params, ...given({ pageToken }) }, options);
+        yield* page.tasks;
+        // A page that leads to itself would be read for ever.
+        pageToken = page.nextPageToken === pageToken ? '' : page.nextPageToken;
+      } while (pageToken !== '');
+    },
+
+    cancel: (id, { metadata, ...options } = {}) =>
+      run(options, (call) => service.cancelTask({ id, ...given({ metadata }) }, call)),
+
+    setPushConfig: (taskId, pushNotificationConfig, options = {}) =>
+      run(options, (call) => service.setPushConfig({ taskId, pushNotificationConfig }, call)),
+    getPushConfig: (id, pushNotificationConfigId, options = {}) =>
+      run(options, (call) =>
+        service.getPushConfig({ id, ...given({ pushNotificationConfigId }) }, call),
+      ),
+    listPushConfigs: (id, options = {}) =>
+      run(options, (call) => service.listPushConfigs({ id }, call)),
+    async deletePushConfig(id, pushNotificationConfigId, options = {}) {
+      await run(options, (call) =>
+        service.deletePushConfig({ id, pushNotificationConfigId }, call),
+      );
+    },
+
+    extendedCard: (options = {}) => run(options, (call) => service.getExtendedCard({}, call)),
+
+    close() {
+      life.end(new ConnectionError('closed', 'the client was closed'));
+      life.release();
+    },
+    async [Symbol.asyncDispose]() {
+      client.close();
+    },
+  };
+  return client;
+}
+
+/** The parameters of a send, in the protocol's shape. */
+function toParams(input: Input, options: SendOptions): MessageSendParams {
+  const { taskId, contextId, metadata, configuration } = options;
+  const content = typeof input === 'string' ? [{ kind: 'text' as const, text: input }] : input;
+  const message: Message = {
+    role: 'user',
+    messageId: crypto.randomUUID(),
+    ...(isParts(content) ? { parts: [...content] } : content),
+    kind: 'message',
+    ...given({ taskId, contextId }),
+  };
+  if (metadata !== undefined) message.metadata = { ...message.metadata, ...metadata };
+  return { message, ...given({ configuration }) };
+}
+
+function isParts(input: Exclude<Input, string>): input is readonly Part[] {
+  return Array.isArray(input);
+}
+
+/** The same without what is undefined, which on some wires is not the same as absent. */
+function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const out: { [K in keyof T]?: Exclude<T[K], undefined> } = {};
+  for (const name in fields) {
+    const value = fields[name];
+    if (value !== undefined) out[name] = value as Exclude<T[typeof name], undefined>;
+  }
+  return out;
+}
+
+async function* once(event: SendResult): AsyncGenerator<StreamItem> {
+  yield { event };
+}

@@ -1,0 +1,37 @@
+/** `connect`: an agent's address becomes a client of it. */
+import { v1, v03, type AgentCard } from '../protocol/index.ts';
+import { createClient, type AgentClient } from './client.ts';
+import { choose, discover, type ChosenEndpoint, type Preference } from './discover.ts';
+import { httpService, type HttpOptions } from './http.ts';
+import type { RetryOptions } from './resume.ts';
+
+export interface ConnectOptions extends HttpOptions, Preference {
+  /** Skips the search for a card. */
+  readonly card?: AgentCard | undefined;
+  /** How streams take up again. */
+  readonly retry?: RetryOptions | undefined;
+}
+
+/** A client across the network, and where it leads. */
+export interface RemoteAgentClient extends AgentClient {
+  readonly endpoint: ChosenEndpoint;
+}
+
+/**
+ * Finds the agent's card, picks the best interface that both sides speak, and returns a client of it.
+ *
+ *   const agent = await connect('https://agent.example', { headers: { Authorization: `Bearer ${token}` } });
+ */
+export async function connect(
+  url: string | URL,
+  options: ConnectOptions = {},
+): Promise<RemoteAgentClient> {
+  const address = String(url);
+  const found = options.card
+    ? { card: options.card, url: address }
+    : await discover(address, options);
+  const endpoint = choose(found, options);
+  const service = httpService(endpoint, endpoint.version === '1.0' ? v1 : v03, options);
+  const { retry, signal } = options;
+  return Object.assign(createClient(service, { card: found.card, retry, signal }), { endpoint });
+}

@@ -1,0 +1,258 @@
+/**
+ * A stream that outlives its connections.
+ *
+ * When the connection breaks, or the agent's side ends it before the task is settled, the task is subscribed to again.
+ * Parley's servers number their events (SSE `id`): the subscription then goes on behind the last number seen, and
+ * whatever comes twice is dropped, so there is neither a gap nor a repetition. Other servers begin a subscription with
+ * the Task as it now is: it is passed on as an event, and whoever folds events takes it as the new beginning.
+ *
+ * A stream that can not be taken up again throws. It never looks like one that ended well.
+ */
+import {
+  A2AError,
+  isSettled,
+  isTerminal,
+  type AgentService,
+  type Call,
+  type StreamEvent,
+  type StreamItem,
+} from '../protocol/index.ts';
+import { ConnectionError, StreamInterruptedError } from './errors.ts';
+import { Lifetime, raceAbort } from './request.ts';
+
+export interface RetryOptions {
+  /** How often to try in a row without anything new coming. 5; 0: never. */
+  readonly attempts?: number | undefined;
+  /** The first wait; each further one is twice as long, and each is shortened by up to a half at random. 250 ms. */
+  readonly delayMs?: number | undefined;
+  /** The longest wait. 10 seconds. */
+  readonly maxDelayMs?: number | undefined;
+}
+
+export interface ResumeOptions {
+  readonly service: AgentService;
+  /** Headers and extensions, for the first connection and all others. */
+  readonly call: Call;
+  readonly signal: AbortSignal;
+  readonly retry?: RetryOptions | undefined;
+  readonly from:
+    | {
+        /** Sends the message. Called again only with `retrySend`, because it is not known whether it arrived. */
+        readonly open: (call: Call) => Promise<AsyncIterable<StreamItem>>;
+        readonly retrySend: boolean;
+      }
+    | { readonly taskId: string; readonly after?: number | undefined };
+  /** Called with each item before it is yielded. Must not throw. */
+  readonly onItem?: (item: StreamItem) => void;
+}
+
+/** How long to wait for the agent to close a stream in which it has said its last word. */
+const GRACE_MS = 1000;
+/** The longest wait that an agent may ask for with Retry-After. */
+const MAX_RETRY_AFTER_MS = 60_000;
+
+export async function* resumable(options: ResumeOptions): AsyncGenerator<StreamItem> {
+  const { service, signal, from, onItem } = options;
+  const { attempts = 5 } = options.retry ?? {};
+  const sent = 'open' in from;
+  const open = sent ? from.open : (call: Call) => subscribe(from.taskId, call);
+  let taskId = sent ? undefined : from.taskId;
+  let lastSeq = sent ? undefined : from.after;
+  /** Something was received, ever. */
+  let started = false;
+  /** The last thing that the agent said leaves nothing to wait for. */
+  let settled = false;
+  /** Connections in a row that brought nothing new. */
+  let failures = 0;
+  let numbered = true;
+
+  for (;;) {
+    const resuming = started || !sent;
+    let opened = false;
+    let trouble: Error | undefined;
+    const lifetime = new Lifetime([signal]);
+    const call: Call = { ...options.call, signal: lifetime.signal };
+    try {
+      const events = await (taskId === undefined ? open(call) : subscribe(taskId, call));
+      opened = true;
+      /** Until the first new event, what we know already may come again. */
+      let repeats = resuming;
+      let first = resuming;
+      for await (const item of untilLastWord(events, lifetime, sent)) {
+        const { event, seq } = item;
+        if (seq !== undefined && numbered) {
+          if (lastSeq === undefined || seq > lastSeq) {
+            lastSeq = seq;
+            repeats = false;
+          } else if (repeats) {
+            continue;
+          } else {
+            // Not a sequence number then, whatever else the server means by it.
+            numbered = false;
+            lastSeq = undefined;
+          }
+        }
+        taskId = taskIdOf(event) ?? taskId;
+        // A snapshot alone is no progress: a server that gives one and hangs up would be asked for ever.
+        if (!first || event.kind !== 'task') failures = 0;
+        first = false;
+        started = true;
+        settled = settles(event) ?? settled;
+        onItem?.(item);
+        yield item;
+      }
+    } catch (error) {
+      trouble = error instanceof Error ? error : new Error(String(error));
+    } finally {
+      lifetime.release();
+    }
+    signal.throwIfAborted();
+    if (settled && (trouble === undefined || isConnectionTrouble(trouble))) return;
+    if (trouble !== undefined) {
+      const whole = await recover(trouble, opened, resuming);
+      if (whole !== undefined) {
+        onItem?.(whole);
+        yield whole;
+        return;
+      }
+    }
+    failures++;
+    if (failures > attempts) {
+      const times = attempts === 1 ? '1 attempt' : `${attempts} attempts`;
+      throw interrupted(`it ended before the task did, and ${times} to resume it failed`, trouble);
+    }
+    await sleep(delay(failures, trouble), signal);
+  }
+
+  /**
+   * Throws where it makes no sense to try again. Returns the whole task where that is all that is left to see, and
+   * undefined where to try again is the thing to do.
+   */
+  async function recover(
+    trouble: Error,
+    opened: boolean,
+    resuming: boolean,
+  ): Promise<StreamItem | undefined> {
+    if (isConnectionTrouble(trouble)) {
+      // It was silent, but it was there. To ask again now and then costs little, and may go on.
+      if (opened && trouble.reason === 'timeout') failures = 0;
+      if (taskId !== undefined || (sent && from.retrySend)) return undefined;
+      if (trouble.reason === 'unreachable') throw trouble;
+      throw interrupted('it broke before its first event: the message may have arrived', trouble);
+    }
+    if (opened || !resuming || taskId === undefined || !(trouble instanceof A2AError))
+      throw trouble;
+    if (trouble.kind === 'unavailable' || trouble.kind === 'rateLimited') return undefined;
+    try {
+      if (!cannotSubscribe(trouble)) throw trouble;
+      const event = await service.getTask({ id: taskId }, { ...options.call, signal });
+      return isSettled(event.status.state) ? { event } : undefined;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (isConnectionTrouble(error)) return undefined;
+      if (!started || !(error instanceof A2AError)) throw error;
+      throw interrupted(`it cannot be resumed: ${error.message}`, error);
+    }
+  }
+
+  function interrupted(why: string, cause: Error | undefined): StreamInterruptedError {
+    const message = `the stream was interrupted; ${why}`;
+    return new StreamInterruptedError(message, { taskId, lastSeq }, { cause });
+  }
+
+  function subscribe(id: string, call: Call): Promise<AsyncIterable<StreamItem>> {
+    return service.subscribe({ id, ...(numbered && { after: lastSeq }) }, call);
+  }
+
+  function delay(failure: number, trouble: unknown): number {
+    const { delayMs = 250, maxDelayMs = 10_000 } = options.retry ?? {};
+    const wait = Math.min(maxDelayMs, delayMs * 2 ** (failure - 1)) * (0.5 + Math.random() / 2);
+    const asked = trouble instanceof A2AError ? (trouble.detail.retryAfterSeconds ?? 0) * 1000 : 0;
+    return Math.max(wait, Math.min(asked, MAX_RETRY_AFTER_MS));
+  }
+}
+
+/**
+ * The connection's items. Who sent a message need not wait for ever on an agent that has said its last word about it
+ * and forgets to hang up; who watches a task does, because it may go on.
+ */
+async function* untilLastWord(
+  events: AsyncIterable<StreamItem>,
+  lifetime: Lifetime,
+  impatient: boolean,
+): AsyncGenerator<StreamItem> {
+  const iterator = events[Symbol.asyncIterator]();
+  let ended = false;
+  let over = false;
+  try {
+    for (;;) {
+      const step: IteratorResult<StreamItem> | undefined = await (over
+        ? within(GRACE_MS, iterator.next())
+        : iterator.next());
+      ended = step?.done === true;
+      if (step === undefined || step.done === true) return;
+      over = impatient && isLastWord(step.value.event);
+      yield step.value;
+    }
+  } finally {
+    if (!ended) {
+      lifetime.end(new ConnectionError('closed', 'the stream was left'));
+      await iterator.return?.();
+    }
+  }
+}
+
+function taskIdOf(event: StreamEvent): string | undefined {
+  if (event.kind === 'message') return undefined;
+  return event.kind === 'task' ? event.id : event.taskId;
+}
+
+/** Whether nothing more is due after this event; undefined if it does not say. */
+function settles(event: StreamEvent): boolean | undefined {
+  if (event.kind === 'message') return true;
+  if (event.kind === 'artifact-update') return undefined;
+  return (event.kind === 'status-update' && event.final) || isSettled(event.status.state);
+}
+
+/** A task that waits for input may be what a stream begins with, when the message is the answer: more will follow. */
+function isLastWord(event: StreamEvent): boolean {
+  return event.kind === 'task' ? isTerminal(event.status.state) : settles(event) === true;
+}
+
+function isConnectionTrouble(error: unknown): error is ConnectionError {
+  return (
+    error instanceof ConnectionError &&
+    (error.reason === 'unreachable' || error.reason === 'broken' || error.reason === 'timeout')
+  );
+}
+
+/** Finished (and then this is the protocol's answer), or a server that has no subscriptions. */
+function cannotSubscribe(error: A2AError): boolean {
+  return error.kind === 'unsupportedOperation' || error.kind === 'methodNotFound';
+}
+
+async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, ms, undefined);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+    // Left alone after the time is up, it will be rejected by the end of its connection.
+    promise.catch(() => undefined);
+  }
+}
+
+async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const wait = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  try {
+    await raceAbort(wait, signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}

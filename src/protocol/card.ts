@@ -1,0 +1,124 @@
+/** The agent card: how an agent introduces itself. */
+import * as z from 'zod';
+import { Metadata } from './message.ts';
+
+export const AgentProvider = z.looseObject({ organization: z.string(), url: z.string() });
+export type AgentProvider = z.infer<typeof AgentProvider>;
+
+export const AgentExtension = z.looseObject({
+  uri: z.string().min(1),
+  description: z.string().optional(),
+  required: z.boolean().optional(),
+  params: Metadata.optional(),
+});
+export type AgentExtension = z.infer<typeof AgentExtension>;
+
+export const AgentCapabilities = z.looseObject({
+  streaming: z.boolean().optional(),
+  pushNotifications: z.boolean().optional(),
+  stateTransitionHistory: z.boolean().optional(),
+  extendedAgentCard: z.boolean().optional(),
+  extensions: z.array(AgentExtension).optional(),
+});
+export type AgentCapabilities = z.infer<typeof AgentCapabilities>;
+
+/** Each requirement names schemes that must all be met; one met requirement is enough. */
+export const SecurityRequirement = z.record(z.string(), z.array(z.string()));
+export type SecurityRequirement = z.infer<typeof SecurityRequirement>;
+
+export const AgentSkill = z.looseObject({
+  id: z.string(),
+  name: z.string(),
+  description: z.string(),
+  tags: z.array(z.string()),
+  examples: z.array(z.string()).optional(),
+  inputModes: z.array(z.string()).optional(),
+  outputModes: z.array(z.string()).optional(),
+  security: z.array(SecurityRequirement).optional(),
+});
+export type AgentSkill = z.infer<typeof AgentSkill>;
+
+const flow = { refreshUrl: z.string().optional(), scopes: z.record(z.string(), z.string()) };
+export const OAuthFlows = z.looseObject({
+  authorizationCode: z
+    .looseObject({
+      authorizationUrl: z.string(),
+      tokenUrl: z.string(),
+      pkceRequired: z.boolean().optional(),
+      ...flow,
+    })
+    .optional(),
+  clientCredentials: z.looseObject({ tokenUrl: z.string(), ...flow }).optional(),
+  implicit: z.looseObject({ authorizationUrl: z.string(), ...flow }).optional(),
+  password: z.looseObject({ tokenUrl: z.string(), ...flow }).optional(),
+  deviceCode: z
+    .looseObject({ deviceAuthorizationUrl: z.string(), tokenUrl: z.string(), ...flow })
+    .optional(),
+});
+export type OAuthFlows = z.infer<typeof OAuthFlows>;
+
+const description = z.string().optional();
+export const SecurityScheme = z.discriminatedUnion('type', [
+  z.looseObject({
+    type: z.literal('apiKey'),
+    in: z.enum(['query', 'header', 'cookie']),
+    name: z.string(),
+    description,
+  }),
+  z.looseObject({
+    type: z.literal('http'),
+    scheme: z.string(),
+    bearerFormat: z.string().optional(),
+    description,
+  }),
+  z.looseObject({
+    type: z.literal('oauth2'),
+    flows: OAuthFlows,
+    oauth2MetadataUrl: z.string().optional(),
+    description,
+  }),
+  z.looseObject({ type: z.literal('openIdConnect'), openIdConnectUrl: z.string(), description }),
+  z.looseObject({ type: z.literal('mutualTLS'), description }),
+]);
+export type SecurityScheme = z.infer<typeof SecurityScheme>;
+
+/** How to reach the agent: an address, a binding, a version of the protocol. */
+export const AgentInterface = z.looseObject({
+  url: z.string().min(1),
+  protocolBinding: z.string().min(1),
+  protocolVersion: z.string().min(1),
+  tenant: z.string().optional(),
+});
+export type AgentInterface = z.infer<typeof AgentInterface>;
+
+export const AgentCardSignature = z.looseObject({
+  protected: z.string(),
+  signature: z.string(),
+  header: Metadata.optional(),
+});
+export type AgentCardSignature = z.infer<typeof AgentCardSignature>;
+
+/**
+ * One shape for both versions. The addresses are 1.0's `supportedInterfaces`, because they say everything that 0.3's
+ * `url`, `preferredTransport` and `additionalInterfaces` say; the rest is named as in 0.3. The codecs do the rest.
+ */
+export const AgentCard = z.looseObject({
+  name: z.string().min(1),
+  description: z.string(),
+  version: z.string(),
+  supportedInterfaces: z.array(AgentInterface).min(1),
+  provider: AgentProvider.optional(),
+  documentationUrl: z.string().optional(),
+  iconUrl: z.string().optional(),
+  capabilities: AgentCapabilities,
+  securitySchemes: z.record(z.string(), SecurityScheme).optional(),
+  security: z.array(SecurityRequirement).optional(),
+  defaultInputModes: z.array(z.string()),
+  defaultOutputModes: z.array(z.string()),
+  skills: z.array(AgentSkill),
+  signatures: z.array(AgentCardSignature).optional(),
+});
+export type AgentCard = z.infer<typeof AgentCard>;
+
+/** The bindings that Parley speaks. A card may name others. */
+export type Binding = 'JSONRPC' | 'HTTP+JSON';

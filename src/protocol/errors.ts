@@ -1,0 +1,155 @@
+/**
+ * The one catalogue of errors: what each is called, and what it is on every wire.
+ *
+ * The message of an A2AError goes to the peer, so it never carries a cause of ours. What went wrong inside is logged
+ * where it happens, under the correlation id that the peer is given.
+ */
+export const ERRORS = {
+  parse: entry(-32700, 400, 'INVALID_ARGUMENT', 'PARSE_ERROR', 'Invalid JSON payload'),
+  invalidRequest: entry(-32600, 400, 'INVALID_ARGUMENT', 'INVALID_REQUEST', 'Invalid request'),
+  tooLarge: entry(-32600, 413, 'INVALID_ARGUMENT', 'PAYLOAD_TOO_LARGE', 'Request body too large'),
+  methodNotFound: entry(-32601, 404, 'NOT_FOUND', 'METHOD_NOT_FOUND', 'Method not found'),
+  invalidParams: entry(-32602, 400, 'INVALID_ARGUMENT', 'INVALID_PARAMS', 'Invalid parameters'),
+  internal: entry(-32603, 500, 'INTERNAL', 'INTERNAL', 'Internal error'),
+  taskNotFound: entry(-32001, 404, 'NOT_FOUND', 'TASK_NOT_FOUND', 'Task not found'),
+  taskNotCancelable: entry(
+    -32002,
+    400,
+    'FAILED_PRECONDITION',
+    'TASK_NOT_CANCELABLE',
+    'Task cannot be canceled',
+  ),
+  pushNotSupported: entry(
+    -32003,
+    400,
+    'FAILED_PRECONDITION',
+    'PUSH_NOTIFICATION_NOT_SUPPORTED',
+    'Push notifications are not supported',
+  ),
+  unsupportedOperation: entry(
+    -32004,
+    400,
+    'FAILED_PRECONDITION',
+    'UNSUPPORTED_OPERATION',
+    'This operation is not supported',
+  ),
+  contentTypeNotSupported: entry(
+    -32005,
+    400,
+    'INVALID_ARGUMENT',
+    'CONTENT_TYPE_NOT_SUPPORTED',
+    'Content type not supported',
+  ),
+  invalidAgentResponse: entry(
+    -32006,
+    500,
+    'INTERNAL',
+    'INVALID_AGENT_RESPONSE',
+    'Invalid agent response',
+  ),
+  extendedCardNotConfigured: entry(
+    -32007,
+    400,
+    'FAILED_PRECONDITION',
+    'EXTENDED_AGENT_CARD_NOT_CONFIGURED',
+    'No extended agent card is configured',
+  ),
+  extensionRequired: entry(
+    -32008,
+    400,
+    'FAILED_PRECONDITION',
+    'EXTENSION_SUPPORT_REQUIRED',
+    'A required extension was not named',
+  ),
+  versionNotSupported: entry(
+    -32009,
+    400,
+    'FAILED_PRECONDITION',
+    'VERSION_NOT_SUPPORTED',
+    'Protocol version not supported',
+  ),
+  unauthenticated: entry(
+    -31401,
+    401,
+    'UNAUTHENTICATED',
+    'UNAUTHENTICATED',
+    'Authentication required',
+  ),
+  forbidden: entry(-31403, 403, 'PERMISSION_DENIED', 'FORBIDDEN', 'Not allowed'),
+  rateLimited: entry(-31429, 429, 'RESOURCE_EXHAUSTED', 'RATE_LIMITED', 'Too many requests'),
+  unavailable: entry(
+    -31503,
+    503,
+    'UNAVAILABLE',
+    'UNAVAILABLE',
+    'The service cannot do this right now',
+  ),
+} as const;
+
+export type ErrorKind = keyof typeof ERRORS;
+
+function entry(code: number, http: number, status: string, reason: string, message: string) {
+  return { code, http, status, reason, message };
+}
+
+export interface FieldViolation {
+  readonly field: string;
+  readonly description: string;
+}
+
+export interface ErrorDetail {
+  /** Plain facts for the peer, such as the task's id. */
+  readonly info?: Readonly<Record<string, string>>;
+  readonly violations?: readonly FieldViolation[];
+  /** Overrides the catalogue's reason, where one code has several. */
+  readonly reason?: string;
+  readonly retryAfterSeconds?: number;
+  /** What a remote peer sent as `data`, as it came. Set by clients only. */
+  readonly data?: unknown;
+}
+
+/** A failure with a name, a code on every wire, and a message that is meant for the peer. */
+export class A2AError extends Error {
+  readonly kind: ErrorKind;
+  readonly detail: ErrorDetail;
+
+  constructor(kind: ErrorKind, message?: string, detail: ErrorDetail = {}) {
+    super(message ?? ERRORS[kind].message);
+    this.name = 'A2AError';
+    this.kind = kind;
+    this.detail = detail;
+  }
+
+  get code(): number {
+    return ERRORS[this.kind].code;
+  }
+
+  get httpStatus(): number {
+    return ERRORS[this.kind].http;
+  }
+
+  get reason(): string {
+    return this.detail.reason ?? ERRORS[this.kind].reason;
+  }
+}
+
+const byCode = new Map<number, ErrorKind>();
+const byReason = new Map<string, ErrorKind>();
+for (const kind of Object.keys(ERRORS) as ErrorKind[]) {
+  if (!byCode.has(ERRORS[kind].code)) byCode.set(ERRORS[kind].code, kind);
+  byReason.set(ERRORS[kind].reason, kind);
+}
+
+/** The kind that a JSON-RPC code stands for; an unknown code is an internal error of the peer. */
+export function kindOfCode(code: number): ErrorKind {
+  return byCode.get(code) ?? 'internal';
+}
+
+/** The kind that a google.rpc.ErrorInfo reason stands for. */
+export function kindOfReason(reason: string): ErrorKind | undefined {
+  return byReason.get(reason);
+}
+
+export function taskNotFound(id: string): A2AError {
+  return new A2AError('taskNotFound', undefined, { info: { taskId: id } });
+}

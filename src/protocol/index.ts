@@ -1,0 +1,14 @@
+export * from './card.ts';
+export * from './errors.ts';
+export * from './json.ts';
+export * from './message.ts';
+export * from './methods.ts';
+export * from './params.ts';
+export * from './reduce.ts';
+export * from './service.ts';
+export * from './task.ts';
+export * from './version.ts';
+export type { WireCodec } from './wire/codec.ts';
+export { encodeRestError } from './wire/rest-error.ts';
+export { v03 } from './wire/v03.ts';
+export { v1 } from './wire/v1.ts';

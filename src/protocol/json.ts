@@ -1,0 +1,53 @@
+/** What JSON from outside has to satisfy before anything looks at it. */
+import type * as z from 'zod';
+import { A2AError } from './errors.ts';
+
+export const MAX_JSON_DEPTH = 100;
+
+/**
+ * Refuses JSON that is nested too deeply, or that has a `__proto__` key: the first exhausts the stack of whatever walks
+ * it later, the second changes an object's prototype when it is copied.
+ */
+export function inspectJson(value: unknown): void {
+  if (typeof value === 'object' && value !== null) walk(value, 1);
+}
+
+function walk(value: object, depth: number): void {
+  if (depth > MAX_JSON_DEPTH) {
+    throw new A2AError('invalidRequest', `JSON is nested more than ${MAX_JSON_DEPTH} levels deep`);
+  }
+  if (Array.isArray(value)) {
+    for (const item of value as unknown[]) {
+      if (typeof item === 'object' && item !== null) walk(item, depth + 1);
+    }
+    return;
+  }
+  // for-in over plain JSON objects: own keys only, and an own `__proto__` is among them.
+  for (const key in value) {
+    if (key === '__proto__') {
+      throw new A2AError('invalidParams', 'the key "__proto__" is not allowed');
+    }
+    const item = (value as Record<string, unknown>)[key];
+    if (typeof item === 'object' && item !== null) walk(item, depth + 1);
+  }
+}
+
+/** Parses with a schema, or throws the A2A error that says which field is wrong and why. */
+export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what = 'parameters'): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const violations = result.error.issues.slice(0, 10).map((issue) => ({
+    field: issue.path.map(String).join('.'),
+    description: issue.message,
+  }));
+  const first = violations[0];
+  throw new A2AError(
+    'invalidParams',
+    first ? `Invalid ${what}: ${first.field || '(all)'}: ${first.description}` : undefined,
+    { violations },
+  );
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,84 @@
+/** What agents say to each other: parts, messages, artifacts. */
+import * as z from 'zod';
+
+/** Free-form JSON object that travels with nearly everything. Unknown content, kept as it is. */
+export const Metadata = z.record(z.string(), z.unknown());
+export type Metadata = z.infer<typeof Metadata>;
+
+const partFields = {
+  metadata: Metadata.optional(),
+  /** 1.0 lets every kind of part name its media type and file; 0.3 only files. */
+  mediaType: z.string().optional(),
+  filename: z.string().optional(),
+};
+
+export const TextPart = z.looseObject({
+  kind: z.literal('text'),
+  text: z.string(),
+  ...partFields,
+});
+export type TextPart = z.infer<typeof TextPart>;
+
+/** A file is given by its bytes (base64) or by a URI, never both. */
+export const FileContent = z
+  .looseObject({
+    bytes: z.string().optional(),
+    uri: z.string().min(1).optional(),
+    mimeType: z.string().optional(),
+    name: z.string().optional(),
+  })
+  .refine((file) => (file.bytes === undefined) !== (file.uri === undefined), {
+    message: 'exactly one of bytes and uri',
+  });
+export type FileContent = z.infer<typeof FileContent>;
+
+export const FilePart = z.looseObject({
+  kind: z.literal('file'),
+  file: FileContent,
+  metadata: Metadata.optional(),
+});
+export type FilePart = z.infer<typeof FilePart>;
+
+/** Structured data. 0.3 knows only objects; 1.0 any JSON value, and so do we. */
+export const DataPart = z.looseObject({
+  kind: z.literal('data'),
+  data: z.unknown().refine((value) => value !== undefined, { message: 'data is required' }),
+  ...partFields,
+});
+export type DataPart = z.infer<typeof DataPart>;
+
+export const Part = z.discriminatedUnion('kind', [TextPart, FilePart, DataPart]);
+export type Part = z.infer<typeof Part>;
+
+export const Role = z.enum(['user', 'agent']);
+export type Role = z.infer<typeof Role>;
+
+export const Message = z.looseObject({
+  kind: z.literal('message'),
+  messageId: z.string().min(1).max(256),
+  role: Role,
+  parts: z.array(Part).min(1),
+  contextId: z.string().min(1).max(256).optional(),
+  taskId: z.string().min(1).max(256).optional(),
+  referenceTaskIds: z.array(z.string()).optional(),
+  extensions: z.array(z.string()).optional(),
+  metadata: Metadata.optional(),
+});
+export type Message = z.infer<typeof Message>;
+
+export const Artifact = z.looseObject({
+  artifactId: z.string().min(1),
+  name: z.string().optional(),
+  description: z.string().optional(),
+  parts: z.array(Part).min(1),
+  extensions: z.array(z.string()).optional(),
+  metadata: Metadata.optional(),
+});
+export type Artifact = z.infer<typeof Artifact>;
+
+/** The text of all text parts, joined. */
+export function textOf(parts: readonly Part[]): string {
+  let text = '';
+  for (const part of parts) if (part.kind === 'text') text += part.text;
+  return text;
+}

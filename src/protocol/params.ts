@@ -1,0 +1,102 @@
+/** What each operation is called with, in the one shape that is used inside. */
+import * as z from 'zod';
+import { Message, Metadata } from './message.ts';
+import { Task, TaskState } from './task.ts';
+
+const id = z.string().min(1).max(256);
+const tenant = z.string().optional();
+const historyLength = z.int().min(0).optional();
+
+export const PushAuthentication = z.looseObject({
+  schemes: z.array(z.string().min(1)).min(1),
+  credentials: z.string().optional(),
+});
+export type PushAuthentication = z.infer<typeof PushAuthentication>;
+
+/** Where to send a task's events, and with which credentials. */
+export const PushNotificationConfig = z.looseObject({
+  id: id.optional(),
+  url: z.string().min(1).max(2048),
+  token: z.string().max(4096).optional(),
+  authentication: PushAuthentication.optional(),
+});
+export type PushNotificationConfig = z.infer<typeof PushNotificationConfig>;
+
+export const TaskPushNotificationConfig = z.looseObject({
+  taskId: id,
+  pushNotificationConfig: PushNotificationConfig,
+});
+export type TaskPushNotificationConfig = z.infer<typeof TaskPushNotificationConfig>;
+
+export const MessageSendConfiguration = z.looseObject({
+  acceptedOutputModes: z.array(z.string()).optional(),
+  /** Absent: the call waits until the task is settled. */
+  blocking: z.boolean().optional(),
+  historyLength,
+  pushNotificationConfig: PushNotificationConfig.optional(),
+});
+export type MessageSendConfiguration = z.infer<typeof MessageSendConfiguration>;
+
+export const MessageSendParams = z.looseObject({
+  message: Message,
+  configuration: MessageSendConfiguration.optional(),
+  metadata: Metadata.optional(),
+  tenant,
+});
+export type MessageSendParams = z.infer<typeof MessageSendParams>;
+
+export const TaskIdParams = z.looseObject({ id, metadata: Metadata.optional(), tenant });
+export type TaskIdParams = z.infer<typeof TaskIdParams>;
+
+export const TaskQueryParams = z.looseObject({ ...TaskIdParams.shape, historyLength });
+export type TaskQueryParams = z.infer<typeof TaskQueryParams>;
+
+/** `after` is Parley's own: the last sequence number seen. The stream goes on behind it, without a snapshot. */
+export const SubscribeParams = z.looseObject({
+  ...TaskIdParams.shape,
+  after: z.int().min(0).optional(),
+});
+export type SubscribeParams = z.infer<typeof SubscribeParams>;
+
+export const ListTasksParams = z.looseObject({
+  contextId: z.string().optional(),
+  status: TaskState.optional(),
+  pageSize: z.int().min(1).max(100).optional(),
+  pageToken: z.string().max(1024).optional(),
+  historyLength,
+  statusTimestampAfter: z
+    .string()
+    .refine((text) => !Number.isNaN(Date.parse(text)), { message: 'not a timestamp' })
+    .optional(),
+  includeArtifacts: z.boolean().optional(),
+  tenant,
+});
+export type ListTasksParams = z.infer<typeof ListTasksParams>;
+
+export const ListTasksResult = z.looseObject({
+  tasks: z.array(Task),
+  /** Empty on the last page. */
+  nextPageToken: z.string(),
+  pageSize: z.int(),
+  totalSize: z.int(),
+});
+export type ListTasksResult = z.infer<typeof ListTasksResult>;
+
+/** 0.3 lets `get` leave the configuration's id out: then the task's first one is meant. */
+export const GetPushConfigParams = z.looseObject({
+  ...TaskIdParams.shape,
+  pushNotificationConfigId: id.optional(),
+});
+export type GetPushConfigParams = z.infer<typeof GetPushConfigParams>;
+
+export const DeletePushConfigParams = z.looseObject({
+  ...TaskIdParams.shape,
+  pushNotificationConfigId: id,
+});
+export type DeletePushConfigParams = z.infer<typeof DeletePushConfigParams>;
+
+export const SetPushConfigParams = z.looseObject({ ...TaskPushNotificationConfig.shape, tenant });
+export type SetPushConfigParams = z.infer<typeof SetPushConfigParams>;
+
+export const ExtendedCardParams = z.looseObject({ tenant });
+export type ExtendedCardParams = z.infer<typeof ExtendedCardParams>;

@@ -1,0 +1,60 @@
+/**
+ * An agent, seen from outside: the operations of the protocol as one interface.
+ *
+ * The server's handler implements it, and so does every client binding. A program that has one cannot tell whether
+ * the agent is in the same process or across the network.
+ */
+import type { AgentCard } from './card.ts';
+import type * as params from './params.ts';
+import type { SendResult, StreamEvent, Task } from './task.ts';
+import type { ProtocolVersion } from './version.ts';
+
+/** Who asks. Tasks belong to their user and tenant. */
+export interface User {
+  readonly id: string;
+  readonly tenant?: string;
+  readonly [key: string]: unknown;
+}
+
+/** What goes along with a call, beside its parameters. */
+export interface Call {
+  /** The authenticated user. Set by the server's transport, never by a peer. */
+  readonly user?: User | undefined;
+  /** URIs of the extensions that are active for this call. */
+  readonly extensions?: readonly string[] | undefined;
+  /** Servers: the version of the wire on which the call came. */
+  readonly version?: ProtocolVersion | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Clients: headers for this request alone. Servers: not set. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** One event of a stream. `seq` is its place in the task's log, where the peer says it. */
+export interface StreamItem {
+  readonly event: StreamEvent;
+  readonly seq?: number | undefined;
+}
+
+export interface AgentService {
+  sendMessage(params: params.MessageSendParams, call?: Call): Promise<SendResult>;
+  /** Rejects when the request is refused; resolves once the first event is sure to come. */
+  streamMessage(params: params.MessageSendParams, call?: Call): Promise<AsyncIterable<StreamItem>>;
+  getTask(params: params.TaskQueryParams, call?: Call): Promise<Task>;
+  listTasks(params: params.ListTasksParams, call?: Call): Promise<params.ListTasksResult>;
+  cancelTask(params: params.TaskIdParams, call?: Call): Promise<Task>;
+  subscribe(params: params.SubscribeParams, call?: Call): Promise<AsyncIterable<StreamItem>>;
+  setPushConfig(
+    params: params.SetPushConfigParams,
+    call?: Call,
+  ): Promise<params.TaskPushNotificationConfig>;
+  getPushConfig(
+    params: params.GetPushConfigParams,
+    call?: Call,
+  ): Promise<params.TaskPushNotificationConfig>;
+  listPushConfigs(
+    params: params.TaskIdParams,
+    call?: Call,
+  ): Promise<params.TaskPushNotificationConfig[]>;
+  deletePushConfig(params: params.DeletePushConfigParams, call?: Call): Promise<null>;
+  getExtendedCard(params: params.ExtendedCardParams, call?: Call): Promise<AgentCard>;
+}

@@ -1,0 +1,224 @@
+/**
+ * Cards on the wire. Each version has its own way to write one; there is one way to read them all, because whoever
+ * fetches a card does not know yet which version it will be, and it may be a hybrid that is both.
+ */
+import {
+  AgentCard,
+  type AgentSkill,
+  type OAuthFlows,
+  type SecurityRequirement,
+  type SecurityScheme,
+} from '../card.ts';
+import { isObject, parseWith } from '../json.ts';
+import { answer, dropEmpty, objectAt, refuse, type Raw } from './read.ts';
+
+const OLD_VERSION = '0.3';
+/** What 0.3 assumes where a card does not name its transport. */
+const DEFAULT_TRANSPORT = 'JSONRPC';
+
+/** Only the addresses that speak 0.3, or all of them if none says so: a 0.3 card cannot be without one. */
+export function encodeCardV03(card: AgentCard): unknown {
+  const { supportedInterfaces, capabilities, ...rest } = card;
+  const old = supportedInterfaces.filter(({ protocolVersion }) => isOld(protocolVersion));
+  const interfaces = old.length > 0 ? old : supportedInterfaces;
+  const { extendedAgentCard, ...oldCapabilities } = capabilities;
+  return {
+    ...rest,
+    protocolVersion: '0.3.0',
+    url: interfaces[0]?.url,
+    preferredTransport: interfaces[0]?.protocolBinding,
+    // 0.3 recommends that the list repeats the main address.
+    additionalInterfaces: interfaces.map(({ url, protocolBinding }) => ({
+      url,
+      transport: protocolBinding,
+    })),
+    capabilities: oldCapabilities,
+    ...(extendedAgentCard !== undefined && {
+      supportsAuthenticatedExtendedCard: extendedAgentCard,
+    }),
+  };
+}
+
+export function encodeCardV1(card: AgentCard): unknown {
+  const { security, securitySchemes, skills, ...rest } = card;
+  return {
+    ...rest,
+    ...(securitySchemes && { securitySchemes: mapValues(securitySchemes, encodeScheme) }),
+    ...(security && { securityRequirements: security.map(encodeRequirement) }),
+    skills: skills.map(encodeSkill),
+  };
+}
+
+function encodeSkill({ security, ...skill }: AgentSkill): unknown {
+  return security ? { ...skill, securityRequirements: security.map(encodeRequirement) } : skill;
+}
+
+/** Reads a card of any version. Throws `invalidAgentResponse`. */
+export function decodeCard(raw: unknown): AgentCard {
+  return answer(() => parseWith(AgentCard, readCard(objectAt(raw, 'card')), 'agent card'));
+}
+
+function readCard(raw: Raw): Raw {
+  const {
+    url: _url,
+    preferredTransport: _transport,
+    additionalInterfaces: _additional,
+    protocolVersion: _version,
+    supportsAuthenticatedExtendedCard: extended,
+    securityRequirements,
+    ...rest
+  } = withoutNulls(raw);
+  const capabilities = isObject(rest.capabilities) ? withoutNulls(rest.capabilities) : {};
+  if (typeof extended === 'boolean') capabilities.extendedAgentCard ??= extended;
+  const security = rest.security ?? securityRequirements;
+  return {
+    // ProtoJSON leaves out what is empty, required or not.
+    description: '',
+    version: '',
+    defaultInputModes: [],
+    defaultOutputModes: [],
+    ...rest,
+    capabilities,
+    supportedInterfaces: readInterfaces(raw),
+    skills: Array.isArray(rest.skills) ? rest.skills.map(readSkill) : [],
+    ...(isObject(rest.securitySchemes) && {
+      securitySchemes: mapValues(rest.securitySchemes, readScheme),
+    }),
+    ...(Array.isArray(security) && { security: security.map(readRequirement) }),
+  };
+}
+
+/** 1.0's list as it stands, then what 0.3's fields add to it. */
+function readInterfaces(raw: Raw): Raw[] {
+  const interfaces: Raw[] = [];
+  if (Array.isArray(raw.supportedInterfaces)) {
+    for (const item of raw.supportedInterfaces) {
+      const entry = withoutNulls(objectAt(item, 'supportedInterfaces'));
+      dropEmpty(entry, 'tenant');
+      interfaces.push(entry);
+    }
+  }
+  // A 1.0 card may have a `url` of its own making: it is an address of 0.3 only if the card says that it speaks 0.3.
+  if (interfaces.length > 0 && !isOld(raw.protocolVersion)) return interfaces;
+  const additional = Array.isArray(raw.additionalInterfaces) ? raw.additionalInterfaces : [];
+  addOld(interfaces, raw.url, raw.preferredTransport);
+  for (const item of additional) if (isObject(item)) addOld(interfaces, item.url, item.transport);
+  return interfaces;
+}
+
+function addOld(interfaces: Raw[], url: unknown, transport: unknown): void {
+  if (url == null || url === '') return;
+  const protocolBinding = transport == null || transport === '' ? DEFAULT_TRANSPORT : transport;
+  for (const known of interfaces) {
+    if (
+      known.url === url &&
+      known.protocolBinding === protocolBinding &&
+      isOld(known.protocolVersion)
+    ) {
+      return;
+    }
+  }
+  interfaces.push({ url, protocolBinding, protocolVersion: OLD_VERSION });
+}
+
+function isOld(version: unknown): boolean {
+  return version === OLD_VERSION || (typeof version === 'string' && version.startsWith('0.3.'));
+}
+
+function readSkill(raw: unknown): unknown {
+  if (!isObject(raw)) return raw;
+  const { securityRequirements, ...rest } = withoutNulls(raw);
+  const security = rest.security ?? securityRequirements;
+  return {
+    description: '',
+    tags: [],
+    ...rest,
+    ...(Array.isArray(security) && { security: security.map(readRequirement) }),
+  };
+}
+
+function encodeRequirement(requirement: SecurityRequirement): unknown {
+  return { schemes: mapValues(requirement, (list) => ({ list })) };
+}
+
+/** `{name: [scope]}` or `{schemes: {name: {list: [scope]}}}`; a scheme that is called "schemes" has a list, no object. */
+function readRequirement(raw: unknown): unknown {
+  if (!isObject(raw) || !isObject(raw.schemes)) return raw;
+  return mapValues(raw.schemes, (scopes) => (isObject(scopes) ? (scopes.list ?? []) : scopes));
+}
+
+/** 1.0 tells the schemes apart by the name of their only member. */
+const MEMBERS = {
+  apiKey: 'apiKeySecurityScheme',
+  http: 'httpAuthSecurityScheme',
+  oauth2: 'oauth2SecurityScheme',
+  openIdConnect: 'openIdConnectSecurityScheme',
+  mutualTLS: 'mtlsSecurityScheme',
+} as const satisfies Record<SecurityScheme['type'], string>;
+
+function encodeScheme(scheme: SecurityScheme): unknown {
+  switch (scheme.type) {
+    case 'apiKey': {
+      const { type, in: location, ...rest } = scheme;
+      return { [MEMBERS[type]]: { ...rest, location } };
+    }
+    case 'oauth2': {
+      const { type, flows, ...rest } = scheme;
+      return { [MEMBERS[type]]: { ...rest, flows: encodeFlows(flows) } };
+    }
+    default: {
+      const { type, ...rest } = scheme;
+      return { [MEMBERS[type]]: rest };
+    }
+  }
+}
+
+/** In 1.0 a scheme has one flow, so the one that is best to use stands for all. */
+const FLOWS = [
+  'authorizationCode',
+  'clientCredentials',
+  'deviceCode',
+  'implicit',
+  'password',
+] as const satisfies (keyof OAuthFlows)[];
+
+function encodeFlows(flows: OAuthFlows): unknown {
+  for (const name of FLOWS) if (flows[name]) return { [name]: flows[name] };
+  return flows;
+}
+
+function readScheme(raw: unknown, name: string): unknown {
+  if (!isObject(raw)) return raw;
+  if (isObject(raw.apiKeySecurityScheme)) {
+    const { location, ...rest } = withoutNulls(raw.apiKeySecurityScheme);
+    return { ...rest, type: 'apiKey', in: location };
+  }
+  if (isObject(raw.oauth2SecurityScheme)) {
+    const { flows, ...rest } = withoutNulls(raw.oauth2SecurityScheme);
+    return { ...rest, type: 'oauth2', flows: isObject(flows) ? mapValues(flows, readFlow) : flows };
+  }
+  for (const type of ['http', 'openIdConnect', 'mutualTLS'] as const) {
+    const inside = raw[MEMBERS[type]];
+    if (isObject(inside)) return { ...withoutNulls(inside), type };
+  }
+  if (typeof raw.type !== 'string') refuse(`securitySchemes.${name}`, 'no scheme that is known');
+  return raw;
+}
+
+function readFlow(raw: unknown): unknown {
+  return isObject(raw) ? { scopes: {}, ...withoutNulls(raw) } : raw;
+}
+
+function withoutNulls(raw: Raw): Raw {
+  return Object.fromEntries(Object.entries(raw).filter(([, value]) => value !== null));
+}
+
+/** Names come from a peer: fromEntries keeps even "__proto__" an ordinary one. */
+function mapValues<T>(
+  object: Readonly<Record<string, T>>,
+  map: (value: T, name: string) => unknown,
+): Raw {
+  return Object.fromEntries(
+    Object.entries(object).map(([name, value]) => [name, map(value, name)]),
+  );
+}

@@ -1,0 +1,69 @@
+/** The enumerations as protobuf names and numbers them. */
+import type { Role } from '../message.ts';
+import { TaskState } from '../task.ts';
+
+/** What 1.0 calls each state. It has no word for 0.3's `unknown`. */
+export const STATE_NAMES: Readonly<Record<TaskState, string>> = {
+  unspecified: 'TASK_STATE_UNSPECIFIED',
+  submitted: 'TASK_STATE_SUBMITTED',
+  working: 'TASK_STATE_WORKING',
+  completed: 'TASK_STATE_COMPLETED',
+  failed: 'TASK_STATE_FAILED',
+  canceled: 'TASK_STATE_CANCELED',
+  'input-required': 'TASK_STATE_INPUT_REQUIRED',
+  rejected: 'TASK_STATE_REJECTED',
+  'auth-required': 'TASK_STATE_AUTH_REQUIRED',
+  unknown: 'TASK_STATE_UNSPECIFIED',
+};
+
+/** In the order of their numbers. */
+const NUMBERED: readonly TaskState[] = [
+  'unspecified',
+  'submitted',
+  'working',
+  'completed',
+  'failed',
+  'canceled',
+  'input-required',
+  'rejected',
+  'auth-required',
+];
+
+function protoStates(): Map<unknown, TaskState> {
+  const states = new Map<unknown, TaskState>();
+  for (const [number, state] of NUMBERED.entries()) {
+    states.set(number, state);
+    states.set(STATE_NAMES[state], state);
+  }
+  return states;
+}
+
+/** 1.0: names and numbers. */
+export const STATES_V1: ReadonlyMap<unknown, TaskState> = protoStates();
+
+/** 0.3: its own words, and the names that its REST peers use, where one is spelled with two l. */
+export const STATES_V03: ReadonlyMap<unknown, TaskState> = new Map<unknown, TaskState>([
+  ...STATES_V1,
+  ...TaskState.options.map((state): [string, TaskState] => [state, state]),
+  [0, 'unknown'],
+  ['TASK_STATE_UNSPECIFIED', 'unknown'],
+  ['TASK_STATE_CANCELLED', 'canceled'],
+]);
+
+export const ROLE_NAMES: Readonly<Record<Role, string>> = {
+  user: 'ROLE_USER',
+  agent: 'ROLE_AGENT',
+};
+
+export const ROLES_V1: ReadonlyMap<unknown, Role> = new Map<unknown, Role>([
+  ['ROLE_USER', 'user'],
+  ['ROLE_AGENT', 'agent'],
+  [1, 'user'],
+  [2, 'agent'],
+]);
+
+export const ROLES_V03: ReadonlyMap<unknown, Role> = new Map<unknown, Role>([
+  ...ROLES_V1,
+  ['user', 'user'],
+  ['agent', 'agent'],
+]);

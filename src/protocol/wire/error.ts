@@ -1,0 +1,182 @@
+/** Errors on the wire: google.rpc details in 1.0, free `data` in 0.3; and back, from whatever a peer sends. */
+import {
+  A2AError,
+  ERRORS,
+  kindOfCode,
+  kindOfReason,
+  type ErrorKind,
+  type FieldViolation,
+} from '../errors.ts';
+import { isObject } from '../json.ts';
+import type { Raw } from './read.ts';
+
+const TYPE = 'type.googleapis.com/google.rpc.';
+const DOMAIN = 'a2a-protocol.org';
+/** A peer's message is shown to people and written to logs: it need not be a novel. */
+const MAX_MESSAGE = 2000;
+
+/** JSON-RPC's own errors. Their code says it all; A2A's and ours need their reason. */
+const PLAIN: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
+  'parse',
+  'invalidRequest',
+  'methodNotFound',
+  'invalidParams',
+  'internal',
+]);
+
+/**
+ * The google.rpc details of an error. `always`: with the reason, even where a JSON-RPC code would say the same (REST
+ * has no code, and several errors share an HTTP status).
+ */
+export function errorDetails(error: A2AError, always: boolean): unknown[] {
+  // Details that a peer of ours sent, handed on by a gateway.
+  if (Array.isArray(error.detail.data)) return error.detail.data;
+  const { info, violations, reason } = error.detail;
+  const details: unknown[] = [];
+  if (always || info || reason !== undefined || !PLAIN.has(error.kind)) {
+    const detail: Raw = { '@type': `${TYPE}ErrorInfo`, reason: error.reason, domain: DOMAIN };
+    if (info) detail.metadata = info;
+    details.push(detail);
+  }
+  if (violations?.length) {
+    details.push({ '@type': `${TYPE}BadRequest`, fieldViolations: violations });
+  }
+  return details;
+}
+
+/** The `data` of a 0.3 error; undefined where the catalogue has said everything. */
+export function errorData(error: A2AError): unknown {
+  const { data, info, violations, reason } = error.detail;
+  if (data !== undefined) return data;
+  if (!info && !violations?.length && reason === undefined) return undefined;
+  const out: Raw = { reason: error.reason, ...info };
+  if (violations?.length) out.violations = violations;
+  return out;
+}
+
+/**
+ * The error in a JSON-RPC response or a REST body of any version, or in anything else that came with a failure. The
+ * reason decides what it is, then the JSON-RPC code, then the HTTP status. Never throws.
+ */
+export function decodeError(raw: unknown, http?: number): A2AError {
+  const error = errorObject(raw);
+  const data = error.data ?? error.details;
+  const facts = Array.isArray(data) ? factsOfDetails(data) : factsOfData(data);
+  const kind = kindOf(error, facts.reason, http);
+  const message =
+    typeof error.message === 'string' && error.message !== ''
+      ? error.message.slice(0, MAX_MESSAGE)
+      : undefined;
+  return new A2AError(kind, message, {
+    ...(facts.info && { info: facts.info }),
+    ...(facts.violations && { violations: facts.violations }),
+    ...(facts.reason !== undefined &&
+      facts.reason !== ERRORS[kind].reason && { reason: facts.reason }),
+    ...(data != null && { data }),
+  });
+}
+
+/** Both `{code, message}` and `{error: {code, message}}` are around. */
+function errorObject(raw: unknown): Raw {
+  if (!isObject(raw)) return {};
+  return typeof raw.code !== 'number' && isObject(raw.error) ? raw.error : raw;
+}
+
+function kindOf(error: Raw, reason: string | undefined, http: number | undefined): ErrorKind {
+  const named = reason === undefined ? undefined : kindOfReason(reason);
+  if (named) return named;
+  const code = typeof error.code === 'number' ? error.code : undefined;
+  const status = http ?? (code !== undefined && code >= 100 && code < 600 ? code : undefined);
+  if (code !== undefined) {
+    const kind = kindOfCode(code);
+    if (ERRORS[kind].code === code) return status === 413 ? 'tooLarge' : kind;
+  }
+  // With a reason of its own, as "already resolved" has, the status' name is the best hint that is left.
+  if (error.status === 'FAILED_PRECONDITION') return 'unsupportedOperation';
+  return status === undefined ? 'internal' : kindOfHttp(status);
+}
+
+/** What a bare HTTP status most likely means. A 404 without a reason is a wrong address, not a missing task. */
+function kindOfHttp(status: number): ErrorKind {
+  switch (status) {
+    case 400:
+    case 422:
+      return 'invalidParams';
+    case 401:
+      return 'unauthenticated';
+    case 403:
+      return 'forbidden';
+    case 404:
+    case 405:
+      return 'methodNotFound';
+    case 413:
+      return 'tooLarge';
+    case 415:
+      return 'contentTypeNotSupported';
+    case 429:
+      return 'rateLimited';
+    case 501:
+      return 'unsupportedOperation';
+    case 502:
+    case 503:
+    case 504:
+      return 'unavailable';
+    default:
+      return 'internal';
+  }
+}
+
+interface Facts {
+  reason?: string;
+  info?: Record<string, string>;
+  violations?: FieldViolation[];
+}
+
+function factsOfDetails(details: readonly unknown[]): Facts {
+  const facts: Facts = {};
+  for (const detail of details) {
+    if (!isObject(detail)) continue;
+    const type = typeof detail['@type'] === 'string' ? detail['@type'] : '';
+    if (type.endsWith('google.rpc.ErrorInfo') && typeof detail.reason === 'string') {
+      facts.reason ??= detail.reason;
+      const info = isObject(detail.metadata) ? strings(detail.metadata) : undefined;
+      if (info) facts.info ??= info;
+    } else if (type.endsWith('google.rpc.BadRequest')) {
+      const violations = violationsOf(detail.fieldViolations);
+      if (violations) facts.violations ??= violations;
+    }
+  }
+  return facts;
+}
+
+function factsOfData(data: unknown): Facts {
+  if (!isObject(data)) return {};
+  const { reason, violations, ...rest } = data;
+  const facts: Facts = {};
+  if (typeof reason === 'string') facts.reason = reason;
+  const info = strings(rest);
+  if (info) facts.info = info;
+  const found = violationsOf(violations);
+  if (found) facts.violations = found;
+  return facts;
+}
+
+function strings(object: Raw): Record<string, string> | undefined {
+  const found = Object.entries(object).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string',
+  );
+  return found.length > 0 ? Object.fromEntries(found) : undefined;
+}
+
+function violationsOf(value: unknown): FieldViolation[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const found: FieldViolation[] = [];
+  for (const item of value) {
+    if (!isObject(item)) continue;
+    const { field, description } = item;
+    if (typeof field === 'string' && typeof description === 'string') {
+      found.push({ field, description });
+    }
+  }
+  return found.length > 0 ? found : undefined;
+}

@@ -1,0 +1,149 @@
+/**
+ * Reads messages, tasks and events of either version into candidates of the inner shape; a schema has the last word on
+ * them. The versions differ in their parts and words only, and those are the dialect.
+ *
+ * Hot on the server for every message: spreads of one object, plain loops, and paths that are put together only for a
+ * refusal.
+ */
+import { isObject } from '../json.ts';
+import type { Role } from '../message.ts';
+import { isSettled, type TaskState } from '../task.ts';
+import { dropEmpty, dropNull, objectAt, refuse, type Raw } from './read.ts';
+
+export interface Dialect {
+  readonly states: ReadonlyMap<unknown, TaskState>;
+  readonly roles: ReadonlyMap<unknown, Role>;
+  /** What a status without a state stands for: proto3 leaves a zero out. */
+  readonly noState: TaskState;
+  /** Whether messages may keep their parts in `content`, and events say `final`. */
+  readonly old: boolean;
+  /** A part that has nothing in it. Peers make one of a null that they cannot express. */
+  readonly isBlank: (part: Raw) => boolean;
+  /** The part at `index` of the parts of `at`. */
+  readonly part: (raw: unknown, at: string, index: number) => unknown;
+}
+
+export interface Reader {
+  readonly message: (raw: unknown, at: string) => Raw;
+  readonly task: (raw: unknown, at: string) => Raw;
+  readonly statusUpdate: (raw: unknown, at: string) => Raw;
+  readonly artifactUpdate: (raw: unknown, at: string) => Raw;
+}
+
+/**
+ * `lenient` is for a peer's answers: parts may be missing, and blank ones are left out. Parameters are held to the
+ * protocol.
+ */
+export function createReader(dialect: Dialect, lenient: boolean): Reader {
+  const { states, roles, noState, old, isBlank, part } = dialect;
+
+  function parts(raw: unknown, at: string, name: string): unknown[] {
+    if (!Array.isArray(raw) || raw.length === 0) {
+      if (lenient && (raw == null || Array.isArray(raw))) return [];
+      refuse(`${at}.${name}`, 'must be an array with at least one part');
+    }
+    const out: unknown[] = [];
+    for (let index = 0; index < raw.length; index++) {
+      const item: unknown = raw[index];
+      if (lenient && isObject(item) && isBlank(item)) continue;
+      out.push(part(item, at, index));
+    }
+    return out;
+  }
+
+  function message(value: unknown, at: string): Raw {
+    const raw = objectAt(value, at);
+    const role = roles.get(raw.role);
+    if (role === undefined) refuse(`${at}.role`, 'not a role of this version');
+    const inContent = old && raw.parts == null && raw.content != null;
+    const list = inContent ? parts(raw.content, at, 'content') : parts(raw.parts, at, 'parts');
+    const out: Raw = { ...raw, kind: 'message', role, parts: list };
+    if (inContent) delete out.content;
+    // By name, not by a helper that takes the key: this is the hot path, and a look-up by a variable is slow.
+    if (raw.contextId === null || raw.contextId === '') delete out.contextId;
+    if (raw.taskId === null || raw.taskId === '') delete out.taskId;
+    if (raw.metadata === null) delete out.metadata;
+    if (raw.extensions === null) delete out.extensions;
+    if (raw.referenceTaskIds === null) delete out.referenceTaskIds;
+    return out;
+  }
+
+  function stateOf(raw: Raw, at: string): TaskState {
+    const state = raw.state == null ? noState : states.get(raw.state);
+    if (state === undefined) refuse(`${at}.state`, 'not a state of this version');
+    return state;
+  }
+
+  function status(raw: Raw, at: string, state: TaskState): Raw {
+    const out: Raw = { ...raw, state };
+    if (raw.message != null) out.message = message(raw.message, `${at}.message`);
+    dropNull(out, 'message');
+    dropEmpty(out, 'timestamp');
+    return out;
+  }
+
+  function artifact(value: unknown, at: string): Raw {
+    const raw = objectAt(value, at);
+    const out: Raw = { ...raw, parts: parts(raw.parts, at, 'parts') };
+    dropNull(out, 'name');
+    dropNull(out, 'description');
+    dropNull(out, 'extensions');
+    dropNull(out, 'metadata');
+    return out;
+  }
+
+  function list(value: unknown, at: string, read: (item: unknown, at: string) => Raw): Raw[] {
+    if (!Array.isArray(value)) refuse(at, 'must be an array');
+    const out: Raw[] = [];
+    for (let index = 0; index < value.length; index++) {
+      out.push(read(value[index], `${at}[${index}]`));
+    }
+    return out;
+  }
+
+  function task(value: unknown, at: string): Raw {
+    const raw = objectAt(value, at);
+    const inside = objectAt(raw.status, `${at}.status`);
+    const out: Raw = { ...raw, kind: 'task', contextId: raw.contextId ?? '' };
+    out.status = status(inside, `${at}.status`, stateOf(inside, `${at}.status`));
+    if (raw.history != null) out.history = list(raw.history, `${at}.history`, message);
+    if (raw.artifacts != null) out.artifacts = list(raw.artifacts, `${at}.artifacts`, artifact);
+    dropNull(out, 'history');
+    dropNull(out, 'artifacts');
+    dropNull(out, 'metadata');
+    return out;
+  }
+
+  function statusUpdate(value: unknown, at: string): Raw {
+    const raw = objectAt(value, at);
+    const inside = objectAt(raw.status, `${at}.status`);
+    const state = stateOf(inside, `${at}.status`);
+    const out: Raw = { ...raw, kind: 'status-update', contextId: raw.contextId ?? '' };
+    out.status = status(inside, `${at}.status`, state);
+    out.final = old && typeof raw.final === 'boolean' ? raw.final : isSettled(state);
+    dropNull(out, 'metadata');
+    return out;
+  }
+
+  function artifactUpdate(value: unknown, at: string): Raw {
+    const raw = objectAt(value, at);
+    const out: Raw = { ...raw, kind: 'artifact-update', contextId: raw.contextId ?? '' };
+    out.artifact = artifact(raw.artifact, `${at}.artifact`);
+    dropNull(out, 'append');
+    dropNull(out, 'lastChunk');
+    dropNull(out, 'metadata');
+    return out;
+  }
+
+  return { message, task, statusUpdate, artifactUpdate };
+}
+
+/** An event that the name of its only member tells apart; undefined if there is no member of that kind. */
+export function readMember(reader: Reader, raw: Raw): Raw | undefined {
+  if (raw.artifactUpdate != null)
+    return reader.artifactUpdate(raw.artifactUpdate, 'artifactUpdate');
+  if (raw.statusUpdate != null) return reader.statusUpdate(raw.statusUpdate, 'statusUpdate');
+  if (raw.task != null) return reader.task(raw.task, 'task');
+  if (isObject(raw.message)) return reader.message(raw.message, 'message');
+  return undefined;
+}

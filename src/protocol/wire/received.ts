@@ -1,0 +1,93 @@
+/** A peer's answers, for clients: read leniently, then held to a schema. What does not fit is `invalidAgentResponse`. */
+import * as z from 'zod';
+import { isObject, parseWith } from '../json.ts';
+import { Artifact, Message, Part } from '../message.ts';
+import { ListTasksResult, TaskPushNotificationConfig } from '../params.ts';
+import {
+  Task,
+  TaskArtifactUpdateEvent,
+  TaskStatus,
+  TaskStatusUpdateEvent,
+  type StreamEvent,
+} from '../task.ts';
+import { decodeCard } from './card.ts';
+import type { UnaryOperation, UnaryResults } from './codec.ts';
+import { answer, objectAt, refuse, type Raw } from './read.ts';
+import type { Reader } from './reader.ts';
+
+// The same as inside, except that messages and artifacts may come without parts: an empty last chunk is common, and no
+// reason to lose a stream.
+const parts = z.array(Part);
+const message = Message.extend({ parts });
+const artifact = Artifact.extend({ parts });
+const status = TaskStatus.extend({ message: message.optional() });
+const task = Task.extend({
+  status,
+  history: z.array(message).optional(),
+  artifacts: z.array(artifact).optional(),
+});
+const sendResult = z.discriminatedUnion('kind', [task, message]);
+const event = z.discriminatedUnion('kind', [
+  task,
+  message,
+  TaskStatusUpdateEvent.extend({ status }),
+  TaskArtifactUpdateEvent.extend({ artifact }),
+]);
+const page = ListTasksResult.extend({ tasks: z.array(task) });
+
+/** How a version's answers are read. */
+export interface AnswerReader extends Pick<Reader, 'task'> {
+  readonly event: (raw: unknown) => Raw;
+  readonly pushConfig: (raw: Raw) => Raw;
+}
+
+export interface AnswerDecoder {
+  readonly results: { readonly [O in UnaryOperation]: (raw: unknown) => UnaryResults[O] };
+  readonly event: (raw: unknown) => StreamEvent;
+}
+
+export function createAnswerDecoder(read: AnswerReader): AnswerDecoder {
+  const taskOf = (raw: unknown) => answer(() => parseWith(task, read.task(raw, 'task'), 'task'));
+  const pushConfig = (raw: unknown) =>
+    answer(() => parseWith(TaskPushNotificationConfig, read.pushConfig(objectAt(raw, 'config'))));
+  return {
+    event: (raw) => answer(() => parseWith(event, read.event(raw), 'event')),
+    results: {
+      sendMessage: (raw) => answer(() => parseWith(sendResult, read.event(raw), 'result')),
+      getTask: taskOf,
+      listTasks: (raw) => answer(() => parseWith(page, readPage(read, objectAt(raw, 'result')))),
+      cancelTask: taskOf,
+      setPushConfig: pushConfig,
+      getPushConfig: pushConfig,
+      // A bare list in 0.3's JSON, an object around it in every ProtoJSON.
+      listPushConfigs: (raw) =>
+        answer(() =>
+          listAt(isObject(raw) ? raw.configs : (raw ?? refuse('result', 'absent')), 'configs'),
+        ).map(pushConfig),
+      deletePushConfig: () => null,
+      getExtendedCard: decodeCard,
+    },
+  };
+}
+
+function readPage(read: AnswerReader, raw: Raw): Raw {
+  const tasks: Raw[] = [];
+  const list = listAt(raw.tasks, 'tasks');
+  for (let index = 0; index < list.length; index++) {
+    tasks.push(read.task(list[index], `tasks[${index}]`));
+  }
+  return {
+    ...raw,
+    tasks,
+    nextPageToken: raw.nextPageToken ?? '',
+    pageSize: raw.pageSize ?? tasks.length,
+    totalSize: raw.totalSize ?? tasks.length,
+  };
+}
+
+/** ProtoJSON leaves an empty list out. */
+function listAt(value: unknown, field: string): unknown[] {
+  if (value == null) return [];
+  if (!Array.isArray(value)) refuse(field, 'must be an array');
+  return value;
+}

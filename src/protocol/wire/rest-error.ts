@@ -1,0 +1,23 @@
+/** What a failed REST request is answered with. */
+import { ERRORS, type A2AError } from '../errors.ts';
+import type { ProtocolVersion } from '../version.ts';
+import { errorData, errorDetails } from './error.ts';
+
+/**
+ * The body of a REST error. 1.0 has google.rpc.Status, with the HTTP status as its code. 0.3 only asks for a JSON-RPC
+ * error "or equivalent"; its SDKs send and expect that error bare, without an `error` member around it.
+ */
+export function encodeRestError(error: A2AError, version: ProtocolVersion): object {
+  if (version === '0.3') {
+    const data = errorData(error);
+    return { code: error.code, message: error.message, ...(data !== undefined && { data }) };
+  }
+  return {
+    error: {
+      code: error.httpStatus,
+      status: ERRORS[error.kind].status,
+      message: error.message,
+      details: errorDetails(error, true),
+    },
+  };
+}

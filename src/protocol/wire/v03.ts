@@ -1,0 +1,310 @@
+/**
+ * Version 0.3. Its JSON is nearly the inner shape, so that most of what is written is the very object that came in: the
+ * server relies on that to serialise an event only once.
+ *
+ * Read are the JSON of the specification and the ProtoJSON of some REST peers.
+ */
+import { isObject } from '../json.ts';
+import type { Artifact, DataPart, Message, Part } from '../message.ts';
+import type { Operation, ParamsOf } from '../methods.ts';
+import type { MessageSendParams } from '../params.ts';
+import type { StreamEvent, Task, TaskStatus } from '../task.ts';
+import { decodeCard, encodeCardV03 } from './card.ts';
+import type { UnaryOperation, UnaryResults, WireCodec } from './codec.ts';
+import { ROLES_V03, STATES_V03 } from './enums.ts';
+import { decodeError, errorData } from './error.ts';
+import {
+  dropEmpty,
+  objectAt,
+  paramsObject,
+  queryParams,
+  refuse,
+  validated,
+  type Raw,
+} from './read.ts';
+import { createReader, readMember, type Dialect } from './reader.ts';
+import { createAnswerDecoder } from './received.ts';
+import {
+  isProtoMessage,
+  readProtoConfiguration,
+  readProtoPart,
+  readProtoPush,
+  taskIdOfName,
+} from './v03-proto.ts';
+
+/**
+ * 0.3 knows data parts with objects only. Any other value travels as `{value}`, and this key in the part's metadata
+ * says so.
+ */
+export const WRAPPED = 'parley:wrapped';
+
+// Writing: each function returns its argument when nothing has to change.
+
+function wrapped(part: DataPart): DataPart {
+  return {
+    ...part,
+    data: { value: part.data },
+    metadata: { ...part.metadata, [WRAPPED]: true },
+  };
+}
+
+/** The list with `encode` done to each; a copy only from the first that changes. */
+function each<T>(list: T[], encode: (item: T) => T): T[] {
+  let copy: T[] | undefined;
+  for (let index = 0; index < list.length; index++) {
+    const item = list[index];
+    if (item === undefined) continue;
+    const encoded = encode(item);
+    if (encoded !== item) (copy ??= list.slice())[index] = encoded;
+  }
+  return copy ?? list;
+}
+
+function encodePart(part: Part): Part {
+  return part.kind === 'data' && !isObject(part.data) ? wrapped(part) : part;
+}
+
+function encodeMessage(message: Message): Message {
+  const parts = each(message.parts, encodePart);
+  return parts === message.parts ? message : { ...message, parts };
+}
+
+function encodeArtifact(artifact: Artifact): Artifact {
+  const parts = each(artifact.parts, encodePart);
+  return parts === artifact.parts ? artifact : { ...artifact, parts };
+}
+
+function encodeStatus(status: TaskStatus): TaskStatus {
+  const message = status.message && encodeMessage(status.message);
+  if (message === status.message && status.state !== 'unspecified') return status;
+  const out: TaskStatus = { ...status };
+  if (message) out.message = message;
+  if (status.state === 'unspecified') out.state = 'unknown';
+  return out;
+}
+
+function encodeTask(task: Task): Task {
+  const status = encodeStatus(task.status);
+  const history = task.history && each(task.history, encodeMessage);
+  const artifacts = task.artifacts && each(task.artifacts, encodeArtifact);
+  if (status === task.status && history === task.history && artifacts === task.artifacts) {
+    return task;
+  }
+  const out: Task = { ...task, status };
+  if (history) out.history = history;
+  if (artifacts) out.artifacts = artifacts;
+  return out;
+}
+
+function encodeEvent(event: StreamEvent): StreamEvent {
+  switch (event.kind) {
+    case 'artifact-update': {
+      const artifact = encodeArtifact(event.artifact);
+      return artifact === event.artifact ? event : { ...event, artifact };
+    }
+    case 'status-update': {
+      const status = encodeStatus(event.status);
+      return status === event.status ? event : { ...event, status };
+    }
+    case 'task':
+      return encodeTask(event);
+    default:
+      return encodeMessage(event);
+  }
+}
+
+function encodeSend(params: MessageSendParams): MessageSendParams {
+  const message = encodeMessage(params.message);
+  return message === params.message ? params : { ...params, message };
+}
+
+const same = (value: unknown): unknown => value;
+
+const encodeParams: { readonly [O in Operation]: (params: ParamsOf<O>) => unknown } = {
+  sendMessage: encodeSend,
+  streamMessage: encodeSend,
+  getTask: same,
+  listTasks: same,
+  cancelTask: same,
+  subscribe: same,
+  setPushConfig: same,
+  getPushConfig: same,
+  listPushConfigs: same,
+  deletePushConfig: same,
+  getExtendedCard: same,
+};
+
+const encodeResult: { readonly [O in UnaryOperation]: (result: UnaryResults[O]) => unknown } = {
+  sendMessage: encodeEvent,
+  getTask: encodeTask,
+  listTasks: (result) => {
+    const tasks = each(result.tasks, encodeTask);
+    return tasks === result.tasks ? result : { ...result, tasks };
+  },
+  cancelTask: encodeTask,
+  setPushConfig: same,
+  getPushConfig: same,
+  listPushConfigs: same,
+  deletePushConfig: same,
+  getExtendedCard: encodeCardV03,
+};
+
+// Reading.
+
+function isWrapped(part: Raw): boolean {
+  return (
+    part.kind === 'data' &&
+    isObject(part.metadata) &&
+    part.metadata[WRAPPED] === true &&
+    isObject(part.data) &&
+    'value' in part.data
+  );
+}
+
+function unwrapped(part: Raw): Raw {
+  const { metadata, data, ...out } = part;
+  if (!isObject(metadata) || !isObject(data)) return part;
+  const { [WRAPPED]: _, ...others } = metadata;
+  out.data = data.value;
+  if (Object.keys(others).length > 0) out.metadata = others;
+  return out;
+}
+
+/** A part says its kind; one that does not can only be ProtoJSON. */
+function readPart(raw: unknown, at: string, index: number): Raw {
+  const part = objectAt(raw, `${at}.parts[${index}]`);
+  if (part.kind == null) return readProtoPart(part, `${at}.parts[${index}]`);
+  return isWrapped(part) ? unwrapped(part) : part;
+}
+
+const dialect: Dialect = {
+  states: STATES_V03,
+  roles: ROLES_V03,
+  noState: 'unknown',
+  old: true,
+  isBlank: ({ kind, text, file, data }) =>
+    kind == null && text == null && file == null && data == null,
+  part: readPart,
+};
+const strict = createReader(dialect, false);
+const lenient = createReader(dialect, true);
+
+function readSend(raw: Raw): Raw {
+  const message = raw.message;
+  if (!isObject(message)) return raw;
+  if (isProtoMessage(message)) return readProtoSend(raw);
+  const parts = unwrapParts(message.parts);
+  // The discriminator is redundant here, and peers forget it.
+  if (parts === message.parts && message.kind !== undefined) return raw;
+  return { ...raw, message: { kind: 'message', ...message, parts } };
+}
+
+function unwrapParts(parts: unknown): unknown {
+  if (!Array.isArray(parts)) return parts;
+  let copy: unknown[] | undefined;
+  for (let index = 0; index < parts.length; index++) {
+    const part: unknown = parts[index];
+    if (isObject(part) && isWrapped(part)) (copy ??= parts.slice())[index] = unwrapped(part);
+  }
+  return copy ?? parts;
+}
+
+function readProtoSend(raw: Raw): Raw {
+  const { configuration, metadata, ...rest } = raw;
+  const out: Raw = { ...rest, message: strict.message(raw.message, 'message') };
+  if (configuration != null) {
+    out.configuration = readProtoConfiguration(objectAt(configuration, 'configuration'));
+  }
+  if (metadata != null) out.metadata = metadata;
+  return out;
+}
+
+function readList(raw: Raw): Raw {
+  const out = queryParams(raw);
+  dropEmpty(out, 'status');
+  if (out.status === undefined) return out;
+  const state = STATES_V03.get(out.status);
+  if (state === undefined) refuse('status', 'not a task state');
+  out.status = state;
+  return out;
+}
+
+/**
+ * `{taskId, pushNotificationConfig}`. Over REST that is the body's `config`, or the body itself, with a resource name
+ * or just the path for the task's id.
+ */
+function readTaskPush(raw: Raw): Raw {
+  if (typeof raw.taskId === 'string' && isObject(raw.pushNotificationConfig)) return raw;
+  const config = isObject(raw.config) ? raw.config : raw;
+  const { pushNotificationConfig: inside } = config;
+  const out: Raw = {
+    taskId:
+      raw.taskId ??
+      raw.id ??
+      config.taskId ??
+      taskIdOfName(config.name) ??
+      taskIdOfName(raw.parent),
+    pushNotificationConfig: isObject(inside) ? readProtoPush(inside) : inside,
+  };
+  if (raw.tenant != null) out.tenant = raw.tenant;
+  return out;
+}
+
+const readParams: { readonly [O in Operation]: (raw: Raw) => Raw } = {
+  sendMessage: readSend,
+  streamMessage: readSend,
+  getTask: queryParams,
+  listTasks: readList,
+  cancelTask: queryParams,
+  subscribe: queryParams,
+  setPushConfig: readTaskPush,
+  getPushConfig: queryParams,
+  listPushConfigs: queryParams,
+  deletePushConfig: queryParams,
+  getExtendedCard: queryParams,
+};
+
+/** Bare with a `kind`, as JSON-RPC has it, or under the name of its kind, as REST has it. */
+function readEvent(value: unknown): Raw {
+  const raw = objectAt(value, 'result');
+  switch (raw.kind) {
+    case 'artifact-update':
+      return lenient.artifactUpdate(raw, 'result');
+    case 'status-update':
+      return lenient.statusUpdate(raw, 'result');
+    case 'task':
+      return lenient.task(raw, 'result');
+    case 'message':
+      return lenient.message(raw, 'result');
+    default:
+      return (
+        readMember(lenient, raw) ??
+        refuse('result.kind', 'none of task, message, status-update and artifact-update')
+      );
+  }
+}
+
+const answers = createAnswerDecoder({
+  task: lenient.task,
+  event: readEvent,
+  pushConfig: readTaskPush,
+});
+
+export const v03: WireCodec = {
+  version: '0.3',
+  decodeParams: (operation, raw) =>
+    validated(operation, readParams[operation](paramsObject(operation, raw))),
+  encodeParams: (operation, params) => encodeParams[operation](params),
+  encodeResult: (operation, result) => encodeResult[operation](result),
+  decodeResult: (operation, raw) => answers.results[operation](raw),
+  encodeEvent,
+  decodeEvent: answers.event,
+  encodeCard: encodeCardV03,
+  decodeCard,
+  encodeError: (error) => {
+    const data = errorData(error);
+    const { code, message } = error;
+    return data === undefined ? { code, message } : { code, message, data };
+  },
+  decodeError,
+};

@@ -1,0 +1,286 @@
+/**
+ * The log of every task that something happens to right now: appends go in here, and come out to readers once they
+ * are stored.
+ *
+ * Store first, publish second. Appends of one turn of the event loop share a transaction (group commit); with a store
+ * that keeps nothing, they are stored and published at once. A task is live while it has an execution or a reader, and
+ * costs nothing here afterwards.
+ */
+import { refusal, type LogEntry, type Task, type TaskEvent, type TaskState } from '../protocol/index.ts';
+import type { Logger } from './logger.ts';
+import { Published, type SerializedEntry } from './published.ts';
+import { LogReader, type Readable, type Sink } from './reader.ts';
+import type { Append, AppendOutcome, MaybePromise, Scope, TaskHead, TaskStore } from './store.ts';
+
+/** More than this many entries waiting for the disk, and the writer waits too. */
+const MAX_UNSTORED = 512;
+
+/** Another writer was there, or the store gave up: this process no longer speaks for the task. */
+export class LogLostError extends Error {
+  override readonly name = 'LogLostError';
+}
+
+/** Entries of one task that go to the store together. */
+type Unsent = Append & { readonly entries: SerializedEntry[] };
+
+/** A task that something happens to. Whoever gets one from the log holds it, until it disposes of it (`using`). */
+export class LiveTask implements Scope, Readable, Disposable {
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly tenant: string;
+  readonly owner: string;
+  /** Last entry that was appended, stored or not. */
+  seq: number;
+  /** Last entry that is stored, and so may be shown. */
+  stored: number;
+  /** State after the last entry that was appended. */
+  state: TaskState | undefined;
+  /** Rough size of what was appended since the task became live. */
+  bytes = 0;
+  /** It is being executed, in this process. */
+  running = false;
+  /** How many hold it, beside its execution and its readers. */
+  holds = 0;
+  lost: Error | undefined;
+  /** Told when this process loses the log. */
+  onLost: (() => void) | undefined;
+  unsent: Unsent | undefined;
+  readonly readers = new Set<LogReader>();
+  readonly #log: EventLog;
+  readonly #waiting: { seq: number; resolve: () => void; reject: (error: Error) => void }[] = [];
+
+  constructor(log: EventLog, scope: Scope, taskId: string, contextId: string, head?: TaskHead) {
+    this.#log = log;
+    this.tenant = scope.tenant;
+    this.owner = scope.owner;
+    this.taskId = taskId;
+    this.contextId = contextId;
+    this.seq = this.stored = head?.seq ?? 0;
+    this.state = head?.status.state;
+  }
+
+  /** Resolves when entry `seq` is stored. */
+  whenStored(seq: number): Promise<void> {
+    if (this.lost) return Promise.reject(this.lost);
+    if (seq <= this.stored) return Promise.resolve();
+    return new Promise((resolve, reject) => this.#waiting.push({ seq, resolve, reject }));
+  }
+
+  [Symbol.dispose](): void {
+    this.holds--;
+    this.#log.release(this);
+  }
+
+  read(after: number, limit: number): MaybePromise<readonly LogEntry[]> {
+    return this.#log.store.read(this.taskId, after, limit);
+  }
+
+  forget(reader: LogReader): void {
+    this.readers.delete(reader);
+    this.#log.release(this);
+  }
+
+  settle(entries: readonly SerializedEntry[]): void {
+    this.stored = entries.at(-1)!.seq;
+    if (this.readers.size > 0) {
+      for (const entry of entries) {
+        const published = new Published(entry);
+        for (const reader of this.readers) reader.offer(published);
+      }
+    }
+    while (this.#waiting.length > 0 && this.#waiting[0]!.seq <= this.stored) {
+      this.#waiting.shift()!.resolve();
+    }
+    this.#log.release(this);
+  }
+
+  lose(error: Error): void {
+    if (this.lost) return;
+    this.lost = error;
+    this.onLost?.();
+    for (const { reject } of this.#waiting.splice(0)) reject(error);
+    for (const reader of this.readers) reader.close('lost');
+  }
+}
+
+export class EventLog {
+  readonly #store: TaskStore;
+  readonly #logger: Logger;
+  readonly #live = new Map<string, LiveTask>();
+  #pending: { live: LiveTask; append: Unsent }[] = [];
+  #scheduled = false;
+  #writing = false;
+
+  constructor(store: TaskStore, logger: Logger) {
+    this.#store = store;
+    this.#logger = logger;
+  }
+
+  get store(): TaskStore {
+    return this.#store;
+  }
+
+  get liveCount(): number {
+    return this.#live.size;
+  }
+
+  /** The task, if it belongs to the scope. The caller holds it. */
+  open(scope: Scope, taskId: string): MaybePromise<LiveTask | undefined> {
+    const live = this.#live.get(taskId);
+    if (live) return this.#hold(live, scope);
+    const head = this.#store.head(scope, taskId);
+    return head instanceof Promise ? head.then((found) => this.#adopt(found)) : this.#adopt(head);
+  }
+
+  #adopt(head: TaskHead | undefined): LiveTask | undefined {
+    if (!head) return undefined;
+    let live = this.#live.get(head.taskId);
+    if (!live) {
+      live = new LiveTask(this, head, head.taskId, head.contextId, head);
+      this.#live.set(head.taskId, live);
+    }
+    return this.#hold(live, head);
+  }
+
+  #hold(live: LiveTask, scope: Scope): LiveTask | undefined {
+    if (live.tenant !== scope.tenant || live.owner !== scope.owner) return undefined;
+    live.holds++;
+    return live;
+  }
+
+  /** Begins a new task's log, held by the caller. It exists once entry 1 is stored; a message id that is taken fails. */
+  create(scope: Scope, task: Task, messageIds?: readonly string[]): LiveTask {
+    const live = new LiveTask(this, scope, task.id, task.contextId);
+    this.#live.set(task.id, live);
+    live.holds++;
+    void this.append(live, task, messageIds);
+    return live;
+  }
+
+  /**
+   * Appends an event that the state machine allows (`refusal` says why it does not; then this throws). Returns a
+   * promise when the writer should wait for the disk before it goes on.
+   */
+  append(
+    live: LiveTask,
+    event: TaskEvent,
+    messageIds?: readonly string[],
+  ): Promise<void> | undefined {
+    if (live.lost) throw live.lost;
+    const refused = refusal(live.state, event);
+    if (refused !== undefined) throw new Error(refused);
+    const seq = live.seq + 1;
+    const json = this.#store.durable ? JSON.stringify(event) : undefined;
+    const entry: SerializedEntry = json === undefined ? { seq, event } : { seq, event, json };
+    live.bytes += json === undefined ? roughSize(event) : json.length;
+    live.seq = seq;
+    if (event.kind !== 'artifact-update') live.state = event.status.state;
+
+    if (live.unsent && !messageIds) {
+      live.unsent.entries.push(entry);
+    } else {
+      const { tenant, owner, taskId, contextId } = live;
+      const where = { tenant, owner, taskId, contextId };
+      live.unsent = { ...where, expected: seq - 1, entries: [entry], ...(messageIds && { messageIds }) };
+      this.#pending.push({ live, append: live.unsent });
+    }
+    if (!this.#store.durable) {
+      this.#flush();
+    } else if (!this.#scheduled) {
+      this.#scheduled = true;
+      setImmediate(() => this.#flush());
+    }
+    const unstored = live.seq - live.stored;
+    return unstored > MAX_UNSTORED ? live.whenStored(live.seq - MAX_UNSTORED / 2) : undefined;
+  }
+
+  /** Opens a reader behind entry `after`. It waits until `resume`, then gets what is stored already and what comes. */
+  read(live: LiveTask, after: number, sink: Sink): LogReader {
+    const reader = new LogReader(live, after, sink);
+    live.readers.add(reader);
+    return reader;
+  }
+
+  /** A task with no execution, no reader, no holder and nothing unstored is no longer live. */
+  release(live: LiveTask): void {
+    const used = live.running || live.holds > 0 || live.readers.size > 0;
+    const busy = used || live.stored < live.seq;
+    if (!busy && this.#live.get(live.taskId) === live) this.#live.delete(live.taskId);
+  }
+
+  /** Waits until everything that was appended is stored (or could not be), and ends all readers. */
+  async close(): Promise<void> {
+    while (this.#pending.length > 0 || this.#writing) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    for (const live of this.#live.values()) {
+      for (const reader of live.readers) reader.close('shutdown');
+    }
+  }
+
+  #flush(): void {
+    this.#scheduled = false;
+    if (this.#writing || this.#pending.length === 0) return;
+    const batch = this.#pending;
+    this.#pending = [];
+    const appends: Append[] = [];
+    for (const { live, append } of batch) {
+      live.unsent = undefined;
+      appends.push(append);
+    }
+    let outcome;
+    try {
+      outcome = this.#store.append(appends);
+    } catch (error) {
+      this.#failed(batch, error);
+      return;
+    }
+    if (outcome instanceof Promise) {
+      this.#writing = true;
+      outcome.then(
+        (outcomes) => this.#done(batch, outcomes),
+        (error: unknown) => this.#failed(batch, error),
+      );
+    } else {
+      this.#done(batch, outcome);
+    }
+  }
+
+  #done(
+    batch: readonly { live: LiveTask; append: Unsent }[],
+    outcomes: readonly AppendOutcome[],
+  ): void {
+    this.#writing = false;
+    for (let at = 0; at < batch.length; at++) {
+      const { live, append } = batch[at]!;
+      if (outcomes[at] === 'ok') live.settle(append.entries);
+      else this.#lose(live, new LogLostError('another writer appended to the task'));
+    }
+    if (this.#pending.length > 0) this.#flush();
+  }
+
+  #failed(batch: readonly { live: LiveTask; append: Unsent }[], error: unknown): void {
+    this.#writing = false;
+    this.#logger.error({ err: error, tasks: batch.length }, 'the store could not append');
+    for (const { live } of batch) this.#lose(live, new LogLostError('the store could not append'));
+    if (this.#pending.length > 0) this.#flush();
+  }
+
+  #lose(live: LiveTask, error: Error): void {
+    live.lose(error);
+    if (this.#live.get(live.taskId) === live) this.#live.delete(live.taskId);
+  }
+}
+
+/** Good enough for a limit: the characters in the event's strings. */
+function roughSize(value: unknown): number {
+  if (typeof value === 'string') return value.length + 8;
+  if (typeof value !== 'object' || value === null) return 8;
+  let size = 16;
+  if (Array.isArray(value)) {
+    for (const item of value as unknown[]) size += roughSize(item);
+  } else {
+    for (const key in value) size += roughSize((value as Record<string, unknown>)[key]);
+  }
+  return size;
+}

@@ -1,0 +1,106 @@
+/**
+ * What an agent is to the runtime.
+ *
+ * `createAgent` (agent.ts) is the comfortable way; this is the interface under it, for those who want the events
+ * themselves. An executor yields events and returns. It is handed no bus, creates no task and knows no peer: the
+ * runtime owns the task's creation, its terminal state, the signal, and what a peer may see of an error.
+ */
+import type {
+  AgentExtension,
+  AgentProvider,
+  AgentSkill,
+  Artifact,
+  Message,
+  Metadata,
+  Task,
+  TaskState,
+  User,
+} from '../protocol/index.ts';
+import type { MaybePromise } from './store.ts';
+
+/** What is known when a message arrives, before there is a task. */
+export interface RequestContext {
+  readonly message: Message;
+  readonly contextId: string;
+  readonly user: User | undefined;
+  /** URIs of the extensions that the client activated. */
+  readonly extensions: readonly string[];
+  /** The request's own metadata, beside the message's. */
+  readonly metadata: Metadata | undefined;
+}
+
+/** One execution: from a message to the next terminal or interrupted state. */
+export interface ExecutionContext extends RequestContext {
+  /** The task as it was when this execution began, the message included. Not to be changed. */
+  readonly task: Task;
+  /** What the user said in this turn: the message that began it, then the answers; `message` is the last of them. */
+  readonly turn: readonly Message[];
+  /** Aborted when the task is canceled or the server goes down. What ignores it is cut off after a grace time. */
+  readonly signal: AbortSignal;
+  /** The process died during this task's last execution, and the executor said that it resumes. */
+  readonly resumed: boolean;
+}
+
+/** A change of state. The runtime fills in ids, the time and `final`. */
+export interface StatusEvent {
+  readonly kind: 'status-update';
+  readonly state: TaskState;
+  /** What the agent says with it: text, or a whole message. */
+  readonly message?: string | Message;
+  readonly metadata?: Metadata;
+}
+
+/** An artifact, or a chunk of one. */
+export interface ArtifactEvent {
+  readonly kind: 'artifact-update';
+  readonly artifact: Artifact;
+  readonly append?: boolean;
+  readonly lastChunk?: boolean;
+  readonly metadata?: Metadata;
+}
+
+export type ExecutorEvent = StatusEvent | ArtifactEvent;
+
+export interface AgentExecutor {
+  /**
+   * Answers a new message without making a task; undefined: make one. It should be quick: until it answers, nothing
+   * is stored and nobody sees that anything happens.
+   */
+  reply?(context: RequestContext): MaybePromise<Message | undefined>;
+
+  /**
+   * Does the work. Yields events in order; after a terminal or interrupted state no more are taken. Returning without
+   * one completes the task; throwing fails it, with the cause in our log alone. When an interrupted task gets its
+   * answer, `execute` is called anew with the answer as the message.
+   */
+  execute(context: ExecutionContext): AsyncIterable<ExecutorEvent>;
+
+  /** Told when a task is canceled, after its signal was aborted, also while it waits for input. Must not throw. */
+  cancel?(taskId: string): MaybePromise<void>;
+
+  /** A message to a completed task starts a new turn of it. A function decides by what the client asked for. */
+  readonly continues?: boolean | ((context: RequestContext) => boolean);
+
+  /** After a crash, an execution that was cut off is started again (`context.resumed`) instead of failed. */
+  readonly resumes?: boolean;
+}
+
+/** What an agent says of itself. The server makes the card from it. */
+export interface AgentProfile {
+  readonly name: string;
+  readonly description: string;
+  readonly version?: string;
+  readonly provider?: AgentProvider;
+  readonly documentationUrl?: string;
+  readonly iconUrl?: string;
+  readonly skills?: readonly AgentSkill[];
+  /** Media types. Where they are given, a message with a file of another type is refused. */
+  readonly inputModes?: readonly string[];
+  readonly outputModes?: readonly string[];
+  readonly extensions?: readonly AgentExtension[];
+}
+
+/** An executor that can introduce itself. */
+export interface Agent extends AgentExecutor {
+  readonly profile: AgentProfile;
+}

@@ -1,0 +1,249 @@
+/**
+ * Every operation of the protocol, over a store and an executor. Knows no HTTP and no version.
+ *
+ * `message/send` is a reader of the task's log that waits, `message/stream` and `tasks/resubscribe` are readers that
+ * stream; the execution that they start belongs to the task and outlives them.
+ */
+import {
+  A2AError,
+  type AgentCard,
+  type AgentService,
+  type Call,
+  isSettled,
+  isTerminal,
+  type ListTasksParams,
+  type ListTasksResult,
+  type LogEntry,
+  type MessageSendParams,
+  reduce,
+  type SendResult,
+  type SubscribeParams,
+  type Task,
+  type TaskIdParams,
+  taskNotFound,
+  type TaskQueryParams,
+} from '../protocol/index.ts';
+import type { LiveTask } from './event-log.ts';
+import type { AgentExecutor } from './executor.ts';
+import { accept, type IntakeOptions, type Started } from './intake.ts';
+import { loadTask } from './load.ts';
+import { consoleLogger, type Logger } from './logger.ts';
+import { memoryStore } from './memory-store.ts';
+import { pushOperations } from './push-operations.ts';
+import type { Deliver } from './push.ts';
+import { completeEvent, tellCanceled } from './run.ts';
+import { Runtime, type RuntimeLimits } from './runtime.ts';
+import { scopeOf } from './scope.ts';
+import type { TaskStore } from './store.ts';
+import { opening, TaskStream } from './task-stream.ts';
+
+export const HANDLER_LIMITS: RuntimeLimits = {
+  graceMs: 5000,
+  maxTaskBytes: 64 * 1024 * 1024,
+  maxRunning: 20_000,
+  maxPushConfigsPerTask: 32,
+};
+
+/** The most entries that `readLog` answers at a time. */
+export const LOG_PAGE = 500;
+
+export interface HandlerOptions {
+  readonly store?: TaskStore | undefined;
+  readonly logger?: Logger | undefined;
+  readonly limits?: Partial<RuntimeLimits> | undefined;
+  /** Delivers webhooks. Absent: push notifications are not supported. */
+  readonly deliver?: Deliver | undefined;
+  readonly inputModes?: IntakeOptions['inputModes'];
+  /** Default: true. */
+  readonly deduplicate?: boolean | undefined;
+  /** The card for those who have authenticated; `true`: it is declared, but there is none. */
+  readonly extendedCard?: AgentCard | ((call: Call) => AgentCard) | true | undefined;
+}
+
+export interface RequestHandler extends AgentService {
+  streamMessage(params: MessageSendParams, call?: Call): Promise<TaskStream>;
+  subscribe(params: SubscribeParams, call?: Call): Promise<TaskStream>;
+  /** A page of the task's log: the entries behind `after`, at most LOG_PAGE. */
+  readLog(params: SubscribeParams, call?: Call): Promise<readonly LogEntry[]>;
+  /** Ends or resumes what was being executed when the process died. Call it once, before serving. */
+  recover(): Promise<void>;
+  /** Takes no more messages, waits up to `ms` for executions to end, cuts off the rest, and closes the store. */
+  close(ms?: number): Promise<void>;
+  /** Executions under way. */
+  readonly running: number;
+}
+
+export function createHandler(
+  executor: AgentExecutor,
+  options: HandlerOptions = {},
+): RequestHandler {
+  const store = options.store ?? memoryStore();
+  const logger = options.logger ?? consoleLogger;
+  const limits = { ...HANDLER_LIMITS, ...options.limits };
+  const runtime = new Runtime(executor, { store, logger, limits, deliver: options.deliver });
+  const { log } = runtime;
+  const intake = { inputModes: options.inputModes, deduplicate: options.deduplicate ?? true };
+
+  /** Waits, as a reader of the log, until the task is settled. */
+  function settled({ live, before, after }: Started, signal?: AbortSignal): Promise<Task> {
+    if (before && !live.running && after >= live.stored && isSettled(before.status.state)) {
+      return Promise.resolve(before);
+    }
+    let task = before;
+    return new Promise((resolve, reject) => {
+      const onAbort = () => reader.close();
+      const reader = log.read(live, after, {
+        take({ event }) {
+          task = reduce(task, event);
+          return true;
+        },
+        end(reason) {
+          signal?.removeEventListener('abort', onAbort);
+          if (reason === 'final' && task) resolve(task);
+          else reject(new A2AError('unavailable', 'The task goes on; ask for it by its id'));
+        },
+      });
+      signal?.addEventListener('abort', onAbort, { once: true });
+      reader.resume();
+    });
+  }
+
+  async function load(log: Pick<LiveTask, 'taskId' | 'stored' | 'read'>): Promise<Task> {
+    const loaded = await loadTask(log);
+    if (!loaded) throw taskNotFound(log.taskId);
+    return loaded.task;
+  }
+
+  async function sendMessage(params: MessageSendParams, call: Call = {}): Promise<SendResult> {
+    const accepted = await accept(runtime, params, call, intake);
+    if ('kind' in accepted) return accepted;
+    using live = accepted.live;
+    const { historyLength, blocking } = params.configuration ?? {};
+    const task = await (blocking === false ? load(live) : settled(accepted, call.signal));
+    return trimHistory(task, historyLength);
+  }
+
+  async function streamMessage(params: MessageSendParams, call: Call = {}): Promise<TaskStream> {
+    const accepted = await accept(runtime, params, call, intake);
+    if ('kind' in accepted) return TaskStream.of(accepted);
+    using live = accepted.live;
+    const { before, after } = accepted;
+    if (!before) return TaskStream.read(log, live, after);
+    const over = !live.running && isSettled(before.status.state);
+    if (over) return TaskStream.of(before, after);
+    return TaskStream.read(log, live, after, opening(before, after));
+  }
+
+  async function getTask(params: TaskQueryParams, call: Call = {}): Promise<Task> {
+    using live = await runtime.open(scopeOf(call, params.tenant), params.id);
+    return trimHistory(await load(live), params.historyLength);
+  }
+
+  async function listTasks(params: ListTasksParams, call: Call = {}): Promise<ListTasksResult> {
+    const { historyLength = 0, includeArtifacts = false, statusTimestampAfter: since } = params;
+    const pageSize = params.pageSize ?? 50;
+    const page = await store.list({
+      ...scopeOf(call, params.tenant),
+      contextId: params.contextId,
+      state: params.status,
+      updatedSince: since === undefined ? undefined : Date.parse(since),
+      limit: pageSize,
+      cursor: params.pageToken,
+    });
+    const tasks: Task[] = [];
+    for (const head of page.heads) {
+      if (historyLength === 0 && !includeArtifacts) {
+        const { taskId: id, contextId, status } = head;
+        tasks.push({ kind: 'task', id, contextId, status });
+        continue;
+      }
+      const { taskId, seq: stored } = head;
+      const entries = (after: number, limit: number) =>
+        store.read(taskId, after, Math.min(limit, stored - after));
+      const whole = await load({ taskId, stored, read: entries });
+      const { artifacts = [], ...task } = trimHistory(whole, historyLength);
+      tasks.push(includeArtifacts ? { ...task, artifacts } : task);
+    }
+    return { tasks, nextPageToken: page.next ?? '', pageSize, totalSize: page.total };
+  }
+
+  async function cancelTask(params: TaskIdParams, call: Call = {}): Promise<Task> {
+    using live = await runtime.open(scopeOf(call, params.tenant), params.id);
+    const { taskId, state } = live;
+    if (state && !isTerminal(state)) {
+      const run = runtime.run(taskId);
+      if (run) {
+        await run.cancel();
+      } else {
+        void log.append(live, completeEvent(live, { kind: 'status-update', state: 'canceled' }));
+        await tellCanceled(executor, taskId, logger);
+        await live.whenStored(live.seq);
+      }
+      if (live.state === 'canceled') return load(live);
+    }
+    const message = `The task is ${live.state} already`;
+    throw new A2AError('taskNotCancelable', message, { info: { taskId } });
+  }
+
+  async function subscribe(params: SubscribeParams, call: Call = {}): Promise<TaskStream> {
+    using live = await runtime.open(scopeOf(call, params.tenant), params.id);
+    const { taskId } = live;
+    const { after } = params;
+    if (after !== undefined) return resume(live, after);
+    const loaded = await loadTask(live);
+    if (!loaded) throw taskNotFound(taskId);
+    const { task, seq } = loaded;
+    if (isTerminal(task.status.state)) {
+      const message = `The task is ${task.status.state}; there is nothing to subscribe to`;
+      throw new A2AError('unsupportedOperation', message, { info: { taskId } });
+    }
+    return TaskStream.read(log, live, seq, opening(task, seq));
+  }
+
+  /** Goes on behind an entry that the client has seen; a finished task's stream ends where its log does. */
+  function resume(live: LiveTask, after: number): TaskStream {
+    if (after > live.seq) {
+      throw new A2AError('invalidParams', `The task's log ends at ${live.seq}, before ${after}`);
+    }
+    const over = after >= live.seq && live.state !== undefined && isTerminal(live.state);
+    return over ? TaskStream.empty() : TaskStream.read(log, live, after);
+  }
+
+  async function readLog(params: SubscribeParams, call: Call = {}): Promise<readonly LogEntry[]> {
+    using live = await runtime.open(scopeOf(call, params.tenant), params.id);
+    return live.read(params.after ?? 0, LOG_PAGE);
+  }
+
+  async function getExtendedCard(_params: object, call: Call = {}): Promise<AgentCard> {
+    const { extendedCard } = options;
+    if (extendedCard === undefined) {
+      throw new A2AError('unsupportedOperation', 'This agent has no extended card');
+    }
+    if (extendedCard === true) throw new A2AError('extendedCardNotConfigured');
+    return typeof extendedCard === 'function' ? extendedCard(call) : extendedCard;
+  }
+
+  return {
+    sendMessage,
+    streamMessage,
+    getTask,
+    listTasks,
+    cancelTask,
+    subscribe,
+    ...pushOperations(runtime),
+    getExtendedCard,
+    readLog,
+    recover: () => runtime.recover(),
+    close: (ms = 0) => runtime.close(ms),
+    get running() {
+      return runtime.running;
+    },
+  };
+}
+
+/** Absent: all of it. 0: the field is left out. Else the most recent messages. */
+function trimHistory(task: Task, length: number | undefined): Task {
+  if (length === undefined || !task.history) return task;
+  const { history, ...rest } = task;
+  return length === 0 ? rest : { ...rest, history: history.slice(-length) };
+}

@@ -1,0 +1,22 @@
+export { createAgent } from './agent.ts';
+export type { AgentContext, AgentFunction, AgentOptions, Answer, Yielded } from './agent.ts';
+export type {
+  Agent,
+  AgentExecutor,
+  AgentProfile,
+  ArtifactEvent,
+  ExecutionContext,
+  ExecutorEvent,
+  RequestContext,
+  StatusEvent,
+} from './executor.ts';
+export { createHandler, HANDLER_LIMITS, LOG_PAGE } from './handler.ts';
+export type { HandlerOptions, RequestHandler } from './handler.ts';
+export type { Logger } from './logger.ts';
+export { memoryStore } from './memory-store.ts';
+export type { Published } from './published.ts';
+export type { Deliver, Delivery } from './push.ts';
+export type { EndReason } from './reader.ts';
+export type * from './store.ts';
+export { TaskStream } from './task-stream.ts';
+export type { Opening, StreamHandle, StreamSink } from './task-stream.ts';

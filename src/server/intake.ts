@@ -1,0 +1,225 @@
+/**
+ * What happens to a message: it gets a direct answer, starts a task, continues one that waits, or turns out to be one
+ * that was here before.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import {
+  A2AError,
+  type Call,
+  isInterrupted,
+  isTerminal,
+  type Message,
+  type MessageSendParams,
+  type Task,
+} from '../protocol/index.ts';
+import { type LiveTask, LogLostError } from './event-log.ts';
+import type { RequestContext } from './executor.ts';
+import { loadTask } from './load.ts';
+import { agentMessage } from './run.ts';
+import type { Runtime } from './runtime.ts';
+import { scopeOf } from './scope.ts';
+import type { Scope } from './store.ts';
+
+/** What a message started or continued. The task is held: whoever gets this disposes of `live`. */
+export interface Started {
+  readonly live: LiveTask;
+  /** The task as it was before, and the entry behind which the caller reads on. Undefined: a new task. */
+  readonly before: Task | undefined;
+  readonly after: number;
+}
+
+export interface IntakeOptions {
+  /** Media types that are taken in files; absent: all. */
+  readonly inputModes?: readonly string[] | undefined;
+  /** A repeated message id finds its task again. Off only for drivers that reuse their ids on purpose. */
+  readonly deduplicate: boolean;
+}
+
+/** Accepts a message: a direct answer, or a task that is being executed from now on. */
+export async function accept(
+  runtime: Runtime,
+  params: MessageSendParams,
+  call: Call,
+  options: IntakeOptions,
+): Promise<Message | Started> {
+  const { store, executor } = runtime;
+  const { message } = params;
+  const scope = scopeOf(call, params.tenant);
+  check(runtime, params, options);
+  const find = () => (options.deduplicate ? store.findMessage(scope, message.messageId) : undefined);
+  const earlier = await find();
+  if (earlier !== undefined) return repeated(runtime, message, scope, earlier);
+  const ids = options.deduplicate ? [message.messageId] : undefined;
+  try {
+    if (message.taskId !== undefined) return await proceed(runtime, params, call, scope, ids);
+    const request = requestContext(params, call, message.contextId ?? randomUUIDv7());
+    if (executor.reply) {
+      const answer = await executor.reply(request);
+      if (answer) return agentMessage(answer, request);
+    }
+    return await begin(runtime, params, call, request, scope, ids);
+  } catch (error) {
+    if (!(error instanceof LogLostError)) throw error;
+    // The same message twice at the same moment: the store took one of them.
+    const winner = await find();
+    if (winner !== undefined) return repeated(runtime, message, scope, winner);
+    throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
+  }
+}
+
+function check(runtime: Runtime, params: MessageSendParams, options: IntakeOptions): void {
+  const { message, configuration } = params;
+  if (runtime.closing) throw new A2AError('unavailable', 'The server is going down');
+  if (message.role !== 'user') {
+    throw new A2AError('invalidParams', 'message.role: a message to an agent has the role user');
+  }
+  if (configuration?.pushNotificationConfig) {
+    if (!runtime.push) throw new A2AError('pushNotSupported');
+    runtime.push.check(configuration.pushNotificationConfig);
+  }
+  if (options.inputModes) checkInputModes(message, options.inputModes);
+}
+
+function checkInputModes({ parts }: Message, modes: readonly string[]): void {
+  for (const part of parts) {
+    const type = part.kind === 'file' ? part.file.mimeType : undefined;
+    if (type !== undefined && !modes.some((mode) => covers(mode, type))) {
+      throw new A2AError('contentTypeNotSupported', `This agent takes no ${type}`, {
+        info: { supported: modes.join(', ') },
+      });
+    }
+  }
+}
+
+function covers(mode: string, type: string): boolean {
+  if (mode === '*/*' || mode === type) return true;
+  return mode.endsWith('/*') && type.startsWith(mode.slice(0, -1));
+}
+
+function requestContext(params: MessageSendParams, call: Call, contextId: string): RequestContext {
+  return {
+    message: params.message,
+    contextId,
+    user: call.user,
+    extensions: call.extensions ?? [],
+    metadata: params.metadata,
+  };
+}
+
+async function begin(
+  runtime: Runtime,
+  params: MessageSendParams,
+  call: Call,
+  request: RequestContext,
+  scope: Scope,
+  messageIds: readonly string[] | undefined,
+): Promise<Started> {
+  const { log, push } = runtime;
+  runtime.checkRoom();
+  const { contextId } = request;
+  const id = randomUUIDv7();
+  const message: Message = { ...request.message, taskId: id, contextId };
+  const task: Task = {
+    kind: 'task',
+    id,
+    contextId,
+    status: { state: 'submitted', timestamp: new Date().toISOString() },
+    history: [message],
+  };
+  const live = log.create(scope, task, messageIds);
+  live.running = true;
+  if (live.lost || live.stored === 0) await live.whenStored(live.seq);
+  const config = params.configuration?.pushNotificationConfig;
+  if (config && push) {
+    await push.save(id, config, call.version ?? '1.0');
+    await push.attach(live, 0);
+  }
+  runtime.start(live, { ...request, message, task, turn: [message], resumed: false });
+  return { live, before: undefined, after: 0 };
+}
+
+/** A message for a task that exists: it goes on where it waits, or in a new turn if the executor continues. */
+async function proceed(
+  runtime: Runtime,
+  params: MessageSendParams,
+  call: Call,
+  scope: Scope,
+  messageIds: readonly string[] | undefined,
+): Promise<Started> {
+  const { log, push } = runtime;
+  const { message } = params;
+  using live = await runtime.open(scope, message.taskId!);
+  const { taskId, contextId } = live;
+  if (message.contextId !== undefined && message.contextId !== contextId) {
+    throw new A2AError('invalidParams', 'message.contextId is not the context of message.taskId');
+  }
+  runtime.checkRoom();
+  const loaded = await loadTask(live);
+  // From here to the append nothing is awaited, so that of two answers exactly one finds the task waiting.
+  const request = requestContext(params, call, contextId);
+  const opensTurn = live.state === 'completed' && runtime.continues(request);
+  const waits = live.state !== undefined && (isInterrupted(live.state) || opensTurn);
+  if (!loaded || live.running || !waits) throw refused(live);
+  const { task: before, seq: after } = loaded;
+  const received: Message = { ...message, taskId, contextId };
+  const status = { state: 'working', timestamp: new Date().toISOString() } as const;
+  live.running = true;
+  const event = {
+    kind: 'status-update',
+    taskId,
+    contextId,
+    status: { ...status, message: received },
+    final: false,
+  } as const;
+  void log.append(live, event, messageIds);
+  await live.whenStored(live.seq);
+  await push?.attach(live, live.seq - 1);
+  const asked = before.status.message ? [before.status.message] : [];
+  const task: Task = { ...before, status, history: [...(before.history ?? []), ...asked, received] };
+  const turn = opensTurn ? [received] : [...loaded.turn, received];
+  runtime.start(live, { ...request, message: received, task, turn, resumed: false });
+  live.holds++;
+  return { live, before, after };
+}
+
+function refused({ taskId, state }: LiveTask): A2AError {
+  const why =
+    state && isTerminal(state)
+      ? `The task is ${state} and takes no more messages`
+      : 'The task is being worked on; it takes a message when it asks for input';
+  return new A2AError('unsupportedOperation', why, { info: { taskId } });
+}
+
+/** The message was here before: its task, if it says the same; else it is refused. */
+async function repeated(
+  runtime: Runtime,
+  message: Message,
+  scope: Scope,
+  taskId: string,
+): Promise<Started> {
+  using live = await runtime.open(scope, taskId);
+  const loaded = await loadTask(live);
+  const said = loaded?.task.history?.find(({ messageId }) => messageId === message.messageId);
+  if (!loaded || !said || !sameContent(message, said)) {
+    throw new A2AError(
+      'invalidParams',
+      'message.messageId was used before, for a message with other content',
+    );
+  }
+  live.holds++;
+  return { live, before: loaded.task, after: loaded.seq };
+}
+
+/** `said` is the stored message, which has its task's ids filled in. */
+function sameContent(message: Message, said: Message): boolean {
+  const filled = { ...message, taskId: said.taskId, contextId: said.contextId };
+  const idsFit =
+    (message.taskId === undefined || message.taskId === said.taskId) &&
+    (message.contextId === undefined || message.contextId === said.contextId);
+  return idsFit && isDeepStrictEqual(withoutUndefined(filled), withoutUndefined(said));
+}
+
+function withoutUndefined(message: Message): unknown {
+  return JSON.parse(JSON.stringify(message));
+}

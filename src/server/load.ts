@@ -1,0 +1,41 @@
+/** A task as its stored log says, read in pieces so that a long one does not hold the event loop. */
+import { isTerminal, reduce, type Message, type Task, type TaskEvent } from '../protocol/index.ts';
+import type { Readable } from './reader.ts';
+
+const PIECE = 256;
+
+/** A task folded up to entry `seq`, and what the user said in its current turn. */
+export interface Loaded {
+  readonly task: Task;
+  readonly turn: readonly Message[];
+  readonly seq: number;
+}
+
+/**
+ * Folds the log up to its last stored entry. When the promise resolves without another await, `seq` is still that
+ * entry: a reader that is opened at once behind it misses nothing.
+ */
+export async function loadTask(log: Pick<Readable, 'stored' | 'read'>): Promise<Loaded | undefined> {
+  let task: Task | undefined;
+  let turn: Message[] = [];
+  let seq = 0;
+  while (seq < log.stored) {
+    const found = log.read(seq, PIECE);
+    const entries = found instanceof Promise ? await found : found;
+    if (entries.length === 0) break;
+    for (const { event } of entries) {
+      turn = nextTurn(turn, task, event);
+      task = reduce(task, event);
+    }
+    seq = entries.at(-1)!.seq;
+    if (entries.length === PIECE) await new Promise((resolve) => setImmediate(resolve));
+  }
+  return task && { task, turn, seq };
+}
+
+function nextTurn(turn: Message[], task: Task | undefined, event: TaskEvent): Message[] {
+  if (event.kind === 'task') return (event.history ?? []).filter(({ role }) => role === 'user');
+  if (event.kind !== 'status-update' || event.status.message?.role !== 'user') return turn;
+  const opens = task !== undefined && isTerminal(task.status.state);
+  return opens ? [event.status.message] : [...turn, event.status.message];
+}

@@ -1,0 +1,41 @@
+/** An entry on its way to readers. It is serialised once per version, however many readers there are. */
+import type { LogEntry, TaskEvent, WireCodec } from '../protocol/index.ts';
+
+/** An entry whose JSON, in the inner shape, is there already because the store wanted it. */
+export interface SerializedEntry extends LogEntry {
+  readonly json?: string | undefined;
+}
+
+export class Published implements LogEntry {
+  readonly seq: number;
+  readonly event: TaskEvent;
+  readonly #stored: string | undefined;
+  #codec: WireCodec | undefined;
+  #text = '';
+  #others: Map<WireCodec, string> | undefined;
+
+  constructor(entry: SerializedEntry) {
+    this.seq = entry.seq;
+    this.event = entry.event;
+    this.#stored = entry.json;
+  }
+
+  /** The event as JSON in the codec's version. */
+  text(codec: WireCodec): string {
+    if (this.#codec === codec) return this.#text;
+    const known = this.#others?.get(codec);
+    if (known !== undefined) return known;
+    const encoded = codec.encodeEvent(this.event);
+    const text =
+      encoded === this.event && this.#stored !== undefined
+        ? this.#stored
+        : JSON.stringify(encoded);
+    if (this.#codec === undefined) {
+      this.#codec = codec;
+      this.#text = text;
+    } else {
+      (this.#others ??= new Map()).set(codec, text);
+    }
+    return text;
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * One reader of one task's log.
+ *
+ * It is pushed what is published while it keeps up. When its sink says that it is full, it is left alone; once the
+ * sink has room again (`resume`) it reads what it missed from the store, in small pieces, until it is up to date. So a
+ * reader that does not read costs a cursor, not a queue, and never holds the others.
+ */
+import type { LogEntry, TaskEvent } from '../protocol/index.ts';
+import { Published } from './published.ts';
+import type { MaybePromise } from './store.ts';
+
+/** `final`: the task is settled. `lost`: this process no longer has the log; the reader may resume elsewhere. */
+export type EndReason = 'final' | 'closed' | 'lost' | 'shutdown';
+
+/** Where a reader's entries go. Neither method may throw. */
+export interface Sink {
+  /** Takes an entry. False: no more until `resume`. */
+  take(entry: Published): boolean;
+  end(reason: EndReason): void;
+  /** Goes on after a terminal or interrupted state, until closed. */
+  readonly endless?: boolean;
+}
+
+/** The log that a reader reads. */
+export interface Readable {
+  /** Number of the last entry that may be shown. */
+  readonly stored: number;
+  read(after: number, limit: number): MaybePromise<readonly LogEntry[]>;
+  forget(reader: LogReader): void;
+}
+
+const PIECE = 64;
+
+export class LogReader {
+  /** The last entry that the sink has taken. */
+  cursor: number;
+  readonly #log: Readable;
+  readonly #sink: Sink;
+  #full = true;
+  #reading = false;
+  #closed = false;
+
+  constructor(log: Readable, cursor: number, sink: Sink) {
+    this.#log = log;
+    this.cursor = cursor;
+    this.#sink = sink;
+  }
+
+  /** From the log: an entry was published. */
+  offer(entry: Published): void {
+    if (this.#full || this.#reading || this.#closed) return;
+    if (entry.seq === this.cursor + 1) this.#give(entry);
+  }
+
+  /** The sink has room: at first, and each time after it was full. */
+  resume(): void {
+    this.#full = false;
+    if (!this.#closed && !this.#reading && this.cursor < this.#log.stored) void this.#catchUp();
+  }
+
+  close(reason: EndReason = 'closed'): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#log.forget(this);
+    this.#sink.end(reason);
+  }
+
+  #give(entry: Published): void {
+    this.cursor = entry.seq;
+    const room = this.#sink.take(entry);
+    if (!this.#sink.endless && endsStream(entry.event)) this.close('final');
+    else if (!room) this.#full = true;
+  }
+
+  async #catchUp(): Promise<void> {
+    this.#reading = true;
+    try {
+      while (!this.#full && !this.#closed && this.cursor < this.#log.stored) {
+        const found = this.#log.read(this.cursor, PIECE);
+        const entries = found instanceof Promise ? await found : found;
+        if (entries.length === 0) return this.close('lost');
+        for (const entry of entries) {
+          if (this.#full || this.#closed) break;
+          this.#give(new Published(entry));
+        }
+        if (entries.length === PIECE) await new Promise((resolve) => setImmediate(resolve));
+      }
+    } catch {
+      this.close('lost');
+    } finally {
+      this.#reading = false;
+    }
+  }
+}
+
+function endsStream(event: TaskEvent): boolean {
+  return event.kind === 'status-update' && event.final;
+}

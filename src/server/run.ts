@@ -1,0 +1,203 @@
+/**
+ * One execution of an agent: from a message to the next terminal or interrupted state.
+ *
+ * It belongs to the task, not to the connection that started it. Whatever the executor does (returns early, throws,
+ * ignores its signal, goes on after the end), the task's log gets exactly one terminal event per turn.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { isSettled, type Message, type TaskEvent } from '../protocol/index.ts';
+import { type EventLog, type LiveTask, LogLostError } from './event-log.ts';
+import type { AgentExecutor, ExecutionContext, ExecutorEvent, StatusEvent } from './executor.ts';
+import type { Logger } from './logger.ts';
+
+export interface RunLimits {
+  /** How long a canceled or shut-down execution may take to end by itself. */
+  readonly graceMs: number;
+  /** A task that outgrows this in a store that keeps it in memory is failed. */
+  readonly maxTaskBytes: number;
+}
+
+export interface Run {
+  /** Resolves when the executor has returned. It never rejects. */
+  readonly done: Promise<void>;
+  /** Ends the execution as canceled, at the latest after the grace time. Resolves when the log says so. */
+  cancel(): Promise<void>;
+  /** Ends it because the server goes down: as interrupted, or not at all if the executor resumes. */
+  shutdown(): Promise<void>;
+}
+
+export interface RunOptions {
+  readonly log: EventLog;
+  readonly live: LiveTask;
+  readonly executor: AgentExecutor;
+  readonly context: Omit<ExecutionContext, 'signal'>;
+  readonly limits: RunLimits;
+  readonly logger: Logger;
+  /** Called once, when no more events of this run are taken. */
+  readonly onEnd: () => void;
+}
+
+/** After so many events in a row the event loop gets its turn, however fast the executor yields. */
+const BURST = 64;
+
+export const INTERRUPTED = 'The execution was interrupted by a restart of the server.';
+
+export function startRun(options: RunOptions): Run {
+  const { log, live, executor, limits, logger } = options;
+  const controller = new AbortController();
+  const context: ExecutionContext = { ...options.context, signal: controller.signal };
+  let ended = false;
+  let canceled: Promise<void> | undefined;
+
+  /** No more events are taken. Says how it ended, unless the log knows already. */
+  function end(last?: StatusEvent): void {
+    if (ended) return;
+    ended = true;
+    try {
+      if (last && !live.lost) log.append(live, completeEvent(live, last));
+    } catch (error) {
+      logger.error({ err: error, taskId: live.taskId }, 'the end of a task could not be logged');
+    }
+    live.running = false;
+    log.release(live);
+    options.onEnd();
+  }
+
+  async function execute(): Promise<void> {
+    const events = executor.execute(context)[Symbol.asyncIterator]();
+    try {
+      for (let count = 1; ; count++) {
+        const step = await events.next();
+        if (ended) return;
+        if (step.done) break;
+        const event = completeEvent(live, step.value);
+        const stored = log.append(live, event);
+        if (event.kind === 'status-update' && event.final) return end();
+        if (live.bytes > limits.maxTaskBytes && !log.store.durable) {
+          const message = `The task outgrew the limit of ${limits.maxTaskBytes} bytes.`;
+          return end({ kind: 'status-update', state: 'failed', message });
+        }
+        if (stored) await stored;
+        else if (count % BURST === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      end({ kind: 'status-update', state: canceled ? 'canceled' : 'completed' });
+    } finally {
+      // The executor may still hold something open; its clean-up is not the task's business.
+      await events.return?.();
+    }
+  }
+
+  function fail(error: unknown): void {
+    if (ended) {
+      logger.debug({ err: error, taskId: live.taskId }, 'an agent threw after its task had ended');
+    } else if (error instanceof LogLostError) {
+      end();
+    } else if (canceled) {
+      end({ kind: 'status-update', state: 'canceled' });
+    } else {
+      const correlationId = randomUUIDv7();
+      logger.error({ err: error, taskId: live.taskId, correlationId }, 'the agent failed');
+      const message = `The agent failed. Correlation id: ${correlationId}`;
+      end({ kind: 'status-update', state: 'failed', message, metadata: { correlationId } });
+    }
+  }
+
+  async function stop(reason: string, told: Promise<void>, last?: StatusEvent): Promise<void> {
+    controller.abort(new DOMException(reason, 'AbortError'));
+    await within(limits.graceMs, Promise.all([told, done]));
+    end(last);
+    await live.whenStored(live.seq).catch(() => {});
+  }
+
+  const done = execute().catch(fail);
+
+  live.onLost = () => controller.abort();
+  return {
+    done,
+    cancel: () =>
+      (canceled ??= stop('canceled', tellCanceled(executor, live.taskId, logger), {
+        kind: 'status-update',
+        state: 'canceled',
+      })),
+    shutdown: () =>
+      stop(
+        'the server is going down',
+        Promise.resolve(),
+        executor.resumes
+          ? undefined
+          : { kind: 'status-update', state: 'failed', message: INTERRUPTED },
+      ),
+  };
+}
+
+/** Tells the executor that a task was canceled; what it throws is logged. */
+export async function tellCanceled(
+  executor: AgentExecutor,
+  taskId: string,
+  logger: Logger,
+): Promise<void> {
+  try {
+    await executor.cancel?.(taskId);
+  } catch (error) {
+    logger.warn({ err: error, taskId }, 'an agent threw when it was told of a cancellation');
+  }
+}
+
+/** Fills in what the runtime owns: ids, the time, whether the stream ends, and that the agent is who speaks. */
+export function completeEvent(
+  task: { taskId: string; contextId: string },
+  event: ExecutorEvent,
+): TaskEvent {
+  const { taskId, contextId } = task;
+  if (event.kind === 'artifact-update') {
+    const { artifact, append, lastChunk, metadata } = event;
+    if (!Array.isArray(artifact.parts) || artifact.parts.length === 0) {
+      throw new TypeError('an artifact has at least one part');
+    }
+    const complete: TaskEvent = { kind: 'artifact-update', taskId, contextId, artifact };
+    if (append !== undefined) complete.append = append;
+    if (lastChunk !== undefined) complete.lastChunk = lastChunk;
+    if (metadata) complete.metadata = metadata;
+    return complete;
+  }
+  const timestamp = new Date().toISOString();
+  const { state } = event;
+  const complete: TaskEvent = {
+    kind: 'status-update',
+    taskId,
+    contextId,
+    status:
+      event.message === undefined
+        ? { state, timestamp }
+        : { state, timestamp, message: agentMessage(event.message, task) },
+    final: isSettled(state),
+  };
+  if (event.metadata) complete.metadata = event.metadata;
+  return complete;
+}
+
+/** A message from the agent, in its task or (where there is none) its context. */
+export function agentMessage(
+  content: string | Message,
+  { taskId, contextId }: { taskId?: string; contextId: string },
+): Message {
+  const message: Message =
+    typeof content === 'string'
+      ? {
+          kind: 'message',
+          messageId: randomUUIDv7(),
+          role: 'agent',
+          parts: [{ kind: 'text', text: content }],
+        }
+      : { ...content, kind: 'message', role: 'agent' };
+  message.contextId = contextId;
+  if (taskId !== undefined) message.taskId = taskId;
+  return message;
+}
+
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)));
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,126 @@
+/** What all operations share: the log, the executions under way, and what happens to a task that nobody executes. */
+import { A2AError, taskNotFound } from '../protocol/index.ts';
+import { EventLog, type LiveTask } from './event-log.ts';
+import type { AgentExecutor, ExecutionContext, RequestContext } from './executor.ts';
+import { loadTask } from './load.ts';
+import type { Logger } from './logger.ts';
+import { type Deliver, PushNotifier } from './push.ts';
+import { completeEvent, INTERRUPTED, type Run, type RunLimits, startRun } from './run.ts';
+import type { Scope, TaskStore } from './store.ts';
+
+export interface RuntimeLimits extends RunLimits {
+  /** Executions at a time; more are refused as unavailable. */
+  readonly maxRunning: number;
+  readonly maxPushConfigsPerTask: number;
+}
+
+export class Runtime {
+  readonly executor: AgentExecutor;
+  readonly store: TaskStore;
+  readonly log: EventLog;
+  readonly logger: Logger;
+  readonly limits: RuntimeLimits;
+  readonly push: PushNotifier | undefined;
+  closing = false;
+  readonly #runs = new Map<string, Run>();
+
+  constructor(
+    executor: AgentExecutor,
+    options: { store: TaskStore; logger: Logger; limits: RuntimeLimits; deliver: Deliver | undefined },
+  ) {
+    this.executor = executor;
+    this.store = options.store;
+    this.logger = options.logger;
+    this.limits = options.limits;
+    this.log = new EventLog(options.store, options.logger);
+    this.push =
+      options.deliver && new PushNotifier(this.log, options.deliver, options.logger, options.limits);
+  }
+
+  get running(): number {
+    return this.#runs.size;
+  }
+
+  run(taskId: string): Run | undefined {
+    return this.#runs.get(taskId);
+  }
+
+  continues(request: RequestContext): boolean {
+    const { continues } = this.executor;
+    return typeof continues === 'function' ? continues(request) : continues === true;
+  }
+
+  checkRoom(): void {
+    if (this.#runs.size < this.limits.maxRunning) return;
+    throw new A2AError('unavailable', 'Too many tasks are being executed', { retryAfterSeconds: 1 });
+  }
+
+  /** Starts an execution that belongs to the task, and outlives whoever asked for it. */
+  start(live: LiveTask, context: Omit<ExecutionContext, 'signal'>): void {
+    live.running = true;
+    const { taskId } = live;
+    const { log, executor, limits, logger } = this;
+    let ended = false;
+    const onEnd = () => {
+      ended = true;
+      if (this.#runs.get(taskId) === run) this.#runs.delete(taskId);
+    };
+    const run = startRun({ log, live, executor, limits, logger, context, onEnd });
+    if (!ended) this.#runs.set(taskId, run);
+  }
+
+  /** The task, held, if it is the caller's. One that nobody executes any more is ended first. */
+  async open(scope: Scope, taskId: string): Promise<LiveTask> {
+    const live = await this.log.open(scope, taskId);
+    if (!live || live.stored === 0) throw taskNotFound(taskId);
+    const orphan = !live.running && (live.state === 'working' || live.state === 'submitted');
+    if (orphan && live.stored === live.seq && !this.closing) await this.#interrupt(live);
+    return live;
+  }
+
+  /** Ends or resumes what was being executed when the process died. */
+  async recover(): Promise<void> {
+    for (const head of await this.store.unfinished()) {
+      using live = await this.log.open(head, head.taskId);
+      if (!live || live.running) continue;
+      if (this.executor.resumes) await this.#resume(live);
+      else await this.#interrupt(live);
+    }
+  }
+
+  /** Waits up to `ms` for executions to end, cuts off the rest, and closes everything. */
+  async close(ms: number): Promise<void> {
+    this.closing = true;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)));
+    await Promise.race([Promise.all([...this.#runs.values()].map(({ done }) => done)), late]);
+    clearTimeout(timer);
+    await Promise.all([...this.#runs.values()].map((run) => run.shutdown()));
+    await this.log.close();
+    await this.push?.close();
+    await this.store.close();
+  }
+
+  async #interrupt(live: LiveTask): Promise<void> {
+    const failed = { kind: 'status-update', state: 'failed', message: INTERRUPTED } as const;
+    void this.log.append(live, completeEvent(live, failed));
+    await live.whenStored(live.seq).catch(() => {});
+  }
+
+  async #resume(live: LiveTask): Promise<void> {
+    const loaded = await loadTask(live);
+    const message = loaded?.turn.at(-1);
+    if (!loaded || !message) return this.#interrupt(live);
+    await this.push?.attach(live, live.seq);
+    this.start(live, {
+      message,
+      contextId: live.contextId,
+      user: live.owner === '' ? undefined : { id: live.owner, tenant: live.tenant },
+      extensions: message.extensions ?? [],
+      metadata: undefined,
+      task: loaded.task,
+      turn: loaded.turn,
+      resumed: true,
+    });
+  }
+}

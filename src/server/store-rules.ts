@@ -1,0 +1,122 @@
+/** What every store does alike: which entries it takes, what a status is, the order of lists, and their cursors. */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import {
+  A2AError,
+  refusal,
+  type Task,
+  type TaskEvent,
+  type TaskState,
+  type TaskStatus,
+  type TaskStatusUpdateEvent,
+} from '../protocol/index.ts';
+import type { Append, Scope } from './store.ts';
+
+/** The states of a task that somebody executes: after a restart, nobody does. */
+export const UNFINISHED = ['submitted', 'working'] as const satisfies readonly TaskState[];
+
+/** Throws on an append that no log could take. That is a mistake of the caller, not a conflict. */
+export function checkAppend({ taskId, expected, entries }: Append): void {
+  const first = entries[0];
+  if (first === undefined) throw new Error(`an append to task ${taskId} has no entries`);
+  if (expected === 0 && (first.event.kind !== 'task' || first.event.id !== taskId)) {
+    throw new Error(`the first entry of task ${taskId} is not the task itself`);
+  }
+  let seq = expected;
+  for (const entry of entries) {
+    seq++;
+    if (entry.seq !== seq) {
+      throw new Error(`entry ${entry.seq} of task ${taskId} should be number ${seq}`);
+    }
+  }
+}
+
+/** Whether the fold (`reduce`) takes a new status from the event, in a task that is in `state`. */
+export function setsStatus(
+  taskId: string,
+  state: TaskState | undefined,
+  event: TaskEvent,
+): event is Task | TaskStatusUpdateEvent {
+  if (event.kind === 'artifact-update') return false;
+  if (event.kind === 'status-update' && event.taskId !== taskId) return false;
+  return refusal(state, event) === undefined;
+}
+
+/** The status as the fold has it: what the user says goes to the history, not into the status. */
+export function statusOf(event: Task | TaskStatusUpdateEvent): TaskStatus {
+  if (event.kind === 'task' || event.status.message?.role !== 'user') return event.status;
+  const { message: _, ...status } = event.status;
+  return status;
+}
+
+/** Change numbers per millisecond: more than any store makes. */
+const PER_MILLISECOND = 1024;
+
+/**
+ * Numbers the changes of status, so that lists have one order without ties: the time in milliseconds, with room for
+ * a counter below it. Numbers only grow, even when the system's clock is set back.
+ */
+export class ChangeClock {
+  #last: number;
+  readonly #now: () => number;
+
+  constructor(now: () => number = Date.now, last = 0) {
+    this.#now = now;
+    this.#last = last;
+  }
+
+  next(): number {
+    this.#last = Math.max(Math.floor(this.#now()) * PER_MILLISECOND, this.#last + 1);
+    return this.#last;
+  }
+
+  /** The time of a change, in milliseconds. */
+  static time(change: number): number {
+    return Math.floor(change / PER_MILLISECOND);
+  }
+
+  /** The first number that a change at this time can have. */
+  static first(time: number): number {
+    return Math.ceil(time) * PER_MILLISECOND;
+  }
+}
+
+/** A key for maps: two scopes share it only if they are the same. */
+export function scopeKey({ tenant, owner }: Scope): string {
+  return `${tenant.length}:${tenant}${owner}`;
+}
+
+const SIGNATURE_BYTES = 9;
+
+/** Positions in lists as opaque text, signed so that a store knows its own, and for whom it made it. */
+export class Cursors {
+  readonly #key: Uint8Array;
+
+  constructor(key: Uint8Array) {
+    this.#key = key;
+  }
+
+  write(scope: Scope, position: string): string {
+    const text = Buffer.from(position);
+    return Buffer.concat([this.#sign(scope, text), text]).toString('base64url');
+  }
+
+  /** The position; throws A2AError `invalidParams` for a cursor that `write` did not make for this scope. */
+  read(scope: Scope, cursor: string): string {
+    const bytes = Buffer.from(cursor, 'base64url');
+    const signature = bytes.subarray(0, SIGNATURE_BYTES);
+    const text = bytes.subarray(SIGNATURE_BYTES);
+    const own =
+      signature.length === SIGNATURE_BYTES &&
+      timingSafeEqual(signature, this.#sign(scope, text)) &&
+      bytes.toString('base64url') === cursor;
+    if (!own) throw new A2AError('invalidParams', 'the page token is not one of this server');
+    return text.toString();
+  }
+
+  #sign(scope: Scope, text: Uint8Array): Uint8Array {
+    const hmac = createHmac('sha256', this.#key)
+      .update(`${scopeKey(scope)}\0`)
+      .update(text);
+    return hmac.digest().subarray(0, SIGNATURE_BYTES);
+  }
+}

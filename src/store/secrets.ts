@@ -1,0 +1,38 @@
+/** Secrets at rest: AES-256-GCM under a key that is derived from the operator's. */
+import { createCipheriv, createDecipheriv, randomBytes, scryptSync } from 'node:crypto';
+
+const ALGORITHM = 'aes-256-gcm';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+export class SecretBox {
+  readonly #key: Uint8Array;
+
+  /** The operator's key may be a passphrase, so deriving ours is made slow on purpose (some 50 ms, once). */
+  constructor(secretKey: string, salt: Uint8Array) {
+    this.#key = scryptSync(secretKey, salt, 32);
+  }
+
+  /** Nonce, tag, ciphertext. `place` says where it belongs: it cannot be opened as anything else. */
+  seal(text: string, place: string): Uint8Array {
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv(ALGORITHM, this.#key, nonce).setAAD(Buffer.from(place));
+    const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+    return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
+  }
+
+  /** The text; undefined if it was sealed with another key or for another place, or is damaged. */
+  open(sealed: Uint8Array, place: string): string | undefined {
+    if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined;
+    const nonce = sealed.subarray(0, NONCE_BYTES);
+    const tag = sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
+    const decipher = createDecipheriv(ALGORITHM, this.#key, nonce).setAAD(Buffer.from(place));
+    decipher.setAuthTag(tag);
+    const text = decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES));
+    try {
+      return Buffer.concat([text, decipher.final()]).toString();
+    } catch {
+      return undefined;
+    }
+  }
+}

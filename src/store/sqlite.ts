@@ -1,0 +1,438 @@
+/**
+ * The store in one file on disk, for one process.
+ *
+ * A batch of appends is one transaction, which the caller fills with a turn's events (group commit). With durability
+ * `normal` a batch that was taken survives the end of the process, with `full` that of the machine too. When a batch
+ * cannot be written (a full disk), nothing of it is, and the next one may succeed.
+ *
+ * What is in memory is bounded: the versions of tasks that are being written, and nothing of those that have ended.
+ *
+ * Lists are in the order of changes, as those of the memory store are: a task whose status changes between two pages
+ * moves to the front, so it is never shown twice, and may be missing from the pages behind. Totals are kept as
+ * counters; only with `contextId` or `updatedSince` an index is counted, over the tasks that these two select.
+ *
+ * Webhooks can carry secrets. With a `secretKey` they are stored encrypted; without one, those that have a secret are
+ * refused. One that was stored under another key cannot be read: it is left out and named in the log, so that the
+ * task's other webhooks go on, and it comes back with its key.
+ */
+import type { DatabaseSync } from 'node:sqlite';
+import {
+  A2AError,
+  isTerminal,
+  taskNotFound,
+  type Task,
+  type TaskState,
+  type TaskStatusUpdateEvent,
+} from '../protocol/index.ts';
+import { consoleLogger, type Logger } from '../server/logger.ts';
+import type { SerializedEntry } from '../server/published.ts';
+import {
+  ChangeClock,
+  checkAppend,
+  Cursors,
+  scopeKey,
+  setsStatus,
+  statusOf,
+  UNFINISHED,
+} from '../server/store-rules.ts';
+import type {
+  Append,
+  AppendOutcome,
+  ListPage,
+  ListQuery,
+  PushRecord,
+  Scope,
+  TaskHead,
+  TaskStore,
+} from '../server/store.ts';
+import { openDatabase, type OpenDatabase } from './open-database.ts';
+import { SecretBox } from './secrets.ts';
+import { prepareStatements, type HeadRow, type Statements } from './statements.ts';
+import { reasonOf, StoreError } from './store-error.ts';
+
+export { StoreError };
+
+export interface SqliteStoreOptions {
+  /** What an append survives: `normal` (the default) the end of the process, `full` that of the machine. */
+  readonly durability?: 'normal' | 'full' | undefined;
+  /** Encrypts webhooks at rest. Without it, those with a token or credentials are refused. */
+  readonly secretKey?: string | undefined;
+  readonly logger?: Logger | undefined;
+  /** The clock, in milliseconds. */
+  readonly now?: (() => number) | undefined;
+  /** Lets the file grow to so many pages of 4 KiB and no more. */
+  readonly maxPages?: number | undefined;
+}
+
+/**
+ * Opens the store in the file, which is made if it is not there, and so is its folder. Throws a StoreError when that
+ * cannot be: its message is one line, and its `hint` says what to do.
+ *
+ *   const store = sqliteStore('/var/lib/parley/tasks.db', { secretKey: process.env.PARLEY_SECRET_KEY });
+ */
+export function sqliteStore(path: string, options: SqliteStoreOptions = {}): SqliteStore {
+  const opened = openDatabase(path, options.durability === 'full' ? 'FULL' : 'NORMAL');
+  try {
+    return new SqliteStore(opened, options);
+  } catch (error) {
+    opened.close();
+    throw error;
+  }
+}
+
+/** Versions of tasks, and numbers of scopes, that are remembered. */
+const MAX_KNOWN = 10_000;
+/** Above every change number. */
+const END = Number.MAX_SAFE_INTEGER;
+
+/** The version of a task that is being written. */
+interface Version {
+  readonly id: number;
+  readonly scope: number;
+  seq: number;
+  state: TaskState;
+  statusSeq: number;
+  changed: number;
+}
+
+class SqliteStore implements TaskStore {
+  readonly name = 'sqlite';
+  readonly durable = true;
+  readonly #db: DatabaseSync;
+  readonly #opened: OpenDatabase;
+  readonly #sql: Statements;
+  readonly #logger: Logger;
+  readonly #clock: ChangeClock;
+  readonly #cursors: Cursors;
+  readonly #secrets: SecretBox | undefined;
+  /** Both are emptied when a transaction is rolled back. */
+  readonly #versions = new Map<string, Version>();
+  readonly #scopes = new Map<string, number>();
+
+  constructor(opened: OpenDatabase, options: SqliteStoreOptions) {
+    const { secretKey, logger = consoleLogger, now, maxPages } = options;
+    const { db } = opened;
+    this.#db = db;
+    this.#opened = opened;
+    if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${Math.floor(maxPages)}`);
+    this.#sql = prepareStatements(db);
+    this.#logger = logger;
+    this.#clock = new ChangeClock(now, this.#sql.lastChange.get()?.[0] ?? 0);
+    this.#cursors = new Cursors(this.#meta('cursor_key'));
+    if (secretKey) this.#secrets = new SecretBox(secretKey, this.#meta('secret_salt'));
+  }
+
+  append(batch: readonly Append[]): AppendOutcome[] {
+    for (const append of batch) checkAppend(append);
+    return this.#transaction(() => {
+      const changes = new Changes();
+      const outcomes = batch.map((append) => this.#take(append, changes));
+      for (const { state, statusSeq, changed, id } of changes.statuses) {
+        this.#sql.setStatus.run(state, statusSeq, changed, id);
+      }
+      this.#writeCounts(changes);
+      // Only now: a status that is not written yet must not be forgotten.
+      for (const { taskId } of batch) {
+        const version = this.#versions.get(taskId);
+        if (version && isTerminal(version.state)) this.#versions.delete(taskId);
+      }
+      dropOldest(this.#versions);
+      return outcomes;
+    });
+  }
+
+  head(scope: Scope, taskId: string): TaskHead | undefined {
+    const number = this.#scope(scope);
+    const row = number === undefined ? undefined : this.#sql.head.get(taskId, number);
+    return row && headOf(scope, row);
+  }
+
+  read(taskId: string, after: number, limit: number): SerializedEntry[] {
+    const rows = this.#sql.read.all(taskId, after, Math.min(limit, END));
+    return rows.map(([seq, json]) => ({ seq, event: JSON.parse(json), json }));
+  }
+
+  findMessage(scope: Scope, messageId: string): string | undefined {
+    const number = this.#scope(scope);
+    return number === undefined ? undefined : this.#messageTask(number, messageId);
+  }
+
+  list(query: ListQuery): ListPage {
+    const { cursor, contextId, limit } = query;
+    const before = cursor === undefined ? END : Number(this.#cursors.read(query, cursor));
+    const scope = this.#scope(query);
+    if (scope === undefined) return { heads: [], total: 0 };
+    const { rows, total } =
+      contextId === undefined
+        ? this.#rowsByState(scope, query, before)
+        : this.#rowsInContext(scope, query, contextId, before);
+    const shown = rows.slice(0, limit);
+    const heads = shown.map((row) => headOf(query, row));
+    const last = rows.length > limit ? shown.at(-1) : undefined;
+    return last
+      ? { heads, total, next: this.#cursors.write(query, String(changeOf(last))) }
+      : { heads, total };
+  }
+
+  unfinished(): TaskHead[] {
+    const rows = UNFINISHED.flatMap((state) => this.#sql.inState.all(state));
+    return rows.map(([tenant, owner, ...row]) => headOf({ tenant, owner }, row));
+  }
+
+  delete(scope: Scope, taskId: string): boolean {
+    return this.#transaction(() => {
+      const version = this.#version(taskId);
+      if (!version || version.scope !== this.#scope(scope)) return false;
+      const { id, state } = version;
+      for (const [accepts] of this.#sql.accepted.all(id)) {
+        const messageIds: string[] = JSON.parse(accepts);
+        for (const messageId of messageIds) this.#sql.dropMessage.run(version.scope, messageId);
+      }
+      this.#sql.dropEvents.run(id);
+      this.#sql.dropPushes.run(id);
+      this.#sql.dropTask.run(id);
+      this.#sql.count.run(version.scope, state, -1);
+      this.#versions.delete(taskId);
+      return true;
+    });
+  }
+
+  savePush({ taskId, config, version }: PushRecord): void {
+    if (!this.#sql.taskExists.get(taskId)) throw taskNotFound(taskId);
+    const json = JSON.stringify(config);
+    if (!this.#secrets && (config.token ?? config.authentication?.credentials) !== undefined) {
+      throw new A2AError(
+        'invalidParams',
+        'This server keeps no secrets on disk unless PARLEY_SECRET_KEY is set: leave out token and credentials',
+      );
+    }
+    const stored = this.#secrets?.seal(json, place(taskId, config.id)) ?? json;
+    this.#transaction(() => this.#sql.savePush.run(taskId, config.id, version, stored));
+  }
+
+  listPush(taskId: string): PushRecord[] {
+    const records: PushRecord[] = [];
+    for (const [configId, version, stored] of this.#sql.listPush.all(taskId)) {
+      const json =
+        typeof stored === 'string' ? stored : this.#secrets?.open(stored, place(taskId, configId));
+      if (json === undefined) {
+        this.#logger.error(
+          { taskId, configId },
+          'a webhook is left out: it was stored under another PARLEY_SECRET_KEY',
+        );
+      } else {
+        records.push({ taskId, config: JSON.parse(json), version });
+      }
+    }
+    return records;
+  }
+
+  deletePush(taskId: string, configId: string): void {
+    this.#transaction(() => this.#sql.dropPush.run(taskId, configId));
+  }
+
+  close(): void {
+    this.#opened.close();
+  }
+
+  /** All of it or nothing. The caches follow: what was rolled back must not be remembered. */
+  #transaction<Result>(work: () => Result): Result {
+    try {
+      this.#sql.begin.run();
+      const result = work();
+      this.#sql.commit.run();
+      return result;
+    } catch (error) {
+      this.#versions.clear();
+      this.#scopes.clear();
+      // Some failures, a full disk among them, have rolled it back already.
+      if (this.#db.isOpen && this.#db.isTransaction) this.#sql.rollback.run();
+      throw new StoreError(`cannot write to the store: ${reasonOf(error)}`, { cause: error });
+    }
+  }
+
+  #take(append: Append, changes: Changes): AppendOutcome {
+    const { taskId, contextId, expected, entries, messageIds } = append;
+    const known = this.#version(taskId);
+    if ((known?.seq ?? 0) !== expected) return 'conflict';
+    const scope = this.#scope(append) ?? this.#addScope(append);
+    if (known && known.scope !== scope) return 'conflict';
+    if (messageIds?.some((id) => this.#messageTask(scope, id) !== undefined)) return 'conflict';
+
+    let state = known?.state;
+    let statusSeq = 0;
+    for (const { seq, event } of entries) {
+      if (!setsStatus(taskId, state, event)) continue;
+      state = event.status.state;
+      statusSeq = seq;
+    }
+    // `state` is there: checkAppend has seen that a log begins with its task.
+    if (statusSeq > 0 && state) {
+      const status = { state, statusSeq, changed: this.#clock.next() };
+      changes.count(scope, known?.state, state);
+      if (known) changes.statuses.add(Object.assign(known, status));
+      else this.#create(taskId, contextId, { scope, seq: 0, ...status });
+    }
+    const version = this.#version(taskId);
+    if (!version) throw new Error(`task ${taskId} was not created`);
+    let accepts: string | null = null;
+    if (messageIds && messageIds.length > 0) {
+      accepts = JSON.stringify(messageIds);
+      for (const id of messageIds) this.#sql.addMessage.run(scope, id, version.id);
+    }
+    for (const entry of entries as readonly SerializedEntry[]) {
+      const json = entry.json ?? JSON.stringify(entry.event);
+      this.#sql.addEvent.run(version.id, entry.seq, accepts, json);
+      accepts = null;
+    }
+    version.seq = expected + entries.length;
+    return 'ok';
+  }
+
+  #create(taskId: string, contextId: string, version: Omit<Version, 'id'>): void {
+    const { scope, state, statusSeq, changed } = version;
+    const createdAt = ChangeClock.time(changed);
+    const { lastInsertRowid } = this.#sql.addTask.run(
+      taskId,
+      scope,
+      contextId,
+      state,
+      statusSeq,
+      changed,
+      createdAt,
+    );
+    this.#remember(taskId, { ...version, id: Number(lastInsertRowid) });
+  }
+
+  /** Where a task's log ends, from memory if it is being written. */
+  #version(taskId: string): Version | undefined {
+    const known = this.#versions.get(taskId);
+    if (known) return known;
+    const row = this.#sql.version.get(taskId);
+    if (!row) return undefined;
+    const [id, scope, state, seq] = row;
+    return this.#remember(taskId, { id, scope, state, seq, statusSeq: 0, changed: 0 });
+  }
+
+  #remember(taskId: string, version: Version): Version {
+    this.#versions.set(taskId, version);
+    return version;
+  }
+
+  #writeCounts(changes: Changes): void {
+    for (const { scope, state, n } of changes.counts.values()) {
+      if (n !== 0) this.#sql.count.run(scope, state, n);
+    }
+  }
+
+  #scope(scope: Scope): number | undefined {
+    const key = scopeKey(scope);
+    const known = this.#scopes.get(key);
+    if (known !== undefined) return known;
+    const row = this.#sql.findScope.get(scope.tenant, scope.owner);
+    return row && this.#rememberScope(key, row[0]);
+  }
+
+  #addScope(scope: Scope): number {
+    const id = Number(this.#sql.addScope.run(scope.tenant, scope.owner).lastInsertRowid);
+    return this.#rememberScope(scopeKey(scope), id);
+  }
+
+  #rememberScope(key: string, id: number): number {
+    this.#scopes.set(key, id);
+    dropOldest(this.#scopes);
+    return id;
+  }
+
+  #messageTask(scope: number, messageId: string): string | undefined {
+    return this.#sql.messageTask.get(scope, messageId)?.[0];
+  }
+
+  /** A page, and one row more if there is another: the newest of each state, merged. */
+  #rowsByState(scope: number, { state, updatedSince, limit }: ListQuery, before: number): Rows {
+    const { counters, countOfState, pageOfState } = this.#sql;
+    const since = firstChange(updatedSince);
+    let from = since;
+    let rows: HeadRow[] = [];
+    let total = 0;
+    for (const [each, n] of counters.all(scope)) {
+      if (state !== undefined && each !== state) continue;
+      total +=
+        updatedSince === undefined ? n : (countOfState.get(scope, each, since, END)?.[0] ?? 0);
+      rows.push(...pageOfState.all(scope, each, from, before, limit + 1));
+      rows = rows.toSorted((a, b) => changeOf(b) - changeOf(a)).slice(0, limit + 1);
+      // Once the page is full, the next state matters only as far as it is newer.
+      const last = rows[limit];
+      if (last) from = changeOf(last);
+    }
+    return { rows, total };
+  }
+
+  #rowsInContext(scope: number, query: ListQuery, contextId: string, before: number): Rows {
+    const { countOfContext, pageOfContext } = this.#sql;
+    const since = firstChange(query.updatedSince);
+    const state = query.state ?? null;
+    return {
+      rows: pageOfContext.all(scope, contextId, since, before, state, query.limit + 1),
+      total: countOfContext.get(scope, contextId, since, END, state)?.[0] ?? 0,
+    };
+  }
+
+  #meta(key: string): Uint8Array {
+    const row = this.#sql.meta.get(key);
+    if (!row) throw new StoreError(`the store is damaged: it has no ${key}`);
+    return row[0];
+  }
+}
+
+interface Rows {
+  readonly rows: HeadRow[];
+  readonly total: number;
+}
+
+/** What a batch changes beside the logs, written once at its end. */
+class Changes {
+  readonly statuses = new Set<Version>();
+  readonly counts = new Map<string, { scope: number; state: TaskState; n: number }>();
+
+  /** One task leaves the state `from` and enters `to`. */
+  count(scope: number, from: TaskState | undefined, to: TaskState): void {
+    if (from === to) return;
+    if (from) this.#add(scope, from, -1);
+    this.#add(scope, to, 1);
+  }
+
+  #add(scope: number, state: TaskState, n: number): void {
+    const key = `${scope} ${state}`;
+    const count = this.counts.get(key);
+    if (count) count.n += n;
+    else this.counts.set(key, { scope, state, n });
+  }
+}
+
+function headOf({ tenant, owner }: Scope, row: HeadRow): TaskHead {
+  const [taskId, contextId, changed, createdAt, seq, json] = row;
+  const event: Task | TaskStatusUpdateEvent = JSON.parse(json);
+  const updatedAt = ChangeClock.time(changed);
+  return { tenant, owner, taskId, contextId, seq, status: statusOf(event), updatedAt, createdAt };
+}
+
+function changeOf([, , changed]: HeadRow): number {
+  return changed;
+}
+
+function firstChange(updatedSince: number | undefined): number {
+  return updatedSince === undefined ? 0 : Math.min(ChangeClock.first(updatedSince), END);
+}
+
+/** Where a sealed webhook belongs. */
+function place(taskId: string, configId: string): string {
+  return `push ${JSON.stringify([taskId, configId])}`;
+}
+
+function dropOldest(cache: Map<string, unknown>): void {
+  for (const key of cache.keys()) {
+    if (cache.size <= MAX_KNOWN) return;
+    cache.delete(key);
+  }
+}

@@ -1,0 +1,133 @@
+/** Every statement that the SQLite store runs, prepared once, and the rows that they give. */
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { ProtocolVersion, TaskState } from '../protocol/index.ts';
+
+/** A task without its log; `json` is the entry that holds the status. */
+export type HeadRow = [
+  taskId: string,
+  contextId: string,
+  changed: number,
+  createdAt: number,
+  seq: number,
+  json: string,
+];
+
+/** What an append has to know of a task. */
+type VersionRow = [id: number, scope: number, state: TaskState, seq: number];
+
+type PushRow = [configId: string, version: ProtocolVersion, config: string | Uint8Array];
+
+/** A statement that gives rows. As arrays: Node makes them twice as fast as objects. */
+class Query<Row extends unknown[]> {
+  readonly #statement: StatementSync;
+
+  constructor(db: DatabaseSync, sql: string) {
+    this.#statement = db.prepare(sql);
+    this.#statement.setReturnArrays(true);
+  }
+
+  get(...parameters: SQLInputValue[]): Row | undefined {
+    return this.#statement.get(...parameters) as unknown as Row | undefined;
+  }
+
+  all(...parameters: SQLInputValue[]): Row[] {
+    return this.#statement.all(...parameters) as unknown as Row[];
+  }
+}
+
+const LAST_SEQ = '(SELECT max(seq) FROM events WHERE task = t.id)';
+const HEAD = `t.task_id, t.context_id, t.changed, t.created_at, ${LAST_SEQ}, e.json`;
+const STATUS = 'CROSS JOIN events e ON e.task = t.id AND e.seq = t.status_seq';
+const ROW_ID = '(SELECT id FROM tasks WHERE task_id = ?)';
+/** Scope, state, the first change and the first one beyond. */
+const IN_STATE = 't.scope = ?1 AND t.state = ?2 AND t.changed >= ?3 AND t.changed < ?4';
+/** Scope, context, the first change and the first one beyond, state or null for any. */
+const IN_CONTEXT = `t.scope = ?1 AND t.context_id = ?2 AND t.changed >= ?3 AND t.changed < ?4
+  AND (?5 IS NULL OR t.state = ?5)`;
+
+export type Statements = ReturnType<typeof prepareStatements>;
+
+export function prepareStatements(db: DatabaseSync) {
+  const command = (sql: string) => db.prepare(sql);
+  const query = <Row extends unknown[]>(sql: string) => new Query<Row>(db, sql);
+  return {
+    begin: command('BEGIN IMMEDIATE'),
+    commit: command('COMMIT'),
+    rollback: command('ROLLBACK'),
+
+    meta: query<[value: Uint8Array]>('SELECT value FROM meta WHERE key = ?'),
+    findScope: query<[id: number]>('SELECT id FROM scopes WHERE tenant = ? AND owner = ?'),
+    addScope: command('INSERT INTO scopes (tenant, owner) VALUES (?, ?)'),
+
+    version: query<VersionRow>(
+      `SELECT t.id, t.scope, t.state, ${LAST_SEQ} FROM tasks t WHERE t.task_id = ?`,
+    ),
+    addTask: command(
+      `INSERT INTO tasks (task_id, scope, context_id, state, status_seq, changed, created_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    setStatus: command('UPDATE tasks SET state = ?, status_seq = ?, changed = ? WHERE id = ?'),
+    addEvent: command('INSERT INTO events (task, seq, accepts, json) VALUES (?, ?, ?, ?)'),
+    addMessage: command('INSERT OR IGNORE INTO messages VALUES (?, ?, ?)'),
+    count: command(
+      'INSERT INTO counters VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n',
+    ),
+
+    head: query<HeadRow>(
+      `SELECT ${HEAD} FROM tasks t ${STATUS} WHERE t.task_id = ? AND t.scope = ?`,
+    ),
+    read: query<[seq: number, json: string]>(
+      `SELECT seq, json FROM events WHERE task = ${ROW_ID} AND seq > ? ORDER BY seq LIMIT ?`,
+    ),
+    messageTask: query<[taskId: string]>(
+      `SELECT t.task_id FROM messages m CROSS JOIN tasks t ON t.id = m.task
+       WHERE m.scope = ? AND m.message_id = ?`,
+    ),
+    inState: query<[tenant: string, owner: string, ...head: HeadRow]>(
+      `SELECT s.tenant, s.owner, ${HEAD} FROM counters c
+       CROSS JOIN tasks t ON t.scope = c.scope AND t.state = c.state ${STATUS}
+       CROSS JOIN scopes s ON s.id = c.scope
+       WHERE c.state = ? AND c.n > 0 ORDER BY t.id`,
+    ),
+
+    counters: query<[state: string, n: number]>(
+      'SELECT state, n FROM counters WHERE scope = ? AND n > 0 ORDER BY n DESC',
+    ),
+    pageOfState: query<HeadRow>(
+      `SELECT ${HEAD} FROM tasks t INDEXED BY tasks_by_state ${STATUS} WHERE ${IN_STATE}
+       ORDER BY t.changed DESC LIMIT ?5`,
+    ),
+    countOfState: query<[n: number]>(
+      `SELECT count(*) FROM tasks t INDEXED BY tasks_by_state WHERE ${IN_STATE}`,
+    ),
+    pageOfContext: query<HeadRow>(
+      `SELECT ${HEAD} FROM tasks t INDEXED BY tasks_by_context ${STATUS} WHERE ${IN_CONTEXT}
+       ORDER BY t.changed DESC LIMIT ?6`,
+    ),
+    countOfContext: query<[n: number]>(
+      `SELECT count(*) FROM tasks t INDEXED BY tasks_by_context WHERE ${IN_CONTEXT}`,
+    ),
+    lastChange: query<[changed: number | null]>(
+      `SELECT max((SELECT max(changed) FROM tasks WHERE scope = c.scope AND state = c.state))
+       FROM counters c`,
+    ),
+
+    accepted: query<[accepts: string]>(
+      'SELECT accepts FROM events WHERE task = ? AND accepts IS NOT NULL',
+    ),
+    dropMessage: command('DELETE FROM messages WHERE scope = ? AND message_id = ?'),
+    dropEvents: command('DELETE FROM events WHERE task = ?'),
+    dropPushes: command('DELETE FROM push WHERE task = ?'),
+    dropTask: command('DELETE FROM tasks WHERE id = ?'),
+
+    savePush: command(
+      `INSERT INTO push (task, config_id, version, config) VALUES (${ROW_ID}, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET version = excluded.version, config = excluded.config`,
+    ),
+    taskExists: query<[id: number]>('SELECT id FROM tasks WHERE task_id = ?'),
+    listPush: query<PushRow>(
+      `SELECT config_id, version, config FROM push WHERE task = ${ROW_ID} ORDER BY id`,
+    ),
+    dropPush: command(`DELETE FROM push WHERE task = ${ROW_ID} AND config_id = ?`),
+  };
+}

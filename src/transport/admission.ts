@@ -1,0 +1,103 @@
+/**
+ * Who gets in: Host and Origin are checked first, then the caller is authenticated. Both happen before the body is
+ * read.
+ *
+ * On loopback there is often no authentication, and any web page can make a browser talk to 127.0.0.1. What tells it
+ * from a program of the user's is Origin (the page's) and, after a rebinding of its host name, Host.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { A2AError, type User } from '../protocol/index.ts';
+import type { TransportRequest } from './request.ts';
+
+/** Who is asking? Undefined: nobody that is known. Must not throw on a bad credential. */
+export type Authenticate = (
+  request: Pick<TransportRequest, 'header' | 'method' | 'url' | 'remote'>,
+) => User | undefined | Promise<User | undefined>;
+
+export interface AdmissionOptions {
+  readonly authenticate?: Authenticate | undefined;
+  /** Origins of web pages that may call: off unless configured. */
+  readonly corsOrigins?: readonly string[] | undefined;
+  readonly publicUrl?: string | undefined;
+}
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
+
+export interface Admission {
+  /** Throws `forbidden` for a Host or Origin that has no business here. */
+  check(request: TransportRequest): void;
+  /** The caller. Throws `unauthenticated`. A promise only where `authenticate` makes one. */
+  identify(request: TransportRequest): User | undefined | Promise<User | undefined>;
+  /** The CORS headers of a response to this request. */
+  cors(request: TransportRequest): Record<string, string>;
+}
+
+export function createAdmission(options: AdmissionOptions): Admission {
+  const { authenticate, corsOrigins = [] } = options;
+  const publicHost = options.publicUrl ? new URL(options.publicUrl).host : undefined;
+  /** The host that was let in last: the next request nearly always has the same. */
+  let lastHost: string | undefined;
+
+  function checkHost(request: TransportRequest): void {
+    if (!request.local) return;
+    const host = request.header('host') ?? '';
+    if (host === lastHost) return;
+    if (!LOOPBACK.test(host) && host !== publicHost) {
+      throw new A2AError('forbidden', 'This host name is not served here');
+    }
+    lastHost = host;
+  }
+
+  function originAllowed(request: TransportRequest, origin: string): boolean {
+    if (corsOrigins.includes(origin) || corsOrigins.includes('*')) return true;
+    const host = request.header('host');
+    return origin === `http://${host}` || origin === `https://${host}`;
+  }
+
+  function known(user: User | undefined): User {
+    if (!user) throw new A2AError('unauthenticated');
+    return user;
+  }
+
+  return {
+    check(request) {
+      checkHost(request);
+      const origin = request.header('origin');
+      if (origin !== undefined && !originAllowed(request, origin)) {
+        throw new A2AError('forbidden', 'Web pages of this origin may not call this agent');
+      }
+    },
+    identify(request) {
+      if (!authenticate) return undefined;
+      const user = authenticate(request);
+      return user instanceof Promise ? user.then(known) : known(user);
+    },
+    cors(request): Record<string, string> {
+      const origin = request.header('origin');
+      if (origin === undefined || !originAllowed(request, origin)) return {};
+      return {
+        'access-control-allow-origin': origin,
+        'access-control-expose-headers': 'a2a-extensions, a2a-version',
+        vary: 'Origin',
+      };
+    },
+  };
+}
+
+/** Compares secrets in a time that does not depend on where they differ. */
+export function sameSecret(one: string, other: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(one), digest(other));
+}
+
+/** Authenticates by bearer tokens: each name is a user. */
+export function bearerTokens(tokens: ReadonlyMap<string, string>): Authenticate {
+  return (request) => {
+    const [scheme, token] = (request.header('authorization') ?? '').split(' ', 2);
+    if (scheme?.toLowerCase() !== 'bearer' || !token) return undefined;
+    let found: User | undefined;
+    // All are compared, so that the time does not tell which one matched.
+    for (const [name, secret] of tokens) if (sameSecret(token, secret)) found = { id: name };
+    return found;
+  };
+}

@@ -1,0 +1,137 @@
+/**
+ * One function from request to reply. The adapters (node.ts, fetch.ts) only read the body and write the reply.
+ *
+ * The way of a request: Host and Origin, route, authentication, body, JSON-RPC or REST, handler.
+ */
+import { A2AError } from '../protocol/index.ts';
+import { encodeCard, type EncodedCard } from './card.ts';
+import type { AppContext } from './context.ts';
+import { answerJsonRpc, jsonRpcError } from './json-rpc.ts';
+import { CODECS, requestedVersion } from './negotiate.ts';
+import type { FullReply, Reply, TransportRequest } from './request.ts';
+import { peerError } from './respond.ts';
+import { answerRest, matchRest, restError, type RestTarget } from './rest.ts';
+
+/** Answers a request; never rejects. `readBody` is called at most once, and only for callers that were let in. */
+export type App = (request: TransportRequest, readBody: () => Promise<string>) => Promise<Reply>;
+
+const CARD_PATHS = new Set(['/.well-known/agent-card.json', '/.well-known/agent.json']);
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
+
+export function createApp(app: AppContext): App {
+  const startedAt = new Date().toUTCString();
+  const cards = new Map<string, EncodedCard>();
+
+  function cardReply(request: TransportRequest, query: URLSearchParams | undefined): FullReply {
+    const version = requestedVersion(request, query, app.versions);
+    const key = `${version} ${request.base}`;
+    let card = cards.get(key);
+    if (!card) {
+      card = encodeCard(app.cardAt(request.base), version, app.versions);
+      if (cards.size > 64) cards.clear();
+      cards.set(key, card);
+    }
+    const headers: Record<string, string> = {
+      'content-type': 'application/json',
+      'cache-control': 'public, max-age=60',
+      etag: card.etag,
+      'last-modified': startedAt,
+      vary: 'A2A-Version, Host',
+    };
+    const known = request.header('if-none-match')?.split(',').some((tag) => tag.trim() === card.etag);
+    return known ? { status: 304, headers, body: '' } : { status: 200, headers, body: card.body };
+  }
+
+  return async (request, readBody) => {
+    const { method, url } = request;
+    const at = url.indexOf('?');
+    const path = (at < 0 ? url : url.slice(0, at)) || '/';
+    const query = at < 0 ? undefined : new URLSearchParams(url.slice(at + 1));
+    const isRpc = path === '/' && method === 'POST';
+    let target: RestTarget | undefined;
+    try {
+      app.admission.check(request);
+      if (method === 'OPTIONS') return preflight();
+      if (CARD_PATHS.has(path)) {
+        if (method === 'GET' || method === 'HEAD') return cardReply(request, query);
+        return notAllowed(['GET', 'HEAD']);
+      }
+      if (path === '/' && (method === 'GET' || method === 'HEAD')) return greeting(app, request);
+      if (path === '/' && !isRpc) return notAllowed(['GET', 'HEAD', 'POST']);
+      if (!isRpc) {
+        const found = matchRest(method, path);
+        if (found && 'allow' in found) return notAllowed(found.allow);
+        target = restVersion(app, request, query, found);
+      }
+      const identified = app.admission.identify(request);
+      const user = identified instanceof Promise ? await identified : identified;
+      const hasBody = method === 'POST';
+      if (hasBody) checkContentType(request);
+      const body = hasBody ? await readBody() : '';
+      if (isRpc) return await answerJsonRpc(app, request, query, user, body);
+      if (!target) throw new A2AError('methodNotFound', 'There is nothing at this path');
+      return await answerRest(app, request, target, query ?? new URLSearchParams(), user, body);
+    } catch (error) {
+      const failure = peerError(app, error);
+      if (isRpc) {
+        const reply = jsonRpcError(failure, null, CODECS['1.0']);
+        return failure.kind === 'contentTypeNotSupported' ? { ...reply, status: 415 } : reply;
+      }
+      const reply = restError(failure, target?.version ?? '1.0', request);
+      return failure.kind === 'contentTypeNotSupported' ? { ...reply, status: 415 } : reply;
+    }
+  };
+}
+
+/** The path says the version; a header that says 0.3 on a path of 1.0 is believed, the reverse does not exist. */
+function restVersion(
+  app: AppContext,
+  request: TransportRequest,
+  query: URLSearchParams | undefined,
+  target: RestTarget | undefined,
+): RestTarget | undefined {
+  const asked = requestedVersion(request, query, app.versions);
+  if (!target) return undefined;
+  if (target.version === '0.3' && asked === '1.0') return undefined;
+  const version = asked ?? target.version;
+  return app.versions.includes(version) ? { ...target, version } : undefined;
+}
+
+function checkContentType(request: TransportRequest): void {
+  const type = request.header('content-type');
+  if (type !== undefined && type !== '' && !JSON_TYPE.test(type)) {
+    throw new A2AError('contentTypeNotSupported', 'Send JSON, as application/json');
+  }
+}
+
+function preflight(): FullReply {
+  return {
+    status: 204,
+    headers: {
+      'access-control-allow-methods': 'GET, POST, DELETE',
+      'access-control-allow-headers':
+        'content-type, authorization, a2a-version, a2a-extensions, x-a2a-extensions, last-event-id',
+      'access-control-max-age': '600',
+    },
+    body: '',
+  };
+}
+
+function notAllowed(allow: readonly string[]): FullReply {
+  const error = { code: 405, status: 'UNIMPLEMENTED', message: 'Method not allowed', details: [] };
+  return {
+    status: 405,
+    headers: { 'content-type': 'application/json', allow: [...new Set(allow)].join(', ') },
+    body: JSON.stringify({ error }),
+  };
+}
+
+/** For the person who opens the address in a browser. */
+function greeting(app: AppContext, request: TransportRequest): FullReply {
+  const { name, description } = app.cardAt(request.base);
+  return {
+    status: 200,
+    headers: { 'content-type': 'text/plain; charset=utf-8' },
+    body: `${name}: ${description}\n\nThis is an A2A agent. Its card: ${request.base}/.well-known/agent-card.json\nTalk to it: parley send ${request.base} "hello"\n`,
+  };
+}

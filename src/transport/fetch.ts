@@ -1,0 +1,110 @@
+/**
+ * The adapter for the web's own interface, `Request → Response`: Hono, Bun, Deno, edge runtimes, and tests that want
+ * no port.
+ */
+import { A2AError } from '../protocol/index.ts';
+import type { App } from './app.ts';
+import type { Heartbeat } from './heartbeat.ts';
+import type { StreamReply, TransportRequest } from './request.ts';
+
+export interface FetchOptions {
+  readonly maxBodyBytes: number;
+  readonly publicUrl: string | undefined;
+  readonly heartbeat: Heartbeat;
+  readonly cors: (request: TransportRequest) => Record<string, string>;
+}
+
+export interface FetchContext {
+  /** The path under which the handler is mounted, which is not part of its routes. */
+  readonly mount?: string;
+  /** The client's address, where the runtime knows it. */
+  readonly remote?: string;
+}
+
+export type FetchHandler = (request: Request, context?: FetchContext) => Promise<Response>;
+
+const LOOPBACK_HOST = /^(localhost|127\.|\[::1\])/i;
+
+export function createFetchHandler(app: App, options: FetchOptions): FetchHandler {
+  return async (web, context = {}) => {
+    const { mount = '' } = context;
+    const address = new URL(web.url);
+    const { pathname, search, origin, host } = address;
+    const path = pathname.startsWith(mount) ? pathname.slice(mount.length) : pathname;
+    const request: TransportRequest = {
+      method: web.method,
+      url: `${path || '/'}${search}`,
+      header: (name) => web.headers.get(name) ?? (name === 'host' ? host : undefined),
+      base: options.publicUrl ?? `${origin}${mount}`,
+      remote: context.remote ?? '',
+      local: LOOPBACK_HOST.test(host),
+      signal: web.signal,
+    };
+    const reply = await app(request, () => readBody(web, options.maxBodyBytes));
+    const cors = web.headers.has('origin') ? options.cors(request) : {};
+    const headers = { ...reply.headers, ...cors };
+    if ('stream' in reply) return new Response(streamBody(reply, options.heartbeat), { headers });
+    const { status, body } = reply;
+    const empty = status === 204 || status === 304 || web.method === 'HEAD';
+    return new Response(empty ? null : body, { status, headers });
+  };
+}
+
+function streamBody(reply: StreamReply, heartbeat: Heartbeat): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  let close = () => {};
+  let resume = () => {};
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        const room = () => (controller.desiredSize ?? 0) > 0;
+        const beating = {
+          stalledAt: undefined as number | undefined,
+          beat: () => controller.enqueue(encoder.encode(': keep-alive\n\n')),
+          drop: () => {
+            close();
+            controller.error(new Error('the reader did not read'));
+          },
+        };
+        const over = () => {
+          heartbeat.remove(beating);
+          reply.release();
+        };
+        heartbeat.add(beating);
+        const handle = reply.stream.pipe({
+          take(item) {
+            controller.enqueue(encoder.encode(reply.frame(item)));
+            if (!room()) beating.stalledAt ??= performance.now();
+            return room();
+          },
+          end(reason) {
+            over();
+            if (reason !== 'closed') controller.close();
+          },
+        });
+        close = () => handle.close();
+        resume = () => {
+          beating.stalledAt = undefined;
+          handle.resume();
+        };
+      },
+      pull: () => resume(),
+      cancel: () => close(),
+    },
+    new ByteLengthQueuingStrategy({ highWaterMark: 64 * 1024 }),
+  );
+}
+
+async function readBody(request: Request, limit: number): Promise<string> {
+  if (!request.body) return '';
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of request.body) {
+    size += piece.length;
+    if (size > limit) {
+      throw new A2AError('tooLarge', `A request body has at most ${limit} bytes`);
+    }
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces, size).toString();
+}

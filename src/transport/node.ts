@@ -1,0 +1,200 @@
+/**
+ * The adapter for node:http: a `(request, response)` handler that also mounts in Express, Fastify and connect.
+ *
+ *   http.createServer(serve(agent).node)        express().use('/agent', serve(agent).node)
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { A2AError } from '../protocol/index.ts';
+import type { Logger } from '../server/index.ts';
+import type { App } from './app.ts';
+import type { Heartbeat } from './heartbeat.ts';
+import type { FullReply, StreamReply, TransportRequest } from './request.ts';
+
+export interface NodeOptions {
+  readonly maxBodyBytes: number;
+  readonly publicUrl: string | undefined;
+  readonly heartbeat: Heartbeat;
+  readonly cors: (request: TransportRequest) => Record<string, string>;
+  readonly logger: Logger;
+}
+
+export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void;
+
+const LOOPBACK = /^(::1|(::ffff:)?127\.)/;
+
+class NodeRequest implements TransportRequest {
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #publicUrl: string | undefined;
+  #controller: AbortController | undefined;
+
+  constructor(request: IncomingMessage, response: ServerResponse, publicUrl: string | undefined) {
+    this.#request = request;
+    this.#response = response;
+    this.#publicUrl = publicUrl;
+  }
+
+  get method(): string {
+    return this.#request.method ?? 'GET';
+  }
+
+  get url(): string {
+    return this.#request.url ?? '/';
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#request.headers[name];
+    return Array.isArray(value) ? value.join(', ') : value;
+  }
+
+  get base(): string {
+    if (this.#publicUrl !== undefined) return this.#publicUrl;
+    const secure = 'encrypted' in this.#request.socket;
+    // Express and connect leave the mount point here.
+    const mount: unknown = Reflect.get(this.#request, 'baseUrl');
+    const path = typeof mount === 'string' ? mount : '';
+    return `${secure ? 'https' : 'http'}://${this.header('host') ?? 'localhost'}${path}`;
+  }
+
+  get remote(): string {
+    return this.#request.socket.remoteAddress ?? '';
+  }
+
+  get local(): boolean {
+    return LOOPBACK.test(this.#request.socket.localAddress ?? '');
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      const controller = (this.#controller = new AbortController());
+      this.#response.once('close', () => controller.abort());
+    }
+    return this.#controller.signal;
+  }
+}
+
+export function createNodeHandler(app: App, options: NodeOptions): NodeHandler {
+  return (incoming, response) => {
+    const request = new NodeRequest(incoming, response, options.publicUrl);
+    app(request, () => readBody(incoming, options.maxBodyBytes)).then(
+      (reply) => {
+        if (response.destroyed) {
+          if ('stream' in reply) abandon(reply);
+          return;
+        }
+        const cors = incoming.headers.origin === undefined ? undefined : options.cors(request);
+        if ('stream' in reply) writeStream(response, reply, cors, options);
+        else writeFull(incoming, response, reply, cors);
+      },
+      (error: unknown) => {
+        options.logger.error({ err: error }, 'a request could not be answered');
+        response.destroy();
+      },
+    );
+  };
+}
+
+function abandon(reply: StreamReply): void {
+  reply.stream.close();
+  reply.release();
+}
+
+function writeFull(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  reply: FullReply,
+  cors: Record<string, string> | undefined,
+): void {
+  const { status, body } = reply;
+  const headers: Record<string, string | number> = reply.headers;
+  if (status !== 204 && status !== 304) headers['content-length'] = Buffer.byteLength(body);
+  // What the client still sends is not read to the end, so the connection cannot be used again.
+  if (!incoming.complete) headers['connection'] = 'close';
+  response.writeHead(status, cors ? { ...headers, ...cors } : headers);
+  response.end(incoming.method === 'HEAD' ? undefined : body);
+  if (!incoming.complete) drainBriefly(incoming);
+}
+
+/** Lets a client finish sending what was refused, so that it reads our answer instead of a reset. */
+function drainBriefly(incoming: IncomingMessage): void {
+  const timer = setTimeout(() => incoming.destroy(), 5000).unref();
+  let left = 64 * 1024 * 1024;
+  incoming.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) incoming.destroy();
+  });
+  incoming.once('close', () => clearTimeout(timer));
+  incoming.resume();
+}
+
+function writeStream(
+  response: ServerResponse,
+  reply: StreamReply,
+  cors: Record<string, string> | undefined,
+  { heartbeat, logger }: NodeOptions,
+): void {
+  response.writeHead(200, cors ? { ...reply.headers, ...cors } : reply.headers);
+  const beating = {
+    stalledAt: undefined as number | undefined,
+    beat: () => void response.write(': keep-alive\n\n'),
+    drop() {
+      logger.warn({ resumeAfter: handle.cursor }, 'a reader that does not read was dropped');
+      response.destroy();
+    },
+  };
+  let wrote = false;
+  const handle = reply.stream.pipe({
+    take(item) {
+      wrote = true;
+      const room = response.write(reply.frame(item));
+      if (!room) beating.stalledAt ??= performance.now();
+      return room;
+    },
+    end: () => void response.end(),
+  });
+  if (response.writableEnded) {
+    reply.release();
+    return;
+  }
+  response.on('drain', () => {
+    beating.stalledAt = undefined;
+    handle.resume();
+  });
+  response.once('close', () => {
+    heartbeat.remove(beating);
+    handle.close();
+    reply.release();
+  });
+  heartbeat.add(beating);
+  // The client is to know that it is connected, even if nothing happens for a while.
+  if (!wrote) response.flushHeaders();
+}
+
+function readBody(request: IncomingMessage, limit: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const tooLarge = () => {
+      request.off('data', onData);
+      request.off('end', onEnd);
+      reject(new A2AError('tooLarge', `A request body has at most ${limit} bytes`));
+    };
+    if (Number(request.headers['content-length'] ?? 0) > limit) return tooLarge();
+    let first: Buffer | undefined;
+    let more: Buffer[] | undefined;
+    let size = 0;
+    const onData = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > limit) return tooLarge();
+      if (!first) first = chunk;
+      else (more ??= [first]).push(chunk);
+    };
+    const onEnd = () => {
+      resolve(more ? Buffer.concat(more, size).toString() : (first?.toString() ?? ''));
+    };
+    request.on('data', onData);
+    request.once('end', onEnd);
+    request.once('error', () => reject(new A2AError('invalidRequest', 'The request broke off')));
+    request.once('close', () => {
+      if (!request.complete) reject(new A2AError('invalidRequest', 'The request broke off'));
+    });
+  });
+}

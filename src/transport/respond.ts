@@ -1,0 +1,58 @@
+/** What JSON-RPC and REST share when they answer. */
+import { randomUUIDv7 } from 'node:crypto';
+import { A2AError, type Call, type ProtocolVersion, type User } from '../protocol/index.ts';
+import type { AppContext } from './context.ts';
+import type { TransportRequest } from './request.ts';
+
+export const STREAM_HEADERS: Readonly<Record<string, string>> = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  // Tells nginx and its kind not to hold events back.
+  'x-accel-buffering': 'no',
+};
+
+/** The error as the peer may see it: an A2AError as it is, anything else as "internal", with the cause in our log. */
+export function peerError(app: Pick<AppContext, 'logger'>, error: unknown): A2AError {
+  if (error instanceof A2AError) return error;
+  const correlationId = randomUUIDv7();
+  app.logger.error({ err: error, correlationId }, 'a request failed');
+  return new A2AError('internal', `Internal error. Correlation id: ${correlationId}`, {
+    info: { correlationId },
+  });
+}
+
+export function callOf(
+  request: TransportRequest,
+  user: User | undefined,
+  version: ProtocolVersion,
+  extensions: readonly string[],
+): Call {
+  return {
+    user,
+    version,
+    extensions,
+    get signal() {
+      return request.signal;
+    },
+  };
+}
+
+export function retryHeader({ detail, kind }: A2AError): Record<string, string> {
+  if (kind === 'unauthenticated') return { 'www-authenticate': 'Bearer' };
+  const seconds = detail.retryAfterSeconds;
+  return seconds === undefined ? {} : { 'retry-after': String(seconds) };
+}
+
+/** The last event that the client has seen: from the header that SSE clients send, or the cursor parameter. */
+export function lastEventId(
+  request: TransportRequest,
+  query: URLSearchParams | undefined,
+): number | undefined {
+  const text = request.header('last-event-id') ?? query?.get('after') ?? undefined;
+  if (text === undefined || text === '') return undefined;
+  const seq = Number(text);
+  if (!Number.isSafeInteger(seq) || seq < 0) {
+    throw new A2AError('invalidParams', 'Last-Event-ID and after are sequence numbers');
+  }
+  return seq;
+}

@@ -1,0 +1,207 @@
+/** The REST binding of both versions: routes come from the table of methods. */
+import {
+  A2AError,
+  encodeRestError,
+  inspectJson,
+  isObject,
+  METHODS,
+  type Operation,
+  OPERATIONS,
+  type ProtocolVersion,
+  type User,
+  VERSIONS,
+} from '../protocol/index.ts';
+import { LOG_PAGE } from '../server/index.ts';
+import type { AppContext } from './context.ts';
+import { invoke, invokeStream, isStream } from './invoke.ts';
+import { activeExtensions, CODECS, extensionHeader } from './negotiate.ts';
+import type { FullReply, Reply, TransportRequest } from './request.ts';
+import { callOf, lastEventId, peerError, retryHeader, STREAM_HEADERS } from './respond.ts';
+
+/** `readLog` is ours: the whole log of a task, a page at a time. */
+type Action = Operation | 'readLog';
+
+interface Route {
+  readonly action: Action;
+  readonly version: ProtocolVersion;
+  readonly verb: string;
+  readonly pattern: RegExp;
+  readonly names: readonly string[];
+}
+
+/** Literal endings such as `:cancel` come before the plain `{id}` that would swallow them. */
+const ROUTES: readonly Route[] = VERSIONS.flatMap((version) => [
+  ...OPERATIONS.flatMap((action) =>
+    METHODS[action].rest[version].map(({ verb, path }) => route(action, version, verb, path)),
+  ),
+  route('readLog', version, 'GET', `${version === '0.3' ? '/v1' : ''}/tasks/{id}/events`),
+]).toSorted((one, other) => Number(isLiteral(other)) - Number(isLiteral(one)));
+
+function isLiteral({ pattern }: Route): boolean {
+  return pattern.source.includes('):');
+}
+
+function route(action: Action, version: ProtocolVersion, verb: string, path: string): Route {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
+  const pattern = new RegExp(`^${path.replaceAll(/\{\w+\}/g, '([^/]+?)')}$`);
+  return { action, version, verb, pattern, names };
+}
+
+/** Names that begin a path of ours, and so are no tenants. */
+const NO_TENANTS = new Set(['v1', 'a2a', 'agents', 'tasks', '.well-known']);
+
+export interface RestTarget {
+  readonly action: Action;
+  readonly version: ProtocolVersion;
+  readonly values: Readonly<Record<string, string>>;
+  readonly tenant: string | undefined;
+}
+
+/** What a path means. Undefined: nothing. `allow`: the verbs that would be right. */
+export function matchRest(
+  verb: string,
+  path: string,
+): RestTarget | { readonly allow: readonly string[] } | undefined {
+  const found = match(verb, path);
+  if (found) return found;
+  const [, tenant, rest] = /^\/([^/]+)(\/.+)$/.exec(path) ?? [];
+  if (tenant === undefined || rest === undefined || NO_TENANTS.has(tenant)) return undefined;
+  const inside = match(verb, rest);
+  if (!inside || 'allow' in inside) return inside;
+  // Only 1.0 knows tenants.
+  return inside.version === '1.0' ? { ...inside, tenant: decode(tenant) } : undefined;
+}
+
+function match(verb: string, path: string): ReturnType<typeof matchRest> {
+  const allow: string[] = [];
+  for (const { pattern, names, action, version, verb: wanted } of ROUTES) {
+    const values = pattern.exec(path);
+    if (!values) continue;
+    if (wanted !== verb) {
+      allow.push(wanted);
+      continue;
+    }
+    const named = Object.fromEntries(names.map((name, at) => [name, decode(values[at + 1]!)]));
+    return { action, version, values: named, tenant: undefined };
+  }
+  return allow.length > 0 ? { allow } : undefined;
+}
+
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    throw new A2AError('invalidParams', 'The path is not well-formed');
+  }
+}
+
+export async function answerRest(
+  app: AppContext,
+  request: TransportRequest,
+  target: RestTarget,
+  query: URLSearchParams,
+  user: User | undefined,
+  body: string,
+): Promise<Reply> {
+  const { action, version, tenant } = target;
+  try {
+    const codec = CODECS[version];
+    const extensions = activeExtensions(request, app.extensions);
+    const call = callOf(request, user, version, extensions);
+    const headers = {
+      'content-type': contentType(request, version),
+      ...extensionHeader(version, extensions),
+    };
+    if (action === 'readLog') {
+      const id = target.values['id']!;
+      const after = lastEventId(request, query) ?? 0;
+      const entries = await app.handler.readLog({ id, after, tenant }, call);
+      const events = entries.map(({ seq, event }) => ({ seq, event: codec.encodeEvent(event) }));
+      const last = events.length === LOG_PAGE ? events.at(-1)!.seq : undefined;
+      return { status: 200, headers, body: JSON.stringify({ events, nextAfter: last }) };
+    }
+    const params = paramsOf(target, query, body);
+    if (isStream(action)) {
+      const release = app.streams.acquire(user?.id ?? request.remote);
+      try {
+        const after = lastEventId(request, query);
+        const stream = await invokeStream(app.handler, codec, action, params, after, call);
+        return {
+          headers: { ...headers, ...STREAM_HEADERS },
+          stream,
+          frame: (item) =>
+            item.seq === undefined
+              ? `data: ${item.text(codec)}\n\n`
+              : `id: ${item.seq}\ndata: ${item.text(codec)}\n\n`,
+          release,
+        };
+      } catch (error) {
+        release();
+        throw error;
+      }
+    }
+    const result = await invoke(app.handler, codec, action, params, call);
+    return { status: 200, headers, body: JSON.stringify(result) };
+  } catch (error) {
+    return restError(peerError(app, error), version, request);
+  }
+}
+
+export function restError(
+  error: A2AError,
+  version: ProtocolVersion,
+  request: TransportRequest,
+): FullReply {
+  return {
+    status: error.httpStatus,
+    headers: { 'content-type': contentType(request, version), ...retryHeader(error) },
+    body: JSON.stringify(encodeRestError(error, version)),
+  };
+}
+
+/** 1.0 has a media type of its own; who speaks it gets it back. Everybody else gets JSON. */
+function contentType(request: TransportRequest, version: ProtocolVersion): string {
+  if (version === '0.3') return 'application/json';
+  const spoken = `${request.header('accept') ?? ''} ${request.header('content-type') ?? ''}`;
+  return spoken.includes('application/a2a+json') ? 'application/a2a+json' : 'application/json';
+}
+
+/** Body, query and path make one object; the path has the last word. */
+function paramsOf(target: RestTarget, query: URLSearchParams, body: string): unknown {
+  const params: Record<string, unknown> = {};
+  for (const [key, value] of query) {
+    if (key !== 'A2A-Version' && key !== 'after' && key !== '__proto__') params[key] = value;
+  }
+  if (body.trim() !== '') {
+    const raw = parseBody(body);
+    Object.assign(params, raw);
+  }
+  return Object.assign(params, pathParams(target));
+}
+
+function parseBody(body: string): Record<string, unknown> {
+  let raw: unknown;
+  try {
+    raw = JSON.parse(body);
+  } catch {
+    throw new A2AError('parse');
+  }
+  if (!isObject(raw)) throw new A2AError('invalidParams', 'The body is a JSON object');
+  inspectJson(raw);
+  return raw;
+}
+
+/** The path's values under the names that the version's parameters have. */
+function pathParams({ action, version, values, tenant }: RestTarget): Record<string, string> {
+  const { id, pushNotificationConfigId: configId, ...rest } = values;
+  const named: Record<string, string> = { ...rest, ...(tenant !== undefined && { tenant }) };
+  const ofPush = action.endsWith('PushConfig') || action === 'listPushConfigs';
+  if (id !== undefined) {
+    const isTaskId = ofPush && (version === '1.0' || action === 'setPushConfig');
+    named[isTaskId ? 'taskId' : 'id'] = id;
+  }
+  if (configId !== undefined) {
+    named[version === '1.0' ? 'id' : 'pushNotificationConfigId'] = configId;
+  }
+  return named;
+}

@@ -1,0 +1,187 @@
+/**
+ * An agent behind HTTP, with everything that is needed.
+ *
+ *   await serve(agent).listen(4000);
+ */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { isIP } from 'node:net';
+import { type AgentCard, type Call, type ProtocolVersion, VERSIONS } from '../protocol/index.ts';
+import {
+  type Agent,
+  createHandler,
+  type HandlerOptions,
+  type Logger,
+  type RequestHandler,
+} from '../server/index.ts';
+import { consoleLogger } from '../server/logger.ts';
+import { type Authenticate, createAdmission } from './admission.ts';
+import { createApp } from './app.ts';
+import { makeCard } from './card.ts';
+import { createFetchHandler, type FetchHandler } from './fetch.ts';
+import { Heartbeat } from './heartbeat.ts';
+import { createNodeHandler, type NodeHandler } from './node.ts';
+import { StreamCounter } from './stream-limits.ts';
+import { webhookDelivery, type WebhookOptions } from './webhook.ts';
+
+export interface ServeLimits extends NonNullable<HandlerOptions['limits']> {
+  readonly maxBodyBytes?: number;
+  readonly maxStreams?: number;
+  readonly maxStreamsPerClient?: number;
+  readonly heartbeatMs?: number;
+  /** A stream whose reader does not read for so long is dropped; it resumes by its last event id. */
+  readonly stallMs?: number;
+  /** For the whole of a request to arrive, headers and body. */
+  readonly requestTimeoutMs?: number;
+}
+
+const LIMITS = {
+  maxBodyBytes: 10 * 1024 * 1024,
+  maxStreams: 50_000,
+  maxStreamsPerClient: 20_000,
+  heartbeatMs: 15_000,
+  stallMs: 60_000,
+  requestTimeoutMs: 60_000,
+} as const;
+
+export interface ServeOptions {
+  /** Fields of the card that are to differ from what the agent's profile says. */
+  readonly card?: Partial<AgentCard>;
+  /** Fields of the card that only authenticated callers get to see; `true` declares a card that is not configured. */
+  readonly extendedCard?: Partial<AgentCard> | ((call: Call) => Partial<AgentCard>) | true;
+  readonly store?: HandlerOptions['store'];
+  readonly authenticate?: Authenticate;
+  /** Webhooks: on by default, to public addresses. */
+  readonly push?: boolean | WebhookOptions;
+  readonly limits?: ServeLimits;
+  readonly logger?: Logger;
+  /** Where the server is reached from outside, if a proxy stands before it. */
+  readonly publicUrl?: string;
+  /** Origins of web pages that may call. Default: none. */
+  readonly cors?: readonly string[];
+  /** Versions that are spoken. Default: all. */
+  readonly versions?: readonly ProtocolVersion[];
+  readonly deduplicate?: boolean;
+}
+
+export interface AgentServer {
+  readonly handler: RequestHandler;
+  /** For node:http, Express, Fastify, connect. */
+  readonly node: NodeHandler;
+  /** For everything that speaks `Request → Response`. */
+  readonly fetch: FetchHandler;
+  /** Listens; off loopback only with `authenticate`. Port 0 picks a free one. */
+  listen(port?: number, host?: string): Promise<Listening>;
+  /** Stops taking requests, waits up to `ms` for executions to end, and closes the store. */
+  close(ms?: number): Promise<void>;
+}
+
+export interface Listening {
+  readonly url: string;
+  readonly port: number;
+  readonly server: Server;
+  close(ms?: number): Promise<void>;
+}
+
+export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
+  const { authenticate, extendedCard, push = true } = options;
+  const logger = options.logger ?? consoleLogger;
+  const limits = { ...LIMITS, ...options.limits };
+  const versions = VERSIONS.filter((version) => options.versions?.includes(version) ?? true);
+  const publicUrl = options.publicUrl?.replace(/\/+$/, '');
+  let listeningAt = 'http://localhost';
+
+  const capabilities = {
+    push: push !== false,
+    extendedCard: extendedCard !== undefined,
+    authenticated: authenticate !== undefined,
+    versions,
+  };
+  const cardAt = (base: string) => makeCard(agent.profile, base, capabilities, options.card);
+  const extended = (call: Call): AgentCard => ({
+    ...cardAt(publicUrl ?? listeningAt),
+    ...(typeof extendedCard === 'function' ? extendedCard(call) : (extendedCard as object)),
+  });
+  const handler = createHandler(agent, {
+    store: options.store,
+    logger,
+    limits: options.limits,
+    deliver: push === false ? undefined : webhookDelivery(push === true ? {} : push),
+    inputModes: agent.profile.inputModes,
+    deduplicate: options.deduplicate,
+    extendedCard: extendedCard === undefined || extendedCard === true ? extendedCard : extended,
+  });
+  const admission = createAdmission({ authenticate, corsOrigins: options.cors, publicUrl });
+  const streams = new StreamCounter(limits);
+  const heartbeat = new Heartbeat(limits);
+  const answer = createApp({
+    handler,
+    logger,
+    admission,
+    streams,
+    versions,
+    extensions: agent.profile.extensions ?? [],
+    cardAt,
+  });
+  let recovering: Promise<void> | undefined;
+  let recovered = false;
+  const app: typeof answer = (request, readBody) => {
+    if (recovered) return answer(request, readBody);
+    return recover().then(() => answer(request, readBody));
+  };
+
+  function recover(): Promise<void> {
+    return (recovering ??= handler.recover().then(() => {
+      recovered = true;
+    }));
+  }
+
+  const { maxBodyBytes } = limits;
+  const cors = admission.cors;
+  const node = createNodeHandler(app, { maxBodyBytes, publicUrl, heartbeat, cors, logger });
+
+  async function listen(port = 0, host = '127.0.0.1'): Promise<Listening> {
+    if (!isLoopback(host) && !authenticate) {
+      throw new Error(`refusing to listen on ${host} without authentication`);
+    }
+    await recover();
+    const server = createServer(
+      { requestTimeout: limits.requestTimeoutMs, headersTimeout: 15_000, keepAliveTimeout: 65_000 },
+      node,
+    );
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, host, resolve);
+    });
+    const address = server.address() as AddressInfo;
+    const name = isIP(host) === 6 ? `[${host}]` : host;
+    listeningAt = `http://${name}:${address.port}`;
+    return {
+      url: publicUrl ?? listeningAt,
+      port: address.port,
+      server,
+      async close(ms) {
+        server.close();
+        server.closeIdleConnections();
+        await close(ms);
+        server.closeAllConnections();
+      },
+    };
+  }
+
+  function close(ms?: number): Promise<void> {
+    return handler.close(ms);
+  }
+
+  return {
+    handler,
+    node,
+    fetch: createFetchHandler(app, { maxBodyBytes, publicUrl, heartbeat, cors }),
+    listen,
+    close,
+  };
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}

@@ -1,0 +1,41 @@
+/** How many streams may be open, in all and per client. */
+import { A2AError } from '../protocol/index.ts';
+
+export interface StreamLimits {
+  readonly maxStreams: number;
+  readonly maxStreamsPerClient: number;
+}
+
+export class StreamCounter {
+  readonly #limits: StreamLimits;
+  readonly #byClient = new Map<string, number>();
+  #total = 0;
+
+  constructor(limits: StreamLimits) {
+    this.#limits = limits;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Takes a place, or throws `rateLimited`. The result gives it back; calling it again does nothing. */
+  acquire(client: string): () => void {
+    const count = this.#byClient.get(client) ?? 0;
+    const { maxStreams, maxStreamsPerClient } = this.#limits;
+    if (this.#total >= maxStreams || count >= maxStreamsPerClient) {
+      throw new A2AError('rateLimited', 'Too many streams are open', { retryAfterSeconds: 5 });
+    }
+    this.#total++;
+    this.#byClient.set(client, count + 1);
+    let taken = true;
+    return () => {
+      if (!taken) return;
+      taken = false;
+      this.#total--;
+      const left = (this.#byClient.get(client) ?? 1) - 1;
+      if (left === 0) this.#byClient.delete(client);
+      else this.#byClient.set(client, left);
+    };
+  }
+}

@@ -1,0 +1,117 @@
+// The built package as its users get it: packed, installed in an empty folder, imported, typed and run from there.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+
+interface Manifest {
+  version: string;
+  bin?: Record<string, string>;
+  exports: Record<string, string | Record<string, string>>;
+  dependencies?: Record<string, string>;
+}
+
+const execute = promisify(execFile);
+const root = path.resolve(import.meta.dirname, '../..');
+const dist = path.join(root, 'dist');
+const manifest: Manifest = JSON.parse(readFileSync(path.join(dist, 'package.json'), 'utf8'));
+const modules = Object.keys(manifest.exports)
+  .filter((subpath) => !subpath.endsWith('.json'))
+  .map((subpath) => path.posix.join('parley-a2a', subpath));
+
+let consumer: string;
+let packed: string[];
+
+before(async () => {
+  consumer = mkdtempSync(path.join(tmpdir(), 'parley-package-'));
+  writeFileSync(
+    path.join(consumer, 'package.json'),
+    JSON.stringify({ name: 'consumer', private: true, type: 'module' }),
+  );
+  const pack = await npm('pack', dist, '--json', '--pack-destination', consumer);
+  const [archive] = JSON.parse(pack);
+  packed = archive.files.map((file: { path: string }) => file.path);
+  await npm('install', '--prefer-offline', '--no-audit', '--no-fund', `./${archive.filename}`);
+});
+after(() => rmSync(consumer, { recursive: true, force: true }));
+
+async function npm(...args: string[]): Promise<string> {
+  const { stdout } = await execute('npm', args, { cwd: consumer });
+  return stdout;
+}
+
+function installed(file: string): string {
+  return path.join(consumer, 'node_modules', file);
+}
+
+test('the archive has the readable files and nothing of the workshop', () => {
+  assert.ok(packed.includes('LICENSE'));
+  assert.ok(packed.includes('package.json'));
+  const strange = packed.filter((file) => !/(\.js|\.d\.ts|^LICENSE|\.md|\.json|\.txt)$/.test(file));
+  assert.deepEqual(strange, []);
+  assert.deepEqual(
+    packed.filter((file) => /\.test\.|(^|\/)(test|src|node_modules)\//.test(file)),
+    [],
+  );
+});
+
+test('the package does not bring a Node of its own', () => {
+  const all = JSON.stringify(
+    JSON.parse(readFileSync(installed('parley-a2a/package.json'), 'utf8')),
+  );
+  assert.doesNotMatch(all, /node-linux|parley-source/);
+});
+
+test('publint finds nothing to say', async () => {
+  const { messages, pkg } = await publint({ pkgDir: installed('parley-a2a'), strict: true });
+  assert.deepEqual(
+    messages.map((message) => formatMessage(message, pkg)),
+    [],
+  );
+});
+
+for (const name of modules) {
+  test(`${name} can be imported`, async () => {
+    const script = `console.log(Object.keys(await import('${name}')).length)`;
+    const { stdout } = await execute(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: consumer,
+    });
+    assert.ok(Number(stdout) > 0, `${name} exports nothing`);
+  });
+}
+
+test('the types of every module can be read by a strict consumer', async () => {
+  const lines = modules.map((name, index) => `export * as m${index} from '${name}';`);
+  writeFileSync(path.join(consumer, 'consumer.ts'), lines.join('\n'));
+  writeFileSync(
+    path.join(consumer, 'tsconfig.json'),
+    JSON.stringify({
+      compilerOptions: {
+        target: 'es2024',
+        lib: ['es2024', 'esnext.disposable'],
+        module: 'nodenext',
+        types: ['node'],
+        strict: true,
+        noEmit: true,
+      },
+      files: ['consumer.ts'],
+    }),
+  );
+  // Node's types are the consumer's to install; these are the repository's.
+  symlinkSync(path.join(root, 'node_modules/@types'), installed('@types'), 'dir');
+  const tsc = path.join(root, 'node_modules/.bin/tsc');
+  const { stdout } = await execute(tsc, ['--project', consumer]).catch((error) => error);
+  assert.equal(stdout, '');
+});
+
+for (const command of Object.keys(manifest.bin ?? {})) {
+  test(`${command} --version tells the version`, async () => {
+    const { stdout } = await execute(installed(`.bin/${command}`), ['--version']);
+    assert.ok(stdout.includes(manifest.version), stdout);
+  });
+}
