@@ -2,6 +2,7 @@
 import {
   A2AError,
   v1,
+  versionOf,
   type AgentCard,
   type AgentInterface,
   type Binding,
@@ -111,7 +112,7 @@ export function choose({ card, url }: FoundCard, preference: Preference = {}): C
     if (preference.version !== undefined && preference.version !== version) continue;
     if (preference.binding !== undefined && preference.binding !== binding) continue;
     for (const offer of card.supportedInterfaces) {
-      if (majorMinor(offer.protocolVersion) !== version) continue;
+      if (versionOf(offer.protocolVersion) !== version) continue;
       if (offer.protocolBinding.toUpperCase() !== binding) continue;
       const target = resolve(offer, url);
       if (target) return { url: target, version, binding, tenant: offer.tenant };
@@ -133,10 +134,4 @@ function resolve(offer: AgentInterface, base: string): string | undefined {
   const target = new URL(offer.url, base);
   const allowed = base.startsWith('https:') ? ['https:'] : ['https:', 'http:'];
   return allowed.includes(target.protocol) ? target.href : undefined;
-}
-
-/** `1.0.3` is 1.0, and so is `1`. */
-function majorMinor(version: string): string {
-  const [major = '', minor = '0'] = version.split('.', 2);
-  return `${major}.${minor}`;
 }

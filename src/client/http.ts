@@ -169,6 +169,8 @@ export function httpService(
         // Refusals may also come as the first event, so it has to be seen before the stream counts as open.
         const events = readEvents(response, lifetime);
         const first = await events.next();
+        // Nothing may be left to say about a task that one subscribes to, but a message gets an answer.
+        if (first.done === true && operation === 'subscribe') return events;
         if (first.done === true) {
           throw new ConnectionError('broken', `${endpoint.url} sent a stream without any event`);
         }
@@ -194,11 +196,8 @@ export function httpService(
     subscribe: stream('subscribe'),
     setPushConfig: unary('setPushConfig'),
     async getPushConfig(params, call) {
-      // Only 0.3's JSON-RPC can ask for "the first one".
-      const named = params.pushNotificationConfigId !== undefined;
-      if (named || (codec.version === '0.3' && endpoint.binding === 'JSONRPC')) {
-        return getPushConfig(params, call);
-      }
+      if (params.pushNotificationConfigId !== undefined) return getPushConfig(params, call);
+      // "The first one" is 0.3's alone, and its servers differ in which that is.
       const [first] = await listPushConfigs(params, call);
       if (!first) throw new A2AError('taskNotFound', 'The task has no push notification');
       return first;

@@ -27,3 +27,4 @@ export type { RetryOptions } from './resume.ts';
 export { SseLimitError, createSseParser, type SseEvent, type SseParser } from './sse.ts';
 export { AgentStream } from './stream.ts';
 export { answerText } from './text.ts';
+export { readNotification, type NotificationOptions } from './webhook.ts';

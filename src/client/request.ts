@@ -178,9 +178,9 @@ export function raceAbort<T>(value: T | PromiseLike<T>, signal: AbortSignal): Pr
   });
 }
 
-/** The answer's body as text, or an error when it is larger than `maxBytes`. */
+/** The body as text, or an error when it is larger than `maxBytes`. */
 export async function readText(
-  response: Response,
+  response: Pick<Response, 'body' | 'url'>,
   maxBytes: number,
   lifetime: Lifetime,
 ): Promise<string> {
@@ -197,7 +197,7 @@ export async function readText(
       if (size > maxBytes) {
         throw new A2AError(
           'invalidAgentResponse',
-          `the agent's answer is larger than ${maxBytes} bytes`,
+          `what the agent sent is larger than ${maxBytes} bytes`,
         );
       }
       text += decoder.decode(value, { stream: true });

@@ -16,6 +16,8 @@ import {
   type Call,
   type StreamEvent,
   type StreamItem,
+  type Task,
+  type TaskState,
 } from '../protocol/index.ts';
 import { ConnectionError, StreamInterruptedError } from './errors.ts';
 import { Lifetime, raceAbort } from './request.ts';
@@ -60,8 +62,9 @@ export async function* resumable(options: ResumeOptions): AsyncGenerator<StreamI
   let lastSeq = sent ? undefined : from.after;
   /** Something was received, ever. */
   let started = false;
-  /** The last thing that the agent said leaves nothing to wait for. */
-  let settled = false;
+  /** What the last event leaves to wait for: more, nothing until somebody acts, or nothing at all. */
+  let rest: 'more' | 'settled' | 'nothing' = 'more';
+  let state: TaskState | undefined;
   /** Connections in a row that brought nothing new. */
   let failures = 0;
   let numbered = true;
@@ -69,6 +72,7 @@ export async function* resumable(options: ResumeOptions): AsyncGenerator<StreamI
   for (;;) {
     const resuming = started || !sent;
     let opened = false;
+    let empty = true;
     let trouble: Error | undefined;
     const lifetime = new Lifetime([signal]);
     const call: Call = { ...options.call, signal: lifetime.signal };
@@ -80,6 +84,7 @@ export async function* resumable(options: ResumeOptions): AsyncGenerator<StreamI
       let first = resuming;
       for await (const item of untilLastWord(events, lifetime, sent)) {
         const { event, seq } = item;
+        empty = false;
         if (seq !== undefined && numbered) {
           if (lastSeq === undefined || seq > lastSeq) {
             lastSeq = seq;
@@ -97,7 +102,10 @@ export async function* resumable(options: ResumeOptions): AsyncGenerator<StreamI
         if (!first || event.kind !== 'task') failures = 0;
         first = false;
         started = true;
-        settled = settles(event) ?? settled;
+        state = stateOf(event) ?? state;
+        if (event.kind !== 'artifact-update') {
+          rest = isLastWord(event) ? 'nothing' : settles(event) ? 'settled' : 'more';
+        }
         onItem?.(item);
         yield item;
       }
@@ -107,17 +115,22 @@ export async function* resumable(options: ResumeOptions): AsyncGenerator<StreamI
       lifetime.release();
     }
     signal.throwIfAborted();
-    if (settled && (trouble === undefined || isConnectionTrouble(trouble))) return;
-    if (trouble !== undefined) {
-      const whole = await recover(trouble, opened, resuming);
-      if (whole !== undefined) {
-        onItem?.(whole);
-        yield whole;
-        return;
-      }
+    if (trouble === undefined && rest !== 'more') return;
+    // One who watches a task wants to see its next turn too, if there is one.
+    if (isConnectionTrouble(trouble) && rest === 'nothing' && sent) return;
+    let whole: WholeTask | undefined;
+    if (trouble !== undefined) whole = await recover(trouble, opened, resuming);
+    // Behind the end of a finished task's log there is nothing, and a stream without events says so.
+    else if (taskId !== undefined && empty) whole = await finished(taskId);
+    if (whole !== undefined) {
+      if (rest !== 'more' && whole.event.status.state === state) return;
+      onItem?.(whole);
+      yield whole;
+      return;
     }
     failures++;
     if (failures > attempts) {
+      if (state !== undefined && isTerminal(state)) return;
       const times = attempts === 1 ? '1 attempt' : `${attempts} attempts`;
       throw interrupted(`it ended before the task did, and ${times} to resume it failed`, trouble);
     }
@@ -132,7 +145,7 @@ export async function* resumable(options: ResumeOptions): AsyncGenerator<StreamI
     trouble: Error,
     opened: boolean,
     resuming: boolean,
-  ): Promise<StreamItem | undefined> {
+  ): Promise<WholeTask | undefined> {
     if (isConnectionTrouble(trouble)) {
       // It was silent, but it was there. To ask again now and then costs little, and may go on.
       if (opened && trouble.reason === 'timeout') failures = 0;
@@ -143,9 +156,14 @@ export async function* resumable(options: ResumeOptions): AsyncGenerator<StreamI
     if (opened || !resuming || taskId === undefined || !(trouble instanceof A2AError))
       throw trouble;
     if (trouble.kind === 'unavailable' || trouble.kind === 'rateLimited') return undefined;
+    if (cannotSubscribe(trouble)) return finished(taskId);
+    throw started ? interrupted(`it cannot be resumed: ${trouble.message}`, trouble) : trouble;
+  }
+
+  /** The task as it stands, if that is where it stays. */
+  async function finished(id: string): Promise<WholeTask | undefined> {
     try {
-      if (!cannotSubscribe(trouble)) throw trouble;
-      const event = await service.getTask({ id: taskId }, { ...options.call, signal });
+      const event = await service.getTask({ id }, { ...options.call, signal });
       return isSettled(event.status.state) ? { event } : undefined;
     } catch (error) {
       signal.throwIfAborted();
@@ -174,32 +192,62 @@ export async function* resumable(options: ResumeOptions): AsyncGenerator<StreamI
 
 /**
  * The connection's items. Who sent a message need not wait for ever on an agent that has said its last word about it
- * and forgets to hang up; who watches a task does, because it may go on.
+ * and forgets to hang up; who watches a task does, because it may go on. An abort is obeyed at once, whether or not the
+ * service minds the signal.
  */
 async function* untilLastWord(
   events: AsyncIterable<StreamItem>,
   lifetime: Lifetime,
   impatient: boolean,
 ): AsyncGenerator<StreamItem> {
+  const { signal } = lifetime;
   const iterator = events[Symbol.asyncIterator]();
-  let ended = false;
   let over = false;
+  let ended = false;
+  let leave: (() => void) | undefined;
+  const onAbort = (): void => leave?.();
+  signal.addEventListener('abort', onAbort);
+
+  function next(): Promise<IteratorResult<StreamItem> | undefined> {
+    return new Promise((resolve, reject) => {
+      const timer = over ? setTimeout(resolve, GRACE_MS, undefined) : undefined;
+      const fail = (error: unknown): void => {
+        clearTimeout(timer);
+        reject(error);
+      };
+      leave = () => fail(signal.reason);
+      iterator.next().then((step) => {
+        clearTimeout(timer);
+        resolve(step);
+      }, fail);
+      if (signal.aborted) leave();
+    });
+  }
+
   try {
     for (;;) {
-      const step: IteratorResult<StreamItem> | undefined = await (over
-        ? within(GRACE_MS, iterator.next())
-        : iterator.next());
+      const step = await next();
       ended = step?.done === true;
       if (step === undefined || step.done === true) return;
       over = impatient && isLastWord(step.value.event);
       yield step.value;
     }
   } finally {
+    signal.removeEventListener('abort', onAbort);
     if (!ended) {
       lifetime.end(new ConnectionError('closed', 'the stream was left'));
-      await iterator.return?.();
+      // Not waited for: a generator that is waiting itself would return only after its next event.
+      iterator.return?.().catch(() => undefined);
     }
   }
+}
+
+interface WholeTask extends StreamItem {
+  readonly event: Task;
+}
+
+function stateOf(event: StreamEvent): TaskState | undefined {
+  return event.kind === 'task' || event.kind === 'status-update' ? event.status.state : undefined;
 }
 
 function taskIdOf(event: StreamEvent): string | undefined {
@@ -207,16 +255,16 @@ function taskIdOf(event: StreamEvent): string | undefined {
   return event.kind === 'task' ? event.id : event.taskId;
 }
 
-/** Whether nothing more is due after this event; undefined if it does not say. */
-function settles(event: StreamEvent): boolean | undefined {
+/** Whether nothing more is due after this event, until somebody acts. */
+function settles(event: StreamEvent): boolean {
   if (event.kind === 'message') return true;
-  if (event.kind === 'artifact-update') return undefined;
+  if (event.kind === 'artifact-update') return false;
   return (event.kind === 'status-update' && event.final) || isSettled(event.status.state);
 }
 
 /** A task that waits for input may be what a stream begins with, when the message is the answer: more will follow. */
 function isLastWord(event: StreamEvent): boolean {
-  return event.kind === 'task' ? isTerminal(event.status.state) : settles(event) === true;
+  return event.kind === 'task' ? isTerminal(event.status.state) : settles(event);
 }
 
 function isConnectionTrouble(error: unknown): error is ConnectionError {
@@ -229,20 +277,6 @@ function isConnectionTrouble(error: unknown): error is ConnectionError {
 /** Finished (and then this is the protocol's answer), or a server that has no subscriptions. */
 function cannotSubscribe(error: A2AError): boolean {
   return error.kind === 'unsupportedOperation' || error.kind === 'methodNotFound';
-}
-
-async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, ms, undefined);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-    // Left alone after the time is up, it will be rejected by the end of its connection.
-    promise.catch(() => undefined);
-  }
 }
 
 async function sleep(ms: number, signal: AbortSignal): Promise<void> {

@@ -170,7 +170,8 @@ class Conversation {
           return;
         }
         if (step.result.done) {
-          yield this.#completed();
+          // Told to stop, it stopped: the runtime says what that means.
+          if (!signal.aborted) yield this.#completed();
           return;
         }
         const replaying = this.#replaying;
@@ -191,10 +192,13 @@ class Conversation {
     }
     if (this.#abort.signal.aborted) return Promise.reject(this.#abort.signal.reason as Error);
     if (this.#resumeAsk) return Promise.reject(new Error('a question is still open'));
-    return new Promise((resolve, reject) => {
+    const answer = new Promise<Answer>((resolve, reject) => {
       this.#resumeAsk = { resolve, reject };
       this.#arrive({ kind: 'ask', question, auth });
     });
+    // An agent that does not wait for its own question is no reason for the process to end.
+    answer.catch(() => {});
+    return answer;
   }
 
   #step(): Promise<Step> {

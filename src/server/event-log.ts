@@ -275,6 +275,7 @@ export class EventLog {
 /** Good enough for a limit: the characters in the event's strings. */
 function roughSize(value: unknown): number {
   if (typeof value === 'string') return value.length + 8;
+  if (typeof value === 'bigint') throw new TypeError('JSON has no bigint');
   if (typeof value !== 'object' || value === null) return 8;
   let size = 16;
   if (Array.isArray(value)) {

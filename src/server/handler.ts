@@ -53,6 +53,8 @@ export interface HandlerOptions {
   readonly limits?: Partial<RuntimeLimits> | undefined;
   /** Delivers webhooks. Absent: push notifications are not supported. */
   readonly deliver?: Deliver | undefined;
+  /** Default: true. False: streams are refused. */
+  readonly streaming?: boolean | undefined;
   readonly inputModes?: IntakeOptions['inputModes'];
   /** Default: true. */
   readonly deduplicate?: boolean | undefined;
@@ -104,7 +106,8 @@ export function createHandler(
         },
       });
       signal?.addEventListener('abort', onAbort, { once: true });
-      reader.resume();
+      if (signal?.aborted) onAbort();
+      else reader.resume();
     });
   }
 
@@ -123,7 +126,13 @@ export function createHandler(
     return trimHistory(task, historyLength);
   }
 
+  function checkStreaming(): void {
+    if (options.streaming !== false) return;
+    throw new A2AError('unsupportedOperation', 'This agent does not stream');
+  }
+
   async function streamMessage(params: MessageSendParams, call: Call = {}): Promise<TaskStream> {
+    checkStreaming();
     const accepted = await accept(runtime, params, call, intake);
     if ('kind' in accepted) return TaskStream.of(accepted);
     using live = accepted.live;
@@ -175,17 +184,20 @@ export function createHandler(
       if (run) {
         await run.cancel();
       } else {
+        const after = live.seq;
         void log.append(live, completeEvent(live, { kind: 'status-update', state: 'canceled' }));
+        await runtime.push?.attach(live, after);
         await tellCanceled(executor, taskId, logger);
         await live.whenStored(live.seq);
       }
-      if (live.state === 'canceled') return load(live);
+      if (live.state === 'canceled') return await load(live);
     }
     const message = `The task is ${live.state} already`;
     throw new A2AError('taskNotCancelable', message, { info: { taskId } });
   }
 
   async function subscribe(params: SubscribeParams, call: Call = {}): Promise<TaskStream> {
+    checkStreaming();
     using live = await runtime.open(scopeOf(call, params.tenant), params.id);
     const { taskId } = live;
     const { after } = params;
@@ -211,7 +223,7 @@ export function createHandler(
 
   async function readLog(params: SubscribeParams, call: Call = {}): Promise<readonly LogEntry[]> {
     using live = await runtime.open(scopeOf(call, params.tenant), params.id);
-    return live.read(params.after ?? 0, LOG_PAGE);
+    return await live.read(params.after ?? 0, LOG_PAGE);
   }
 
   async function getExtendedCard(_params: object, call: Call = {}): Promise<AgentCard> {

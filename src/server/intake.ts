@@ -48,22 +48,27 @@ export async function accept(
   const scope = scopeOf(call, params.tenant);
   check(runtime, params, options);
   const find = () => (options.deduplicate ? store.findMessage(scope, message.messageId) : undefined);
-  const earlier = await find();
+  const found = find();
+  const earlier = found instanceof Promise ? await found : found;
   if (earlier !== undefined) return repeated(runtime, message, scope, earlier);
   const ids = options.deduplicate ? [message.messageId] : undefined;
   try {
     if (message.taskId !== undefined) return await proceed(runtime, params, call, scope, ids);
     const request = requestContext(params, call, message.contextId ?? randomUUIDv7());
     if (executor.reply) {
-      const answer = await executor.reply(request);
+      const replied = executor.reply(request);
+      const answer = replied instanceof Promise ? await replied : replied;
       if (answer) return agentMessage(answer, request);
     }
     return await begin(runtime, params, call, request, scope, ids);
   } catch (error) {
-    if (!(error instanceof LogLostError)) throw error;
-    // The same message twice at the same moment: the store took one of them.
+    const lost = error instanceof LogLostError;
+    const refused = error instanceof A2AError && error.kind === 'unsupportedOperation';
+    if (!lost && !refused) throw error;
+    // The same message twice at the same moment: one of them was taken.
     const winner = await find();
     if (winner !== undefined) return repeated(runtime, message, scope, winner);
+    if (refused) throw error;
     throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
   }
 }
@@ -132,7 +137,16 @@ async function begin(
   if (live.lost || live.stored === 0) await live.whenStored(live.seq);
   const config = params.configuration?.pushNotificationConfig;
   if (config && push) {
-    await push.save(id, config, call.version ?? '1.0');
+    try {
+      await push.save(id, config, call.version ?? '1.0');
+    } catch (error) {
+      // Without its webhook this is not what the client asked for: there is no such task.
+      live.running = false;
+      live.lose(new LogLostError('the task was taken back'));
+      live[Symbol.dispose]();
+      await runtime.store.delete(scope, id);
+      throw error;
+    }
     await push.attach(live, 0);
   }
   runtime.start(live, { ...request, message, task, turn: [message], resumed: false });
@@ -160,7 +174,10 @@ async function proceed(
   const request = requestContext(params, call, contextId);
   const opensTurn = live.state === 'completed' && runtime.continues(request);
   const waits = live.state !== undefined && (isInterrupted(live.state) || opensTurn);
-  if (!loaded || live.running || !waits) throw refused(live);
+  if (!loaded || live.running || !waits) {
+    await live.whenStored(live.seq);
+    throw refused(live);
+  }
   const { task: before, seq: after } = loaded;
   const received: Message = { ...message, taskId, contextId };
   const status = { state: 'working', timestamp: new Date().toISOString() } as const;
@@ -176,7 +193,10 @@ async function proceed(
   await live.whenStored(live.seq);
   await push?.attach(live, live.seq - 1);
   const asked = before.status.message ? [before.status.message] : [];
-  const task: Task = { ...before, status, history: [...(before.history ?? []), ...asked, received] };
+  // `before` is the caller's to fold into; what the executor gets stays as it is.
+  const artifacts = before.artifacts?.map((artifact) => ({ ...artifact, parts: [...artifact.parts] }));
+  const history = [...(before.history ?? []), ...asked, received];
+  const task: Task = { ...before, status, history, ...(artifacts && { artifacts }) };
   const turn = opensTurn ? [received] : [...loaded.turn, received];
   runtime.start(live, { ...request, message: received, task, turn, resumed: false });
   live.holds++;

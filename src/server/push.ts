@@ -5,6 +5,7 @@
  * given up for this execution. How a request gets there (and which addresses are allowed) is `deliver`'s business.
  */
 import { randomUUIDv7 } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   A2AError,
   type ProtocolVersion,
@@ -17,7 +18,7 @@ import type { EventLog, LiveTask } from './event-log.ts';
 import { loadTask } from './load.ts';
 import type { Logger } from './logger.ts';
 import type { Published } from './published.ts';
-import type { LogReader } from './reader.ts';
+import type { EndReason, LogReader } from './reader.ts';
 import type { PushRecord } from './store.ts';
 
 /** One webhook request. */
@@ -48,9 +49,9 @@ export class PushNotifier {
   readonly #deliver: Deliver;
   readonly #logger: Logger;
   readonly #limits: PushLimits;
-  readonly #abort = new AbortController();
   /** Webhooks with a reader right now, by task and configuration. */
   readonly #active = new Map<string, Webhook>();
+  #closed = false;
 
   constructor(log: EventLog, deliver: Deliver, logger: Logger, limits: PushLimits) {
     this.#log = log;
@@ -93,20 +94,25 @@ export class PushNotifier {
     this.#active.get(`${taskId}/${configId}`)?.close();
   }
 
-  /** Gives every configuration of the task that has none a reader behind entry `after`. */
+  /** Gives every configuration of the task that has none a reader behind entry `after`. Never throws. */
   async attach(live: LiveTask, after: number): Promise<void> {
-    for (const record of await this.#log.store.listPush(live.taskId)) {
-      if (live.lost) return;
+    let records: readonly PushRecord[] = [];
+    try {
+      records = await this.#log.store.listPush(live.taskId);
+    } catch (error) {
+      this.#logger.error({ err: error, taskId: live.taskId }, 'webhooks could not be looked up');
+    }
+    for (const record of records) {
+      if (live.lost || this.#closed) return;
       const current = this.#active.get(key(record));
       if (current) {
-        current.follow(live, after);
+        current.follow(live);
         continue;
       }
       const webhook = new Webhook(record, {
         log: this.#log,
         deliver: this.#deliver,
         logger: this.#logger,
-        signal: this.#abort.signal,
         onEnd: () => {
           if (this.#active.get(key(record)) === webhook) this.#active.delete(key(record));
         },
@@ -118,7 +124,7 @@ export class PushNotifier {
 
   /** Ends all deliveries. */
   async close(): Promise<void> {
-    this.#abort.abort();
+    this.#closed = true;
     for (const webhook of this.#active.values()) webhook.close();
   }
 }
@@ -131,7 +137,6 @@ interface WebhookOptions {
   readonly log: EventLog;
   readonly deliver: Deliver;
   readonly logger: Logger;
-  readonly signal: AbortSignal;
   readonly onEnd: () => void;
 }
 
@@ -139,12 +144,12 @@ interface WebhookOptions {
 class Webhook {
   readonly #record: PushRecord;
   readonly #options: WebhookOptions;
+  readonly #abort = new AbortController();
   #live: LiveTask | undefined;
   #reader: LogReader | undefined;
-  #next: { live: LiveTask; after: number } | undefined;
+  #ended: EndReason | undefined;
   #failures = 0;
   #busy = false;
-  #ended = false;
 
   constructor(record: PushRecord, options: WebhookOptions) {
     this.#record = record;
@@ -153,35 +158,40 @@ class Webhook {
 
   read(live: LiveTask, after: number): void {
     this.#live = live;
-    this.#ended = false;
+    this.#ended = undefined;
     this.#reader = this.#options.log.read(live, after, {
       take: (entry) => {
         this.#busy = true;
         void this.#handle(entry);
         return false;
       },
-      end: () => {
-        this.#ended = true;
-        if (!this.#busy) this.#end();
+      end: (reason) => {
+        this.#ended = reason;
+        if (!this.#busy) this.#goOn();
       },
     });
     this.#reader.resume();
   }
 
-  /** The task goes on while its last event is still being delivered: what comes is read afterwards. */
-  follow(live: LiveTask, after: number): void {
-    if (this.#ended) this.#next = { live, after };
+  /** The task goes on, perhaps while its last event is still being delivered. */
+  follow(live: LiveTask): void {
+    this.#live = live;
   }
 
-  #end(): void {
-    const next = this.#next;
-    this.#next = undefined;
-    if (next) this.read(next.live, next.after);
-    else this.#options.onEnd();
-  }
-
+  /** Ends it at once, whatever it is delivering. */
   close(): void {
+    this.#abort.abort();
+    this.#options.onEnd();
     this.#reader?.close();
+  }
+
+  /** A reader ends where the task is settled; if it has gone on since, so does the webhook. */
+  #goOn(): void {
+    const { cursor = 0 } = this.#reader ?? {};
+    if (this.#ended === undefined) this.#reader?.resume();
+    else if (this.#ended === 'final' && !this.#abort.signal.aborted && this.#live!.stored > cursor) {
+      this.read(this.#live!, cursor);
+    } else this.#options.onEnd();
   }
 
   async #handle(entry: Published): Promise<void> {
@@ -189,11 +199,11 @@ class Webhook {
     const where = { taskId: this.#record.taskId, configId: this.#record.config.id, seq: entry.seq };
     try {
       const body = await this.#body(entry);
-      if (body !== undefined && !(await this.#attempt(body))) {
+      if (body === undefined || (await this.#attempt(body))) {
+        this.#failures = 0;
+      } else if (!this.#abort.signal.aborted) {
         this.#failures++;
         logger.warn(where, 'a webhook could not be delivered');
-      } else {
-        this.#failures = 0;
       }
     } catch (error) {
       logger.error({ err: error, ...where }, 'a webhook failed');
@@ -204,8 +214,7 @@ class Webhook {
       logger.warn(where, 'a webhook keeps failing and is given up');
       this.close();
     }
-    if (this.#ended) this.#end();
-    else this.#reader?.resume();
+    this.#goOn();
   }
 
   /** 1.0: the event itself. 0.3: the task as it is, whenever its status changed. */
@@ -226,9 +235,10 @@ class Webhook {
   }
 
   async #attempt(body: string): Promise<boolean> {
-    const { deliver, signal, logger } = this.#options;
+    const { deliver, logger } = this.#options;
+    const { signal } = this.#abort;
     const { config } = this.#record;
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    for (let attempt = 1; attempt <= ATTEMPTS && !signal.aborted; attempt++) {
       try {
         const delivery = { url: config.url, headers: headersOf(this.#record), body };
         const status = await deliver.send(delivery, signal);
@@ -238,9 +248,9 @@ class Webhook {
       } catch (error) {
         logger.debug({ err: error, attempt, configId: config.id }, 'a webhook was not reached');
       }
-      if (signal.aborted || attempt === ATTEMPTS) return false;
+      if (attempt === ATTEMPTS) return false;
       const wait = FIRST_DELAY_MS * 2 ** (attempt - 1) * (0.5 + Math.random());
-      await new Promise((resolve) => setTimeout(resolve, wait).unref());
+      await delay(wait, undefined, { ref: false, signal }).catch(() => {});
     }
     return false;
   }

@@ -5,7 +5,14 @@
  * ignores its signal, goes on after the end), the task's log gets exactly one terminal event per turn.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { isSettled, type Message, type TaskEvent } from '../protocol/index.ts';
+import {
+  isObject,
+  isSettled,
+  type Message,
+  type Part,
+  type TaskEvent,
+  TaskState,
+} from '../protocol/index.ts';
 import { type EventLog, type LiveTask, LogLostError } from './event-log.ts';
 import type { AgentExecutor, ExecutionContext, ExecutorEvent, StatusEvent } from './executor.ts';
 import type { Logger } from './logger.ts';
@@ -47,6 +54,8 @@ export function startRun(options: RunOptions): Run {
   const controller = new AbortController();
   const context: ExecutionContext = { ...options.context, signal: controller.signal };
   let ended = false;
+  /** Set once it was told to stop: how it ends, unless it says so itself. */
+  let stopping: { readonly last: StatusEvent | undefined } | undefined;
   let canceled: Promise<void> | undefined;
 
   /** No more events are taken. Says how it ended, unless the log knows already. */
@@ -54,7 +63,7 @@ export function startRun(options: RunOptions): Run {
     if (ended) return;
     ended = true;
     try {
-      if (last && !live.lost) log.append(live, completeEvent(live, last));
+      if (last && !live.lost) void log.append(live, completeEvent(live, last));
     } catch (error) {
       logger.error({ err: error, taskId: live.taskId }, 'the end of a task could not be logged');
     }
@@ -80,7 +89,7 @@ export function startRun(options: RunOptions): Run {
         if (stored) await stored;
         else if (count % BURST === 0) await new Promise((resolve) => setImmediate(resolve));
       }
-      end({ kind: 'status-update', state: canceled ? 'canceled' : 'completed' });
+      end(stopping ? stopping.last : { kind: 'status-update', state: 'completed' });
     } finally {
       // The executor may still hold something open; its clean-up is not the task's business.
       await events.return?.();
@@ -92,8 +101,9 @@ export function startRun(options: RunOptions): Run {
       logger.debug({ err: error, taskId: live.taskId }, 'an agent threw after its task had ended');
     } else if (error instanceof LogLostError) {
       end();
-    } else if (canceled) {
-      end({ kind: 'status-update', state: 'canceled' });
+    } else if (stopping) {
+      logger.debug({ err: error, taskId: live.taskId }, 'an agent threw when it was told to stop');
+      end(stopping.last);
     } else {
       const correlationId = randomUUIDv7();
       logger.error({ err: error, taskId: live.taskId, correlationId }, 'the agent failed');
@@ -103,15 +113,19 @@ export function startRun(options: RunOptions): Run {
   }
 
   async function stop(reason: string, told: Promise<void>, last?: StatusEvent): Promise<void> {
+    stopping ??= { last };
     controller.abort(new DOMException(reason, 'AbortError'));
     await within(limits.graceMs, Promise.all([told, done]));
-    end(last);
+    end(stopping.last);
     await live.whenStored(live.seq).catch(() => {});
   }
 
   const done = execute().catch(fail);
 
-  live.onLost = () => controller.abort();
+  live.onLost = () => {
+    controller.abort();
+    end();
+  };
   return {
     done,
     cancel: () =>
@@ -143,7 +157,12 @@ export async function tellCanceled(
   }
 }
 
-/** Fills in what the runtime owns: ids, the time, whether the stream ends, and that the agent is who speaks. */
+const STATES: ReadonlySet<unknown> = new Set(TaskState.options);
+
+/**
+ * Fills in what the runtime owns: ids, the time, whether the stream ends, and that the agent is who speaks. Throws on
+ * what no peer could read; the log is for ever, and so is nonsense in it.
+ */
 export function completeEvent(
   task: { taskId: string; contextId: string },
   event: ExecutorEvent,
@@ -151,10 +170,15 @@ export function completeEvent(
   const { taskId, contextId } = task;
   if (event.kind === 'artifact-update') {
     const { artifact, append, lastChunk, metadata } = event;
-    if (!Array.isArray(artifact.parts) || artifact.parts.length === 0) {
-      throw new TypeError('an artifact has at least one part');
+    if (typeof artifact.artifactId !== 'string' || artifact.artifactId === '') {
+      throw new TypeError('an artifact has an id');
     }
-    const complete: TaskEvent = { kind: 'artifact-update', taskId, contextId, artifact };
+    const complete: TaskEvent = {
+      kind: 'artifact-update',
+      taskId,
+      contextId,
+      artifact: { ...artifact, parts: checkedParts(artifact.parts) },
+    };
     if (append !== undefined) complete.append = append;
     if (lastChunk !== undefined) complete.lastChunk = lastChunk;
     if (metadata) complete.metadata = metadata;
@@ -162,6 +186,9 @@ export function completeEvent(
   }
   const timestamp = new Date().toISOString();
   const { state } = event;
+  if (event.kind !== 'status-update' || !STATES.has(state)) {
+    throw new TypeError('an executor yields status updates with a state, and artifact updates');
+  }
   const complete: TaskEvent = {
     kind: 'status-update',
     taskId,
@@ -189,10 +216,32 @@ export function agentMessage(
           role: 'agent',
           parts: [{ kind: 'text', text: content }],
         }
-      : { ...content, kind: 'message', role: 'agent' };
+      : { ...content, kind: 'message', role: 'agent', parts: checkedParts(content.parts) };
   message.contextId = contextId;
   if (taskId !== undefined) message.taskId = taskId;
   return message;
+}
+
+/** A copy, because the log keeps it and the executor may go on with its own. */
+function checkedParts(parts: readonly Part[]): Part[] {
+  if (!Array.isArray(parts) || parts.length === 0) throw new TypeError('there is no part');
+  return parts.map((part) => {
+    if (!isPart(part)) throw new TypeError('a part has text, a file (bytes or uri), or data');
+    return { ...part };
+  });
+}
+
+function isPart(part: Part): boolean {
+  switch (part?.kind) {
+    case 'text':
+      return typeof part.text === 'string';
+    case 'file':
+      return isObject(part.file) && typeof (part.file.bytes ?? part.file.uri) === 'string';
+    case 'data':
+      return part.data !== undefined;
+    default:
+      return false;
+  }
 }
 
 async function within(ms: number, work: Promise<unknown>): Promise<void> {

@@ -1,5 +1,5 @@
 /** What all operations share: the log, the executions under way, and what happens to a task that nobody executes. */
-import { A2AError, taskNotFound } from '../protocol/index.ts';
+import { A2AError, isTerminal, taskNotFound } from '../protocol/index.ts';
 import { EventLog, type LiveTask } from './event-log.ts';
 import type { AgentExecutor, ExecutionContext, RequestContext } from './executor.ts';
 import { loadTask } from './load.ts';
@@ -57,9 +57,15 @@ export class Runtime {
 
   /** Starts an execution that belongs to the task, and outlives whoever asked for it. */
   start(live: LiveTask, context: Omit<ExecutionContext, 'signal'>): void {
-    live.running = true;
     const { taskId } = live;
     const { log, executor, limits, logger } = this;
+    // Canceled between the message and here.
+    if (live.lost || (live.state && isTerminal(live.state))) {
+      live.running = false;
+      log.release(live);
+      return;
+    }
+    live.running = true;
     let ended = false;
     const onEnd = () => {
       ended = true;
@@ -72,10 +78,16 @@ export class Runtime {
   /** The task, held, if it is the caller's. One that nobody executes any more is ended first. */
   async open(scope: Scope, taskId: string): Promise<LiveTask> {
     const live = await this.log.open(scope, taskId);
-    if (!live || live.stored === 0) throw taskNotFound(taskId);
-    const orphan = !live.running && (live.state === 'working' || live.state === 'submitted');
-    if (orphan && live.stored === live.seq && !this.closing) await this.#interrupt(live);
-    return live;
+    if (!live) throw taskNotFound(taskId);
+    try {
+      if (live.stored === 0) throw taskNotFound(taskId);
+      const orphan = !live.running && (live.state === 'working' || live.state === 'submitted');
+      if (orphan && live.stored === live.seq && !this.closing) await this.#interrupt(live);
+      return live;
+    } catch (error) {
+      live[Symbol.dispose]();
+      throw error;
+    }
   }
 
   /** Ends or resumes what was being executed when the process died. */
@@ -103,14 +115,21 @@ export class Runtime {
 
   async #interrupt(live: LiveTask): Promise<void> {
     const failed = { kind: 'status-update', state: 'failed', message: INTERRUPTED } as const;
+    const after = live.seq;
     void this.log.append(live, completeEvent(live, failed));
+    await this.push?.attach(live, after);
     await live.whenStored(live.seq).catch(() => {});
   }
 
   async #resume(live: LiveTask): Promise<void> {
+    // From now on it is nobody's orphan.
+    live.running = true;
     const loaded = await loadTask(live);
     const message = loaded?.turn.at(-1);
-    if (!loaded || !message) return this.#interrupt(live);
+    if (!loaded || !message) {
+      live.running = false;
+      return this.#interrupt(live);
+    }
     await this.push?.attach(live, live.seq);
     this.start(live, {
       message,

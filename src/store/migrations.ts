@@ -76,8 +76,8 @@ const STEPS: readonly string[] = [
   `,
 ];
 
-/** Brings the database to the newest step. Refuses another program's, and one from a newer Parley, untouched. */
-export function migrate(db: DatabaseSync, path: string): void {
+/** Refuses another program's database, and one of a newer Parley. Changes nothing. */
+export function checkVersion(db: DatabaseSync, path: string): void {
   const version = pragma(db, 'user_version');
   if (pragma(db, 'application_id') !== APPLICATION_ID) {
     const foreign = version !== 0 || db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get();
@@ -93,6 +93,11 @@ export function migrate(db: DatabaseSync, path: string): void {
       { hint: 'Upgrade Parley, or choose another path for the store.' },
     );
   }
+}
+
+/** Takes the steps that the database has not seen, each as a whole. */
+export function migrate(db: DatabaseSync): void {
+  const version = pragma(db, 'user_version');
   for (const [at, step] of STEPS.entries()) {
     if (at < version) continue;
     const marks = `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${at + 1};`;

@@ -9,6 +9,7 @@ import {
   accessSync,
   closeSync,
   constants,
+  existsSync,
   mkdirSync,
   openSync,
   readSync,
@@ -18,7 +19,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { migrate } from './migrations.ts';
+import { checkVersion, migrate } from './migrations.ts';
 import { reasonOf, sqliteCode, StoreError } from './store-error.ts';
 
 const BUSY = 5;
@@ -37,13 +38,14 @@ export function openDatabase(path: string, synchronous: 'NORMAL' | 'FULL'): Open
   let db: DatabaseSync | undefined;
   try {
     checkFile(file);
-    db = new DatabaseSync(file, { timeout: 5_000, enableForeignKeyConstraints: false });
-    migrate(db, file);
+    db = new DatabaseSync(file, { timeout: 2_000, enableForeignKeyConstraints: false });
+    checkVersion(db, file);
     // The journal's size is limited so that one large batch does not hold the room for ever.
     db.exec(
       `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA cache_size = -16000;
        PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864`,
     );
+    migrate(db);
   } catch (error) {
     db?.close();
     lock.abandon();
@@ -56,10 +58,11 @@ export function openDatabase(path: string, synchronous: 'NORMAL' | 'FULL'): Open
       if (!opened.isOpen) return;
       try {
         opened.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-      } finally {
-        opened.close();
-        lock.release();
+      } catch {
+        // No room for it, say. Nothing is lost: the journal stays, and the next to open the file goes on from it.
       }
+      opened.close();
+      lock.release();
     },
   };
 }
@@ -68,7 +71,7 @@ export function openDatabase(path: string, synchronous: 'NORMAL' | 'FULL'): Open
 function locate(path: string): string {
   const wanted = resolve(path);
   try {
-    mkdirSync(dirname(wanted), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(wanted));
     const found = statSync(wanted, { throwIfNoEntry: false });
     if (found?.isDirectory()) {
       throw new StoreError(`${wanted} is a folder, not a database`, {
@@ -81,6 +84,17 @@ function locate(path: string): string {
   }
 }
 
+/** Not `recursive`: Node's own never ends where the system says ENOENT for a folder that it will not make (/proc). */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  if (dirname(path) !== path) makeFolder(dirname(path));
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (!existsSync(path)) throw error;
+  }
+}
+
 function takeLock(file: string): { release(): void; abandon(): void } {
   const path = `${file}-lock`;
   let lock: DatabaseSync | undefined;
@@ -88,7 +102,7 @@ function takeLock(file: string): { release(): void; abandon(): void } {
   try {
     made = createFile(path);
     lock = new DatabaseSync(path, { timeout: 0 });
-    lock.exec('BEGIN EXCLUSIVE');
+    lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
   } catch (error) {
     lock?.close();
     if (sqliteCode(error) !== BUSY) throw explain(file, error);

@@ -69,7 +69,9 @@ export function createAdmission(options: AdmissionOptions): Admission {
     },
     identify(request) {
       if (!authenticate) return undefined;
-      const user = authenticate(request);
+      const { method, url, remote } = request;
+      // A plain object: whoever writes `({ header }) => …` is not to lose `this`.
+      const user = authenticate({ method, url, remote, header: (name) => request.header(name) });
       return user instanceof Promise ? user.then(known) : known(user);
     },
     cors(request): Record<string, string> {

@@ -38,7 +38,8 @@ export function createApp(app: AppContext): App {
       'last-modified': startedAt,
       vary: 'A2A-Version, Host',
     };
-    const known = request.header('if-none-match')?.split(',').some((tag) => tag.trim() === card.etag);
+    const tags = request.header('if-none-match')?.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+    const known = tags?.some((tag) => tag === card.etag || tag === '*');
     return known ? { status: 304, headers, body: '' } : { status: 200, headers, body: card.body };
   }
 
@@ -61,6 +62,8 @@ export function createApp(app: AppContext): App {
       if (!isRpc) {
         const found = matchRest(method, path);
         if (found && 'allow' in found) return notAllowed(found.allow);
+        // Until the version is chosen, errors have the shape of the path's own.
+        target = found;
         target = restVersion(app, request, query, found);
       }
       const identified = app.admission.identify(request);

@@ -26,6 +26,13 @@ export function makeCard(
 ): AgentCard {
   const { name, description, provider, documentationUrl, iconUrl } = profile;
   const newestFirst = VERSIONS.filter((version) => capabilities.versions.includes(version)).toReversed();
+  const offered = {
+    streaming: true,
+    pushNotifications: capabilities.push,
+    stateTransitionHistory: true,
+    ...(capabilities.extendedCard && { extendedAgentCard: true }),
+    ...(profile.extensions && { extensions: [...profile.extensions] }),
+  };
   return {
     name,
     description,
@@ -37,13 +44,6 @@ export function makeCard(
     ...(provider && { provider }),
     ...(documentationUrl !== undefined && { documentationUrl }),
     ...(iconUrl !== undefined && { iconUrl }),
-    capabilities: {
-      streaming: true,
-      pushNotifications: capabilities.push,
-      stateTransitionHistory: true,
-      ...(capabilities.extendedCard && { extendedAgentCard: true }),
-      ...(profile.extensions && { extensions: [...profile.extensions] }),
-    },
     ...(capabilities.authenticated && {
       securitySchemes: { bearer: { type: 'http', scheme: 'Bearer' } },
       security: [{ bearer: [] }],
@@ -54,6 +54,7 @@ export function makeCard(
       ? [...profile.skills]
       : [{ id: 'chat', name, description, tags: ['chat'] }],
     ...overrides,
+    capabilities: { ...offered, ...overrides.capabilities },
   };
 }
 

@@ -42,7 +42,8 @@ export function createFetchHandler(app: App, options: FetchOptions): FetchHandle
     };
     const reply = await app(request, () => readBody(web, options.maxBodyBytes));
     const cors = web.headers.has('origin') ? options.cors(request) : {};
-    const headers = { ...reply.headers, ...cors };
+    const headers = new Headers(reply.headers);
+    for (const [name, value] of Object.entries(cors)) headers.append(name, value);
     if ('stream' in reply) return new Response(streamBody(reply, options.heartbeat), { headers });
     const { status, body } = reply;
     const empty = status === 204 || status === 304 || web.method === 'HEAD';
@@ -60,7 +61,10 @@ function streamBody(reply: StreamReply, heartbeat: Heartbeat): ReadableStream<Ui
         const room = () => (controller.desiredSize ?? 0) > 0;
         const beating = {
           stalledAt: undefined as number | undefined,
-          beat: () => controller.enqueue(encoder.encode(': keep-alive\n\n')),
+          beat() {
+            controller.enqueue(encoder.encode(': keep-alive\n\n'));
+            if (!room()) beating.stalledAt ??= performance.now();
+          },
           drop: () => {
             close();
             controller.error(new Error('the reader did not read'));

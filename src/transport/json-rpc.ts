@@ -15,12 +15,14 @@ import type { AppContext } from './context.ts';
 import { invoke, invokeStream, isStream } from './invoke.ts';
 import { activeExtensions, CODECS, extensionHeader, requestedVersion } from './negotiate.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
-import { callOf, lastEventId, peerError, retryHeader, STREAM_HEADERS } from './respond.ts';
+import { lastEventId, peerError, retryHeader, STREAM_HEADERS, TransportCall } from './respond.ts';
 
 type Id = string | number | null;
 
 /** Errors that HTTP has its own word for, and that a proxy or a client acts on. The others are 200, as in 0.3. */
 const WITH_STATUS = new Set(['unauthenticated', 'forbidden', 'rateLimited', 'tooLarge', 'unavailable']);
+
+const JSON_HEADERS = { 'content-type': 'application/json' };
 
 export async function answerJsonRpc(
   app: AppContext,
@@ -34,6 +36,8 @@ export async function answerJsonRpc(
   let operation: Operation | undefined;
   try {
     const envelope = parseEnvelope(body, (found) => (id = found));
+    // Who names a version that we do not know is answered in the one that the method's name is from.
+    codec = CODECS[operationOf('0.3', envelope.method) ? '0.3' : '1.0'];
     const version = chooseVersion(app, request, query, envelope.method);
     codec = CODECS[version];
     operation = operationOf(version, envelope.method);
@@ -41,7 +45,7 @@ export async function answerJsonRpc(
       throw new A2AError('methodNotFound', `There is no such method in A2A ${version}`);
     }
     const extensions = activeExtensions(request, app.extensions);
-    const call = callOf(request, user, version, extensions);
+    const call = new TransportCall(request, user, version, extensions);
     const named = extensionHeader(version, extensions);
     if (isStream(operation)) {
       return await stream(app, request, codec, operation, envelope.params, id, call, named, query);
@@ -49,7 +53,7 @@ export async function answerJsonRpc(
     const result = await invoke(app.handler, codec, operation, envelope.params, call);
     return {
       status: 200,
-      headers: { 'content-type': 'application/json', ...named },
+      headers: named ? { ...JSON_HEADERS, ...named } : JSON_HEADERS,
       body: `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${JSON.stringify(result)}}`,
     };
   } catch (error) {
@@ -81,7 +85,7 @@ async function stream(
   params: unknown,
   id: Id,
   call: Call,
-  named: Record<string, string>,
+  named: Record<string, string> | undefined,
   query: URLSearchParams | undefined,
 ): Promise<Reply> {
   const release = app.streams.acquire(call.user?.id ?? request.remote);
@@ -91,7 +95,7 @@ async function stream(
     const opened = await invokeStream(handler, codec, operation, params, after, call);
     const head = `data: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
     return {
-      headers: { ...STREAM_HEADERS, ...named },
+      headers: named ? { ...STREAM_HEADERS, ...named } : STREAM_HEADERS,
       stream: opened,
       frame: (item) =>
         item.seq === undefined

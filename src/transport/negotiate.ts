@@ -19,7 +19,8 @@ export function requestedVersion(
   query: URLSearchParams | undefined,
   spoken: readonly ProtocolVersion[] = VERSIONS,
 ): ProtocolVersion | undefined {
-  const text = request.header('a2a-version') ?? query?.get('A2A-Version') ?? '';
+  // Empty says nothing, so the one does not hide the other.
+  const text = request.header('a2a-version') || query?.get('A2A-Version') || '';
   if (text === '') return undefined;
   const version = versionOf(text);
   if (version && spoken.includes(version)) return version;
@@ -28,13 +29,15 @@ export function requestedVersion(
   });
 }
 
+const NONE: readonly string[] = [];
+
 /** The extensions that the request names and the agent has. Throws when one that is required is missing. */
 export function activeExtensions(
   request: TransportRequest,
   declared: readonly AgentExtension[],
 ): readonly string[] {
+  if (declared.length === 0) return NONE;
   const text = request.header('a2a-extensions') ?? request.header('x-a2a-extensions');
-  if (declared.length === 0) return [];
   const named = new Set((text ?? '').split(',').map((uri) => uri.trim()));
   const missing = declared.find(({ uri, required }) => required && !named.has(uri));
   if (missing) {
@@ -49,8 +52,8 @@ export function activeExtensions(
 export function extensionHeader(
   version: ProtocolVersion,
   active: readonly string[],
-): Record<string, string> {
-  if (active.length === 0) return {};
+): Record<string, string> | undefined {
+  if (active.length === 0) return undefined;
   return { [version === '1.0' ? 'a2a-extensions' : 'x-a2a-extensions']: active.join(', ') };
 }
 

@@ -67,7 +67,8 @@ class NodeRequest implements TransportRequest {
   get signal(): AbortSignal {
     if (!this.#controller) {
       const controller = (this.#controller = new AbortController());
-      this.#response.once('close', () => controller.abort());
+      if (this.#response.destroyed) controller.abort();
+      else this.#response.once('close', () => controller.abort());
     }
     return this.#controller.signal;
   }
@@ -105,17 +106,23 @@ function writeFull(
   reply: FullReply,
   cors: Record<string, string> | undefined,
 ): void {
-  const { status, body } = reply;
-  const headers: Record<string, string | number> = reply.headers;
-  if (status !== 204 && status !== 304) headers['content-length'] = Buffer.byteLength(body);
-  // What the client still sends is not read to the end, so the connection cannot be used again.
-  if (!incoming.complete) headers['connection'] = 'close';
-  response.writeHead(status, cors ? { ...headers, ...cors } : headers);
+  const { status, body, headers } = reply;
+  // Name, value, name, value: node:http takes this form as it is.
+  const flat: string[] = [];
+  for (const name in headers) flat.push(name, headers[name]!);
+  if (cors) for (const name in cors) flat.push(name, cors[name]!);
+  if (status !== 204 && status !== 304) {
+    flat.push('content-length', String(Buffer.byteLength(body)));
+  }
+  response.writeHead(status, flat);
   response.end(incoming.method === 'HEAD' ? undefined : body);
   if (!incoming.complete) drainBriefly(incoming);
 }
 
-/** Lets a client finish sending what was refused, so that it reads our answer instead of a reset. */
+/**
+ * Lets a client finish sending what was refused: many read our answer only then, and a connection that was closed
+ * before would be a reset to them. So the answer does not say `connection: close`, which node:http takes literally.
+ */
 function drainBriefly(incoming: IncomingMessage): void {
   const timer = setTimeout(() => incoming.destroy(), 5000).unref();
   let left = 64 * 1024 * 1024;
@@ -133,10 +140,10 @@ function writeStream(
   cors: Record<string, string> | undefined,
   { heartbeat, logger }: NodeOptions,
 ): void {
-  response.writeHead(200, cors ? { ...reply.headers, ...cors } : reply.headers);
+  const write = eventWriter(response, cors ? { ...reply.headers, ...cors } : reply.headers);
   const beating = {
     stalledAt: undefined as number | undefined,
-    beat: () => void response.write(': keep-alive\n\n'),
+    beat: () => void write(': keep-alive\n\n'),
     drop() {
       logger.warn({ resumeAfter: handle.cursor }, 'a reader that does not read was dropped');
       response.destroy();
@@ -146,11 +153,11 @@ function writeStream(
   const handle = reply.stream.pipe({
     take(item) {
       wrote = true;
-      const room = response.write(reply.frame(item));
+      const room = write(reply.frame(item));
       if (!room) beating.stalledAt ??= performance.now();
       return room;
     },
-    end: () => void response.end(),
+    end: () => void write(undefined),
   });
   if (response.writableEnded) {
     reply.release();
@@ -170,31 +177,60 @@ function writeStream(
   if (!wrote) response.flushHeaders();
 }
 
+/**
+ * Writes the head, and gives a function that writes one event (undefined: the end).
+ *
+ * node:http sends a chunk as three pieces, which costs more than all the rest of an event. Here the chunk's frame is
+ * part of the one string that is written.
+ */
+function eventWriter(
+  response: ServerResponse,
+  headers: Readonly<Record<string, string>>,
+): (event: string | undefined) => boolean {
+  if (response.req.httpVersion !== '1.1') {
+    response.writeHead(200, headers);
+    return (event) => (event === undefined ? (response.end(), false) : response.write(event));
+  }
+  response.writeHead(200, { ...headers, 'transfer-encoding': 'chunked' });
+  response.chunkedEncoding = false;
+  return (event) => {
+    if (event !== undefined) {
+      return response.write(`${Buffer.byteLength(event).toString(16)}\r\n${event}\r\n`);
+    }
+    response.end('0\r\n\r\n');
+    return false;
+  };
+}
+
+/** A framework's parser was here before us, and has left what it made of the body. */
+function parsedBody(request: IncomingMessage): string {
+  const body: unknown = Reflect.get(request, 'body');
+  return typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body);
+}
+
 function readBody(request: IncomingMessage, limit: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    const tooLarge = () => {
-      request.off('data', onData);
-      request.off('end', onEnd);
-      reject(new A2AError('tooLarge', `A request body has at most ${limit} bytes`));
-    };
+    if (request.readableEnded) return resolve(parsedBody(request));
+    const tooLarge = () => reject(new A2AError('tooLarge', `A request body has at most ${limit} bytes`));
     if (Number(request.headers['content-length'] ?? 0) > limit) return tooLarge();
     let first: Buffer | undefined;
     let more: Buffer[] | undefined;
     let size = 0;
     const onData = (chunk: Buffer) => {
       size += chunk.length;
-      if (size > limit) return tooLarge();
+      if (size > limit) {
+        request.off('data', onData);
+        request.off('end', onEnd);
+        return tooLarge();
+      }
       if (!first) first = chunk;
       else (more ??= [first]).push(chunk);
     };
     const onEnd = () => {
       resolve(more ? Buffer.concat(more, size).toString() : (first?.toString() ?? ''));
     };
+    // A request that breaks off has nobody to answer: its promise is forgotten together with it.
     request.on('data', onData);
-    request.once('end', onEnd);
-    request.once('error', () => reject(new A2AError('invalidRequest', 'The request broke off')));
-    request.once('close', () => {
-      if (!request.complete) reject(new A2AError('invalidRequest', 'The request broke off'));
-    });
+    request.on('end', onEnd);
   });
 }

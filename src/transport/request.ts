@@ -18,13 +18,13 @@ export interface TransportRequest {
 
 export interface FullReply {
   readonly status: number;
-  readonly headers: Record<string, string>;
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
 /** A reply that goes on: server-sent events. */
 export interface StreamReply {
-  readonly headers: Record<string, string>;
+  readonly headers: Readonly<Record<string, string>>;
   readonly stream: TaskStream;
   frame(item: Published | Opening): string;
   /** To be called once, when the reply is over. */

@@ -21,20 +21,29 @@ export function peerError(app: Pick<AppContext, 'logger'>, error: unknown): A2AE
   });
 }
 
-export function callOf(
-  request: TransportRequest,
-  user: User | undefined,
-  version: ProtocolVersion,
-  extensions: readonly string[],
-): Call {
-  return {
-    user,
-    version,
-    extensions,
-    get signal() {
-      return request.signal;
-    },
-  };
+/** A class, because an object literal with a getter is made anew, slowly, for every request. */
+export class TransportCall implements Call {
+  readonly user: User | undefined;
+  readonly version: ProtocolVersion;
+  readonly extensions: readonly string[];
+  readonly #request: TransportRequest;
+
+  constructor(
+    request: TransportRequest,
+    user: User | undefined,
+    version: ProtocolVersion,
+    extensions: readonly string[],
+  ) {
+    this.#request = request;
+    this.user = user;
+    this.version = version;
+    this.extensions = extensions;
+  }
+
+  /** Most calls never ask for it, and it costs a listener. */
+  get signal(): AbortSignal {
+    return this.#request.signal;
+  }
 }
 
 export function retryHeader({ detail, kind }: A2AError): Record<string, string> {
@@ -51,7 +60,7 @@ export function lastEventId(
   const text = request.header('last-event-id') ?? query?.get('after') ?? undefined;
   if (text === undefined || text === '') return undefined;
   const seq = Number(text);
-  if (!Number.isSafeInteger(seq) || seq < 0) {
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(seq)) {
     throw new A2AError('invalidParams', 'Last-Event-ID and after are sequence numbers');
   }
   return seq;

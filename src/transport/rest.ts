@@ -16,7 +16,7 @@ import type { AppContext } from './context.ts';
 import { invoke, invokeStream, isStream } from './invoke.ts';
 import { activeExtensions, CODECS, extensionHeader } from './negotiate.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
-import { callOf, lastEventId, peerError, retryHeader, STREAM_HEADERS } from './respond.ts';
+import { lastEventId, peerError, retryHeader, STREAM_HEADERS, TransportCall } from './respond.ts';
 
 /** `readLog` is ours: the whole log of a task, a page at a time. */
 type Action = Operation | 'readLog';
@@ -64,12 +64,14 @@ export function matchRest(
 ): RestTarget | { readonly allow: readonly string[] } | undefined {
   const found = match(verb, path);
   if (found) return found;
-  const [, tenant, rest] = /^\/([^/]+)(\/.+)$/.exec(path) ?? [];
-  if (tenant === undefined || rest === undefined || NO_TENANTS.has(tenant)) return undefined;
+  const [, segment, rest] = /^\/([^/]+)(\/.+)$/.exec(path) ?? [];
+  if (segment === undefined || rest === undefined) return undefined;
+  const tenant = decode(segment);
+  if (NO_TENANTS.has(tenant)) return undefined;
   const inside = match(verb, rest);
   if (!inside || 'allow' in inside) return inside;
   // Only 1.0 knows tenants.
-  return inside.version === '1.0' ? { ...inside, tenant: decode(tenant) } : undefined;
+  return inside.version === '1.0' ? { ...inside, tenant } : undefined;
 }
 
 function match(verb: string, path: string): ReturnType<typeof matchRest> {
@@ -107,7 +109,7 @@ export async function answerRest(
   try {
     const codec = CODECS[version];
     const extensions = activeExtensions(request, app.extensions);
-    const call = callOf(request, user, version, extensions);
+    const call = new TransportCall(request, user, version, extensions);
     const headers = {
       'content-type': contentType(request, version),
       ...extensionHeader(version, extensions),

@@ -15,7 +15,7 @@ import {
   type RequestHandler,
 } from '../server/index.ts';
 import { consoleLogger } from '../server/logger.ts';
-import { type Authenticate, createAdmission } from './admission.ts';
+import { type Admission, type Authenticate, createAdmission } from './admission.ts';
 import { createApp } from './app.ts';
 import { makeCard } from './card.ts';
 import { createFetchHandler, type FetchHandler } from './fetch.ts';
@@ -102,11 +102,15 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
     ...cardAt(publicUrl ?? listeningAt),
     ...(typeof extendedCard === 'function' ? extendedCard(call) : (extendedCard as object)),
   });
+  // What the card says is off, is off.
+  const { streaming, pushNotifications } = cardAt(listeningAt).capabilities;
+  const webhooks = push === false || !pushNotifications ? undefined : push === true ? {} : push;
   const handler = createHandler(agent, {
     store: options.store,
     logger,
     limits: options.limits,
-    deliver: push === false ? undefined : webhookDelivery(push === true ? {} : push),
+    deliver: webhooks && webhookDelivery(webhooks),
+    streaming,
     inputModes: agent.profile.inputModes,
     deduplicate: options.deduplicate,
     extendedCard: extendedCard === undefined || extendedCard === true ? extendedCard : extended,
@@ -137,7 +141,7 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
   }
 
   const { maxBodyBytes } = limits;
-  const cors = admission.cors;
+  const cors: Admission['cors'] = (request) => admission.cors(request);
   const node = createNodeHandler(app, { maxBodyBytes, publicUrl, heartbeat, cors, logger });
 
   async function listen(port = 0, host = '127.0.0.1'): Promise<Listening> {

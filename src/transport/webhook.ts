@@ -56,6 +56,8 @@ export function webhookDelivery(options: WebhookOptions = {}): Deliver {
         method: 'POST',
         headers: { ...headers, 'content-length': length, 'user-agent': 'parley' },
         lookup,
+        // A connection of its own: one from a pool might have been made past the guard.
+        agent: false,
         signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
       };
       const make = url.protocol === 'https:' ? httpsRequest : httpRequest;

@@ -3,7 +3,18 @@ import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { ConnectionError, connect } from '../../src/client/index.ts';
 import { A2AError, v1 } from '../../src/protocol/index.ts';
-import { cardOf, clientOf, message, reply, replyError, sendJson, startPeer, task } from './peer.ts';
+import {
+  cardOf,
+  clientOf,
+  collect,
+  flood,
+  message,
+  reply,
+  replyError,
+  sendJson,
+  startPeer,
+  task,
+} from './peer.ts';
 
 test('the ten-line example works: connect, send, text', async (t) => {
   const peer = await startPeer(t, (asked, response) => {

@@ -19,8 +19,8 @@ export interface Dialect {
   readonly old: boolean;
   /** A part that has nothing in it. Peers make one of a null that they cannot express. */
   readonly isBlank: (part: Raw) => boolean;
-  /** The part at `index` of the parts of `at`. */
-  readonly part: (raw: unknown, at: string, index: number) => unknown;
+  /** The part at `index` of the list that is called `list`. */
+  readonly part: (raw: unknown, list: string, index: number) => unknown;
 }
 
 export interface Reader {
@@ -37,16 +37,16 @@ export interface Reader {
 export function createReader(dialect: Dialect, lenient: boolean): Reader {
   const { states, roles, noState, old, isBlank, part } = dialect;
 
-  function parts(raw: unknown, at: string, name: string): unknown[] {
+  function parts(raw: unknown, list: string): unknown[] {
     if (!Array.isArray(raw) || raw.length === 0) {
       if (lenient && (raw == null || Array.isArray(raw))) return [];
-      refuse(`${at}.${name}`, 'must be an array with at least one part');
+      refuse(list, 'must be an array with at least one part');
     }
     const out: unknown[] = [];
     for (let index = 0; index < raw.length; index++) {
       const item: unknown = raw[index];
       if (lenient && isObject(item) && isBlank(item)) continue;
-      out.push(part(item, at, index));
+      out.push(part(item, list, index));
     }
     return out;
   }
@@ -56,7 +56,7 @@ export function createReader(dialect: Dialect, lenient: boolean): Reader {
     const role = roles.get(raw.role);
     if (role === undefined) refuse(`${at}.role`, 'not a role of this version');
     const inContent = old && raw.parts == null && raw.content != null;
-    const list = inContent ? parts(raw.content, at, 'content') : parts(raw.parts, at, 'parts');
+    const list = inContent ? parts(raw.content, `${at}.content`) : parts(raw.parts, `${at}.parts`);
     const out: Raw = { ...raw, kind: 'message', role, parts: list };
     if (inContent) delete out.content;
     // By name, not by a helper that takes the key: this is the hot path, and a look-up by a variable is slow.
@@ -84,7 +84,7 @@ export function createReader(dialect: Dialect, lenient: boolean): Reader {
 
   function artifact(value: unknown, at: string): Raw {
     const raw = objectAt(value, at);
-    const out: Raw = { ...raw, parts: parts(raw.parts, at, 'parts') };
+    const out: Raw = { ...raw, parts: parts(raw.parts, `${at}.parts`) };
     dropNull(out, 'name');
     dropNull(out, 'description');
     dropNull(out, 'extensions');

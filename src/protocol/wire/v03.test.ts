@@ -169,7 +169,7 @@ test('ProtoJSON of a REST peer is told by its shape', () => {
   assert.equal(refused('sendMessage', { message: { ...message, content: [] } }), 'message.content');
   assert.equal(
     refused('sendMessage', { message: { ...message, content: [{ text: 'a', data: {} }] } }),
-    'message.parts[0]',
+    'message.content[0]',
   );
 });
 

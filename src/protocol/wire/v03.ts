@@ -171,10 +171,10 @@ function unwrapped(part: Raw): Raw {
 }
 
 /** A part says its kind; one that does not can only be ProtoJSON. */
-function readPart(raw: unknown, at: string, index: number): Raw {
-  const part = objectAt(raw, `${at}.parts[${index}]`);
-  if (part.kind == null) return readProtoPart(part, `${at}.parts[${index}]`);
-  return isWrapped(part) ? unwrapped(part) : part;
+function readPart(raw: unknown, list: string, index: number): Raw {
+  if (!isObject(raw)) refuse(`${list}[${index}]`, 'must be an object');
+  if (raw.kind == null) return readProtoPart(raw, `${list}[${index}]`);
+  return isWrapped(raw) ? unwrapped(raw) : raw;
 }
 
 const dialect: Dialect = {

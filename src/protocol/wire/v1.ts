@@ -26,8 +26,8 @@ import { createReader, readMember, type Dialect } from './reader.ts';
 import { createAnswerDecoder } from './received.ts';
 import { encodeEvent, encodeParams, encodeResult } from './v1-write.ts';
 
-function readPart(value: unknown, at: string, index: number): Raw {
-  if (!isObject(value)) refuse(`${at}.parts[${index}]`, 'must be an object');
+function readPart(value: unknown, list: string, index: number): Raw {
+  if (!isObject(value)) refuse(`${list}[${index}]`, 'must be an object');
   const { text, raw, url, data } = value;
   if (typeof text === 'string' && raw === undefined && url === undefined && data === undefined) {
     return tidied({ ...value, kind: 'text' });
@@ -36,17 +36,17 @@ function readPart(value: unknown, at: string, index: number): Raw {
   // A null in `data` is JSON's null, unless something else is there.
   const hasData = data !== undefined && (data !== null || contents === 0);
   if (contents + Number(hasData) !== 1) {
-    refuse(`${at}.parts[${index}]`, 'must have exactly one of text, raw, url and data');
+    refuse(`${list}[${index}]`, 'must have exactly one of text, raw, url and data');
   }
   if (text != null && typeof text !== 'string') {
-    refuse(`${at}.parts[${index}].text`, 'must be a string');
+    refuse(`${list}[${index}].text`, 'must be a string');
   }
   const out: Raw = {};
   const { filename, mediaType, metadata } = value;
   if (metadata != null) out.metadata = metadata;
   if (raw != null || url != null) {
     const file: Raw =
-      raw == null ? { uri: url } : { bytes: base64At(raw, `${at}.parts[${index}].raw`) };
+      raw == null ? { uri: url } : { bytes: base64At(raw, `${list}[${index}].raw`) };
     if (mediaType != null && mediaType !== '') file.mimeType = mediaType;
     if (filename != null && filename !== '') file.name = filename;
     out.kind = 'file';

@@ -1,0 +1,247 @@
+/** Scenarios about what is held: idle streams, a reader that stops reading, neighbours, a broadcast, the start. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Connection, load, messageRequest, rpcRequest } from './driver.ts';
+import { compare, median, percentile, type Row } from './measure.ts';
+import { bare, inMemory, onDisk, parley, scratch, sdk, stop } from './subjects.ts';
+import type { Subject } from './subject.ts';
+
+const HOLD = () => messageRequest('SendStreamingMessage', 'hold');
+
+async function heap(subject: Subject): Promise<number> {
+  const { heapUsed, external } = await subject.memory();
+  return heapUsed + external;
+}
+
+/** Opens `count` streams in which nothing happens. */
+async function holdOpen(subject: Subject, count: number): Promise<Connection[]> {
+  const open: Connection[] = [];
+  while (open.length < count) {
+    const batch = await Promise.all(
+      Array.from({ length: Math.min(100, count - open.length) }, async () => {
+        const connection = await Connection.open(subject.port);
+        await connection.follow(HOLD(), 2);
+        return connection;
+      }),
+    );
+    open.push(...batch);
+  }
+  return open;
+}
+
+async function closeAll(subject: Subject, open: readonly Connection[]): Promise<void> {
+  for (const connection of open) connection.close();
+  const before = await heap(subject);
+  for (let tries = 0; tries < 40; tries++) {
+    await delay(50);
+    if (Math.abs((await heap(subject)) - before) < before * 0.01 && tries > 2) return;
+  }
+}
+
+export async function idle(): Promise<Row[]> {
+  const kib: Record<string, number> = {};
+  const small: Record<string, number> = {};
+  let secondPeak = Number.NaN;
+  for (const subject of [await bare(), await inMemory(), await sdk()]) {
+    // What is made once, for the first streams, is not what a stream costs.
+    await closeAll(subject, await holdOpen(subject, 200));
+    const empty = await heap(subject);
+    const some = await holdOpen(subject, 1000);
+    small[subject.name] = ((await heap(subject)) - empty) / 1000 / 1024;
+    await closeAll(subject, some);
+    const before = await heap(subject);
+    const first = await holdOpen(subject, 5000);
+    const peak = await heap(subject);
+    kib[subject.name] = (peak - before) / 5000 / 1024;
+    await closeAll(subject, first);
+    if (subject.name === 'parley') {
+      const again = await holdOpen(subject, 5000);
+      secondPeak = (await heap(subject)) / peak;
+      await closeAll(subject, again);
+    }
+    await stop(subject);
+  }
+  return [
+    { scenario: 'idle stream, 1,000 open', unit: 'KiB each', values: small },
+    {
+      scenario: 'idle stream, 5,000 open',
+      unit: 'KiB each',
+      values: kib,
+      goal: { text: '≤ 2 × bare', reached: kib['parley']! / kib['bare']!, most: 2 },
+    },
+    {
+      scenario: 'second 5,000 against the first, peak',
+      unit: 'ratio',
+      values: { parley: secondPeak },
+      goal: { text: '≤ 1.05', reached: secondPeak, most: 1.05 },
+    },
+  ];
+}
+
+/** A reader that stops reading while `megabytes` are offered: how much the server grows. */
+async function stall(subject: Subject, text: string, finished: () => Promise<boolean>): Promise<number> {
+  await subject.memory();
+  const before = subject.rss();
+  const connection = await Connection.open(subject.port);
+  const reading = connection.follow(messageRequest('SendStreamingMessage', text), 1);
+  await reading;
+  connection.socket.pause();
+  let most = before;
+  for (let tries = 0; tries < 600 && !(await finished()); tries++) {
+    most = Math.max(most, subject.rss());
+    await delay(100);
+  }
+  await subject.memory();
+  const after = subject.rss();
+  connection.close();
+  return (after - before) / 1024 / 1024;
+}
+
+async function lastTaskEnded(subject: Subject): Promise<boolean> {
+  const connection = await Connection.open(subject.port);
+  const { body } = await connection.send(rpcRequest('ListTasks', { pageSize: 1 }));
+  connection.close();
+  const [task] = JSON.parse(body).result.tasks as { status: { state: string } }[];
+  return task !== undefined && !/SUBMITTED|WORKING/.test(task.status.state);
+}
+
+export async function slowReader(): Promise<Row[]> {
+  const disk = await onDisk();
+  await load(disk.port, 4, 200, () => messageRequest('SendStreamingMessage', 'task 10 16'));
+  // 16,000 chunks of 64 KiB are 1 GB.
+  const grown = await stall(disk, 'flood 16003 65536 burst', () => lastTaskEnded(disk));
+  await stop(disk);
+  const memory = await inMemory();
+  const limited = await stall(memory, 'flood 16003 65536 burst', () => lastTaskEnded(memory));
+  await stop(memory);
+  return [
+    {
+      scenario: 'a reader stops reading, 1 GB offered',
+      unit: 'MiB grown',
+      values: { sqlite: grown, 'parley (ends at 64 MB)': limited },
+      goal: { text: '≤ 20 MB on SQLite', reached: grown, most: 20 },
+    },
+  ];
+}
+
+export async function neighbour(): Promise<Row[]> {
+  const values: Record<string, number> = {};
+  for (const subject of [await bare(), await inMemory(), await sdk()]) {
+    await load(subject.port, 1, 300, () => messageRequest('SendMessage', 'echo hi'));
+    const latencies: number[] = [];
+    const connection = await Connection.open(subject.port);
+    for (let burst = 0; burst < (subject.name === 'sdk' ? 3 : 12); burst++) {
+      const text = 'task 1000 16 burst';
+      const noise = load(subject.port, 1, 1, () => messageRequest('SendStreamingMessage', text));
+      let over = false;
+      void noise.then(() => (over = true));
+      while (!over) {
+        latencies.push((await connection.send(messageRequest('SendMessage', 'echo hi'))).ms);
+      }
+    }
+    connection.close();
+    values[subject.name] = percentile(latencies, 0.99);
+    await stop(subject);
+  }
+  return [
+    {
+      scenario: "a neighbour's p99 beside a 1,000-event burst",
+      unit: 'ms (wall)',
+      values,
+      goal: { text: '≤ 20 ms', reached: values['parley']!, most: 20 },
+    },
+  ];
+}
+
+export async function broadcast(): Promise<Row[]> {
+  const rows: Row[] = [];
+  const ours = await inMemory();
+  for (const readers of [100, 1000]) {
+    const starter = await Connection.open(ours.port);
+    const { body } = await starter.send(
+      rpcRequest('SendMessage', {
+        message: {
+          messageId: `broadcast-${readers}-${Date.now()}`,
+          role: 'ROLE_USER',
+          parts: [{ text: 'task 203 16 20' }],
+        },
+        configuration: { returnImmediately: true },
+      }),
+    );
+    const { id } = JSON.parse(body).result.task as { id: string };
+    starter.close();
+    const open = await Promise.all(
+      Array.from({ length: readers }, () => Connection.open(ours.port)),
+    );
+    const before = ours.cpu() ?? 0;
+    const answers = await Promise.all(
+      open.map((connection) => connection.send(rpcRequest('SubscribeToTask', { id }))),
+    );
+    const cpu = ((ours.cpu() ?? 0) - before) * 1e6;
+    for (const connection of open) connection.close();
+    const events = answers.reduce((sum, answer) => sum + answer.events, 0);
+    rows.push({
+      scenario: `broadcast to ${readers.toLocaleString('en')} readers`,
+      unit: 'µs/event and reader',
+      values: { parley: cpu / events },
+    });
+  }
+  await stop(ours);
+  return rows;
+}
+
+/** From the start of the process to the first answer. */
+async function startUp(command: readonly string[]): Promise<number> {
+  const before = performance.now();
+  const child = spawn(process.execPath, command, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, PARLEY_HOME: scratch() },
+  });
+  const lines = createInterface({ input: child.stdout });
+  const [line] = (await once(lines, 'line')) as [string];
+  const { port } = JSON.parse(line) as { port: number };
+  const connection = await Connection.open(port);
+  await connection.send(messageRequest('SendMessage', 'hello'));
+  const took = performance.now() - before;
+  connection.close();
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  return took;
+}
+
+export async function start(): Promise<Row[]> {
+  const launcher = join(import.meta.dirname, '../dist/bin/parley.js');
+  const plain = join(scratch(), 'bare.mjs');
+  writeFileSync(plain, BARE_START);
+  const took: Record<string, number[]> = { bare: [], parley: [], sqlite: [] };
+  const serve = [launcher, 'serve', '--agent', 'echo', '--port', '0', '--json'];
+  for (let round = 0; round < 12; round++) {
+    took['bare']!.push(await startUp([plain]));
+    took['parley']!.push(await startUp([...serve, '--store', 'memory']));
+    took['sqlite']!.push(await startUp(serve));
+  }
+  const values = Object.fromEntries(
+    Object.entries(took).map(([name, list]) => [name, median(list.slice(2))]),
+  );
+  const reached = values['sqlite']! / values['bare']!;
+  return [
+    {
+      scenario: 'start to first answer, echo, built',
+      unit: 'ms (wall)',
+      values,
+      goal: { text: '≤ 2 × bare', reached, most: 2 },
+    },
+  ];
+}
+
+/** The least that answers: plain JavaScript, so that no type stripping is counted against anybody. */
+const BARE_START = `import { createServer } from 'node:http';
+const server = createServer((request, response) => {
+  request.resume().on('end', () => response.end('{}'));
+});
+server.listen(0, '127.0.0.1', () => console.log(JSON.stringify(server.address())));
+`;

@@ -1,0 +1,54 @@
+/** The servers that are compared, each in a process of its own, on the same Node. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startSubject, type Subject } from './subject.ts';
+
+const here = import.meta.dirname;
+const CLI = join(here, '../dist/cli/parley.js');
+
+/** Folders and processes that are to be gone at the end. */
+const folders: string[] = [];
+const running = new Set<Subject>();
+
+export function scratch(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'));
+  folders.push(folder);
+  return folder;
+}
+
+async function started(options: Parameters<typeof startSubject>[0]): Promise<Subject> {
+  const subject = await startSubject(options);
+  running.add(subject);
+  return subject;
+}
+
+export function bare(): Promise<Subject> {
+  return started({ name: 'bare', command: [join(here, 'servers/bare.ts')] });
+}
+
+export function sdk(): Promise<Subject> {
+  return started({ name: 'sdk', command: [join(here, 'servers/sdk.ts')] });
+}
+
+/** Our built server, as a user starts it. */
+export function parley(name: string, ...flags: string[]): Promise<Subject> {
+  const command = [CLI, 'serve', '--agent', 'bench', '--port', '0', '--json', ...flags];
+  return started({ name, command, env: { PARLEY_HOME: scratch() } });
+}
+
+export const inMemory = () => parley('parley', '--store', 'memory');
+export const onDisk = (name = 'sqlite', ...flags: string[]) =>
+  parley(name, '--store', `sqlite:${join(scratch(), 'tasks.db')}`, ...flags);
+
+export async function stop(...subjects: readonly Subject[]): Promise<void> {
+  for (const subject of subjects) {
+    await subject.stop();
+    running.delete(subject);
+  }
+}
+
+export async function cleanUp(): Promise<void> {
+  await stop(...running);
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+}

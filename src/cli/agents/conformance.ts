@@ -1,0 +1,138 @@
+/**
+ * What the protocol's public compatibility kits want of an agent: they say by the prefix of the message's id what it is
+ * to do. The longest prefix of the table below counts; any other id completes the task with a text.
+ *
+ * The kit for 1.0 has an id for each behaviour (`tck-…`). The one for 0.3 knows only `test-resubscribe-message-id`, and
+ * expects of everything else that the task can still be canceled and continued. Its ids are `WORD-message-id-UUID`,
+ * `test-history-message-N-UUID` and `test-push-…-UUID`: for these the turn ends with input-required, every time.
+ *
+ * The kits use ids of messages again, so this agent is served without deduplication. The one for 1.0 builds a history by
+ * repeating the id that asks for input, so a repeated id asks for input once more.
+ *
+ * It has no list of input modes, so that it takes files of every type: the kit for 1.0 sends one of an unknown type, and
+ * counts the refusal that its own text demands (CORE-SEND-003) as a failure.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Message, Part } from '../../protocol/index.ts';
+import type { Agent, ExecutionContext, ExecutorEvent } from '../../server/index.ts';
+
+const text = (content: string): Part => ({ kind: 'text', text: content });
+const file = { name: 'output.txt', mimeType: 'text/plain' };
+const rawFile: Part = {
+  kind: 'file',
+  file: { ...file, bytes: Buffer.from('Generated file content').toString('base64') },
+};
+const linkedFile: Part = { kind: 'file', file: { ...file, uri: 'https://example.com/output.txt' } };
+const data: Part = { kind: 'data', data: { key: 'value', count: 42 } };
+
+type Behaviour = (context: ExecutionContext) => AsyncIterable<ExecutorEvent>;
+
+const working: ExecutorEvent = { kind: 'status-update', state: 'working' };
+const completed: ExecutorEvent = { kind: 'status-update', state: 'completed' };
+
+function artifact(part: Part): ExecutorEvent {
+  return {
+    kind: 'artifact-update',
+    artifact: { artifactId: randomUUIDv7(), name: 'output', parts: [part] },
+    lastChunk: true,
+  };
+}
+
+async function* complete(): AsyncGenerator<ExecutorEvent> {
+  yield working;
+  yield { kind: 'status-update', state: 'completed', message: 'Hello from TCK' };
+}
+
+function produce(part: Part): Behaviour {
+  return async function* () {
+    yield working;
+    yield artifact(part);
+    yield completed;
+  };
+}
+
+async function* chunked(): AsyncGenerator<ExecutorEvent> {
+  const artifactId = randomUUIDv7();
+  const chunk = (content: string) => ({ artifactId, name: 'output', parts: [text(content)] });
+  yield working;
+  yield { kind: 'artifact-update', artifact: chunk('chunk-1 '), append: false, lastChunk: false };
+  yield { kind: 'artifact-update', artifact: chunk('chunk-2 '), append: true, lastChunk: false };
+  yield { kind: 'artifact-update', artifact: chunk('chunk-3'), append: true, lastChunk: true };
+  yield completed;
+}
+
+async function* askForInput(): AsyncGenerator<ExecutorEvent> {
+  yield working;
+  yield { kind: 'status-update', state: 'input-required', message: 'What should I do next?' };
+}
+
+async function* reject(): AsyncGenerator<ExecutorEvent> {
+  yield { kind: 'status-update', state: 'rejected', message: 'rejected' };
+}
+
+/** Long enough for the kits to subscribe, which give it twice their own time-out. */
+async function* takeTime({ signal }: ExecutionContext): AsyncGenerator<ExecutorEvent> {
+  yield working;
+  await sleep(5500, undefined, { signal });
+  yield completed;
+}
+
+const MESSAGE_RESPONSE = 'tck-message-response';
+const INPUT_REQUIRED = 'tck-input-required';
+const OLD_KIT = /^(?:[a-z\d-]+-)?message-(?:id|\d+)-|^test-push-/;
+
+const BEHAVIOURS: readonly (readonly [prefix: string, behaviour: Behaviour])[] = (
+  [
+    ['tck-complete-task', complete],
+    ['tck-artifact-text', produce(text('Generated text content'))],
+    ['tck-artifact-file', produce(rawFile)],
+    ['tck-artifact-file-url', produce(linkedFile)],
+    ['tck-artifact-data', produce(data)],
+    [INPUT_REQUIRED, askForInput],
+    ['tck-reject-task', reject],
+    ['tck-stream-001', produce(text('Stream hello from TCK'))],
+    ['tck-stream-002', produce(text('Stream message from TCK'))],
+    ['tck-stream-003', produce(text('Stream task lifecycle'))],
+    ['tck-stream-ordering-001', produce(text('Ordered output'))],
+    ['tck-stream-artifact-text', produce(text('Streamed text content'))],
+    ['tck-stream-artifact-file', produce(rawFile)],
+    ['tck-stream-artifact-chunked', chunked],
+    ['test-resubscribe-message-id', takeTime],
+  ] as const
+).toSorted(([one], [other]) => other.length - one.length);
+
+function behaviourOf({ message, turn }: ExecutionContext): Behaviour {
+  const { messageId } = message;
+  const first = turn[0]?.messageId ?? messageId;
+  // Whatever is said to a task that waits completes it, unless it is the first message's very id once more.
+  if (first !== messageId && first.startsWith(INPUT_REQUIRED)) return complete;
+  const named = BEHAVIOURS.find(([prefix]) => messageId.startsWith(prefix));
+  if (named) return named[1];
+  return OLD_KIT.test(messageId) ? askForInput : complete;
+}
+
+export const conformance: Agent = {
+  profile: {
+    name: 'Conformance',
+    description:
+      "Does what the protocol's compatibility kits ask for by the ids of their messages.",
+    outputModes: ['text/plain', 'application/json'],
+    skills: [
+      {
+        id: 'conformance',
+        name: 'Conformance',
+        description: 'Completes, asks, rejects, streams and answers directly, by the message id.',
+        tags: ['test', 'conformance'],
+      },
+    ],
+  },
+
+  reply({ message }): Message | undefined {
+    if (!message.messageId.startsWith(MESSAGE_RESPONSE)) return undefined;
+    const parts = [text('Direct message response')];
+    return { kind: 'message', messageId: randomUUIDv7(), role: 'agent', parts };
+  },
+
+  execute: (context) => behaviourOf(context)(context),
+};

@@ -1,0 +1,34 @@
+/** Says what you say, word by word: the agent to try a client with. */
+import { createAgent } from '../../server/index.ts';
+
+/** A longer text comes back in larger pieces. */
+const MAX_PIECES = 1000;
+
+export const echo = createAgent(
+  {
+    name: 'Echo',
+    description: 'Says what you say, word by word.',
+    skills: [
+      {
+        id: 'echo',
+        name: 'Echo',
+        description: 'Streams your words back to you; files and data come back as they are.',
+        tags: ['echo', 'test'],
+        examples: ['hello there'],
+      },
+    ],
+  },
+  async function* ({ message }) {
+    for (const part of message.parts) {
+      if (part.kind === 'text') yield* pieces(part.text);
+      else yield part;
+    }
+  },
+);
+
+/** The words, each with the space behind it, so that together they are the text. */
+function* pieces(text: string): Generator<string> {
+  const words = text.match(/\s*\S+\s*|\s+/g) ?? [];
+  const size = Math.ceil(words.length / MAX_PIECES);
+  for (let at = 0; at < words.length; at += size) yield words.slice(at, at + size).join('');
+}

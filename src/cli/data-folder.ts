@@ -1,0 +1,26 @@
+/** Where Parley keeps its data: PARLEY_HOME, or the place that the system has for that. */
+import { homedir } from 'node:os';
+import path from 'node:path';
+import type { Environment } from './flags.ts';
+
+export function dataFolder(environment: Environment): string {
+  const home = environment['PARLEY_HOME'];
+  if (home !== undefined && home !== '') return path.resolve(home);
+  return path.join(systemFolder(environment), 'parley');
+}
+
+function systemFolder(environment: Environment): string {
+  switch (process.platform) {
+    case 'darwin':
+      return path.join(homedir(), 'Library', 'Application Support');
+    case 'win32':
+      return environment['LOCALAPPDATA'] || path.join(homedir(), 'AppData', 'Local');
+    default: {
+      const data = environment['XDG_DATA_HOME'];
+      // Relative paths are to be ignored, says the XDG specification.
+      return data !== undefined && path.isAbsolute(data)
+        ? data
+        : path.join(homedir(), '.local', 'share');
+    }
+  }
+}

@@ -1,0 +1,40 @@
+/** How the program ends: the exit codes of the contract, and the error that says one line and picks one of them. */
+
+export const EXIT = {
+  done: 0,
+  /** The task failed, or the agent refused what was asked. */
+  failed: 1,
+  usage: 2,
+  /** There is no connection to the agent. */
+  unreachable: 4,
+  interrupted: 130,
+} as const;
+
+/** Ends the program with one line on standard error. The line says what is wrong and what to do next. */
+export class Stop extends Error {
+  readonly code: number;
+
+  constructor(code: number, line: string, options?: ErrorOptions) {
+    super(line, options);
+    this.name = 'Stop';
+    this.code = code;
+  }
+}
+
+/** What was asked for cannot be: a wrong flag, a wrong value, a port in use. */
+export function usageError(line: string, options?: ErrorOptions): Stop {
+  return new Stop(EXIT.usage, line, options);
+}
+
+/** An error's message on one line. */
+export function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message || error.name : String(error);
+  return message.replaceAll(/\s*\n\s*/g, ' ').trim();
+}
+
+/** The code of a failed system call, such as EADDRINUSE. */
+export function systemCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string'
+    ? error.code
+    : undefined;
+}

@@ -1,0 +1,164 @@
+/**
+ * Flags: one table per command is the parser, the environment variables and the help.
+ *
+ * Every flag can also be given by its variable, PARLEY_ and the name in upper case; the flag wins. The variable of a
+ * flag that may be repeated holds a list with commas.
+ */
+import { parseArgs } from 'node:util';
+import { reasonOf, systemCode, usageError } from './exit.ts';
+
+export interface Flag {
+  readonly type: 'string' | 'boolean';
+  readonly multiple?: boolean;
+  /** What stands for its value in the help. */
+  readonly value?: string;
+  readonly help: string;
+}
+
+export type Flags = Readonly<Record<string, Flag>>;
+
+export type Values<F extends Flags> = {
+  readonly [Name in keyof F]: F[Name] extends { multiple: true }
+    ? readonly string[]
+    : F[Name] extends { type: 'boolean' }
+      ? boolean
+      : string | undefined;
+};
+
+export interface Parsed<F extends Flags> {
+  readonly values: Values<F>;
+  readonly operands: readonly string[];
+  /** Names of the flags that were on the command line, not in the environment. */
+  readonly typed: ReadonlySet<string>;
+  readonly help: boolean;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Parses the arguments of `command` ("parley send"). Throws the one line that says what is wrong. */
+export function parseFlags<F extends Flags>(
+  command: string,
+  flags: F,
+  args: readonly string[],
+  environment: Environment,
+): Parsed<F> {
+  const parsed = parse(command, flags, args);
+  const given: Readonly<Record<string, unknown>> = parsed.values;
+  const values: Record<string, unknown> = {};
+  for (const [name, flag] of Object.entries(flags)) {
+    const typed = given[name];
+    values[name] = typed ?? fromEnvironment(name, flag, environment);
+  }
+  return {
+    values: values as Values<F>,
+    operands: parsed.positionals,
+    typed: new Set(Object.keys(given)),
+    help: given['help'] === true,
+  };
+}
+
+function parse(command: string, flags: Flags, args: readonly string[]) {
+  const options = Object.fromEntries(
+    Object.entries(flags).map(([name, { type, multiple = false }]) => [name, { type, multiple }]),
+  );
+  try {
+    return parseArgs({
+      args: [...args],
+      options: { ...options, help: { type: 'boolean', short: 'h' } },
+      allowPositionals: true,
+      strict: true,
+    });
+  } catch (error) {
+    throw usageError(explain(command, flags, error), { cause: error });
+  }
+}
+
+/** Node's messages are whole paragraphs; one line is enough. */
+function explain(command: string, flags: Flags, error: unknown): string {
+  const message = reasonOf(error);
+  const name = /'(?:-\w, )?(--?[^'\s=]+)/.exec(message)?.[1] ?? '';
+  const see = `${command} --help lists them`;
+  switch (systemCode(error)) {
+    case 'ERR_PARSE_ARGS_UNKNOWN_OPTION': {
+      const near = nearest(name.replace(/^-+/, ''), Object.keys(flags));
+      return `unknown flag ${name}: ${near === undefined ? see : `did you mean --${near}? ${see}`}`;
+    }
+    case 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE': {
+      const flag = flags[name.replace(/^-+/, '')];
+      return flag?.type === 'string'
+        ? `${name} needs a value: ${name} ${flag.value ?? 'VALUE'}`
+        : `${name} takes no value: write just ${name}`;
+    }
+    default:
+      return `${message}: see ${command} --help`;
+  }
+}
+
+export function variableOf(flag: string): string {
+  return `PARLEY_${flag.toUpperCase().replaceAll('-', '_')}`;
+}
+
+function fromEnvironment(name: string, flag: Flag, environment: Environment): unknown {
+  const variable = variableOf(name);
+  const text = environment[variable];
+  const there = text !== undefined && text !== '';
+  if (flag.multiple === true) return there ? list(text) : [];
+  if (flag.type === 'string') return there ? text : undefined;
+  if (!there) return false;
+  if (/^(1|true|yes|on)$/i.test(text)) return true;
+  if (/^(0|false|no|off)$/i.test(text)) return false;
+  throw usageError(`${variable}=${text} is neither yes nor no: set it to 1 or 0`);
+}
+
+function list(text: string): string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
+
+/** A flag's value as a whole number in a range. */
+export function wholeNumber(
+  flag: string,
+  text: string,
+  { min, max }: { readonly min: number; readonly max: number },
+): number {
+  const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (number >= min && number <= max) return number;
+  throw usageError(`${flag} ${text}: a whole number from ${min} to ${max} is needed`);
+}
+
+type Json = string | number | boolean | object | null;
+
+/** A flag's value as JSON. */
+export function json(flag: string, text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch (error) {
+    const why = reasonOf(error);
+    throw usageError(`${flag} is not JSON (${why}): quote it, as in ${flag} '{"key":"value"}'`);
+  }
+}
+
+/** One of the names that a word with a slip of the fingers may have meant. */
+export function nearest(word: string, names: readonly string[]): string | undefined {
+  const ranked = names
+    .map((name) => ({ name, distance: distance(word, name) }))
+    .toSorted((a, b) => a.distance - b.distance);
+  const [best] = ranked;
+  return best && best.distance <= (word.length < 4 ? 1 : 2) ? best.name : undefined;
+}
+
+/** How many letters have to be added, dropped or changed. */
+function distance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= one.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= other.length; j++) {
+      const swap = (row[j - 1] ?? 0) + (one[i - 1] === other[j - 1] ? 0 : 1);
+      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, swap));
+    }
+    row = next;
+  }
+  return row[other.length] ?? 0;
+}

@@ -1,0 +1,88 @@
+/** Prints a stream as it comes: the agent's text on standard output, what happens to the task on standard error. */
+import type { AgentStream } from '../client/index.ts';
+import { createTextTracker } from '../client/text.ts';
+import type { Part, StreamEvent, TaskState } from '../protocol/index.ts';
+import type { Connection } from './connection.ts';
+import { EXIT } from './exit.ts';
+import { onInterrupt } from './interrupt.ts';
+import { conclude } from './outcome.ts';
+import { answerOf, contentOf } from './render.ts';
+import { note, sayJson, shown } from './terminal.ts';
+
+/** Reads the stream to its end. Returns the exit code. */
+export async function follow(stream: AgentStream, connection: Connection): Promise<number> {
+  const { json, codec } = connection;
+  onInterrupt(() => {
+    const { task, lastSeq } = stream;
+    if (task) {
+      const after = lastSeq === undefined ? [] : ['--after', String(lastSeq)];
+      note(`\nThe agent works on. To go on watching:`);
+      note(`  ${connection.command('watch', task.id, ...after)}`);
+    }
+    process.exit(EXIT.interrupted);
+  });
+  const printer = createPrinter();
+  for await (const { event } of stream) {
+    if (json) sayJson(codec.encodeEvent(event));
+    else printer.print(event);
+  }
+  const result = stream.message ?? stream.task;
+  if (!json) printer.end(stream.task ? answerOf(stream.task) : '');
+  return conclude(result, connection);
+}
+
+function createPrinter() {
+  const added = createTextTracker();
+  let state: TaskState | undefined;
+  /** Something of the answer was printed. */
+  let any = false;
+  let midLine = false;
+
+  function write(text: string): void {
+    if (text === '') return;
+    any = true;
+    midLine = !text.endsWith('\n');
+    process.stdout.write(text);
+  }
+
+  function breakLine(): void {
+    if (midLine) process.stdout.write('\n');
+    midLine = false;
+  }
+
+  return {
+    print(event: StreamEvent): void {
+      const status =
+        event.kind === 'task' || event.kind === 'status-update' ? event.status : undefined;
+      write(shown(added(event)));
+      for (const part of otherParts(event)) {
+        breakLine();
+        write(contentOf([part]));
+      }
+      if (status && status.state !== state) {
+        state = status.state;
+        // On a terminal both streams are one: the remark gets a line of its own.
+        if (process.stdout.isTTY) breakLine();
+        note(`· ${state}`);
+      }
+    },
+    /** The status's words are the answer where there was no other; else they repeat it. */
+    end(answer: string): void {
+      if (!any) write(answer);
+      breakLine();
+    },
+  };
+}
+
+/** What is not text, and so is not in the text that the tracker gives. */
+function otherParts(event: StreamEvent): Part[] {
+  const lists =
+    event.kind === 'artifact-update'
+      ? [event.artifact.parts]
+      : event.kind === 'message'
+        ? [event.parts]
+        : event.kind === 'task'
+          ? (event.artifacts ?? []).map(({ parts }) => parts)
+          : [];
+  return lists.flat().filter(({ kind }) => kind !== 'text');
+}

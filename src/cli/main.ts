@@ -1,0 +1,130 @@
+/**
+ * The program: picks the command, and turns whatever happens into an exit code and at most one line. Each command is
+ * loaded when it is asked for, so that none pays for the others.
+ */
+import type { Command } from './command.ts';
+import { EXIT, Stop, systemCode, usageError } from './exit.ts';
+import { nearest } from './flags.ts';
+import { listenForInterrupt } from './interrupt.ts';
+import { bold, complain, dim, flushed, say } from './terminal.ts';
+import { VERSION } from './product.ts';
+
+interface Entry {
+  readonly operands: string;
+  readonly about: string;
+  load(): Promise<{ readonly default: Command }>;
+}
+
+const COMMANDS: Readonly<Record<string, Entry>> = {
+  serve: {
+    operands: '',
+    about: 'Serve an agent over A2A',
+    load: () => import('./serve.ts'),
+  },
+  send: {
+    operands: 'URL [TEXT]',
+    about: 'Send a message to an agent and print its answer',
+    load: () => import('./send.ts'),
+  },
+  watch: {
+    operands: 'URL TASK',
+    about: 'Follow a task',
+    load: () => import('./watch.ts'),
+  },
+  get: {
+    operands: 'URL TASK',
+    about: 'Show a task',
+    load: () => import('./get.ts'),
+  },
+  list: {
+    operands: 'URL',
+    about: 'List the tasks',
+    load: () => import('./list.ts'),
+  },
+  cancel: {
+    operands: 'URL TASK',
+    about: 'Cancel a task',
+    load: () => import('./cancel.ts'),
+  },
+  card: {
+    operands: 'URL',
+    about: 'Show what an agent says of itself, and check it',
+    load: () => import('./card.ts'),
+  },
+  doctor: {
+    operands: '',
+    about: 'Say what is wrong with the set-up of this machine',
+    load: () => import('./doctor.ts'),
+  },
+};
+
+/** On its own, for now, the program serves the echo agent. */
+const DEFAULT = 'serve';
+
+async function run(args: readonly string[]): Promise<number> {
+  const [first] = args;
+  if (first === '--version' || first === '-v') {
+    say(VERSION);
+    return EXIT.done;
+  }
+  if (first === '--help' || first === '-h' || first === 'help') {
+    process.stdout.write(help());
+    return EXIT.done;
+  }
+  const bare = first === undefined || first.startsWith('-');
+  const name = bare ? DEFAULT : first;
+  const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (!entry) {
+    const near = nearest(name, Object.keys(COMMANDS));
+    const hint = near === undefined ? '' : `did you mean parley ${near}? `;
+    throw usageError(`unknown command "${name}": ${hint}parley --help lists them`);
+  }
+  const { default: command } = await entry.load();
+  return command(bare ? args : args.slice(1), process.env);
+}
+
+function help(): string {
+  const rows = Object.entries(COMMANDS).map(([name, { operands, about }]): [string, string] => [
+    `parley ${name} ${operands}`.trimEnd(),
+    about,
+  ]);
+  const all: [string, string][] = [['parley', 'Serve the echo agent'], ...rows];
+  const width = Math.max(...all.map(([left]) => left.length));
+  return [
+    `${bold('parley')} ${VERSION}: agents talking to agents, and people joining in, over the A2A protocol`,
+    '',
+    bold('Commands'),
+    ...all.map(([left, right]) => `  ${left.padEnd(width)}  ${dim(right)}`),
+    '',
+    bold('Example'),
+    '  parley serve --agent echo &',
+    '  parley send http://127.0.0.1:41242 "hello there"',
+    '',
+    dim('parley COMMAND --help shows the flags of a command, with examples.'),
+    '',
+  ].join('\n');
+}
+
+/** Whoever read our output has gone: there is nothing left to say, and nobody to say it to. */
+function endQuietly(error: unknown): void {
+  if (systemCode(error) === 'EPIPE') process.exit(EXIT.done);
+  throw error;
+}
+
+async function report(error: unknown): Promise<number> {
+  if (error instanceof Stop) {
+    complain(error.message);
+    return error.code;
+  }
+  const { explain } = await import('./explain.ts');
+  const { code, line } = explain(error);
+  complain(line);
+  return code;
+}
+
+process.stdout.on('error', endQuietly);
+process.stderr.on('error', () => {});
+listenForInterrupt();
+const code = await run(process.argv.slice(2)).catch(report);
+await flushed();
+process.exit(code);

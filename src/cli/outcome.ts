@@ -1,0 +1,25 @@
+/** How a task ended, as the exit code and what a person needs to know beside the answer. */
+import { isInterrupted, type SendResult, type Task, textOf } from '../protocol/index.ts';
+import type { Connection } from './connection.ts';
+import { EXIT } from './exit.ts';
+import { complain, note, word } from './terminal.ts';
+
+export function conclude(result: SendResult | undefined, connection: Connection): number {
+  if (result?.kind !== 'task') return EXIT.done;
+  const { state, message } = result.status;
+  const said = message ? word(textOf(message.parts)) : '';
+  if (state === 'failed' || state === 'canceled' || state === 'rejected') {
+    const how = state === 'failed' ? 'failed' : `was ${state}`;
+    const next = connection.command('get', result.id);
+    complain(`the task ${how}${said === '' ? '' : `: ${said}`} (${next} shows it)`);
+    return EXIT.failed;
+  }
+  if (isInterrupted(state) && !connection.json) explainWait(result, connection);
+  return EXIT.done;
+}
+
+function explainWait({ id, status }: Task, connection: Connection): void {
+  const what = status.state === 'auth-required' ? 'an authorization' : 'an answer';
+  note(`The agent waits for ${what}. To give it:`);
+  note(`  ${connection.command('send', '--task', id)} "…"`);
+}

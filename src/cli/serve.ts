@@ -1,0 +1,279 @@
+/** `parley serve`: an agent behind HTTP, until a signal ends it. */
+import type { Agent, AgentProfile, TaskStore } from '../server/index.ts';
+import { memoryStore } from '../server/memory-store.ts';
+import { addressGuard } from '../transport/addresses.ts';
+import { isLoopback, type Listening, serve, type ServeOptions } from '../transport/serve.ts';
+import { authentication } from './authentication.ts';
+import { defineCommand, type Input } from './command.ts';
+import { EXIT, reasonOf, systemCode, usageError } from './exit.ts';
+import { wholeNumber } from './flags.ts';
+import { onInterrupt } from './interrupt.ts';
+import { createLog, type ServerLog } from './log.ts';
+import { bold, complain, cyan, dim, note, say, sayJson } from './terminal.ts';
+import { DEFAULT_PORT, VERSION } from './product.ts';
+
+const DEFAULT_HOST = '127.0.0.1';
+/** How long executions may go on after a signal before they are cut off. */
+const DRAIN_MS = 10_000;
+
+const FLAGS = {
+  agent: {
+    type: 'string',
+    value: 'AGENT',
+    help: 'echo (the default), bench, conformance, or a .ts or .js file that exports one.',
+  },
+  port: { type: 'string', value: 'N', help: `${DEFAULT_PORT} by default; 0 picks a free one.` },
+  host: { type: 'string', value: 'H', help: `${DEFAULT_HOST} by default; others need a token.` },
+  token: { type: 'string', value: 'T', help: 'Callers must send this bearer token.' },
+  keys: {
+    type: 'string',
+    value: 'FILE',
+    help: 'A bearer token for each user: lines of NAME:TOKEN. Each sees only their own tasks.',
+  },
+  'public-url': { type: 'string', value: 'U', help: 'The address to put on the card.' },
+  store: {
+    type: 'string',
+    value: 'S',
+    help: 'memory, or sqlite:PATH. By default a file in the data folder.',
+  },
+  durability: {
+    type: 'string',
+    value: 'D',
+    help: 'normal (the default) survives a crash of the process, full one of the machine.',
+  },
+  'require-extension': {
+    type: 'boolean',
+    help: "Refuse requests that do not name the agent's extensions.",
+  },
+  'allow-network': {
+    type: 'string',
+    multiple: true,
+    value: 'CIDR',
+    help: 'A private network that webhooks may reach, such as 10.0.0.0/8.',
+  },
+  'max-task-bytes': {
+    type: 'string',
+    value: 'N',
+    help: 'With --store memory: a task that outgrows this fails. 64 MB by default.',
+  },
+  json: { type: 'boolean', help: 'Print the ready line as JSON.' },
+} as const;
+
+type Settings = Input<typeof FLAGS>;
+
+export default defineCommand({
+  name: 'serve',
+  operands: [],
+  about: 'Serves an agent over A2A, both versions, JSON-RPC and REST, until it is interrupted.',
+  flags: FLAGS,
+  variables: {
+    PARLEY_HOME: 'The data folder.',
+    PARLEY_SECRET_KEY: 'Encrypts the secrets of webhooks on disk; without it they are refused.',
+    PARLEY_LOG_LEVEL: 'trace, debug, info, warn (the default), error or silent.',
+  },
+  examples: [
+    'parley serve --agent echo',
+    'parley serve --agent ./weather.ts --port 4000',
+    'parley serve --host 0.0.0.0 --keys users.txt --public-url https://agent.example',
+  ],
+  run,
+});
+
+async function run(settings: Settings): Promise<number> {
+  const { values, environment } = settings;
+  const host = values.host ?? DEFAULT_HOST;
+  const port = wholeNumber('--port', values.port ?? DEFAULT_PORT, { min: 0, max: 65_535 });
+  const authenticate = authentication(settings);
+  if (!isLoopback(host) && !authenticate) {
+    throw usageError(
+      `${host} can be reached by others, and there is no authentication: add --token T or --keys FILE, or leave --host out`,
+    );
+  }
+  const limits = {
+    ...(values['max-task-bytes'] !== undefined && {
+      maxTaskBytes: wholeNumber('--max-task-bytes', values['max-task-bytes'], {
+        min: 1,
+        max: Number.MAX_SAFE_INTEGER,
+      }),
+    }),
+  };
+  const log = createLog(environment);
+  const options: ServeOptions = {
+    logger: log,
+    limits,
+    push: { allowNetworks: networks(values['allow-network']) },
+    ...publicUrl(values['public-url']),
+    ...(authenticate && { authenticate }),
+  };
+  const { agent, storeName, deduplicate } = await pickAgent(values.agent ?? 'echo');
+  const store = await openStore(storeName, settings, log);
+  const server = serve(values['require-extension'] ? requiring(agent) : agent, {
+    ...options,
+    store,
+    deduplicate,
+  });
+  let listening: Listening;
+  try {
+    listening = await server.listen(port, host);
+  } catch (error) {
+    await server.close(0);
+    throw explainListen(error, host, port);
+  }
+  const ended = untilSignal(log);
+  announce(listening, agent, store, values.json);
+  log.info({ url: listening.url, agent: agent.profile.name, store: store.name }, 'ready');
+  const code = await ended;
+  await listening.close(DRAIN_MS);
+  await log.flush();
+  return code;
+}
+
+interface Picked {
+  readonly agent: Agent;
+  readonly storeName: string;
+  readonly deduplicate: boolean;
+}
+
+async function pickAgent(name: string): Promise<Picked> {
+  switch (name) {
+    case 'echo': {
+      const { echo } = await import('./agents/echo.ts');
+      return { agent: echo, storeName: name, deduplicate: true };
+    }
+    case 'bench': {
+      const { bench } = await import('./agents/bench.ts');
+      return { agent: bench, storeName: name, deduplicate: true };
+    }
+    case 'conformance': {
+      const { conformance } = await import('./agents/conformance.ts');
+      return { agent: conformance, storeName: name, deduplicate: false };
+    }
+    default: {
+      const { loadAgentFile } = await import('./agent-file.ts');
+      return { ...(await loadAgentFile(name)), deduplicate: true };
+    }
+  }
+}
+
+/** One file for each agent, because a log has one writer. */
+async function openStore(name: string, settings: Settings, log: ServerLog): Promise<TaskStore> {
+  const { values, environment } = settings;
+  const { durability = 'normal', store } = values;
+  if (durability !== 'normal' && durability !== 'full') {
+    throw usageError(`--durability ${durability}: use normal or full`);
+  }
+  if (store === 'memory') return memoryStore();
+  const [, given] = /^sqlite:(.+)$/.exec(store ?? '') ?? [];
+  if (store !== undefined && given === undefined) {
+    throw usageError(`--store ${store}: use memory or sqlite:PATH`);
+  }
+  const [{ sqliteStore, StoreError }, { dataFolder }, path] = await Promise.all([
+    import('../store/sqlite.ts'),
+    import('./data-folder.ts'),
+    import('node:path'),
+  ]);
+  const file = given ?? path.join(dataFolder(environment), `${name}.db`);
+  const secretKey = environment['PARLEY_SECRET_KEY'] || undefined;
+  try {
+    return sqliteStore(file, { durability, secretKey, logger: log });
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    const inUse = / in use /.test(error.message);
+    const hint = inUse || !error.hint ? '' : ` (${error.hint.replace(/\.$/, '')})`;
+    throw usageError(
+      `${error.message}${hint}: ${inUse ? 'stop that one, or ' : ''}use --store memory or --store sqlite:PATH`,
+      { cause: error },
+    );
+  }
+}
+
+function networks(cidrs: readonly string[]): readonly string[] {
+  try {
+    addressGuard(cidrs);
+    return cidrs;
+  } catch (error) {
+    throw usageError(`--allow-network: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+function publicUrl(text: string | undefined): Pick<ServeOptions, 'publicUrl'> {
+  if (text === undefined) return {};
+  if (!/^https?:$/.test(URL.parse(text)?.protocol ?? '')) {
+    throw usageError(`--public-url ${text}: write it with its scheme, as https://agent.example`);
+  }
+  return { publicUrl: text };
+}
+
+/** What `--require-extension` names where an agent has no extension of its own: the contract's development-tool one. */
+const DEVELOPMENT_TOOL =
+  'https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md';
+
+function requiring(agent: Agent): Agent {
+  const own = agent.profile.extensions ?? [];
+  const extensions = own.length > 0 ? own : [{ uri: DEVELOPMENT_TOOL }];
+  const profile: AgentProfile = {
+    ...agent.profile,
+    extensions: extensions.map((extension) => Object.assign({}, extension, { required: true })),
+  };
+  // Inherited, so that an agent that is an instance of a class keeps its methods and their `this`.
+  return Object.create(agent, { profile: { value: profile, enumerable: true } }) as Agent;
+}
+
+function explainListen(error: unknown, host: string, port: number): unknown {
+  switch (systemCode(error)) {
+    case 'EADDRINUSE':
+      return usageError(
+        `port ${port} is in use: stop what uses it, or choose another with --port (0 picks a free one)`,
+        { cause: error },
+      );
+    case 'EACCES':
+      return usageError(
+        `port ${port} needs rights that this user does not have: choose one above 1023 with --port`,
+        { cause: error },
+      );
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return usageError(
+        `${host} is no address of this machine: use 127.0.0.1 for this machine alone, or 0.0.0.0`,
+        { cause: error },
+      );
+    default:
+      return error;
+  }
+}
+
+/** The one line on standard output that says that requests are served. */
+function announce({ url, port }: Listening, agent: Agent, store: TaskStore, json: boolean): void {
+  if (json) {
+    const { pid } = process;
+    sayJson({ ready: true, url, port, pid, store: store.name, version: VERSION });
+    return;
+  }
+  const { name } = agent.profile;
+  say(`${bold(name)} is ready at ${cyan(url)} ${dim(`(${store.name} store, parley ${VERSION})`)}`);
+  if (process.stdout.isTTY) note(`Try it: parley send ${url} "hello there"    Stop it: Ctrl-C`);
+}
+
+/** The exit code of the signal that ends the server. A second one does not wait for the drain. */
+function untilSignal(log: ServerLog): Promise<number> {
+  return new Promise((resolve) => {
+    let stopping = false;
+    const stop = (code: number): void => {
+      if (stopping) process.exit(EXIT.interrupted);
+      stopping = true;
+      resolve(code);
+    };
+    process.on('SIGTERM', () => stop(EXIT.done));
+    onInterrupt(() => stop(EXIT.interrupted));
+    // A slip in one agent's detached work must not take everybody's tasks down.
+    process.on('unhandledRejection', (error) => {
+      log.error({ err: error }, 'a rejection was not handled');
+    });
+    process.on('uncaughtException', (error) => {
+      log.error({ err: error }, 'an error was not caught; the server ends');
+      complain(`an error was not caught: ${reasonOf(error)}`);
+      stop(EXIT.failed);
+    });
+  });
+}

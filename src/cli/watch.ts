@@ -1,0 +1,30 @@
+/** `parley watch`: follows a task, through broken connections, to its end. */
+import { defineCommand } from './command.ts';
+import { CONNECTION_FLAGS, open } from './connection.ts';
+import { wholeNumber } from './flags.ts';
+import { follow } from './follow.ts';
+
+export default defineCommand({
+  name: 'watch',
+  operands: ['URL', 'TASK'],
+  about:
+    'Follows a task until it ends or waits for somebody. Takes up broken connections by itself.',
+  flags: {
+    after: { type: 'string', value: 'SEQ', help: 'Go on behind the event with this number.' },
+    ...CONNECTION_FLAGS,
+  },
+  examples: [
+    'parley watch http://127.0.0.1:41242 0197f0c5-…',
+    'parley watch http://127.0.0.1:41242 0197f0c5-… --after 42 --json',
+  ],
+
+  async run(input) {
+    const { values, operands } = input;
+    const after =
+      values.after === undefined
+        ? undefined
+        : wholeNumber('--after', values.after, { min: 0, max: Number.MAX_SAFE_INTEGER });
+    const connection = await open(input);
+    return follow(connection.agent.resubscribe(operands[1] ?? '', { after }), connection);
+  },
+});

@@ -1,0 +1,271 @@
+/** Rules 3 and 10: streams of a task, their order, their beginning, and how they go on after a break. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createAgent } from '../../src/server/index.ts';
+import {
+  finished,
+  type Frame,
+  isState,
+  raw,
+  rest1,
+  rpc1,
+  start,
+  until,
+  userMessage,
+  WIRES,
+  working,
+} from './support.ts';
+
+/** An agent that says so many words, each when the test lets it. */
+function paced() {
+  const gate: { open: () => void } = { open: () => {} };
+  const agent = createAgent({ name: 'Paced', description: 'Waits' }, async function* (ctx) {
+    for (const word of ctx.text.split(' ')) {
+      await new Promise<void>((resolve) => (gate.open = resolve));
+      yield `${word} `;
+    }
+  });
+  return { agent, gate };
+}
+
+const eventsOf = (frames: readonly Frame[]) => frames.map(({ event }) => event);
+const idsOf = (frames: readonly Frame[]) => frames.map(({ id }) => id);
+const count = (to: number, from = 1) => Array.from({ length: to - from + 1 }, (_, at) => at + from);
+
+for (const wire of WIRES) {
+  test(`rule 3: a stream begins with the task, its ids have no gap, and it ends with the task (${wire.name})`, async (t) => {
+    const { url } = await start(t);
+    const stream = await wire.open(url, 'streamMessage', { message: userMessage('count 100') });
+    const frames = await stream.rest();
+    assert.equal(frames[0]?.event.kind, 'task');
+    assert.deepEqual(idsOf(frames), count(103));
+    const kinds = frames.slice(1).map(({ event }) => event.kind);
+    assert.deepEqual(kinds, [
+      'status-update',
+      ...Array.from({ length: 100 }, () => 'artifact-update'),
+      'status-update',
+    ]);
+    assert.ok(isState('completed')(frames.at(-1)!.event));
+    if (wire.version === '0.3') {
+      const last = frames.at(-1)!.data as { final?: boolean; result?: { final: boolean } };
+      assert.equal((last.result ?? last).final, true);
+    }
+  });
+
+  test(`rule 3: a subscription begins with the task as it is, then come the events (${wire.name})`, async (t) => {
+    const { url } = await start(t);
+    const { id } = await working(url);
+    const stream = await wire.open(url, 'subscribe', { id });
+    const first = await stream.next();
+    assert.equal(first?.event.kind, 'task');
+    assert.ok(isState('working')(first!.event));
+    assert.equal(first?.event.kind === 'task' && first.event.artifacts?.length, 1);
+    const [rest] = await Promise.all([stream.rest(), wire.call(url, 'cancelTask', { id })]);
+    assert.deepEqual(idsOf(rest), [first!.id! + 1]);
+    assert.ok(isState('canceled')(rest[0]!.event));
+  });
+
+  test(`rule 3: a terminal task has nothing to subscribe to, -32004 (${wire.name})`, async (t) => {
+    const { url } = await start(t);
+    const { id } = await finished(url);
+    const { error, headers } = await wire.ask(url, 'subscribe', { id });
+    assert.equal(error?.code, -32004);
+    assert.match(headers.get('content-type') ?? '', /json/);
+  });
+
+  test(`rule 10: what fails before the first event is an error response, not a stream (${wire.name})`, async (t) => {
+    const { url } = await start(t);
+    const unknown = await wire.ask(url, 'subscribe', { id: 'nobody' });
+    assert.equal(unknown.error?.code, -32001);
+    assert.equal(unknown.status, 404);
+    const empty = await wire.ask(url, 'streamMessage', { message: userMessage('x', { parts: [] }) });
+    assert.equal(empty.error?.code, -32602);
+    assert.equal(empty.status, 400);
+    for (const { headers } of [unknown, empty]) {
+      assert.match(headers.get('content-type') ?? '', /^application\/(a2a\+)?json/);
+    }
+  });
+
+  test(`Last-Event-ID and ?after= go on behind that event, without gap or repetition (${wire.name})`, async (t) => {
+    const { url } = await start(t);
+    const stream = await wire.open(url, 'streamMessage', { message: userMessage('count 150') });
+    const whole = await stream.rest();
+    const [opened] = eventsOf(whole);
+    const id = opened?.kind === 'task' ? opened.id : '';
+    for (const after of [0, 1, 64, 65, 152]) {
+      const headers = { 'last-event-id': String(after) };
+      const byHeader = await wire.open(url, 'subscribe', { id }, { headers });
+      const byQuery = await wire.open(url, 'subscribe', { id }, { query: `after=${after}` });
+      for (const resumed of [byHeader, byQuery]) {
+        const rest = await resumed.rest();
+        assert.deepEqual(idsOf(rest), count(153, after + 1));
+        assert.deepEqual(eventsOf(rest), eventsOf(whole.slice(after)));
+      }
+    }
+    const over = await wire.open(url, 'subscribe', { id }, { query: 'after=153' });
+    assert.deepEqual(await over.rest(), []);
+  });
+
+  test(`a cursor beyond the end, or one that is no number, is refused with -32602 (${wire.name})`, async (t) => {
+    const { url } = await start(t);
+    const { id } = await working(url);
+    for (const bad of ['999', '-1', 'x', '1.5', '0x1', '1e0', '99999999999999999999']) {
+      const headers = { 'last-event-id': bad };
+      const { error, status } = await wire.ask(url, 'subscribe', { id }, { headers });
+      assert.equal(error?.code, -32602, bad);
+      assert.equal(status, 400);
+    }
+  });
+}
+
+test('rule 3: all streams of a task carry the same events in the same order', async (t) => {
+  const { agent, gate } = paced();
+  const { url } = await start(t, agent);
+  const first = await rpc1.open(url, 'streamMessage', { message: userMessage('a b c d') });
+  const opened = (await first.next())!.event;
+  const id = opened.kind === 'task' ? opened.id : '';
+  await until(first, isState('working'));
+  const others = await Promise.all(WIRES.map((wire) => wire.open(url, 'subscribe', { id })));
+  for (const other of others) assert.equal((await other.next())?.event.kind, 'task');
+  const seen = [first, ...others].map((stream) => stream.rest());
+  const watch = await rest1.open(url, 'subscribe', { id });
+  await watch.next();
+  for (let word = 0; word < 4; word++) {
+    gate.open();
+    await watch.next();
+  }
+  const [one, ...rest] = (await Promise.all(seen)).map((frames) =>
+    frames.map(({ id, event }) => ({ id, event })),
+  );
+  assert.equal(one?.length, 5);
+  for (const other of rest) assert.deepEqual(other, one);
+});
+
+test('rule 3: closing one stream leaves the others and the work', async (t) => {
+  const { agent, gate } = paced();
+  const { url } = await start(t, agent);
+  const first = await rpc1.open(url, 'streamMessage', { message: userMessage('a b') });
+  const opened = (await first.next())!.event;
+  const id = opened.kind === 'task' ? opened.id : '';
+  const second = await rest1.open(url, 'subscribe', { id });
+  await until(second, isState('working'));
+  await first.close();
+  gate.open();
+  await until(second, (event) => event.kind === 'artifact-update');
+  gate.open();
+  assert.ok(isState('completed')((await second.rest()).at(-1)!.event));
+});
+
+test('a client that leaves does not stop the work, blocking or not', async (t) => {
+  const { agent, gate } = paced();
+  const { url } = await start(t, agent);
+  const leaving = new AbortController();
+  const message = userMessage('a');
+  const body = { jsonrpc: '2.0', id: 1, method: 'message/send', params: { message } };
+  const sent = fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    signal: leaving.signal,
+  });
+  let id = '';
+  while (id === '') id = (await rpc1.call(url, 'listTasks', {})).tasks[0]?.id ?? '';
+  leaving.abort();
+  await assert.rejects(sent);
+  const stream = await rpc1.open(url, 'subscribe', { id });
+  gate.open();
+  await until(stream, isState('completed'));
+});
+
+test('rule 10: an idle stream gets heartbeats, and headers at once', { timeout: 10_000 }, async (t) => {
+  const { url } = await start(t, undefined, { limits: { heartbeatMs: 20 } });
+  const { id } = await working(url);
+  const response = await fetch(`${url}/tasks/${id}:subscribe?after=3`);
+  assert.equal(response.headers.get('content-type'), 'text/event-stream');
+  assert.match(response.headers.get('cache-control') ?? '', /no-cache/);
+  const reader = response.body!.getReader();
+  let text = '';
+  while (text.split('\n\n').length < 4) text += Buffer.from((await reader.read()).value!).toString();
+  assert.match(text, /^(: keep-alive\n\n){3}/);
+  await reader.cancel();
+});
+
+test('rule 10: heartbeats end with the stream', async (t) => {
+  const { url } = await start(t, undefined, { limits: { heartbeatMs: 5 } });
+  for (let n = 0; n < 5; n++) {
+    const stream = await rpc1.open(url, 'streamMessage', { message: userMessage('count 300') });
+    assert.equal((await stream.rest()).length, 303);
+  }
+  await delay(20);
+});
+
+test('POST and GET both subscribe over REST, in both versions', async (t) => {
+  const { url } = await start(t);
+  const { id } = await working(url);
+  for (const prefix of ['', '/v1']) {
+    for (const method of ['POST', 'GET']) {
+      const leaving = new AbortController();
+      const { signal } = leaving;
+      const response = await fetch(`${url}${prefix}/tasks/${id}:subscribe`, { method, signal });
+      assert.equal(response.status, 200);
+      assert.equal(response.headers.get('content-type'), 'text/event-stream');
+      leaving.abort();
+    }
+  }
+});
+
+test('the whole log of a finished task is read a page at a time', async (t) => {
+  const { url } = await start(t);
+  const { id } = await finished(url, {}, 'count 1100');
+  const seen: number[] = [];
+  let after: number | undefined = 0;
+  let pages = 0;
+  while (after !== undefined) {
+    const page = await fetch(`${url}/tasks/${id}/events?after=${after}`);
+    const { events, nextAfter } = (await page.json()) as {
+      events: { seq: number; event: Record<string, unknown> }[];
+      nextAfter?: number;
+    };
+    for (const { seq, event } of events) {
+      seen.push(seq);
+      assert.equal(Object.keys(event).length, 1, 'in the shape of 1.0');
+    }
+    after = nextAfter;
+    pages++;
+  }
+  assert.deepEqual(seen, count(1103));
+  assert.equal(pages, 3);
+  const beyond = await raw(url, { method: 'GET', path: `/tasks/${id}/events?after=5000` });
+  assert.deepEqual(JSON.parse(beyond.text), { events: [] });
+  const old = await raw(url, { method: 'GET', path: `/v1/tasks/${id}/events?after=1102` });
+  assert.equal(JSON.parse(old.text).events[0].event.final, true);
+});
+
+test('streams over the limit of a client get 429 with Retry-After, and a place when one is free', async (t) => {
+  const { url } = await start(t, undefined, { limits: { maxStreamsPerClient: 2 } });
+  const { id } = await working(url);
+  const streams = [];
+  for (let n = 0; n < 2; n++) streams.push(await rpc1.open(url, 'subscribe', { id }));
+  for (const wire of WIRES) {
+    const refused = await wire.ask(url, 'subscribe', { id });
+    assert.equal(refused.status, 429);
+    assert.equal(refused.error?.kind, 'rateLimited');
+    assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/);
+  }
+  await streams[0]!.close();
+  let again;
+  while (!again) again = await rpc1.open(url, 'subscribe', { id }).catch(() => undefined);
+  await again.close();
+  await streams[1]!.close();
+});
+
+test('a stream that is refused, or over at once, gives its place back', async (t) => {
+  const { url } = await start(t, undefined, { limits: { maxStreamsPerClient: 1 } });
+  for (let n = 0; n < 5; n++) {
+    assert.equal((await rpc1.ask(url, 'subscribe', { id: 'none' })).error?.code, -32001);
+    assert.equal((await rest1.ask(url, 'subscribe', { id: 'none' })).error?.code, -32001);
+    const reply = await rpc1.open(url, 'streamMessage', { message: userMessage('reply x') });
+    assert.equal((await reply.rest()).length, 1);
+  }
+});

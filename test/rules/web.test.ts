@@ -1,0 +1,131 @@
+/** What web pages, browsers and curious people get: Host, Origin, CORS, verbs. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { finished, raw, sample, start, userMessage } from './support.ts';
+
+const body = () =>
+  JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'message/send',
+    params: { message: userMessage('x') },
+  });
+
+test('a request for another host is 403, whatever it asks for', async (t) => {
+  const { url, port } = await start(t);
+  for (const host of ['evil.example', `evil.example:${port}`, '127.0.0.1.evil.example', 'localhost.evil']) {
+    const rpc = await raw(url, { body: body(), headers: { host } });
+    assert.equal(rpc.status, 403, host);
+    assert.equal(JSON.parse(rpc.text).error.code, -31403);
+    for (const path of ['/', '/.well-known/agent-card.json', '/tasks', '/nowhere']) {
+      assert.equal((await raw(url, { method: 'GET', path, headers: { host } })).status, 403, path);
+    }
+  }
+  for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, 'localhost', `[::1]:${port}`]) {
+    const { status } = await raw(url, { method: 'GET', path: '/tasks', headers: { host } });
+    assert.equal(status, 200, host);
+  }
+  const listed = await raw(url, { method: 'GET', path: '/tasks' });
+  assert.equal(JSON.parse(listed.text).totalSize, 0);
+});
+
+test('a page of another origin is 403, a page of ours is let in', async (t) => {
+  const { url, port } = await start(t);
+  for (const origin of ['https://evil.example', 'null', `http://localhost:${port + 1}`, '*']) {
+    const { status, headers } = await raw(url, { body: body(), headers: { origin } });
+    assert.equal(status, 403, origin);
+    assert.equal(headers['access-control-allow-origin'], undefined);
+  }
+  const { status } = await raw(url, { body: body(), headers: { origin: `http://127.0.0.1:${port}` } });
+  assert.equal(status, 200);
+  const listed = await raw(url, { method: 'GET', path: '/tasks' });
+  assert.equal(JSON.parse(listed.text).totalSize, 1);
+});
+
+test('CORS where it is configured: preflight, answers and streams', async (t) => {
+  const origin = 'https://page.example';
+  const { url } = await start(t, sample(), { cors: [origin] });
+  const preflight = await raw(url, {
+    method: 'OPTIONS',
+    headers: { origin, 'access-control-request-method': 'POST' },
+  });
+  assert.equal(preflight.status, 204);
+  assert.equal(preflight.headers['access-control-allow-origin'], origin);
+  assert.match(preflight.headers['access-control-allow-headers'] ?? '', /a2a-version/);
+  assert.match(preflight.headers['access-control-allow-methods'] ?? '', /DELETE/);
+  const answer = await raw(url, { body: body(), headers: { origin } });
+  assert.equal(answer.headers['access-control-allow-origin'], origin);
+  assert.match(answer.headers.vary ?? '', /Origin/);
+  const stream = body().replace('message/send', 'message/stream');
+  const streamed = await raw(url, { body: stream, headers: { origin } });
+  assert.equal(streamed.headers['content-type'], 'text/event-stream');
+  assert.equal(streamed.headers['access-control-allow-origin'], origin);
+  const other = await raw(url, { body: body(), headers: { origin: 'https://other.example' } });
+  assert.equal(other.status, 403);
+});
+
+test('a server that is not on loopback does not care for Host, but for Origin', async () => {
+  const { serve } = await import('../../src/transport/index.ts');
+  const { fetch } = serve(sample());
+  const card = 'https://agent.example/.well-known/agent-card.json';
+  assert.equal((await fetch(new Request(card))).status, 200);
+  const headers = { origin: 'https://evil.example' };
+  assert.equal((await fetch(new Request(card, { headers }))).status, 403);
+});
+
+test('a wrong verb is 405 with Allow, in JSON', async (t) => {
+  const { url } = await start(t);
+  const { id } = await finished(url);
+  for (const [method, path, allow] of [
+    ['DELETE', '/', 'GET, HEAD, POST'],
+    ['PUT', '/', 'GET, HEAD, POST'],
+    ['POST', '/.well-known/agent-card.json', 'GET, HEAD'],
+    ['POST', '/tasks', 'GET'],
+    ['GET', '/message:send', 'POST'],
+    ['GET', `/tasks/${id}:cancel`, 'POST'],
+    ['DELETE', `/tasks/${id}`, 'GET'],
+    ['PUT', `/tasks/${id}/pushNotificationConfigs/c`, 'GET, DELETE'],
+    ['PATCH', `/v1/tasks/${id}:subscribe`, 'GET, POST'],
+    ['POST', '/acme/tasks', 'GET'],
+  ] as const) {
+    const answer = await raw(url, { method, path });
+    if (path.endsWith(':cancel')) {
+      // A GET of this path is a task whose id ends so, which nobody has.
+      assert.equal(answer.status, 404, path);
+      continue;
+    }
+    assert.equal(answer.status, 405, `${method} ${path}`);
+    assert.equal(answer.headers.allow, allow);
+    assert.equal(JSON.parse(answer.text).error.code, 405);
+  }
+});
+
+test('HEAD has the headers of GET and no body; OPTIONS is answered', async (t) => {
+  const { url } = await start(t);
+  for (const path of ['/', '/.well-known/agent-card.json']) {
+    const get = await raw(url, { method: 'GET', path });
+    const head = await raw(url, { method: 'HEAD', path });
+    assert.equal(head.status, 200);
+    assert.equal(head.text, '');
+    assert.equal(head.headers['content-length'], get.headers['content-length']);
+    assert.equal(head.headers.etag, get.headers.etag);
+  }
+  assert.equal((await raw(url, { method: 'OPTIONS', path: '/tasks' })).status, 204);
+});
+
+test('whoever opens the address in a browser is told what it is', async (t) => {
+  const { url } = await start(t);
+  const { status, text, headers } = await raw(url, { method: 'GET' });
+  assert.equal(status, 200);
+  assert.match(headers['content-type'] ?? '', /^text\/plain/);
+  assert.match(text, /This is an A2A agent/);
+});
+
+test('who speaks application/a2a+json gets it back, others get application/json', async (t) => {
+  const { url } = await start(t);
+  const type = async (headers: Record<string, string>, path = '/tasks') =>
+    (await raw(url, { method: 'GET', path, headers })).headers['content-type'];
+  assert.equal(await type({}), 'application/json');
+  assert.equal(await type({ accept: 'application/a2a+json' }), 'application/a2a+json');
+  assert.equal(await type({ accept: 'application/a2a+json' }, '/v1/tasks'), 'application/json');
+});
