@@ -3,13 +3,13 @@ import {
   A2AError,
   METHODS,
   isObject,
+  v03Rest,
   type Binding,
   type Operation,
   type ParamsOf,
   type WireCodec,
 } from '../protocol/index.ts';
 import { errorOfStatus } from './request.ts';
-import { toProtoBody } from './rest-v03.ts';
 
 /** Where an agent listens, and what it speaks there. */
 export interface Endpoint {
@@ -80,13 +80,10 @@ function rest({ url, tenant }: Endpoint, codec: WireCodec): Dialect {
       const { tenant: _, ...inner } = params as Record<string, unknown>;
       const target = new URL(base);
       target.pathname = prefix + fillPath(route.path, inner);
-      const encoded = codec.encodeParams(operation, inner);
+      const encoded = (old ? v03Rest : codec).encodeParams(operation, inner);
       const rest = { ...(isObject(encoded) ? encoded : {}) };
       for (const name of PATH_FIELDS[operation] ?? []) delete rest[name];
-      if (route.verb === 'POST') {
-        const body = old ? toProtoBody(operation, rest) : rest;
-        return { method: route.verb, url: target.href, body };
-      }
+      if (route.verb === 'POST') return { method: route.verb, url: target.href, body: rest };
       for (const [name, value] of Object.entries(rest)) {
         // Only what a query can say: metadata, for one, has no place in it.
         if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {

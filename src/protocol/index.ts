@@ -11,4 +11,5 @@ export * from './version.ts';
 export type { WireCodec } from './wire/codec.ts';
 export { encodeRestError } from './wire/rest-error.ts';
 export { v03 } from './wire/v03.ts';
+export { v03Rest } from './wire/v03-rest.ts';
 export { v1 } from './wire/v1.ts';

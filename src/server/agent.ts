@@ -25,7 +25,7 @@ import type {
   RequestContext,
 } from './executor.ts';
 
-export interface Answer {
+export interface GivenAnswer {
   readonly text: string;
   readonly message: Message;
 }
@@ -35,7 +35,7 @@ export interface AgentContext extends Omit<ExecutionContext, 'signal'> {
   readonly text: string;
   readonly signal: AbortSignal;
   /** Asks whoever is on the other side, and waits for the answer. `auth`: what is needed is an authorization. */
-  ask(question: string, options?: { readonly auth?: boolean }): Promise<Answer>;
+  ask(question: string, options?: { readonly auth?: boolean }): Promise<GivenAnswer>;
 }
 
 /** A string or a part is a chunk of the agent's answer; events are for those who want more. */
@@ -114,7 +114,7 @@ class Conversation {
   /** The iterator's `next` has been called and has not come back. */
   #outstanding = false;
   #queued: Step[] = [];
-  #resumeAsk: { resolve: (answer: Answer) => void; reject: (error: unknown) => void } | undefined;
+  #resumeAsk: { resolve: (answer: GivenAnswer) => void; reject: (error: unknown) => void } | undefined;
   #text = '';
   readonly #artifactId: string;
   #begun = false;
@@ -184,7 +184,7 @@ class Conversation {
     }
   }
 
-  #ask(question: string, auth: boolean): Promise<Answer> {
+  #ask(question: string, auth: boolean): Promise<GivenAnswer> {
     const recorded = this.#recorded.shift();
     if (recorded) {
       this.#replaying = this.#recorded.length > 0;
@@ -192,7 +192,7 @@ class Conversation {
     }
     if (this.#abort.signal.aborted) return Promise.reject(this.#abort.signal.reason as Error);
     if (this.#resumeAsk) return Promise.reject(new Error('a question is still open'));
-    const answer = new Promise<Answer>((resolve, reject) => {
+    const answer = new Promise<GivenAnswer>((resolve, reject) => {
       this.#resumeAsk = { resolve, reject };
       this.#arrive({ kind: 'ask', question, auth });
     });

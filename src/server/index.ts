@@ -1,5 +1,5 @@
 export { createAgent } from './agent.ts';
-export type { AgentContext, AgentFunction, AgentOptions, Answer, Yielded } from './agent.ts';
+export type { AgentContext, AgentFunction, AgentOptions, GivenAnswer, Yielded } from './agent.ts';
 export type {
   Agent,
   AgentExecutor,

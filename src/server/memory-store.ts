@@ -13,10 +13,10 @@ import {
   isTerminal,
   taskNotFound,
   type LogEntry,
-  type TaskEvent,
   type TaskState,
   type TaskStatus,
 } from '../protocol/index.ts';
+import { EventShelf } from './event-shelf.ts';
 import {
   ChangeClock,
   checkAppend,
@@ -43,6 +43,8 @@ export interface MemoryStoreOptions {
    * are not finished stay, whatever their number.
    */
   readonly maxTasks?: number | undefined;
+  /** Likewise beyond this many bytes of finished tasks (1 GiB unless told). */
+  readonly maxBytes?: number | undefined;
   /** The clock, in milliseconds. */
   readonly now?: (() => number) | undefined;
 }
@@ -60,21 +62,27 @@ class MemoryStore implements TaskStore {
   /** Terminal tasks of every scope, in the order in which they ended. */
   readonly #finished = new Chain();
   readonly #maxTasks: number;
+  readonly #maxBytes: number;
+  /** Of finished tasks. */
+  #bytes = 0;
   readonly #clock: ChangeClock;
   readonly #cursors = new Cursors(randomBytes(32));
 
-  constructor({ maxTasks = 100_000, now }: MemoryStoreOptions) {
+  constructor({ maxTasks = 100_000, maxBytes = 2 ** 30, now }: MemoryStoreOptions) {
     this.#maxTasks = maxTasks;
+    this.#maxBytes = maxBytes;
     this.#clock = new ChangeClock(now);
   }
 
   append(batch: readonly Append[]): AppendOutcome[] {
     for (const append of batch) checkAppend(append);
     const outcomes = batch.map((append) => this.#take(append));
-    while (this.#tasks.size > this.#maxTasks && this.#finished.oldest) {
-      this.#remove(this.#finished.oldest.task);
-    }
+    while (this.#isFull() && this.#finished.oldest) this.#remove(this.#finished.oldest.task);
     return outcomes;
+  }
+
+  #isFull(): boolean {
+    return this.#tasks.size > this.#maxTasks || this.#bytes > this.#maxBytes;
   }
 
   head(scope: Scope, taskId: string): TaskHead | undefined {
@@ -82,8 +90,7 @@ class MemoryStore implements TaskStore {
   }
 
   read(taskId: string, after: number, limit: number): LogEntry[] {
-    const events = this.#tasks.get(taskId)?.events.slice(after, after + limit) ?? [];
-    return events.map((event, at) => ({ seq: after + at + 1, event }));
+    return this.#tasks.get(taskId)?.events.read(after, limit) ?? [];
   }
 
   findMessage(scope: Scope, messageId: string): string | undefined {
@@ -192,11 +199,22 @@ class MemoryStore implements TaskStore {
     if (task.createdAt === 0) task.createdAt = ChangeClock.time(task.changed);
     task.status = status;
     task.scope.add(task);
-    if (isTerminal(status.state)) this.#finished.add(task.links.finished);
-    else task.links.finished.detach();
+    if (isTerminal(status.state)) {
+      task.events.close();
+      this.#finished.add(task.links.finished);
+    } else {
+      task.links.finished.detach();
+    }
+    this.#count(task, isTerminal(status.state) ? task.events.bytes : 0);
+  }
+
+  #count(task: StoredTask, bytes: number): void {
+    this.#bytes += bytes - task.countedBytes;
+    task.countedBytes = bytes;
   }
 
   #remove(task: StoredTask): void {
+    this.#count(task, 0);
     this.#tasks.delete(task.taskId);
     task.links.finished.detach();
     task.scope.remove(task);
@@ -224,11 +242,12 @@ class StoredTask implements Scope {
   readonly tenant: string;
   readonly owner: string;
   readonly scope: ScopeIndex;
-  readonly events: TaskEvent[] = [];
+  readonly events = new EventShelf();
   readonly messageIds: string[] = [];
   push: Map<string, PushRecord> | undefined;
   status: TaskStatus;
   changed = 0;
+  countedBytes = 0;
   createdAt = 0;
   readonly links = {
     all: new Link(this),

@@ -26,16 +26,21 @@ import { sqliteStore, StoreError, type SqliteStoreOptions } from './sqlite.ts';
 const scope = { tenant: '', owner: 'alice' };
 const where = { ...scope, contextId: 'c' };
 
+/** Closed before their folder is removed. The tests of this file run one after the other. */
+const opened: { close(): void }[] = [];
+
 function folder(t: TestContext): string {
   const path = mkdtempSync(join(tmpdir(), 'parley-sqlite-'));
-  t.after(() => rmSync(path, { recursive: true, force: true }));
+  t.after(() => {
+    for (const store of opened.splice(0)) store.close();
+    rmSync(path, { recursive: true, force: true });
+  });
   return path;
 }
 
-/** A store that is closed when the test ends. */
-function open(t: TestContext, path: string, options?: SqliteStoreOptions) {
+function open(path: string, options?: SqliteStoreOptions) {
   const store = sqliteStore(path, options);
-  t.after(() => store.close());
+  opened.push(store);
   return store;
 }
 
@@ -93,7 +98,7 @@ test(
   { skip: process.platform === 'win32' },
   (t) => {
     const parent = join(folder(t), 'deep', 'down');
-    const store = open(t, join(parent, 'tasks.db'));
+    const store = open(join(parent, 'tasks.db'));
     store.append([creation('t1')]);
     const files = readdirSync(parent).toSorted();
     assert.deepEqual(files, ['tasks.db', 'tasks.db-lock', 'tasks.db-shm', 'tasks.db-wal']);
@@ -103,7 +108,7 @@ test(
 );
 
 test('an entry that is serialised already is stored as it is, and comes back so', (t) => {
-  const store = open(t, join(folder(t), 'tasks.db'));
+  const store = open(join(folder(t), 'tasks.db'));
   const append = creation('t1');
   const { event } = append.entries[0]!;
   const json = JSON.stringify(event, undefined, 1);
@@ -139,7 +144,7 @@ test('kill -9 in the middle of appends leaves everything that was acknowledged, 
     acknowledged = Number(line.value);
   }
 
-  const store = open(t, path);
+  const store = open(path);
   const seqs = new Set<number>();
   for (const taskId of ['t0', 't1', 't2', 't3']) {
     const head = store.head(scope, taskId);
@@ -167,17 +172,17 @@ test('a second process is refused, and let in when the first was killed', async 
 test('a second store on the file is refused in the same process, by any name', (t) => {
   const place = folder(t);
   const path = join(place, 'tasks.db');
-  const store = open(t, path);
+  const store = open(path);
   symlinkSync(path, join(place, 'other.db'));
   assert.match(refusal(path).message, /in use/);
   assert.match(refusal(join(place, 'other.db')).message, /in use/);
   assert.deepEqual(store.append([creation('t1')]), ['ok']);
   store.close();
-  open(t, path);
+  open(path);
 });
 
 test('a batch that finds no room is not written at all, and the next succeeds when there is room', (t) => {
-  const store = open(t, join(folder(t), 'tasks.db'), { maxPages: 100 });
+  const store = open(join(folder(t), 'tasks.db'), { maxPages: 100 });
   store.append([creation('large'), creation('small')]);
   let seq = 1;
   const text = 'x'.repeat(20_000);
@@ -204,7 +209,7 @@ test('a batch that finds no room is not written at all, and the next succeeds wh
 });
 
 test('an event that has no JSON is refused, and the store goes on', (t) => {
-  const store = open(t, join(folder(t), 'tasks.db'));
+  const store = open(join(folder(t), 'tasks.db'));
   const append = creation('t1');
   const event = { ...append.entries[0]!.event, metadata: { big: 1n } };
   assert.throws(() => store.append([{ ...append, entries: [{ seq: 1, event }] }]), StoreError);
@@ -256,7 +261,7 @@ test('a damaged database is refused with one line', (t) => {
 test('an empty file becomes a store', (t) => {
   const path = join(folder(t), 'tasks.db');
   writeFileSync(path, '');
-  assert.deepEqual(open(t, path).append([creation('t1')]), ['ok']);
+  assert.deepEqual(open(path).append([creation('t1')]), ['ok']);
 });
 
 test('a folder in the place of the file is refused', (t) => {
@@ -276,7 +281,7 @@ test('a place that cannot be written to is refused', (t) => {
 
 test('closing leaves one whole file, and a closed store refuses to write', (t) => {
   const place = folder(t);
-  const store = open(t, join(place, 'tasks.db'));
+  const store = open(join(place, 'tasks.db'));
   store.append([creation('t1')]);
   store.close();
   store.close();
@@ -286,7 +291,7 @@ test('closing leaves one whole file, and a closed store refuses to write', (t) =
 
 test('another program may read while the store is open', (t) => {
   const path = join(folder(t), 'tasks.db');
-  const store = open(t, path);
+  const store = open(path);
   store.append([creation('t1')]);
   const reader = new DatabaseSync(path, { readOnly: true });
   assert.deepEqual({ ...reader.prepare('SELECT task_id FROM tasks').get() }, { task_id: 't1' });
@@ -296,10 +301,10 @@ test('another program may read while the store is open', (t) => {
 
 test('the order of lists survives a clock that was set back before a restart', (t) => {
   const path = join(folder(t), 'tasks.db');
-  const store = open(t, path, { now: () => 5_000_000 });
+  const store = open(path, { now: () => 5_000_000 });
   store.append([creation('t1'), creation('t2', 'completed')]);
   store.close();
-  const again = open(t, path, { now: () => 1_000_000 });
+  const again = open(path, { now: () => 1_000_000 });
   again.append([creation('t3')]);
   const { heads } = again.list({ ...scope, limit: 10 });
   assert.deepEqual(
@@ -310,7 +315,7 @@ test('the order of lists survives a clock that was set back before a restart', (
 });
 
 test('a page costs the same among many tasks as among few', (t) => {
-  const store = open(t, join(folder(t), 'tasks.db'));
+  const store = open(join(folder(t), 'tasks.db'));
   const fastest = () => {
     let best = Infinity;
     for (let run = 0; run < 30; run++) {
@@ -391,7 +396,7 @@ test('secrets of webhooks are encrypted at rest, and readable with the key', (t)
   const place = folder(t);
   const path = join(place, 'tasks.db');
   const options = { secretKey: 'correct horse battery staple' };
-  const store = open(t, path, options);
+  const store = open(path, options);
   store.append([creation('t1')]);
   store.savePush(secretHook);
   const leaked = () => {
@@ -402,7 +407,7 @@ test('secrets of webhooks are encrypted at rest, and readable with the key', (t)
   assert.deepEqual(store.listPush('t1'), [secretHook]);
   store.close();
   assert.deepEqual(leaked(), []);
-  assert.deepEqual(open(t, path, options).listPush('t1'), [secretHook]);
+  assert.deepEqual(open(path, options).listPush('t1'), [secretHook]);
 });
 
 for (const [what, config] of [
@@ -417,7 +422,7 @@ for (const [what, config] of [
   ],
 ] as const) {
   test(`without a key a webhook with ${what} is refused`, (t) => {
-    const store = open(t, join(folder(t), 'tasks.db'));
+    const store = open(join(folder(t), 'tasks.db'));
     store.append([creation('t1')]);
     const record = { taskId: 't1', config: structuredClone(config), version: '0.3' as const };
     assert.throws(
@@ -434,11 +439,11 @@ for (const [what, config] of [
 for (const secretKey of ['another key', undefined]) {
   test(`with ${secretKey ?? 'no key'}, a webhook that was sealed is left out and logged, the others go on`, (t) => {
     const path = join(folder(t), 'tasks.db');
-    const first = open(t, path);
+    const first = open(path);
     first.append([creation('t1')]);
     first.savePush(plainHook);
     first.close();
-    const second = open(t, path, { secretKey: 'the key' });
+    const second = open(path, { secretKey: 'the key' });
     second.savePush(secretHook);
     second.close();
 
@@ -446,7 +451,7 @@ for (const secretKey of ['another key', undefined]) {
     const ignore = () => {};
     const error = (fields: object, message: string) => logged.push([fields, message]);
     const logger: Logger = { debug: ignore, info: ignore, warn: ignore, error };
-    const third = open(t, path, { secretKey, logger });
+    const third = open(path, { secretKey, logger });
     assert.deepEqual(third.listPush('t1'), [plainHook]);
     assert.deepEqual(logged, [
       [
@@ -455,7 +460,7 @@ for (const secretKey of ['another key', undefined]) {
       ],
     ]);
     third.close();
-    const fourth = open(t, path, { secretKey: 'the key' });
+    const fourth = open(path, { secretKey: 'the key' });
     assert.deepEqual(fourth.listPush('t1'), [plainHook, secretHook]);
   });
 }

@@ -3,7 +3,7 @@
  *
  * The way of a request: Host and Origin, route, authentication, body, JSON-RPC or REST, handler.
  */
-import { A2AError } from '../protocol/index.ts';
+import { A2AError, versionOf } from '../protocol/index.ts';
 import { encodeCard, type EncodedCard } from './card.ts';
 import type { AppContext } from './context.ts';
 import { answerJsonRpc, jsonRpcError } from './json-rpc.ts';
@@ -23,7 +23,9 @@ export function createApp(app: AppContext): App {
   const cards = new Map<string, EncodedCard>();
 
   function cardReply(request: TransportRequest, query: URLSearchParams | undefined): FullReply {
-    const version = requestedVersion(request, query, app.versions);
+    // The card is how clients learn which versions there are: one that is not spoken is no reason to refuse it.
+    const asked = versionOf(request.header('a2a-version') ?? query?.get('A2A-Version') ?? '');
+    const version = asked && app.versions.includes(asked) ? asked : undefined;
     const key = `${version} ${request.base}`;
     let card = cards.get(key);
     if (!card) {

@@ -9,6 +9,7 @@ import {
   OPERATIONS,
   type ProtocolVersion,
   type User,
+  v03Rest,
   VERSIONS,
 } from '../protocol/index.ts';
 import { LOG_PAGE } from '../server/index.ts';
@@ -107,7 +108,7 @@ export async function answerRest(
 ): Promise<Reply> {
   const { action, version, tenant } = target;
   try {
-    const codec = CODECS[version];
+    const codec = version === '0.3' ? v03Rest : CODECS[version];
     const extensions = activeExtensions(request, app.extensions);
     const call = new TransportCall(request, user, version, extensions);
     const headers = {
@@ -118,7 +119,8 @@ export async function answerRest(
       const id = target.values['id']!;
       const after = lastEventId(request, query) ?? 0;
       const entries = await app.handler.readLog({ id, after, tenant }, call);
-      const events = entries.map(({ seq, event }) => ({ seq, event: codec.encodeEvent(event) }));
+      const { encodeEvent } = CODECS[version];
+      const events = entries.map(({ seq, event }) => ({ seq, event: encodeEvent(event) }));
       const last = events.length === LOG_PAGE ? events.at(-1)!.seq : undefined;
       return { status: 200, headers, body: JSON.stringify({ events, nextAfter: last }) };
     }

@@ -139,14 +139,14 @@ function toParams(said: Said): MessageSendParams {
   };
 }
 
-function toPart(part: SeenPart): Part {
+export function toPart(part: SeenPart): Part {
   if ('text' in part) return { kind: 'text', text: part.text };
   if ('data' in part) return { kind: 'data', data: part.data as Record<string, unknown> };
   if ('uri' in part) return { kind: 'file', file: { uri: part.uri, mimeType: part.type } };
   return { kind: 'file', file: { bytes: part.bytes, mimeType: part.type } };
 }
 
-function seenPart(part: Part): SeenPart {
+export function seenPart(part: Part): SeenPart {
   if (part.kind === 'text') return { text: part.text };
   if (part.kind === 'data') return { data: part.data };
   const { file } = part;

@@ -156,14 +156,14 @@ function toRequest(said: Said): SendMessageRequest {
   });
 }
 
-function toPart(part: SeenPart): object {
+export function toPart(part: SeenPart): object {
   if ('text' in part) return { text: part.text };
   if ('data' in part) return { data: part.data };
   if ('uri' in part) return { url: part.uri, mediaType: part.type };
   return { raw: part.bytes, mediaType: part.type };
 }
 
-function seenPart({ content, mediaType: type }: Part): SeenPart {
+export function seenPart({ content, mediaType: type }: Part): SeenPart {
   switch (content?.$case) {
     case 'text':
       return { text: content.value };

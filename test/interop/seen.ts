@@ -144,7 +144,7 @@ export function taskOf(seen: Seen): SeenTask {
   return seen;
 }
 
-/** A fetch that sends a token along and keeps the last answer's headers. */
+/** A fetch that sends a token along, keeps the last answer's headers, and does not wait for ever. */
 export function watchedFetch(token: string | undefined): {
   readonly fetch: typeof globalThis.fetch;
   readonly activated: () => string;
@@ -154,7 +154,9 @@ export function watchedFetch(token: string | undefined): {
     async fetch(input, init) {
       const headers = new Headers(init?.headers);
       if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
-      const response = await globalThis.fetch(input, { ...init, headers });
+      const signals = [AbortSignal.timeout(5000), ...(init?.signal ? [init.signal] : [])];
+      const signal = AbortSignal.any(signals);
+      const response = await globalThis.fetch(input, { ...init, headers, signal });
       last = response.headers;
       return response;
     },

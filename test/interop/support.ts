@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
+import type { RequestHandler } from 'express';
 import type { Logger } from '../../src/transport/index.ts';
 
 /** Waits for a promise, but not for ever: a peer that hangs fails its test, and says in what. */
@@ -71,6 +72,14 @@ export async function host(t: TestContext, listener: RequestListener): Promise<H
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     cut: () => server.closeAllConnections(),
+  };
+}
+
+/** For Express: lets only those in who have the token; without one, everybody. */
+export function demandToken(token: string | undefined): RequestHandler {
+  return (request, response, next) => {
+    if (token === undefined || request.headers.authorization === `Bearer ${token}`) next();
+    else response.status(401).set('WWW-Authenticate', 'Bearer').send('Who are you?');
   };
 }
 

@@ -63,11 +63,14 @@ async function cardAt(url: string, headers: Record<string, string> = {}, path = 
 
 test('rule 4: the card advertises what is on and leaves out what is off', async (t) => {
   const on = await start(t, sample(), { extendedCard: true });
-  assert.partialDeepStrictEqual((await cardAt(on.url, { 'a2a-version': '1.0' })).card.capabilities, {
-    streaming: true,
-    pushNotifications: true,
-    extendedAgentCard: true,
-  });
+  assert.partialDeepStrictEqual(
+    (await cardAt(on.url, { 'a2a-version': '1.0' })).card.capabilities,
+    {
+      streaming: true,
+      pushNotifications: true,
+      extendedAgentCard: true,
+    },
+  );
   const old = (await cardAt(on.url, { 'a2a-version': '0.3' })).card;
   assert.equal(old.supportsAuthenticatedExtendedCard, true);
   const off = await start(t, sample(), {
@@ -146,7 +149,9 @@ test('the card and the 401 of a server with tokens say Bearer', async (t) => {
   const { url } = await start(t, sample(), { authenticate: () => undefined });
   const { card } = await cardAt(url, { 'a2a-version': '0.3' });
   assert.deepEqual(card.security, [{ bearer: [] }]);
-  assert.partialDeepStrictEqual(card.securitySchemes, { bearer: { type: 'http', scheme: 'Bearer' } });
+  assert.partialDeepStrictEqual(card.securitySchemes, {
+    bearer: { type: 'http', scheme: 'Bearer' },
+  });
   const answer = await rpc03.ask(url, 'listTasks', {});
   assert.equal(answer.headers.get('www-authenticate'), 'Bearer');
 });

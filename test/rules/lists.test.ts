@@ -26,10 +26,16 @@ for (const wire of WIRES) {
     const first = (await rpc1.call(url, 'sendMessage', { message: ask })) as Task;
     const ids: string[] = [];
     for (let n = 0; n < 6; n++) ids.unshift((await finished(url)).id);
-    assert.deepEqual((await all(wire, url)).map(({ id }) => id), [...ids, first.id]);
+    assert.deepEqual(
+      (await all(wire, url)).map(({ id }) => id),
+      [...ids, first.id],
+    );
     const message = userMessage('Rome', { taskId: first.id });
     await rpc1.call(url, 'sendMessage', { message });
-    assert.deepEqual((await all(wire, url)).map(({ id }) => id), [first.id, ...ids]);
+    assert.deepEqual(
+      (await all(wire, url)).map(({ id }) => id),
+      [first.id, ...ids],
+    );
     const page = await wire.call(url, 'listTasks', { pageSize: 5 });
     assert.equal(page.totalSize, 7);
     assert.equal(page.pageSize, 5);
@@ -97,8 +103,13 @@ for (const wire of WIRES) {
   });
 }
 
-test('rule 5: a list is the caller\'s own, and so are its page tokens', async (t) => {
-  const authenticate = bearerTokens(new Map([['ann', 'a'], ['bob', 'b']]));
+test("rule 5: a list is the caller's own, and so are its page tokens", async (t) => {
+  const authenticate = bearerTokens(
+    new Map([
+      ['ann', 'a'],
+      ['bob', 'b'],
+    ]),
+  );
   const { url } = await start(t, sample(), { authenticate });
   const ann = { headers: { authorization: 'Bearer a' } };
   const bob = { headers: { authorization: 'Bearer b' } };
@@ -119,7 +130,10 @@ for (const wire of WIRES) {
     const message = userMessage('Rome', { taskId: id });
     const configuration = { historyLength: 1 };
     const sent = (await wire.call(url, 'sendMessage', { message, configuration })) as Task;
-    assert.deepEqual(sent.history?.map(({ role }) => role), ['user']);
+    assert.deepEqual(
+      sent.history?.map(({ role }) => role),
+      ['user'],
+    );
     const whole = await wire.call(url, 'getTask', { id });
     assert.equal(whole.history?.length, 3);
     const last = await wire.call(url, 'getTask', { id, historyLength: 2 });

@@ -16,7 +16,12 @@ import {
   working,
 } from './support.ts';
 
-const tokens = bearerTokens(new Map([['ann', 'token-a'], ['bob', 'token-b']]));
+const tokens = bearerTokens(
+  new Map([
+    ['ann', 'token-a'],
+    ['bob', 'token-b'],
+  ]),
+);
 const ann = { headers: { authorization: 'Bearer token-a' } };
 const bob = { headers: { authorization: 'Bearer token-b' } };
 const config = { id: 'c1', url: 'https://example.org/hook' };
@@ -50,7 +55,13 @@ for (const wire of WIRES) {
       const foreign = await ask(wire, url, operation, params, bob);
       assert.equal(foreign.error?.code, -32001, operation);
       // Nothing tells it from a task that does not exist, but its own id.
-      const absent = await ask(wire, url, operation, JSON.parse(JSON.stringify(params).replaceAll(id, 'nobody')), bob);
+      const absent = await ask(
+        wire,
+        url,
+        operation,
+        JSON.parse(JSON.stringify(params).replaceAll(id, 'nobody')),
+        bob,
+      );
       assert.equal(foreign.text.replaceAll(id, 'nobody'), absent.text, operation);
       assert.equal(foreign.status, absent.status);
     }
@@ -117,7 +128,10 @@ test('rule 6: an authenticate that is a promise is waited for, and one that thro
 test('tenants keep tasks apart, whether the path or the parameters name them', async (t) => {
   const { url } = await start(t);
   const tenant = 'acme';
-  const { id } = (await rpc1.call(url, 'sendMessage', { message: userMessage('x'), tenant })) as Task;
+  const { id } = (await rpc1.call(url, 'sendMessage', {
+    message: userMessage('x'),
+    tenant,
+  })) as Task;
   assert.equal((await raw(url, { method: 'GET', path: `/acme/tasks/${id}` })).status, 200);
   assert.equal((await raw(url, { method: 'GET', path: `/a%63me/tasks/${id}` })).status, 200);
   assert.equal((await raw(url, { method: 'GET', path: `/tasks/${id}?tenant=acme` })).status, 200);
@@ -141,7 +155,7 @@ test('reserved names are no tenants, however they are written', async (t) => {
   assert.equal(status, 400);
 });
 
-test('a user\'s own tenant wins, and no other may be named', async (t) => {
+test("a user's own tenant wins, and no other may be named", async (t) => {
   const user: User = { id: 'ann', tenant: 'acme' };
   const { url } = await start(t, sample(), { authenticate: () => user });
   const { id } = await finished(url);

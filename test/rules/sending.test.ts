@@ -7,7 +7,9 @@ import { artifactText, finished, rpc1, start, userMessage, WIRES, working } from
 for (const wire of WIRES) {
   test(`rule 1: a blocking send waits for the end and returns all artifacts (${wire.name})`, async (t) => {
     const { url } = await start(t);
-    const task = (await wire.call(url, 'sendMessage', { message: userMessage('count 200') })) as Task;
+    const task = (await wire.call(url, 'sendMessage', {
+      message: userMessage('count 200'),
+    })) as Task;
     assert.equal(task.kind, 'task');
     assert.equal(task.status.state, 'completed');
     const all = Array.from({ length: 200 }, (_, at) => `${at + 1} `).join('');

@@ -59,10 +59,10 @@ for (const wire of WIRES) {
     const stream = await wire.open(url, 'subscribe', { id });
     const first = await stream.next();
     assert.equal(first?.event.kind, 'task');
-    assert.ok(isState('working')(first!.event));
+    assert.ok(isState('working')(first.event));
     assert.equal(first?.event.kind === 'task' && first.event.artifacts?.length, 1);
     const [rest] = await Promise.all([stream.rest(), wire.call(url, 'cancelTask', { id })]);
-    assert.deepEqual(idsOf(rest), [first!.id! + 1]);
+    assert.deepEqual(idsOf(rest), [first.id! + 1]);
     assert.ok(isState('canceled')(rest[0]!.event));
   });
 
@@ -79,7 +79,9 @@ for (const wire of WIRES) {
     const unknown = await wire.ask(url, 'subscribe', { id: 'nobody' });
     assert.equal(unknown.error?.code, -32001);
     assert.equal(unknown.status, 404);
-    const empty = await wire.ask(url, 'streamMessage', { message: userMessage('x', { parts: [] }) });
+    const empty = await wire.ask(url, 'streamMessage', {
+      message: userMessage('x', { parts: [] }),
+    });
     assert.equal(empty.error?.code, -32602);
     assert.equal(empty.status, 400);
     for (const { headers } of [unknown, empty]) {
@@ -178,18 +180,24 @@ test('a client that leaves does not stop the work, blocking or not', async (t) =
   await until(stream, isState('completed'));
 });
 
-test('rule 10: an idle stream gets heartbeats, and headers at once', { timeout: 10_000 }, async (t) => {
-  const { url } = await start(t, undefined, { limits: { heartbeatMs: 20 } });
-  const { id } = await working(url);
-  const response = await fetch(`${url}/tasks/${id}:subscribe?after=3`);
-  assert.equal(response.headers.get('content-type'), 'text/event-stream');
-  assert.match(response.headers.get('cache-control') ?? '', /no-cache/);
-  const reader = response.body!.getReader();
-  let text = '';
-  while (text.split('\n\n').length < 4) text += Buffer.from((await reader.read()).value!).toString();
-  assert.match(text, /^(: keep-alive\n\n){3}/);
-  await reader.cancel();
-});
+test(
+  'rule 10: an idle stream gets heartbeats, and headers at once',
+  { timeout: 10_000 },
+  async (t) => {
+    const { url } = await start(t, undefined, { limits: { heartbeatMs: 20 } });
+    const { id } = await working(url);
+    const response = await fetch(`${url}/tasks/${id}:subscribe?after=3`);
+    assert.equal(response.headers.get('content-type'), 'text/event-stream');
+    assert.match(response.headers.get('cache-control') ?? '', /no-cache/);
+    const reader = response.body!.getReader();
+    let text = '';
+    while (text.split('\n\n').length < 4) {
+      text += new TextDecoder().decode((await reader.read()).value);
+    }
+    assert.match(text, /^(: keep-alive\n\n){3}/);
+    await reader.cancel();
+  },
+);
 
 test('rule 10: heartbeats end with the stream', async (t) => {
   const { url } = await start(t, undefined, { limits: { heartbeatMs: 5 } });

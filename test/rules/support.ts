@@ -226,7 +226,12 @@ function makeWire(version: ProtocolVersion, binding: Wire['binding']): Wire {
   const codec = version === '1.0' ? v1 : v03;
   const rpc = binding === 'JSONRPC';
 
-  function fetched(url: string, operation: Operation, params: never, init: Init): Promise<Response> {
+  function fetched(
+    url: string,
+    operation: Operation,
+    params: never,
+    init: Init,
+  ): Promise<Response> {
     const raw = codec.encodeParams(operation, params) as Raw;
     const headers: Record<string, string> = { 'content-type': 'application/json' };
     // 0.3 has no such header: its absence is part of what is tested.
@@ -244,9 +249,9 @@ function makeWire(version: ProtocolVersion, binding: Wire['binding']): Wire {
     }
     const search = new URLSearchParams(init.query);
     for (const [key, value] of Object.entries(rest)) {
-      if (value !== undefined) search.set(key, String(value as string));
+      if (value !== undefined) search.set(key, value as string);
     }
-    return fetch(`${where}?${search}`, { method: verb, headers });
+    return fetch(`${where}?${search.toString()}`, { method: verb, headers });
   }
 
   async function answered(response: Response): Promise<Answer> {
@@ -324,17 +329,18 @@ function streamOf(response: Response, decode: (data: unknown) => StreamEvent): S
   return {
     headers: response.headers,
     next,
-    rest: () => Array.fromAsync(iterate()),
+    async rest() {
+      const frames: Frame[] = [];
+      for await (const frame of iterate()) frames.push(frame);
+      return frames;
+    },
     close: () => reader.cancel(),
     [Symbol.asyncIterator]: iterate,
   };
 }
 
 /** Reads until an event that fits; it is the last that was read. */
-export async function until(
-  stream: Stream,
-  fits: (event: StreamEvent) => boolean,
-): Promise<Frame> {
+export async function until(stream: Stream, fits: (event: StreamEvent) => boolean): Promise<Frame> {
   for (let frame = await stream.next(); frame; frame = await stream.next()) {
     if (fits(frame.event)) return frame;
   }

@@ -13,7 +13,12 @@ const body = () =>
 
 test('a request for another host is 403, whatever it asks for', async (t) => {
   const { url, port } = await start(t);
-  for (const host of ['evil.example', `evil.example:${port}`, '127.0.0.1.evil.example', 'localhost.evil']) {
+  for (const host of [
+    'evil.example',
+    `evil.example:${port}`,
+    '127.0.0.1.evil.example',
+    'localhost.evil',
+  ]) {
     const rpc = await raw(url, { body: body(), headers: { host } });
     assert.equal(rpc.status, 403, host);
     assert.equal(JSON.parse(rpc.text).error.code, -31403);
@@ -36,7 +41,10 @@ test('a page of another origin is 403, a page of ours is let in', async (t) => {
     assert.equal(status, 403, origin);
     assert.equal(headers['access-control-allow-origin'], undefined);
   }
-  const { status } = await raw(url, { body: body(), headers: { origin: `http://127.0.0.1:${port}` } });
+  const { status } = await raw(url, {
+    body: body(),
+    headers: { origin: `http://127.0.0.1:${port}` },
+  });
   assert.equal(status, 200);
   const listed = await raw(url, { method: 'GET', path: '/tasks' });
   assert.equal(JSON.parse(listed.text).totalSize, 1);

@@ -17,7 +17,7 @@ const OLD_VERSION = '0.3';
 const DEFAULT_TRANSPORT = 'JSONRPC';
 
 /** Only the addresses that speak 0.3, or all of them if none says so: a 0.3 card cannot be without one. */
-export function encodeCardV03(card: AgentCard): unknown {
+export function encodeCardV03(card: AgentCard): Raw {
   const { supportedInterfaces, capabilities, ...rest } = card;
   const old = supportedInterfaces.filter(({ protocolVersion }) => isOld(protocolVersion));
   const interfaces = old.length > 0 ? old : supportedInterfaces;
@@ -36,6 +36,20 @@ export function encodeCardV03(card: AgentCard): unknown {
     ...(extendedAgentCard !== undefined && {
       supportsAuthenticatedExtendedCard: extendedAgentCard,
     }),
+  };
+}
+
+/** A 0.3 card as its protobuf has it: security in 1.0's way, and only the capabilities that it knows. */
+export function encodeCardV03Proto(card: AgentCard): unknown {
+  const { security, securitySchemes, skills, capabilities, ...rest } = card;
+  const { stateTransitionHistory: _, ...known } = capabilities;
+  return {
+    ...encodeCardV03({ ...rest, capabilities: known, skills: [] }),
+    ...(securitySchemes && { securitySchemes: mapValues(securitySchemes, encodeScheme) }),
+    ...(security && { security: security.map(encodeRequirement) }),
+    skills: skills.map(({ security: own, ...skill }) =>
+      own ? { ...skill, security: own.map(encodeRequirement) } : skill,
+    ),
   };
 }
 

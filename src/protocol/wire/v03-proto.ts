@@ -8,6 +8,15 @@ export function isProtoMessage(message: Raw): boolean {
   return Array.isArray(message.content) || (typeof role === 'string' && role.startsWith('ROLE_'));
 }
 
+/** Whoever writes ProtoJSON may use the names of the .proto file (`message_id`), and the compatibility kit does. */
+export function protoNames(raw: Raw): Raw {
+  return Object.fromEntries(Object.entries(raw).map(([name, value]) => [camelCase(name), value]));
+}
+
+function camelCase(name: string): string {
+  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
 export function readProtoPart(raw: Raw, at: string): Raw {
   const { text, file, data } = raw;
   if (Number(text != null) + Number(file != null) + Number(data != null) !== 1) {
@@ -29,7 +38,7 @@ export function readProtoPart(raw: Raw, at: string): Raw {
 }
 
 function readProtoFile(raw: Raw, at: string): Raw {
-  const { fileWithUri, fileWithBytes, mimeType, name } = raw;
+  const { fileWithUri, fileWithBytes, mimeType, name } = protoNames(raw);
   if ((fileWithUri != null) === (fileWithBytes != null)) {
     refuse(at, 'must have exactly one of fileWithUri and fileWithBytes');
   }
@@ -43,7 +52,7 @@ function readProtoFile(raw: Raw, at: string): Raw {
 }
 
 export function readProtoPush(raw: Raw): Raw {
-  const out = { ...raw };
+  const out = protoNames(raw);
   dropEmpty(out, 'id');
   dropEmpty(out, 'token');
   dropNull(out, 'authentication');
@@ -58,13 +67,14 @@ export function readProtoPush(raw: Raw): Raw {
 }
 
 export function readProtoConfiguration(raw: Raw): Raw {
-  const { pushNotification, ...out } = raw;
+  const { pushNotification, ...out } = protoNames(raw);
   if (pushNotification != null) {
     const at = 'configuration.pushNotification';
     out.pushNotificationConfig = readProtoPush(objectAt(pushNotification, at));
   }
   dropNull(out, 'acceptedOutputModes');
-  dropNull(out, 'blocking');
+  // proto3 does not write a false: absent here is not what it is in JSON-RPC.
+  out.blocking ??= false;
   // 0.3's protobuf says that zero is no limit.
   if (out.historyLength === 0 || out.historyLength === null) delete out.historyLength;
   return out;

@@ -26,6 +26,7 @@ import { createReader, readMember, type Dialect } from './reader.ts';
 import { createAnswerDecoder } from './received.ts';
 import {
   isProtoMessage,
+  protoNames,
   readProtoConfiguration,
   readProtoPart,
   readProtoPush,
@@ -60,7 +61,7 @@ function each<T>(list: T[], encode: (item: T) => T): T[] {
   return copy ?? list;
 }
 
-function encodePart(part: Part): Part {
+export function encodePart(part: Part): Part {
   return part.kind === 'data' && !isObject(part.data) ? wrapped(part) : part;
 }
 
@@ -173,8 +174,8 @@ function unwrapped(part: Raw): Raw {
 /** A part says its kind; one that does not can only be ProtoJSON. */
 function readPart(raw: unknown, list: string, index: number): Raw {
   if (!isObject(raw)) refuse(`${list}[${index}]`, 'must be an object');
-  if (raw.kind == null) return readProtoPart(raw, `${list}[${index}]`);
-  return isWrapped(raw) ? unwrapped(raw) : raw;
+  const part = raw.kind == null ? readProtoPart(raw, `${list}[${index}]`) : raw;
+  return isWrapped(part) ? unwrapped(part) : part;
 }
 
 const dialect: Dialect = {
@@ -211,7 +212,8 @@ function unwrapParts(parts: unknown): unknown {
 
 function readProtoSend(raw: Raw): Raw {
   const { configuration, metadata, ...rest } = raw;
-  const out: Raw = { ...rest, message: strict.message(raw.message, 'message') };
+  const message = protoNames(objectAt(raw.message, 'message'));
+  const out: Raw = { ...rest, message: strict.message(message, 'message') };
   if (configuration != null) {
     out.configuration = readProtoConfiguration(objectAt(configuration, 'configuration'));
   }
@@ -235,7 +237,7 @@ function readList(raw: Raw): Raw {
  */
 function readTaskPush(raw: Raw): Raw {
   if (typeof raw.taskId === 'string' && isObject(raw.pushNotificationConfig)) return raw;
-  const config = isObject(raw.config) ? raw.config : raw;
+  const config = protoNames(isObject(raw.config) ? raw.config : raw);
   const { pushNotificationConfig: inside } = config;
   const out: Raw = {
     taskId:

@@ -10,6 +10,7 @@ import { decodeCard, encodeCardV1 } from './card.ts';
 import type { WireCodec } from './codec.ts';
 import { ROLES_V1, STATES_V1 } from './enums.ts';
 import { decodeError, errorDetails } from './error.ts';
+import { NAMES_V1, withJsonNames } from './proto-names.ts';
 import {
   base64At,
   boolOf,
@@ -209,18 +210,19 @@ const answers = createAnswerDecoder({
   event: readEvent,
   pushConfig: readTaskPush,
 });
+const named = (raw: unknown): unknown => withJsonNames(raw, NAMES_V1);
 
 export const v1: WireCodec = {
   version: '1.0',
   decodeParams: (operation, raw) =>
-    validated(operation, readParams[operation](paramsObject(operation, raw)), (field) =>
+    validated(operation, readParams[operation](paramsObject(operation, named(raw))), (field) =>
       rename(operation, field),
     ),
   encodeParams: (operation, params) => encodeParams[operation](params),
   encodeResult: (operation, result) => encodeResult[operation](result),
-  decodeResult: (operation, raw) => answers.results[operation](raw),
+  decodeResult: (operation, raw) => answers.results[operation](named(raw)),
   encodeEvent,
-  decodeEvent: answers.event,
+  decodeEvent: (raw) => answers.event(named(raw)),
   encodeCard: encodeCardV1,
   decodeCard,
   encodeError: (error) => {

@@ -1,0 +1,154 @@
+/**
+ * Writes what 0.3's REST binding carries: ProtoJSON of `a2a.v1`, not the JSON of its JSON-RPC.
+ *
+ * The specification puts an answer under the name of its kind (7.1, 7.9) and otherwise asks for "structurally
+ * equivalent" JSON (3.2.3). Both public SDKs of 0.3 and the compatibility kit took the protobuf mapping, with other
+ * names and enumerations, and read nothing else. So that is what is written. Reading takes either: see v03.ts.
+ */
+import type { Artifact, Message, Part } from '../message.ts';
+import type { Operation, ParamsOf } from '../methods.ts';
+import type {
+  MessageSendParams,
+  SetPushConfigParams,
+  TaskPushNotificationConfig,
+} from '../params.ts';
+import type { StreamEvent, Task, TaskStatus } from '../task.ts';
+import { encodeCardV03Proto } from './card.ts';
+import type { UnaryOperation, UnaryResults, WireCodec } from './codec.ts';
+import { ROLE_NAMES, STATE_NAMES } from './enums.ts';
+import type { Raw } from './read.ts';
+import { encodePart as encodeJsonPart, v03 } from './v03.ts';
+
+function encodePart(given: Part): Raw {
+  const part = encodeJsonPart(given);
+  const out: Raw = {};
+  if (part.kind === 'text') {
+    out.text = part.text;
+  } else if (part.kind === 'data') {
+    out.data = { data: part.data };
+  } else {
+    const { bytes, uri, mimeType, name } = part.file;
+    const file: Raw = uri === undefined ? { fileWithBytes: bytes } : { fileWithUri: uri };
+    if (mimeType !== undefined) file.mimeType = mimeType;
+    if (name !== undefined) file.name = name;
+    out.file = file;
+  }
+  if (part.metadata !== undefined) out.metadata = part.metadata;
+  return out;
+}
+
+/** Protobuf's message of 0.3 has no `referenceTaskIds`, and strict peers refuse what they do not know. */
+function encodeMessage(message: Message): Raw {
+  const out: Raw = { messageId: message.messageId };
+  if (message.contextId !== undefined) out.contextId = message.contextId;
+  if (message.taskId !== undefined) out.taskId = message.taskId;
+  out.role = ROLE_NAMES[message.role];
+  out.content = message.parts.map(encodePart);
+  if (message.metadata !== undefined) out.metadata = message.metadata;
+  if (message.extensions !== undefined) out.extensions = message.extensions;
+  return out;
+}
+
+function encodeArtifact(artifact: Artifact): Raw {
+  const out: Raw = { artifactId: artifact.artifactId };
+  if (artifact.name !== undefined) out.name = artifact.name;
+  if (artifact.description !== undefined) out.description = artifact.description;
+  out.parts = artifact.parts.map(encodePart);
+  if (artifact.metadata !== undefined) out.metadata = artifact.metadata;
+  if (artifact.extensions !== undefined) out.extensions = artifact.extensions;
+  return out;
+}
+
+function encodeStatus({ state, message, timestamp }: TaskStatus): Raw {
+  // Spelled with two l here, and only here.
+  const name = state === 'canceled' ? 'TASK_STATE_CANCELLED' : STATE_NAMES[state];
+  const out: Raw = { state: name };
+  if (message !== undefined) out.message = encodeMessage(message);
+  if (timestamp !== undefined) out.timestamp = timestamp;
+  return out;
+}
+
+function encodeTask(task: Task): Raw {
+  const out: Raw = { id: task.id, contextId: task.contextId, status: encodeStatus(task.status) };
+  if (task.artifacts !== undefined) out.artifacts = task.artifacts.map(encodeArtifact);
+  if (task.history !== undefined) out.history = task.history.map(encodeMessage);
+  if (task.metadata !== undefined) out.metadata = task.metadata;
+  return out;
+}
+
+function encodeEvent(event: StreamEvent): Raw {
+  switch (event.kind) {
+    case 'task':
+      return { task: encodeTask(event) };
+    case 'message':
+      return { message: encodeMessage(event) };
+    case 'status-update': {
+      const { taskId, contextId, final, metadata } = event;
+      const statusUpdate: Raw = { taskId, contextId, status: encodeStatus(event.status), final };
+      if (metadata !== undefined) statusUpdate.metadata = metadata;
+      return { statusUpdate };
+    }
+    case 'artifact-update': {
+      const { taskId, contextId, append, lastChunk, metadata } = event;
+      const artifactUpdate: Raw = { taskId, contextId, artifact: encodeArtifact(event.artifact) };
+      if (append !== undefined) artifactUpdate.append = append;
+      if (lastChunk !== undefined) artifactUpdate.lastChunk = lastChunk;
+      if (metadata !== undefined) artifactUpdate.metadata = metadata;
+      return { artifactUpdate };
+    }
+  }
+}
+
+function encodeTaskPush({ taskId, pushNotificationConfig }: TaskPushNotificationConfig): Raw {
+  const { id = '', url, token, authentication } = pushNotificationConfig;
+  const config: Raw = { id, url };
+  if (token !== undefined) config.token = token;
+  if (authentication !== undefined) config.authentication = authentication;
+  const name = `tasks/${taskId}/pushNotificationConfigs/${id}`;
+  return { name, pushNotificationConfig: config };
+}
+
+function encodeSetPush(params: SetPushConfigParams): Raw {
+  const { id = '' } = params.pushNotificationConfig;
+  return { parent: `tasks/${params.taskId}`, configId: id, config: encodeTaskPush(params) };
+}
+
+function encodeSend({ message, configuration, ...rest }: MessageSendParams): Raw {
+  const out: Raw = { ...rest, message: encodeMessage(message) };
+  if (configuration) {
+    const { pushNotificationConfig, blocking = true, ...others } = configuration;
+    out.configuration = {
+      ...others,
+      // Absent would be false here, not true as in JSON-RPC.
+      blocking,
+      ...(pushNotificationConfig && { pushNotification: pushNotificationConfig }),
+    };
+  }
+  return out;
+}
+
+const encodeParams: { readonly [O in Operation]?: (params: ParamsOf<O>) => unknown } = {
+  sendMessage: encodeSend,
+  streamMessage: encodeSend,
+  setPushConfig: encodeSetPush,
+};
+
+const encodeResult: { readonly [O in UnaryOperation]: (result: UnaryResults[O]) => unknown } = {
+  sendMessage: encodeEvent,
+  getTask: encodeTask,
+  listTasks: (page) => ({ ...page, tasks: page.tasks.map(encodeTask) }),
+  cancelTask: encodeTask,
+  setPushConfig: encodeTaskPush,
+  getPushConfig: encodeTaskPush,
+  listPushConfigs: (configs) => ({ configs: configs.map(encodeTaskPush) }),
+  deletePushConfig: () => ({}),
+  getExtendedCard: encodeCardV03Proto,
+};
+
+export const v03Rest: WireCodec = {
+  ...v03,
+  encodeParams: (operation, params) =>
+    (encodeParams[operation] ?? v03.encodeParams.bind(v03, operation))(params),
+  encodeResult: (operation, result) => encodeResult[operation](result),
+  encodeEvent,
+};

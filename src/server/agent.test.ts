@@ -1,0 +1,294 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Message, Task, TaskEvent } from '../protocol/index.ts';
+import { type AgentFunction, type AgentOptions, createAgent } from './agent.ts';
+import { createHandler, type HandlerOptions, type RequestHandler } from './handler.ts';
+import { memoryStore } from './memory-store.ts';
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+const profile = { name: 'Agent', description: 'For tests' };
+
+function handlerOf(
+  run: AgentFunction,
+  options: HandlerOptions = {},
+  more: Partial<AgentOptions> = {},
+): RequestHandler {
+  return createHandler(createAgent({ ...profile, ...more }, run), { logger: silent, ...options });
+}
+
+let made = 0;
+function says(text: string, extra: Partial<Message> = {}): Message {
+  const messageId = `m${++made}`;
+  return { kind: 'message', messageId, role: 'user', parts: [{ kind: 'text', text }], ...extra };
+}
+
+async function send(handler: RequestHandler, text: string, extra: Partial<Message> = {}) {
+  return (await handler.sendMessage({ message: says(text, extra) })) as Task;
+}
+
+function textIn(task: Task): string {
+  let text = '';
+  for (const { parts } of task.artifacts ?? []) {
+    for (const part of parts) if (part.kind === 'text') text += part.text;
+  }
+  return text;
+}
+
+async function logOf(handler: RequestHandler, id: string): Promise<TaskEvent[]> {
+  return (await handler.readLog({ id })).map(({ event }) => event);
+}
+
+const states = (events: readonly TaskEvent[]) =>
+  events.map((event) => (event.kind === 'artifact-update' ? 'artifact' : event.status.state));
+
+test('strings and parts are chunks of one artifact, and the text is also in the last status', async () => {
+  const handler = handlerOf(async function* () {
+    yield 'one ';
+    yield { kind: 'data', data: { n: 2 } };
+    yield 'three';
+  });
+  const task = await send(handler, 'go');
+  assert.equal(task.artifacts?.length, 1);
+  assert.deepEqual(task.artifacts?.[0]?.parts, [
+    { kind: 'text', text: 'one ' },
+    { kind: 'data', data: { n: 2 } },
+    { kind: 'text', text: 'three' },
+  ]);
+  assert.deepEqual(task.status.message?.parts, [{ kind: 'text', text: 'one three' }]);
+  assert.equal(task.status.message?.taskId, task.id);
+  await handler.close();
+});
+
+test('an agent that yields nothing completes without a word', async () => {
+  const task = await send(
+    handlerOf(async function* () {}),
+    'go',
+  );
+  assert.equal(task.status.state, 'completed');
+  assert.equal(task.status.message, undefined);
+  assert.equal(task.artifacts, undefined);
+});
+
+test('events go out as they are, and a terminal one ends it', async () => {
+  const handler = handlerOf(async function* () {
+    yield { kind: 'status-update', state: 'working', message: 'thinking', metadata: { step: 1 } };
+    yield {
+      kind: 'artifact-update',
+      artifact: { artifactId: 'x', parts: [{ kind: 'text', text: 'y' }] },
+    };
+    yield { kind: 'status-update', state: 'rejected', message: 'no' };
+    yield 'never seen';
+  });
+  const task = await send(handler, 'go');
+  assert.equal(task.status.state, 'rejected');
+  assert.deepEqual(states(await logOf(handler, task.id)), [
+    'submitted',
+    'working',
+    'working',
+    'artifact',
+    'rejected',
+  ]);
+  await handler.close();
+});
+
+test('a question waits for its answer, in the same run of the generator', async () => {
+  let runs = 0;
+  const handler = handlerOf(async function* (ctx) {
+    runs++;
+    const city = await ctx.ask('Which city?');
+    const { text } = await ctx.ask(`When in ${city.text}?`);
+    assert.equal(city.message.role, 'user');
+    yield `${ctx.text}: ${city.text}, ${text}`;
+  });
+  const asked = await send(handler, 'book');
+  assert.equal(asked.status.state, 'input-required');
+  assert.deepEqual(asked.status.message?.parts, [{ kind: 'text', text: 'Which city?' }]);
+  await send(handler, 'Rome', { taskId: asked.id });
+  const task = await send(handler, 'May', { taskId: asked.id });
+  assert.equal(textIn(task), 'book: Rome, May');
+  assert.equal(runs, 1);
+  assert.equal(task.history?.length, 5);
+  await handler.close();
+});
+
+/** Says something before, between and after two questions; counts how often it got how far. */
+function talkative(reached: string[]): AgentFunction {
+  return async function* (ctx) {
+    reached.push('start');
+    yield 'a ';
+    const one = await ctx.ask('first?');
+    yield `b${one.text} `;
+    const two = await ctx.ask('second?');
+    reached.push('end');
+    yield `c${two.text}`;
+  };
+}
+
+test('after a restart the generator is run again, with its recorded answers and no output twice', async () => {
+  const store = memoryStore();
+  const reached: string[] = [];
+  const before = handlerOf(talkative(reached), { store });
+  const { id: taskId } = await send(before, 'go');
+  await send(before, '1', { taskId });
+
+  const after = handlerOf(talkative(reached), { store });
+  await after.recover();
+  const waiting = await after.getTask({ id: taskId });
+  assert.equal(waiting.status.state, 'input-required');
+  assert.equal(textIn(waiting), 'a b1 ');
+  const task = await send(after, '2', { taskId });
+  assert.equal(task.status.state, 'completed');
+  assert.equal(textIn(task), 'a b1 c2');
+  assert.deepEqual(task.status.message?.parts, [{ kind: 'text', text: 'a b1 c2' }]);
+  assert.equal(task.artifacts?.length, 1);
+  assert.deepEqual(reached, ['start', 'start', 'end']);
+  const log = await logOf(after, taskId);
+  assert.equal(log.filter(({ kind }) => kind === 'artifact-update').length, 3);
+  await after.close();
+});
+
+test('a restart before each answer gives the same task as none', async () => {
+  const store = memoryStore();
+  let handler = handlerOf(talkative([]), { store });
+  const { id: taskId } = await send(handler, 'go');
+  for (const answer of ['1', '2']) {
+    handler = handlerOf(talkative([]), { store });
+    await send(handler, answer, { taskId });
+  }
+  const task = await handler.getTask({ id: taskId });
+  assert.equal(textIn(task), 'a b1 c2');
+  assert.equal(task.status.state, 'completed');
+});
+
+test('auth: the question is for an authorization', async () => {
+  const handler = handlerOf(async function* (ctx) {
+    yield (await ctx.ask('Sign in', { auth: true })).text;
+  });
+  const task = await send(handler, 'go');
+  assert.equal(task.status.state, 'auth-required');
+  assert.equal(textIn(await send(handler, 'done', { taskId: task.id })), 'done');
+});
+
+test('canceling a task that waits fails its question and runs the clean-up', async () => {
+  const cleaned = Promise.withResolvers<void>();
+  let asked: unknown;
+  const handler = handlerOf(async function* (ctx) {
+    try {
+      yield (await ctx.ask('still there?').catch((error: unknown) => (asked = error))) as string;
+    } finally {
+      assert.equal(ctx.signal.aborted, true);
+      cleaned.resolve();
+    }
+  });
+  const { id } = await send(handler, 'go');
+  const task = await handler.cancelTask({ id });
+  assert.equal(task.status.state, 'canceled');
+  await cleaned.promise;
+  assert.ok(asked instanceof DOMException);
+});
+
+test('a question that the agent does not wait for ends nothing but itself', async () => {
+  const handler = handlerOf(async function* (ctx) {
+    void ctx.ask('anybody?');
+    yield 'x';
+    await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve));
+  });
+  const { id } = await send(handler, 'go');
+  assert.equal((await handler.cancelTask({ id })).status.state, 'canceled');
+  await new Promise((resolve) => setImmediate(resolve));
+});
+
+test('two questions at once: the second is refused', async () => {
+  const handler = handlerOf(async function* (ctx) {
+    const [one, two] = await Promise.allSettled([ctx.ask('one?'), ctx.ask('two?')]);
+    yield `${one.status} ${two.status}`;
+  });
+  const { id: taskId } = await send(handler, 'go');
+  assert.equal(textIn(await send(handler, 'x', { taskId })), 'fulfilled rejected');
+});
+
+test('a generator that stops because it was told to is canceled, not completed', async () => {
+  const begun = Promise.withResolvers<void>();
+  const handler = handlerOf(async function* (ctx) {
+    while (!ctx.signal.aborted) {
+      yield 'tick ';
+      begun.resolve();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  });
+  const configuration = { blocking: false };
+  const sent = await handler.sendMessage({ message: says('go'), configuration });
+  await begun.promise;
+  const task = await handler.cancelTask({ id: (sent as Task).id });
+  assert.equal(task.status.state, 'canceled');
+  await handler.close();
+});
+
+test('an agent that yields input-required itself is told to ask', async () => {
+  const handler = handlerOf(async function* () {
+    yield { kind: 'status-update', state: 'input-required' };
+  });
+  assert.equal((await send(handler, 'go')).status.state, 'failed');
+});
+
+test('reply answers without a task, or leaves it to the generator', async () => {
+  const handler = handlerOf(
+    async function* (ctx) {
+      yield `task for ${ctx.text}`;
+    },
+    {},
+    { reply: ({ text }) => (text === 'hi' ? 'hello' : undefined) },
+  );
+  const answer = (await handler.sendMessage({ message: says('hi') })) as Message;
+  assert.equal(answer.kind, 'message');
+  assert.deepEqual(answer.parts, [{ kind: 'text', text: 'hello' }]);
+  const stream = await handler.streamMessage({ message: says('hi') });
+  const items = [];
+  for await (const item of stream) items.push(item.event.kind);
+  assert.deepEqual(items, ['message']);
+  assert.equal(textIn(await send(handler, 'work')), 'task for work');
+});
+
+test('an agent that continues reopens a completed task as a new turn, with one end each', async () => {
+  const seen: string[][] = [];
+  const handler = handlerOf(
+    async function* (ctx) {
+      seen.push(ctx.turn.map(({ parts }) => (parts[0]?.kind === 'text' ? parts[0].text : '')));
+      if (ctx.text === 'ask') yield (await ctx.ask('what?')).text;
+      else yield `did ${ctx.text} `;
+    },
+    {},
+    { continues: true },
+  );
+  const { id: taskId } = await send(handler, 'one');
+  await send(handler, 'two', { taskId });
+  const asked = await send(handler, 'ask', { taskId });
+  assert.equal(asked.status.state, 'input-required');
+  const task = await send(handler, 'three', { taskId });
+  assert.equal(textIn(task), 'did one did two three');
+  assert.equal(task.artifacts?.length, 3);
+  const log = states(await logOf(handler, taskId));
+  assert.equal(log.filter((state) => state === 'completed').length, 3);
+  assert.deepEqual(seen, [['one'], ['two'], ['ask']]);
+  await handler.close();
+});
+
+test('only completed tasks are continued, and only where the agent says so', async () => {
+  const handler = handlerOf(
+    async function* (ctx) {
+      if (ctx.text === 'fail') throw new Error('no');
+      yield 'x';
+    },
+    {},
+    { continues: ({ extensions }) => extensions.includes('urn:go-on') },
+  );
+  const { id: failed } = await send(handler, 'fail');
+  const { id: done } = await send(handler, 'fine');
+  const call = { extensions: ['urn:go-on'] };
+  const refused = { kind: 'unsupportedOperation' };
+  await assert.rejects(send(handler, 'more', { taskId: done }), refused);
+  const more = says('more', { taskId: failed });
+  await assert.rejects(handler.sendMessage({ message: more }, call), refused);
+  const again = await handler.sendMessage({ message: says('more', { taskId: done }) }, call);
+  assert.equal((again as Task).status.state, 'completed');
+});

@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Message, Task, TaskArtifactUpdateEvent } from '../protocol/index.ts';
+import { EventLog, LogLostError } from './event-log.ts';
+import type { AgentExecutor } from './executor.ts';
+import { createHandler } from './handler.ts';
+import { memoryStore } from './memory-store.ts';
+import type { Published } from './published.ts';
+import type { Append, AppendOutcome, TaskStore } from './store.ts';
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+const scope = { tenant: '', owner: '' };
+const task: Task = { kind: 'task', id: 't', contextId: 'c', status: { state: 'working' } };
+const tick = () => new Promise((resolve) => setImmediate(resolve));
+
+function chunk(text: string): TaskArtifactUpdateEvent {
+  const artifact = { artifactId: 'a', parts: [{ kind: 'text' as const, text }] };
+  return { kind: 'artifact-update', taskId: 't', contextId: 'c', artifact, append: true };
+}
+
+/** A store like one on disk: it takes its time, and the test says when it is done. */
+function slowStore() {
+  const inner = memoryStore();
+  const batches: (readonly Append[])[] = [];
+  let finish: ((fail?: Error) => void) | undefined;
+  const append = (batch: readonly Append[]) =>
+    new Promise<readonly AppendOutcome[]>((resolve, reject) => {
+      batches.push(batch);
+      finish = (error) => (error ? reject(error) : resolve(inner.append(batch)));
+    });
+  const store: TaskStore = Object.assign(Object.create(inner) as TaskStore, {
+    durable: true,
+    append,
+    head: inner.head.bind(inner),
+    read: inner.read.bind(inner),
+  });
+  return { store, batches, finish: (error?: Error) => finish?.(error) };
+}
+
+/** A sink that keeps the numbers of what it gets. */
+function collector(room = true) {
+  const seen: number[] = [];
+  let ended: string | undefined;
+  return {
+    seen,
+    ended: () => ended,
+    take({ seq }: Published) {
+      seen.push(seq);
+      return room;
+    },
+    end(reason: string) {
+      ended = reason;
+    },
+  };
+}
+
+test('nothing is published before it is stored, and appends of one turn are one write', async () => {
+  const { store, batches, finish } = slowStore();
+  const log = new EventLog(store, silent);
+  using live = log.create(scope, task);
+  const sink = collector();
+  log.read(live, 0, sink).resume();
+  for (const text of ['a', 'b', 'c']) void log.append(live, chunk(text));
+  await tick();
+  assert.deepEqual(
+    batches.map((batch) => batch.map(({ entries }) => entries.length)),
+    [[4]],
+  );
+  assert.deepEqual(sink.seen, []);
+  assert.equal(live.stored, 0);
+  // What comes while the store writes goes together into the next write.
+  void log.append(live, chunk('d'));
+  void log.append(live, chunk('e'));
+  await tick();
+  assert.equal(batches.length, 1);
+  finish();
+  await live.whenStored(4);
+  assert.deepEqual(sink.seen, [1, 2, 3, 4]);
+  await tick();
+  assert.deepEqual(
+    batches[1]?.map(({ expected, entries }) => [expected, entries.length]),
+    [[4, 2]],
+  );
+  finish();
+  await live.whenStored(6);
+  assert.deepEqual(sink.seen, [1, 2, 3, 4, 5, 6]);
+});
+
+test('a writer that is far ahead of the store is asked to wait', async () => {
+  const { store, finish } = slowStore();
+  const log = new EventLog(store, silent);
+  using live = log.create(scope, task);
+  let wait: Promise<void> | undefined;
+  let ahead = 0;
+  while (!wait && ahead < 10_000) {
+    wait = log.append(live, chunk('x'));
+    ahead++;
+  }
+  assert.ok(ahead < 1000, `${ahead} entries in memory`);
+  await tick();
+  finish();
+  await wait;
+});
+
+test('a store that fails loses its tasks: waiters are told, readers end, appends throw', async () => {
+  const { store, finish } = slowStore();
+  const log = new EventLog(store, silent);
+  using live = log.create(scope, task);
+  const sink = collector();
+  log.read(live, 0, sink).resume();
+  const stored = live.whenStored(1);
+  await tick();
+  finish(new Error('disk full'));
+  await assert.rejects(stored, LogLostError);
+  assert.equal(sink.ended(), 'lost');
+  assert.throws(() => log.append(live, chunk('x')), LogLostError);
+  await assert.rejects(live.whenStored(1), LogLostError);
+  assert.equal(log.liveCount, 0);
+});
+
+test('an event that the state machine refuses is not appended', () => {
+  const log = new EventLog(memoryStore(), silent);
+  using live = log.create(scope, task);
+  const failed = {
+    ...task,
+    kind: 'status-update',
+    taskId: 't',
+    status: { state: 'failed' },
+    final: true,
+  } as const;
+  void log.append(live, failed);
+  assert.throws(() => log.append(live, chunk('late')), /nothing follows/);
+  assert.equal(live.seq, 2);
+});
+
+test('closing waits for what is unstored, and ends the readers', async () => {
+  const { store, finish } = slowStore();
+  const log = new EventLog(store, silent);
+  using live = log.create(scope, task);
+  const sink = collector();
+  log.read(live, 0, sink).resume();
+  const closed = log.close();
+  await tick();
+  assert.equal(sink.ended(), undefined);
+  finish();
+  await closed;
+  assert.deepEqual(sink.seen, [1]);
+  assert.equal(sink.ended(), 'shutdown');
+});
+
+test('a task of another scope cannot be opened, live or not', async () => {
+  const log = new EventLog(memoryStore(), silent);
+  const other = { tenant: '', owner: 'bob' };
+  {
+    using live = log.create(scope, task);
+    assert.equal(live.holds, 1);
+    assert.equal(await log.open(other, 't'), undefined);
+    assert.equal(live.holds, 1);
+  }
+  assert.equal(log.liveCount, 0);
+  assert.equal(await log.open(other, 't'), undefined);
+  assert.equal(log.liveCount, 0);
+});
+
+let made = 0;
+function says(text: string, extra: Partial<Message> = {}): Message {
+  const messageId = `m${++made}`;
+  return { kind: 'message', messageId, role: 'user', parts: [{ kind: 'text', text }], ...extra };
+}
+
+test('when everything has ended, the log holds no task', async (t) => {
+  const opened = t.mock.method(EventLog.prototype, 'open');
+  const deliver = { check() {}, send: () => Promise.resolve(200) };
+  const execute: AgentExecutor['execute'] = async function* ({ message, turn, signal }) {
+    const [part] = message.parts;
+    const text = part?.kind === 'text' ? part.text : '';
+    yield { kind: 'status-update', state: 'working' };
+    if (text === 'ask' && turn.length === 1)
+      yield { kind: 'status-update', state: 'input-required' };
+    if (text === 'fail') throw new Error('x');
+    if (text === 'hold') await new Promise((resolve) => signal.addEventListener('abort', resolve));
+  };
+  const handler = createHandler({ execute }, { deliver, logger: silent, limits: { graceMs: 20 } });
+  const send = async (text: string, blocking = true) =>
+    (await handler.sendMessage({ message: says(text), configuration: { blocking } })) as Task;
+  const hook = { id: 'h', url: 'https://example.org' };
+  for (let n = 0; n < 20; n++) {
+    const message = says('fine');
+    const configuration = { pushNotificationConfig: hook };
+    await Promise.all([1, 2, 3].map(() => handler.sendMessage({ message, configuration })));
+    await send('fail');
+    const { id: taskId } = await send('ask');
+    const answer = says('x', { taskId });
+    await Promise.allSettled([
+      handler.sendMessage({ message: answer }),
+      handler.sendMessage({ message: says('y', { taskId }) }),
+    ]);
+    const held = await send('hold', false);
+    const stream = await handler.subscribe({ id: held.id });
+    const left = await handler.subscribe({ id: held.id });
+    left.close();
+    const leaving = new AbortController();
+    const params = { message: says('hold') };
+    const waiting = handler.sendMessage(params, { signal: leaving.signal });
+    await tick();
+    leaving.abort();
+    await assert.rejects(waiting, { kind: 'unavailable' });
+    const seen = (async () => {
+      for await (const item of stream) void item;
+    })();
+    for (const { id } of (await handler.listTasks({ status: 'working' })).tasks) {
+      await handler.cancelTask({ id });
+    }
+    await seen;
+    const nobody = { id: 'nobody' };
+    const failing = [
+      handler.getTask(nobody),
+      handler.subscribe(nobody),
+      handler.cancelTask(nobody),
+    ];
+    for (const { status } of await Promise.allSettled(failing)) assert.equal(status, 'rejected');
+    await handler.setPushConfig({ taskId, pushNotificationConfig: hook });
+    await handler.getTask({ id: taskId });
+    await assert.rejects(handler.subscribe({ id: taskId }));
+    await assert.rejects(handler.subscribe({ id: taskId, after: 999 }));
+  }
+  for (let n = 0; n < 20; n++) await tick();
+  const log = opened.mock.calls[0]?.this as EventLog;
+  assert.equal(log.liveCount, 0);
+  assert.equal(handler.running, 0);
+});

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { addressGuard } from './addresses.ts';
+
+const PRIVATE = [
+  '0.0.0.0',
+  '10.1.2.3',
+  '100.64.0.1',
+  '127.0.0.1',
+  '127.255.255.254',
+  '169.254.169.254',
+  '172.16.0.1',
+  '172.31.255.255',
+  '192.168.1.1',
+  '198.18.0.1',
+  '224.0.0.1',
+  '255.255.255.255',
+  '::',
+  '::1',
+  '::7f00:1',
+  '::ffff:127.0.0.1',
+  '::FFFF:127.0.0.1',
+  '::ffff:7f00:1',
+  '::ffff:a9fe:a9fe',
+  '0:0:0:0:0:ffff:127.0.0.1',
+  '64:ff9b::7f00:1',
+  '2001:db8::1',
+  '2002:7f00:1::',
+  'fc00::1',
+  'fd12:3456::1',
+  'fe80::1',
+  'fec0::1',
+  'ff02::1',
+];
+const PUBLIC = ['1.1.1.1', '172.32.0.1', '11.0.0.1', '2606:4700::1111', '::ffff:1.1.1.1'];
+
+test('private, loopback, link-local and reserved addresses are closed, in every notation', () => {
+  const allowed = addressGuard();
+  for (const address of PRIVATE) assert.equal(allowed(address), false, address);
+  for (const address of PUBLIC) assert.equal(allowed(address), true, address);
+});
+
+test('what is no address is closed', () => {
+  const allowed = addressGuard(['0.0.0.0/0']);
+  for (const text of ['', 'localhost', '127.1', '1.2.3.4.5', '2130706433', '1.2.3.4 ']) {
+    assert.equal(allowed(text), false, text);
+  }
+});
+
+test('the operator opens networks, and no more than those', () => {
+  const allowed = addressGuard(['127.0.0.0/8', 'fd00::/8', '10.0.0.7']);
+  for (const address of ['127.0.0.1', '::ffff:127.0.0.1', 'fd00::5', '10.0.0.7']) {
+    assert.equal(allowed(address), true, address);
+  }
+  for (const address of ['::1', '10.0.0.8', '192.168.0.1']) {
+    assert.equal(allowed(address), false, address);
+  }
+});
+
+test('a network that is none is refused by name', () => {
+  for (const bad of ['localhost', '10.0.0.0/33', '10.0.0.0/x', '::1/129', '1.2.3.4/8/8', '/8']) {
+    assert.throws(() => addressGuard([bad]), { name: 'RangeError', message: /is no network/ }, bad);
+  }
+});

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { assertRefused, lines, parley, type Served, serving, start } from './support.ts';
+
+let echo: Served;
+let bench: Served;
+let conformance: Served;
+
+before(async () => {
+  [echo, bench, conformance] = await Promise.all([
+    serving([]),
+    serving(['--agent', 'bench']),
+    serving(['--agent', 'conformance']),
+  ]);
+});
+after(() => Promise.all([echo.stop(), bench.stop('SIGKILL'), conformance.stop()]));
+
+async function sendJson(url: string, ...args: string[]): Promise<Record<string, never>> {
+  const { out } = await parley(['send', url, '--json', ...args]);
+  return lines(out)[0] as Record<string, never>;
+}
+
+/** The id of a task that is held open. */
+async function held(): Promise<string> {
+  const running = start(['send', bench.url, 'hold', '--stream', '--json', '--a2a-version', '0.3']);
+  await running.saying(/"working"/);
+  running.child.kill('SIGKILL');
+  const [task] = lines((await running.ended).out);
+  return String(task?.['id']);
+}
+
+describe('the client commands', { concurrency: 3 }, () => {
+  test('send prints the answer, with its spaces', async () => {
+    const { code, out, err } = await parley(['send', echo.url, ' hello  there\nyou']);
+    assert.deepEqual({ code, out, err }, { code: 0, out: ' hello  there\nyou\n', err: '' });
+  });
+
+  test('send reads standard input when there is no text', async () => {
+    const { out } = await parley(['send', echo.url], { input: 'from a pipe\n' });
+    assert.equal(out, 'from a pipe\n');
+  });
+
+  test('send --data sends data, and shows data', async () => {
+    const { out } = await parley(['send', echo.url, '--data', '{"a":[1,2]}']);
+    assert.deepEqual(JSON.parse(out), { a: [1, 2] });
+  });
+
+  test('send --json prints the object of either version', async () => {
+    const [newest, old] = await Promise.all([
+      sendJson(echo.url, 'hi'),
+      sendJson(echo.url, 'hi', '--a2a-version', '0.3'),
+    ]);
+    assert.equal(newest['task']['status']['state'], 'TASK_STATE_COMPLETED');
+    assert.deepEqual([old['kind'], old['status']['state']], ['task', 'completed']);
+  });
+
+  test('send --context, --metadata and --header reach the agent', async () => {
+    const task = await sendJson(
+      echo.url,
+      ...['hi', '--context', 'ctx-1', '--metadata', '{"k":1}'],
+      ...['--header', 'A2A-Version: 1.0', '--a2a-version', '0.3', '--header', 'X-Y: z'],
+    );
+    const [message] = task['history'] as Record<string, unknown>[];
+    assert.deepEqual([task['contextId'], message?.['metadata']], ['ctx-1', { k: 1 }]);
+  });
+
+  test('send --stream prints the text on one stream and the states on the other', async () => {
+    const { code, out, err } = await parley(['send', echo.url, '--stream', 'hello there']);
+    assert.deepEqual({ code, out }, { code: 0, out: 'hello there\n' });
+    assert.equal(err, '· submitted\n· working\n· completed\n');
+  });
+
+  test('send --stream --json prints one event on each line', async () => {
+    const { out } = await parley(['send', echo.url, '--stream', '--json', 'hello there']);
+    const kinds = lines(out).map((event) => Object.keys(event)[0]);
+    assert.deepEqual(kinds, [
+      'task',
+      'statusUpdate',
+      'artifactUpdate',
+      'artifactUpdate',
+      'statusUpdate',
+    ]);
+  });
+
+  test('a direct message is printed as it is', async () => {
+    const { out } = await parley(['send', bench.url, 'echo one two']);
+    assert.equal(out, 'one two\n');
+  });
+
+  test('input-required: the question, and the command that answers it', async () => {
+    const file = JSON.stringify({ role: 'user', parts: [{ kind: 'text', text: 'x' }] });
+    const message = { ...JSON.parse(file), kind: 'message', messageId: 'tck-input-required-1' };
+    const response = await fetch(conformance.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/send', params: { message } }),
+    });
+    const { result } = (await response.json()) as { result: { id: string } };
+    const asked = await parley(['watch', conformance.url, result.id]);
+    assert.equal(asked.code, 0);
+    assert.equal(asked.out, 'What should I do next?\n');
+    const command = `parley send ${conformance.url} --task ${result.id} "…"`;
+    assert.ok(asked.err.includes(command), asked.err);
+    const answered = await parley(['send', conformance.url, '--task', result.id, 'done']);
+    assert.deepEqual([answered.code, answered.out], [0, 'Hello from TCK\n']);
+  });
+
+  test('get shows a task, list lists it', async () => {
+    const { task } = await sendJson(echo.url, 'to be found');
+    const id = String(task['id']);
+    const [shown, listed, json, limited] = await Promise.all([
+      parley(['get', echo.url, id]),
+      parley(['list', echo.url]),
+      parley(['list', echo.url, '--json']),
+      parley(['list', echo.url, '--limit', '1', '--json']),
+    ]);
+    assert.match(shown.out, new RegExp(`task +${id}\nstate +completed\n[^]*\nto be found\n$`));
+    assert.match(listed.out, /^id +state +context +updated\n/);
+    assert.match(listed.out, new RegExp(`^${id} +completed `, 'm'));
+    assert.ok(lines(json.out).some((each) => each['id'] === id));
+    assert.equal(lines(limited.out).length, 1);
+  });
+
+  test('list over 0.3 works too', async () => {
+    const { code, err } = await parley(['list', echo.url, '--a2a-version', '0.3']);
+    assert.deepEqual({ code, err }, { code: 0, err: '' });
+  });
+
+  test('list --json into a closed pipe ends quietly', async () => {
+    const running = start(['list', echo.url, '--json']);
+    running.child.stdout?.destroy();
+    const { code, err } = await running.ended;
+    assert.deepEqual({ code, err }, { code: 0, err: '' });
+  });
+
+  test('a task that is not there: one line with the code, and exit code 1', async () => {
+    assertRefused(await parley(['get', echo.url, 'nope']), 1, /Task not found \(-32001\): /);
+  });
+
+  test('cancel ends a task, and whoever watches it ends with exit code 1', async () => {
+    const id = await held();
+    const watching = start(['watch', bench.url, id, '--json']);
+    await watching.saying(/\n/);
+    const canceled = await parley(['cancel', bench.url, id]);
+    assert.deepEqual([canceled.code, canceled.out], [0, `${id}  canceled\n`]);
+    const { code, out, err } = await watching.ended;
+    assert.equal(code, 1);
+    assert.match(
+      lines(out)
+        .map((event) => JSON.stringify(event))
+        .at(-1) ?? '',
+      /_CANCELED/,
+    );
+    assert.match(err, /the task was canceled/);
+    assertRefused(await parley(['cancel', bench.url, id]), 1, /\(-32002\): it has ended already/);
+  });
+
+  test('watch --after goes on behind that event', async () => {
+    const id = await held();
+    const watching = start(['watch', bench.url, id, '--after', '1', '--json']);
+    await watching.saying(/\n/);
+    watching.child.kill('SIGINT');
+    const { code, out, err } = await watching.ended;
+    assert.equal(code, 130);
+    assert.deepEqual(Object.keys(lines(out)[0] ?? {}), ['statusUpdate']);
+    assert.match(err, new RegExp(`parley watch ${bench.url} ${id} --after 2`));
+  });
+
+  test('watch of a task that has ended shows it', async () => {
+    const { task } = await sendJson(echo.url, 'over');
+    const { code, out } = await parley(['watch', echo.url, String(task['id'])]);
+    assert.deepEqual({ code, out }, { code: 0, out: 'over\n' });
+  });
+
+  test('a task that is rejected: what the agent says, and exit code 1', async () => {
+    const { code, err } = await parley(['send', bench.url, 'task 4', '--task', 'nope']);
+    assert.equal(code, 1);
+    assert.match(err, /-32001/);
+  });
+
+  test('card shows the card, --json the raw one', async () => {
+    const [shown, json, old] = await Promise.all([
+      parley(['card', echo.url]),
+      parley(['card', echo.url, '--json']),
+      parley(['card', echo.url, '--json', '--a2a-version', '0.3']),
+    ]);
+    assert.match(shown.out, /^Echo .*\nSays what you say/);
+    assert.match(shown.out, /can do +streaming, push notifications/);
+    assert.match(shown.out, /1\.0 HTTP\+JSON +http/);
+    assert.equal(lines(json.out)[0]?.['name'], 'Echo');
+    assert.equal(lines(old.out)[0]?.['protocolVersion']?.toString().slice(0, 3), '0.3');
+  });
+
+  test('card --verify holds the agent to its card', async () => {
+    const { code, out } = await parley(['card', conformance.url, '--verify']);
+    assert.equal(code, 0, out);
+    assert.match(out, /✓ 1\.0 JSONRPC .* answers\n/);
+    assert.match(out, /✓ 0\.3 HTTP\+JSON .* answers\n/);
+    assert.match(out, /✓ signature +unsigned\n/);
+    assert.match(out, /All is well\.\n$/);
+  });
+
+  test('card --verify of an agent that is not where its card says: ✗ and exit code 1', async () => {
+    const server = await serving(['--public-url', 'http://127.0.0.1:9/nowhere']);
+    const { code, out } = await parley(['card', `http://127.0.0.1:${server.port}`, '--verify']);
+    assert.equal(code, 1);
+    assert.match(out, /✗ 1\.0 JSONRPC /);
+    await server.stop();
+  });
+});

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { assertRefused, folder, lines, parley, serving } from './support.ts';
+
+interface Report {
+  readonly ok: boolean;
+  readonly checks: readonly { name: string; status: string; message: string }[];
+}
+
+function find({ checks }: Report, name: string) {
+  return checks.find((check) => check.name === name);
+}
+
+describe('parley doctor', { concurrency: 3 }, () => {
+  test('looks at everything that a server needs, in lines with marks', async () => {
+    const { code, out } = await parley(['doctor', '--port', '41243']);
+    assert.equal(code, 0, out);
+    for (const name of ['node', 'data folder', 'sqlite', 'clock', 'open files', 'proxy']) {
+      assert.match(out, new RegExp(`^ {2}[✓!] ${name} `, 'm'));
+    }
+    assert.match(out, /! secret key +PARLEY_SECRET_KEY is not set: webhooks .* are refused/);
+  });
+
+  test('--json is one object', async () => {
+    const env = {
+      PARLEY_SECRET_KEY: 'a-key-that-is-long-enough',
+      HTTPS_PROXY: 'http://proxy.example:8080',
+    };
+    const { out } = await parley(['doctor', '--json'], { env });
+    const [report] = lines(out) as unknown as Report[];
+    assert.ok(report);
+    assert.equal(report.ok, true);
+    assert.equal(find(report, 'secret key')?.status, 'ok');
+    assert.equal(find(report, 'proxy')?.status, 'warning');
+  });
+
+  test('a data folder that cannot be written is broken: exit code 1', async () => {
+    const file = path.join(folder, 'a-file');
+    writeFileSync(file, '');
+    const { code, out } = await parley(['doctor'], { env: { PARLEY_HOME: path.join(file, 'x') } });
+    assert.equal(code, 1);
+    assert.match(out, /✗ data folder .* set PARLEY_HOME/);
+    assert.match(out, /2 problems\.\n$/);
+  });
+
+  test('says who has the port', async () => {
+    const server = await serving([]);
+    const { code, out } = await parley(['doctor', '--port', String(server.port)]);
+    assert.equal(code, 0);
+    assert.match(out, /! port .* in use by the agent Echo: choose another/);
+    await server.stop();
+  });
+
+  test('a port that is none: one line and exit code 2', async () => {
+    assertRefused(await parley(['doctor', '--port', 'x']), 2, /from 1 to 65535/);
+  });
+});

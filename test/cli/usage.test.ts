@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { describe, test } from 'node:test';
+import { assertRefused, parley } from './support.ts';
+
+const manifest = await import('../../package.json', { with: { type: 'json' } });
+
+describe('the command line', { concurrency: 3 }, () => {
+  test('--version prints the version', async () => {
+    const { code, out } = await parley(['--version']);
+    assert.deepEqual({ code, out }, { code: 0, out: `${manifest.default.version}\n` });
+  });
+
+  test('--help lists the commands that there are, with an example', async () => {
+    const { code, out } = await parley(['--help']);
+    assert.equal(code, 0);
+    for (const name of ['serve', 'send', 'watch', 'get', 'list', 'cancel', 'card', 'doctor']) {
+      assert.match(out, new RegExp(`parley ${name}\\b`));
+    }
+    assert.doesNotMatch(out, /gateway|attach|acp/);
+    assert.match(out, /Example\n {2}parley serve/);
+  });
+
+  for (const name of ['serve', 'send', 'watch', 'get', 'list', 'cancel', 'card', 'doctor']) {
+    test(`${name} --help shows its flags and an example`, async () => {
+      const { code, out, err } = await parley([name, '--help']);
+      assert.deepEqual({ code, err }, { code: 0, err: '' });
+      assert.match(out, /--json/);
+      assert.match(out, new RegExp(`Examples\\n {2}parley ${name}`));
+    });
+  }
+
+  const wrong: [sentence: string, args: string[], says: RegExp][] = [
+    ['an unknown command', ['sned'], /unknown command "sned": did you mean parley send\?/],
+    ['a command that is to come', ['gateway'], /unknown command "gateway"/],
+    ['an unknown flag', ['serve', '--prot', '1'], /unknown flag --prot: did you mean --port\?/],
+    ['an unknown flag of parley alone', ['--a2a-port', '1'], /unknown flag --a2a-port/],
+    ['a flag without its value', ['serve', '--port'], /--port needs a value/],
+    ['a value that is no port', ['serve', '--port', '70000'], /from 0 to 65535/],
+    ['an agent that is not there', ['serve', '--agent', 'nobody'], /no agent "nobody"/],
+    ['a store that is none', ['serve', '--store', 'paper'], /memory or sqlite:PATH/],
+    ['a durability that is none', ['serve', '--durability', 'x'], /normal or full/],
+    ['a network that is none', ['serve', '--allow-network', 'x'], /--allow-network: "x"/],
+    ['a public URL without a scheme', ['serve', '--public-url', 'x.org'], /https:\/\//],
+    ['keys that are not there', ['serve', '--keys', '/none'], /--keys \/none: there is no such/],
+    ['a token and keys', ['serve', '--token', 'a', '--keys', 'b'], /exclude each other/],
+    ['off loopback without a token', ['serve', '--host', '0.0.0.0'], /add --token T or --keys/],
+    ['no address', ['send'], /parley send needs URL/],
+    ['an address without a scheme', ['get', 'localhost:1', 'x'], /write it as http:\/\//],
+    ['too many words', ['send', 'http://127.0.0.1:9', 'a', 'b'], /put the text in quotes/],
+    ['data that is not JSON', ['send', 'http://127.0.0.1:9', '--data', '{'], /--data is not JSON/],
+    ['metadata that is no object', ['send', 'http://x', 'a', '--metadata', '1'], /an object/],
+    ['nothing to send', ['send', 'http://127.0.0.1:9'], /nothing to send/],
+    ['a header without a colon', ['list', 'http://x', '--header', 'x'], /--header 'Name: value'/],
+    ['a version that is none', ['list', 'http://x', '--a2a-version', '2'], /0\.3 or 1\.0/],
+  ];
+  for (const [sentence, args, says] of wrong) {
+    test(`${sentence}: one line and exit code 2`, async () => {
+      assertRefused(await parley(args), 2, says);
+    });
+  }
+
+  test('a variable that is neither yes nor no: one line and exit code 2', async () => {
+    const ended = await parley(['serve'], { env: { PARLEY_JSON: 'maybe' } });
+    assertRefused(ended, 2, /PARLEY_JSON=maybe is neither yes nor no/);
+  });
+
+  test('a port in use: one line that says what to do, and exit code 2', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    assert.ok(typeof address === 'object' && address);
+    const { port } = address;
+    const ended = await parley(['serve', '--store', 'memory', '--port', String(port)]);
+    server.close();
+    assertRefused(ended, 2, new RegExp(`port ${port} is in use: .*--port`));
+  });
+
+  test('no connection: one line and exit code 4', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    assert.ok(typeof address === 'object' && address);
+    server.close();
+    const ended = await parley(['send', `http://127.0.0.1:${address.port}`, 'hi']);
+    assertRefused(ended, 4, /cannot reach .*is the agent running/);
+  });
+});
