@@ -1,7 +1,13 @@
 /** Prints a stream as it comes: the agent's text on standard output, what happens to the task on standard error. */
 import type { AgentStream } from '../client/index.ts';
 import { createTextTracker } from '../client/text.ts';
-import type { Part, StreamEvent, TaskState } from '../protocol/index.ts';
+import {
+  isSettled,
+  type Part,
+  type StreamEvent,
+  type TaskState,
+  type TaskStatus,
+} from '../protocol/index.ts';
 import type { Connection } from './connection.ts';
 import { EXIT } from './exit.ts';
 import { onInterrupt } from './interrupt.ts';
@@ -9,8 +15,15 @@ import { conclude } from './outcome.ts';
 import { answerOf, contentOf } from './render.ts';
 import { note, sayJson, shown } from './terminal.ts';
 
-/** Reads the stream to its end. Returns the exit code. */
-export async function follow(stream: AgentStream, connection: Connection): Promise<number> {
+/**
+ * Reads the stream to its end, or only until there is nothing to see before somebody acts: an agent may leave the
+ * stream of a task that waits open for what follows. Returns the exit code.
+ */
+export async function follow(
+  stream: AgentStream,
+  connection: Connection,
+  { untilSettled = false } = {},
+): Promise<number> {
   const { json, codec } = connection;
   onInterrupt(() => {
     const { task, lastSeq } = stream;
@@ -25,10 +38,16 @@ export async function follow(stream: AgentStream, connection: Connection): Promi
   for await (const { event } of stream) {
     if (json) sayJson(codec.encodeEvent(event));
     else printer.print(event);
+    const state = statusOf(event)?.state;
+    if (untilSettled && state !== undefined && isSettled(state)) break;
   }
   const result = stream.message ?? stream.task;
   if (!json) printer.end(stream.task ? answerOf(stream.task) : '');
   return conclude(result, connection);
+}
+
+function statusOf(event: StreamEvent): TaskStatus | undefined {
+  return event.kind === 'task' || event.kind === 'status-update' ? event.status : undefined;
 }
 
 function createPrinter() {
@@ -52,8 +71,7 @@ function createPrinter() {
 
   return {
     print(event: StreamEvent): void {
-      const status =
-        event.kind === 'task' || event.kind === 'status-update' ? event.status : undefined;
+      const status = statusOf(event);
       write(shown(added(event)));
       for (const part of otherParts(event)) {
         breakLine();

@@ -28,10 +28,11 @@ export function createLog(environment: Environment): ServerLog {
   let loading: Promise<void> | undefined;
 
   async function load(): Promise<void> {
-    const { destination, pino } = await import('pino');
+    // In the bundle a CommonJS package has nothing but its default export.
+    const { default: pino } = await import('pino');
     const paths = SECRETS.flatMap((name) => [name, `*.${name}`]);
     // Written at once, so that nothing is lost when the process ends.
-    logger = pino({ level, redact: paths, base: {} }, destination({ fd: 2, sync: true }));
+    logger = pino({ level, redact: paths, base: {} }, pino.destination({ fd: 2, sync: true }));
     for (const write of waiting.splice(0)) write(logger);
   }
 

@@ -2,13 +2,14 @@
 import { isInterrupted, type SendResult, type Task, textOf } from '../protocol/index.ts';
 import type { Connection } from './connection.ts';
 import { EXIT } from './exit.ts';
+import { isFailure } from './render.ts';
 import { complain, note, word } from './terminal.ts';
 
 export function conclude(result: SendResult | undefined, connection: Connection): number {
   if (result?.kind !== 'task') return EXIT.done;
   const { state, message } = result.status;
   const said = message ? word(textOf(message.parts)) : '';
-  if (state === 'failed' || state === 'canceled' || state === 'rejected') {
+  if (isFailure(state)) {
     const how = state === 'failed' ? 'failed' : `was ${state}`;
     const next = connection.command('get', result.id);
     complain(`the task ${how}${said === '' ? '' : `: ${said}`} (${next} shows it)`);

@@ -2,6 +2,7 @@
 import {
   type FilePart,
   isInterrupted,
+  isTerminal,
   type Part,
   type Task,
   type TaskState,
@@ -32,10 +33,15 @@ function describeFile({ file }: FilePart): string {
   return `[${[name, file.mimeType && word(file.mimeType), where].filter(Boolean).join(', ')}]`;
 }
 
-/** The answer in a task: its artifacts or, where there are none, what its status says. */
-export function answerOf(task: Task): string {
-  const artifacts = (task.artifacts ?? []).map(({ parts }) => contentOf(parts));
-  return artifacts.length > 0 ? joined(artifacts) : contentOf(task.status.message?.parts ?? []);
+/** The answer in a task: its artifacts or, where there are none, what its status says, unless that is why it ended. */
+export function answerOf({ artifacts = [], status }: Task): string {
+  if (artifacts.length > 0) return joined(artifacts.map(({ parts }) => contentOf(parts)));
+  return isFailure(status.state) ? '' : contentOf(status.message?.parts ?? []);
+}
+
+/** The task has ended, and not with what was asked for. */
+export function isFailure(state: TaskState): boolean {
+  return isTerminal(state) && state !== 'completed';
 }
 
 /** One below the other. */
@@ -84,6 +90,6 @@ export function describeTask(task: Task): string {
       artifacts.map(({ name, artifactId }) => word(name ?? artifactId)).join(', ') || '–',
     ],
   ]);
-  const answer = answerOf(task);
+  const answer = answerOf(task) || contentOf(status.message?.parts ?? []);
   return answer === '' ? head : `${head}\n${ended(answer)}`;
 }

@@ -9,9 +9,8 @@ import {
   type AgentInterface,
   type AgentService,
   type Binding,
+  codecOf,
   type ErrorKind,
-  v03,
-  v1,
   versionOf,
 } from '../protocol/index.ts';
 import { broken, type Check, ok, printChecks, warning } from './checks.ts';
@@ -57,8 +56,7 @@ function serviceFor(
   if (version === undefined || !isBinding(binding) || !URL.canParse(url, found.url))
     return undefined;
   const endpoint = { url: new URL(url, found.url).href, binding, tenant };
-  const codec = version === '1.0' ? v1 : v03;
-  return httpService(endpoint, codec, { headers, timeoutMs: TIMEOUT_MS });
+  return httpService(endpoint, codecOf(version, binding), { headers, timeoutMs: TIMEOUT_MS });
 }
 
 function isBinding(name: string): name is Binding {

@@ -25,6 +25,7 @@ export default defineCommand({
         ? undefined
         : wholeNumber('--after', values.after, { min: 0, max: Number.MAX_SAFE_INTEGER });
     const connection = await open(input);
-    return follow(connection.agent.resubscribe(operands[1] ?? '', { after }), connection);
+    const stream = connection.agent.resubscribe(operands[1] ?? '', { after });
+    return follow(stream, connection, { untilSettled: true });
   },
 });

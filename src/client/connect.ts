@@ -1,5 +1,5 @@
 /** `connect`: an agent's address becomes a client of it. */
-import { v1, v03, type AgentCard } from '../protocol/index.ts';
+import { codecOf, type AgentCard } from '../protocol/index.ts';
 import { createClient, type AgentClient } from './client.ts';
 import { choose, discover, type ChosenEndpoint, type Preference } from './discover.ts';
 import { httpService, type HttpOptions } from './http.ts';
@@ -31,7 +31,7 @@ export async function connect(
     ? { card: options.card, url: address }
     : await discover(address, options);
   const endpoint = choose(found, options);
-  const service = httpService(endpoint, endpoint.version === '1.0' ? v1 : v03, options);
+  const service = httpService(endpoint, codecOf(endpoint.version, endpoint.binding), options);
   const { retry, signal } = options;
   return Object.assign(createClient(service, { card: found.card, retry, signal }), { endpoint });
 }

@@ -3,7 +3,6 @@ import {
   A2AError,
   METHODS,
   isObject,
-  v03Rest,
   type Binding,
   type Operation,
   type ParamsOf,
@@ -80,7 +79,7 @@ function rest({ url, tenant }: Endpoint, codec: WireCodec): Dialect {
       const { tenant: _, ...inner } = params as Record<string, unknown>;
       const target = new URL(base);
       target.pathname = prefix + fillPath(route.path, inner);
-      const encoded = (old ? v03Rest : codec).encodeParams(operation, inner);
+      const encoded = codec.encodeParams(operation, inner);
       const rest = { ...(isObject(encoded) ? encoded : {}) };
       for (const name of PATH_FIELDS[operation] ?? []) delete rest[name];
       if (route.verb === 'POST') return { method: route.verb, url: target.href, body: rest };

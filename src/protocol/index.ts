@@ -9,6 +9,7 @@ export * from './service.ts';
 export * from './task.ts';
 export * from './version.ts';
 export type { WireCodec } from './wire/codec.ts';
+export { codecOf } from './wire/codecs.ts';
 export { encodeRestError } from './wire/rest-error.ts';
 export { v03 } from './wire/v03.ts';
 export { v03Rest } from './wire/v03-rest.ts';

@@ -19,4 +19,4 @@ export type { Deliver, Delivery } from './push.ts';
 export type { EndReason } from './reader.ts';
 export type * from './store.ts';
 export { TaskStream } from './task-stream.ts';
-export type { Opening, StreamHandle, StreamSink } from './task-stream.ts';
+export type { Opening, StreamSink } from './task-stream.ts';

@@ -14,8 +14,8 @@ export type EndReason = 'final' | 'closed' | 'lost' | 'shutdown';
 
 /** Where a reader's entries go. Neither method may throw. */
 export interface Sink {
-  /** Takes an entry. False: no more until `resume`. */
-  take(entry: Published): boolean;
+  /** Takes an entry; `last`: `end` follows at once. False: no more until `resume`. */
+  take(entry: Published, last: boolean): boolean;
   end(reason: EndReason): void;
   /** Goes on after a terminal or interrupted state, until closed. */
   readonly endless?: boolean;
@@ -67,8 +67,9 @@ export class LogReader {
 
   #give(entry: Published): void {
     this.cursor = entry.seq;
-    const room = this.#sink.take(entry);
-    if (!this.#sink.endless && endsStream(entry.event)) this.close('final');
+    const last = !this.#sink.endless && endsStream(entry.event);
+    const room = this.#sink.take(entry, last);
+    if (last) this.close('final');
     else if (!room) this.#full = true;
   }
 

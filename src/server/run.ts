@@ -6,6 +6,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {
+  isInterrupted,
   isObject,
   isSettled,
   type Message,
@@ -80,6 +81,8 @@ export function startRun(options: RunOptions): Run {
         if (ended) return;
         if (step.done) break;
         const event = completeEvent(live, step.value);
+        // Nobody answers the question of a task that is canceled.
+        if (canceled && event.kind === 'status-update' && isInterrupted(event.status.state)) break;
         const stored = log.append(live, event);
         if (event.kind === 'status-update' && event.final) return end();
         if (live.bytes > limits.maxTaskBytes && !log.store.durable) {

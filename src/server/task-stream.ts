@@ -22,79 +22,85 @@ export function opening(event: StreamEvent, seq?: number): Opening {
 
 /** Like a reader's sink, but it may also get an opening, which has no place in the log or repeats one. */
 export interface StreamSink {
-  take(item: Published | Opening): boolean;
+  take(item: Published | Opening, last: boolean): boolean;
   end(reason: EndReason): void;
-}
-
-export interface StreamHandle {
-  /** The last entry that was taken: what the client resumes after. */
-  readonly cursor: number;
-  resume(): void;
-  close(reason?: EndReason): void;
 }
 
 const BUFFER = 64;
 
-export class TaskStream implements AsyncIterable<StreamItem> {
+export class TaskStream implements AsyncIterable<StreamItem>, Sink {
   readonly #opening: Opening | undefined;
-  readonly #reader: LogReader | undefined;
+  #reader: LogReader | undefined;
   #sink: StreamSink | undefined;
   #ended: EndReason | undefined;
 
   /** A stream that has only an opening: a Message, or a task to which nothing more happens. */
   static of(event: StreamEvent, seq?: number): TaskStream {
-    return new TaskStream(opening(event, seq));
+    return TaskStream.#over(opening(event, seq));
   }
 
   /** A stream that is over. */
   static empty(): TaskStream {
-    return new TaskStream(undefined);
+    return TaskStream.#over(undefined);
   }
 
   /** A stream of the entries behind `after`. Its reader holds the task live from now on. */
   static read(log: EventLog, live: LiveTask, after: number, first?: Opening): TaskStream {
-    return new TaskStream(first, (sink) => log.read(live, after, sink));
+    const stream = new TaskStream(first);
+    stream.#reader = log.read(live, after, stream);
+    return stream;
   }
 
-  private constructor(first: Opening | undefined, open?: (sink: Sink) => LogReader) {
+  static #over(first: Opening | undefined): TaskStream {
+    const stream = new TaskStream(first);
+    stream.#ended = 'final';
+    return stream;
+  }
+
+  private constructor(first: Opening | undefined) {
     this.#opening = first;
-    this.#reader = open?.({
-      take: (entry) => this.#sink!.take(entry),
-      end: (reason) => {
-        this.#ended ??= reason;
-        this.#sink?.end(reason);
-      },
-    });
-    if (!this.#reader) this.#ended = 'final';
+  }
+
+  /** The last entry that was taken: what the client resumes after. */
+  get cursor(): number {
+    return this.#reader?.cursor ?? 0;
   }
 
   /** Starts the flow into `sink`. */
-  pipe(sink: StreamSink): StreamHandle {
+  pipe(sink: StreamSink): void {
     if (this.#sink) throw new Error('a stream is read once');
     this.#sink = sink;
-    const reader = this.#reader;
-    const room = this.#opening ? sink.take(this.#opening) : true;
+    const room = this.#opening ? sink.take(this.#opening, this.#ended !== undefined) : true;
     if (this.#ended !== undefined) sink.end(this.#ended);
-    else if (room) reader?.resume();
-    return {
-      get cursor() {
-        return reader?.cursor ?? 0;
-      },
-      resume: () => reader?.resume(),
-      close: (reason) => reader?.close(reason),
-    };
+    else if (room) this.#reader?.resume();
   }
 
-  /** Gives the stream up without reading it. */
-  close(): void {
-    this.#reader?.close();
+  /** The sink has room again. */
+  resume(): void {
+    this.#reader?.resume();
+  }
+
+  /** Ends it, read or not. */
+  close(reason?: EndReason): void {
+    this.#reader?.close(reason);
+  }
+
+  /** From the reader. */
+  take(entry: Published, last: boolean): boolean {
+    return this.#sink!.take(entry, last);
+  }
+
+  /** From the reader. */
+  end(reason: EndReason): void {
+    this.#ended ??= reason;
+    this.#sink?.end(reason);
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<StreamItem> {
     const queue: StreamItem[] = [];
     let ended = false;
     let wake: (() => void) | undefined;
-    const handle = this.pipe({
+    this.pipe({
       take({ event, seq }) {
         queue.push({ event, seq });
         wake?.();
@@ -110,7 +116,7 @@ export class TaskStream implements AsyncIterable<StreamItem> {
         const item = queue.shift();
         if (item) {
           yield item;
-          if (queue.length === 0) handle.resume();
+          if (queue.length === 0) this.resume();
         } else if (ended) {
           return;
         } else {
@@ -118,7 +124,7 @@ export class TaskStream implements AsyncIterable<StreamItem> {
         }
       }
     } finally {
-      handle.close();
+      this.close();
     }
   }
 }

@@ -44,14 +44,20 @@ export function createFetchHandler(app: App, options: FetchOptions): FetchHandle
     const cors = web.headers.has('origin') ? options.cors(request) : {};
     const headers = new Headers(reply.headers);
     for (const [name, value] of Object.entries(cors)) headers.append(name, value);
-    if ('stream' in reply) return new Response(streamBody(reply, options.heartbeat), { headers });
+    if ('stream' in reply) {
+      return new Response(streamBody(reply, options.heartbeat, web.signal), { headers });
+    }
     const { status, body } = reply;
     const empty = status === 204 || status === 304 || web.method === 'HEAD';
     return new Response(empty ? null : body, { status, headers });
   };
 }
 
-function streamBody(reply: StreamReply, heartbeat: Heartbeat): ReadableStream<Uint8Array> {
+function streamBody(
+  reply: StreamReply,
+  heartbeat: Heartbeat,
+  signal: AbortSignal,
+): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let close = () => {};
   let resume = () => {};
@@ -70,12 +76,20 @@ function streamBody(reply: StreamReply, heartbeat: Heartbeat): ReadableStream<Ui
             controller.error(new Error('the reader did not read'));
           },
         };
+        // Not every runtime cancels the body of a client that has left; some only abort the request.
+        const leave = () => {
+          close();
+          controller.error(signal.reason);
+        };
         const over = () => {
+          signal.removeEventListener('abort', leave);
           heartbeat.remove(beating);
           reply.release();
         };
         heartbeat.add(beating);
-        const handle = reply.stream.pipe({
+        signal.addEventListener('abort', leave);
+        const { stream } = reply;
+        stream.pipe({
           take(item) {
             controller.enqueue(encoder.encode(reply.frame(item)));
             if (!room()) beating.stalledAt ??= performance.now();
@@ -86,11 +100,12 @@ function streamBody(reply: StreamReply, heartbeat: Heartbeat): ReadableStream<Ui
             if (reason !== 'closed') controller.close();
           },
         });
-        close = () => handle.close();
+        close = () => stream.close();
         resume = () => {
           beating.stalledAt = undefined;
-          handle.resume();
+          stream.resume();
         };
+        if (signal.aborted) leave();
       },
       pull: () => resume(),
       cancel: () => close(),

@@ -120,7 +120,8 @@ function parseEnvelope(body: string, onId: (id: Id) => void): { method: string; 
   if (!isObject(raw)) throw new A2AError('invalidRequest', 'A request is a JSON object');
   const { jsonrpc, id, method, params } = raw;
   if (typeof id === 'string' || typeof id === 'number') onId(id);
-  else if (id !== null) throw new A2AError('invalidRequest', 'id: a string or a number is required');
+  // Without an id it would be a notification, of which A2A has none: it is answered, as one with a null would be.
+  else if (id != null) throw new A2AError('invalidRequest', 'id: must be a string or a number');
   if (jsonrpc !== '2.0') throw new A2AError('invalidRequest', 'jsonrpc: must be "2.0"');
   if (typeof method !== 'string') throw new A2AError('invalidRequest', 'method: a string is required');
   inspectJson(raw);

@@ -5,9 +5,9 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { A2AError } from '../protocol/index.ts';
-import type { Logger } from '../server/index.ts';
+import type { Logger, Opening, Published, StreamSink } from '../server/index.ts';
 import type { App } from './app.ts';
-import type { Heartbeat } from './heartbeat.ts';
+import type { Beating, Heartbeat } from './heartbeat.ts';
 import type { FullReply, StreamReply, TransportRequest } from './request.ts';
 
 export interface NodeOptions {
@@ -107,10 +107,9 @@ function writeFull(
   cors: Record<string, string> | undefined,
 ): void {
   const { status, body, headers } = reply;
-  // Name, value, name, value: node:http takes this form as it is.
-  const flat: string[] = [];
-  for (const name in headers) flat.push(name, headers[name]!);
-  if (cors) for (const name in cors) flat.push(name, cors[name]!);
+  // One after the other: both may have a Vary.
+  const flat = flatten(headers);
+  if (cors) flat.push(...flatten(cors));
   if (status !== 204 && status !== 304) {
     flat.push('content-length', String(Buffer.byteLength(body)));
   }
@@ -140,72 +139,109 @@ function writeStream(
   cors: Record<string, string> | undefined,
   { heartbeat, logger }: NodeOptions,
 ): void {
-  const write = eventWriter(response, cors ? { ...reply.headers, ...cors } : reply.headers);
-  const beating = {
-    stalledAt: undefined as number | undefined,
-    beat: () => void write(': keep-alive\n\n'),
-    drop() {
-      logger.warn({ resumeAfter: handle.cursor }, 'a reader that does not read was dropped');
-      response.destroy();
-    },
-  };
-  let wrote = false;
-  const handle = reply.stream.pipe({
-    take(item) {
-      wrote = true;
-      const room = write(reply.frame(item));
-      if (!room) beating.stalledAt ??= performance.now();
-      return room;
-    },
-    end: () => void write(undefined),
-  });
-  if (response.writableEnded) {
-    reply.release();
-    return;
-  }
-  response.on('drain', () => {
-    beating.stalledAt = undefined;
-    handle.resume();
-  });
+  const sink = new EventSink(response, reply, logger);
+  sink.writeHead(cors ? { ...reply.headers, ...cors } : reply.headers);
+  reply.stream.pipe(sink);
+  if (response.writableEnded) return reply.release();
+  response.on('drain', () => sink.drained());
   response.once('close', () => {
-    heartbeat.remove(beating);
-    handle.close();
+    heartbeat.remove(sink);
+    reply.stream.close();
     reply.release();
   });
-  heartbeat.add(beating);
+  heartbeat.add(sink);
   // The client is to know that it is connected, even if nothing happens for a while.
-  if (!wrote) response.flushHeaders();
+  if (!sink.wrote) response.flushHeaders();
 }
 
+const LAST_CHUNK = '0\r\n\r\n';
+
 /**
- * Writes the head, and gives a function that writes one event (undefined: the end).
+ * Where a stream's events go: the response, with its backpressure.
  *
  * node:http sends a chunk as three pieces, which costs more than all the rest of an event. Here the chunk's frame is
- * part of the one string that is written.
+ * part of the one string that is written, and the last event brings the end along.
  */
-function eventWriter(
-  response: ServerResponse,
-  headers: Readonly<Record<string, string>>,
-): (event: string | undefined) => boolean {
-  if (response.req.httpVersion !== '1.1') {
-    response.writeHead(200, headers);
-    return (event) => (event === undefined ? (response.end(), false) : response.write(event));
+class EventSink implements StreamSink, Beating {
+  stalledAt: number | undefined;
+  wrote = false;
+  readonly #response: ServerResponse;
+  readonly #reply: StreamReply;
+  readonly #logger: Logger;
+  /** HTTP/1.0 knows no chunks: there the end of the connection is the end of the stream. */
+  readonly #chunked: boolean;
+
+  constructor(response: ServerResponse, reply: StreamReply, logger: Logger) {
+    this.#response = response;
+    this.#reply = reply;
+    this.#logger = logger;
+    this.#chunked = response.req.httpVersion === '1.1';
   }
-  response.writeHead(200, { ...headers, 'transfer-encoding': 'chunked' });
-  response.chunkedEncoding = false;
-  return (event) => {
-    if (event !== undefined) {
-      return response.write(`${Buffer.byteLength(event).toString(16)}\r\n${event}\r\n`);
+
+  writeHead(headers: Readonly<Record<string, string>>): void {
+    const flat = flatten(headers);
+    if (this.#chunked) flat.push('transfer-encoding', 'chunked');
+    this.#response.writeHead(200, flat);
+    this.#response.chunkedEncoding = false;
+  }
+
+  take(item: Published | Opening, last: boolean): boolean {
+    this.wrote = true;
+    const event = this.#chunk(this.#reply.frame(item));
+    if (last) {
+      this.#end(this.#chunked ? event + LAST_CHUNK : event);
+      return false;
     }
-    response.end('0\r\n\r\n');
-    return false;
-  };
+    const room = this.#response.write(event);
+    if (!room) this.stalledAt ??= performance.now();
+    return room;
+  }
+
+  end(): void {
+    if (!this.#response.writableEnded) this.#end(this.#chunked ? LAST_CHUNK : '');
+  }
+
+  /** From here to `close` the reader has to take what is left, or it is dropped like any that does not read. */
+  #end(text: string): void {
+    this.stalledAt ??= performance.now();
+    this.#response.end(text);
+  }
+
+  drained(): void {
+    this.stalledAt = undefined;
+    this.#reply.stream.resume();
+  }
+
+  beat(): void {
+    const room = this.#response.write(this.#chunk(': keep-alive\n\n'));
+    if (!room) this.stalledAt ??= performance.now();
+  }
+
+  drop(): void {
+    const resumeAfter = this.#reply.stream.cursor;
+    this.#logger.warn({ resumeAfter }, 'a reader that does not read was dropped');
+    this.#response.destroy();
+  }
+
+  #chunk(event: string): string {
+    if (!this.#chunked) return event;
+    return `${Buffer.byteLength(event).toString(16)}\r\n${event}\r\n`;
+  }
+}
+
+/** Name, value, name, value: node:http takes this form as it is. */
+function flatten(headers: Readonly<Record<string, string>>): string[] {
+  const flat: string[] = [];
+  for (const name in headers) flat.push(name, headers[name]!);
+  return flat;
 }
 
 /** A framework's parser was here before us, and has left what it made of the body. */
 function parsedBody(request: IncomingMessage): string {
   const body: unknown = Reflect.get(request, 'body');
-  return typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body);
+  if (typeof body === 'string') return body;
+  if (Buffer.isBuffer(body)) return body.toString();
+  return body === undefined ? '' : JSON.stringify(body);
 }
 
 function readBody(request: IncomingMessage, limit: number): Promise<string> {

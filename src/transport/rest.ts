@@ -1,6 +1,7 @@
 /** The REST binding of both versions: routes come from the table of methods. */
 import {
   A2AError,
+  codecOf,
   encodeRestError,
   inspectJson,
   isObject,
@@ -9,7 +10,6 @@ import {
   OPERATIONS,
   type ProtocolVersion,
   type User,
-  v03Rest,
   VERSIONS,
 } from '../protocol/index.ts';
 import { LOG_PAGE } from '../server/index.ts';
@@ -108,7 +108,7 @@ export async function answerRest(
 ): Promise<Reply> {
   const { action, version, tenant } = target;
   try {
-    const codec = version === '0.3' ? v03Rest : CODECS[version];
+    const codec = codecOf(version, 'HTTP+JSON');
     const extensions = activeExtensions(request, app.extensions);
     const call = new TransportCall(request, user, version, extensions);
     const headers = {
@@ -119,8 +119,9 @@ export async function answerRest(
       const id = target.values['id']!;
       const after = lastEventId(request, query) ?? 0;
       const entries = await app.handler.readLog({ id, after, tenant }, call);
-      const { encodeEvent } = CODECS[version];
-      const events = entries.map(({ seq, event }) => ({ seq, event: encodeEvent(event) }));
+      // Ours, not the binding's: in the version's plain JSON.
+      const plain = CODECS[version];
+      const events = entries.map(({ seq, event }) => ({ seq, event: plain.encodeEvent(event) }));
       const last = events.length === LOG_PAGE ? events.at(-1)!.seq : undefined;
       return { status: 200, headers, body: JSON.stringify({ events, nextAfter: last }) };
     }

@@ -4,8 +4,8 @@
  *   await serve(agent).listen(4000);
  */
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { isIP } from 'node:net';
+import { type AddressInfo, isIP, Server as NetServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type AgentCard, type Call, type ProtocolVersion, VERSIONS } from '../protocol/index.ts';
 import {
   type Agent,
@@ -43,6 +43,9 @@ const LIMITS = {
   stallMs: 60_000,
   requestTimeoutMs: 60_000,
 } as const;
+
+/** What has been answered gets at least so long to reach its client when the server closes. */
+const FLUSH_MS = 500;
 
 export interface ServeOptions {
   /** Fields of the card that are to differ from what the agent's profile says. */
@@ -153,6 +156,11 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
       { requestTimeout: limits.requestTimeoutMs, headersTimeout: 15_000, keepAliveTimeout: 65_000 },
       node,
     );
+    const sockets = new Set<Socket>();
+    server.on('connection', (socket: Socket) => {
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+    });
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       server.listen(port, host, resolve);
@@ -164,10 +172,12 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
       url: publicUrl ?? listeningAt,
       port: address.port,
       server,
-      async close(ms) {
-        server.close();
-        server.closeIdleConnections();
+      async close(ms = 0) {
+        const until = performance.now() + ms;
+        // Not node:http's own close: it cuts off answers that are written but not sent yet.
+        NetServer.prototype.close.call(server);
         await close(ms);
+        await flushed(sockets, Math.max(FLUSH_MS, until - performance.now()));
         server.closeAllConnections();
       },
     };
@@ -184,6 +194,13 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
     listen,
     close,
   };
+}
+
+/** Waits until everything that was answered has been sent, at most so long. */
+async function flushed(sockets: ReadonlySet<Socket>, ms: number): Promise<void> {
+  const until = performance.now() + ms;
+  do await delay(5);
+  while (performance.now() < until && [...sockets].some(({ writableLength }) => writableLength > 0));
 }
 
 export function isLoopback(host: string): boolean {

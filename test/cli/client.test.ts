@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { connect } from '../../src/client/index.ts';
 import { assertRefused, lines, parley, type Served, serving, start } from './support.ts';
 
 let echo: Served;
@@ -15,9 +16,18 @@ before(async () => {
 });
 after(() => Promise.all([echo.stop(), bench.stop('SIGKILL'), conformance.stop()]));
 
-async function sendJson(url: string, ...args: string[]): Promise<Record<string, never>> {
-  const { out } = await parley(['send', url, '--json', ...args]);
-  return lines(out)[0] as Record<string, never>;
+interface WireTask {
+  readonly kind?: string;
+  readonly id: string;
+  readonly contextId: string;
+  readonly status: { readonly state: string };
+  readonly history: readonly { readonly metadata?: unknown }[];
+}
+
+async function sendJson(version: '0.3' | '1.0', url: string, ...args: string[]): Promise<WireTask> {
+  const { out } = await parley(['send', url, '--json', '--a2a-version', version, ...args]);
+  const [result] = lines(out);
+  return (version === '0.3' ? result : result?.['task']) as WireTask;
 }
 
 /** The id of a task that is held open. */
@@ -47,21 +57,17 @@ describe('the client commands', { concurrency: 3 }, () => {
 
   test('send --json prints the object of either version', async () => {
     const [newest, old] = await Promise.all([
-      sendJson(echo.url, 'hi'),
-      sendJson(echo.url, 'hi', '--a2a-version', '0.3'),
+      sendJson('1.0', echo.url, 'hi'),
+      sendJson('0.3', echo.url, 'hi'),
     ]);
-    assert.equal(newest['task']['status']['state'], 'TASK_STATE_COMPLETED');
-    assert.deepEqual([old['kind'], old['status']['state']], ['task', 'completed']);
+    assert.deepEqual([newest.kind, newest.status.state], [undefined, 'TASK_STATE_COMPLETED']);
+    assert.deepEqual([old.kind, old.status.state], ['task', 'completed']);
   });
 
-  test('send --context, --metadata and --header reach the agent', async () => {
-    const task = await sendJson(
-      echo.url,
-      ...['hi', '--context', 'ctx-1', '--metadata', '{"k":1}'],
-      ...['--header', 'A2A-Version: 1.0', '--a2a-version', '0.3', '--header', 'X-Y: z'],
-    );
-    const [message] = task['history'] as Record<string, unknown>[];
-    assert.deepEqual([task['contextId'], message?.['metadata']], ['ctx-1', { k: 1 }]);
+  test('send --context and --metadata reach the agent', async () => {
+    const flags = ['--context', 'ctx-1', '--metadata', '{"k":1}', '--header', 'X-Y: z'];
+    const { contextId, history } = await sendJson('0.3', echo.url, 'hi', ...flags);
+    assert.deepEqual([contextId, history[0]?.metadata], ['ctx-1', { k: 1 }]);
   });
 
   test('send --stream prints the text on one stream and the states on the other', async () => {
@@ -88,14 +94,10 @@ describe('the client commands', { concurrency: 3 }, () => {
   });
 
   test('input-required: the question, and the command that answers it', async () => {
-    const file = JSON.stringify({ role: 'user', parts: [{ kind: 'text', text: 'x' }] });
-    const message = { ...JSON.parse(file), kind: 'message', messageId: 'tck-input-required-1' };
-    const response = await fetch(conformance.url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/send', params: { message } }),
-    });
-    const { result } = (await response.json()) as { result: { id: string } };
+    const agent = await connect(conformance.url);
+    const parts = [{ kind: 'text' as const, text: 'x' }];
+    const result = await agent.send({ messageId: 'tck-input-required-1', parts });
+    assert.ok(result.kind === 'task');
     const asked = await parley(['watch', conformance.url, result.id]);
     assert.equal(asked.code, 0);
     assert.equal(asked.out, 'What should I do next?\n');
@@ -106,8 +108,7 @@ describe('the client commands', { concurrency: 3 }, () => {
   });
 
   test('get shows a task, list lists it', async () => {
-    const { task } = await sendJson(echo.url, 'to be found');
-    const id = String(task['id']);
+    const { id } = await sendJson('1.0', echo.url, 'to be found');
     const [shown, listed, json, limited] = await Promise.all([
       parley(['get', echo.url, id]),
       parley(['list', echo.url]),
@@ -167,15 +168,14 @@ describe('the client commands', { concurrency: 3 }, () => {
   });
 
   test('watch of a task that has ended shows it', async () => {
-    const { task } = await sendJson(echo.url, 'over');
-    const { code, out } = await parley(['watch', echo.url, String(task['id'])]);
+    const { id } = await sendJson('1.0', echo.url, 'over');
+    const { code, out } = await parley(['watch', echo.url, id]);
     assert.deepEqual({ code, out }, { code: 0, out: 'over\n' });
   });
 
-  test('a task that is rejected: what the agent says, and exit code 1', async () => {
-    const { code, err } = await parley(['send', bench.url, 'task 4', '--task', 'nope']);
-    assert.equal(code, 1);
-    assert.match(err, /-32001/);
+  test('a message to a task that is not there: one line and exit code 1', async () => {
+    const ended = await parley(['send', bench.url, 'task 4', '--task', 'nope']);
+    assertRefused(ended, 1, /-32001/);
   });
 
   test('card shows the card, --json the raw one', async () => {

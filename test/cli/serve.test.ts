@@ -221,6 +221,7 @@ describe('parley serve', { concurrency: 3 }, () => {
     const server = await serving(['--agent', name]);
     const sent = await parley(['send', server.url, 'hello']);
     assertRefused(sent, 1, /the task failed: The agent failed\. Correlation id: /);
+    assert.equal(sent.out, '');
     assert.doesNotMatch(sent.err, /cellar/);
     const [line] = lines((await server.stop()).err);
     assert.equal(line?.['level'], 50);

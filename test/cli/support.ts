@@ -35,7 +35,7 @@ export interface Running {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
   /** Waits until standard output (or error) matches. */
-  saying(pattern: RegExp, stream?: 'out' | 'err'): Promise<void>;
+  readonly saying: (pattern: RegExp, stream?: 'out' | 'err') => Promise<void>;
 }
 
 function environment(extra: Options['env']): NodeJS.ProcessEnv {

@@ -31,6 +31,7 @@ import {
   type Peer,
   type PeerClient,
   type PeerOptions,
+  type PushConfig,
   type Said,
   type Seen,
   type SeenCard,
@@ -53,9 +54,10 @@ export function sdk03(binding: Peer['binding']): Peer {
 async function connect(
   url: string,
   binding: Peer['binding'],
-  { token, extensions, signal }: PeerOptions = {},
+  peerOptions: PeerOptions = {},
 ): Promise<PeerClient> {
-  const { fetch: fetchImpl, activated } = watchedFetch(token);
+  const { extensions, signal } = peerOptions;
+  const { fetch: fetchImpl, activated } = watchedFetch(peerOptions);
   const transport =
     binding === 'JSONRPC'
       ? new JsonRpcTransportFactory({ fetchImpl })
@@ -91,20 +93,20 @@ async function connect(
     },
     get: async (id, historyLength) =>
       seenTask(
-        await client.getTask({ id, ...(historyLength !== undefined && { historyLength }) }, request),
+        await client.getTask(
+          { id, ...(historyLength !== undefined && { historyLength }) },
+          request,
+        ),
       ),
     cancel: async (id) => seenTask(await client.cancelTask({ id }, request)),
     async *resubscribe(id) {
       for await (const item of client.resubscribeTask({ id }, request)) yield seen(item);
     },
     // Not by the client itself: it would look at the card first, and the refusals are to be the server's.
-    setPush: async ({ taskId, ...pushNotificationConfig }) =>
-      seenPush(
-        await client.transport.setTaskPushNotificationConfig(
-          { taskId, pushNotificationConfig },
-          request,
-        ),
-      ),
+    async setPush({ taskId, ...config }) {
+      const asked = { taskId, pushNotificationConfig: toPush(config) };
+      return seenPush(await client.transport.setTaskPushNotificationConfig(asked, request));
+    },
     getPush: async (id, pushNotificationConfigId) =>
       seenPush(
         await client.transport.getTaskPushNotificationConfig(
@@ -134,9 +136,15 @@ function toParams(said: Said): MessageSendParams {
     configuration: {
       blocking: said.blocking ?? true,
       ...(historyLength !== undefined && { historyLength }),
-      ...(push && { pushNotificationConfig: push satisfies PushNotificationConfig }),
+      ...(push && { pushNotificationConfig: toPush(push) }),
     },
   };
+}
+
+function toPush({ credentials, ...config }: Omit<PushConfig, 'taskId'>): PushNotificationConfig {
+  return credentials === undefined
+    ? config
+    : { ...config, authentication: { schemes: ['Bearer'], credentials } };
 }
 
 export function toPart(part: SeenPart): Part {
@@ -188,7 +196,7 @@ function seen(event: Message | Task | TaskStatusUpdateEvent | TaskArtifactUpdate
       const { state, message } = event.status;
       return { kind: 'status', taskId: event.taskId, state, says: textOf(message) };
     }
-    case 'artifact-update':
+    default:
       return { kind: 'artifact', taskId: event.taskId, parts: seenParts(event.artifact) };
   }
 }

@@ -4,6 +4,7 @@ import {
   ListTasksRequest,
   roleToJSON,
   SendMessageRequest,
+  TaskPushNotificationConfig,
   taskStateToJSON,
   type AgentCard,
   type Artifact,
@@ -11,7 +12,6 @@ import {
   type Part,
   type StreamResponse,
   type Task,
-  type TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import {
   ClientFactory,
@@ -28,6 +28,7 @@ import {
   type Peer,
   type PeerClient,
   type PeerOptions,
+  type PushConfig,
   type Said,
   type Seen,
   type SeenCard,
@@ -66,12 +67,15 @@ async function connect(
   url: string,
   binding: Binding,
   version: Peer['version'],
-  { token, extensions, signal }: PeerOptions = {},
+  peerOptions: PeerOptions = {},
 ): Promise<PeerClient> {
-  const { fetch: fetchImpl, activated } = watchedFetch(token);
+  const { extensions, signal } = peerOptions;
+  const { fetch: fetchImpl, activated } = watchedFetch(peerOptions);
   const options = { fetchImpl, legacyCompat: { enabled: version === '0.3' } };
   const transport =
-    binding === 'JSONRPC' ? new JsonRpcTransportFactory(options) : new RestTransportFactory(options);
+    binding === 'JSONRPC'
+      ? new JsonRpcTransportFactory(options)
+      : new RestTransportFactory(options);
   const cardResolver = new DefaultAgentCardResolver(options);
   const factory = new ClientFactory({ transports: [transport], cardResolver });
   const client = await factory.createFromUrl(url);
@@ -116,13 +120,10 @@ async function connect(
       for await (const item of client.resubscribeTask({ ...at, id }, request)) yield seen(item);
     },
     // Not by the client itself: it would look at the card first, and the refusals are to be the server's.
-    setPush: async (config) =>
-      seenPush(
-        await client.transport.createTaskPushNotificationConfig(
-          { ...at, ...config, authentication: undefined },
-          request,
-        ),
-      ),
+    async setPush(config) {
+      const asked = TaskPushNotificationConfig.fromJSON(toPush(config));
+      return seenPush(await client.transport.createTaskPushNotificationConfig(asked, request));
+    },
     getPush: async (taskId, id) =>
       seenPush(
         await client.transport.getTaskPushNotificationConfig({ ...at, taskId, id }, request),
@@ -151,9 +152,13 @@ function toRequest(said: Said): SendMessageRequest {
     configuration: {
       returnImmediately: !blocking,
       historyLength: said.historyLength,
-      taskPushNotificationConfig: said.push,
+      taskPushNotificationConfig: said.push && toPush(said.push),
     },
   });
+}
+
+function toPush({ credentials, ...config }: Omit<PushConfig, 'taskId'>): object {
+  return { ...config, ...(credentials && { authentication: { scheme: 'Bearer', credentials } }) };
 }
 
 export function toPart(part: SeenPart): object {
@@ -172,7 +177,8 @@ export function seenPart({ content, mediaType: type }: Part): SeenPart {
     case 'url':
       return { uri: content.value, type };
     case 'raw':
-      return { bytes: content.value.toString('base64'), type };
+      // Typed as a Buffer, but on a server it is what structuredClone makes of one.
+      return { bytes: Buffer.from(content.value).toString('base64'), type };
     default:
       throw new Error('the SDK saw a part without content');
   }

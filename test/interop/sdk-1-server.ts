@@ -134,7 +134,9 @@ function executor(gates: Gates): AgentExecutor {
             );
             begun = true;
           } else {
-            bus.publish(statusEvent(taskId, contextId, step.state, step.says && message(step.says)));
+            bus.publish(
+              statusEvent(taskId, contextId, step.state, step.says && message(step.says)),
+            );
           }
         }
       } catch (error) {

@@ -46,6 +46,11 @@ export interface SeenPush {
   readonly token: string;
 }
 
+/** A push configuration to be set; `credentials` are a bearer's. */
+export interface PushConfig extends SeenPush {
+  readonly credentials?: string;
+}
+
 export interface SeenPage {
   readonly tasks: readonly SeenTask[];
   readonly next: string;
@@ -70,13 +75,15 @@ export interface Said {
   readonly contextId?: string;
   readonly blocking?: boolean;
   readonly historyLength?: number;
-  readonly push?: Omit<SeenPush, 'taskId'>;
+  readonly push?: Omit<PushConfig, 'taskId'>;
 }
 
 export interface PeerOptions {
   readonly token?: string;
   readonly extensions?: readonly string[];
   readonly signal?: AbortSignal;
+  /** Instead of the network. */
+  readonly fetch?: typeof globalThis.fetch;
 }
 
 /** An SDK's client, once it has found our card. */
@@ -99,7 +106,7 @@ export interface PeerClient {
   }): Promise<SeenPage>;
   cancel(id: string): Promise<SeenTask>;
   resubscribe(id: string): AsyncIterable<Seen>;
-  setPush(config: SeenPush): Promise<SeenPush>;
+  setPush(config: PushConfig): Promise<SeenPush>;
   getPush(taskId: string, id: string): Promise<SeenPush>;
   listPush(taskId: string): Promise<readonly SeenPush[]>;
   deletePush(taskId: string, id: string): Promise<void>;
@@ -110,9 +117,9 @@ export interface Peer {
   readonly name: string;
   readonly version: '0.3' | '1.0';
   readonly binding: 'JSONRPC' | 'HTTP+JSON';
-  connect(url: string, options?: PeerOptions): Promise<PeerClient>;
+  readonly connect: (url: string, options?: PeerOptions) => Promise<PeerClient>;
   /** The JSON-RPC code of an error, or what stands for it in REST; undefined where the SDK hides it. */
-  codeOf(error: unknown): number | undefined;
+  readonly codeOf: (error: unknown) => number | undefined;
 }
 
 /** The text in all artifacts, in order. */
@@ -133,7 +140,7 @@ export function short(seen: Seen): string {
       return `task ${seen.state}`;
     case 'status':
       return seen.says === '' ? seen.state : `${seen.state}: ${seen.says}`;
-    case 'artifact':
+    default:
       return JSON.stringify(partsText(seen.parts));
   }
 }
@@ -145,7 +152,7 @@ export function taskOf(seen: Seen): SeenTask {
 }
 
 /** A fetch that sends a token along, keeps the last answer's headers, and does not wait for ever. */
-export function watchedFetch(token: string | undefined): {
+export function watchedFetch({ token, fetch = globalThis.fetch }: PeerOptions): {
   readonly fetch: typeof globalThis.fetch;
   readonly activated: () => string;
 } {
@@ -156,7 +163,7 @@ export function watchedFetch(token: string | undefined): {
       if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
       const signals = [AbortSignal.timeout(5000), ...(init?.signal ? [init.signal] : [])];
       const signal = AbortSignal.any(signals);
-      const response = await globalThis.fetch(input, { ...init, headers, signal });
+      const response = await fetch(input, { ...init, headers, signal });
       last = response.headers;
       return response;
     },

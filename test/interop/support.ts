@@ -1,6 +1,11 @@
 /** What the interop tests share: bounded waiting, servers that end with their test, a webhook. */
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { RequestHandler } from 'express';
@@ -56,13 +61,18 @@ export const quiet: Logger = { info() {}, warn() {}, error() {}, debug() {} };
 
 export interface Hosted {
   readonly url: string;
-  /** Breaks every connection that is open right now, as a dying network does. */
-  cut(): void;
+  /** Breaks every stream that is open right now, as a dying network does. */
+  readonly cut: () => void;
 }
 
 /** Puts a request listener on a free loopback port until the test ends. */
 export async function host(t: TestContext, listener: RequestListener): Promise<Hosted> {
-  const server = createServer(listener);
+  const open = new Set<ServerResponse>();
+  const server = createServer((request, response) => {
+    open.add(response);
+    response.once('close', () => open.delete(response));
+    listener(request, response);
+  });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
@@ -71,7 +81,11 @@ export async function host(t: TestContext, listener: RequestListener): Promise<H
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    cut: () => server.closeAllConnections(),
+    cut() {
+      for (const response of open) {
+        if (response.getHeader('content-type') === 'text/event-stream') response.socket?.destroy();
+      }
+    },
   };
 }
 

@@ -51,8 +51,9 @@ async function start(t: TestContext, peer: Peer, options: WorldOptions = {}) {
     ...(peer.name.includes('speaking') && { versions: ['0.3'] }),
     ...serving,
   });
-  const { url, close } = await server.listen(0);
-  t.after(() => close(0));
+  const listening = await server.listen(0);
+  t.after(() => listening.close(0));
+  const { url } = listening;
   const connect = (own?: PeerOptions) => within('connecting', peer.connect(url, own));
   return { url, gates, connect, peer, handler: server.handler };
 }
@@ -324,7 +325,7 @@ const SCENARIOS: Record<string, (t: TestContext, peer: Peer) => Promise<void>> =
   async 'is called back at the webhook that came with the message'(t, peer) {
     const webhook = await startWebhook(t);
     const client = await (await start(t, peer)).connect();
-    const push = { id: 'with', url: webhook.url, token: 'tell-nobody' };
+    const push = { id: 'with', url: webhook.url, token: 'tell-nobody', credentials: 'key' };
     const task = taskOf(await client.send({ text: 'count 2', push }));
     // 0.3: the task at each change of its status; 1.0: each event.
     const states =
@@ -335,6 +336,7 @@ const SCENARIOS: Record<string, (t: TestContext, peer: Peer) => Promise<void>> =
     assert.deepEqual(delivered.map(peer.version === '0.3' ? stateOf : memberOf), states);
     for (const { headers } of delivered) {
       assert.equal(headers['x-a2a-notification-token'], 'tell-nobody');
+      assert.equal(headers.authorization, 'Bearer key');
     }
     assert.deepEqual((await client.listPush(task.id))[0]?.id, 'with');
   },
@@ -393,6 +395,16 @@ const SCENARIOS: Record<string, (t: TestContext, peer: Peer) => Promise<void>> =
       cases.map(([what, code]) => [what, code]),
     );
     gates.open('a');
+  },
+
+  async 'sends instead where nothing is streamed, and is refused what only streams'(t, peer) {
+    const card = { capabilities: { streaming: false } };
+    const client = await (await start(t, peer, { card })).connect();
+    assert.equal(client.card.streaming, false);
+    const events = await read(client.stream({ text: 'count 2' }));
+    assert.deepEqual(events.map(short), ['task completed']);
+    const { id } = taskOf(await client.send({ text: 'ask' }));
+    assert.equal(await refusal(() => read(client.resubscribe(id)), peer.codeOf), -32004);
   },
 
   async 'is refused push where there is none'(t, peer) {

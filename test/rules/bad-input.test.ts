@@ -101,7 +101,6 @@ test('rule 8: a wrong envelope is -32600, not -32602, and its id comes back wher
     [7, { ...send03, method: 5 }],
     [7, { ...send03, method: null }],
     [7, { ...send03, method: ['message/send'] }],
-    [null, { ...send03, id: undefined }],
     [null, { ...send03, id: {} }],
     [null, { ...send03, id: [1] }],
     [null, { ...send03, id: true }],

@@ -48,8 +48,7 @@ for (const wire of WIRES) {
     ]);
     assert.ok(isState('completed')(frames.at(-1)!.event));
     if (wire.version === '0.3') {
-      const last = frames.at(-1)!.data as { final?: boolean; result?: { final: boolean } };
-      assert.equal((last.result ?? last).final, true);
+      assert.ok(JSON.stringify(frames.at(-1)!.data).includes('"final":true'));
     }
   });
 

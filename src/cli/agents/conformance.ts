@@ -9,8 +9,8 @@
  * The kits use ids of messages again, so this agent is served without deduplication. The one for 1.0 builds a history by
  * repeating the id that asks for input, so a repeated id asks for input once more.
  *
- * It has no list of input modes, so that it takes files of every type: the kit for 1.0 sends one of an unknown type, and
- * counts the refusal that its own text demands (CORE-SEND-003) as a failure.
+ * It takes files of every type: the kit for 1.0 sends one of an unknown type, and counts the refusal that its own text
+ * demands (CORE-SEND-003) as a failure.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -117,6 +117,7 @@ export const conformance: Agent = {
     name: 'Conformance',
     description:
       "Does what the protocol's compatibility kits ask for by the ids of their messages.",
+    inputModes: ['text/plain', 'application/json', '*/*'],
     outputModes: ['text/plain', 'application/json'],
     skills: [
       {

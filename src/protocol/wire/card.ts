@@ -47,20 +47,25 @@ export function encodeCardV03Proto(card: AgentCard): unknown {
     ...encodeCardV03({ ...rest, capabilities: known, skills: [] }),
     ...(securitySchemes && { securitySchemes: mapValues(securitySchemes, encodeScheme) }),
     ...(security && { security: security.map(encodeRequirement) }),
-    skills: skills.map(({ security: own, ...skill }) =>
-      own ? { ...skill, security: own.map(encodeRequirement) } : skill,
-    ),
+    skills: skills.map(encodeSkillV03Proto),
   };
 }
 
+/** Without `stateTransitionHistory`: 1.0 gave it up, and the schemas of 1.0 refuse what they do not know. */
 export function encodeCardV1(card: AgentCard): unknown {
-  const { security, securitySchemes, skills, ...rest } = card;
+  const { security, securitySchemes, skills, capabilities, ...rest } = card;
+  const { stateTransitionHistory: _, ...known } = capabilities;
   return {
     ...rest,
+    capabilities: known,
     ...(securitySchemes && { securitySchemes: mapValues(securitySchemes, encodeScheme) }),
     ...(security && { securityRequirements: security.map(encodeRequirement) }),
     skills: skills.map(encodeSkill),
   };
+}
+
+function encodeSkillV03Proto({ security, ...skill }: AgentSkill): unknown {
+  return security ? { ...skill, security: security.map(encodeRequirement) } : skill;
 }
 
 function encodeSkill({ security, ...skill }: AgentSkill): unknown {
@@ -201,15 +206,17 @@ function encodeFlows(flows: OAuthFlows): unknown {
   return flows;
 }
 
-function readScheme(raw: unknown, name: string): unknown {
-  if (!isObject(raw)) return raw;
+function readScheme(given: unknown, name: string): unknown {
+  if (!isObject(given)) return given;
+  const raw = unboxed(given, 'scheme');
   if (isObject(raw.apiKeySecurityScheme)) {
     const { location, ...rest } = withoutNulls(raw.apiKeySecurityScheme);
     return { ...rest, type: 'apiKey', in: location };
   }
   if (isObject(raw.oauth2SecurityScheme)) {
     const { flows, ...rest } = withoutNulls(raw.oauth2SecurityScheme);
-    return { ...rest, type: 'oauth2', flows: isObject(flows) ? mapValues(flows, readFlow) : flows };
+    const each = isObject(flows) ? mapValues(unboxed(flows, 'flow'), readFlow) : flows;
+    return { ...rest, type: 'oauth2', flows: each };
   }
   for (const type of ['http', 'openIdConnect', 'mutualTLS'] as const) {
     const inside = raw[MEMBERS[type]];
@@ -217,6 +224,12 @@ function readScheme(raw: unknown, name: string): unknown {
   }
   if (typeof raw.type !== 'string') refuse(`securitySchemes.${name}`, 'no scheme that is known');
   return raw;
+}
+
+/** Servers of the JavaScript SDK (1.3.0) publish their inner shape, `{scheme: {$case: 'member', value}}`. */
+function unboxed(raw: Raw, field: string): Raw {
+  const box = raw[field];
+  return isObject(box) && typeof box.$case === 'string' ? { [box.$case]: box.value } : raw;
 }
 
 function readFlow(raw: unknown): unknown {

@@ -1,20 +1,11 @@
 /** ProtoJSON of 0.3 (`a2a.v1`), which some of its REST peers speak instead of the JSON that the specification shows. */
 import { isObject } from '../json.ts';
-import { base64At, dropEmpty, dropNull, objectAt, refuse, type Raw } from './read.ts';
+import { base64At, dropEmpty, dropNull, intOf, objectAt, refuse, type Raw } from './read.ts';
 
 /** Whether a message is ProtoJSON: its role has a protobuf name, or its parts are called `content`. */
 export function isProtoMessage(message: Raw): boolean {
   const { role } = message;
   return Array.isArray(message.content) || (typeof role === 'string' && role.startsWith('ROLE_'));
-}
-
-/** Whoever writes ProtoJSON may use the names of the .proto file (`message_id`), and the compatibility kit does. */
-export function protoNames(raw: Raw): Raw {
-  return Object.fromEntries(Object.entries(raw).map(([name, value]) => [camelCase(name), value]));
-}
-
-function camelCase(name: string): string {
-  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 export function readProtoPart(raw: Raw, at: string): Raw {
@@ -38,7 +29,9 @@ export function readProtoPart(raw: Raw, at: string): Raw {
 }
 
 function readProtoFile(raw: Raw, at: string): Raw {
-  const { fileWithUri, fileWithBytes, mimeType, name } = protoNames(raw);
+  const { fileWithBytes, mimeType, name } = raw;
+  // The compatibility kit has an empty URI beside the bytes: proto3 has no other way to leave a string out.
+  const fileWithUri = raw.fileWithUri === '' && fileWithBytes != null ? undefined : raw.fileWithUri;
   if ((fileWithUri != null) === (fileWithBytes != null)) {
     refuse(at, 'must have exactly one of fileWithUri and fileWithBytes');
   }
@@ -52,22 +45,24 @@ function readProtoFile(raw: Raw, at: string): Raw {
 }
 
 export function readProtoPush(raw: Raw): Raw {
-  const out = protoNames(raw);
+  const out = { ...raw };
   dropEmpty(out, 'id');
   dropEmpty(out, 'token');
   dropNull(out, 'authentication');
   if (isObject(out.authentication)) {
     const inside = { ...out.authentication };
     dropEmpty(inside, 'credentials');
+    const { schemes = [] } = inside;
+    const blank = Array.isArray(schemes) && schemes.length === 0 && inside.credentials === undefined;
     // An empty message is what protobuf makes of one that nobody filled in.
-    if (!Array.isArray(inside.schemes) || inside.schemes.length > 0) out.authentication = inside;
-    else delete out.authentication;
+    if (blank) delete out.authentication;
+    else out.authentication = inside;
   }
   return out;
 }
 
 export function readProtoConfiguration(raw: Raw): Raw {
-  const { pushNotification, ...out } = protoNames(raw);
+  const { pushNotification, ...out } = raw;
   if (pushNotification != null) {
     const at = 'configuration.pushNotification';
     out.pushNotificationConfig = readProtoPush(objectAt(pushNotification, at));
@@ -76,7 +71,8 @@ export function readProtoConfiguration(raw: Raw): Raw {
   // proto3 does not write a false: absent here is not what it is in JSON-RPC.
   out.blocking ??= false;
   // 0.3's protobuf says that zero is no limit.
-  if (out.historyLength === 0 || out.historyLength === null) delete out.historyLength;
+  if (intOf(out.historyLength ?? 0) === 0) delete out.historyLength;
+  else out.historyLength = intOf(out.historyLength);
   return out;
 }
 

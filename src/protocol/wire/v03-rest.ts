@@ -16,6 +16,7 @@ import type { StreamEvent, Task, TaskStatus } from '../task.ts';
 import { encodeCardV03Proto } from './card.ts';
 import type { UnaryOperation, UnaryResults, WireCodec } from './codec.ts';
 import { ROLE_NAMES, STATE_NAMES } from './enums.ts';
+import { NAMES_V03, withJsonNames } from './proto-names.ts';
 import type { Raw } from './read.ts';
 import { encodePart as encodeJsonPart, v03 } from './v03.ts';
 
@@ -88,7 +89,7 @@ function encodeEvent(event: StreamEvent): Raw {
       if (metadata !== undefined) statusUpdate.metadata = metadata;
       return { statusUpdate };
     }
-    case 'artifact-update': {
+    default: {
       const { taskId, contextId, append, lastChunk, metadata } = event;
       const artifactUpdate: Raw = { taskId, contextId, artifact: encodeArtifact(event.artifact) };
       if (append !== undefined) artifactUpdate.append = append;
@@ -145,10 +146,15 @@ const encodeResult: { readonly [O in UnaryOperation]: (result: UnaryResults[O]) 
   getExtendedCard: encodeCardV03Proto,
 };
 
+const named = (raw: unknown): unknown => withJsonNames(raw, NAMES_V03);
+
 export const v03Rest: WireCodec = {
   ...v03,
+  decodeParams: (operation, raw) => v03.decodeParams(operation, named(raw)),
   encodeParams: (operation, params) =>
     (encodeParams[operation] ?? v03.encodeParams.bind(v03, operation))(params),
   encodeResult: (operation, result) => encodeResult[operation](result),
+  decodeResult: (operation, raw) => v03.decodeResult(operation, named(raw)),
   encodeEvent,
+  decodeEvent: (raw) => v03.decodeEvent(named(raw)),
 };

@@ -26,7 +26,6 @@ import { createReader, readMember, type Dialect } from './reader.ts';
 import { createAnswerDecoder } from './received.ts';
 import {
   isProtoMessage,
-  protoNames,
   readProtoConfiguration,
   readProtoPart,
   readProtoPush,
@@ -212,8 +211,7 @@ function unwrapParts(parts: unknown): unknown {
 
 function readProtoSend(raw: Raw): Raw {
   const { configuration, metadata, ...rest } = raw;
-  const message = protoNames(objectAt(raw.message, 'message'));
-  const out: Raw = { ...rest, message: strict.message(message, 'message') };
+  const out: Raw = { ...rest, message: strict.message(raw.message, 'message') };
   if (configuration != null) {
     out.configuration = readProtoConfiguration(objectAt(configuration, 'configuration'));
   }
@@ -237,7 +235,7 @@ function readList(raw: Raw): Raw {
  */
 function readTaskPush(raw: Raw): Raw {
   if (typeof raw.taskId === 'string' && isObject(raw.pushNotificationConfig)) return raw;
-  const config = protoNames(isObject(raw.config) ? raw.config : raw);
+  const config = isObject(raw.config) ? raw.config : raw;
   const { pushNotificationConfig: inside } = config;
   const out: Raw = {
     taskId:

@@ -1,0 +1,12 @@
+import type { Binding } from '../card.ts';
+import type { ProtocolVersion } from '../version.ts';
+import type { WireCodec } from './codec.ts';
+import { v03 } from './v03.ts';
+import { v03Rest } from './v03-rest.ts';
+import { v1 } from './v1.ts';
+
+/** 1.0 has one JSON for all bindings; 0.3 has another one over REST. */
+export function codecOf(version: ProtocolVersion, binding: Binding): WireCodec {
+  if (version === '1.0') return v1;
+  return binding === 'JSONRPC' ? v03 : v03Rest;
+}

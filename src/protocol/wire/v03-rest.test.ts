@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentCard } from '../card.ts';
+import type { Message } from '../message.ts';
+import type { StreamEvent, Task } from '../task.ts';
+import { v03Rest } from './v03-rest.ts';
+
+const message: Message = {
+  kind: 'message',
+  messageId: 'm',
+  contextId: 'c',
+  taskId: 't',
+  role: 'agent',
+  parts: [
+    { kind: 'text', text: 'hello', metadata: { a: 1 } },
+    { kind: 'file', file: { bytes: 'iVBOR/8A', mimeType: 'image/png', name: 'a.png' } },
+    { kind: 'file', file: { uri: 'https://x.test/a' } },
+    { kind: 'data', data: { deep: [1, null] } },
+    { kind: 'data', data: [1, 'two'] },
+  ],
+  metadata: { b: 2 },
+  extensions: ['https://x.test/e'],
+};
+
+const task: Task = {
+  kind: 'task',
+  id: 't',
+  contextId: 'c',
+  status: { state: 'canceled', message, timestamp: '2026-01-02T03:04:05.000Z' },
+  history: [{ ...message, role: 'user' }],
+  artifacts: [{ artifactId: 'a', name: 'n', description: 'd', parts: message.parts }],
+  metadata: { c: 3 },
+};
+
+const ids = { taskId: 't', contextId: 'c' };
+
+test('an answer is under the name of its kind, with the names and enumerations of protobuf', () => {
+  assert.deepEqual(
+    v03Rest.encodeEvent({
+      kind: 'status-update',
+      ...ids,
+      status: { state: 'canceled', message: { ...message, parts: [{ kind: 'text', text: 'x' }] } },
+      final: true,
+    }),
+    {
+      statusUpdate: {
+        ...ids,
+        status: {
+          state: 'TASK_STATE_CANCELLED',
+          message: {
+            messageId: 'm',
+            ...ids,
+            role: 'ROLE_AGENT',
+            content: [{ text: 'x' }],
+            metadata: { b: 2 },
+            extensions: ['https://x.test/e'],
+          },
+        },
+        final: true,
+      },
+    },
+  );
+});
+
+test('what is written is read back as it was', () => {
+  const [artifact] = task.artifacts!;
+  const events: StreamEvent[] = [
+    message,
+    task,
+    { kind: 'status-update', ...ids, status: { state: 'working' }, final: false, metadata: {} },
+    { kind: 'artifact-update', ...ids, artifact: artifact!, append: true, lastChunk: false },
+  ];
+  for (const event of events) {
+    assert.deepEqual(v03Rest.decodeEvent(v03Rest.encodeEvent(event)), event);
+  }
+  for (const operation of ['getTask', 'cancelTask'] as const) {
+    const written = v03Rest.encodeResult(operation, task);
+    assert.deepEqual(v03Rest.decodeResult(operation, written), task);
+  }
+  const page = { tasks: [task], nextPageToken: 'x', pageSize: 1, totalSize: 2 };
+  assert.deepEqual(
+    v03Rest.decodeResult('listTasks', v03Rest.encodeResult('listTasks', page)),
+    page,
+  );
+});
+
+test('push configurations have a resource name', () => {
+  const authentication = { schemes: ['Bearer'], credentials: 'k' };
+  const pushNotificationConfig = { id: 'p', url: 'https://x.test', token: 's', authentication };
+  const config = { taskId: 't', pushNotificationConfig };
+  const name = 'tasks/t/pushNotificationConfigs/p';
+  const written = { name, pushNotificationConfig };
+  assert.deepEqual(v03Rest.encodeResult('getPushConfig', config), written);
+  assert.deepEqual(v03Rest.decodeResult('getPushConfig', written), config);
+  const list = v03Rest.encodeResult('listPushConfigs', [config]);
+  assert.deepEqual(list, { configs: [written] });
+  assert.deepEqual(v03Rest.decodeResult('listPushConfigs', list), [config]);
+  const asked = v03Rest.encodeParams('setPushConfig', config);
+  assert.deepEqual(asked, { parent: 'tasks/t', configId: 'p', config: written });
+  assert.deepEqual(v03Rest.decodeParams('setPushConfig', asked), config);
+});
+
+test('a card has its security as protobuf does, and is read back', () => {
+  const card: AgentCard = {
+    name: 'A',
+    description: 'd',
+    version: '1',
+    supportedInterfaces: [
+      { url: 'https://x.test', protocolBinding: 'HTTP+JSON', protocolVersion: '0.3' },
+    ],
+    capabilities: { streaming: true, extendedAgentCard: true },
+    securitySchemes: { bearer: { type: 'http', scheme: 'Bearer' } },
+    security: [{ bearer: [] }],
+    defaultInputModes: [],
+    defaultOutputModes: [],
+    skills: [{ id: 's', name: 's', description: '', tags: [], security: [{ bearer: ['x'] }] }],
+  };
+  const written = v03Rest.encodeResult('getExtendedCard', card);
+  assert.partialDeepStrictEqual(written, {
+    url: 'https://x.test',
+    securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer' } } },
+    security: [{ schemes: { bearer: { list: [] } } }],
+  });
+  assert.deepEqual(v03Rest.decodeResult('getExtendedCard', written), card);
+});
+
+test('a message is asked for as it is answered, and waits unless it says otherwise', () => {
+  const { referenceTaskIds: _, ...known } = { ...message, referenceTaskIds: ['x'] };
+  const push = { url: 'https://x.test' };
+  for (const blocking of [undefined, true, false]) {
+    const configuration = { pushNotificationConfig: push, historyLength: 2 };
+    const params = {
+      message,
+      configuration: blocking === undefined ? configuration : { ...configuration, blocking },
+    };
+    const read = v03Rest.decodeParams('sendMessage', v03Rest.encodeParams('sendMessage', params));
+    assert.deepEqual(read, {
+      message: known,
+      configuration: { ...configuration, blocking: blocking ?? true },
+    });
+  }
+  // proto3 does not write what is false.
+  const bare = { message: { messageId: 'm', role: 'ROLE_USER', content: [{ text: 'x' }] } };
+  const immediate = v03Rest.decodeParams('sendMessage', { ...bare, configuration: {} });
+  assert.equal(immediate.configuration?.blocking, false);
+  assert.equal(v03Rest.decodeParams('sendMessage', bare).configuration, undefined);
+});
+
+test('the names of the .proto file are read too', () => {
+  const file = { file_with_uri: 'https://x.test', mime_type: 'image/png' };
+  const params = v03Rest.decodeParams('sendMessage', {
+    message: { message_id: 'm', task_id: 't', role: 'ROLE_USER', content: [{ file }] },
+    configuration: { history_length: 3, push_notification: { url: 'https://y.test' } },
+  });
+  assert.deepEqual(params, {
+    message: {
+      kind: 'message',
+      messageId: 'm',
+      taskId: 't',
+      role: 'user',
+      parts: [{ kind: 'file', file: { uri: 'https://x.test', mimeType: 'image/png' } }],
+    },
+    configuration: {
+      blocking: false,
+      historyLength: 3,
+      pushNotificationConfig: { url: 'https://y.test' },
+    },
+  });
+  const query = v03Rest.decodeParams('getTask', { id: 't', history_length: '3' });
+  assert.equal(query.historyLength, 3);
+});

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type AdmissionOptions, bearerTokens, createAdmission, sameSecret } from './admission.ts';
+import type { TransportRequest } from './request.ts';
+
+function request(headers: Record<string, string>, local = true): TransportRequest {
+  return {
+    method: 'POST',
+    url: '/',
+    header: (name) => headers[name],
+    base: 'http://127.0.0.1:4000',
+    remote: '127.0.0.1',
+    local,
+    signal: new AbortController().signal,
+  };
+}
+
+function admits(
+  headers: Record<string, string>,
+  options: AdmissionOptions = {},
+  local = true,
+): boolean {
+  try {
+    createAdmission(options).check(request(headers, local));
+    return true;
+  } catch (error) {
+    assert.equal((error as { kind?: string }).kind, 'forbidden');
+    return false;
+  }
+}
+
+test('on loopback only names of loopback and the public one are served', () => {
+  for (const host of [
+    '127.0.0.1',
+    '127.0.0.1:4000',
+    'localhost:4000',
+    'LOCALHOST',
+    '[::1]:4000',
+    '127.1.2.3',
+  ]) {
+    assert.equal(admits({ host }), true, host);
+  }
+  for (const host of [
+    '',
+    'evil.example',
+    'localhost.evil',
+    '127.0.0.1.evil',
+    '127.0.0.1:x',
+    'localhost:4000@evil',
+  ]) {
+    assert.equal(admits({ host }), false, host);
+    assert.equal(admits({ host }, {}, false), true, host);
+  }
+  const options = { publicUrl: 'https://agent.example/path' };
+  assert.equal(admits({ host: 'agent.example' }, options), true);
+  assert.equal(admits({ host: 'other.example' }, options), false);
+});
+
+test('a host that was let in does not let the next one in', () => {
+  const admission = createAdmission({});
+  admission.check(request({ host: 'localhost' }));
+  assert.throws(() => admission.check(request({ host: 'evil.example' })));
+  admission.check(request({ host: 'localhost' }));
+});
+
+test('an origin is ours, configured, or refused', () => {
+  const host = 'localhost:4000';
+  assert.equal(admits({ host, origin: 'http://localhost:4000' }), true);
+  for (const origin of [
+    'http://localhost',
+    'http://localhost:4001',
+    'https://evil.example',
+    'null',
+    '',
+  ]) {
+    assert.equal(admits({ host, origin }), false, origin);
+  }
+  const some = { corsOrigins: ['https://page.example'] };
+  assert.equal(admits({ host, origin: 'https://page.example' }, some), true);
+  assert.equal(admits({ host, origin: 'https://page.example.evil' }, some), false);
+  assert.equal(admits({ host, origin: 'https://any.example' }, { corsOrigins: ['*'] }), true);
+});
+
+test('CORS headers go only to origins that are let in', () => {
+  const admission = createAdmission({ corsOrigins: ['https://page.example'] });
+  const of = (origin: string) => admission.cors(request({ host: 'localhost', origin }));
+  assert.equal(of('https://page.example')['access-control-allow-origin'], 'https://page.example');
+  assert.deepEqual(of('https://evil.example'), {});
+  assert.deepEqual(admission.cors(request({ host: 'localhost' })), {});
+});
+
+test('a bearer token is its user, whatever the case of the scheme', () => {
+  const who = bearerTokens(
+    new Map([
+      ['ann', 'aaa'],
+      ['bob', 'bbb'],
+    ]),
+  );
+  const ask = (authorization?: string) =>
+    who(request(authorization === undefined ? {} : { authorization }));
+  assert.deepEqual(ask('Bearer aaa'), { id: 'ann' });
+  assert.deepEqual(ask('bearer bbb'), { id: 'bob' });
+  for (const bad of ['Bearer ccc', 'Bearer', 'Bearer ', 'Basic aaa', 'aaa', '', undefined]) {
+    assert.equal(ask(bad), undefined, bad);
+  }
+});
+
+test('secrets are the same only if they are', () => {
+  assert.equal(sameSecret('abc', 'abc'), true);
+  for (const other of ['', 'ab', 'abd', 'abcd', 'ABC'])
+    assert.equal(sameSecret('abc', other), false);
+});
+
+test('without authenticate everybody is nobody; with it, who is not known is refused', async () => {
+  assert.equal(createAdmission({}).identify(request({})), undefined);
+  const admission = createAdmission({ authenticate: () => undefined });
+  assert.throws(() => admission.identify(request({})), { kind: 'unauthenticated' });
+  const slow = createAdmission({ authenticate: async () => undefined });
+  await assert.rejects(async () => slow.identify(request({})), { kind: 'unauthenticated' });
+  const known = createAdmission({ authenticate: async () => ({ id: 'ann' }) });
+  assert.deepEqual(await known.identify(request({})), { id: 'ann' });
+});
