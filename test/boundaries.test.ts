@@ -27,7 +27,7 @@ const RULES: Record<string, Rule> = {
   server: {
     folders: ['protocol'],
     packages: [],
-    builtins: ['crypto', 'async_hooks', 'timers'],
+    builtins: ['crypto', 'async_hooks', 'timers', 'util'],
   },
   transport: {
     folders: ['protocol', 'server'],

@@ -33,7 +33,7 @@ export default defineCommand({
   examples: ['parley doctor', 'parley doctor --json | jq .checks'],
 
   async run({ values, environment }) {
-    const port = wholeNumber('--port', values.port ?? DEFAULT_PORT, { min: 1, max: 65_535 });
+    const port = wholeNumber('--port', values.port ?? DEFAULT_PORT, { min: 0, max: 65_535 });
     const folder = dataFolder(environment);
     const checks = [
       checkNode(),
@@ -110,6 +110,7 @@ async function checkSqlite(folder: string): Promise<Check> {
 
 async function checkPort(port: number): Promise<Check> {
   const name = 'port';
+  if (port === 0) return ok(name, 'any free one');
   const server = createServer();
   try {
     await new Promise<void>((resolve, reject) => {

@@ -168,6 +168,47 @@ function says(text: string, extra: Partial<Message> = {}): Message {
   return { kind: 'message', messageId, role: 'user', parts: [{ kind: 'text', text }], ...extra };
 }
 
+test('a task that is not stored yet does not exist, and asking for it leaves nothing behind', async (t) => {
+  const opened = t.mock.method(EventLog.prototype, 'open');
+  const { store, batches, finish } = slowStore();
+  const execute: AgentExecutor['execute'] = async function* () {
+    yield { kind: 'status-update', state: 'working' };
+  };
+  const handler = createHandler({ execute }, { store, logger: silent });
+  const sent = handler.sendMessage({ message: says('x') });
+  await tick();
+  const id = batches[0]![0]!.taskId;
+  await assert.rejects(handler.getTask({ id }), { kind: 'taskNotFound' });
+  const flow = setInterval(finish, 1);
+  assert.equal(((await sent) as Task).status.state, 'completed');
+  clearInterval(flow);
+  await tick();
+  assert.equal((opened.mock.calls[0]?.this as EventLog).liveCount, 0);
+});
+
+for (const disk of [false, true]) {
+  test(`an answer that comes twice at once is one answer, ${disk ? 'on disk' : 'in memory'}`, async () => {
+    const { store, finish } = slowStore();
+    let executions = 0;
+    const execute: AgentExecutor['execute'] = async function* ({ turn }) {
+      executions++;
+      if (turn.length === 1) yield { kind: 'status-update', state: 'input-required' };
+    };
+    const handler = createHandler({ execute }, { logger: silent, ...(disk && { store }) });
+    const flow = setInterval(finish, 1);
+    const { id: taskId } = (await handler.sendMessage({ message: says('x') })) as Task;
+    const message = says('answer', { taskId });
+    const answers = [1, 2, 3].map(() => handler.sendMessage({ message }) as Promise<Task>);
+    const other = handler.sendMessage({ message: says('other', { taskId }) });
+    await assert.rejects(other, { kind: 'unsupportedOperation' });
+    for (const { id, status } of await Promise.all(answers)) {
+      assert.deepEqual([id, status.state], [taskId, 'completed']);
+    }
+    clearInterval(flow);
+    assert.equal(executions, 2);
+  });
+}
+
 test('when everything has ended, the log holds no task', async (t) => {
   const opened = t.mock.method(EventLog.prototype, 'open');
   const deliver = { check() {}, send: () => Promise.resolve(200) };

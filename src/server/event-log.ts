@@ -21,7 +21,35 @@ export class LogLostError extends Error {
 }
 
 /** Entries of one task that go to the store together. */
-type Unsent = Append & { readonly entries: SerializedEntry[] };
+class Unsent implements Append {
+  readonly live: LiveTask;
+  readonly expected: number;
+  readonly entries: SerializedEntry[];
+  readonly messageIds: readonly string[] | undefined;
+
+  constructor(live: LiveTask, entry: SerializedEntry, messageIds: readonly string[] | undefined) {
+    this.live = live;
+    this.expected = entry.seq - 1;
+    this.entries = [entry];
+    this.messageIds = messageIds;
+  }
+
+  get tenant(): string {
+    return this.live.tenant;
+  }
+
+  get owner(): string {
+    return this.live.owner;
+  }
+
+  get taskId(): string {
+    return this.live.taskId;
+  }
+
+  get contextId(): string {
+    return this.live.contextId;
+  }
+}
 
 /** A task that something happens to. Whoever gets one from the log holds it, until it disposes of it (`using`). */
 export class LiveTask implements Scope, Readable, Disposable {
@@ -107,7 +135,7 @@ export class EventLog {
   readonly #store: TaskStore;
   readonly #logger: Logger;
   readonly #live = new Map<string, LiveTask>();
-  #pending: { live: LiveTask; append: Unsent }[] = [];
+  #pending: Unsent[] = [];
   #scheduled = false;
   #writing = false;
 
@@ -179,10 +207,8 @@ export class EventLog {
     if (live.unsent && !messageIds) {
       live.unsent.entries.push(entry);
     } else {
-      const { tenant, owner, taskId, contextId } = live;
-      const where = { tenant, owner, taskId, contextId };
-      live.unsent = { ...where, expected: seq - 1, entries: [entry], ...(messageIds && { messageIds }) };
-      this.#pending.push({ live, append: live.unsent });
+      live.unsent = new Unsent(live, entry, messageIds);
+      this.#pending.push(live.unsent);
     }
     if (!this.#store.durable) {
       this.#flush();
@@ -223,14 +249,10 @@ export class EventLog {
     if (this.#writing || this.#pending.length === 0) return;
     const batch = this.#pending;
     this.#pending = [];
-    const appends: Append[] = [];
-    for (const { live, append } of batch) {
-      live.unsent = undefined;
-      appends.push(append);
-    }
+    for (const { live } of batch) live.unsent = undefined;
     let outcome;
     try {
-      outcome = this.#store.append(appends);
+      outcome = this.#store.append(batch);
     } catch (error) {
       this.#failed(batch, error);
       return;
@@ -246,20 +268,17 @@ export class EventLog {
     }
   }
 
-  #done(
-    batch: readonly { live: LiveTask; append: Unsent }[],
-    outcomes: readonly AppendOutcome[],
-  ): void {
+  #done(batch: readonly Unsent[], outcomes: readonly AppendOutcome[]): void {
     this.#writing = false;
     for (let at = 0; at < batch.length; at++) {
-      const { live, append } = batch[at]!;
-      if (outcomes[at] === 'ok') live.settle(append.entries);
+      const { live, entries } = batch[at]!;
+      if (outcomes[at] === 'ok') live.settle(entries);
       else this.#lose(live, new LogLostError('another writer appended to the task'));
     }
     if (this.#pending.length > 0) this.#flush();
   }
 
-  #failed(batch: readonly { live: LiveTask; append: Unsent }[], error: unknown): void {
+  #failed(batch: readonly Unsent[], error: unknown): void {
     this.#writing = false;
     this.#logger.error({ err: error, tasks: batch.length }, 'the store could not append');
     for (const { live } of batch) this.#lose(live, new LogLostError('the store could not append'));

@@ -20,6 +20,7 @@ import { agentMessage } from './run.ts';
 import type { Runtime } from './runtime.ts';
 import { scopeOf } from './scope.ts';
 import type { Scope } from './store.ts';
+import { timestamp } from './time.ts';
 
 /** What a message started or continued. The task is held: whoever gets this disposes of `live`. */
 export interface Started {
@@ -129,7 +130,7 @@ async function begin(
     kind: 'task',
     id,
     contextId,
-    status: { state: 'submitted', timestamp: new Date().toISOString() },
+    status: { state: 'submitted', timestamp: timestamp() },
     history: [message],
   };
   const live = log.create(scope, task, messageIds);
@@ -180,7 +181,7 @@ async function proceed(
   }
   const { task: before, seq: after } = loaded;
   const received: Message = { ...message, taskId, contextId };
-  const status = { state: 'working', timestamp: new Date().toISOString() } as const;
+  const status = { state: 'working', timestamp: timestamp() } as const;
   live.running = true;
   const event = {
     kind: 'status-update',

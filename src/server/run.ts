@@ -17,6 +17,7 @@ import {
 import { type EventLog, type LiveTask, LogLostError } from './event-log.ts';
 import type { AgentExecutor, ExecutionContext, ExecutorEvent, StatusEvent } from './executor.ts';
 import type { Logger } from './logger.ts';
+import { timestamp } from './time.ts';
 
 export interface RunLimits {
   /** How long a canceled or shut-down execution may take to end by itself. */
@@ -187,7 +188,6 @@ export function completeEvent(
     if (metadata) complete.metadata = metadata;
     return complete;
   }
-  const timestamp = new Date().toISOString();
   const { state } = event;
   if (event.kind !== 'status-update' || !STATES.has(state)) {
     throw new TypeError('an executor yields status updates with a state, and artifact updates');
@@ -198,8 +198,8 @@ export function completeEvent(
     contextId,
     status:
       event.message === undefined
-        ? { state, timestamp }
-        : { state, timestamp, message: agentMessage(event.message, task) },
+        ? { state, timestamp: timestamp() }
+        : { state, timestamp: timestamp(), message: agentMessage(event.message, task) },
     final: isSettled(state),
   };
   if (event.metadata) complete.metadata = event.metadata;

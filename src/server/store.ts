@@ -41,7 +41,7 @@ export interface Append extends Scope {
   readonly expected: number;
   readonly entries: readonly LogEntry[];
   /** Ids of the user's messages that these entries accept, so that a repeated one finds its task. */
-  readonly messageIds?: readonly string[];
+  readonly messageIds?: readonly string[] | undefined;
 }
 
 /** `conflict`: the task is not at `expected` (another writer was there), or a message id is taken; nothing was written. */

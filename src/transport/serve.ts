@@ -3,7 +3,7 @@
  *
  *   await serve(agent).listen(4000);
  */
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import { type AddressInfo, isIP, Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AgentCard, type Call, type ProtocolVersion, VERSIONS } from '../protocol/index.ts';
@@ -152,7 +152,8 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
       throw new Error(`refusing to listen on ${host} without authentication`);
     }
     await recover();
-    const server = createServer(
+    // Not by `import`: node:http as a module namespace brings undici along, and that is most of a start.
+    const server = process.getBuiltinModule('node:http').createServer(
       { requestTimeout: limits.requestTimeoutMs, headersTimeout: 15_000, keepAliveTimeout: 65_000 },
       node,
     );

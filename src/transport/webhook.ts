@@ -3,8 +3,7 @@
  * resolved, so that no name can point inside later. Redirects are not followed.
  */
 import { lookup as resolve } from 'node:dns';
-import { request as httpRequest, type RequestOptions } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import type { RequestOptions } from 'node:http';
 import { isIP, type LookupFunction } from 'node:net';
 import { A2AError } from '../protocol/index.ts';
 import type { Deliver, Delivery } from '../server/index.ts';
@@ -60,8 +59,9 @@ export function webhookDelivery(options: WebhookOptions = {}): Deliver {
         agent: false,
         signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
       };
-      const make = url.protocol === 'https:' ? httpsRequest : httpRequest;
-      const request = make(url, requestOptions, (response) => {
+      // Not by `import`: see serve.ts.
+      const module = url.protocol === 'https:' ? 'node:https' : 'node:http';
+      const request = process.getBuiltinModule(module).request(url, requestOptions, (response) => {
         // The status is all that counts; the body is not ours to read.
         done(response.statusCode ?? 0);
         response.on('error', () => {});

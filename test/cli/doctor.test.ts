@@ -54,6 +54,6 @@ describe('parley doctor', { concurrency: 3 }, () => {
   });
 
   test('a port that is none: one line and exit code 2', async () => {
-    assertRefused(await parley(['doctor', '--port', 'x']), 2, /from 1 to 65535/);
+    assertRefused(await parley(['doctor', '--port', 'x']), 2, /from 0 to 65535/);
   });
 });

@@ -1,11 +1,10 @@
 /** The client and Parley's own server, over every version and binding, with and without a network that fails. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { connect as dial, createServer, type AddressInfo, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { connect, local, type AgentClient } from '../../src/client/index.ts';
 import type { Binding, ProtocolVersion } from '../../src/protocol/index.ts';
 import { createAgent, serve, type Agent, type Listening } from '../../src/transport/index.ts';
+import { startBadNetwork } from '../support/bad-network.ts';
 import { collect } from './peer.ts';
 
 const INTERFACES: [ProtocolVersion, Binding][] = [
@@ -120,53 +119,6 @@ test('a local stream can be left while nothing happens', async (t) => {
   controller.abort();
   await reader;
 });
-
-/** A network between client and server that cuts every connection after some bytes of answer. */
-async function startBadNetwork(t: TestContext, target: () => number) {
-  let budget = () => Number.POSITIVE_INFINITY;
-  let cuts = 0;
-  const sockets = new Set<Socket>();
-  const proxy = createServer((client) => {
-    const server = dial(target(), '127.0.0.1');
-    let left = budget();
-    for (const socket of [client, server]) {
-      sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.on('close', () => {
-        client.destroy();
-        server.destroy();
-        sockets.delete(socket);
-      });
-    }
-    client.pipe(server);
-    server.on('data', (bytes) => {
-      if (bytes.length < left) {
-        left -= bytes.length;
-        client.write(bytes);
-        return;
-      }
-      cuts++;
-      client.write(bytes.subarray(0, left), () => client.destroy());
-      left = 0;
-      server.pause();
-    });
-  });
-  proxy.listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  t.after(() => {
-    proxy.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  return {
-    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
-    cuts: () => cuts,
-    /** From now on; connections that are open are cut at once. */
-    allow(bytes: () => number) {
-      budget = bytes;
-      for (const socket of sockets) socket.destroy();
-    },
-  };
-}
 
 for (const [version, binding] of INTERFACES) {
   test(`a network that fails all the time costs ${version} ${binding} no event, and repeats none`, async (t) => {

@@ -20,7 +20,6 @@ const profile: AgentProfile = {
   provider: { organization: 'Parley', url: 'https://parley.test' },
   skills: [{ id: 'obey', name: 'Obey', description: 'Does it', tags: ['test'] }],
   inputModes: ['text/plain', 'application/json', 'image/*'],
-  extensions: [{ uri: EXTENSION, description: 'The tone of the answer' }],
 };
 
 /** Bytes that are no UTF-8, so that nobody gets them right by accident. */

@@ -57,6 +57,7 @@ export function sdk1Speaking03(binding: Binding): Peer {
   return {
     name: `SDK 1.3 speaking 0.3 over ${rest}`,
     version: '0.3',
+    reluctant: true,
     binding,
     connect: (url, options) => connect(url, binding, '0.3', options),
     codeOf,

@@ -116,6 +116,8 @@ export interface PeerClient {
 export interface Peer {
   readonly name: string;
   readonly version: '0.3' | '1.0';
+  /** It speaks this version only to servers that offer nothing newer. */
+  readonly reluctant?: boolean;
   readonly binding: 'JSONRPC' | 'HTTP+JSON';
   readonly connect: (url: string, options?: PeerOptions) => Promise<PeerClient>;
   /** The JSON-RPC code of an error, or what stands for it in REST; undefined where the SDK hides it. */

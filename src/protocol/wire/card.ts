@@ -39,16 +39,15 @@ export function encodeCardV03(card: AgentCard): Raw {
   };
 }
 
-/** A 0.3 card as its protobuf has it: security in 1.0's way, and only the capabilities that it knows. */
-export function encodeCardV03Proto(card: AgentCard): unknown {
-  const { security, securitySchemes, skills, capabilities, ...rest } = card;
-  const { stateTransitionHistory: _, ...known } = capabilities;
-  return {
-    ...encodeCardV03({ ...rest, capabilities: known, skills: [] }),
-    ...(securitySchemes && { securitySchemes: mapValues(securitySchemes, encodeScheme) }),
-    ...(security && { security: security.map(encodeRequirement) }),
-    skills: skills.map(encodeSkillV03Proto),
-  };
+/**
+ * A 0.3 card for its REST clients. One public SDK reads it as plain JSON and the other as ProtoJSON, so that each scheme
+ * is there in both shapes; in all else they can read the same.
+ */
+export function encodeCardV03Rest(card: AgentCard): unknown {
+  const { securitySchemes } = card;
+  if (!securitySchemes) return encodeCardV03(card);
+  const both = mapValues(securitySchemes, (scheme) => ({ ...scheme, ...encodeScheme(scheme) }));
+  return { ...encodeCardV03(card), securitySchemes: both };
 }
 
 /** Without `stateTransitionHistory`: 1.0 gave it up, and the schemas of 1.0 refuse what they do not know. */
@@ -62,10 +61,6 @@ export function encodeCardV1(card: AgentCard): unknown {
     ...(security && { securityRequirements: security.map(encodeRequirement) }),
     skills: skills.map(encodeSkill),
   };
-}
-
-function encodeSkillV03Proto({ security, ...skill }: AgentSkill): unknown {
-  return security ? { ...skill, security: security.map(encodeRequirement) } : skill;
 }
 
 function encodeSkill({ security, ...skill }: AgentSkill): unknown {
@@ -175,7 +170,7 @@ const MEMBERS = {
   mutualTLS: 'mtlsSecurityScheme',
 } as const satisfies Record<SecurityScheme['type'], string>;
 
-function encodeScheme(scheme: SecurityScheme): unknown {
+function encodeScheme(scheme: SecurityScheme): Raw {
   switch (scheme.type) {
     case 'apiKey': {
       const { type, in: location, ...rest } = scheme;

@@ -10,6 +10,7 @@ import { isSettled, SendResult, StreamEvent, Task, TaskState, TaskStatus } from 
 import type { UnaryOperation, UnaryResults, WireCodec } from './codec.ts';
 import { encodeRestError } from './rest-error.ts';
 import { v03 } from './v03.ts';
+import { v03Rest } from './v03-rest.ts';
 import { v1 } from './v1.ts';
 
 // Arbitraries of the inner shape. JSON has no minus zero and no own `__proto__` gets past inspectJson.
@@ -43,37 +44,44 @@ function of<T>(schema: z.ZodType<T>, arbitrary: fc.Arbitrary<unknown>): fc.Arbit
   return arbitrary.map((value) => schema.parse(value));
 }
 
-const partFields = { metadata, mediaType: word, filename: word };
 const file = fc.oneof(
   shape({ bytes: base64 }, { mimeType: word, name: word }),
   shape({ uri: word }, { mimeType: word, name: word }),
-);
-const part = fc.oneof(
-  shape({ kind: fc.constant('text'), text }, partFields),
-  shape({ kind: fc.constant('file'), file }, { metadata }),
-  // Empty metadata on a wrapped value is the one thing that 0.3 cannot give back.
-  shape({ kind: fc.constant('data'), data: json }, { ...partFields, metadata: someMetadata }),
-);
-const parts = fc.array(part, { minLength: 1, maxLength: 3 });
-const message = shape(
-  {
-    kind: fc.constant('message'),
-    messageId: id,
-    role: fc.constantFrom('user', 'agent'),
-    parts,
-  },
-  { contextId: id, taskId: id, referenceTaskIds: texts, extensions: texts, metadata },
-);
-const artifact = shape(
-  { artifactId: id, parts },
-  { name: text, description: text, extensions: texts, metadata },
 );
 const timestamp = fc
   .date({ min: new Date('2000-01-01'), max: new Date('2100-01-01'), noInvalidDate: true })
   .map((date) => date.toISOString());
 
-/** All that one version has words for. */
+/** All that one version has words for; 0.3 over REST, which is protobuf's, has the fewest. */
 function arbitrariesOf(codec: WireCodec) {
+  const proto = codec === v03Rest;
+  const about: Fields = proto ? {} : { mediaType: word, filename: word };
+  const part = fc.oneof(
+    shape({ kind: fc.constant('text'), text }, { metadata, ...about }),
+    shape({ kind: fc.constant('file'), file }, { metadata }),
+    // Empty metadata on a wrapped value is the one thing that 0.3 cannot give back.
+    shape({ kind: fc.constant('data'), data: json }, { metadata: someMetadata, ...about }),
+  );
+  const parts = fc.array(part, { minLength: 1, maxLength: 3 });
+  const message = shape(
+    {
+      kind: fc.constant('message'),
+      messageId: id,
+      role: fc.constantFrom('user', 'agent'),
+      parts,
+    },
+    {
+      contextId: id,
+      taskId: id,
+      extensions: texts,
+      metadata,
+      ...(!proto && { referenceTaskIds: texts }),
+    },
+  );
+  const artifact = shape(
+    { artifactId: id, parts },
+    { name: text, description: text, extensions: texts, metadata },
+  );
   const missing: TaskState = codec.version === '0.3' ? 'unspecified' : 'unknown';
   const state = fc.constantFrom(...TaskState.options.filter((name) => name !== missing));
   const status = shape({ state }, { message, timestamp });
@@ -107,22 +115,20 @@ function arbitrariesOf(codec: WireCodec) {
     { url: word },
     { id, token: word, authentication: shape({ schemes }, { credentials: word }) },
   );
-  const taskPush = of(
-    TaskPushNotificationConfig,
-    shape({ taskId: id, pushNotificationConfig: push }),
-  );
+  // Over REST the task's id is a segment of a resource's name.
+  const taskId = proto ? id.filter((text) => !text.includes('/')) : id;
+  const taskPush = of(TaskPushNotificationConfig, shape({ taskId, pushNotificationConfig: push }));
 
-  const historyLength = fc.nat(1000);
+  const historyLength = fc.integer({ min: proto ? 1 : 0, max: 1000 });
   const tenant = word;
-  const configuration = shape(
-    {},
-    {
-      acceptedOutputModes: texts,
-      blocking: fc.boolean(),
-      historyLength,
-      pushNotificationConfig: push,
-    },
-  );
+  const blocking = fc.boolean();
+  // Protobuf has no absent boolean.
+  const configuration = shape(proto ? { blocking } : {}, {
+    acceptedOutputModes: texts,
+    ...(!proto && { blocking }),
+    historyLength,
+    pushNotificationConfig: push,
+  });
   const send = shape({ message }, { configuration, metadata, tenant });
   const listState = state.filter((name) => name !== 'unspecified' && name !== 'unknown');
   const params: Record<Operation, fc.Arbitrary<unknown>> = {
@@ -144,7 +150,7 @@ function arbitrariesOf(codec: WireCodec) {
     ),
     cancelTask: shape({ id }, { metadata, tenant }),
     subscribe: shape({ id }, { after: fc.nat(), tenant }),
-    setPushConfig: shape({ taskId: id, pushNotificationConfig: push }, { tenant }),
+    setPushConfig: shape({ taskId, pushNotificationConfig: push }, proto ? {} : { tenant }),
     getPushConfig: shape({ id }, { pushNotificationConfigId: id, tenant }),
     listPushConfigs: shape({ id }, { tenant }),
     deletePushConfig: shape({ id, pushNotificationConfigId: id }, { tenant }),
@@ -241,7 +247,7 @@ function cardOf(codec: WireCodec): fc.Arbitrary<AgentCard> {
         {
           streaming: fc.boolean(),
           pushNotifications: fc.boolean(),
-          stateTransitionHistory: fc.boolean(),
+          ...(old && { stateTransitionHistory: fc.boolean() }),
           extendedAgentCard: fc.boolean(),
           extensions: fc.array(extension, { maxLength: 2 }),
         },
@@ -268,6 +274,18 @@ function onWire(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
 
+/** The names of the .proto file for those of JSON, except in what is the peer's own. */
+function inProtoNames(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inProtoNames);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inside]) => [
+      name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      name === 'metadata' || name === 'data' ? inside : inProtoNames(inside),
+    ]),
+  );
+}
+
 /** Decodes as it was encoded, and as it is after a trip through text. */
 function comesBack(value: unknown, encoded: unknown, decode: (raw: unknown) => unknown): void {
   const before = JSON.stringify(value);
@@ -279,10 +297,10 @@ function comesBack(value: unknown, encoded: unknown, decode: (raw: unknown) => u
 const schemas: { [O in Operation]: { params: z.ZodType<ParamsOf<O>> } } = METHODS;
 const RUNS = { numRuns: 100 };
 
-for (const codec of [v03, v1]) {
+for (const [name, codec] of Object.entries({ '0.3': v03, '0.3 over REST': v03Rest, '1.0': v1 })) {
   const arbitrary = arbitrariesOf(codec);
 
-  describe(`codec ${codec.version}`, () => {
+  describe(`codec ${name}`, () => {
     test('every event comes back as it was', () => {
       fc.assert(
         fc.property(arbitrary.event, (event) => {
@@ -300,6 +318,19 @@ for (const codec of [v03, v1]) {
 
     for (const operation of Object.keys(arbitrary.results) as UnaryOperation[]) {
       test(`the result of ${operation} comes back as it was`, () => roundTripResult(operation));
+    }
+
+    // JSON-RPC in 0.3 is no ProtoJSON.
+    if (codec !== v03) {
+      test("everything is understood under the .proto file's names, too", () => {
+        for (const operation of OPERATIONS) sameInProtoNames(operation);
+        fc.assert(
+          fc.property(arbitrary.event, (event) => {
+            assert.deepEqual(codec.decodeEvent(inProtoNames(codec.encodeEvent(event))), event);
+          }),
+          RUNS,
+        );
+      });
     }
 
     test('every card comes back as it was', () => {
@@ -363,6 +394,17 @@ for (const codec of [v03, v1]) {
         );
       }),
       RUNS,
+    );
+  }
+
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- ties the value to its operation
+  function sameInProtoNames<O extends Operation>(operation: O): void {
+    fc.assert(
+      fc.property(of(schemas[operation].params, arbitrary.params[operation]), (params) => {
+        const raw = inProtoNames(codec.encodeParams(operation, params));
+        assert.deepEqual(codec.decodeParams(operation, raw), params);
+      }),
+      { numRuns: 30 },
     );
   }
 

@@ -11,7 +11,10 @@ function namesOf(list: string): [proto: string, json: string][] {
   return list
     .trim()
     .split(/\s+/)
-    .map((name) => [name, name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())]);
+    .map((name) => [
+      name,
+      name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+    ]);
 }
 
 const MESSAGES = `accepted_output_modes artifact_id artifact_update context_id history_length include_artifacts last_chunk
@@ -19,12 +22,15 @@ const MESSAGES = `accepted_output_modes artifact_id artifact_update context_id h
 
 /** `lf.a2a.v1`, without the card. */
 export const NAMES_V1: Names = new Map(
-  namesOf(`${MESSAGES} media_type reference_task_ids return_immediately task_push_notification_config`),
+  namesOf(
+    `${MESSAGES} media_type reference_task_ids return_immediately task_push_notification_config`,
+  ),
 );
 
 /** 0.3's `a2a.v1`, without the card. In three places its JSON name is another word. */
 export const NAMES_V03: Names = new Map([
-  ...namesOf(`${MESSAGES} config_id file_with_bytes file_with_uri mime_type push_notification push_notification_config`),
+  ...namesOf(`${MESSAGES} config_id file_with_bytes file_with_uri mime_type push_notification push_notification_config
+    push_notification_config_id`),
   ['request', 'message'],
   ['update', 'message'],
   ['msg', 'message'],
@@ -33,7 +39,9 @@ export const NAMES_V03: Names = new Map([
 /** The fields with fields of the protocol in them. What `metadata` and `data` hold is the peer's own. */
 const INSIDE: ReadonlySet<string> = new Set(
   `artifact artifacts artifactUpdate authentication config configs configuration content file history message parts
-    pushNotification pushNotificationConfig status statusUpdate task taskPushNotificationConfig tasks`.split(/\s+/),
+    pushNotification pushNotificationConfig status statusUpdate task taskPushNotificationConfig tasks`.split(
+    /\s+/,
+  ),
 );
 
 /**

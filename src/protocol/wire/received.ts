@@ -55,7 +55,14 @@ export function createAnswerDecoder(read: AnswerReader): AnswerDecoder {
     results: {
       sendMessage: (raw) => answer(() => parseWith(sendResult, read.event(raw), 'result')),
       getTask: taskOf,
-      listTasks: (raw) => answer(() => parseWith(page, readPage(read, objectAt(raw, 'result')))),
+      // 0.3's text has a bare list here too.
+      listTasks: (raw) =>
+        answer(() =>
+          parseWith(
+            page,
+            readPage(read, Array.isArray(raw) ? { tasks: raw } : objectAt(raw, 'result')),
+          ),
+        ),
       cancelTask: taskOf,
       setPushConfig: pushConfig,
       getPushConfig: pushConfig,

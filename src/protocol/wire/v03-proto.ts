@@ -53,7 +53,8 @@ export function readProtoPush(raw: Raw): Raw {
     const inside = { ...out.authentication };
     dropEmpty(inside, 'credentials');
     const { schemes = [] } = inside;
-    const blank = Array.isArray(schemes) && schemes.length === 0 && inside.credentials === undefined;
+    const blank =
+      Array.isArray(schemes) && schemes.length === 0 && inside.credentials === undefined;
     // An empty message is what protobuf makes of one that nobody filled in.
     if (blank) delete out.authentication;
     else out.authentication = inside;

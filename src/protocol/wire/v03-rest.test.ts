@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentCard } from '../card.ts';
+import { A2AError } from '../errors.ts';
 import type { Message } from '../message.ts';
 import type { StreamEvent, Task } from '../task.ts';
+import { codecOf } from './codecs.ts';
+import { v03 } from './v03.ts';
 import { v03Rest } from './v03-rest.ts';
+import { v1 } from './v1.ts';
 
 const message: Message = {
   kind: 'message',
@@ -100,7 +104,7 @@ test('push configurations have a resource name', () => {
   assert.deepEqual(v03Rest.decodeParams('setPushConfig', asked), config);
 });
 
-test('a card has its security as protobuf does, and is read back', () => {
+test('a card has its schemes in both shapes, because its readers differ, and is read back', () => {
   const card: AgentCard = {
     name: 'A',
     description: 'd',
@@ -118,8 +122,10 @@ test('a card has its security as protobuf does, and is read back', () => {
   const written = v03Rest.encodeResult('getExtendedCard', card);
   assert.partialDeepStrictEqual(written, {
     url: 'https://x.test',
-    securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer' } } },
-    security: [{ schemes: { bearer: { list: [] } } }],
+    securitySchemes: {
+      bearer: { type: 'http', scheme: 'Bearer', httpAuthSecurityScheme: { scheme: 'Bearer' } },
+    },
+    security: [{ bearer: [] }],
   });
   assert.deepEqual(v03Rest.decodeResult('getExtendedCard', written), card);
 });
@@ -168,4 +174,111 @@ test('the names of the .proto file are read too', () => {
   });
   const query = v03Rest.decodeParams('getTask', { id: 't', history_length: '3' });
   assert.equal(query.historyLength, 3);
+});
+
+test('both shapes of 0.3 are read', () => {
+  const written = v03Rest.encodeResult('getTask', task);
+  for (const raw of [task, { task }, { task: written }]) {
+    assert.deepEqual(v03Rest.decodeEvent(raw), task);
+  }
+  assert.deepEqual(v03Rest.decodeResult('getTask', task), task);
+});
+
+test('the words that protobuf has where its JSON has others are read', () => {
+  const msg = { message_id: 'm', role: 'ROLE_AGENT', content: [{ text: 'x' }] };
+  const read: Message = {
+    kind: 'message',
+    messageId: 'm',
+    role: 'agent',
+    parts: [{ kind: 'text', text: 'x' }],
+  };
+  assert.deepEqual(v03Rest.decodeEvent({ msg }), read);
+  const status = { state: 'TASK_STATE_WORKING', update: msg };
+  assert.deepEqual(v03Rest.decodeResult('getTask', { id: 't', context_id: 'c', status }), {
+    kind: 'task',
+    id: 't',
+    contextId: 'c',
+    status: { state: 'working', message: read },
+  });
+  const request = { ...msg, role: 'ROLE_USER' };
+  assert.equal(v03Rest.decodeParams('sendMessage', { request }).message.messageId, 'm');
+});
+
+test('a bare list of tasks, as the text of 0.3 has it, is a page', () => {
+  assert.deepEqual(v03Rest.decodeResult('listTasks', [v03Rest.encodeResult('getTask', task)]), {
+    tasks: [task],
+    nextPageToken: '',
+    pageSize: 1,
+    totalSize: 1,
+  });
+});
+
+// As the compatibility kit for 0.3 sends it.
+test("the kit's message is understood: names of the .proto file, and an empty URI beside the bytes", () => {
+  const params = v03Rest.decodeParams('sendMessage', {
+    message: {
+      message_id: 'm',
+      context_id: 'c',
+      task_id: 't',
+      role: 'ROLE_USER',
+      content: [
+        { text: 'hi' },
+        { file: { mime_type: 'text/plain', file_with_uri: '', file_with_bytes: 'aGk=' } },
+        { file: { mime_type: '', file_with_uri: 'https://x/y' } },
+        { data: { data: { task_id: 1 } }, metadata: { message_id: 2 } },
+      ],
+    },
+    configuration: { history_length: '3', blocking: true, accepted_output_modes: ['text/plain'] },
+  });
+  assert.deepEqual(params, {
+    message: {
+      kind: 'message',
+      messageId: 'm',
+      contextId: 'c',
+      taskId: 't',
+      role: 'user',
+      parts: [
+        { kind: 'text', text: 'hi' },
+        { kind: 'file', file: { bytes: 'aGk=', mimeType: 'text/plain' } },
+        { kind: 'file', file: { uri: 'https://x/y' } },
+        { kind: 'data', data: { task_id: 1 }, metadata: { message_id: 2 } },
+      ],
+    },
+    configuration: { historyLength: 3, blocking: true, acceptedOutputModes: ['text/plain'] },
+  });
+});
+
+test("the kit's webhook is understood: empty text and an empty object are absent", () => {
+  const name = 'tasks/t/pushNotificationConfigs/default';
+  const push = { id: 'default', url: 'https://x/y', token: '', authentication: {} };
+  const params = v03Rest.decodeParams('setPushConfig', {
+    parent: 'tasks/t',
+    config_id: 'default',
+    config: { name, push_notification_config: push },
+  });
+  const config = { taskId: 't', pushNotificationConfig: { id: 'default', url: 'https://x/y' } };
+  assert.deepEqual(params, config);
+  assert.deepEqual(v03Rest.encodeResult('setPushConfig', config), {
+    name,
+    pushNotificationConfig: { id: 'default', url: 'https://x/y' },
+  });
+});
+
+test('credentials without a scheme are refused, not forgotten', () => {
+  const push = { url: 'https://x/y', authentication: { credentials: 'secret' } };
+  assert.throws(
+    () =>
+      v03Rest.decodeParams('setPushConfig', {
+        parent: 'tasks/t',
+        config: { push_notification_config: push },
+      }),
+    (error) => error instanceof A2AError && error.kind === 'invalidParams',
+  );
+});
+
+test('only 0.3 has another JSON for each binding', () => {
+  assert.equal(codecOf('0.3', 'JSONRPC'), v03);
+  assert.equal(codecOf('0.3', 'HTTP+JSON'), v03Rest);
+  assert.equal(codecOf('1.0', 'JSONRPC'), v1);
+  assert.equal(codecOf('1.0', 'HTTP+JSON'), v1);
 });

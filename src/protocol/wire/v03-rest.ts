@@ -13,7 +13,7 @@ import type {
   TaskPushNotificationConfig,
 } from '../params.ts';
 import type { StreamEvent, Task, TaskStatus } from '../task.ts';
-import { encodeCardV03Proto } from './card.ts';
+import { encodeCardV03Rest } from './card.ts';
 import type { UnaryOperation, UnaryResults, WireCodec } from './codec.ts';
 import { ROLE_NAMES, STATE_NAMES } from './enums.ts';
 import { NAMES_V03, withJsonNames } from './proto-names.ts';
@@ -143,7 +143,7 @@ const encodeResult: { readonly [O in UnaryOperation]: (result: UnaryResults[O]) 
   getPushConfig: encodeTaskPush,
   listPushConfigs: (configs) => ({ configs: configs.map(encodeTaskPush) }),
   deletePushConfig: () => ({}),
-  getExtendedCard: encodeCardV03Proto,
+  getExtendedCard: encodeCardV03Rest,
 };
 
 const named = (raw: unknown): unknown => withJsonNames(raw, NAMES_V03);
