@@ -28,11 +28,13 @@ function slowStore() {
       batches.push(batch);
       finish = (error) => (error ? reject(error) : resolve(inner.append(batch)));
     });
-  const store: TaskStore = Object.assign(Object.create(inner) as TaskStore, {
-    durable: true,
-    append,
-    head: inner.head.bind(inner),
-    read: inner.read.bind(inner),
+  const store = new Proxy<TaskStore>(inner, {
+    get(target, key) {
+      if (key === 'durable') return true;
+      if (key === 'append') return append;
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
   });
   return { store, batches, finish: (error?: Error) => finish?.(error) };
 }
@@ -180,14 +182,15 @@ test('a task that is not stored yet does not exist, and asking for it leaves not
   const id = batches[0]![0]!.taskId;
   await assert.rejects(handler.getTask({ id }), { kind: 'taskNotFound' });
   const flow = setInterval(finish, 1);
+  t.after(() => clearInterval(flow));
   assert.equal(((await sent) as Task).status.state, 'completed');
-  clearInterval(flow);
   await tick();
-  assert.equal((opened.mock.calls[0]?.this as EventLog).liveCount, 0);
+  const log = opened.mock.calls[0]?.this as EventLog;
+  assert.equal(log.liveCount, 0);
 });
 
 for (const disk of [false, true]) {
-  test(`an answer that comes twice at once is one answer, ${disk ? 'on disk' : 'in memory'}`, async () => {
+  test(`an answer that comes twice at once is one answer, ${disk ? 'on disk' : 'in memory'}`, async (t) => {
     const { store, finish } = slowStore();
     let executions = 0;
     const execute: AgentExecutor['execute'] = async function* ({ turn }) {
@@ -196,6 +199,7 @@ for (const disk of [false, true]) {
     };
     const handler = createHandler({ execute }, { logger: silent, ...(disk && { store }) });
     const flow = setInterval(finish, 1);
+    t.after(() => clearInterval(flow));
     const { id: taskId } = (await handler.sendMessage({ message: says('x') })) as Task;
     const message = says('answer', { taskId });
     const answers = [1, 2, 3].map(() => handler.sendMessage({ message }) as Promise<Task>);
@@ -204,7 +208,6 @@ for (const disk of [false, true]) {
     for (const { id, status } of await Promise.all(answers)) {
       assert.deepEqual([id, status.state], [taskId, 'completed']);
     }
-    clearInterval(flow);
     assert.equal(executions, 2);
   });
 }

@@ -31,12 +31,11 @@ interface Route {
 }
 
 /** Literal endings such as `:cancel` come before the plain `{id}` that would swallow them. */
-const ROUTES: readonly Route[] = VERSIONS.flatMap((version) => [
-  ...OPERATIONS.flatMap((action) =>
+const ROUTES: readonly Route[] = VERSIONS.flatMap((version) =>
+  OPERATIONS.flatMap((action) =>
     METHODS[action].rest[version].map(({ verb, path }) => route(action, version, verb, path)),
-  ),
-  route('readLog', version, 'GET', `${version === '0.3' ? '/v1' : ''}/tasks/{id}/events`),
-]).toSorted((one, other) => Number(isLiteral(other)) - Number(isLiteral(one)));
+  ).concat(route('readLog', version, 'GET', `${version === '0.3' ? '/v1' : ''}/tasks/{id}/events`)),
+).toSorted((one, other) => Number(isLiteral(other)) - Number(isLiteral(one)));
 
 function isLiteral({ pattern }: Route): boolean {
   return pattern.source.includes('):');
