@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Connection, load, messageRequest, rpcRequest } from './driver.ts';
-import { compare, median, percentile, type Row } from './measure.ts';
-import { bare, inMemory, onDisk, parley, scratch, sdk, stop } from './subjects.ts';
+import { median, percentile, type Row } from './measure.ts';
+import { bare, inMemory, onDisk, scratch, sdk, stop } from './subjects.ts';
 import type { Subject } from './subject.ts';
 
 const HOLD = () => messageRequest('SendStreamingMessage', 'hold');
@@ -83,7 +83,11 @@ export async function idle(): Promise<Row[]> {
 }
 
 /** A reader that stops reading while `megabytes` are offered: how much the server grows. */
-async function stall(subject: Subject, text: string, finished: () => Promise<boolean>): Promise<number> {
+async function stall(
+  subject: Subject,
+  text: string,
+  finished: () => Promise<boolean>,
+): Promise<number> {
   await subject.memory();
   const before = subject.rss();
   const connection = await Connection.open(subject.port);
@@ -137,9 +141,9 @@ export async function neighbour(): Promise<Row[]> {
     for (let burst = 0; burst < (subject.name === 'sdk' ? 3 : 12); burst++) {
       const text = 'task 1000 16 burst';
       const noise = load(subject.port, 1, 1, () => messageRequest('SendStreamingMessage', text));
-      let over = false;
-      void noise.then(() => (over = true));
-      while (!over) {
+      const beside = { over: false };
+      void noise.then(() => (beside.over = true));
+      while (!beside.over) {
         latencies.push((await connection.send(messageRequest('SendMessage', 'echo hi'))).ms);
       }
     }

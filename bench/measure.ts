@@ -30,7 +30,7 @@ export interface Cost {
 export interface Work {
   readonly subject: Subject;
   /** Does a piece of work, and says how many units it was. */
-  run(): Promise<number>;
+  readonly run: () => Promise<number>;
 }
 
 /** Lets each do its work in turn, `rounds` times, after one round to get warm. The median of each counts. */

@@ -56,7 +56,8 @@ const CHARTED = [
 function chart(rows: readonly Row[]): string {
   const width = 720;
   const left = 150;
-  const scale = (ratio: number) => (Math.log10(Math.max(ratio, 1)) / 2.3) * (width - left - 110) + 4;
+  const scale = (ratio: number) =>
+    (Math.log10(Math.max(ratio, 1)) / 2.3) * (width - left - 110) + 4;
   let y = 52;
   const bars: string[] = [];
   for (const [scenario, label] of CHARTED) {

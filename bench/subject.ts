@@ -27,10 +27,14 @@ export interface SubjectOptions {
 
 export async function startSubject(options: SubjectOptions): Promise<Subject> {
   const flags = ['--conditions=parley-source', '--expose-gc', '--import', `${here}/probe.ts`];
-  const child = spawn(process.execPath, [...flags, ...(options.nodeFlags ?? []), ...options.command], {
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-    env: { ...process.env, ...options.env, NODE_ENV: 'production' },
-  });
+  const child = spawn(
+    process.execPath,
+    [...flags, ...(options.nodeFlags ?? []), ...options.command],
+    {
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+      env: { ...process.env, ...options.env, NODE_ENV: 'production' },
+    },
+  );
   const { port } = await readyLine(child, options.name);
   const pid = child.pid!;
   return {

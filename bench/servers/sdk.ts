@@ -56,7 +56,9 @@ const executor: AgentExecutor = {
       }),
     );
     const update = (state: TaskState) =>
-      bus.publish(AgentEvent.statusUpdate({ taskId, contextId, status: status(state), metadata: {} }));
+      bus.publish(
+        AgentEvent.statusUpdate({ taskId, contextId, status: status(state), metadata: {} }),
+      );
     update(TaskState.TASK_STATE_WORKING);
     if (word === 'hold') return;
     for (let seq = 0; seq < Number(count) - 3; seq++) {
@@ -71,7 +73,14 @@ const executor: AgentExecutor = {
       };
       const append = seq > 0 && word !== 'flood';
       bus.publish(
-        AgentEvent.artifactUpdate({ taskId, contextId, artifact, append, lastChunk: false, metadata: {} }),
+        AgentEvent.artifactUpdate({
+          taskId,
+          contextId,
+          artifact,
+          append,
+          lastChunk: false,
+          metadata: {},
+        }),
       );
     }
     update(TaskState.TASK_STATE_COMPLETED);
@@ -91,7 +100,12 @@ const card = {
   signatures: [],
   securityRequirements: [],
   version: '1.0.0',
-  capabilities: { streaming: true, pushNotifications: false, extensions: [], extendedAgentCard: false },
+  capabilities: {
+    streaming: true,
+    pushNotifications: false,
+    extensions: [],
+    extendedAgentCard: false,
+  },
   defaultInputModes: ['text'],
   defaultOutputModes: ['text'],
   skills: [],

@@ -43,8 +43,7 @@ export type Yielded = string | Part | ExecutorEvent;
 
 export type AgentFunction = (context: AgentContext) => AsyncIterable<Yielded>;
 
-export interface AgentOptions
-  extends AgentProfile, Pick<AgentExecutor, 'continues' | 'resumes'> {
+export interface AgentOptions extends AgentProfile, Pick<AgentExecutor, 'continues' | 'resumes'> {
   /** Answers without a task: text or a message. Undefined: the generator is run. */
   readonly reply?: (
     context: RequestContext & { readonly text: string },
@@ -114,7 +113,9 @@ class Conversation {
   /** The iterator's `next` has been called and has not come back. */
   #outstanding = false;
   #queued: Step[] = [];
-  #resumeAsk: { resolve: (answer: GivenAnswer) => void; reject: (error: unknown) => void } | undefined;
+  #resumeAsk:
+    | { resolve: (answer: GivenAnswer) => void; reject: (error: unknown) => void }
+    | undefined;
   #text = '';
   readonly #artifactId: string;
   #begun = false;
@@ -158,7 +159,8 @@ class Conversation {
     signal.addEventListener('abort', passOn, { once: true });
     let asked = false;
     try {
-      if (context.task.status.state !== 'working') yield { kind: 'status-update', state: 'working' };
+      if (context.task.status.state !== 'working')
+        yield { kind: 'status-update', state: 'working' };
       for (;;) {
         const step = await this.#step();
         if (step.kind === 'error') throw step.error;
@@ -229,7 +231,10 @@ class Conversation {
   }
 
   #event(value: Yielded): ExecutorEvent {
-    if (typeof value !== 'string' && (value.kind === 'status-update' || value.kind === 'artifact-update')) {
+    if (
+      typeof value !== 'string' &&
+      (value.kind === 'status-update' || value.kind === 'artifact-update')
+    ) {
       if (value.kind === 'status-update' && isInterrupted(value.state)) {
         throw new TypeError(`an agent function does not yield ${value.state}; it calls ctx.ask()`);
       }

@@ -6,7 +6,13 @@
  * that keeps nothing, they are stored and published at once. A task is live while it has an execution or a reader, and
  * costs nothing here afterwards.
  */
-import { refusal, type LogEntry, type Task, type TaskEvent, type TaskState } from '../protocol/index.ts';
+import {
+  refusal,
+  type LogEntry,
+  type Task,
+  type TaskEvent,
+  type TaskState,
+} from '../protocol/index.ts';
 import type { Logger } from './logger.ts';
 import { Published, type SerializedEntry } from './published.ts';
 import { LogReader, type Readable, type Sink } from './reader.ts';

@@ -42,7 +42,7 @@ export class EventShelf {
   read(after: number, limit: number): LogEntry[] {
     const entries: LogEntry[] = [];
     const end = Math.min(after + limit, this.#length);
-    for (let at = after; at < end; ) {
+    for (let at = after; at < end;) {
       const { events, first } = this.#around(at);
       const stop = Math.min(end, first + events.length);
       for (; at < stop; at++) entries.push({ seq: at + 1, event: events[at - first]! });

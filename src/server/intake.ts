@@ -48,7 +48,8 @@ export async function accept(
   const { message } = params;
   const scope = scopeOf(call, params.tenant);
   check(runtime, params, options);
-  const find = () => (options.deduplicate ? store.findMessage(scope, message.messageId) : undefined);
+  const find = () =>
+    options.deduplicate ? store.findMessage(scope, message.messageId) : undefined;
   const found = find();
   const earlier = found instanceof Promise ? await found : found;
   if (earlier !== undefined) return repeated(runtime, message, scope, earlier);
@@ -195,7 +196,10 @@ async function proceed(
   await push?.attach(live, live.seq - 1);
   const asked = before.status.message ? [before.status.message] : [];
   // `before` is the caller's to fold into; what the executor gets stays as it is.
-  const artifacts = before.artifacts?.map((artifact) => ({ ...artifact, parts: [...artifact.parts] }));
+  const artifacts = before.artifacts?.map((artifact) => ({
+    ...artifact,
+    parts: [...artifact.parts],
+  }));
   const history = [...(before.history ?? []), ...asked, received];
   const task: Task = { ...before, status, history, ...(artifacts && { artifacts }) };
   const turn = opensTurn ? [received] : [...loaded.turn, received];

@@ -15,7 +15,9 @@ export interface Loaded {
  * Folds the log up to its last stored entry. When the promise resolves without another await, `seq` is still that
  * entry: a reader that is opened at once behind it misses nothing.
  */
-export async function loadTask(log: Pick<Readable, 'stored' | 'read'>): Promise<Loaded | undefined> {
+export async function loadTask(
+  log: Pick<Readable, 'stored' | 'read'>,
+): Promise<Loaded | undefined> {
   let task: Task | undefined;
   let turn: Message[] = [];
   let seq = 0;

@@ -1,4 +1,6 @@
 /** Where causes go. Any pino logger fits. */
+import { inspect } from 'node:util';
+
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -8,7 +10,7 @@ export interface Logger {
 
 function print(level: string): (fields: object, message: string) => void {
   return (fields, message) => {
-    console.error(`parley ${level}: ${message}`, fields);
+    process.stderr.write(`parley ${level}: ${message} ${inspect(fields)}\n`);
   };
 }
 

@@ -27,9 +27,7 @@ export class Published implements LogEntry {
     if (known !== undefined) return known;
     const encoded = codec.encodeEvent(this.event);
     const text =
-      encoded === this.event && this.#stored !== undefined
-        ? this.#stored
-        : JSON.stringify(encoded);
+      encoded === this.event && this.#stored !== undefined ? this.#stored : JSON.stringify(encoded);
     if (this.#codec === undefined) {
       this.#codec = codec;
       this.#text = text;

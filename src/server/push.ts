@@ -65,7 +65,7 @@ export class PushNotifier {
     this.#deliver.check(url);
     const secrets = [token, authentication?.credentials ?? '', ...(authentication?.schemes ?? [])];
     if (secrets.some((secret) => !/^[\x20-\x7e]*$/.test(secret))) {
-      throw new A2AError('invalidParams', 'A webhook\'s token and credentials are printable ASCII');
+      throw new A2AError('invalidParams', "A webhook's token and credentials are printable ASCII");
     }
   }
 
@@ -189,7 +189,11 @@ class Webhook {
   #goOn(): void {
     const { cursor = 0 } = this.#reader ?? {};
     if (this.#ended === undefined) this.#reader?.resume();
-    else if (this.#ended === 'final' && !this.#abort.signal.aborted && this.#live!.stored > cursor) {
+    else if (
+      this.#ended === 'final' &&
+      !this.#abort.signal.aborted &&
+      this.#live!.stored > cursor
+    ) {
       this.read(this.#live!, cursor);
     } else this.#options.onEnd();
   }

@@ -26,7 +26,12 @@ export class Runtime {
 
   constructor(
     executor: AgentExecutor,
-    options: { store: TaskStore; logger: Logger; limits: RuntimeLimits; deliver: Deliver | undefined },
+    options: {
+      store: TaskStore;
+      logger: Logger;
+      limits: RuntimeLimits;
+      deliver: Deliver | undefined;
+    },
   ) {
     this.executor = executor;
     this.store = options.store;
@@ -34,7 +39,8 @@ export class Runtime {
     this.limits = options.limits;
     this.log = new EventLog(options.store, options.logger);
     this.push =
-      options.deliver && new PushNotifier(this.log, options.deliver, options.logger, options.limits);
+      options.deliver &&
+      new PushNotifier(this.log, options.deliver, options.logger, options.limits);
   }
 
   get running(): number {
@@ -52,7 +58,9 @@ export class Runtime {
 
   checkRoom(): void {
     if (this.#runs.size < this.limits.maxRunning) return;
-    throw new A2AError('unavailable', 'Too many tasks are being executed', { retryAfterSeconds: 1 });
+    throw new A2AError('unavailable', 'Too many tasks are being executed', {
+      retryAfterSeconds: 1,
+    });
   }
 
   /** Starts an execution that belongs to the task, and outlives whoever asked for it. */

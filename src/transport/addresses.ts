@@ -56,7 +56,9 @@ export function addressGuard(allow: readonly string[] = []): (address: string) =
   const opened = networks(allow);
   return (address) => {
     // ::ffff:127.0.0.1 is 127.0.0.1, in either notation.
-    const mapped = /^::ffff:(?:(\d+\.\d+\.\d+\.\d+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i.exec(address);
+    const mapped = /^::ffff:(?:(\d+\.\d+\.\d+\.\d+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i.exec(
+      address,
+    );
     const plain = mapped ? (mapped[1] ?? fromHex(mapped[2]!, mapped[3]!)) : address;
     const family = isIP(plain);
     if (family === 0) return false;

@@ -40,7 +40,10 @@ export function createApp(app: AppContext): App {
       'last-modified': startedAt,
       vary: 'A2A-Version, Host',
     };
-    const tags = request.header('if-none-match')?.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+    const tags = request
+      .header('if-none-match')
+      ?.split(',')
+      .map((tag) => tag.trim().replace(/^W\//, ''));
     const known = tags?.some((tag) => tag === card.etag || tag === '*');
     return known ? { status: 304, headers, body: '' } : { status: 200, headers, body: card.body };
   }

@@ -25,7 +25,9 @@ export function makeCard(
   overrides: Partial<AgentCard> = {},
 ): AgentCard {
   const { name, description, provider, documentationUrl, iconUrl } = profile;
-  const newestFirst = VERSIONS.filter((version) => capabilities.versions.includes(version)).toReversed();
+  const newestFirst = VERSIONS.filter((version) =>
+    capabilities.versions.includes(version),
+  ).toReversed();
   const offered = {
     streaming: true,
     pushNotifications: capabilities.push,

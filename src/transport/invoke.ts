@@ -3,61 +3,72 @@ import type { Call, Operation, WireCodec } from '../protocol/index.ts';
 import type { RequestHandler, TaskStream } from '../server/index.ts';
 
 export type StreamOperation = 'streamMessage' | 'subscribe';
+type UnaryOperation = Exclude<Operation, StreamOperation>;
 
 export function isStream(operation: Operation): operation is StreamOperation {
   return operation === 'streamMessage' || operation === 'subscribe';
 }
 
-/** Runs a unary operation; `raw` and the result are as the codec's version writes them. */
-export async function invoke(
+type Invoke = (
   handler: RequestHandler,
   codec: WireCodec,
-  operation: Exclude<Operation, StreamOperation>,
+  raw: unknown,
+  call: Call,
+) => Promise<unknown>;
+
+/** Each by its name, because only so the checker sees that parameters and results belong together. */
+const unary: Readonly<Record<UnaryOperation, Invoke>> = {
+  async sendMessage(handler, codec, raw, call) {
+    const params = codec.decodeParams('sendMessage', raw);
+    return codec.encodeResult('sendMessage', await handler.sendMessage(params, call));
+  },
+  async getTask(handler, codec, raw, call) {
+    const params = codec.decodeParams('getTask', raw);
+    return codec.encodeResult('getTask', await handler.getTask(params, call));
+  },
+  async listTasks(handler, codec, raw, call) {
+    const params = codec.decodeParams('listTasks', raw);
+    return codec.encodeResult('listTasks', await handler.listTasks(params, call));
+  },
+  async cancelTask(handler, codec, raw, call) {
+    const params = codec.decodeParams('cancelTask', raw);
+    return codec.encodeResult('cancelTask', await handler.cancelTask(params, call));
+  },
+  async setPushConfig(handler, codec, raw, call) {
+    const params = codec.decodeParams('setPushConfig', raw);
+    return codec.encodeResult('setPushConfig', await handler.setPushConfig(params, call));
+  },
+  async getPushConfig(handler, codec, raw, call) {
+    const params = codec.decodeParams('getPushConfig', raw);
+    return codec.encodeResult('getPushConfig', await handler.getPushConfig(params, call));
+  },
+  async listPushConfigs(handler, codec, raw, call) {
+    const params = codec.decodeParams('listPushConfigs', raw);
+    return codec.encodeResult('listPushConfigs', await handler.listPushConfigs(params, call));
+  },
+  async deletePushConfig(handler, codec, raw, call) {
+    const params = codec.decodeParams('deletePushConfig', raw);
+    return codec.encodeResult('deletePushConfig', await handler.deletePushConfig(params, call));
+  },
+  async getExtendedCard(handler, codec, raw, call) {
+    const params = codec.decodeParams('getExtendedCard', raw);
+    return codec.encodeResult('getExtendedCard', await handler.getExtendedCard(params, call));
+  },
+};
+
+/** Runs a unary operation; `raw` and the result are as the codec's version writes them. */
+export function invoke(
+  handler: RequestHandler,
+  codec: WireCodec,
+  operation: UnaryOperation,
   raw: unknown,
   call: Call,
 ): Promise<unknown> {
-  switch (operation) {
-    case 'sendMessage': {
-      const params = codec.decodeParams(operation, raw);
-      return codec.encodeResult(operation, await handler.sendMessage(params, call));
-    }
-    case 'getTask': {
-      const params = codec.decodeParams(operation, raw);
-      return codec.encodeResult(operation, await handler.getTask(params, call));
-    }
-    case 'listTasks': {
-      const params = codec.decodeParams(operation, raw);
-      return codec.encodeResult(operation, await handler.listTasks(params, call));
-    }
-    case 'cancelTask': {
-      const params = codec.decodeParams(operation, raw);
-      return codec.encodeResult(operation, await handler.cancelTask(params, call));
-    }
-    case 'setPushConfig': {
-      const params = codec.decodeParams(operation, raw);
-      return codec.encodeResult(operation, await handler.setPushConfig(params, call));
-    }
-    case 'getPushConfig': {
-      const params = codec.decodeParams(operation, raw);
-      return codec.encodeResult(operation, await handler.getPushConfig(params, call));
-    }
-    case 'listPushConfigs': {
-      const params = codec.decodeParams(operation, raw);
-      return codec.encodeResult(operation, await handler.listPushConfigs(params, call));
-    }
-    case 'deletePushConfig': {
-      const params = codec.decodeParams(operation, raw);
-      return codec.encodeResult(operation, await handler.deletePushConfig(params, call));
-    }
-    case 'getExtendedCard': {
-      const params = codec.decodeParams(operation, raw);
-      return codec.encodeResult(operation, await handler.getExtendedCard(params, call));
-    }
-  }
+  return unary[operation](handler, codec, raw, call);
 }
 
 /** Starts a stream. `after` is the last event that the client has seen, where it says so. */
-export async function invokeStream(
+export function invokeStream(
   handler: RequestHandler,
   codec: WireCodec,
   operation: StreamOperation,

@@ -20,7 +20,13 @@ import { lastEventId, peerError, retryHeader, STREAM_HEADERS, TransportCall } fr
 type Id = string | number | null;
 
 /** Errors that HTTP has its own word for, and that a proxy or a client acts on. The others are 200, as in 0.3. */
-const WITH_STATUS = new Set(['unauthenticated', 'forbidden', 'rateLimited', 'tooLarge', 'unavailable']);
+const WITH_STATUS = new Set([
+  'unauthenticated',
+  'forbidden',
+  'rateLimited',
+  'tooLarge',
+  'unavailable',
+]);
 
 const JSON_HEADERS = { 'content-type': 'application/json' };
 
@@ -123,7 +129,8 @@ function parseEnvelope(body: string, onId: (id: Id) => void): { method: string; 
   // Without an id it would be a notification, of which A2A has none: it is answered, as one with a null would be.
   else if (id != null) throw new A2AError('invalidRequest', 'id: must be a string or a number');
   if (jsonrpc !== '2.0') throw new A2AError('invalidRequest', 'jsonrpc: must be "2.0"');
-  if (typeof method !== 'string') throw new A2AError('invalidRequest', 'method: a string is required');
+  if (typeof method !== 'string')
+    throw new A2AError('invalidRequest', 'method: a string is required');
   inspectJson(raw);
   return { method, params };
 }

@@ -247,7 +247,8 @@ function parsedBody(request: IncomingMessage): string {
 function readBody(request: IncomingMessage, limit: number): Promise<string> {
   return new Promise((resolve, reject) => {
     if (request.readableEnded) return resolve(parsedBody(request));
-    const tooLarge = () => reject(new A2AError('tooLarge', `A request body has at most ${limit} bytes`));
+    const tooLarge = () =>
+      reject(new A2AError('tooLarge', `A request body has at most ${limit} bytes`));
     if (Number(request.headers['content-length'] ?? 0) > limit) return tooLarge();
     let first: Buffer | undefined;
     let more: Buffer[] | undefined;

@@ -154,7 +154,11 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
     await recover();
     // Not by `import`: node:http as a module namespace brings undici along, and that is most of a start.
     const server = process.getBuiltinModule('node:http').createServer(
-      { requestTimeout: limits.requestTimeoutMs, headersTimeout: 15_000, keepAliveTimeout: 65_000 },
+      {
+        requestTimeout: limits.requestTimeoutMs,
+        headersTimeout: 15_000,
+        keepAliveTimeout: 65_000,
+      },
       node,
     );
     const sockets = new Set<Socket>();
@@ -201,7 +205,10 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
 async function flushed(sockets: ReadonlySet<Socket>, ms: number): Promise<void> {
   const until = performance.now() + ms;
   do await delay(5);
-  while (performance.now() < until && [...sockets].some(({ writableLength }) => writableLength > 0));
+  while (
+    performance.now() < until &&
+    [...sockets].some(({ writableLength }) => writableLength > 0)
+  );
 }
 
 export function isLoopback(host: string): boolean {

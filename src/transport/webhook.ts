@@ -37,10 +37,11 @@ export function webhookDelivery(options: WebhookOptions = {}): Deliver {
       throw new A2AError('invalidParams', 'A webhook has an http or https URL');
     }
     if (url.username !== '' || url.password !== '') {
-      throw new A2AError('invalidParams', 'Credentials do not belong into a webhook\'s URL');
+      throw new A2AError('invalidParams', "Credentials do not belong into a webhook's URL");
     }
     const host = url.hostname.replace(/^\[|\]$/g, '');
-    const literal = isIP(host) !== 0 ? host : /^(.+\.)?localhost\.?$/i.test(host) ? '127.0.0.1' : '';
+    const literal =
+      isIP(host) !== 0 ? host : /^(.+\.)?localhost\.?$/i.test(host) ? '127.0.0.1' : '';
     if (literal !== '' && !allowed(literal)) {
       throw new A2AError('invalidParams', 'Webhooks to this network are not allowed here');
     }

@@ -39,7 +39,8 @@ for (const [name, open] of Object.entries(STORES)) {
       const before = process.cpuUsage();
       for (let task = 0; task < tasks; task++) {
         let count = 0;
-        for await (const _ of await handler.streamMessage(message(`task ${events} 16 burst`))) count++;
+        for await (const _ of await handler.streamMessage(message(`task ${events} 16 burst`)))
+          count++;
         assert.equal(count, events);
       }
       const { user, system } = process.cpuUsage(before);
