@@ -32,6 +32,7 @@ class Unsent implements Append {
   readonly expected: number;
   readonly entries: SerializedEntry[];
   readonly messageIds: readonly string[] | undefined;
+  bytes = 0;
 
   constructor(live: LiveTask, entry: SerializedEntry, messageIds: readonly string[] | undefined) {
     this.live = live;
@@ -206,7 +207,8 @@ export class EventLog {
     const seq = live.seq + 1;
     const json = this.#store.durable ? JSON.stringify(event) : undefined;
     const entry: SerializedEntry = json === undefined ? { seq, event } : { seq, event, json };
-    live.bytes += json === undefined ? roughSize(event) : json.length;
+    const bytes = json === undefined ? roughSize(event) : json.length;
+    live.bytes += bytes;
     live.seq = seq;
     if (event.kind !== 'artifact-update') live.state = event.status.state;
 
@@ -216,6 +218,7 @@ export class EventLog {
       live.unsent = new Unsent(live, entry, messageIds);
       this.#pending.push(live.unsent);
     }
+    live.unsent.bytes += bytes;
     if (!this.#store.durable) {
       this.#flush();
     } else if (!this.#scheduled) {

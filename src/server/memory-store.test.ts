@@ -73,3 +73,19 @@ test('a page costs the same among many tasks as among few', () => {
   // Fifty times as many: a walk over all of them would show.
   assert.ok(many < few * 10 + 0.05, `${few} ms among 1,000 tasks, ${many} ms among 50,000`);
 });
+
+test('beyond its bytes, a store forgets the task that finished first, and none that is not finished', () => {
+  const store = memoryStore({ maxBytes: 100 });
+  const scope = { tenant: '', owner: '' };
+  const add = (taskId: string, state: 'working' | 'completed') => {
+    const event = { kind: 'task' as const, id: taskId, contextId: 'c', status: { state } };
+    const entries = [{ seq: 1, event }];
+    store.append([{ ...scope, taskId, contextId: 'c', expected: 0, entries, bytes: 40 }]);
+  };
+  add('works', 'working');
+  add('first', 'completed');
+  add('second', 'completed');
+  assert.equal(store.head(scope, 'first'), undefined);
+  assert.ok(store.head(scope, 'second'));
+  assert.ok(store.head(scope, 'works'));
+});

@@ -13,10 +13,10 @@ import {
   isTerminal,
   taskNotFound,
   type LogEntry,
+  type TaskEvent,
   type TaskState,
   type TaskStatus,
 } from '../protocol/index.ts';
-import { EventShelf } from './event-shelf.ts';
 import {
   ChangeClock,
   checkAppend,
@@ -43,7 +43,7 @@ export interface MemoryStoreOptions {
    * are not finished stay, whatever their number.
    */
   readonly maxTasks?: number | undefined;
-  /** Likewise beyond this many bytes of finished tasks (1 GiB unless told). */
+  /** Likewise beyond this many bytes, roughly counted (1 GiB unless told). */
   readonly maxBytes?: number | undefined;
   /** The clock, in milliseconds. */
   readonly now?: (() => number) | undefined;
@@ -63,7 +63,6 @@ class MemoryStore implements TaskStore {
   readonly #finished = new Chain();
   readonly #maxTasks: number;
   readonly #maxBytes: number;
-  /** Of finished tasks. */
   #bytes = 0;
   readonly #clock: ChangeClock;
   readonly #cursors = new Cursors(randomBytes(32));
@@ -90,7 +89,8 @@ class MemoryStore implements TaskStore {
   }
 
   read(taskId: string, after: number, limit: number): LogEntry[] {
-    return this.#tasks.get(taskId)?.events.read(after, limit) ?? [];
+    const events = this.#tasks.get(taskId)?.events.slice(after, after + limit) ?? [];
+    return events.map((event, at) => ({ seq: after + at + 1, event }));
   }
 
   findMessage(scope: Scope, messageId: string): string | undefined {
@@ -186,6 +186,9 @@ class MemoryStore implements TaskStore {
       this.#tasks.set(taskId, task);
     }
     for (const { event } of entries) task.events.push(event);
+    const { bytes = 0 } = append;
+    task.bytes += bytes;
+    this.#bytes += bytes;
     for (const id of messageIds) {
       scope.messages.set(id, task);
       task.messageIds.push(id);
@@ -199,22 +202,12 @@ class MemoryStore implements TaskStore {
     if (task.createdAt === 0) task.createdAt = ChangeClock.time(task.changed);
     task.status = status;
     task.scope.add(task);
-    if (isTerminal(status.state)) {
-      task.events.close();
-      this.#finished.add(task.links.finished);
-    } else {
-      task.links.finished.detach();
-    }
-    this.#count(task, isTerminal(status.state) ? task.events.bytes : 0);
-  }
-
-  #count(task: StoredTask, bytes: number): void {
-    this.#bytes += bytes - task.countedBytes;
-    task.countedBytes = bytes;
+    if (isTerminal(status.state)) this.#finished.add(task.links.finished);
+    else task.links.finished.detach();
   }
 
   #remove(task: StoredTask): void {
-    this.#count(task, 0);
+    this.#bytes -= task.bytes;
     this.#tasks.delete(task.taskId);
     task.links.finished.detach();
     task.scope.remove(task);
@@ -242,12 +235,12 @@ class StoredTask implements Scope {
   readonly tenant: string;
   readonly owner: string;
   readonly scope: ScopeIndex;
-  readonly events = new EventShelf();
+  readonly events: TaskEvent[] = [];
   readonly messageIds: string[] = [];
   push: Map<string, PushRecord> | undefined;
   status: TaskStatus;
   changed = 0;
-  countedBytes = 0;
+  bytes = 0;
   createdAt = 0;
   readonly links = {
     all: new Link(this),

@@ -228,10 +228,12 @@ export function agentMessage(
 /** A copy, because the log keeps it and the executor may go on with its own. */
 function checkedParts(parts: readonly Part[]): Part[] {
   if (!Array.isArray(parts) || parts.length === 0) throw new TypeError('there is no part');
-  return parts.map((part) => {
+  const copies: Part[] = [];
+  for (const part of parts) {
     if (!isPart(part)) throw new TypeError('a part has text, a file (bytes or uri), or data');
-    return { ...part };
-  });
+    copies.push({ ...part });
+  }
+  return copies;
 }
 
 function isPart(part: Part): boolean {

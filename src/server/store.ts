@@ -42,6 +42,8 @@ export interface Append extends Scope {
   readonly entries: readonly LogEntry[];
   /** Ids of the user's messages that these entries accept, so that a repeated one finds its task. */
   readonly messageIds?: readonly string[] | undefined;
+  /** Rough size of the entries, for stores that have to look after their memory. */
+  readonly bytes?: number;
 }
 
 /** `conflict`: the task is not at `expected` (another writer was there), or a message id is taken; nothing was written. */
