@@ -5,9 +5,10 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { A2AError } from '../protocol/index.ts';
-import type { Logger, Opening, Published, StreamSink } from '../server/index.ts';
+import type { Logger } from '../server/index.ts';
 import type { App } from './app.ts';
-import type { Beating, Heartbeat } from './heartbeat.ts';
+import { EventSink, flatten } from './event-sink.ts';
+import type { Heartbeat } from './heartbeat.ts';
 import type { FullReply, StreamReply, TransportRequest } from './request.ts';
 
 export interface NodeOptions {
@@ -151,89 +152,7 @@ function writeStream(
   });
   heartbeat.add(sink);
   // The client is to know that it is connected, even if nothing happens for a while.
-  if (!sink.wrote) response.flushHeaders();
-}
-
-const LAST_CHUNK = '0\r\n\r\n';
-
-/**
- * Where a stream's events go: the response, with its backpressure.
- *
- * node:http sends a chunk as three pieces, which costs more than all the rest of an event. Here the chunk's frame is
- * part of the one string that is written, and the last event brings the end along.
- */
-class EventSink implements StreamSink, Beating {
-  stalledAt: number | undefined;
-  wrote = false;
-  readonly #response: ServerResponse;
-  readonly #reply: StreamReply;
-  readonly #logger: Logger;
-  /** HTTP/1.0 knows no chunks: there the end of the connection is the end of the stream. */
-  readonly #chunked: boolean;
-
-  constructor(response: ServerResponse, reply: StreamReply, logger: Logger) {
-    this.#response = response;
-    this.#reply = reply;
-    this.#logger = logger;
-    this.#chunked = response.req.httpVersion === '1.1';
-  }
-
-  writeHead(headers: Readonly<Record<string, string>>): void {
-    const flat = flatten(headers);
-    if (this.#chunked) flat.push('transfer-encoding', 'chunked');
-    this.#response.writeHead(200, flat);
-    this.#response.chunkedEncoding = false;
-  }
-
-  take(item: Published | Opening, last: boolean): boolean {
-    this.wrote = true;
-    const event = this.#chunk(this.#reply.frame(item));
-    if (last) {
-      this.#end(this.#chunked ? event + LAST_CHUNK : event);
-      return false;
-    }
-    const room = this.#response.write(event);
-    if (!room) this.stalledAt ??= performance.now();
-    return room;
-  }
-
-  end(): void {
-    if (!this.#response.writableEnded) this.#end(this.#chunked ? LAST_CHUNK : '');
-  }
-
-  /** From here to `close` the reader has to take what is left, or it is dropped like any that does not read. */
-  #end(text: string): void {
-    this.stalledAt ??= performance.now();
-    this.#response.end(text);
-  }
-
-  drained(): void {
-    this.stalledAt = undefined;
-    this.#reply.stream.resume();
-  }
-
-  beat(): void {
-    const room = this.#response.write(this.#chunk(': keep-alive\n\n'));
-    if (!room) this.stalledAt ??= performance.now();
-  }
-
-  drop(): void {
-    const resumeAfter = this.#reply.stream.cursor;
-    this.#logger.warn({ resumeAfter }, 'a reader that does not read was dropped');
-    this.#response.destroy();
-  }
-
-  #chunk(event: string): string {
-    if (!this.#chunked) return event;
-    return `${Buffer.byteLength(event).toString(16)}\r\n${event}\r\n`;
-  }
-}
-
-/** Name, value, name, value: node:http takes this form as it is. */
-function flatten(headers: Readonly<Record<string, string>>): string[] {
-  const flat: string[] = [];
-  for (const name in headers) flat.push(name, headers[name]!);
-  return flat;
+  if (sink.silent) response.flushHeaders();
 }
 
 /** A framework's parser was here before us, and has left what it made of the body. */

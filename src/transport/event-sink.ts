@@ -1,0 +1,109 @@
+/**
+ * Where a stream's events go: the response of node:http, with its backpressure.
+ *
+ * What is published in one turn of the event loop is written in one piece. node:http would send each chunk as three,
+ * which costs more than all the rest of an event; here the chunk's frame is part of the text, and the last event
+ * brings the end along.
+ */
+import type { ServerResponse } from 'node:http';
+import type { Logger, Opening, Published, StreamSink } from '../server/index.ts';
+import type { Beating } from './heartbeat.ts';
+import type { StreamReply } from './request.ts';
+
+const LAST_CHUNK = '0\r\n\r\n';
+/** More text than this is not gathered, even if it comes in one turn. */
+const GATHER = 32 * 1024;
+
+export class EventSink implements StreamSink, Beating {
+  stalledAt: number | undefined;
+  readonly #response: ServerResponse;
+  readonly #reply: StreamReply;
+  readonly #logger: Logger;
+  /** HTTP/1.0 knows no chunks: there the end of the connection is the end of the stream. */
+  readonly #chunked: boolean;
+  #gathered = '';
+  #room = true;
+
+  constructor(response: ServerResponse, reply: StreamReply, logger: Logger) {
+    this.#response = response;
+    this.#reply = reply;
+    this.#logger = logger;
+    this.#chunked = response.req.httpVersion === '1.1';
+  }
+
+  /** Nothing was to be sent yet. */
+  get silent(): boolean {
+    return this.#gathered === '' && !this.#response.headersSent;
+  }
+
+  writeHead(headers: Readonly<Record<string, string>>): void {
+    const flat = flatten(headers);
+    if (this.#chunked) flat.push('transfer-encoding', 'chunked');
+    this.#response.writeHead(200, flat);
+    this.#response.chunkedEncoding = false;
+  }
+
+  take(item: Published | Opening, last: boolean): boolean {
+    if (this.#gathered === '' && !last) process.nextTick(flush, this);
+    this.#gathered += this.#reply.frame(item);
+    if (last) this.end();
+    else if (this.#gathered.length > GATHER) this.flush();
+    return this.#room;
+  }
+
+  flush(): void {
+    if (this.#gathered !== '' && !this.#response.writableEnded) this.#write();
+  }
+
+  end(): void {
+    if (this.#response.writableEnded) return;
+    // From here to `close` the reader has to take what is left, or it is dropped like any that does not read.
+    this.stalledAt ??= performance.now();
+    this.#response.end(this.#chunk(this.#chunked ? LAST_CHUNK : ''));
+  }
+
+  drained(): void {
+    this.#room = true;
+    this.stalledAt = undefined;
+    this.#reply.stream.resume();
+  }
+
+  beat(): void {
+    this.#gathered += ': keep-alive\n\n';
+    this.flush();
+  }
+
+  drop(): void {
+    const resumeAfter = this.#reply.stream.cursor;
+    this.#logger.warn({ resumeAfter }, 'a reader that does not read was dropped');
+    this.#response.destroy();
+  }
+
+  #write(): void {
+    // A socket that is corked already is not corked by node:http for one more tick: this is the end of the turn.
+    const { socket } = this.#response;
+    socket?.cork();
+    this.#room = this.#response.write(this.#chunk(''));
+    socket?.uncork();
+    if (!this.#room) this.stalledAt ??= performance.now();
+  }
+
+  /** What was gathered, in its frame, and what comes behind it. */
+  #chunk(tail: string): string {
+    const text = this.#gathered;
+    this.#gathered = '';
+    if (text === '' || !this.#chunked) return text + tail;
+    return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n${tail}`;
+  }
+}
+
+function flush(sink: EventSink): void {
+  sink.flush();
+}
+
+/** Name, value, name, value: node:http takes this form as it is. */
+export function flatten(headers: Readonly<Record<string, string>>): string[] {
+  const flat: string[] = [];
+  for (const name in headers) flat.push(name, headers[name]!);
+  return flat;
+}
