@@ -1,4 +1,5 @@
 /** `parley serve`: an agent behind HTTP, until a signal ends it. */
+import { VERSIONS, versionOf } from '../protocol/index.ts';
 import type { Agent, AgentProfile, TaskStore } from '../server/index.ts';
 import { memoryStore } from '../server/memory-store.ts';
 import { addressGuard } from '../transport/addresses.ts';
@@ -44,6 +45,11 @@ const FLAGS = {
   'require-extension': {
     type: 'boolean',
     help: "Refuse requests that do not name the agent's extensions.",
+  },
+  'a2a-version': {
+    type: 'string',
+    value: 'V',
+    help: 'Speak only this version, 0.3 or 1.0. By default both, and the card is for clients of both.',
   },
   'allow-network': {
     type: 'string',
@@ -103,6 +109,7 @@ async function run(settings: Settings): Promise<number> {
     limits,
     push: { allowNetworks: networks(values['allow-network']) },
     ...publicUrl(values['public-url']),
+    ...onlyVersion(values['a2a-version']),
     ...(authenticate && { authenticate }),
   };
   const { agent, storeName, deduplicate } = await pickAgent(values.agent ?? 'echo');
@@ -126,6 +133,13 @@ async function run(settings: Settings): Promise<number> {
   await listening.close(DRAIN_MS);
   await log.flush();
   return code;
+}
+
+function onlyVersion(text: string | undefined): Pick<ServeOptions, 'versions'> {
+  if (text === undefined) return {};
+  const version = versionOf(text);
+  if (!version) throw usageError(`--a2a-version ${text}: it is one of ${VERSIONS.join(' and ')}`);
+  return { versions: [version] };
 }
 
 interface Picked {

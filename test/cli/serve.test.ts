@@ -37,6 +37,22 @@ describe('parley serve', { concurrency: 3 }, () => {
     assert.equal((await server.stop()).out.split('\n').length, 2);
   });
 
+  test('--a2a-version speaks one version alone, and the card says nothing of the other', async () => {
+    const { url } = await serving(['--a2a-version', '1.0']);
+    const card = (await (await fetch(`${url}/.well-known/agent-card.json`)).json()) as object;
+    assert.ok('supportedInterfaces' in card && !('url' in card) && !('protocolVersion' in card));
+    const body = JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tasks/get',
+      params: { id: 'x' },
+    });
+    const headers = { 'content-type': 'application/json', 'a2a-version': '0.3' };
+    const answer = await fetch(url, { method: 'POST', headers, body });
+    assert.match(await answer.text(), /-32009/);
+    assertRefused(await parley(['serve', '--a2a-version', '0.2']), 2, /0\.3 and 1\.0/);
+  });
+
   test('without --json the ready line is one line with the address, and without colours', async () => {
     const running = start(['serve', '--port', '0', '--store', 'memory']);
     await running.saying(/\n/);
