@@ -10,6 +10,7 @@ import {
   A2AError,
   type ProtocolVersion,
   type PushNotificationConfig,
+  reduce,
   type Task,
   v03,
   v1,
@@ -148,6 +149,8 @@ class Webhook {
   #live: LiveTask | undefined;
   #reader: LogReader | undefined;
   #ended: EndReason | undefined;
+  /** For 0.3, which is sent the whole task. */
+  #folded: { seq: number; task: Task | undefined } = { seq: 0, task: undefined };
   #failures = 0;
   #busy = false;
 
@@ -224,18 +227,24 @@ class Webhook {
   /** 1.0: the event itself. 0.3: the task as it is, whenever its status changed. */
   async #body(entry: Published): Promise<string | undefined> {
     if (this.#record.version === '1.0') return entry.text(v1);
-    if (entry.event.kind === 'artifact-update') return undefined;
-    const task = await this.#taskAt(entry.seq);
-    return task && JSON.stringify(v03.encodeEvent(task));
+    const task = await this.#taskAt(entry);
+    if (!task || entry.event.kind === 'artifact-update') return undefined;
+    return JSON.stringify(v03.encodeEvent(task));
   }
 
-  async #taskAt(seq: number): Promise<Task | undefined> {
-    const live = this.#live!;
-    const loaded = await loadTask({
-      stored: seq,
-      read: (after, limit) => live.read(after, Math.min(limit, seq - after)),
-    });
-    return loaded?.task;
+  /** The task up to this entry: folded on from the entry before it, or, where that was not here, from the log. */
+  async #taskAt({ seq, event }: Published): Promise<Task | undefined> {
+    if (this.#folded.seq === seq - 1) {
+      this.#folded = { seq, task: reduce(this.#folded.task, event) };
+    } else {
+      const live = this.#live!;
+      const loaded = await loadTask({
+        stored: seq,
+        read: (after, limit) => live.read(after, Math.min(limit, seq - after)),
+      });
+      this.#folded = { seq, task: loaded?.task };
+    }
+    return this.#folded.task;
   }
 
   async #attempt(body: string): Promise<boolean> {

@@ -96,35 +96,39 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     this.#sink?.end(reason);
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<StreamItem> {
+  /** By hand and not as a generator: whoever leaves while nothing happens is to be gone at once. */
+  [Symbol.asyncIterator](): AsyncIterator<StreamItem, undefined> {
     const queue: StreamItem[] = [];
     let ended = false;
-    let wake: (() => void) | undefined;
+    let waiting: ((result: IteratorResult<StreamItem, undefined>) => void) | undefined;
+    const end = () => {
+      ended = true;
+      waiting?.({ done: true, value: undefined });
+      waiting = undefined;
+    };
     this.pipe({
       take({ event, seq }) {
-        queue.push({ event, seq });
-        wake?.();
-        return queue.length < BUFFER;
+        if (!waiting) return queue.push({ event, seq }) < BUFFER;
+        waiting({ done: false, value: { event, seq } });
+        waiting = undefined;
+        return true;
       },
-      end() {
-        ended = true;
-        wake?.();
-      },
+      end,
     });
-    try {
-      for (;;) {
+    return {
+      next: async () => {
         const item = queue.shift();
-        if (item) {
-          yield item;
-          if (queue.length === 0) this.resume();
-        } else if (ended) {
-          return;
-        } else {
-          await new Promise<void>((resolve) => (wake = resolve));
-        }
-      }
-    } finally {
-      this.close();
-    }
+        if (item && queue.length === 0) this.resume();
+        if (item) return { done: false, value: item };
+        if (ended) return { done: true, value: undefined };
+        return new Promise((resolve) => (waiting = resolve));
+      },
+      return: async () => {
+        queue.length = 0;
+        this.close();
+        end();
+        return { done: true, value: undefined };
+      },
+    };
   }
 }
