@@ -23,17 +23,14 @@ export class EventSink implements StreamSink, Beating {
   readonly #chunked: boolean;
   #gathered = '';
   #room = true;
+  /** Nothing was to be sent yet. */
+  silent = true;
 
   constructor(response: ServerResponse, reply: StreamReply, logger: Logger) {
     this.#response = response;
     this.#reply = reply;
     this.#logger = logger;
     this.#chunked = response.req.httpVersion === '1.1';
-  }
-
-  /** Nothing was to be sent yet. */
-  get silent(): boolean {
-    return this.#gathered === '' && !this.#response.headersSent;
   }
 
   writeHead(headers: Readonly<Record<string, string>>): void {
@@ -44,6 +41,7 @@ export class EventSink implements StreamSink, Beating {
   }
 
   take(item: Published | Opening, last: boolean): boolean {
+    this.silent = false;
     if (this.#gathered === '' && !last) process.nextTick(flush, this);
     this.#gathered += this.#reply.frame(item);
     if (last) this.end();
