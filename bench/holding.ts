@@ -82,7 +82,7 @@ export async function idle(): Promise<Row[]> {
   ];
 }
 
-/** A reader that stops reading while `megabytes` are offered: how much the server grows. */
+/** A reader that stops reading while `text` makes events: by how many MiB the server grew at most. */
 async function stall(
   subject: Subject,
   text: string,
@@ -99,10 +99,8 @@ async function stall(
     most = Math.max(most, subject.rss());
     await delay(100);
   }
-  await subject.memory();
-  const after = subject.rss();
   connection.close();
-  return (after - before) / 1024 / 1024;
+  return (most - before) / 1024 / 1024;
 }
 
 async function lastTaskEnded(subject: Subject): Promise<boolean> {

@@ -37,9 +37,10 @@ export function heading(): string {
   return `${'scenario'.padEnd(46)}${'unit'.padEnd(20)}${columns}  goal`;
 }
 
+/** A run of some scenarios does not overwrite what a whole run has found. */
 export function save(rows: readonly Row[], seconds: number, whole: boolean): string {
   mkdirSync(results, { recursive: true });
-  const file = join(results, 'latest.json');
+  const file = join(results, whole ? 'latest.json' : 'partial.json');
   const when = new Date().toISOString();
   writeFileSync(file, `${JSON.stringify({ when, machine: machine(), seconds, rows }, null, 2)}\n`);
   if (whole) writeFileSync(join(results, 'chart.svg'), chart(rows));

@@ -13,7 +13,6 @@ export const CONNECTION_FLAGS = {
     value: "'K: V'",
     help: 'A header for every request.',
   },
-  token: { type: 'string', value: 'T', help: "Short for --header 'Authorization: Bearer T'." },
   'a2a-version': { type: 'string', value: 'V', help: '0.3 or 1.0; the newest by default.' },
 } as const;
 
@@ -46,23 +45,19 @@ export function targetOf({ operands: [url = ''], values }: ConnectionInput): Tar
   return { url, headers: headersOf(values), version };
 }
 
-/** A header that is given wins over the token; of one that is given twice the last counts. */
-function headersOf({ token, header }: ConnectionInput['values']): Record<string, string> {
+/** Of a header that is given twice the last counts. */
+function headersOf({ header }: ConnectionInput['values']): Record<string, string> {
   const headers = new Headers();
-  const set = (name: string, value: string): void => {
-    try {
-      headers.set(name, value);
-    } catch {
-      throw usageError(`the value of the header ${name} has characters that no header can carry`);
-    }
-  };
-  if (token !== undefined) set('authorization', `Bearer ${token}`);
   for (const line of header) {
     const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):\s*(.*?)\s*$/.exec(line) ?? [];
     if (name === undefined || value === undefined) {
       throw usageError(`--header '${line}': write it as --header 'Name: value'`);
     }
-    set(name, value);
+    try {
+      headers.set(name, value);
+    } catch {
+      throw usageError(`the value of the header ${name} has characters that no header can carry`);
+    }
   }
   return Object.fromEntries(headers);
 }

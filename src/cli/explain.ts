@@ -13,7 +13,7 @@ const NEXT: Partial<Record<ErrorKind, string>> = {
   versionNotSupported: 'try --a2a-version with the other version',
   contentTypeNotSupported: 'parley card URL shows what the agent takes',
   extensionRequired: 'name it with --extension URI, parley card URL lists them',
-  unauthenticated: "give credentials with --token T or --header 'Authorization: …'",
+  unauthenticated: "give credentials with --header 'Authorization: Bearer …'",
   forbidden: 'these credentials may not do this: use others',
   rateLimited: 'wait a little and try again',
   unavailable: 'wait a little and try again',

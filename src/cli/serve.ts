@@ -46,7 +46,7 @@ const FLAGS = {
     type: 'boolean',
     help: "Refuse requests that do not name the agent's extensions.",
   },
-  'a2a-version': {
+  'only-version': {
     type: 'string',
     value: 'V',
     help: 'Speak only this version, 0.3 or 1.0. By default both, and the card is for clients of both.',
@@ -109,7 +109,7 @@ async function run(settings: Settings): Promise<number> {
     limits,
     push: { allowNetworks: networks(values['allow-network']) },
     ...publicUrl(values['public-url']),
-    ...onlyVersion(values['a2a-version']),
+    ...onlyVersion(values['only-version']),
     ...(authenticate && { authenticate }),
   };
   const { agent, storeName, deduplicate } = await pickAgent(values.agent ?? 'echo');
@@ -138,7 +138,7 @@ async function run(settings: Settings): Promise<number> {
 function onlyVersion(text: string | undefined): Pick<ServeOptions, 'versions'> {
   if (text === undefined) return {};
   const version = versionOf(text);
-  if (!version) throw usageError(`--a2a-version ${text}: it is one of ${VERSIONS.join(' and ')}`);
+  if (!version) throw usageError(`--only-version ${text}: it is one of ${VERSIONS.join(' and ')}`);
   return { versions: [version] };
 }
 

@@ -91,7 +91,7 @@ async function checkInterface(
         return ok(name, `${url} answers`);
       case 'unauthenticated':
       case 'forbidden':
-        return warning(name, `${url} answers, but not to us: give credentials with --token`);
+        return warning(name, `${url} answers, but not to us: give credentials with --header`);
       default:
         return broken(name, `${url} answers ${refusal.code}, ${word(refusal.message)}`);
     }
@@ -115,7 +115,7 @@ async function checkCapabilities(found: FoundCard, { headers }: Target): Promise
     try {
       const refusal = await refusalOf(question());
       if (refusal?.kind === 'unauthenticated' || refusal?.kind === 'forbidden') {
-        return warning(name, 'not checked: give credentials with --token');
+        return warning(name, 'not checked: give credentials with --header');
       }
       const isOff = refusal !== undefined && off.includes(refusal.kind);
       if (promised && isOff) return broken(name, `promised, but ${word(refusal.message)}`);

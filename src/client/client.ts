@@ -22,6 +22,7 @@ import type {
   Task,
   TaskPushNotificationConfig,
 } from '../protocol/index.ts';
+import { uuidv7 } from '../protocol/uuid.ts';
 import { ConnectionError } from './errors.ts';
 import { Lifetime } from './request.ts';
 import type { RetryOptions } from './resume.ts';
@@ -223,7 +224,7 @@ function toParams(input: Input, options: SendOptions): MessageSendParams {
   const content = typeof input === 'string' ? [{ kind: 'text' as const, text: input }] : input;
   const message: Message = {
     role: 'user',
-    messageId: crypto.randomUUID(),
+    messageId: uuidv7(),
     ...(isParts(content) ? { parts: [...content] } : content),
     kind: 'message',
     ...given({ taskId, contextId }),

@@ -7,6 +7,7 @@ export * from './params.ts';
 export * from './reduce.ts';
 export * from './service.ts';
 export * from './task.ts';
+export * from './uuid.ts';
 export * from './version.ts';
 export type { WireCodec } from './wire/codec.ts';
 export { codecOf } from './wire/codecs.ts';

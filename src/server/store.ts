@@ -1,5 +1,5 @@
 /**
- * What a store has to do. Memory, SQLite and PostgreSQL do it alike: one contract suite runs over all of them.
+ * What a store has to do. Memory and SQLite do it alike: one contract suite runs over both.
  *
  * The log is the only truth: a store keeps entries, and beside them just enough of each task (its head) to find, list
  * and count tasks without folding logs. Methods may answer at once or with a promise, so that a store in this process

@@ -37,8 +37,8 @@ describe('parley serve', { concurrency: 3 }, () => {
     assert.equal((await server.stop()).out.split('\n').length, 2);
   });
 
-  test('--a2a-version speaks one version alone, and the card says nothing of the other', async () => {
-    const { url } = await serving(['--a2a-version', '1.0']);
+  test('--only-version speaks one version alone, and the card says nothing of the other', async () => {
+    const { url } = await serving(['--only-version', '1.0']);
     const card = (await (await fetch(`${url}/.well-known/agent-card.json`)).json()) as object;
     assert.ok('supportedInterfaces' in card && !('url' in card) && !('protocolVersion' in card));
     const body = JSON.stringify({
@@ -50,7 +50,7 @@ describe('parley serve', { concurrency: 3 }, () => {
     const headers = { 'content-type': 'application/json', 'a2a-version': '0.3' };
     const answer = await fetch(url, { method: 'POST', headers, body });
     assert.match(await answer.text(), /-32009/);
-    assertRefused(await parley(['serve', '--a2a-version', '0.2']), 2, /0\.3 and 1\.0/);
+    assertRefused(await parley(['serve', '--only-version', '0.2']), 2, /0\.3 and 1\.0/);
   });
 
   test('without --json the ready line is one line with the address, and without colours', async () => {
@@ -83,12 +83,14 @@ describe('parley serve', { concurrency: 3 }, () => {
 
   test('--token: who has none is refused with 401, who has it is served', async () => {
     const server = await serving(['--token', 's3cret']);
-    const [without, wrong, right] = await Promise.all([
+    const [without, wrong, right, fromServer] = await Promise.all([
       parley(['send', server.url, 'hi']),
-      parley(['send', server.url, 'hi', '--token', 'other']),
+      parley(['send', server.url, 'hi', '--header', 'Authorization: Bearer other']),
+      parley(['send', server.url, 'hi', '--header', 'Authorization: Bearer s3cret']),
       parley(['send', server.url, 'hi'], { env: { PARLEY_TOKEN: 's3cret' } }),
     ]);
-    assertRefused(without, 1, /\(-31401\): give credentials with --token/);
+    assert.equal(fromServer.code, 1, "the server's own token is not sent anywhere");
+    assertRefused(without, 1, /\(-31401\): give credentials with --header/);
     assertRefused(wrong, 1, /-31401/);
     assert.deepEqual([right.code, right.out], [0, 'hi\n']);
     const plain = await fetch(server.url, { method: 'POST', body: '{}' });

@@ -155,3 +155,12 @@ for (const [version, binding] of INTERFACES) {
     assert.ok(network.cuts() > 2, `${network.cuts()} cuts`);
   });
 }
+
+test('a client in the same process is held to the protocol like any other', async (t) => {
+  const server = serve(echo(), OPTIONS);
+  t.after(() => server.close());
+  const agent = local(server.handler);
+  await assert.rejects(agent.send([]), { kind: 'invalidParams' });
+  await assert.rejects(agent.list({ pageSize: 1_000_000 }), { kind: 'invalidParams' });
+  assert.equal((await agent.list()).totalSize, 0);
+});
