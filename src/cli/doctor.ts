@@ -152,7 +152,7 @@ function checkSecretKey(environment: Environment): Check {
     : ok(name, 'PARLEY_SECRET_KEY is set: secrets are encrypted at rest');
 }
 
-/** Tokens, leases and lists go by the clock. The program itself cannot be from the future. */
+/** Time-outs, ids and lists go by the clock. The program itself cannot be from the future. */
 function checkClock(): Check {
   const now = Date.now();
   const built = statSync(fileURLToPath(import.meta.url)).mtimeMs;

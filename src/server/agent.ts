@@ -13,6 +13,9 @@
  * generator is run again from its start: earlier questions get their recorded answers at once, and what it had yielded
  * before is not sent a second time. So work before an `ask` may be done twice; effects that must not be belong behind
  * the last question, or are made idempotent by the author.
+ *
+ * An agent that `resumes` after a crash is run again in the same way. How much of its answer had gone out is not known
+ * then, so the answer begins anew: its first chunk replaces what there was.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { isInterrupted, textOf, type Message, type Part } from '../protocol/index.ts';
@@ -108,6 +111,7 @@ class Conversation {
   /** Answers that the log has already, for a generator that is run again. */
   readonly #recorded: Message[];
   #replaying: boolean;
+  readonly #resumed: boolean;
   /** Resolves the step that is being waited for. */
   #settle: ((step: Step) => void) | undefined;
   /** The iterator's `next` has been called and has not come back. */
@@ -124,6 +128,7 @@ class Conversation {
     const message = context.turn[0] ?? context.message;
     this.#recorded = context.turn.slice(1);
     this.#replaying = this.#recorded.length > 0;
+    this.#resumed = context.resumed;
     // The same in every run of this turn, so that a generator that is run again goes on with its artifact.
     this.#artifactId = `response-${message.messageId}`;
     this.#iterator = run({
@@ -177,8 +182,10 @@ class Conversation {
           return;
         }
         const replaying = this.#replaying;
-        const event = this.#event(step.result.value);
-        if (!replaying) yield event;
+        const { value } = step.result;
+        const event = this.#event(value);
+        // The answer is whole again only if all of its chunks follow the one that replaces it.
+        if (!replaying || (this.#resumed && !isEvent(value))) yield event;
       }
     } finally {
       signal.removeEventListener('abort', passOn);
@@ -231,10 +238,7 @@ class Conversation {
   }
 
   #event(value: Yielded): ExecutorEvent {
-    if (
-      typeof value !== 'string' &&
-      (value.kind === 'status-update' || value.kind === 'artifact-update')
-    ) {
+    if (isEvent(value)) {
       if (value.kind === 'status-update' && isInterrupted(value.state)) {
         throw new TypeError(`an agent function does not yield ${value.state}; it calls ctx.ask()`);
       }
@@ -256,4 +260,9 @@ class Conversation {
       ? { kind: 'status-update', state: 'completed', message: this.#text }
       : { kind: 'status-update', state: 'completed' };
   }
+}
+
+function isEvent(value: Yielded): value is ExecutorEvent {
+  if (typeof value === 'string') return false;
+  return value.kind === 'status-update' || value.kind === 'artifact-update';
 }

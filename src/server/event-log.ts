@@ -20,6 +20,8 @@ import type { Append, AppendOutcome, MaybePromise, Scope, TaskHead, TaskStore } 
 
 /** More than this many entries waiting for the disk, and the writer waits too. */
 const MAX_UNSTORED = 512;
+/** Likewise when they are larger than this. */
+const MAX_UNSTORED_BYTES = 256 * 1024;
 
 /** Another writer was there, or the store gave up: this process no longer speaks for the task. */
 export class LogLostError extends Error {
@@ -225,6 +227,7 @@ export class EventLog {
       this.#scheduled = true;
       setImmediate(() => this.#flush());
     }
+    if (live.unsent && live.unsent.bytes > MAX_UNSTORED_BYTES) return live.whenStored(live.seq);
     const unstored = live.seq - live.stored;
     return unstored > MAX_UNSTORED ? live.whenStored(live.seq - MAX_UNSTORED / 2) : undefined;
   }

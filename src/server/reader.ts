@@ -5,7 +5,7 @@
  * sink has room again (`resume`) it reads what it missed from the store, in small pieces, until it is up to date. So a
  * reader that does not read costs a cursor, not a queue, and never holds the others.
  */
-import type { LogEntry, TaskEvent } from '../protocol/index.ts';
+import type { LogEntry } from '../protocol/index.ts';
 import { Published } from './published.ts';
 import type { MaybePromise } from './store.ts';
 
@@ -17,12 +17,14 @@ export interface Sink {
   /** Takes an entry; `last`: `end` follows at once. False: no more until `resume`. */
   take(entry: Published, last: boolean): boolean;
   end(reason: EndReason): void;
-  /** Goes on after a terminal or interrupted state, until closed. */
+  /** Goes on after a terminal or interrupted state, and when the log closes, until its owner closes the reader. */
   readonly endless?: boolean;
 }
 
 /** The log that a reader reads. */
 export interface Readable {
+  /** Number of the last entry that was appended, whether it may be shown or not. */
+  readonly seq: number;
   /** Number of the last entry that may be shown. */
   readonly stored: number;
   read(after: number, limit: number): MaybePromise<readonly LogEntry[]>;
@@ -59,7 +61,7 @@ export class LogReader {
   }
 
   close(reason: EndReason = 'closed'): void {
-    if (this.#closed) return;
+    if (this.#closed || (reason === 'shutdown' && this.#sink.endless)) return;
     this.#closed = true;
     this.#log.forget(this);
     this.#sink.end(reason);
@@ -67,10 +69,16 @@ export class LogReader {
 
   #give(entry: Published): void {
     this.cursor = entry.seq;
-    const last = !this.#sink.endless && endsStream(entry.event);
+    const last = this.#isLast(entry);
     const room = this.#sink.take(entry, last);
     if (last) this.close('final');
     else if (!room) this.#full = true;
+  }
+
+  /** A settled state is the end only where the log ends: behind a question that was answered, the task goes on. */
+  #isLast({ seq, event }: Published): boolean {
+    const settled = event.kind === 'status-update' && event.final;
+    return settled && !this.#sink.endless && seq === this.#log.seq;
   }
 
   async #catchUp(): Promise<void> {
@@ -92,8 +100,4 @@ export class LogReader {
       this.#reading = false;
     }
   }
-}
-
-function endsStream(event: TaskEvent): boolean {
-  return event.kind === 'status-update' && event.final;
 }

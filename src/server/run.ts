@@ -161,7 +161,10 @@ export async function tellCanceled(
   }
 }
 
-const STATES: ReadonlySet<unknown> = new Set(TaskState.options);
+/** The states that an agent may enter. In the other two nobody would execute, continue or recover its task. */
+const STATES: ReadonlySet<unknown> = new Set(
+  TaskState.options.filter((state) => state !== 'unknown' && state !== 'unspecified'),
+);
 
 /**
  * Fills in what the runtime owns: ids, the time, whether the stream ends, and that the agent is who speaks. Throws on
