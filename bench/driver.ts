@@ -82,7 +82,11 @@ export class Connection {
       this.#onEvent = () => {
         if (this.#events >= count) resolve();
       };
-      this.send(request).then(() => resolve(), reject);
+      this.send(request).then(
+        ({ events, body }) =>
+          events >= count ? resolve() : reject(new Error(`no stream, but ${body}`)),
+        reject,
+      );
     });
   }
 

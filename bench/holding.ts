@@ -10,21 +10,33 @@ import { median, percentile, type Row } from './measure.ts';
 import { bare, inMemory, onDisk, scratch, sdk, stop } from './subjects.ts';
 import type { Subject } from './subject.ts';
 
-const HOLD = () => messageRequest('SendStreamingMessage', 'hold');
-
 async function heap(subject: Subject): Promise<number> {
   const { heapUsed, external } = await subject.memory();
   return heapUsed + external;
 }
 
+/** A request for a stream in which nothing happens: every client follows one task that waits. */
+async function idleRequest(subject: Subject): Promise<string> {
+  const hold = messageRequest('SendStreamingMessage', 'hold');
+  if (subject.name === 'bare') return hold;
+  const connection = await Connection.open(subject.port);
+  await connection.follow(hold, 2);
+  connection.close();
+  const asked = await Connection.open(subject.port);
+  const { body } = await asked.send(rpcRequest('ListTasks', { pageSize: 1 }));
+  asked.close();
+  const [task] = JSON.parse(body).result.tasks as { id: string }[];
+  return rpcRequest('SubscribeToTask', { id: task!.id });
+}
+
 /** Opens `count` streams in which nothing happens. */
-async function holdOpen(subject: Subject, count: number): Promise<Connection[]> {
+async function holdOpen(subject: Subject, request: string, count: number): Promise<Connection[]> {
   const open: Connection[] = [];
   while (open.length < count) {
     const batch = await Promise.all(
       Array.from({ length: Math.min(100, count - open.length) }, async () => {
         const connection = await Connection.open(subject.port);
-        await connection.follow(HOLD(), 2);
+        await connection.follow(request, 1);
         return connection;
       }),
     );
@@ -33,12 +45,15 @@ async function holdOpen(subject: Subject, count: number): Promise<Connection[]> 
   return open;
 }
 
+/** Closes all, and waits until the server has noticed. */
 async function closeAll(subject: Subject, open: readonly Connection[]): Promise<void> {
   for (const connection of open) connection.close();
-  const before = await heap(subject);
-  for (let tries = 0; tries < 40; tries++) {
-    await delay(50);
-    if (Math.abs((await heap(subject)) - before) < before * 0.01 && tries > 2) return;
+  let last = await heap(subject);
+  for (let tries = 0; tries < 20; tries++) {
+    await delay(100);
+    const now = await heap(subject);
+    if (Math.abs(now - last) < last * 0.01) return;
+    last = now;
   }
 }
 
@@ -48,18 +63,19 @@ export async function idle(): Promise<Row[]> {
   let secondPeak = Number.NaN;
   for (const subject of [await bare(), await inMemory(), await sdk()]) {
     // What is made once, for the first streams, is not what a stream costs.
-    await closeAll(subject, await holdOpen(subject, 200));
+    const request = await idleRequest(subject);
+    await closeAll(subject, await holdOpen(subject, request, 200));
     const empty = await heap(subject);
-    const some = await holdOpen(subject, 1000);
+    const some = await holdOpen(subject, request, 1000);
     small[subject.name] = ((await heap(subject)) - empty) / 1000 / 1024;
     await closeAll(subject, some);
     const before = await heap(subject);
-    const first = await holdOpen(subject, 5000);
+    const first = await holdOpen(subject, request, 5000);
     const peak = await heap(subject);
     kib[subject.name] = (peak - before) / 5000 / 1024;
     await closeAll(subject, first);
     if (subject.name === 'parley') {
-      const again = await holdOpen(subject, 5000);
+      const again = await holdOpen(subject, request, 5000);
       secondPeak = (await heap(subject)) / peak;
       await closeAll(subject, again);
     }
@@ -94,6 +110,10 @@ async function stall(
   text: string,
   finished: () => Promise<boolean>,
 ): Promise<Growth> {
+  // The same traffic, read to its end: the heap's own growth is not the stalled reader's doing.
+  await load(subject.port, 1, 2, () =>
+    messageRequest('SendStreamingMessage', 'flood 203 65536 burst'),
+  );
   await subject.memory();
   const before = subject.rss();
   const connection = await Connection.open(subject.port);
@@ -121,7 +141,6 @@ async function lastTaskEnded(subject: Subject): Promise<boolean> {
 
 export async function slowReader(): Promise<Row[]> {
   const disk = await onDisk();
-  await load(disk.port, 4, 200, () => messageRequest('SendStreamingMessage', 'task 10 16'));
   // 16,000 chunks of 64 KiB are 1 GB.
   const grown = await stall(disk, 'flood 16003 65536 burst', () => lastTaskEnded(disk));
   await stop(disk);

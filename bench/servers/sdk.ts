@@ -60,7 +60,7 @@ const executor: AgentExecutor = {
         AgentEvent.statusUpdate({ taskId, contextId, status: status(state), metadata: {} }),
       );
     update(TaskState.TASK_STATE_WORKING);
-    if (word === 'hold') return;
+    if (word === 'hold') await new Promise(() => {});
     for (let seq = 0; seq < Number(count) - 3; seq++) {
       if (pace !== 'burst') await turn();
       const artifact = {

@@ -76,6 +76,13 @@ export const ERRORS = {
     'Authentication required',
   ),
   forbidden: entry(-31403, 403, 'PERMISSION_DENIED', 'FORBIDDEN', 'Not allowed'),
+  verbNotAllowed: entry(
+    -31405,
+    405,
+    'UNIMPLEMENTED',
+    'METHOD_NOT_ALLOWED',
+    'This path does not take this HTTP method',
+  ),
   rateLimited: entry(-31429, 429, 'RESOURCE_EXHAUSTED', 'RATE_LIMITED', 'Too many requests'),
   unavailable: entry(
     -31503,

@@ -24,6 +24,8 @@ export interface Call {
   readonly extensions?: readonly string[] | undefined;
   /** Servers: the version of the wire on which the call came. */
   readonly version?: ProtocolVersion | undefined;
+  /** Servers: the address at which the caller reaches the agent, without a slash at the end. */
+  readonly base?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Clients: headers for this request alone. Servers: not set. */
   readonly headers?: Readonly<Record<string, string>> | undefined;

@@ -160,6 +160,42 @@ test('a restart before each answer gives the same task as none', async () => {
   assert.equal(task.status.state, 'completed');
 });
 
+test('an agent that resumes after a crash gives the same answer as without one', async (t) => {
+  const crash = Promise.withResolvers<void>();
+  const fine = Promise.withResolvers<void>();
+  const answering =
+    (reached: () => void, gate: Promise<void>): AgentFunction =>
+    async function* (ctx) {
+      yield 'A ';
+      yield `${(await ctx.ask('first?')).text} `;
+      yield 'B ';
+      reached();
+      await gate;
+      yield 'C';
+    };
+  const store = memoryStore();
+  const resumes = { resumes: true };
+  const before = handlerOf(answering(crash.resolve, new Promise(() => {})), { store }, resumes);
+  const { id: taskId } = await send(before, 'go');
+  const configuration = { blocking: false };
+  await before.sendMessage({ message: says('1', { taskId }), configuration });
+  await crash.promise;
+  await new Promise((resolve) => setImmediate(resolve));
+
+  const after = handlerOf(answering(() => {}, fine.promise), { store }, resumes);
+  t.after(() => after.close());
+  await after.recover();
+  const stream = await after.subscribe({ id: taskId });
+  fine.resolve();
+  for await (const _ of stream);
+  const task = await after.getTask({ id: taskId });
+  assert.deepEqual(
+    task.artifacts?.map(({ parts }) => parts.map((part) => part.kind === 'text' && part.text)),
+    [['A ', '1 ', 'B ', 'C']],
+  );
+  assert.deepEqual(task.status.message?.parts, [{ kind: 'text', text: 'A 1 B C' }]);
+});
+
 test('auth: the question is for an authorization', async () => {
   const handler = handlerOf(async function* (ctx) {
     yield (await ctx.ask('Sign in', { auth: true })).text;

@@ -56,6 +56,28 @@ function collector(room = true) {
   };
 }
 
+test('a question that was answered before it was stored ends no reader', async () => {
+  const { store, finish } = slowStore();
+  const log = new EventLog(store, silent);
+  using live = log.create(scope, task);
+  const sink = collector();
+  log.read(live, 0, sink).resume();
+  const status = { kind: 'status-update', taskId: 't', contextId: 'c' } as const;
+  void log.append(live, { ...status, status: { state: 'input-required' }, final: true });
+  await tick();
+  void log.append(live, { ...status, status: { state: 'working' }, final: false }, ['m2']);
+  finish();
+  await tick();
+  assert.deepEqual([sink.seen, sink.ended()], [[1, 2], undefined]);
+  void log.append(live, { ...status, status: { state: 'completed' }, final: true });
+  finish();
+  await tick();
+  await tick();
+  finish();
+  await tick();
+  assert.deepEqual([sink.seen, sink.ended()], [[1, 2, 3, 4], 'final']);
+});
+
 test('nothing is published before it is stored, and appends of one turn are one write', async () => {
   const { store, batches, finish } = slowStore();
   const log = new EventLog(store, silent);

@@ -28,6 +28,9 @@ export class LogLostError extends Error {
   override readonly name = 'LogLostError';
 }
 
+/** The store has no room for a new task. */
+export class LogFullError extends LogLostError {}
+
 /** Entries of one task that go to the store together. */
 class Unsent implements Append {
   readonly live: LiveTask;
@@ -72,8 +75,8 @@ export class LiveTask implements Scope, Readable, Disposable {
   stored: number;
   /** State after the last entry that was appended. */
   state: TaskState | undefined;
-  /** Rough size of what was appended since the task became live. */
-  bytes = 0;
+  /** Rough size of the log: all of it, if the store knows, else what was appended since the task became live. */
+  bytes: number;
   /** It is being executed, in this process. */
   running = false;
   /** How many hold it, beside its execution and its readers. */
@@ -94,6 +97,7 @@ export class LiveTask implements Scope, Readable, Disposable {
     this.contextId = contextId;
     this.seq = this.stored = head?.seq ?? 0;
     this.state = head?.status.state;
+    this.bytes = head?.bytes ?? 0;
   }
 
   /** Resolves when entry `seq` is stored. */
@@ -285,6 +289,7 @@ export class EventLog {
     for (let at = 0; at < batch.length; at++) {
       const { live, entries } = batch[at]!;
       if (outcomes[at] === 'ok') live.settle(entries);
+      else if (outcomes[at] === 'full') this.#lose(live, new LogFullError('the store is full'));
       else this.#lose(live, new LogLostError('another writer appended to the task'));
     }
     if (this.#pending.length > 0) this.#flush();

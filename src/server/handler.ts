@@ -23,6 +23,7 @@ import {
   taskNotFound,
   type TaskQueryParams,
 } from '../protocol/index.ts';
+import { defined } from './defined.ts';
 import type { LiveTask } from './event-log.ts';
 import type { AgentExecutor } from './executor.ts';
 import { accept, type IntakeOptions, type Started } from './intake.ts';
@@ -58,12 +59,13 @@ export interface HandlerOptions {
   readonly inputModes?: IntakeOptions['inputModes'];
   /** Default: true. */
   readonly deduplicate?: boolean | undefined;
-  /** The card for those who have authenticated; `true`: it is declared, but there is none. */
+  /** The card for those who may call the agent; `true`: it is declared, but there is none. */
   readonly extendedCard?: AgentCard | ((call: Call) => AgentCard) | true | undefined;
 }
 
 export interface RequestHandler extends AgentService {
-  streamMessage(params: MessageSendParams, call?: Call): Promise<TaskStream>;
+  /** `seen` is the last event that the client got when it sent the same message before. */
+  streamMessage(params: MessageSendParams, call?: Call, seen?: number): Promise<TaskStream>;
   subscribe(params: SubscribeParams, call?: Call): Promise<TaskStream>;
   /** A page of the task's log: the entries behind `after`, at most LOG_PAGE. */
   readLog(params: SubscribeParams, call?: Call): Promise<readonly LogEntry[]>;
@@ -81,7 +83,7 @@ export function createHandler(
 ): RequestHandler {
   const store = options.store ?? memoryStore();
   const logger = options.logger ?? consoleLogger;
-  const limits = { ...HANDLER_LIMITS, ...options.limits };
+  const limits = { ...HANDLER_LIMITS, ...defined(options.limits) };
   const runtime = new Runtime(executor, { store, logger, limits, deliver: options.deliver });
   const { log } = runtime;
   const intake = { inputModes: options.inputModes, deduplicate: options.deduplicate ?? true };
@@ -131,16 +133,31 @@ export function createHandler(
     throw new A2AError('unsupportedOperation', 'This agent does not stream');
   }
 
-  async function streamMessage(params: MessageSendParams, call: Call = {}): Promise<TaskStream> {
+  async function streamMessage(
+    params: MessageSendParams,
+    call: Call = {},
+    seen?: number,
+  ): Promise<TaskStream> {
     checkStreaming();
     const accepted = await accept(runtime, params, call, intake);
     if ('kind' in accepted) return TaskStream.of(accepted);
     using live = accepted.live;
     const { before, after } = accepted;
-    if (!before) return TaskStream.read(log, live, after);
+    const { historyLength } = params.configuration ?? {};
+    if (!before) {
+      // Entry 1 is the task with the message in its history: there is no more of it than that.
+      const [first] = historyLength === 0 ? await live.read(after, 1) : [];
+      if (first?.event.kind !== 'task') return TaskStream.read(log, live, after);
+      const trimmed = trimHistory(first.event, historyLength);
+      return TaskStream.read(log, live, first.seq, opening(trimmed, first.seq));
+    }
     const over = !live.running && isSettled(before.status.state);
-    if (over) return TaskStream.of(before, after);
-    return TaskStream.read(log, live, after, opening(before, after));
+    if (accepted.repeated && seen !== undefined) {
+      return over && seen === live.seq ? TaskStream.empty() : resume(live, seen);
+    }
+    const shown = trimHistory(before, historyLength);
+    if (over) return TaskStream.of(shown, after);
+    return TaskStream.read(log, live, after, opening(shown, after));
   }
 
   async function getTask(params: TaskQueryParams, call: Call = {}): Promise<Task> {

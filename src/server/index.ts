@@ -15,7 +15,7 @@ export type { HandlerOptions, RequestHandler } from './handler.ts';
 export type { Logger } from './logger.ts';
 export { memoryStore } from './memory-store.ts';
 export type { Published } from './published.ts';
-export type { Deliver, Delivery } from './push.ts';
+export type { Deliver, Delivery, DeliveryOutcome, Post } from './push.ts';
 export type { EndReason } from './reader.ts';
 export type * from './store.ts';
 export { TaskStream } from './task-stream.ts';

@@ -3,7 +3,6 @@
  * that was here before.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import {
   A2AError,
   type Call,
@@ -13,12 +12,13 @@ import {
   type MessageSendParams,
   type Task,
 } from '../protocol/index.ts';
-import { type LiveTask, LogLostError } from './event-log.ts';
+import { type LiveTask, LogFullError, LogLostError } from './event-log.ts';
 import type { RequestContext } from './executor.ts';
 import { loadTask } from './load.ts';
 import { agentMessage } from './run.ts';
 import type { Runtime } from './runtime.ts';
-import { scopeOf } from './scope.ts';
+import { sameJson } from './same-json.ts';
+import { scopeOf, wireOf } from './scope.ts';
 import type { Scope } from './store.ts';
 import { timestamp } from './time.ts';
 
@@ -28,6 +28,8 @@ export interface Started {
   /** The task as it was before, and the entry behind which the caller reads on. Undefined: a new task. */
   readonly before: Task | undefined;
   readonly after: number;
+  /** The message was here before. */
+  readonly repeated?: boolean;
 }
 
 export interface IntakeOptions {
@@ -47,12 +49,12 @@ export async function accept(
   const { store, executor } = runtime;
   const { message } = params;
   const scope = scopeOf(call, params.tenant);
-  check(runtime, params, options);
+  check(runtime, params, call, options);
   const find = () =>
     options.deduplicate ? store.findMessage(scope, message.messageId) : undefined;
   const found = find();
   const earlier = found instanceof Promise ? await found : found;
-  if (earlier !== undefined) return repeated(runtime, message, scope, earlier);
+  if (earlier !== undefined) return repeated(runtime, params, call, scope, earlier);
   const ids = options.deduplicate ? [message.messageId] : undefined;
   try {
     if (message.taskId !== undefined) return await proceed(runtime, params, call, scope, ids);
@@ -69,13 +71,19 @@ export async function accept(
     if (!lost && !refused) throw error;
     // The same message twice at the same moment: one of them was taken.
     const winner = await find();
-    if (winner !== undefined) return repeated(runtime, message, scope, winner);
+    if (winner !== undefined) return repeated(runtime, params, call, scope, winner);
     if (refused) throw error;
-    throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
+    const why = error instanceof LogFullError ? 'Too many tasks are unfinished' : undefined;
+    throw new A2AError('unavailable', why, { retryAfterSeconds: 1 });
   }
 }
 
-function check(runtime: Runtime, params: MessageSendParams, options: IntakeOptions): void {
+function check(
+  runtime: Runtime,
+  params: MessageSendParams,
+  call: Call,
+  options: IntakeOptions,
+): void {
   const { message, configuration } = params;
   if (runtime.closing) throw new A2AError('unavailable', 'The server is going down');
   if (message.role !== 'user') {
@@ -83,7 +91,7 @@ function check(runtime: Runtime, params: MessageSendParams, options: IntakeOptio
   }
   if (configuration?.pushNotificationConfig) {
     if (!runtime.push) throw new A2AError('pushNotSupported');
-    runtime.push.check(configuration.pushNotificationConfig);
+    runtime.push.check(configuration.pushNotificationConfig, wireOf(call));
   }
   if (options.inputModes) checkInputModes(message, options.inputModes);
 }
@@ -140,7 +148,7 @@ async function begin(
   const config = params.configuration?.pushNotificationConfig;
   if (config && push) {
     try {
-      await push.save(id, config, call.version ?? '1.0');
+      await push.save(id, config, wireOf(call));
     } catch (error) {
       // Without its webhook this is not what the client asked for: there is no such task.
       live.running = false;
@@ -172,18 +180,30 @@ async function proceed(
   }
   runtime.checkRoom();
   const loaded = await loadTask(live);
-  // From here to the append nothing is awaited, so that of two answers exactly one finds the task waiting.
+  // From here until it counts as running nothing is awaited, so that of two answers one finds the task waiting.
   const request = requestContext(params, call, contextId);
-  const opensTurn = live.state === 'completed' && runtime.continues(request);
-  const waits = live.state !== undefined && (isInterrupted(live.state) || opensTurn);
+  const { state } = live;
+  const opensTurn = state === 'completed' && runtime.continues(request);
+  const waits = state !== undefined && (isInterrupted(state) || opensTurn);
   if (!loaded || live.running || !waits) {
     await live.whenStored(live.seq);
     throw refused(live);
   }
+  live.running = true;
+  const config = params.configuration?.pushNotificationConfig;
+  if (config && push) {
+    try {
+      await push.saveOnce(taskId, config, wireOf(call));
+      // Canceled meanwhile.
+      if (live.state !== state) throw refused(live);
+    } catch (error) {
+      live.running = false;
+      throw error;
+    }
+  }
   const { task: before, seq: after } = loaded;
   const received: Message = { ...message, taskId, contextId };
   const status = { state: 'working', timestamp: timestamp() } as const;
-  live.running = true;
   const event = {
     kind: 'status-update',
     taskId,
@@ -219,7 +239,8 @@ function refused({ taskId, state }: LiveTask): A2AError {
 /** The message was here before: its task, if it says the same; else it is refused. */
 async function repeated(
   runtime: Runtime,
-  message: Message,
+  { message, configuration }: MessageSendParams,
+  call: Call,
   scope: Scope,
   taskId: string,
 ): Promise<Started> {
@@ -232,8 +253,13 @@ async function repeated(
       'message.messageId was used before, for a message with other content',
     );
   }
+  const config = configuration?.pushNotificationConfig;
+  if (config && runtime.push) {
+    await runtime.push.saveOnce(taskId, config, wireOf(call));
+    if (live.running) await runtime.push.attach(live, live.stored);
+  }
   live.holds++;
-  return { live, before: loaded.task, after: loaded.seq };
+  return { live, before: loaded.task, after: loaded.seq, repeated: true };
 }
 
 /** `said` is the stored message, which has its task's ids filled in. */
@@ -242,9 +268,5 @@ function sameContent(message: Message, said: Message): boolean {
   const idsFit =
     (message.taskId === undefined || message.taskId === said.taskId) &&
     (message.contextId === undefined || message.contextId === said.contextId);
-  return idsFit && isDeepStrictEqual(withoutUndefined(filled), withoutUndefined(said));
-}
-
-function withoutUndefined(message: Message): unknown {
-  return JSON.parse(JSON.stringify(message));
+  return idsFit && sameJson(filled, said);
 }

@@ -13,14 +13,16 @@ export interface Loaded {
 
 /**
  * Folds the log up to its last stored entry. When the promise resolves without another await, `seq` is still that
- * entry: a reader that is opened at once behind it misses nothing.
+ * entry: a reader that is opened at once behind it misses nothing. `from` is an earlier fold of the same log to go on
+ * with; its task is changed.
  */
 export async function loadTask(
   log: Pick<Readable, 'stored' | 'read'>,
+  from?: Loaded,
 ): Promise<Loaded | undefined> {
-  let task: Task | undefined;
-  let turn: Message[] = [];
-  let seq = 0;
+  let task = from?.task;
+  let turn = from?.turn ?? [];
+  let seq = from?.seq ?? 0;
   while (seq < log.stored) {
     const found = log.read(seq, PIECE);
     const entries = found instanceof Promise ? await found : found;
@@ -35,7 +37,11 @@ export async function loadTask(
   return task && { task, turn, seq };
 }
 
-function nextTurn(turn: Message[], task: Task | undefined, event: TaskEvent): Message[] {
+function nextTurn(
+  turn: readonly Message[],
+  task: Task | undefined,
+  event: TaskEvent,
+): readonly Message[] {
   if (event.kind === 'task') return (event.history ?? []).filter(({ role }) => role === 'user');
   if (event.kind !== 'status-update' || event.status.message?.role !== 'user') return turn;
   const opens = task !== undefined && isTerminal(task.status.state);

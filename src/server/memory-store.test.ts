@@ -31,11 +31,55 @@ test('beyond its number of tasks, the one that finished first makes room', () =>
   assert.equal(total, 3);
 });
 
-test('tasks that are not finished stay, whatever their number', () => {
-  const store = memoryStore({ maxTasks: 2 });
-  const states: TaskState[] = ['submitted', 'working', 'input-required', 'auth-required'];
-  store.append(states.map((state) => creation(state, state)));
-  assert.equal(store.list({ ...scope, limit: 10 }).total, 4);
+test('where tasks that are not finished fill the store, a new one is refused', () => {
+  const store = memoryStore({ maxTasks: 3 });
+  const states: TaskState[] = ['working', 'input-required', 'auth-required'];
+  assert.deepEqual(store.append([creation('t0', 'completed')]), ['ok']);
+  assert.deepEqual(
+    store.append(states.map((state) => creation(state, state))),
+    ['ok', 'ok', 'ok'],
+  );
+  assert.equal(store.head(scope, 't0'), undefined);
+  assert.deepEqual(store.append([creation('t1', 'submitted')]), ['full']);
+  assert.equal(store.findMessage(scope, 't1'), undefined);
+  assert.equal(store.list({ ...scope, limit: 10 }).total, 3);
+  const event = {
+    kind: 'status-update' as const,
+    taskId: 'working',
+    contextId: 'c',
+    status: { state: 'completed' as const },
+    final: true,
+  };
+  const end = { ...scope, taskId: 'working', contextId: 'c', expected: 1 };
+  store.append([{ ...end, entries: [{ seq: 2, event }] }]);
+  assert.deepEqual(store.append([creation('t1', 'submitted')]), ['ok']);
+});
+
+test('the same holds for bytes, and a refusal costs no finished task', () => {
+  const store = memoryStore({ maxBytes: 100 });
+  store.append([{ ...creation('works', 'working'), bytes: 60 }]);
+  store.append([{ ...creation('done', 'completed'), bytes: 30 }]);
+  assert.deepEqual(store.append([{ ...creation('large', 'working'), bytes: 50 }]), ['full']);
+  assert.ok(store.head(scope, 'done'));
+  assert.deepEqual(store.append([{ ...creation('small', 'working'), bytes: 40 }]), ['ok']);
+  assert.equal(store.head(scope, 'done'), undefined);
+});
+
+test('the task that was just written is not the one that makes room', () => {
+  const store = memoryStore({ maxBytes: 100 });
+  store.append([{ ...creation('works', 'working'), bytes: 60 }]);
+  const event = {
+    kind: 'status-update' as const,
+    taskId: 'works',
+    contextId: 'c',
+    status: { state: 'completed' as const },
+    final: true,
+  };
+  const end = { ...scope, taskId: 'works', contextId: 'c', expected: 1 };
+  store.append([{ ...end, entries: [{ seq: 2, event }], bytes: 60 }]);
+  assert.ok(store.head(scope, 'works'));
+  store.append([{ ...creation('next', 'working'), bytes: 10 }]);
+  assert.equal(store.head(scope, 'works'), undefined);
 });
 
 test('the time of a change never goes back, even if the clock does', () => {

@@ -40,7 +40,7 @@ import type {
 export interface MemoryStoreOptions {
   /**
    * Beyond this many tasks, a new one takes the place of the one that finished first (100,000 unless told). Tasks that
-   * are not finished stay, whatever their number.
+   * are not finished stay; when there are so many of them alone, new ones are refused.
    */
   readonly maxTasks?: number | undefined;
   /** Likewise beyond this many bytes, roughly counted (1 GiB unless told). */
@@ -64,6 +64,8 @@ class MemoryStore implements TaskStore {
   readonly #maxTasks: number;
   readonly #maxBytes: number;
   #bytes = 0;
+  /** Of these, what could be forgotten. */
+  #finishedBytes = 0;
   readonly #clock: ChangeClock;
   readonly #cursors = new Cursors(randomBytes(32));
 
@@ -76,8 +78,24 @@ class MemoryStore implements TaskStore {
   append(batch: readonly Append[]): AppendOutcome[] {
     for (const append of batch) checkAppend(append);
     const outcomes = batch.map((append) => this.#take(append));
-    while (this.#isFull() && this.#finished.oldest) this.#remove(this.#finished.oldest.task);
+    if (this.#isFull()) this.#makeRoom(batch);
     return outcomes;
+  }
+
+  /** Forgets finished tasks, but none whose end was written just now: somebody waits for it. */
+  #makeRoom(batch: readonly Append[]): void {
+    const written = new Set(batch.map(({ taskId }) => taskId));
+    while (this.#isFull()) {
+      const task = this.#finished.oldest?.task;
+      if (!task || written.has(task.taskId)) return;
+      this.#remove(task);
+    }
+  }
+
+  /** Whether the tasks that cannot be forgotten leave room for one more. */
+  #hasRoom({ bytes = 0 }: Append): boolean {
+    const kept = this.#tasks.size - this.#finished.size;
+    return kept < this.#maxTasks && this.#bytes - this.#finishedBytes + bytes <= this.#maxBytes;
   }
 
   #isFull(): boolean {
@@ -169,6 +187,7 @@ class MemoryStore implements TaskStore {
     const key = scopeKey(append);
     let scope = this.#scopes.get(key);
     if (scope && messageIds.some((id) => scope?.messages.has(id))) return 'conflict';
+    if (!known && !this.#hasRoom(append)) return 'full';
     if (!scope) this.#scopes.set(key, (scope = new ScopeIndex()));
 
     let state = known?.status.state;
@@ -187,6 +206,7 @@ class MemoryStore implements TaskStore {
     }
     for (const { event } of entries) task.events.push(event);
     const { bytes = 0 } = append;
+    if (task.isFinished) this.#finishedBytes += bytes;
     task.bytes += bytes;
     this.#bytes += bytes;
     for (const id of messageIds) {
@@ -202,12 +222,18 @@ class MemoryStore implements TaskStore {
     if (task.createdAt === 0) task.createdAt = ChangeClock.time(task.changed);
     task.status = status;
     task.scope.add(task);
-    if (isTerminal(status.state)) this.#finished.add(task.links.finished);
-    else task.links.finished.detach();
+    if (task.isFinished) this.#finishedBytes -= task.bytes;
+    if (isTerminal(status.state)) {
+      this.#finished.add(task.links.finished);
+      this.#finishedBytes += task.bytes;
+    } else {
+      task.links.finished.detach();
+    }
   }
 
   #remove(task: StoredTask): void {
     this.#bytes -= task.bytes;
+    if (task.isFinished) this.#finishedBytes -= task.bytes;
     this.#tasks.delete(task.taskId);
     task.links.finished.detach();
     task.scope.remove(task);
@@ -258,6 +284,10 @@ class StoredTask implements Scope {
     this.status = status;
   }
 
+  get isFinished(): boolean {
+    return this.links.finished.chain !== undefined;
+  }
+
   head(): TaskHead {
     return {
       tenant: this.tenant,
@@ -268,6 +298,7 @@ class StoredTask implements Scope {
       status: this.status,
       updatedAt: ChangeClock.time(this.changed),
       createdAt: this.createdAt,
+      bytes: this.bytes,
     };
   }
 }

@@ -11,7 +11,7 @@ import {
 } from '../protocol/index.ts';
 import type { PushNotifier } from './push.ts';
 import type { Runtime } from './runtime.ts';
-import { scopeOf } from './scope.ts';
+import { scopeOf, wireOf } from './scope.ts';
 import type { PushRecord } from './store.ts';
 
 type PushOperations = Pick<
@@ -33,8 +33,7 @@ export function pushOperations(runtime: Runtime): PushOperations {
   ): Promise<TaskPushNotificationConfig> {
     const push = supported();
     using live = await runtime.open(scopeOf(call, params.tenant), params.taskId);
-    const version = call.version ?? '1.0';
-    const record = await push.save(live.taskId, params.pushNotificationConfig, version);
+    const record = await push.save(live.taskId, params.pushNotificationConfig, wireOf(call));
     if (live.running) await push.attach(live, live.stored);
     return shown(record);
   }

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { A2AError, type Message, type Task } from '../protocol/index.ts';
+import { sqliteStore } from '../store/sqlite.ts';
 import { createAgent } from './agent.ts';
 import { createHandler, type RequestHandler } from './handler.ts';
 import { memoryStore } from './memory-store.ts';
-import type { Deliver, Delivery } from './push.ts';
+import type { Deliver, Delivery, DeliveryOutcome } from './push.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -19,10 +20,10 @@ const asker = createAgent({ name: 'Asker', description: 'Asks' }, async function
   for (let n = 0; n < Number(ctx.text); n++) yield (await ctx.ask(`question ${n}`)).text;
 });
 
-interface Received extends Delivery {
-  readonly json: Record<string, never>;
-  /** Answers the request. */
-  answer(status: number): void;
+interface Received extends Omit<Delivery, 'task'> {
+  /** For 0.3: the task as it was then. */
+  readonly task: Task | undefined;
+  answer(outcome: DeliveryOutcome): void;
   readonly signal: AbortSignal;
 }
 
@@ -31,17 +32,20 @@ function receiver(auto = true) {
   const seen: Received[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
   const deliver: Deliver = {
-    check(url) {
-      if (url.includes('private')) throw new A2AError('invalidParams', 'private');
+    accept(config) {
+      if (config.url.includes('private')) throw new A2AError('invalidParams', 'private');
+      return { ...config, id: config.id ?? `made-${++made}` };
     },
-    send: (delivery, signal) =>
-      new Promise((resolve, reject) => {
-        signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
-        const json = JSON.parse(delivery.body);
-        seen.push({ ...delivery, json, answer: resolve, signal });
-        if (auto) resolve(200);
-        for (const { count, resolve: go } of waiting) if (seen.length >= count) go();
-      }),
+    async prepare({ record, entry, task: load }) {
+      const task = record.version === '0.3' ? structuredClone(await load()) : undefined;
+      return (signal) =>
+        new Promise((resolve, reject) => {
+          signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+          seen.push({ record, entry, task, answer: resolve, signal });
+          if (auto) resolve('taken');
+          for (const { count, resolve: go } of waiting) if (seen.length >= count) go();
+        });
+    },
   };
   const received = (count: number) =>
     seen.length >= count
@@ -53,13 +57,11 @@ function receiver(auto = true) {
 const tick = () => new Promise((resolve) => setImmediate(resolve));
 const hook = { id: 'h', url: 'https://hook.example/' };
 
-/** The states that a 1.0 webhook was told, in order; an artifact is `artifact`. */
+/** The states that a webhook was told, in order; an artifact is `artifact`. */
 function told(seen: readonly Received[]): string[] {
-  return seen.map(({ json }) => {
-    const { task, statusUpdate } = json as Record<string, { status: { state: string } }>;
-    const state = (task ?? statusUpdate)?.status.state ?? 'artifact';
-    return state.replace('TASK_STATE_', '').toLowerCase();
-  });
+  return seen.map(({ entry: { event } }) =>
+    event.kind === 'artifact-update' ? 'artifact' : event.status.state,
+  );
 }
 
 async function send(handler: RequestHandler, text: string, extra: Partial<Message> = {}) {
@@ -71,25 +73,86 @@ async function sendWithHook(handler: RequestHandler, text: string): Promise<Task
   return (await handler.sendMessage({ message: says(text), configuration })) as Task;
 }
 
-test('a webhook gets every event once, in order, also over questions and their answers', async (t) => {
+for (const [name, open] of [
+  ['memory', () => memoryStore()],
+  ['sqlite', () => sqliteStore(':memory:')],
+] as const) {
+  test(`a webhook gets every event once, in order, over questions and answers (${name})`, async (t) => {
+    const { deliver, seen, received } = receiver();
+    const handler = createHandler(asker, { store: open(), deliver, logger: silent });
+    t.after(() => handler.close());
+    const { id: taskId } = await sendWithHook(handler, '2');
+    await send(handler, 'a', { taskId });
+    await send(handler, 'b', { taskId });
+    await received(9);
+    assert.deepEqual(told(seen), [
+      'submitted',
+      'working',
+      'input-required',
+      'working',
+      'artifact',
+      'input-required',
+      'working',
+      'artifact',
+      'completed',
+    ]);
+    assert.deepEqual(
+      seen.map(({ entry }) => entry.seq),
+      [1, 2, 3, 4, 5, 6, 7, 8, 9],
+    );
+  });
+}
+
+test('a webhook that comes with an answer hears from there on, and is saved once however often it comes', async (t) => {
   const { deliver, seen, received } = receiver();
   const handler = createHandler(asker, { deliver, logger: silent });
   t.after(() => handler.close());
-  const { id: taskId } = await sendWithHook(handler, '2');
-  await send(handler, 'a', { taskId });
-  await send(handler, 'b', { taskId });
-  await received(9);
-  assert.deepEqual(told(seen), [
-    'submitted',
-    'working',
-    'input_required',
-    'working',
-    'artifact',
-    'input_required',
-    'working',
-    'artifact',
-    'completed',
-  ]);
+  const { id: taskId } = await send(handler, '2');
+  const configuration = { pushNotificationConfig: { url: hook.url } };
+  for (const text of ['a', 'b']) {
+    await handler.sendMessage({ message: says(text, { taskId }), configuration });
+  }
+  await received(6);
+  const turn = ['working', 'artifact'];
+  assert.deepEqual(told(seen), [...turn, 'input-required', ...turn, 'completed']);
+  assert.equal((await handler.listPushConfigs({ id: taskId })).length, 1);
+});
+
+test('an answer that brings the known webhook does not cut off what that is delivering', async (t) => {
+  const { deliver, seen, received } = receiver(false);
+  const handler = createHandler(asker, { deliver, logger: silent });
+  t.after(() => handler.close());
+  const { id: taskId } = await sendWithHook(handler, '1');
+  await received(1);
+  const configuration = { pushNotificationConfig: hook };
+  await handler.sendMessage({ message: says('a', { taskId }), configuration });
+  for (let n = 1; n <= 6; n++) {
+    await received(n);
+    seen[n - 1]!.answer('taken');
+  }
+  assert.deepEqual(told(seen).slice(-3), ['working', 'artifact', 'completed']);
+});
+
+test('an answer whose webhook is refused is not taken, and the task waits on', async (t) => {
+  const options = { deliver: receiver().deliver, logger: silent };
+  const handler = createHandler(asker, { ...options, limits: { maxPushConfigsPerTask: 0 } });
+  t.after(() => handler.close());
+  const { id: taskId } = await send(handler, '1');
+  const configuration = { pushNotificationConfig: hook };
+  const message = says('a', { taskId });
+  await assert.rejects(handler.sendMessage({ message, configuration }), { kind: 'invalidParams' });
+  assert.equal((await handler.getTask({ id: taskId })).status.state, 'input-required');
+  assert.equal((await send(handler, 'b', { taskId })).status.state, 'completed');
+});
+
+test('a message that comes again with a webhook has it saved', async (t) => {
+  const handler = createHandler(asker, { deliver: receiver().deliver, logger: silent });
+  t.after(() => handler.close());
+  const message = says('1');
+  const { id } = (await handler.sendMessage({ message })) as Task;
+  const configuration = { pushNotificationConfig: { url: hook.url } };
+  for (let n = 0; n < 2; n++) await handler.sendMessage({ message, configuration });
+  assert.equal((await handler.listPushConfigs({ id })).length, 1);
 });
 
 test('a webhook that is slow gets what happened meanwhile, turns and all', async (t) => {
@@ -102,10 +165,10 @@ test('a webhook that is slow gets what happened meanwhile, turns and all', async
     await received(n);
     await tick();
     assert.equal(seen.length, n, 'one at a time');
-    seen[n - 1]!.answer(200);
+    seen[n - 1]!.answer('taken');
   }
   await tick();
-  assert.deepEqual(told(seen).slice(-4), ['input_required', 'working', 'artifact', 'completed']);
+  assert.deepEqual(told(seen).slice(-4), ['input-required', 'working', 'artifact', 'completed']);
 });
 
 test('a webhook set while the task waits gets what comes, and so does one whose task is canceled then', async (t) => {
@@ -138,7 +201,7 @@ test('a webhook hears of the task that a restart interrupted', async (t) => {
   assert.deepEqual(told(seen), ['failed']);
 });
 
-test('0.3 is told the whole task whenever its status changes, 1.0 each event', async (t) => {
+test('whoever sends whole tasks gets each as it was at its event', async (t) => {
   const { deliver, seen, received } = receiver();
   const handler = createHandler(asker, { deliver, logger: silent });
   t.after(() => handler.close());
@@ -147,90 +210,55 @@ test('0.3 is told the whole task whenever its status changes, 1.0 each event', a
   const task = await handler.sendMessage({ message, configuration }, { version: '0.3' });
   const { id: taskId } = task as Task;
   await send(handler, 'a', { taskId });
-  await received(5);
-  const tasks = seen.map(({ json }) => json as unknown as Task);
+  await received(6);
   assert.deepEqual(
-    tasks.map(({ kind, status }) => [kind, status.state]),
-    ['submitted', 'working', 'input-required', 'working', 'completed'].map((state) => [
-      'task',
-      state,
-    ]),
+    seen.map(({ task: then }) => [then?.status.state, then?.artifacts?.length ?? 0]),
+    [
+      ['submitted', 0],
+      ['working', 0],
+      ['input-required', 0],
+      ['working', 0],
+      ['working', 1],
+      ['completed', 1],
+    ],
   );
-  assert.deepEqual(tasks.at(-1), await handler.getTask({ id: taskId }));
-  assert.equal(seen[0]!.headers['content-type'], 'application/json');
+  assert.deepEqual(seen.at(-1)?.task, await handler.getTask({ id: taskId }));
 });
 
-test('credentials go into headers: Bearer, Basic in clear or encoded, another scheme, a token', async (t) => {
-  const { deliver, seen, received } = receiver();
-  const handler = createHandler(asker, { deliver, logger: silent });
-  t.after(() => handler.close());
-  const encoded = Buffer.from('ann:secret').toString('base64');
-  const cases = [
-    [{ schemes: ['Bearer'], credentials: 'abc' }, 'Bearer abc'],
-    [{ schemes: ['Basic'], credentials: 'ann:secret' }, `Basic ${encoded}`],
-    [{ schemes: ['Basic'], credentials: encoded }, `Basic ${encoded}`],
-    [{ schemes: ['Custom', 'Bearer'], credentials: 'abc' }, 'Bearer abc'],
-    [{ schemes: ['Custom'], credentials: 'abc' }, 'Custom abc'],
-    [{ schemes: ['Bearer'] }, undefined],
-  ] as const;
-  for (const [{ schemes, ...rest }, expected] of cases) {
-    const authentication = { schemes: [...schemes], ...rest };
-    const pushNotificationConfig = { ...hook, token: 'tok', authentication };
-    const before = seen.length;
-    await handler.sendMessage({ message: says('0'), configuration: { pushNotificationConfig } });
-    await received(before + 3);
-    for (const { headers } of seen.slice(before)) {
-      assert.equal(headers['authorization'], expected);
-      assert.equal(headers['x-a2a-notification-token'], 'tok');
-      assert.equal(headers['a2a-version'], '1.0');
-    }
-  }
-});
-
-test('a secret that does not fit into a header is refused before there is a task', async (t) => {
+test('a webhook that may never be called is refused before there is a task', async (t) => {
   const handler = createHandler(asker, { deliver: receiver().deliver, logger: silent });
   t.after(() => handler.close());
-  for (const bad of [
-    { token: 'a\r\nx-evil: 1' },
-    { token: 'ü' },
-    { authentication: { schemes: ['Bearer\n'], credentials: 'x' } },
-    { authentication: { schemes: ['Bearer'], credentials: 'x\u0000' } },
-    { url: 'https://private.example' },
-  ]) {
-    const pushNotificationConfig = { ...hook, ...bad };
-    const configuration = { pushNotificationConfig };
-    await assert.rejects(handler.sendMessage({ message: says('0'), configuration }), {
-      kind: 'invalidParams',
-    });
-  }
+  const pushNotificationConfig = { ...hook, url: 'https://private.example' };
+  const params = { message: says('0'), configuration: { pushNotificationConfig } };
+  await assert.rejects(handler.sendMessage(params), { kind: 'invalidParams' });
   assert.equal((await handler.listTasks({})).totalSize, 0);
 });
 
-test('5xx and no connection are tried again, 4xx is not', async (t) => {
+test('a delivery that failed is tried again, one that was refused is not', async (t) => {
   const { deliver, seen, received } = receiver(false);
   const handler = createHandler(asker, { deliver, logger: silent });
   t.after(() => handler.close());
   await sendWithHook(handler, '0');
   await received(1);
-  seen[0]!.answer(503);
+  seen[0]!.answer('failed');
   await received(2);
-  assert.equal(seen[1]!.body, seen[0]!.body);
-  seen[1]!.answer(200);
+  assert.equal(seen[1]!.entry, seen[0]!.entry);
+  seen[1]!.answer('taken');
   await received(3);
   assert.deepEqual(told(seen).slice(2), ['working']);
-  seen[2]!.answer(404);
+  seen[2]!.answer('refused');
   await received(4);
   assert.deepEqual(told(seen).slice(3), ['completed'], 'the next one, not the same again');
-  seen[3]!.answer(200);
+  seen[3]!.answer('taken');
 });
 
 test('a webhook that hangs holds neither its task nor the other webhooks', async (t) => {
   const hanging = receiver(false);
   const fine = receiver();
   const deliver: Deliver = {
-    check() {},
-    send: (delivery, signal) =>
-      (delivery.url.includes('hang') ? hanging : fine).deliver.send(delivery, signal),
+    accept: fine.deliver.accept,
+    prepare: (delivery) =>
+      (delivery.record.config.url.includes('hang') ? hanging : fine).deliver.prepare(delivery),
   };
   const handler = createHandler(asker, { deliver, logger: silent });
   t.after(() => handler.close());
@@ -271,10 +299,10 @@ test('a webhook that is set anew goes to the new address, from there on', async 
   await send(handler, 'a', { taskId });
   for (let n = 2; n <= 4; n++) {
     await received(n);
-    seen[n - 1]!.answer(200);
+    seen[n - 1]!.answer('taken');
   }
   assert.deepEqual(told(seen.slice(1)), ['working', 'artifact', 'completed']);
-  for (const delivery of seen.slice(1)) assert.equal(delivery.url, url);
+  for (const { record } of seen.slice(1)) assert.equal(record.config.url, url);
 });
 
 test('a task has so many webhooks and no more', async (t) => {
@@ -314,4 +342,34 @@ test('closing the server ends deliveries that hang', async () => {
   await received(1);
   await handler.close();
   assert.equal(seen[0]!.signal.aborted, true);
+});
+
+test('closing the server lets webhooks hear how their tasks ended', async () => {
+  const { deliver, seen, received } = receiver(false);
+  const handler = createHandler(asker, { deliver, logger: silent });
+  await sendWithHook(handler, '0');
+  await received(1);
+  const closed = handler.close();
+  for (let n = 1; n <= 3; n++) {
+    await received(n);
+    await tick();
+    seen[n - 1]!.answer('taken');
+  }
+  await closed;
+  assert.deepEqual(told(seen), ['submitted', 'working', 'completed']);
+});
+
+test('closing the server does not wait for webhooks that have heard everything', async () => {
+  const hold = createAgent({ name: 'Hold', description: '', resumes: true }, async function* (ctx) {
+    yield 'x';
+    await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve));
+  });
+  const { deliver, received } = receiver();
+  const handler = createHandler(hold, { deliver, logger: silent });
+  const configuration = { blocking: false, pushNotificationConfig: hook };
+  await handler.sendMessage({ message: says('x'), configuration });
+  await received(3);
+  const started = performance.now();
+  await handler.close();
+  assert.ok(performance.now() - started < 900);
 });

@@ -2,38 +2,45 @@
  * Webhooks. Each configuration is a reader of its task's log: it takes one event, delivers it, and takes the next.
  *
  * Delivery is in order, with a few retries; what cannot be delivered is skipped, and a webhook that keeps failing is
- * given up for this execution. How a request gets there (and which addresses are allowed) is `deliver`'s business.
+ * given up for this execution. What a request looks like, how it gets there and which addresses are allowed is
+ * `deliver`'s business.
  */
-import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   A2AError,
+  isSettled,
   type ProtocolVersion,
   type PushNotificationConfig,
-  reduce,
   type Task,
-  v03,
-  v1,
 } from '../protocol/index.ts';
 import type { EventLog, LiveTask } from './event-log.ts';
-import { loadTask } from './load.ts';
+import { type Loaded, loadTask } from './load.ts';
 import type { Logger } from './logger.ts';
 import type { Published } from './published.ts';
-import type { EndReason, LogReader } from './reader.ts';
+import type { LogReader } from './reader.ts';
+import { sameJson } from './same-json.ts';
 import type { PushRecord } from './store.ts';
+import { within } from './time.ts';
 
-/** One webhook request. */
+/** One event on its way to one webhook. */
 export interface Delivery {
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly record: PushRecord;
+  readonly entry: Published;
+  /** The task up to this entry. Not to be kept: the next event is folded into it. */
+  task(): Promise<Task | undefined>;
 }
 
+/** `refused`: asking again will not make it better. `failed`: it may. */
+export type DeliveryOutcome = 'taken' | 'refused' | 'failed';
+
+/** Sends what was prepared, once. Rejects when nobody answered: no connection, time-out, an address not allowed. */
+export type Post = (signal: AbortSignal) => Promise<DeliveryOutcome>;
+
 export interface Deliver {
-  /** Throws A2AError `invalidParams` when the address may never be called. */
-  check(url: string): void;
-  /** Resolves with the HTTP status. Rejects when there was none: no connection, time-out, an address not allowed. */
-  send(delivery: Delivery, signal: AbortSignal): Promise<number>;
+  /** The configuration as it is kept, with an id. Throws A2AError `invalidParams` on one that can never be used. */
+  accept(config: PushNotificationConfig, version: ProtocolVersion): PushRecord['config'];
+  /** Makes the request, for all attempts. Undefined: this webhook is not told of this event. */
+  prepare(delivery: Delivery): Promise<Post | undefined>;
 }
 
 export interface PushLimits {
@@ -61,13 +68,9 @@ export class PushNotifier {
     this.#limits = limits;
   }
 
-  /** Refuses an address that may never be called, and secrets that do not fit into a header. */
-  check({ url, token = '', authentication }: PushNotificationConfig): void {
-    this.#deliver.check(url);
-    const secrets = [token, authentication?.credentials ?? '', ...(authentication?.schemes ?? [])];
-    if (secrets.some((secret) => !/^[\x20-\x7e]*$/.test(secret))) {
-      throw new A2AError('invalidParams', "A webhook's token and credentials are printable ASCII");
-    }
+  /** Refuses a configuration that can never be used. */
+  check(config: PushNotificationConfig, version: ProtocolVersion): void {
+    this.#deliver.accept(config, version);
   }
 
   async save(
@@ -75,19 +78,30 @@ export class PushNotifier {
     config: PushNotificationConfig,
     version: ProtocolVersion,
   ): Promise<PushRecord> {
-    this.check(config);
     const { store } = this.#log;
-    // 0.3 lets a client leave the id out, and then ask for the configuration under this name.
-    const id = config.id ?? (version === '0.3' ? 'default' : randomUUIDv7());
+    const accepted = this.#deliver.accept(config, version);
     const known = await store.listPush(taskId);
     const { maxPushConfigsPerTask: most } = this.#limits;
-    if (known.length >= most && !known.some(({ config: { id: other } }) => other === id)) {
+    if (known.length >= most && !known.some(({ config: { id } }) => id === accepted.id)) {
       throw new A2AError('invalidParams', `A task has at most ${most} push configurations`);
     }
-    const record: PushRecord = { taskId, config: { ...config, id }, version };
+    const record: PushRecord = { taskId, config: accepted, version };
     await store.savePush(record);
     this.#active.get(key(record))?.close();
     return record;
+  }
+
+  /** Saves what comes with a message, perhaps with each of them: one that says the same is the same, and goes on. */
+  async saveOnce(
+    taskId: string,
+    config: PushNotificationConfig,
+    version: ProtocolVersion,
+  ): Promise<void> {
+    const known = await this.#log.store.listPush(taskId);
+    const isSame = (record: PushRecord) =>
+      record.version === version &&
+      sameJson({ ...config, id: config.id ?? record.config.id }, record.config);
+    if (!known.some(isSame)) await this.save(taskId, config, version);
   }
 
   async remove(taskId: string, configId: string): Promise<void> {
@@ -105,12 +119,9 @@ export class PushNotifier {
     }
     for (const record of records) {
       if (live.lost || this.#closed) return;
-      const current = this.#active.get(key(record));
-      if (current) {
-        current.follow(live);
-        continue;
-      }
-      const webhook = new Webhook(record, {
+      // It reads on by itself, turns and all.
+      if (this.#active.has(key(record))) continue;
+      const webhook = new Webhook(record, live, {
         log: this.#log,
         deliver: this.#deliver,
         logger: this.#logger,
@@ -119,12 +130,17 @@ export class PushNotifier {
         },
       });
       this.#active.set(key(record), webhook);
-      webhook.read(live, after);
+      webhook.read(after);
     }
   }
 
+  /** Lets every webhook deliver what is stored, for at most so long. */
+  async drain(ms: number): Promise<void> {
+    await within(ms, Promise.all([...this.#active.values()].map((webhook) => webhook.finish())));
+  }
+
   /** Ends all deliveries. */
-  async close(): Promise<void> {
+  close(): void {
     this.#closed = true;
     for (const webhook of this.#active.values()) webhook.close();
   }
@@ -144,69 +160,72 @@ interface WebhookOptions {
 /** The reader of one configuration: an entry is taken only when the one before it has been delivered. */
 class Webhook {
   readonly #record: PushRecord;
+  readonly #live: LiveTask;
   readonly #options: WebhookOptions;
   readonly #abort = new AbortController();
-  #live: LiveTask | undefined;
+  readonly #over = Promise.withResolvers<void>();
   #reader: LogReader | undefined;
-  #ended: EndReason | undefined;
-  /** For 0.3, which is sent the whole task. */
-  #folded: { seq: number; task: Task | undefined } = { seq: 0, task: undefined };
+  /** The task as it was when somebody last asked for it. */
+  #folded: Loaded | undefined;
   #failures = 0;
   #busy = false;
+  #finishing = false;
+  #readerEnded = false;
 
-  constructor(record: PushRecord, options: WebhookOptions) {
+  constructor(record: PushRecord, live: LiveTask, options: WebhookOptions) {
     this.#record = record;
+    this.#live = live;
     this.#options = options;
   }
 
-  read(live: LiveTask, after: number): void {
-    this.#live = live;
-    this.#ended = undefined;
-    this.#reader = this.#options.log.read(live, after, {
+  read(after: number): void {
+    this.#reader = this.#options.log.read(this.#live, after, {
+      // The task may go on while its last event is still being delivered.
+      endless: true,
       take: (entry) => {
         this.#busy = true;
         void this.#handle(entry);
         return false;
       },
-      end: (reason) => {
-        this.#ended = reason;
-        if (!this.#busy) this.#goOn();
+      end: () => {
+        this.#readerEnded = true;
+        if (!this.#busy) this.close();
       },
     });
     this.#reader.resume();
   }
 
-  /** The task goes on, perhaps while its last event is still being delivered. */
-  follow(live: LiveTask): void {
-    this.#live = live;
+  /** Resolves when everything that is stored has been delivered or given up. */
+  finish(): Promise<void> {
+    this.#finishing = true;
+    if (!this.#busy) this.#goOn();
+    return this.#over.promise;
   }
 
   /** Ends it at once, whatever it is delivering. */
   close(): void {
     this.#abort.abort();
     this.#options.onEnd();
+    this.#over.resolve();
     this.#reader?.close();
   }
 
-  /** A reader ends where the task is settled; if it has gone on since, so does the webhook. */
+  /** Takes the next event; where there is none and the task is settled, that was it. */
   #goOn(): void {
-    const { cursor = 0 } = this.#reader ?? {};
-    if (this.#ended === undefined) this.#reader?.resume();
-    else if (
-      this.#ended === 'final' &&
-      !this.#abort.signal.aborted &&
-      this.#live!.stored > cursor
-    ) {
-      this.read(this.#live!, cursor);
-    } else this.#options.onEnd();
+    const { seq, state } = this.#live;
+    const settled = this.#finishing || (state !== undefined && isSettled(state));
+    const done = settled && this.#reader?.cursor === seq;
+    if (done || this.#readerEnded) this.close();
+    else this.#reader?.resume();
   }
 
   async #handle(entry: Published): Promise<void> {
-    const { logger } = this.#options;
-    const where = { taskId: this.#record.taskId, configId: this.#record.config.id, seq: entry.seq };
+    const { deliver, logger } = this.#options;
+    const record = this.#record;
+    const where = { taskId: record.taskId, configId: record.config.id, seq: entry.seq };
     try {
-      const body = await this.#body(entry);
-      if (body === undefined || (await this.#attempt(body))) {
+      const post = await deliver.prepare({ record, entry, task: () => this.#taskAt(entry.seq) });
+      if (!post || (await this.#attempt(post))) {
         this.#failures = 0;
       } else if (!this.#abort.signal.aborted) {
         this.#failures++;
@@ -220,46 +239,32 @@ class Webhook {
     if (this.#failures >= GIVE_UP_AFTER) {
       logger.warn(where, 'a webhook keeps failing and is given up');
       this.close();
-    }
-    this.#goOn();
-  }
-
-  /** 1.0: the event itself. 0.3: the task as it is, whenever its status changed. */
-  async #body(entry: Published): Promise<string | undefined> {
-    if (this.#record.version === '1.0') return entry.text(v1);
-    const task = await this.#taskAt(entry);
-    if (!task || entry.event.kind === 'artifact-update') return undefined;
-    return JSON.stringify(v03.encodeEvent(task));
-  }
-
-  /** The task up to this entry: folded on from the entry before it, or, where that was not here, from the log. */
-  async #taskAt({ seq, event }: Published): Promise<Task | undefined> {
-    if (this.#folded.seq === seq - 1) {
-      this.#folded = { seq, task: reduce(this.#folded.task, event) };
     } else {
-      const live = this.#live!;
-      const loaded = await loadTask({
-        stored: seq,
-        read: (after, limit) => live.read(after, Math.min(limit, seq - after)),
-      });
-      this.#folded = { seq, task: loaded?.task };
+      this.#goOn();
     }
-    return this.#folded.task;
   }
 
-  async #attempt(body: string): Promise<boolean> {
-    const { deliver, logger } = this.#options;
+  /** Folded on from where it was, so that all the tasks together cost one pass over the log. */
+  async #taskAt(seq: number): Promise<Task | undefined> {
+    const live = this.#live;
+    const upToHere = {
+      stored: seq,
+      read: (after: number, limit: number) => live.read(after, Math.min(limit, seq - after)),
+    };
+    this.#folded = await loadTask(upToHere, this.#folded);
+    return this.#folded?.task;
+  }
+
+  async #attempt(post: Post): Promise<boolean> {
+    const { logger } = this.#options;
     const { signal } = this.#abort;
-    const { config } = this.#record;
     for (let attempt = 1; attempt <= ATTEMPTS && !signal.aborted; attempt++) {
       try {
-        const delivery = { url: config.url, headers: headersOf(this.#record), body };
-        const status = await deliver.send(delivery, signal);
-        if (status >= 200 && status < 300) return true;
-        // Other 4xx will not get better by asking again.
-        if (status < 500 && status !== 408 && status !== 425 && status !== 429) return false;
+        const outcome = await post(signal);
+        if (outcome !== 'failed') return outcome === 'taken';
       } catch (error) {
-        logger.debug({ err: error, attempt, configId: config.id }, 'a webhook was not reached');
+        const configId = this.#record.config.id;
+        logger.debug({ err: error, attempt, configId }, 'a webhook was not reached');
       }
       if (attempt === ATTEMPTS) return false;
       const wait = FIRST_DELAY_MS * 2 ** (attempt - 1) * (0.5 + Math.random());
@@ -267,21 +272,4 @@ class Webhook {
     }
     return false;
   }
-}
-
-function headersOf({ config, version }: PushRecord): Record<string, string> {
-  const headers: Record<string, string> = {
-    'content-type': version === '1.0' ? 'application/a2a+json' : 'application/json',
-    'a2a-version': version,
-  };
-  if (config.token) headers['x-a2a-notification-token'] = config.token;
-  const { schemes = [], credentials } = config.authentication ?? {};
-  const scheme = schemes.find((name) => /^(bearer|basic)$/i.test(name)) ?? schemes[0];
-  if (scheme && credentials) {
-    // `user:password` is what people write down; the header wants it encoded.
-    const plain = /^basic$/i.test(scheme) && credentials.includes(':');
-    const value = plain ? Buffer.from(credentials).toString('base64') : credentials;
-    headers['authorization'] = `${scheme} ${value}`;
-  }
-  return headers;
 }

@@ -33,8 +33,15 @@ class TestLog implements Readable {
     this.slow = slow;
   }
 
+  /** Entries that are appended and not stored yet. */
+  unstored = 0;
+
   get stored(): number {
     return this.entries.length;
+  }
+
+  get seq(): number {
+    return this.stored + this.unstored;
   }
 
   read(after: number, limit: number) {
@@ -172,6 +179,37 @@ test('a settled state ends a reader, unless it is endless', async () => {
   }
 });
 
+test('a settled state is no end where the log goes on, stored or not yet', async () => {
+  for (const slow of [false, true]) {
+    const log = new TestLog(slow);
+    for (const state of ['working', 'input-required', 'working'] as const) log.publish(state);
+    const late = collector();
+    log.open(0, late.sink).resume();
+    while (late.seen.length < 3) await tick();
+    assert.deepEqual(late.ended, []);
+    log.unstored = 1;
+    log.publish('input-required');
+    log.unstored = 0;
+    log.publish('working');
+    log.publish('completed');
+    while (late.ended.length === 0) await tick();
+    assert.deepEqual(late.seen, upTo(6));
+    assert.deepEqual(late.ended, ['final']);
+  }
+});
+
+test('the log that closes ends a reader, but not one that is endless: that is for its owner', () => {
+  const log = new TestLog();
+  const ending = collector();
+  const endless = collector(undefined, true);
+  log.open(0, ending.sink).close('shutdown');
+  const reader = log.open(0, endless.sink);
+  reader.close('shutdown');
+  assert.deepEqual([ending.ended, endless.ended], [['shutdown'], []]);
+  reader.close();
+  assert.deepEqual(endless.ended, ['closed']);
+});
+
 test('the last entry ends a reader also when its sink has no more room', () => {
   const log = new TestLog();
   const { ended, sink } = collector(() => false);
@@ -183,7 +221,7 @@ test('the last entry ends a reader also when its sink has no more room', () => {
 test('a log that cannot be read, or has lost entries, ends the reader as lost', async () => {
   for (const read of [() => Promise.reject(new Error('disk')), () => []]) {
     const { ended, sink } = collector();
-    const log = { stored: 5, read, forget() {} };
+    const log = { seq: 5, stored: 5, read, forget() {} };
     new LogReader(log, 0, sink).resume();
     await tick();
     assert.deepEqual(ended, ['lost']);

@@ -17,7 +17,7 @@ import {
 import { type EventLog, type LiveTask, LogLostError } from './event-log.ts';
 import type { AgentExecutor, ExecutionContext, ExecutorEvent, StatusEvent } from './executor.ts';
 import type { Logger } from './logger.ts';
-import { timestamp } from './time.ts';
+import { timestamp, within } from './time.ts';
 
 export interface RunLimits {
   /** How long a canceled or shut-down execution may take to end by itself. */
@@ -250,11 +250,4 @@ function isPart(part: Part): boolean {
     default:
       return false;
   }
-}
-
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)));
-  await Promise.race([work, late]);
-  clearTimeout(timer);
 }

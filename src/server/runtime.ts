@@ -7,12 +7,16 @@ import type { Logger } from './logger.ts';
 import { type Deliver, PushNotifier } from './push.ts';
 import { completeEvent, INTERRUPTED, type Run, type RunLimits, startRun } from './run.ts';
 import type { Scope, TaskStore } from './store.ts';
+import { within } from './time.ts';
 
 export interface RuntimeLimits extends RunLimits {
   /** Executions at a time; more are refused as unavailable. */
   readonly maxRunning: number;
   readonly maxPushConfigsPerTask: number;
 }
+
+/** However little time there is, webhooks get so much to hear how their tasks ended. */
+const LAST_WORD_MS = 1000;
 
 export class Runtime {
   readonly executor: AgentExecutor;
@@ -108,16 +112,15 @@ export class Runtime {
     }
   }
 
-  /** Waits up to `ms` for executions to end, cuts off the rest, and closes everything. */
+  /** Waits up to `ms` for executions to end and webhooks to hear of it, cuts off the rest, and closes everything. */
   async close(ms: number): Promise<void> {
     this.closing = true;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)));
-    await Promise.race([Promise.all([...this.#runs.values()].map(({ done }) => done)), late]);
-    clearTimeout(timer);
+    const until = performance.now() + ms;
+    await within(ms, Promise.all([...this.#runs.values()].map(({ done }) => done)));
     await Promise.all([...this.#runs.values()].map((run) => run.shutdown()));
     await this.log.close();
-    await this.push?.close();
+    await this.push?.drain(Math.max(LAST_WORD_MS, until - performance.now()));
+    this.push?.close();
     await this.store.close();
   }
 

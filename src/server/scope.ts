@@ -1,5 +1,5 @@
-/** Whose tasks a call may see. */
-import { A2AError, type Call } from '../protocol/index.ts';
+/** What a call says of itself: whose tasks it may see, and on which wire it came. */
+import { A2AError, type Call, type ProtocolVersion } from '../protocol/index.ts';
 import type { Scope } from './store.ts';
 
 /**
@@ -10,4 +10,9 @@ export function scopeOf(call: Call, tenant: string | undefined): Scope {
   const own = call.user?.tenant;
   if (own !== undefined && tenant !== undefined && tenant !== own) throw new A2AError('forbidden');
   return { tenant: own ?? tenant ?? '', owner: call.user?.id ?? '' };
+}
+
+/** The tag of the wire that webhooks of this call are sent on. A call from inside has none. */
+export function wireOf({ version = '1.0' }: Call): ProtocolVersion {
+  return version;
 }

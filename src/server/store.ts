@@ -31,6 +31,8 @@ export interface TaskHead extends Scope {
   /** When the status last changed, in milliseconds; lists are ordered by it, newest first. */
   readonly updatedAt: number;
   readonly createdAt: number;
+  /** Rough size of the log, from stores that have to look after their memory. */
+  readonly bytes?: number | undefined;
 }
 
 /** One write: entries for one task, which must follow its entry number `expected`. */
@@ -46,8 +48,11 @@ export interface Append extends Scope {
   readonly bytes?: number;
 }
 
-/** `conflict`: the task is not at `expected` (another writer was there), or a message id is taken; nothing was written. */
-export type AppendOutcome = 'ok' | 'conflict';
+/**
+ * `conflict`: the task is not at `expected` (another writer was there), or a message id is taken. `full`: there is no
+ * room for a new task. Either way nothing was written.
+ */
+export type AppendOutcome = 'ok' | 'conflict' | 'full';
 
 export interface ListQuery extends Scope {
   readonly contextId?: string | undefined;

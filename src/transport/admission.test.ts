@@ -54,6 +54,16 @@ test('on loopback only names of loopback and the public one are served', () => {
   const options = { publicUrl: 'https://agent.example/path' };
   assert.equal(admits({ host: 'agent.example' }, options), true);
   assert.equal(admits({ host: 'other.example' }, options), false);
+  const odd = { publicUrl: 'https://Agent.Example' };
+  for (const host of ['agent.example', 'Agent.Example', 'agent.example:443', 'AGENT.EXAMPLE:443']) {
+    assert.equal(admits({ host }, odd), true, host);
+  }
+  for (const host of ['agent.example:80', 'agent.example:4430', 'agent.example.evil']) {
+    assert.equal(admits({ host }, odd), false, host);
+  }
+  const onPort = { publicUrl: 'http://agent.example:8080' };
+  assert.equal(admits({ host: 'agent.example:8080' }, onPort), true);
+  assert.equal(admits({ host: 'agent.example' }, onPort), false);
 });
 
 test('a host that was let in does not let the next one in', () => {

@@ -22,6 +22,12 @@ export interface AdmissionOptions {
 }
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
+const LOOPBACK_ADDRESS = /^(?:::1$|(?:::ffff:)?127\.)/i;
+
+/** Whether an IP address is this machine's own. */
+export function isLoopbackAddress(address: string): boolean {
+  return LOOPBACK_ADDRESS.test(address);
+}
 
 export interface Admission {
   /** Throws `forbidden` for a Host or Origin that has no business here. */
@@ -34,7 +40,7 @@ export interface Admission {
 
 export function createAdmission(options: AdmissionOptions): Admission {
   const { authenticate, corsOrigins = [] } = options;
-  const publicHost = options.publicUrl ? new URL(options.publicUrl).host : undefined;
+  const publicHosts = options.publicUrl ? hostsOf(new URL(options.publicUrl)) : [];
   /** The host that was let in last: the next request nearly always has the same. */
   let lastHost: string | undefined;
 
@@ -42,7 +48,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     if (!request.local) return;
     const host = request.header('host') ?? '';
     if (host === lastHost) return;
-    if (!LOOPBACK.test(host) && host !== publicHost) {
+    if (!LOOPBACK.test(host) && !publicHosts.includes(host.toLowerCase())) {
       throw new A2AError('forbidden', 'This host name is not served here');
     }
     lastHost = host;
@@ -79,11 +85,16 @@ export function createAdmission(options: AdmissionOptions): Admission {
       if (origin === undefined || !originAllowed(request, origin)) return {};
       return {
         'access-control-allow-origin': origin,
-        'access-control-expose-headers': 'a2a-extensions, a2a-version',
+        'access-control-expose-headers': 'a2a-extensions, x-a2a-extensions',
         vary: 'Origin',
       };
     },
   };
+}
+
+/** How a Host header may say it, in lower case: the port that a scheme has by default may be there or not. */
+function hostsOf({ host, port, protocol }: URL): readonly string[] {
+  return port === '' ? [host, `${host}:${protocol === 'https:' ? 443 : 80}`] : [host];
 }
 
 /** Compares secrets in a time that does not depend on where they differ. */

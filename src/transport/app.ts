@@ -3,11 +3,11 @@
  *
  * The way of a request: Host and Origin, route, authentication, body, JSON-RPC or REST, handler.
  */
-import { A2AError, versionOf } from '../protocol/index.ts';
+import { A2AError, codecOf, type ProtocolVersion } from '../protocol/index.ts';
 import { encodeCard, type EncodedCard } from './card.ts';
 import type { AppContext } from './context.ts';
 import { answerJsonRpc, jsonRpcError } from './json-rpc.ts';
-import { CODECS, requestedVersion } from './negotiate.ts';
+import { requestedVersion, spokenVersion } from './negotiate.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { peerError } from './respond.ts';
 import { answerRest, matchRest, restError, type RestTarget } from './rest.ts';
@@ -24,8 +24,7 @@ export function createApp(app: AppContext): App {
 
   function cardReply(request: TransportRequest, query: URLSearchParams | undefined): FullReply {
     // The card is how clients learn which versions there are: one that is not spoken is no reason to refuse it.
-    const asked = versionOf(request.header('a2a-version') ?? query?.get('A2A-Version') ?? '');
-    const version = asked && app.versions.includes(asked) ? asked : undefined;
+    const version = spokenVersion(request, query, app.versions);
     const key = `${version} ${request.base}`;
     let card = cards.get(key);
     if (!card) {
@@ -60,13 +59,13 @@ export function createApp(app: AppContext): App {
       if (method === 'OPTIONS') return preflight();
       if (CARD_PATHS.has(path)) {
         if (method === 'GET' || method === 'HEAD') return cardReply(request, query);
-        return notAllowed(['GET', 'HEAD']);
+        return notAllowed(request, ['GET', 'HEAD']);
       }
       if (path === '/' && (method === 'GET' || method === 'HEAD')) return greeting(app, request);
-      if (path === '/' && !isRpc) return notAllowed(['GET', 'HEAD', 'POST']);
+      if (path === '/' && !isRpc) return notAllowed(request, ['GET', 'HEAD', 'POST']);
       if (!isRpc) {
         const found = matchRest(method, path);
-        if (found && 'allow' in found) return notAllowed(found.allow);
+        if (found && 'allow' in found) return notAllowed(request, found.allow, found.version);
         // Until the version is chosen, errors have the shape of the path's own.
         target = found;
         target = restVersion(app, request, query, found);
@@ -82,7 +81,7 @@ export function createApp(app: AppContext): App {
     } catch (error) {
       const failure = peerError(app, error);
       if (isRpc) {
-        const reply = jsonRpcError(failure, null, CODECS['1.0']);
+        const reply = jsonRpcError(failure, null, codecOf('1.0', 'JSONRPC'));
         return failure.kind === 'contentTypeNotSupported' ? { ...reply, status: 415 } : reply;
       }
       const reply = restError(failure, target?.version ?? '1.0', request);
@@ -125,13 +124,13 @@ function preflight(): FullReply {
   };
 }
 
-function notAllowed(allow: readonly string[]): FullReply {
-  const error = { code: 405, status: 'UNIMPLEMENTED', message: 'Method not allowed', details: [] };
-  return {
-    status: 405,
-    headers: { 'content-type': 'application/json', allow: [...new Set(allow)].join(', ') },
-    body: JSON.stringify({ error }),
-  };
+function notAllowed(
+  request: TransportRequest,
+  allow: readonly string[],
+  version: ProtocolVersion = '1.0',
+): FullReply {
+  const reply = restError(new A2AError('verbNotAllowed'), version, request);
+  return { ...reply, headers: { ...reply.headers, allow: allow.join(', ') } };
 }
 
 /** For the person who opens the address in a browser. */

@@ -2,12 +2,12 @@
 import { createHash } from 'node:crypto';
 import {
   type AgentCard,
+  codecOf,
   isObject,
   type ProtocolVersion,
-  v03,
-  v1,
   VERSIONS,
 } from '../protocol/index.ts';
+import { defined } from '../server/defined.ts';
 import type { AgentProfile } from '../server/index.ts';
 
 export interface CardCapabilities {
@@ -17,12 +17,15 @@ export interface CardCapabilities {
   readonly versions: readonly ProtocolVersion[];
 }
 
-/** The card of an agent that is reached at `base`. It advertises what works, and nothing else. */
+/**
+ * The card of an agent that is reached at `base`. It advertises what works, and nothing else. Of the overrides each has
+ * the last word over those before it; of the capabilities it changes only those that it names.
+ */
 export function makeCard(
   profile: AgentProfile,
   base: string,
   capabilities: CardCapabilities,
-  overrides: Partial<AgentCard> = {},
+  ...overrides: readonly Partial<AgentCard>[]
 ): AgentCard {
   const { name, description, provider, documentationUrl, iconUrl } = profile;
   const newestFirst = VERSIONS.filter((version) =>
@@ -35,7 +38,7 @@ export function makeCard(
     ...(capabilities.extendedCard && { extendedAgentCard: true }),
     ...(profile.extensions && { extensions: [...profile.extensions] }),
   };
-  return {
+  const card: AgentCard = {
     name,
     description,
     version: profile.version ?? '1.0.0',
@@ -55,9 +58,14 @@ export function makeCard(
     skills: profile.skills
       ? [...profile.skills]
       : [{ id: 'chat', name, description, tags: ['chat'] }],
-    ...overrides,
-    capabilities: { ...offered, ...overrides.capabilities },
+    capabilities: offered,
   };
+  for (const override of overrides) {
+    const { capabilities: changed, ...fields } = override;
+    Object.assign(card, defined(fields));
+    Object.assign(card.capabilities, defined(changed));
+  }
+  return card;
 }
 
 export interface EncodedCard {
@@ -71,11 +79,9 @@ export function encodeCard(
   version: ProtocolVersion | undefined,
   spoken: readonly ProtocolVersion[],
 ): EncodedCard {
+  const encoded = (as: ProtocolVersion) => codecOf(as, 'JSONRPC').encodeCard(card);
   const asked = version ?? (spoken.length === 1 ? spoken[0] : undefined);
-  const shown =
-    asked === undefined
-      ? merge(v03.encodeCard(card), v1.encodeCard(card))
-      : (asked === '0.3' ? v03 : v1).encodeCard(card);
+  const shown = asked === undefined ? merge(encoded('0.3'), encoded('1.0')) : encoded(asked);
   const body = JSON.stringify(shown);
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
   return { body, etag };

@@ -14,11 +14,34 @@ const LAST_CHUNK = '0\r\n\r\n';
 /** More text than this is not gathered, even if it comes in one turn. */
 const GATHER = 32 * 1024;
 
+interface UnreadOptions {
+  /** A reader that takes nothing for so long is dropped. */
+  readonly stallMs: number;
+  readonly logger: Logger;
+}
+
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+/**
+ * For an answer that is complete but not sent: whoever does not read it is dropped. Node's timeout of a socket does not
+ * count while the system takes more of what waits, so that a slow reader has the time that it needs.
+ */
+export function dropUnread(
+  response: ServerResponse,
+  { stallMs, logger }: UnreadOptions,
+  fields: object = {},
+): void {
+  response.setTimeout(Math.min(stallMs, LONGEST_TIMER), () => {
+    logger.warn(fields, 'a reader that does not read was dropped');
+    response.destroy();
+  });
+}
+
 export class EventSink implements StreamSink, Beating {
   stalledAt: number | undefined;
   readonly #response: ServerResponse;
   readonly #reply: StreamReply;
-  readonly #logger: Logger;
+  readonly #options: UnreadOptions;
   /** HTTP/1.0 knows no chunks: there the end of the connection is the end of the stream. */
   readonly #chunked: boolean;
   #gathered = '';
@@ -26,10 +49,10 @@ export class EventSink implements StreamSink, Beating {
   /** Nothing was to be sent yet. */
   silent = true;
 
-  constructor(response: ServerResponse, reply: StreamReply, logger: Logger) {
+  constructor(response: ServerResponse, reply: StreamReply, options: UnreadOptions) {
     this.#response = response;
     this.#reply = reply;
-    this.#logger = logger;
+    this.#options = options;
     this.#chunked = response.req.httpVersion === '1.1';
   }
 
@@ -55,9 +78,10 @@ export class EventSink implements StreamSink, Beating {
 
   end(): void {
     if (this.#response.writableEnded) return;
-    // From here to `close` the reader has to take what is left, or it is dropped like any that does not read.
-    this.stalledAt ??= performance.now();
     this.#response.end(this.#chunk(this.#chunked ? LAST_CHUNK : ''));
+    if (this.#response.writableLength === 0) return;
+    this.stalledAt = undefined;
+    dropUnread(this.#response, this.#options, { resumeAfter: this.#reply.stream.cursor });
   }
 
   drained(): void {
@@ -67,13 +91,14 @@ export class EventSink implements StreamSink, Beating {
   }
 
   beat(): void {
+    if (this.#response.writableEnded) return;
     this.#gathered += ': keep-alive\n\n';
     this.flush();
   }
 
   drop(): void {
     const resumeAfter = this.#reply.stream.cursor;
-    this.#logger.warn({ resumeAfter }, 'a reader that does not read was dropped');
+    this.#options.logger.warn({ resumeAfter }, 'a reader that does not read was dropped');
     this.#response.destroy();
   }
 

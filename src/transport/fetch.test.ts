@@ -4,7 +4,7 @@ import { createAgent } from '../server/index.ts';
 import { serve, type ServeOptions } from './serve.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
-const BASE = 'https://agent.example';
+const BASE = 'http://localhost:4000';
 
 /** `flood N`: so many kilobytes, an event each. `hold`: until it is canceled. Else: an echo. */
 function setUp(t: TestContext, options: ServeOptions = {}) {
@@ -67,6 +67,19 @@ test('a mount point is not part of the routes, but of the card', async (t) => {
   assert.equal(((await card.json()) as { url: string }).url, `${BASE}/agents/a`);
   assert.equal((await at('/tasks')).status, 200);
   assert.equal((await at('')).status, 200);
+  assert.equal((await at('/')).status, 200);
+});
+
+test('what is not under the mount point is not there', async (t) => {
+  const { fetch } = setUp(t);
+  for (const mount of ['/agent', '/agent/']) {
+    const status = async (path: string) =>
+      (await fetch(new Request(`${BASE}${path}`), { mount })).status;
+    for (const path of ['/tasks', '/', '/agenttasks', '/agents/tasks', '/Agent/tasks']) {
+      assert.equal(await status(path), 404, path);
+    }
+    assert.equal(await status('/agent/tasks'), 200);
+  }
 });
 
 test('HEAD, 204 and 304 have no body', async (t) => {
@@ -89,7 +102,29 @@ test('CORS headers are added, and a Vary that is there stays', async (t) => {
   assert.match(card.headers.get('vary') ?? '', /A2A-Version.*Origin/);
 });
 
-test('on loopback, Host counts', async (t) => {
+test('where a web page could have sent the request, Host counts', async (t) => {
+  const page = (host: string) =>
+    new Request(`http://${host}/tasks`, { headers: { origin: `http://${host}` } });
+  const rebound = 'evil.example:4000';
+  const elsewhere = { remote: '192.0.2.7' };
+  const { fetch: open } = setUp(t);
+  const status = async (...asked: Parameters<typeof open>) => (await open(...asked)).status;
+  for (const remote of ['127.0.0.1', '::1', '::ffff:127.0.0.1', undefined]) {
+    const context = remote === undefined ? {} : { remote };
+    assert.equal(await status(page(rebound), context), 403, remote);
+    assert.equal(await status(page('localhost:4000'), context), 200, remote);
+  }
+  assert.equal(await status(page(rebound), elsewhere), 200);
+  // Who has to authenticate, or knows its name, may be anywhere.
+  const { fetch: guarded } = setUp(t, { authenticate: () => ({ id: 'ann' }) });
+  assert.equal((await guarded(page('agent.example'))).status, 200);
+  assert.equal((await guarded(page('agent.example'), { remote: '127.0.0.1' })).status, 403);
+  const { fetch: named } = setUp(t, { publicUrl: 'https://agent.example' });
+  assert.equal((await named(page('agent.example'))).status, 200);
+  assert.equal((await named(page(rebound), { remote: '127.0.0.1' })).status, 403);
+});
+
+test('a Host header counts more than the address', async (t) => {
   const { fetch } = setUp(t);
   const ask = (url: string, host?: string) =>
     fetch(new Request(url, host === undefined ? {} : { headers: { host } }));

@@ -3,13 +3,17 @@
  * no port.
  */
 import { A2AError } from '../protocol/index.ts';
+import { isLoopbackAddress } from './admission.ts';
 import type { App } from './app.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import type { StreamReply, TransportRequest } from './request.ts';
+import { restError } from './rest.ts';
 
 export interface FetchOptions {
   readonly maxBodyBytes: number;
   readonly publicUrl: string | undefined;
+  /** A request whose sender's address is not known may have come in over loopback. */
+  readonly unknownIsLocal: boolean;
   readonly heartbeat: Heartbeat;
   readonly cors: (request: TransportRequest) => Record<string, string>;
 }
@@ -17,30 +21,34 @@ export interface FetchOptions {
 export interface FetchContext {
   /** The path under which the handler is mounted, which is not part of its routes. */
   readonly mount?: string;
-  /** The client's address, where the runtime knows it. */
+  /**
+   * The client's address, where the runtime knows it. Without it, an agent that has neither `authenticate` nor
+   * `publicUrl` answers only to the host names of loopback: any web page could have sent the request.
+   */
   readonly remote?: string;
 }
 
 export type FetchHandler = (request: Request, context?: FetchContext) => Promise<Response>;
 
-const LOOPBACK_HOST = /^(localhost|127\.|\[::1\])/i;
-
 export function createFetchHandler(app: App, options: FetchOptions): FetchHandler {
   return async (web, context = {}) => {
-    const { mount = '' } = context;
+    const mount = (context.mount ?? '').replace(/\/+$/, '');
+    const remote = context.remote ?? '';
     const address = new URL(web.url);
     const { pathname, search, origin, host } = address;
-    const path = pathname.startsWith(mount) ? pathname.slice(mount.length) : pathname;
+    const inside = pathname === mount || pathname.startsWith(`${mount}/`);
     const request: TransportRequest = {
       method: web.method,
-      url: `${path || '/'}${search}`,
+      url: `${pathname.slice(mount.length) || '/'}${search}`,
       header: (name) => web.headers.get(name) ?? (name === 'host' ? host : undefined),
       base: options.publicUrl ?? `${origin}${mount}`,
-      remote: context.remote ?? '',
-      local: LOOPBACK_HOST.test(host),
+      remote,
+      local: remote === '' ? options.unknownIsLocal : isLoopbackAddress(remote),
       signal: web.signal,
     };
-    const reply = await app(request, () => readBody(web, options.maxBodyBytes));
+    const reply = inside
+      ? await app(request, () => readBody(web, options.maxBodyBytes))
+      : restError(new A2AError('methodNotFound', 'There is nothing at this path'), '1.0', request);
     const cors = web.headers.has('origin') ? options.cors(request) : {};
     const headers = new Headers(reply.headers);
     for (const [name, value] of Object.entries(cors)) headers.append(name, value);

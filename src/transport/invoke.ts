@@ -77,7 +77,7 @@ export function invokeStream(
   call: Call,
 ): Promise<TaskStream> {
   if (operation === 'streamMessage') {
-    return handler.streamMessage(codec.decodeParams(operation, raw), call);
+    return handler.streamMessage(codec.decodeParams(operation, raw), call, after);
   }
   const params = codec.decodeParams(operation, raw);
   return handler.subscribe(after === undefined ? params : { ...params, after }, call);

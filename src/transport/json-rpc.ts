@@ -1,21 +1,19 @@
 /** JSON-RPC 2.0 over one POST: the envelope, the method, and an answer or a stream of answers. */
 import {
   A2AError,
-  type Call,
+  codecOf,
   inspectJson,
   isObject,
-  type Operation,
   operationOf,
   type ProtocolVersion,
   type User,
   type WireCodec,
 } from '../protocol/index.ts';
-import type { RequestHandler } from '../server/index.ts';
 import type { AppContext } from './context.ts';
-import { invoke, invokeStream, isStream } from './invoke.ts';
-import { activeExtensions, CODECS, extensionHeader, requestedVersion } from './negotiate.ts';
+import { invoke, isStream } from './invoke.ts';
+import { activeExtensions, extensionHeader, requestedVersion } from './negotiate.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
-import { lastEventId, peerError, retryHeader, STREAM_HEADERS, TransportCall } from './respond.ts';
+import { errorHeaders, openStream, peerError, TransportCall } from './respond.ts';
 
 type Id = string | number | null;
 
@@ -38,33 +36,48 @@ export async function answerJsonRpc(
   body: string,
 ): Promise<Reply> {
   let id: Id = null;
-  let codec: WireCodec = CODECS['0.3'];
-  let operation: Operation | undefined;
+  let codec: WireCodec = codecOf('0.3', 'JSONRPC');
+  let asksForStream = false;
   try {
     const envelope = parseEnvelope(body, (found) => (id = found));
+    const { method, params } = envelope;
     // Who names a version that we do not know is answered in the one that the method's name is from.
-    codec = CODECS[operationOf('0.3', envelope.method) ? '0.3' : '1.0'];
-    const version = chooseVersion(app, request, query, envelope.method);
-    codec = CODECS[version];
-    operation = operationOf(version, envelope.method);
+    const old = operationOf('0.3', method);
+    const named = old ?? operationOf('1.0', method);
+    asksForStream = named !== undefined && isStream(named);
+    codec = codecOf(old ? '0.3' : '1.0', 'JSONRPC');
+    const version = chooseVersion(app, request, query, method);
+    codec = codecOf(version, 'JSONRPC');
+    const operation = operationOf(version, method);
     if (!operation) {
       throw new A2AError('methodNotFound', `There is no such method in A2A ${version}`);
     }
     const extensions = activeExtensions(request, app.extensions);
     const call = new TransportCall(request, user, version, extensions);
-    const named = extensionHeader(version, extensions);
+    const active = extensionHeader(version, extensions);
     if (isStream(operation)) {
-      return await stream(app, request, codec, operation, envelope.params, id, call, named, query);
+      const before = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
+      return await openStream(app, {
+        request,
+        query,
+        codec,
+        operation,
+        params,
+        call,
+        headers: active,
+        before,
+        after: '}',
+      });
     }
-    const result = await invoke(app.handler, codec, operation, envelope.params, call);
+    const result = await invoke(app.handler, codec, operation, params, call);
     return {
       status: 200,
-      headers: named ? { ...JSON_HEADERS, ...named } : JSON_HEADERS,
+      headers: active ? { ...JSON_HEADERS, ...active } : JSON_HEADERS,
       body: `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${JSON.stringify(result)}}`,
     };
   } catch (error) {
     const failure = peerError(app, error);
-    return jsonRpcError(failure, id, codec, operation !== undefined && isStream(operation));
+    return jsonRpcError(failure, id, codec, asksForStream);
   }
 }
 
@@ -73,46 +86,14 @@ export function jsonRpcError(
   error: A2AError,
   id: Id,
   codec: WireCodec,
-  instead: boolean = false,
+  asksForStream: boolean = false,
 ): FullReply {
-  const status = instead || WITH_STATUS.has(error.kind) ? error.httpStatus : 200;
+  const status = asksForStream || WITH_STATUS.has(error.kind) ? error.httpStatus : 200;
   return {
     status,
-    headers: { 'content-type': 'application/json', ...retryHeader(error) },
+    headers: { 'content-type': 'application/json', ...errorHeaders(error) },
     body: JSON.stringify({ jsonrpc: '2.0', id, error: codec.encodeError(error) }),
   };
-}
-
-async function stream(
-  app: AppContext,
-  request: TransportRequest,
-  codec: WireCodec,
-  operation: 'streamMessage' | 'subscribe',
-  params: unknown,
-  id: Id,
-  call: Call,
-  named: Record<string, string> | undefined,
-  query: URLSearchParams | undefined,
-): Promise<Reply> {
-  const release = app.streams.acquire(call.user?.id ?? request.remote);
-  try {
-    const after = lastEventId(request, query);
-    const handler: RequestHandler = app.handler;
-    const opened = await invokeStream(handler, codec, operation, params, after, call);
-    const head = `data: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
-    return {
-      headers: named ? { ...STREAM_HEADERS, ...named } : STREAM_HEADERS,
-      stream: opened,
-      frame: (item) =>
-        item.seq === undefined
-          ? `${head}${item.text(codec)}}\n\n`
-          : `id: ${item.seq}\n${head}${item.text(codec)}}\n\n`,
-      release,
-    };
-  } catch (error) {
-    release();
-    throw error;
-  }
 }
 
 function parseEnvelope(body: string, onId: (id: Id) => void): { method: string; params: unknown } {

@@ -3,24 +3,33 @@ import {
   A2AError,
   type AgentExtension,
   type ProtocolVersion,
-  v03,
-  v1,
-  VERSIONS,
   versionOf,
-  type WireCodec,
 } from '../protocol/index.ts';
 import type { TransportRequest } from './request.ts';
 
-export const CODECS: Readonly<Record<ProtocolVersion, WireCodec>> = { '0.3': v03, '1.0': v1 };
+/** What the request says of its version: header first, then query parameter. Empty: nothing. */
+function versionText(request: TransportRequest, query: URLSearchParams | undefined): string {
+  // Empty says nothing, so the one does not hide the other.
+  return request.header('a2a-version') || query?.get('A2A-Version') || '';
+}
 
-/** The version that the request asks for: header first, then query parameter. Undefined: it does not say. */
+/** The version that the request asks for, if it is spoken. Undefined: it is not, or the request does not say. */
+export function spokenVersion(
+  request: TransportRequest,
+  query: URLSearchParams | undefined,
+  spoken: readonly ProtocolVersion[],
+): ProtocolVersion | undefined {
+  const version = versionOf(versionText(request, query));
+  return version && spoken.includes(version) ? version : undefined;
+}
+
+/** The version that the request asks for. Undefined: it does not say. Throws for one that is not spoken. */
 export function requestedVersion(
   request: TransportRequest,
   query: URLSearchParams | undefined,
-  spoken: readonly ProtocolVersion[] = VERSIONS,
+  spoken: readonly ProtocolVersion[],
 ): ProtocolVersion | undefined {
-  // Empty says nothing, so the one does not hide the other.
-  const text = request.header('a2a-version') || query?.get('A2A-Version') || '';
+  const text = versionText(request, query);
   if (text === '') return undefined;
   const version = versionOf(text);
   if (version && spoken.includes(version)) return version;

@@ -326,3 +326,98 @@ test('a request that breaks off, or is no HTTP, does no harm', async (t) => {
   assert.equal((await fetch(`${listening.url}/tasks`)).status, 200);
   assert.equal((await server.handler.listTasks({})).totalSize, 0);
 });
+
+test('a limit that is given as undefined is the default, not none', async (t) => {
+  const limits = { maxBodyBytes: undefined, maxStreams: undefined, maxRunning: undefined };
+  const { server } = setUp(t, { limits });
+  const url = await listen(t, http.createServer(server.node));
+  assert.equal((await post(url, body('x'.repeat(11 * 1024 * 1024)))).status, 413);
+  assert.match(await (await post(url, body('hi', 'message/stream'))).text(), /"final":true/);
+});
+
+test('the time for a request may be shorter than that for its headers is by default', async (t) => {
+  const { server } = setUp(t, { limits: { requestTimeoutMs: 100 } });
+  const listening = await server.listen();
+  t.after(() => listening.close(0));
+  const socket = connect(listening.port, '127.0.0.1');
+  socket.write('POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\n{');
+  let answer = '';
+  for await (const chunk of socket) answer += String(chunk);
+  assert.match(answer, /^HTTP\/1\.1 408 /);
+  const { server: patient } = setUp(t, { limits: { requestTimeoutMs: 0 } });
+  const without = await patient.listen();
+  t.after(() => without.close(0));
+  assert.deepEqual([without.server.requestTimeout, without.server.headersTimeout], [0, 0]);
+});
+
+/** A finished task of about so many kilobytes. */
+async function large(server: ReturnType<typeof serve>, kilobytes: number): Promise<string> {
+  const parts = [{ kind: 'text' as const, text: `flood ${kilobytes}` }];
+  const message = {
+    kind: 'message' as const,
+    messageId: `m${++made}`,
+    role: 'user' as const,
+    parts,
+  };
+  const sent = await server.handler.sendMessage({ message });
+  assert.equal(sent.kind, 'task');
+  return sent.kind === 'task' ? sent.id : '';
+}
+
+const rpc = (method: string, params: object) =>
+  JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+
+for (const [what, ask] of [
+  ['an answer', (id: string) => rpc('tasks/get', { id })],
+  // The same message again: its stream is over with the task that opens it.
+  ['a stream that is over at once', () => body('flood 20000', 'message/stream')],
+] as const) {
+  test(`a client that does not read ${what} is dropped`, async (t) => {
+    const limits = { stallMs: 200, heartbeatMs: 50, maxTaskBytes: 2 ** 40 };
+    const { server } = setUp(t, { limits });
+    const listening = await server.listen();
+    t.after(() => listening.close(0));
+    const accepted: Socket[] = [];
+    listening.server.on('connection', (socket) => accepted.push(socket));
+    const text = ask(await large(server, 20_000));
+    if (what !== 'an answer') await (await post(listening.url, text)).text();
+    const at = accepted.length;
+    await deaf(t, listening.port, text);
+    await eventually(() => (accepted[at]?.writableLength ?? 0) > 1_000_000);
+    await eventually(() => accepted[at]!.destroyed);
+  });
+}
+
+test('a client that reads a large answer slowly gets all of it', async (t) => {
+  const { server } = setUp(t, { limits: { stallMs: 150, heartbeatMs: 50 } });
+  const listening = await server.listen();
+  t.after(() => listening.close(0));
+  const id = await large(server, 30_000);
+  const slow = await deaf(t, listening.port, rpc('tasks/get', { id }));
+  const began = performance.now();
+  let [size, length] = [0, Number.POSITIVE_INFINITY];
+  while (size < length) {
+    const chunk = slow.read() as Buffer | null;
+    if (chunk && size === 0) {
+      const head = chunk.toString('latin1');
+      const start = head.indexOf('\r\n\r\n') + 4;
+      length = Number(/content-length: (\d+)/i.exec(head)![1]) + start;
+    }
+    size += chunk?.length ?? 0;
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    assert.equal(slow.destroyed, false, `dropped after ${size} bytes`);
+  }
+  assert.equal(size, length);
+  assert.ok(performance.now() - began > 300, 'it took longer than the limit');
+});
+
+test('answers that go out at once cost no timer', async (t) => {
+  const { server } = setUp(t);
+  const listening = await server.listen();
+  t.after(() => listening.close(0));
+  const timers = t.mock.method(http.ServerResponse.prototype, 'setTimeout');
+  await (await post(listening.url, body('hi'))).text();
+  await (await post(listening.url, body('hi', 'message/stream'))).text();
+  await (await fetch(`${listening.url}/tasks`)).text();
+  assert.equal(timers.mock.callCount(), 0);
+});

@@ -1,13 +1,14 @@
 /**
- * The adapter for node:http: a `(request, response)` handler that also mounts in Express, Fastify and connect.
+ * The adapter for node:http: a `(request, response)` handler that also mounts in Express and connect.
  *
  *   http.createServer(serve(agent).node)        express().use('/agent', serve(agent).node)
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { A2AError } from '../protocol/index.ts';
 import type { Logger } from '../server/index.ts';
+import { isLoopbackAddress } from './admission.ts';
 import type { App } from './app.ts';
-import { EventSink, flatten } from './event-sink.ts';
+import { dropUnread, EventSink, flatten } from './event-sink.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import type { FullReply, StreamReply, TransportRequest } from './request.ts';
 
@@ -15,13 +16,13 @@ export interface NodeOptions {
   readonly maxBodyBytes: number;
   readonly publicUrl: string | undefined;
   readonly heartbeat: Heartbeat;
+  /** A client that does not read its answer for so long is dropped. */
+  readonly stallMs: number;
   readonly cors: (request: TransportRequest) => Record<string, string>;
   readonly logger: Logger;
 }
 
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void;
-
-const LOOPBACK = /^(::1|(::ffff:)?127\.)/;
 
 class NodeRequest implements TransportRequest {
   readonly #request: IncomingMessage;
@@ -40,7 +41,9 @@ class NodeRequest implements TransportRequest {
   }
 
   get url(): string {
-    return this.#request.url ?? '/';
+    const url = this.#request.url ?? '/';
+    // Proxies may send the whole address as the target (RFC 9112, 3.2.2).
+    return url.startsWith('/') || !URL.canParse(url) ? url : pathOf(new URL(url));
   }
 
   header(name: string): string | undefined {
@@ -51,10 +54,8 @@ class NodeRequest implements TransportRequest {
   get base(): string {
     if (this.#publicUrl !== undefined) return this.#publicUrl;
     const secure = 'encrypted' in this.#request.socket;
-    // Express and connect leave the mount point here.
-    const mount: unknown = Reflect.get(this.#request, 'baseUrl');
-    const path = typeof mount === 'string' ? mount : '';
-    return `${secure ? 'https' : 'http'}://${this.header('host') ?? 'localhost'}${path}`;
+    const host = this.header('host') ?? 'localhost';
+    return `${secure ? 'https' : 'http'}://${host}${mountOf(this.#request)}`;
   }
 
   get remote(): string {
@@ -62,7 +63,7 @@ class NodeRequest implements TransportRequest {
   }
 
   get local(): boolean {
-    return LOOPBACK.test(this.#request.socket.localAddress ?? '');
+    return isLoopbackAddress(this.#request.socket.localAddress ?? '');
   }
 
   get signal(): AbortSignal {
@@ -73,6 +74,23 @@ class NodeRequest implements TransportRequest {
     }
     return this.#controller.signal;
   }
+}
+
+function pathOf({ pathname, search }: URL): string {
+  return `${pathname}${search}`;
+}
+
+/** Where a framework mounted us. Express says it; connect leaves the whole path, of which ours is the end. */
+function mountOf(request: IncomingMessage): string {
+  const base: unknown = Reflect.get(request, 'baseUrl');
+  if (typeof base === 'string') return base;
+  const original: unknown = Reflect.get(request, 'originalUrl');
+  if (typeof original !== 'string') return '';
+  const [whole = ''] = original.split('?', 1);
+  const [path = ''] = (request.url ?? '/').split('?', 1);
+  if (whole.endsWith(path)) return whole.slice(0, -path.length);
+  // Asked for without the slash, `/agent` has become `/`.
+  return path === '/' ? whole : '';
 }
 
 export function createNodeHandler(app: App, options: NodeOptions): NodeHandler {
@@ -86,7 +104,7 @@ export function createNodeHandler(app: App, options: NodeOptions): NodeHandler {
         }
         const cors = incoming.headers.origin === undefined ? undefined : options.cors(request);
         if ('stream' in reply) writeStream(response, reply, cors, options);
-        else writeFull(incoming, response, reply, cors);
+        else writeFull(incoming, response, reply, cors, options);
       },
       (error: unknown) => {
         options.logger.error({ err: error }, 'a request could not be answered');
@@ -106,6 +124,7 @@ function writeFull(
   response: ServerResponse,
   reply: FullReply,
   cors: Record<string, string> | undefined,
+  options: NodeOptions,
 ): void {
   const { status, body, headers } = reply;
   // One after the other: both may have a Vary.
@@ -116,6 +135,7 @@ function writeFull(
   }
   response.writeHead(status, flat);
   response.end(incoming.method === 'HEAD' ? undefined : body);
+  if (response.writableLength > 0) dropUnread(response, options);
   if (!incoming.complete) drainBriefly(incoming);
 }
 
@@ -138,9 +158,10 @@ function writeStream(
   response: ServerResponse,
   reply: StreamReply,
   cors: Record<string, string> | undefined,
-  { heartbeat, logger }: NodeOptions,
+  options: NodeOptions,
 ): void {
-  const sink = new EventSink(response, reply, logger);
+  const { heartbeat } = options;
+  const sink = new EventSink(response, reply, options);
   sink.writeHead(cors ? { ...reply.headers, ...cors } : reply.headers);
   reply.stream.pipe(sink);
   if (response.writableEnded) return reply.release();
@@ -160,7 +181,10 @@ function parsedBody(request: IncomingMessage): string {
   const body: unknown = Reflect.get(request, 'body');
   if (typeof body === 'string') return body;
   if (Buffer.isBuffer(body)) return body.toString();
-  return body === undefined ? '' : JSON.stringify(body);
+  if (body !== undefined) return JSON.stringify(body);
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers;
+  if (length === '0' && coding === undefined) return '';
+  throw new Error('the body was read before the agent got the request; leave it in request.body');
 }
 
 function readBody(request: IncomingMessage, limit: number): Promise<string> {

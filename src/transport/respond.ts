@@ -1,10 +1,17 @@
 /** What JSON-RPC and REST share when they answer. */
 import { randomUUIDv7 } from 'node:crypto';
-import { A2AError, type Call, type ProtocolVersion, type User } from '../protocol/index.ts';
+import {
+  A2AError,
+  type Call,
+  type ProtocolVersion,
+  type User,
+  type WireCodec,
+} from '../protocol/index.ts';
 import type { AppContext } from './context.ts';
-import type { TransportRequest } from './request.ts';
+import { invokeStream, type StreamOperation } from './invoke.ts';
+import type { StreamReply, TransportRequest } from './request.ts';
 
-export const STREAM_HEADERS: Readonly<Record<string, string>> = {
+const STREAM_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
   // Tells nginx and its kind not to hold events back.
@@ -44,9 +51,52 @@ export class TransportCall implements Call {
   get signal(): AbortSignal {
     return this.#request.signal;
   }
+
+  get base(): string {
+    return this.#request.base;
+  }
 }
 
-export function retryHeader({ detail, kind }: A2AError): Record<string, string> {
+interface OpenStream {
+  readonly request: TransportRequest;
+  readonly query: URLSearchParams | undefined;
+  readonly codec: WireCodec;
+  readonly operation: StreamOperation;
+  readonly params: unknown;
+  readonly call: Call;
+  /** Beside those that every stream has. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  /** What stands around each event, in its `data`. */
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Takes a place among the streams and starts one; a refusal gives the place back. */
+export async function openStream(app: AppContext, options: OpenStream): Promise<StreamReply> {
+  const { request, query, codec, operation, params, call, headers } = options;
+  const release = app.streams.acquire(call.user?.id ?? request.remote);
+  try {
+    const seen = lastEventId(request, query);
+    const stream = await invokeStream(app.handler, codec, operation, params, seen, call);
+    const before = `data: ${options.before}`;
+    const after = `${options.after}\n\n`;
+    return {
+      headers: headers ? { ...STREAM_HEADERS, ...headers } : STREAM_HEADERS,
+      stream,
+      frame: (item) =>
+        item.seq === undefined
+          ? `${before}${item.text(codec)}${after}`
+          : `id: ${item.seq}\n${before}${item.text(codec)}${after}`,
+      release,
+    };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** The headers that belong to an error: how to authenticate, or when to try again. */
+export function errorHeaders({ detail, kind }: A2AError): Record<string, string> {
   if (kind === 'unauthenticated') return { 'www-authenticate': 'Bearer' };
   const seconds = detail.retryAfterSeconds;
   return seconds === undefined ? {} : { 'retry-after': String(seconds) };

@@ -50,7 +50,10 @@ test('ids are decoded once, and may have a colon', () => {
 });
 
 test('a path with other verbs says which', () => {
-  assert.deepEqual(matchRest('PUT', '/message:send'), { allow: ['POST'] });
-  assert.deepEqual(matchRest('PUT', '/acme/message:send'), { allow: ['POST'] });
+  const allow = ['POST'];
+  assert.deepEqual(matchRest('PUT', '/message:send'), { allow, version: '1.0' });
+  assert.deepEqual(matchRest('PUT', '/v1/message:send'), { allow, version: '0.3' });
+  assert.deepEqual(matchRest('PUT', '/acme/message:send'), { allow, version: '1.0' });
+  assert.equal(matchRest('PUT', '/acme/v1/message:send'), undefined);
   assert.equal(matchRest('GET', '/nowhere'), undefined);
 });

@@ -14,10 +14,10 @@ import {
 } from '../protocol/index.ts';
 import { LOG_PAGE } from '../server/index.ts';
 import type { AppContext } from './context.ts';
-import { invoke, invokeStream, isStream } from './invoke.ts';
-import { activeExtensions, CODECS, extensionHeader } from './negotiate.ts';
+import { invoke, isStream } from './invoke.ts';
+import { activeExtensions, extensionHeader } from './negotiate.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
-import { lastEventId, peerError, retryHeader, STREAM_HEADERS, TransportCall } from './respond.ts';
+import { errorHeaders, lastEventId, openStream, peerError, TransportCall } from './respond.ts';
 
 /** `readLog` is ours: the whole log of a task, a page at a time. */
 type Action = Operation | 'readLog';
@@ -57,11 +57,14 @@ export interface RestTarget {
   readonly tenant: string | undefined;
 }
 
-/** What a path means. Undefined: nothing. `allow`: the verbs that would be right. */
-export function matchRest(
-  verb: string,
-  path: string,
-): RestTarget | { readonly allow: readonly string[] } | undefined {
+/** A path that is there, for other verbs. */
+interface WrongVerb {
+  readonly allow: readonly string[];
+  readonly version: ProtocolVersion;
+}
+
+/** What a path means. Undefined: nothing. */
+export function matchRest(verb: string, path: string): RestTarget | WrongVerb | undefined {
   const found = match(verb, path);
   if (found) return found;
   const [, segment, rest] = /^\/([^/]+)(\/.+)$/.exec(path) ?? [];
@@ -69,24 +72,26 @@ export function matchRest(
   const tenant = decode(segment);
   if (NO_TENANTS.has(tenant)) return undefined;
   const inside = match(verb, rest);
-  if (!inside || 'allow' in inside) return inside;
   // Only 1.0 knows tenants.
-  return inside.version === '1.0' ? { ...inside, tenant } : undefined;
+  if (inside?.version !== '1.0') return undefined;
+  return 'allow' in inside ? inside : { ...inside, tenant };
 }
 
 function match(verb: string, path: string): ReturnType<typeof matchRest> {
-  const allow: string[] = [];
+  const allow = new Set<string>();
+  let found: ProtocolVersion | undefined;
   for (const { pattern, names, action, version, verb: wanted } of ROUTES) {
     const values = pattern.exec(path);
     if (!values) continue;
     if (wanted !== verb) {
-      allow.push(wanted);
+      allow.add(wanted);
+      found = version;
       continue;
     }
     const named = Object.fromEntries(names.map((name, at) => [name, decode(values[at + 1]!)]));
     return { action, version, values: named, tenant: undefined };
   }
-  return allow.length > 0 ? { allow } : undefined;
+  return found && { allow: [...allow], version: found };
 }
 
 function decode(segment: string): string {
@@ -110,39 +115,31 @@ export async function answerRest(
     const codec = codecOf(version, 'HTTP+JSON');
     const extensions = activeExtensions(request, app.extensions);
     const call = new TransportCall(request, user, version, extensions);
-    const headers = {
-      'content-type': contentType(request, version),
-      ...extensionHeader(version, extensions),
-    };
+    const named = extensionHeader(version, extensions);
+    const headers = { 'content-type': contentType(request, version), ...named };
     if (action === 'readLog') {
       const id = target.values['id']!;
       const after = lastEventId(request, query) ?? 0;
       const entries = await app.handler.readLog({ id, after, tenant }, call);
       // Ours, not the binding's: in the version's plain JSON.
-      const plain = CODECS[version];
+      const plain = codecOf(version, 'JSONRPC');
       const events = entries.map(({ seq, event }) => ({ seq, event: plain.encodeEvent(event) }));
       const last = events.length === LOG_PAGE ? events.at(-1)!.seq : undefined;
       return { status: 200, headers, body: JSON.stringify({ events, nextAfter: last }) };
     }
     const params = paramsOf(target, query, body);
     if (isStream(action)) {
-      const release = app.streams.acquire(user?.id ?? request.remote);
-      try {
-        const after = lastEventId(request, query);
-        const stream = await invokeStream(app.handler, codec, action, params, after, call);
-        return {
-          headers: { ...headers, ...STREAM_HEADERS },
-          stream,
-          frame: (item) =>
-            item.seq === undefined
-              ? `data: ${item.text(codec)}\n\n`
-              : `id: ${item.seq}\ndata: ${item.text(codec)}\n\n`,
-          release,
-        };
-      } catch (error) {
-        release();
-        throw error;
-      }
+      return await openStream(app, {
+        request,
+        query,
+        codec,
+        operation: action,
+        params,
+        call,
+        headers: named,
+        before: '',
+        after: '',
+      });
     }
     const result = await invoke(app.handler, codec, action, params, call);
     return { status: 200, headers, body: JSON.stringify(result) };
@@ -158,7 +155,7 @@ export function restError(
 ): FullReply {
   return {
     status: error.httpStatus,
-    headers: { 'content-type': contentType(request, version), ...retryHeader(error) },
+    headers: { 'content-type': contentType(request, version), ...errorHeaders(error) },
     body: JSON.stringify(encodeRestError(error, version)),
   };
 }

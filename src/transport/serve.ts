@@ -14,6 +14,7 @@ import {
   type Logger,
   type RequestHandler,
 } from '../server/index.ts';
+import { defined } from '../server/defined.ts';
 import { consoleLogger } from '../server/logger.ts';
 import { type Admission, type Authenticate, createAdmission } from './admission.ts';
 import { createApp } from './app.ts';
@@ -29,7 +30,7 @@ export interface ServeLimits extends NonNullable<HandlerOptions['limits']> {
   readonly maxStreams?: number;
   readonly maxStreamsPerClient?: number;
   readonly heartbeatMs?: number;
-  /** A stream whose reader does not read for so long is dropped; it resumes by its last event id. */
+  /** A client that does not read its answer for so long is dropped; a stream is resumed by its last event id. */
   readonly stallMs?: number;
   /** For the whole of a request to arrive, headers and body. */
   readonly requestTimeoutMs?: number;
@@ -42,7 +43,10 @@ const LIMITS = {
   heartbeatMs: 15_000,
   stallMs: 60_000,
   requestTimeoutMs: 60_000,
-} as const;
+} satisfies ServeLimits;
+
+/** For the headers of a request to arrive, and between two looks at who is late. */
+const HEADERS_MS = 15_000;
 
 /** What has been answered gets at least so long to reach its client when the server closes. */
 const FLUSH_MS = 500;
@@ -50,7 +54,10 @@ const FLUSH_MS = 500;
 export interface ServeOptions {
   /** Fields of the card that are to differ from what the agent's profile says. */
   readonly card?: Partial<AgentCard>;
-  /** Fields of the card that only authenticated callers get to see; `true` declares a card that is not configured. */
+  /**
+   * Fields by which the extended card differs from the card; `true` declares one that is not configured. Who may call
+   * the agent may ask for it: with `authenticate` only those who are known, without it everybody.
+   */
   readonly extendedCard?: Partial<AgentCard> | ((call: Call) => Partial<AgentCard>) | true;
   readonly store?: HandlerOptions['store'];
   readonly authenticate?: Authenticate;
@@ -69,7 +76,7 @@ export interface ServeOptions {
 
 export interface AgentServer {
   readonly handler: RequestHandler;
-  /** For node:http, Express, Fastify, connect. */
+  /** For node:http, Express, connect. */
   readonly node: NodeHandler;
   /** For everything that speaks `Request → Response`. */
   readonly fetch: FetchHandler;
@@ -89,7 +96,7 @@ export interface Listening {
 export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
   const { authenticate, extendedCard, push = true } = options;
   const logger = options.logger ?? consoleLogger;
-  const limits = { ...LIMITS, ...options.limits };
+  const limits = { ...LIMITS, ...defined(options.limits) };
   const versions = VERSIONS.filter((version) => options.versions?.includes(version) ?? true);
   const publicUrl = options.publicUrl?.replace(/\/+$/, '');
   let listeningAt = 'http://localhost';
@@ -100,23 +107,27 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
     authenticated: authenticate !== undefined,
     versions,
   };
-  const cardAt = (base: string) => makeCard(agent.profile, base, capabilities, options.card);
-  const extended = (call: Call): AgentCard => ({
-    ...cardAt(publicUrl ?? listeningAt),
-    ...(typeof extendedCard === 'function' ? extendedCard(call) : (extendedCard as object)),
-  });
-  // What the card says is off, is off.
-  const { streaming, pushNotifications } = cardAt(listeningAt).capabilities;
-  const webhooks = push === false || !pushNotifications ? undefined : push === true ? {} : push;
+  const cardAt = (base: string, ...more: Partial<AgentCard>[]) =>
+    makeCard(agent.profile, base, capabilities, options.card ?? {}, ...more);
+  const extended = (call: Call): AgentCard => {
+    const differs = typeof extendedCard === 'function' ? extendedCard(call) : extendedCard;
+    return cardAt(call.base ?? publicUrl ?? listeningAt, differs === true ? {} : (differs ?? {}));
+  };
+  // What the card says counts, wherever it got it from: what is off there is off, what it demands is demanded.
+  const offered = cardAt(listeningAt).capabilities;
+  const webhooks =
+    push === false || !offered.pushNotifications ? undefined : push === true ? {} : push;
+  const configured = extendedCard !== undefined && extendedCard !== true;
   const handler = createHandler(agent, {
     store: options.store,
     logger,
     limits: options.limits,
     deliver: webhooks && webhookDelivery(webhooks),
-    streaming,
-    inputModes: agent.profile.inputModes,
+    streaming: offered.streaming,
+    // The card's own default, text, is what is sure to work and not all that is taken.
+    inputModes: options.card?.defaultInputModes ?? agent.profile.inputModes,
     deduplicate: options.deduplicate,
-    extendedCard: extendedCard === undefined || extendedCard === true ? extendedCard : extended,
+    extendedCard: !offered.extendedAgentCard ? undefined : configured ? extended : true,
   });
   const admission = createAdmission({ authenticate, corsOrigins: options.cors, publicUrl });
   const streams = new StreamCounter(limits);
@@ -127,7 +138,7 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
     admission,
     streams,
     versions,
-    extensions: agent.profile.extensions ?? [],
+    extensions: offered.extensions ?? [],
     cardAt,
   });
   let recovering: Promise<void> | undefined;
@@ -143,20 +154,24 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
     }));
   }
 
-  const { maxBodyBytes } = limits;
+  const { maxBodyBytes, stallMs } = limits;
   const cors: Admission['cors'] = (request) => admission.cors(request);
-  const node = createNodeHandler(app, { maxBodyBytes, publicUrl, heartbeat, cors, logger });
+  const adapter = { maxBodyBytes, publicUrl, heartbeat, cors };
+  const node = createNodeHandler(app, { ...adapter, stallMs, logger });
 
   async function listen(port = 0, host = '127.0.0.1'): Promise<Listening> {
     if (!isLoopback(host) && !authenticate) {
       throw new Error(`refusing to listen on ${host} without authentication`);
     }
     await recover();
+    const requestTimeout = limits.requestTimeoutMs;
+    const headersTimeout = Math.min(HEADERS_MS, requestTimeout);
     // Not by `import`: node:http as a module namespace brings undici along, and that is most of a start.
     const server = process.getBuiltinModule('node:http').createServer(
       {
-        requestTimeout: limits.requestTimeoutMs,
-        headersTimeout: 15_000,
+        requestTimeout,
+        headersTimeout,
+        connectionsCheckingInterval: headersTimeout || HEADERS_MS,
         keepAliveTimeout: 65_000,
       },
       node,
@@ -195,7 +210,7 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
   return {
     handler,
     node,
-    fetch: createFetchHandler(app, { maxBodyBytes, publicUrl, heartbeat, cors }),
+    fetch: createFetchHandler(app, { ...adapter, unknownIsLocal: !authenticate && !publicUrl }),
     listen,
     close,
   };

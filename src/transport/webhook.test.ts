@@ -1,10 +1,19 @@
 import assert from 'node:assert/strict';
 import dns from 'node:dns';
 import { once } from 'node:events';
-import http, { type RequestListener } from 'node:http';
+import http, { type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
+import {
+  type ProtocolVersion,
+  type PushNotificationConfig,
+  type Task,
+  type TaskEvent,
+  v1,
+} from '../protocol/index.ts';
+import type { Delivery, DeliveryOutcome } from '../server/index.ts';
+import { Published } from '../server/published.ts';
 import { webhookDelivery, type WebhookOptions } from './webhook.ts';
 
 async function target(t: TestContext, listener: RequestListener): Promise<number> {
@@ -36,26 +45,127 @@ function resolveTo(t: TestContext, ...addresses: string[]): void {
 const open: WebhookOptions = { allowNetworks: ['127.0.0.0/8'] };
 const never = new AbortController().signal;
 
-function post(url: string, options: WebhookOptions = open, signal = never): Promise<number> {
-  return webhookDelivery(options).send({ url, headers: { 'x-own': '1' }, body: '"ü"' }, signal);
+const event: TaskEvent = {
+  kind: 'status-update',
+  taskId: 't',
+  contextId: 'c',
+  status: { state: 'working' },
+  final: false,
+};
+const task: Task = { kind: 'task', id: 't', contextId: 'c', status: { state: 'working' } };
+
+function delivery(
+  config: PushNotificationConfig,
+  version: ProtocolVersion = '1.0',
+  told: TaskEvent = event,
+): Delivery {
+  const record = { taskId: 't', config: { id: 'h', ...config }, version };
+  return { record, entry: new Published({ seq: 2, event: told }), task: async () => task };
 }
 
-test('a delivery is a POST with the headers and the body, and resolves with the status', async (t) => {
+async function post(
+  url: string,
+  options: WebhookOptions = open,
+  signal = never,
+): Promise<DeliveryOutcome> {
+  const send = await webhookDelivery(options).prepare(delivery({ url }));
+  assert.ok(send);
+  return send(signal);
+}
+
+/** What a receiver gets of a delivery. */
+async function sent(t: TestContext, config: object, version?: ProtocolVersion, told?: TaskEvent) {
+  const got: { method?: string | undefined; headers?: IncomingHttpHeaders; json?: unknown } = {};
   const port = await target(t, (request, response) => {
     let text = '';
     request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
     request.on('end', () => {
-      const { method, url, headers } = request;
-      const right =
-        method === 'POST' && url === '/a?b=c' && headers['x-own'] === '1' && text === '"ü"';
-      response.writeHead(right ? 202 : 500).end('ignored');
+      Object.assign(got, { method: request.method, headers: request.headers });
+      got.json = JSON.parse(text);
+      response.writeHead(202).end('ignored');
     });
   });
-  assert.equal(await post(`http://127.0.0.1:${port}/a?b=c`), 202);
+  const whole = { ...config, url: `http://127.0.0.1:${port}/a?b=c` };
+  const send = await webhookDelivery(open).prepare(delivery(whole, version, told));
+  assert.equal(await send?.(never), 'taken');
+  return got;
+}
+
+test('1.0 is sent the event itself', async (t) => {
+  const { method, headers, json } = await sent(t, {});
+  assert.equal(method, 'POST');
+  assert.equal(headers?.['content-type'], 'application/a2a+json');
+  assert.equal(headers?.['a2a-version'], '1.0');
+  assert.deepEqual(json, v1.encodeEvent(event));
+});
+
+test('0.3 is sent the whole task when its status changes, and nothing for an artifact', async (t) => {
+  const { headers, json } = await sent(t, {}, '0.3');
+  assert.equal(headers?.['content-type'], 'application/json');
+  assert.deepEqual(json, task);
+  const artifact = { artifactId: 'a', parts: [{ kind: 'text' as const, text: 'x' }] };
+  const chunk: TaskEvent = { kind: 'artifact-update', taskId: 't', contextId: 'c', artifact };
+  const config = { url: 'https://hook.example/' };
+  assert.equal(await webhookDelivery().prepare(delivery(config, '0.3', chunk)), undefined);
+  assert.ok(await webhookDelivery().prepare(delivery(config, '1.0', chunk)));
+});
+
+test('credentials go into headers: Bearer, Basic in clear or encoded, another scheme, a token', async (t) => {
+  const encoded = Buffer.from('ann:secret').toString('base64');
+  const cases = [
+    [{ schemes: ['Bearer'], credentials: 'abc' }, 'Bearer abc'],
+    [{ schemes: ['Basic'], credentials: 'ann:secret' }, `Basic ${encoded}`],
+    [{ schemes: ['Basic'], credentials: encoded }, `Basic ${encoded}`],
+    [{ schemes: ['Custom', 'Bearer'], credentials: 'abc' }, 'Bearer abc'],
+    [{ schemes: ['Custom'], credentials: 'abc' }, 'Custom abc'],
+    [{ schemes: ['Bearer'] }, undefined],
+  ] as const;
+  for (const [authentication, expected] of cases) {
+    const { headers } = await sent(t, { token: 'tok', authentication });
+    assert.equal(headers?.authorization, expected);
+    assert.equal(headers?.['x-a2a-notification-token'], 'tok');
+  }
+});
+
+test('a secret that does not fit into a header is refused', () => {
+  for (const bad of [
+    { token: 'a\r\nx-evil: 1' },
+    { token: 'ü' },
+    { authentication: { schemes: ['Bearer\n'], credentials: 'x' } },
+    { authentication: { schemes: ['Bearer'], credentials: 'x\u0000' } },
+  ]) {
+    const config = { url: 'https://hook.example/', ...bad };
+    assert.throws(() => webhookDelivery().accept(config, '1.0'), { kind: 'invalidParams' });
+  }
+});
+
+test('a configuration keeps its id, or gets one: in 0.3 always the same', () => {
+  const { accept } = webhookDelivery();
+  const config = { url: 'https://hook.example/' };
+  assert.equal(accept({ ...config, id: 'own' }, '0.3').id, 'own');
+  assert.equal(accept(config, '0.3').id, 'default');
+  assert.notEqual(accept(config, '1.0').id, accept(config, '1.0').id);
+});
+
+test('of the answers that are no success, some are worth another attempt', async (t) => {
+  let status = 0;
+  const port = await target(t, (_request, response) => response.writeHead(status).end());
+  for (const [answer, outcome] of [
+    [204, 'taken'],
+    [400, 'refused'],
+    [404, 'refused'],
+    [408, 'failed'],
+    [429, 'failed'],
+    [500, 'failed'],
+    [503, 'failed'],
+  ] as const) {
+    status = answer;
+    assert.equal(await post(`http://127.0.0.1:${port}/`), outcome, String(answer));
+  }
 });
 
 test('addresses that may never be called are refused before anything is sent', () => {
-  const delivery = webhookDelivery();
+  const { accept } = webhookDelivery();
   for (const url of [
     'http://127.0.0.1/',
     'http://127.0.0.1:8080/x',
@@ -82,14 +192,14 @@ test('addresses that may never be called are refused before anything is sent', (
     'not a url',
     '',
   ]) {
-    assert.throws(() => delivery.check(url), { name: 'A2AError', kind: 'invalidParams' }, url);
+    assert.throws(() => accept({ url }, '1.0'), { name: 'A2AError', kind: 'invalidParams' }, url);
   }
   for (const url of [
     'https://example.org/hook',
     'http://1.1.1.1:8080/',
     'http://[2606:4700::1]/',
   ]) {
-    assert.doesNotThrow(() => delivery.check(url), url);
+    assert.doesNotThrow(() => accept({ url }, '1.0'), url);
   }
 });
 
@@ -109,7 +219,7 @@ test('a name that leads inside when it is called is not called', async (t) => {
 test('of several addresses of a name only the open ones are called', async (t) => {
   const port = await target(t, (_request, response) => response.end());
   resolveTo(t, '::1', '127.0.0.1', '10.0.0.1');
-  assert.equal(await post(`http://mixed.example:${port}/`), 200);
+  assert.equal(await post(`http://mixed.example:${port}/`), 'taken');
 });
 
 test('a connection that somebody else has open is not used', async (t) => {
@@ -135,7 +245,7 @@ test('redirects are not followed', async (t) => {
     calls++;
     response.writeHead(307, { location: '/again' }).end();
   });
-  assert.equal(await post(`http://127.0.0.1:${port}/`), 307);
+  assert.equal(await post(`http://127.0.0.1:${port}/`), 'refused');
   assert.equal(calls, 1);
 });
 
@@ -155,7 +265,7 @@ test('a webhook whose answer never ends is done with its status', async (t) => {
     closed = once(response, 'close');
     response.writeHead(200).write('x');
   });
-  assert.equal(await post(`http://127.0.0.1:${port}/`), 200);
+  assert.equal(await post(`http://127.0.0.1:${port}/`), 'taken');
   await closed;
 });
 

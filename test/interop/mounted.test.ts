@@ -1,5 +1,6 @@
 /** Our handlers in somebody else's server: mounted under a path of an Express app, and called as `Request → Response`. */
 import assert from 'node:assert/strict';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { test, type TestContext } from 'node:test';
 import express from 'express';
 import { connect } from '../../src/client/index.ts';
@@ -89,7 +90,63 @@ test('a mounted agent does not mind that the app has read the body before it', a
   }
 });
 
-const AGENT = 'https://agent.test';
+test('under connect, which says the mount point nowhere, the card has it too', async (t) => {
+  const { server } = create(t);
+  // What connect does for use('/deep/agent', …).
+  const connectLike = (request: IncomingMessage, response: ServerResponse) => {
+    const original = request.url!;
+    const rest = original.slice('/deep/agent'.length);
+    request.url = rest.startsWith('/') ? rest : `/${rest}`;
+    server.node(Object.assign(request, { originalUrl: original }), response);
+  };
+  const { url } = await host(t, connectLike);
+  for (const path of ['', '/', '?x=1', '/?x=/']) {
+    const greeting = await (await fetch(`${url}/deep/agent${path}`)).text();
+    assert.ok(greeting.includes(` ${url}/deep/agent/.well-known/agent-card.json\n`), path);
+  }
+  await using client = await connect(`${url}/deep/agent`);
+  assert.equal(client.endpoint.url, `${url}/deep/agent`);
+  assert.equal(await client.send('count 2').text(), '1 2 ');
+});
+
+test('an app that has read the body and kept it is at fault, not the client', async (t) => {
+  const errors: object[] = [];
+  const { server } = create(t, { logger: { ...quiet, error: (fields) => errors.push(fields) } });
+  const { url } = await host(t, (request: IncomingMessage, response: ServerResponse) => {
+    request.resume().once('end', () => server.node(request, response));
+  });
+  const ask = async (body?: string) => {
+    const init = body === undefined ? {} : { body };
+    const answer = await fetch(url, { method: 'POST', ...init });
+    return ((await answer.json()) as { error: { code: number } }).error.code;
+  };
+  const headers = { 'content-type': 'application/json' };
+  const answer = await fetch(url, { method: 'POST', headers, body: '{"jsonrpc":"2.0"}' });
+  assert.partialDeepStrictEqual(await answer.json(), { error: { code: -32603 } });
+  assert.match(String((errors[0] as { err: Error }).err), /leave it in request\.body/);
+  // A request that never had one is as ever.
+  assert.equal(await ask(), -32700);
+});
+
+test('the extended card of a mounted agent has the address at which it was asked', async (t) => {
+  const { server } = create(t, { extendedCard: { description: 'For you' } });
+  const { url } = await host(t, express().use('/agent', server.node));
+  for (const [path, version] of [
+    ['/extendedAgentCard', '1.0'],
+    ['/v1/card', '0.3'],
+  ] as const) {
+    const card = (await (await fetch(`${url}/agent${path}`)).json()) as Record<string, unknown>;
+    const said = version === '0.3' ? card : (card['supportedInterfaces'] as object[])[0];
+    assert.partialDeepStrictEqual(said, { url: `${url}/agent` });
+    assert.equal(card['description'], 'For you');
+  }
+  const mounted = await server.fetch(new Request(`${AGENT}/a/extendedAgentCard`), { mount: '/a' });
+  assert.partialDeepStrictEqual(await mounted.json(), {
+    supportedInterfaces: [{ url: `${AGENT}/a` }],
+  });
+});
+
+const AGENT = 'http://localhost:4000';
 
 /** A fetch that reaches the handler without a network. */
 function inProcess({ fetch }: AgentServer): typeof globalThis.fetch {

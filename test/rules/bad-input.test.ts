@@ -218,6 +218,9 @@ for (const wire of WIRES) {
       const query = `A2A-Version=${encodeURIComponent(version)}`;
       const bare = { headers: { 'a2a-version': '' }, query };
       assert.equal((await wire.ask(url, 'sendMessage', { message }, bare)).error?.code, -32009);
+      // Who asked for a stream sees by the status that it is none.
+      const stream = await wire.ask(url, 'streamMessage', { message }, { headers });
+      assert.deepEqual([stream.status, stream.error?.code], [400, -32009]);
     }
     await unchanged();
   });

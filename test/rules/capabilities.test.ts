@@ -5,6 +5,7 @@ import { createAgent } from '../../src/server/index.ts';
 import { finished, raw, rest1, rpc03, rpc1, sample, start, userMessage, WIRES } from './support.ts';
 
 const url1 = 'https://example.org/hook';
+const EXTENSION = 'https://example.org/ext/v1';
 
 for (const wire of WIRES) {
   for (const [how, options] of [
@@ -53,6 +54,53 @@ for (const wire of WIRES) {
     const card = await wire.call(there.url, 'getExtendedCard', {});
     assert.equal(card.description, 'For you alone');
     assert.equal(card.supportedInterfaces[0]?.url, there.url);
+  });
+
+  test(`rule 4: what the card declares of the extended card counts, whatever is configured (${wire.name})`, async (t) => {
+    const declared = (extendedAgentCard: boolean) => ({
+      card: { capabilities: { extendedAgentCard } },
+    });
+    const promised = await start(t, sample(), declared(true));
+    assert.equal((await wire.ask(promised.url, 'getExtendedCard', {})).error?.code, -32007);
+    const hidden = await start(t, sample(), { ...declared(false), extendedCard: { name: 'Y' } });
+    assert.equal((await wire.ask(hidden.url, 'getExtendedCard', {})).error?.code, -32004);
+  });
+
+  test(`the extended card changes what it names, in capabilities too (${wire.name})`, async (t) => {
+    const { url } = await start(t, sample(), {
+      push: false,
+      card: { version: '7', capabilities: { extensions: [{ uri: EXTENSION }] } },
+      extendedCard: (call) => ({
+        description: `For callers of ${call.base}`,
+        capabilities: { stateTransitionHistory: false, streaming: undefined },
+      }),
+    });
+    const card = await wire.call(url, 'getExtendedCard', {});
+    assert.equal(card.description, `For callers of ${url}`);
+    assert.equal(card.version, '7');
+    const { streaming, pushNotifications, extensions } = card.capabilities;
+    assert.deepEqual([streaming, pushNotifications ?? false], [true, false]);
+    assert.deepEqual(extensions, [{ uri: EXTENSION }]);
+  });
+
+  test(`an extension and input modes that only the card names are demanded (${wire.name})`, async (t) => {
+    const { url } = await start(t, sample(), {
+      card: {
+        capabilities: { extensions: [{ uri: EXTENSION, required: true }] },
+        defaultInputModes: ['text/plain', 'image/*'],
+      },
+    });
+    const message = userMessage('x');
+    assert.equal((await wire.ask(url, 'sendMessage', { message })).error?.code, -32008);
+    const headers = { 'a2a-extensions': EXTENSION };
+    const answer = await wire.ask(url, 'sendMessage', { message }, { headers });
+    assert.equal(answer.error, undefined);
+    const file = (mimeType: string) =>
+      userMessage('x', { parts: [{ kind: 'file', file: { bytes: 'AAAA', mimeType } }] });
+    const send = (mimeType: string) =>
+      wire.ask(url, 'sendMessage', { message: file(mimeType) }, { headers });
+    assert.equal((await send('audio/wav')).error?.code, -32005);
+    assert.equal((await send('image/png')).error, undefined);
   });
 }
 
@@ -108,8 +156,11 @@ test('the card is at both paths, in either version, and as a hybrid of both', as
   assert.partialDeepStrictEqual(hybrid, old);
   assert.partialDeepStrictEqual(hybrid, current);
   assert.deepEqual((await cardAt(url, {}, 'agent.json')).card, hybrid);
-  const byQuery = await cardAt(url, {}, 'agent-card.json?A2A-Version=1.0');
-  assert.deepEqual(byQuery.card, current);
+  const byQuery = 'agent-card.json?A2A-Version=1.0';
+  assert.deepEqual((await cardAt(url, {}, byQuery)).card, current);
+  // An empty header says nothing, and so does not hide the query.
+  assert.deepEqual((await cardAt(url, { 'a2a-version': '' }, byQuery)).card, current);
+  assert.deepEqual((await cardAt(url, { 'a2a-version': '9.9' })).card, hybrid);
 });
 
 test('the card has an ETag per version, answers 304 to it, and says what it varies by', async (t) => {
@@ -155,8 +206,6 @@ test('the card and the 401 of a server with tokens say Bearer', async (t) => {
   const answer = await rpc03.ask(url, 'listTasks', {});
   assert.equal(answer.headers.get('www-authenticate'), 'Bearer');
 });
-
-const EXTENSION = 'https://example.org/ext/v1';
 
 function extended(required: boolean) {
   const extensions = [{ uri: EXTENSION, required }, { uri: 'https://example.org/other' }];

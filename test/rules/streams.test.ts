@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Task } from '../../src/protocol/index.ts';
 import { createAgent } from '../../src/server/index.ts';
 import {
   finished,
@@ -10,6 +11,7 @@ import {
   raw,
   rest1,
   rpc1,
+  sample,
   start,
   until,
   userMessage,
@@ -106,6 +108,48 @@ for (const wire of WIRES) {
     }
     const over = await wire.open(url, 'subscribe', { id }, { query: 'after=153' });
     assert.deepEqual(await over.rest(), []);
+  });
+
+  test(`a repeated message with Last-Event-ID goes on behind that event (${wire.name})`, async (t) => {
+    const { url } = await start(t);
+    const message = userMessage('count 150');
+    const whole = await (await wire.open(url, 'streamMessage', { message })).rest();
+    for (const seen of [0, 1, 64, 152, 153]) {
+      const headers = { 'last-event-id': String(seen) };
+      const again = await wire.open(url, 'streamMessage', { message }, { headers });
+      assert.deepEqual(eventsOf(await again.rest()), eventsOf(whole.slice(seen)));
+    }
+    const headers = { 'last-event-id': '154' };
+    const { error } = await wire.ask(url, 'streamMessage', { message }, { headers });
+    assert.equal(error?.code, -32602);
+    // A message that is new has no events yet, whatever the client saw of another.
+    const other = { message: userMessage('count 2') };
+    const fresh = await wire.open(url, 'streamMessage', other, {
+      headers: { 'last-event-id': '4' },
+    });
+    assert.deepEqual(idsOf(await fresh.rest()), count(5));
+    // At a question the stream had ended, and so does this one.
+    const question = userMessage('ask');
+    const asked = await (await wire.open(url, 'streamMessage', { message: question })).rest();
+    const at = (seen: number) =>
+      wire.open(url, 'streamMessage', { message: question }, { query: `after=${seen}` });
+    const last = asked.at(-1)!.id!;
+    assert.deepEqual(idsOf(await (await at(last)).rest()), []);
+    assert.deepEqual(idsOf(await (await at(last - 1)).rest()), [last]);
+  });
+
+  test(`a stream that has nothing to say yet is there at once (${wire.name})`, async (t) => {
+    // No heartbeat comes within this test, which would send the head along.
+    const { url } = await start(t, sample(), { limits: { heartbeatMs: 600_000 } });
+    const message = userMessage('ask');
+    const asked = (await rpc1.call(url, 'sendMessage', { message })) as Task;
+    const again = await wire.open(url, 'streamMessage', { message }, { query: 'after=0' });
+    const query = `after=${idsOf(await again.rest()).at(-1)}`;
+    const silent = await wire.open(url, 'subscribe', { id: asked.id }, { query });
+    const answer = userMessage('Rome', { taskId: asked.id });
+    await rpc1.call(url, 'sendMessage', { message: answer });
+    assert.ok(isState('working')((await silent.next())!.event));
+    await silent.close();
   });
 
   test(`a cursor beyond the end, or one that is no number, is refused with -32602 (${wire.name})`, async (t) => {

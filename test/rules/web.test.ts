@@ -1,6 +1,7 @@
 /** What web pages, browsers and curious people get: Host, Origin, CORS, verbs. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { serve } from '../../src/transport/index.ts';
 import { finished, raw, sample, start, userMessage } from './support.ts';
 
 const body = () =>
@@ -73,12 +74,28 @@ test('CORS where it is configured: preflight, answers and streams', async (t) =>
 });
 
 test('a server that is not on loopback does not care for Host, but for Origin', async () => {
-  const { serve } = await import('../../src/transport/index.ts');
   const { fetch } = serve(sample());
   const card = 'https://agent.example/.well-known/agent-card.json';
-  assert.equal((await fetch(new Request(card))).status, 200);
+  const context = { remote: '192.0.2.7' };
+  assert.equal((await fetch(new Request(card), context)).status, 200);
   const headers = { origin: 'https://evil.example' };
-  assert.equal((await fetch(new Request(card, { headers }))).status, 403);
+  assert.equal((await fetch(new Request(card, { headers }), context)).status, 403);
+});
+
+test('a page may read the headers that name the extensions, in either version', async (t) => {
+  const origin = 'https://page.example';
+  const { url } = await start(t, sample(), { cors: [origin] });
+  const { headers } = await raw(url, { body: body(), headers: { origin } });
+  assert.equal(headers['access-control-expose-headers'], 'a2a-extensions, x-a2a-extensions');
+});
+
+test('a target may be the whole address', async (t) => {
+  const { url } = await start(t);
+  const { id } = await finished(url);
+  const get = (path: string) => raw(url, { method: 'GET', path });
+  assert.equal((await get(`${url}/tasks/${id}?historyLength=0`)).status, 200);
+  assert.equal((await get(`${url}/nowhere`)).status, 404);
+  assert.equal((await get(url)).status, 200);
 });
 
 test('a wrong verb is 405 with Allow, in JSON', async (t) => {
@@ -104,8 +121,17 @@ test('a wrong verb is 405 with Allow, in JSON', async (t) => {
     }
     assert.equal(answer.status, 405, `${method} ${path}`);
     assert.equal(answer.headers.allow, allow);
-    assert.equal(JSON.parse(answer.text).error.code, 405);
+    const said = JSON.parse(answer.text);
+    // Each path in the shape of its version.
+    if (path.startsWith('/v1')) assert.equal(said.code, -31405);
+    else assert.equal(said.error.details[0].reason, 'METHOD_NOT_ALLOWED');
+    if (!path.startsWith('/v1')) assert.equal(said.error.code, 405);
   }
+  const nobody = await raw(url, { method: 'PUT', path: '/acme/v1/tasks' });
+  assert.equal(nobody.status, 404, '0.3 knows no tenants');
+  const headers = { accept: 'application/a2a+json' };
+  const typed = await raw(url, { method: 'PUT', path: '/tasks', headers });
+  assert.equal(typed.headers['content-type'], 'application/a2a+json');
 });
 
 test('HEAD has the headers of GET and no body; OPTIONS is answered', async (t) => {
