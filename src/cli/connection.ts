@@ -1,9 +1,9 @@
 /** What the client commands share: how to get to the agent, and what to say on the way. */
-import { connect, type RemoteAgentClient } from '../client/index.ts';
-import { type ProtocolVersion, v03, v1, VERSIONS, type WireCodec } from '../protocol/index.ts';
+import { connect, type RemoteAgentClient, type RetryOptions } from '../client/index.ts';
+import { codecOf, type ProtocolVersion, VERSIONS, type WireCodec } from '../protocol/index.ts';
 import type { Input } from './command.ts';
 import { usageError } from './exit.ts';
-import { quoted } from './terminal.ts';
+import { note, quoted } from './terminal.ts';
 
 export const CONNECTION_FLAGS = {
   json: { type: 'boolean', help: 'Print wire objects, one on each line.' },
@@ -62,14 +62,24 @@ function headersOf({ header }: ConnectionInput['values']): Record<string, string
   return Object.fromEntries(headers);
 }
 
+/** About a minute and a half: time enough for a person to start a server again. */
+const PATIENT: RetryOptions = {
+  attempts: 24,
+  delayMs: 250,
+  maxDelayMs: 5000,
+  onRetry(attempt) {
+    if (attempt === 2) note('The connection is lost. Trying again; Ctrl-C ends it.');
+  },
+};
+
 /** Finds the agent's card and picks the interface. */
 export async function open(
   input: ConnectionInput,
   extensions: readonly string[] = [],
 ): Promise<Connection> {
   const { url, headers, version } = targetOf(input);
-  const agent = await connect(url, { headers, version, extensions });
-  const codec = agent.endpoint.version === '1.0' ? v1 : v03;
+  const agent = await connect(url, { headers, version, extensions, retry: PATIENT });
+  const codec = codecOf(agent.endpoint.version, 'JSONRPC');
   const spoken = version === undefined ? [] : ['--a2a-version', version];
   return {
     agent,

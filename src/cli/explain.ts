@@ -7,8 +7,8 @@ import { word } from './terminal.ts';
 /** What to do next, by what the agent said. */
 const NEXT: Partial<Record<ErrorKind, string>> = {
   taskNotFound: 'check the id, parley list URL shows yours',
-  taskNotCancelable: 'it has ended already, parley get URL TASK shows how',
-  unsupportedOperation: 'parley card URL shows what the agent can do',
+  taskNotCancelable: 'parley get URL TASK shows how it ended',
+  unsupportedOperation: 'start a new task, or see parley card URL for what the agent can do',
   methodNotFound: 'try --a2a-version with the other version',
   versionNotSupported: 'try --a2a-version with the other version',
   contentTypeNotSupported: 'parley card URL shows what the agent takes',

@@ -130,6 +130,11 @@ async function run(settings: Settings): Promise<number> {
   announce(listening, agent, store, values.json);
   log.info({ url: listening.url, agent: agent.profile.name, store: store.name }, 'ready');
   const code = await ended;
+  const { running } = server.handler;
+  if (running > 0) {
+    const tasks = running === 1 ? '1 task' : `${running} tasks`;
+    note(`Waiting up to ${DRAIN_MS / 1000} s for ${tasks}. Ctrl-C again stops now.`);
+  }
   await listening.close(DRAIN_MS);
   await log.flush();
   return code;

@@ -29,6 +29,8 @@ export interface RetryOptions {
   readonly delayMs?: number | undefined;
   /** The longest wait. 10 seconds. */
   readonly maxDelayMs?: number | undefined;
+  /** Told before each wait: which attempt comes, and after how long. Must not throw. */
+  readonly onRetry?: ((attempt: number, delayMs: number) => void) | undefined;
 }
 
 export interface ResumeOptions {
@@ -134,7 +136,9 @@ export async function* resumable(options: ResumeOptions): AsyncGenerator<StreamI
       const times = attempts === 1 ? '1 attempt' : `${attempts} attempts`;
       throw interrupted(`it ended before the task did, and ${times} to resume it failed`, trouble);
     }
-    await sleep(delay(failures, trouble), signal);
+    const wait = delay(failures, trouble);
+    options.retry?.onRetry?.(failures, wait);
+    await sleep(wait, signal);
   }
 
   /**

@@ -163,8 +163,7 @@ test('a restart before each answer gives the same task as none', async () => {
 test('an agent that resumes after a crash gives the same answer as without one', async (t) => {
   const crash = Promise.withResolvers<void>();
   const fine = Promise.withResolvers<void>();
-  const answering =
-    (reached: () => void, gate: Promise<void>): AgentFunction =>
+  const answering = (reached: () => void, gate: Promise<void>): AgentFunction =>
     async function* (ctx) {
       yield 'A ';
       yield `${(await ctx.ask('first?')).text} `;
@@ -182,7 +181,11 @@ test('an agent that resumes after a crash gives the same answer as without one',
   await crash.promise;
   await new Promise((resolve) => setImmediate(resolve));
 
-  const after = handlerOf(answering(() => {}, fine.promise), { store }, resumes);
+  const after = handlerOf(
+    answering(() => {}, fine.promise),
+    { store },
+    resumes,
+  );
   t.after(() => after.close());
   await after.recover();
   const stream = await after.subscribe({ id: taskId });

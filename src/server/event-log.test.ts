@@ -6,6 +6,7 @@ import type { AgentExecutor } from './executor.ts';
 import { createHandler } from './handler.ts';
 import { memoryStore } from './memory-store.ts';
 import type { Published } from './published.ts';
+import type { Deliver } from './push.ts';
 import type { Append, AppendOutcome, TaskStore } from './store.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
@@ -236,7 +237,10 @@ for (const disk of [false, true]) {
 
 test('when everything has ended, the log holds no task', async (t) => {
   const opened = t.mock.method(EventLog.prototype, 'open');
-  const deliver = { check() {}, send: () => Promise.resolve(200) };
+  const deliver: Deliver = {
+    accept: (config) => ({ id: 'h', ...config }),
+    prepare: async () => async () => 'taken',
+  };
   const execute: AgentExecutor['execute'] = async function* ({ message, turn, signal }) {
     const [part] = message.parts;
     const text = part?.kind === 'text' ? part.text : '';

@@ -179,31 +179,24 @@ async function proceed(
     throw new A2AError('invalidParams', 'message.contextId is not the context of message.taskId');
   }
   runtime.checkRoom();
-  const loaded = await loadTask(live);
-  // From here until it counts as running nothing is awaited, so that of two answers one finds the task waiting.
   const request = requestContext(params, call, contextId);
-  const { state } = live;
-  const opensTurn = state === 'completed' && runtime.continues(request);
-  const waits = state !== undefined && (isInterrupted(state) || opensTurn);
-  if (!loaded || live.running || !waits) {
+  const opensTurn = live.state === 'completed' && runtime.continues(request);
+  const waits = () =>
+    !live.running &&
+    live.state !== undefined &&
+    (isInterrupted(live.state) || (opensTurn && live.state === 'completed'));
+  const config = params.configuration?.pushNotificationConfig;
+  if (config && push && waits()) await push.saveOnce(taskId, config, wireOf(call));
+  const loaded = await loadTask(live);
+  // From here to the append nothing is awaited, so that of two answers exactly one finds the task waiting.
+  if (!loaded || !waits()) {
     await live.whenStored(live.seq);
     throw refused(live);
-  }
-  live.running = true;
-  const config = params.configuration?.pushNotificationConfig;
-  if (config && push) {
-    try {
-      await push.saveOnce(taskId, config, wireOf(call));
-      // Canceled meanwhile.
-      if (live.state !== state) throw refused(live);
-    } catch (error) {
-      live.running = false;
-      throw error;
-    }
   }
   const { task: before, seq: after } = loaded;
   const received: Message = { ...message, taskId, contextId };
   const status = { state: 'working', timestamp: timestamp() } as const;
+  live.running = true;
   const event = {
     kind: 'status-update',
     taskId,
@@ -255,8 +248,8 @@ async function repeated(
   }
   const config = configuration?.pushNotificationConfig;
   if (config && runtime.push) {
-    await runtime.push.saveOnce(taskId, config, wireOf(call));
-    if (live.running) await runtime.push.attach(live, live.stored);
+    const isNew = await runtime.push.saveOnce(taskId, config, wireOf(call));
+    if (isNew && live.running) await runtime.push.attach(live, live.stored);
   }
   live.holds++;
   return { live, before: loaded.task, after: loaded.seq, repeated: true };

@@ -35,10 +35,7 @@ test('where tasks that are not finished fill the store, a new one is refused', (
   const store = memoryStore({ maxTasks: 3 });
   const states: TaskState[] = ['working', 'input-required', 'auth-required'];
   assert.deepEqual(store.append([creation('t0', 'completed')]), ['ok']);
-  assert.deepEqual(
-    store.append(states.map((state) => creation(state, state))),
-    ['ok', 'ok', 'ok'],
-  );
+  assert.deepEqual(store.append(states.map((state) => creation(state, state))), ['ok', 'ok', 'ok']);
   assert.equal(store.head(scope, 't0'), undefined);
   assert.deepEqual(store.append([creation('t1', 'submitted')]), ['full']);
   assert.equal(store.findMessage(scope, 't1'), undefined);

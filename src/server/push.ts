@@ -59,6 +59,8 @@ export class PushNotifier {
   readonly #limits: PushLimits;
   /** Webhooks with a reader right now, by task and configuration. */
   readonly #active = new Map<string, Webhook>();
+  /** Tasks of which a configuration is being saved: resolves when that is done. */
+  readonly #saving = new Map<string, Promise<void>>();
   #closed = false;
 
   constructor(log: EventLog, deliver: Deliver, logger: Logger, limits: PushLimits) {
@@ -73,7 +75,35 @@ export class PushNotifier {
     this.#deliver.accept(config, version);
   }
 
-  async save(
+  save(
+    taskId: string,
+    config: PushNotificationConfig,
+    version: ProtocolVersion,
+  ): Promise<PushRecord> {
+    return this.#inTurn(taskId, () => this.#save(taskId, config, version));
+  }
+
+  /**
+   * Saves what comes with a message, perhaps with each of them: one that says the same as one that is known is that
+   * one, and goes on. Says whether it was new.
+   */
+  saveOnce(
+    taskId: string,
+    config: PushNotificationConfig,
+    version: ProtocolVersion,
+  ): Promise<boolean> {
+    return this.#inTurn(taskId, async () => {
+      const known = await this.#log.store.listPush(taskId);
+      const isSame = (record: PushRecord) =>
+        record.version === version &&
+        sameJson({ ...config, id: config.id ?? record.config.id }, record.config);
+      if (known.some(isSame)) return false;
+      await this.#save(taskId, config, version);
+      return true;
+    });
+  }
+
+  async #save(
     taskId: string,
     config: PushNotificationConfig,
     version: ProtocolVersion,
@@ -91,17 +121,18 @@ export class PushNotifier {
     return record;
   }
 
-  /** Saves what comes with a message, perhaps with each of them: one that says the same is the same, and goes on. */
-  async saveOnce(
-    taskId: string,
-    config: PushNotificationConfig,
-    version: ProtocolVersion,
-  ): Promise<void> {
-    const known = await this.#log.store.listPush(taskId);
-    const isSame = (record: PushRecord) =>
-      record.version === version &&
-      sameJson({ ...config, id: config.id ?? record.config.id }, record.config);
-    if (!known.some(isSame)) await this.save(taskId, config, version);
+  /** One after the other for each task: the same message may come twice at the same moment. */
+  async #inTurn<Result>(taskId: string, work: () => Promise<Result>): Promise<Result> {
+    const before = this.#saving.get(taskId);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#saving.set(taskId, promise);
+    try {
+      await before;
+      return await work();
+    } finally {
+      resolve();
+      if (this.#saving.get(taskId) === promise) this.#saving.delete(taskId);
+    }
   }
 
   async remove(taskId: string, configId: string): Promise<void> {

@@ -252,7 +252,10 @@ test('a task that is canceled before its execution begins is never executed', as
       executions++;
       yield { kind: 'status-update', state: 'input-required' };
     },
-    { store, deliver: { check() {}, send: () => Promise.resolve(200) } },
+    {
+      store,
+      deliver: { accept: (config) => ({ id: 'h', ...config }), prepare: async () => undefined },
+    },
   );
   const { id: taskId } = await send(handler);
   // The answer is taken, and waits for the webhooks to be looked up.
@@ -267,6 +270,53 @@ test('a task that is canceled before its execution begins is never executed', as
   assert.equal(((await answered) as Task).status.state, 'canceled');
   assert.equal(executions, 1);
   assert.equal(errors().length, 0);
+});
+
+test('what a task said in earlier turns counts towards its limit', async () => {
+  const { handler } = setUp(
+    async function* () {
+      yield chunk('x'.repeat(20_000));
+      yield { kind: 'status-update', state: 'input-required' };
+    },
+    { limits: { maxTaskBytes: 50_000 } },
+  );
+  const { id: taskId } = await send(handler);
+  const states: string[] = [];
+  for (let n = 0; n < 2; n++) {
+    // Nobody reads it, so that it is not live in between.
+    await tick();
+    const task = (await handler.sendMessage({ message: says('more', { taskId }) })) as Task;
+    states.push(task.status.state);
+  }
+  assert.deepEqual(states, ['input-required', 'failed']);
+});
+
+test('an executor does not enter a state that nobody could take the task out of', async () => {
+  for (const state of ['unknown', 'unspecified'] as const) {
+    const { handler, errors } = setUp(async function* () {
+      yield { kind: 'status-update', state };
+    });
+    assert.equal((await send(handler)).status.state, 'failed', state);
+    assert.equal(errors().length, 1);
+  }
+});
+
+test('when unfinished tasks fill the store, a message for a new one is refused as unavailable', async () => {
+  const { handler } = setUp(
+    async function* ({ turn }) {
+      yield { kind: 'status-update', state: turn.length === 1 ? 'input-required' : 'completed' };
+    },
+    { store: memoryStore({ maxTasks: 3 }) },
+  );
+  const { id: taskId } = await send(handler);
+  await send(handler);
+  await send(handler);
+  await assert.rejects(send(handler), { kind: 'unavailable' });
+  assert.equal(handler.running, 0);
+  const done = (await handler.sendMessage({ message: says('x', { taskId }) })) as Task;
+  assert.equal(done.status.state, 'completed');
+  assert.equal((await handler.getTask({ id: taskId })).status.state, 'completed');
+  assert.equal((await send(handler)).status.state, 'input-required');
 });
 
 test('a task that outgrows its limit in memory fails, and says so', async () => {

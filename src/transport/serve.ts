@@ -115,8 +115,10 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
   };
   // What the card says counts, wherever it got it from: what is off there is off, what it demands is demanded.
   const offered = cardAt(listeningAt).capabilities;
-  const webhooks =
-    push === false || !offered.pushNotifications ? undefined : push === true ? {} : push;
+  if (push === false && offered.pushNotifications) {
+    throw new TypeError('the card declares push notifications, and `push` is false');
+  }
+  const webhooks = offered.pushNotifications ? (push === true ? {} : push || undefined) : undefined;
   const configured = extendedCard !== undefined && extendedCard !== true;
   const handler = createHandler(agent, {
     store: options.store,

@@ -1,7 +1,7 @@
 /** Rule 4, and the card: what is not offered is refused by its own error, and the card says only what works. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createAgent } from '../../src/server/index.ts';
+import { createAgent, serve } from '../../src/transport/index.ts';
 import { finished, raw, rest1, rpc03, rpc1, sample, start, userMessage, WIRES } from './support.ts';
 
 const url1 = 'https://example.org/hook';
@@ -103,6 +103,11 @@ for (const wire of WIRES) {
     assert.equal((await send('image/png')).error, undefined);
   });
 }
+
+test('a card that promises the push that is turned off is refused', () => {
+  const card = { capabilities: { pushNotifications: true } };
+  assert.throws(() => serve(sample(), { push: false, card }), /declares push notifications/);
+});
 
 async function cardAt(url: string, headers: Record<string, string> = {}, path = 'agent-card.json') {
   const answer = await raw(url, { method: 'GET', path: `/.well-known/${path}`, headers });
