@@ -46,8 +46,8 @@ test('the agent and the client of the first screen talk to each other', async ()
 });
 
 test('the agent that asks back gets its answer', async () => {
-  const trip = samples.find((sample) => sample.includes('ctx.ask'));
-  assert.ok(trip?.includes('export default createAgent('));
+  const trip = samples.find((sample) => sample.includes('ctx.ask')) ?? '';
+  assert.ok(trip.includes('export default createAgent('));
   const code = `
     import { connect } from 'parley-a2a/client';
     import { serve } from 'parley-a2a/server';

@@ -131,7 +131,7 @@ async function run(settings: Settings): Promise<number> {
   log.info({ url: listening.url, agent: agent.profile.name, store: store.name }, 'ready');
   const code = await ended;
   const { running } = server.handler;
-  if (running > 0) {
+  if (running > 0 && process.stderr.isTTY) {
     const tasks = running === 1 ? '1 task' : `${running} tasks`;
     note(`Waiting up to ${DRAIN_MS / 1000} s for ${tasks}. Ctrl-C again stops now.`);
   }
