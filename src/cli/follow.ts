@@ -3,6 +3,7 @@ import type { AgentStream } from '../client/index.ts';
 import { createTextTracker } from '../client/text.ts';
 import {
   isSettled,
+  isTerminal,
   type Part,
   type StreamEvent,
   type TaskState,
@@ -35,11 +36,17 @@ export async function follow(
     process.exit(EXIT.interrupted);
   });
   const printer = createPrinter();
+  /** An old question, long since answered, is not where a task stands. */
+  async function isLast({ state, timestamp }: TaskStatus): Promise<boolean> {
+    if (isTerminal(state) || !stream.task) return true;
+    const { status } = await connection.agent.get(stream.task.id, { historyLength: 0 });
+    return status.state === state && status.timestamp === timestamp;
+  }
   for await (const { event } of stream) {
     if (json) sayJson(codec.encodeEvent(event));
     else printer.print(event);
-    const state = statusOf(event)?.state;
-    if (untilSettled && state !== undefined && isSettled(state)) break;
+    const status = statusOf(event);
+    if (untilSettled && status && isSettled(status.state) && (await isLast(status))) break;
   }
   const result = stream.message ?? stream.task;
   if (!json) printer.end(stream.task ? answerOf(stream.task) : '');

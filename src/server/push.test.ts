@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
 import { A2AError, type Message, type Task } from '../protocol/index.ts';
 import { sqliteStore } from '../store/sqlite.ts';
 import { createAgent } from './agent.ts';
 import { createHandler, type RequestHandler } from './handler.ts';
 import { memoryStore } from './memory-store.ts';
 import type { Deliver, Delivery, DeliveryOutcome } from './push.ts';
+import type { TaskStore } from './store.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -73,13 +77,19 @@ async function sendWithHook(handler: RequestHandler, text: string): Promise<Task
   return (await handler.sendMessage({ message: says(text), configuration })) as Task;
 }
 
+function diskStore(t: TestContext): TaskStore {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-push-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  return sqliteStore(join(folder, 'tasks.db'));
+}
+
 for (const [name, open] of [
   ['memory', () => memoryStore()],
-  ['sqlite', () => sqliteStore(':memory:')],
+  ['sqlite', diskStore],
 ] as const) {
   test(`a webhook gets every event once, in order, over questions and answers (${name})`, async (t) => {
     const { deliver, seen, received } = receiver();
-    const handler = createHandler(asker, { store: open(), deliver, logger: silent });
+    const handler = createHandler(asker, { store: open(t), deliver, logger: silent });
     t.after(() => handler.close());
     const { id: taskId } = await sendWithHook(handler, '2');
     await send(handler, 'a', { taskId });
@@ -256,7 +266,7 @@ test('a webhook that hangs holds neither its task nor the other webhooks', async
   const hanging = receiver(false);
   const fine = receiver();
   const deliver: Deliver = {
-    accept: fine.deliver.accept,
+    accept: (...given) => fine.deliver.accept(...given),
     prepare: (delivery) =>
       (delivery.record.config.url.includes('hang') ? hanging : fine).deliver.prepare(delivery),
   };

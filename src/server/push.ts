@@ -27,7 +27,7 @@ export interface Delivery {
   readonly record: PushRecord;
   readonly entry: Published;
   /** The task up to this entry. Not to be kept: the next event is folded into it. */
-  task(): Promise<Task | undefined>;
+  readonly task: () => Promise<Task | undefined>;
 }
 
 /** `refused`: asking again will not make it better. `failed`: it may. */

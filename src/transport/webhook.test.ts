@@ -140,11 +140,11 @@ test('a secret that does not fit into a header is refused', () => {
 });
 
 test('a configuration keeps its id, or gets one: in 0.3 always the same', () => {
-  const { accept } = webhookDelivery();
+  const webhooks = webhookDelivery();
   const config = { url: 'https://hook.example/' };
-  assert.equal(accept({ ...config, id: 'own' }, '0.3').id, 'own');
-  assert.equal(accept(config, '0.3').id, 'default');
-  assert.notEqual(accept(config, '1.0').id, accept(config, '1.0').id);
+  assert.equal(webhooks.accept({ ...config, id: 'own' }, '0.3').id, 'own');
+  assert.equal(webhooks.accept(config, '0.3').id, 'default');
+  assert.notEqual(webhooks.accept(config, '1.0').id, webhooks.accept(config, '1.0').id);
 });
 
 test('of the answers that are no success, some are worth another attempt', async (t) => {
@@ -165,7 +165,7 @@ test('of the answers that are no success, some are worth another attempt', async
 });
 
 test('addresses that may never be called are refused before anything is sent', () => {
-  const { accept } = webhookDelivery();
+  const webhooks = webhookDelivery();
   for (const url of [
     'http://127.0.0.1/',
     'http://127.0.0.1:8080/x',
@@ -192,14 +192,18 @@ test('addresses that may never be called are refused before anything is sent', (
     'not a url',
     '',
   ]) {
-    assert.throws(() => accept({ url }, '1.0'), { name: 'A2AError', kind: 'invalidParams' }, url);
+    assert.throws(
+      () => webhooks.accept({ url }, '1.0'),
+      { name: 'A2AError', kind: 'invalidParams' },
+      url,
+    );
   }
   for (const url of [
     'https://example.org/hook',
     'http://1.1.1.1:8080/',
     'http://[2606:4700::1]/',
   ]) {
-    assert.doesNotThrow(() => accept({ url }, '1.0'), url);
+    assert.doesNotThrow(() => webhooks.accept({ url }, '1.0'), url);
   }
 });
 

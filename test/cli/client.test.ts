@@ -153,7 +153,35 @@ describe('the client commands', { concurrency: 3 }, () => {
       /_CANCELED/,
     );
     assert.match(err, /the task was canceled/);
-    assertRefused(await parley(['cancel', bench.url, id]), 1, /\(-32002\): it has ended already/);
+    assertRefused(
+      await parley(['cancel', bench.url, id]),
+      1,
+      /canceled already \(-32002\): parley get/,
+    );
+  });
+
+  test('watch --after does not stop at a question that was answered long ago', async () => {
+    const agent = await connect(conformance.url);
+    const parts = [{ kind: 'text' as const, text: 'hi' }];
+    const asked = await agent.send({ messageId: 'tck-input-required-old', parts });
+    assert.ok(asked.kind === 'task');
+    await agent.send('an answer', { taskId: asked.id });
+    const { code, out } = await parley([
+      'watch',
+      conformance.url,
+      asked.id,
+      '--after',
+      '1',
+      '--json',
+    ]);
+    assert.equal(code, 0);
+    assert.match(out, /_INPUT_REQUIRED/);
+    assert.match(
+      lines(out)
+        .map((event) => JSON.stringify(event))
+        .at(-1) ?? '',
+      /_COMPLETED/,
+    );
   });
 
   test('watch --after goes on behind that event', async () => {

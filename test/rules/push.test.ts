@@ -123,6 +123,33 @@ test('rule 9: a failed delivery is tried again, a redirect is not followed, and 
   );
 });
 
+test('rule 9: a webhook that comes with an answer is kept, and hears from there on', async (t) => {
+  const hook = await receiver(t);
+  const { url } = await start(t, sample(), opened);
+  const asked = await WIRES[2]!.call(url, 'sendMessage', { message: userMessage('ask') });
+  const { id: taskId } = asked as Task;
+  const configuration = { pushNotificationConfig: { id: 'c', url: hook.url } };
+  const message = userMessage('Rome', { taskId });
+  await WIRES[2]!.call(url, 'sendMessage', { message, configuration });
+  await WIRES[2]!.call(url, 'sendMessage', { message, configuration });
+  assert.equal((await WIRES[2]!.call(url, 'listPushConfigs', { id: taskId })).length, 1);
+  await hook.received(3);
+  assert.deepEqual(
+    hook.seen.map(({ json }) => Object.keys(json)[0]),
+    ['statusUpdate', 'artifactUpdate', 'statusUpdate'],
+  );
+});
+
+test('rule 9: a server that closes tells webhooks how their tasks ended', async (t) => {
+  const hook = await receiver(t);
+  const server = await start(t, sample(), opened);
+  const { url } = server;
+  const configuration = { pushNotificationConfig: { id: 'c', url: hook.url } };
+  await WIRES[2]!.call(url, 'sendMessage', { message: userMessage('hello'), configuration });
+  await server.close(5000);
+  assert.match(JSON.stringify(hook.seen.at(-1)?.json), /TASK_STATE_COMPLETED/);
+});
+
 test('rule 9: Basic credentials are encoded', async (t) => {
   const hook = await receiver(t);
   const { url } = await start(t, sample(), opened);

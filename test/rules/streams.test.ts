@@ -1,9 +1,13 @@
 /** Rules 3 and 10: streams of a task, their order, their beginning, and how they go on after a break. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Task } from '../../src/protocol/index.ts';
-import { createAgent } from '../../src/server/index.ts';
+import { createAgent, memoryStore } from '../../src/server/index.ts';
+import { sqliteStore } from '../../src/store/sqlite.ts';
 import {
   finished,
   type Frame,
@@ -30,6 +34,18 @@ function paced() {
   });
   return { agent, gate };
 }
+
+const STORES = [
+  ['memory', () => memoryStore()],
+  [
+    'sqlite',
+    (t: TestContext) => {
+      const folder = mkdtempSync(join(tmpdir(), 'parley-streams-'));
+      t.after(() => rmSync(folder, { recursive: true }));
+      return sqliteStore(join(folder, 'tasks.db'));
+    },
+  ],
+] as const;
 
 const eventsOf = (frames: readonly Frame[]) => frames.map(({ event }) => event);
 const idsOf = (frames: readonly Frame[]) => frames.map(({ id }) => id);
@@ -161,6 +177,57 @@ for (const wire of WIRES) {
       assert.equal(error?.code, -32602, bad);
       assert.equal(status, 400);
     }
+  });
+}
+
+for (const [name, open] of STORES) {
+  test(`a stream that resumes behind an answered question goes on to the end (${name})`, async (t) => {
+    const gate = Promise.withResolvers<void>();
+    const asking = createAgent({ name: 'Asking', description: 'Asks' }, async function* (ctx) {
+      yield 'before ';
+      yield (await ctx.ask('Which words?')).text;
+      await gate.promise;
+      yield 'after';
+    });
+    const { url } = await start(t, asking, { store: open(t) });
+    const { id: taskId } = await finished(url);
+    const message = userMessage('some', { taskId });
+    const configuration = { blocking: false };
+    await rpc1.call(url, 'sendMessage', { message, configuration });
+    const live = await rpc1.open(url, 'subscribe', { id: taskId }, { query: 'after=1' });
+    await until(live, isState('input-required'));
+    await until(live, isState('working'));
+    gate.resolve();
+    // The answer's chunk, the one after, the end.
+    assert.deepEqual(idsOf(await live.rest()), count(8, 6));
+    for (const wire of WIRES) {
+      const late = await wire.open(url, 'subscribe', { id: taskId }, { query: 'after=1' });
+      const frames = await late.rest();
+      assert.deepEqual(idsOf(frames), count(8, 2));
+      assert.ok(isState('completed')(frames.at(-1)!.event));
+    }
+  });
+}
+
+for (const wire of WIRES) {
+  test(`historyLength counts for the task that a stream begins with (${wire.name})`, async (t) => {
+    const { url } = await start(t);
+    const open = async (text: string, historyLength: number, extra = {}) => {
+      const configuration = { historyLength };
+      const message = userMessage(text, extra);
+      const stream = await wire.open(url, 'streamMessage', { message, configuration });
+      const frames = await stream.rest();
+      assert.deepEqual(idsOf(frames), count(frames.at(-1)!.id!, frames[0]!.id));
+      const [first] = eventsOf(frames);
+      assert.ok(first?.kind === 'task');
+      return first;
+    };
+    const whole = await open('ask', 1);
+    assert.equal(whole.history?.length, 1);
+    const { id: taskId, history } = await open('ask', 0);
+    assert.deepEqual(history ?? [], []);
+    const answered = await open('Rome', 0, { taskId });
+    assert.deepEqual(answered.history ?? [], []);
   });
 }
 
