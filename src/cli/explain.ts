@@ -2,7 +2,7 @@
 import { ConnectionError, StreamInterruptedError } from '../client/errors.ts';
 import { A2AError, type ErrorKind } from '../protocol/index.ts';
 import { EXIT, reasonOf } from './exit.ts';
-import { word } from './terminal.ts';
+import { quoted, word } from './terminal.ts';
 
 /** What to do next, by what the agent said. */
 const NEXT: Partial<Record<ErrorKind, string>> = {
@@ -25,7 +25,8 @@ export function explain(error: unknown): { readonly code: number; readonly line:
   if (error instanceof StreamInterruptedError) {
     const { taskId, lastSeq } = error;
     const after = lastSeq === undefined ? '' : ` --after ${lastSeq}`;
-    const next = taskId === undefined ? 'send it again' : `parley watch URL ${taskId}${after}`;
+    const next =
+      taskId === undefined ? 'send it again' : `parley watch URL ${quoted(taskId)}${after}`;
     return { code: EXIT.unreachable, line: `${word(error.message)}: go on with ${next}` };
   }
   if (error instanceof ConnectionError) {

@@ -51,8 +51,9 @@ export function word(text: string): string {
   return text.replaceAll(CONTROL, '').replaceAll(/\s+/g, ' ').trim();
 }
 
-/** An argument as a shell takes it. */
-export function quoted(text: string): string {
+/** An argument as a shell takes it, on one line. */
+export function quoted(argument: string): string {
+  const text = word(argument);
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 

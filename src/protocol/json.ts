@@ -3,16 +3,29 @@ import type * as z from 'zod';
 import { A2AError } from './errors.ts';
 
 export const MAX_JSON_DEPTH = 100;
+/** Objects, arrays and keys in all. Checking more than this would hold everybody else up. */
+export const MAX_JSON_NODES = 100_000;
 
 /**
- * Refuses JSON that is nested too deeply, or that has a `__proto__` key: the first exhausts the stack of whatever walks
+ * Refuses JSON that is nested too deeply, has too many objects and keys, or has a `__proto__` key: the first exhausts the stack of whatever walks
  * it later, the second changes an object's prototype when it is copied.
  */
 export function inspectJson(value: unknown): void {
+  nodes = 0;
   if (typeof value === 'object' && value !== null) walk(value, 1);
 }
 
+let nodes = 0;
+
+function count(more: number): void {
+  nodes += more;
+  if (nodes > MAX_JSON_NODES) {
+    throw new A2AError('invalidRequest', `JSON has more than ${MAX_JSON_NODES} objects and keys`);
+  }
+}
+
 function walk(value: object, depth: number): void {
+  count(1);
   if (depth > MAX_JSON_DEPTH) {
     throw new A2AError('invalidRequest', `JSON is nested more than ${MAX_JSON_DEPTH} levels deep`);
   }
@@ -24,6 +37,7 @@ function walk(value: object, depth: number): void {
   }
   // for-in over plain JSON objects: own keys only, and an own `__proto__` is among them.
   for (const key in value) {
+    count(1);
     if (key === '__proto__') {
       throw new A2AError('invalidParams', 'the key "__proto__" is not allowed');
     }

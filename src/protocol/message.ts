@@ -50,18 +50,36 @@ export type DataPart = z.infer<typeof DataPart>;
 export const Part = z.discriminatedUnion('kind', [TextPart, FilePart, DataPart]);
 export type Part = z.infer<typeof Part>;
 
+/**
+ * An id or a name that peers choose. It is text that every store and every wire can hold: not half of a surrogate pair.
+ */
+export const Id = z
+  .string()
+  .min(1)
+  .max(256)
+  .refine((text) => text.isWellFormed(), { message: 'not well-formed Unicode' });
+
+/** A short list of texts. One check for all of it, so that a million wrong items make one complaint and not a million. */
+export const Texts = z.custom<string[]>(
+  (value) =>
+    Array.isArray(value) &&
+    value.length <= 256 &&
+    value.every((item: unknown) => typeof item === 'string'),
+  { message: 'expected at most 256 strings' },
+);
+
 export const Role = z.enum(['user', 'agent']);
 export type Role = z.infer<typeof Role>;
 
 export const Message = z.looseObject({
   kind: z.literal('message'),
-  messageId: z.string().min(1).max(256),
+  messageId: Id,
   role: Role,
   parts: z.array(Part).min(1),
-  contextId: z.string().min(1).max(256).optional(),
-  taskId: z.string().min(1).max(256).optional(),
-  referenceTaskIds: z.array(z.string()).optional(),
-  extensions: z.array(z.string()).optional(),
+  contextId: Id.optional(),
+  taskId: Id.optional(),
+  referenceTaskIds: Texts.optional(),
+  extensions: Texts.optional(),
   metadata: Metadata.optional(),
 });
 export type Message = z.infer<typeof Message>;
@@ -71,7 +89,7 @@ export const Artifact = z.looseObject({
   name: z.string().optional(),
   description: z.string().optional(),
   parts: z.array(Part).min(1),
-  extensions: z.array(z.string()).optional(),
+  extensions: Texts.optional(),
   metadata: Metadata.optional(),
 });
 export type Artifact = z.infer<typeof Artifact>;

@@ -1,10 +1,9 @@
 /** What each operation is called with, in the one shape that is used inside. */
 import * as z from 'zod';
-import { Message, Metadata } from './message.ts';
+import { Id, Message, Metadata, Texts } from './message.ts';
 import { Task, TaskState } from './task.ts';
 
-const id = z.string().min(1).max(256);
-const tenant = z.string().optional();
+const tenant = Id.optional();
 const historyLength = z.int().min(0).optional();
 
 export const PushAuthentication = z.looseObject({
@@ -15,7 +14,7 @@ export type PushAuthentication = z.infer<typeof PushAuthentication>;
 
 /** Where to send a task's events, and with which credentials. */
 export const PushNotificationConfig = z.looseObject({
-  id: id.optional(),
+  id: Id.optional(),
   url: z.string().min(1).max(2048),
   token: z.string().max(4096).optional(),
   authentication: PushAuthentication.optional(),
@@ -23,13 +22,13 @@ export const PushNotificationConfig = z.looseObject({
 export type PushNotificationConfig = z.infer<typeof PushNotificationConfig>;
 
 export const TaskPushNotificationConfig = z.looseObject({
-  taskId: id,
+  taskId: Id,
   pushNotificationConfig: PushNotificationConfig,
 });
 export type TaskPushNotificationConfig = z.infer<typeof TaskPushNotificationConfig>;
 
 export const MessageSendConfiguration = z.looseObject({
-  acceptedOutputModes: z.array(z.string()).optional(),
+  acceptedOutputModes: Texts.optional(),
   /** Absent: the call waits until the task is settled. */
   blocking: z.boolean().optional(),
   historyLength,
@@ -45,7 +44,7 @@ export const MessageSendParams = z.looseObject({
 });
 export type MessageSendParams = z.infer<typeof MessageSendParams>;
 
-export const TaskIdParams = z.looseObject({ id, metadata: Metadata.optional(), tenant });
+export const TaskIdParams = z.looseObject({ id: Id, metadata: Metadata.optional(), tenant });
 export type TaskIdParams = z.infer<typeof TaskIdParams>;
 
 export const TaskQueryParams = z.looseObject({ ...TaskIdParams.shape, historyLength });
@@ -85,13 +84,13 @@ export type ListTasksResult = z.infer<typeof ListTasksResult>;
 /** 0.3 lets `get` leave the configuration's id out: then the task's first one is meant. */
 export const GetPushConfigParams = z.looseObject({
   ...TaskIdParams.shape,
-  pushNotificationConfigId: id.optional(),
+  pushNotificationConfigId: Id.optional(),
 });
 export type GetPushConfigParams = z.infer<typeof GetPushConfigParams>;
 
 export const DeletePushConfigParams = z.looseObject({
   ...TaskIdParams.shape,
-  pushNotificationConfigId: id,
+  pushNotificationConfigId: Id,
 });
 export type DeletePushConfigParams = z.infer<typeof DeletePushConfigParams>;
 

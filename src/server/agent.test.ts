@@ -35,7 +35,7 @@ function textIn(task: Task): string {
 }
 
 async function logOf(handler: RequestHandler, id: string): Promise<TaskEvent[]> {
-  return (await handler.readLog({ id })).map(({ event }) => event);
+  return (await handler.readLog({ id })).entries.map(({ event }) => event);
 }
 
 const states = (events: readonly TaskEvent[]) =>

@@ -105,7 +105,7 @@ test('a canceled task has one end, the same for every reader and every caller', 
 
         const { status } = await handler.getTask({ id });
         assert.ok(isTerminal(status.state), status.state);
-        const truth = await handler.readLog({ id });
+        const { entries: truth } = await handler.readLog({ id });
         const ends = truth.filter(
           ({ event }) => event.kind === 'status-update' && isTerminal(event.status.state),
         );

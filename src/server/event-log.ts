@@ -14,6 +14,7 @@ import {
   type TaskState,
 } from '../protocol/index.ts';
 import type { Logger } from './logger.ts';
+import { roughSize } from './size.ts';
 import { Published, type SerializedEntry } from './published.ts';
 import { LogReader, type Readable, type Sink } from './reader.ts';
 import type { Append, AppendOutcome, MaybePromise, Scope, TaskHead, TaskStore } from './store.ts';
@@ -112,7 +113,7 @@ export class LiveTask implements Scope, Readable, Disposable {
     this.#log.release(this);
   }
 
-  read(after: number, limit: number): MaybePromise<readonly LogEntry[]> {
+  read(after: number, limit: number): MaybePromise<readonly SerializedEntry[]> {
     return this.#log.store.read(this.taskId, after, limit);
   }
 
@@ -306,18 +307,4 @@ export class EventLog {
     live.lose(error);
     if (this.#live.get(live.taskId) === live) this.#live.delete(live.taskId);
   }
-}
-
-/** Good enough for a limit: the characters in the event's strings. */
-function roughSize(value: unknown): number {
-  if (typeof value === 'string') return value.length + 8;
-  if (typeof value === 'bigint') throw new TypeError('JSON has no bigint');
-  if (typeof value !== 'object' || value === null) return 8;
-  let size = 16;
-  if (Array.isArray(value)) {
-    for (const item of value as unknown[]) size += roughSize(item);
-  } else {
-    for (const key in value) size += roughSize((value as Record<string, unknown>)[key]);
-  }
-  return size;
 }

@@ -32,10 +32,12 @@ import { consoleLogger, type Logger } from './logger.ts';
 import { memoryStore } from './memory-store.ts';
 import { pushOperations } from './push-operations.ts';
 import type { Deliver } from './push.ts';
+import type { SerializedEntry } from './published.ts';
 import { completeEvent, tellCanceled } from './run.ts';
 import { Runtime, type RuntimeLimits } from './runtime.ts';
 import { scopeOf } from './scope.ts';
-import type { TaskStore } from './store.ts';
+import { roughSize } from './size.ts';
+import type { ListQuery, TaskStore } from './store.ts';
 import { opening, TaskStream } from './task-stream.ts';
 
 export const HANDLER_LIMITS: RuntimeLimits = {
@@ -44,6 +46,10 @@ export const HANDLER_LIMITS: RuntimeLimits = {
   maxRunning: 20_000,
   maxPushConfigsPerTask: 32,
 };
+
+/** A page of whole tasks, and one of a log, end early when they get larger than this. */
+const MAX_PAGE_BYTES = 64 * 1024 * 1024;
+const MAX_LOG_PAGE_BYTES = 8 * 1024 * 1024;
 
 /** The most entries that `readLog` answers at a time. */
 export const LOG_PAGE = 500;
@@ -63,12 +69,18 @@ export interface HandlerOptions {
   readonly extendedCard?: AgentCard | ((call: Call) => AgentCard) | true | undefined;
 }
 
+/** `next`: what to ask behind for the following page, if there is one. */
+export interface LogPage {
+  readonly entries: readonly LogEntry[];
+  readonly next?: number;
+}
+
 export interface RequestHandler extends AgentService {
   /** `seen` is the last event that the client got when it sent the same message before. */
   streamMessage(params: MessageSendParams, call?: Call, seen?: number): Promise<TaskStream>;
   subscribe(params: SubscribeParams, call?: Call): Promise<TaskStream>;
-  /** A page of the task's log: the entries behind `after`, at most LOG_PAGE. */
-  readLog(params: SubscribeParams, call?: Call): Promise<readonly LogEntry[]>;
+  /** A page of the task's log: the entries behind `after`, at most LOG_PAGE, or fewer if they are large. */
+  readLog(params: SubscribeParams, call?: Call): Promise<LogPage>;
   /** Ends or resumes what was being executed when the process died. Call it once, before serving. */
   recover(): Promise<void>;
   /** Takes no more messages, waits up to `ms` for executions to end, cuts off the rest, and closes the store. */
@@ -168,14 +180,17 @@ export function createHandler(
   async function listTasks(params: ListTasksParams, call: Call = {}): Promise<ListTasksResult> {
     const { historyLength = 0, includeArtifacts = false, statusTimestampAfter: since } = params;
     const pageSize = params.pageSize ?? 50;
-    const page = await store.list({
+    if (runtime.closed) throw new A2AError('unavailable', 'The server is going down');
+    const query: ListQuery = {
       ...scopeOf(call, params.tenant),
       contextId: params.contextId,
       state: params.status,
       updatedSince: since === undefined ? undefined : Date.parse(since),
       limit: pageSize,
       cursor: params.pageToken,
-    });
+    };
+    const page = await store.list(query);
+    let bytes = 0;
     const tasks: Task[] = [];
     for (const head of page.heads) {
       if (historyLength === 0 && !includeArtifacts) {
@@ -187,6 +202,12 @@ export function createHandler(
       const entries = (after: number, limit: number) =>
         store.read(taskId, after, Math.min(limit, stored - after));
       const whole = await load({ taskId, stored, read: entries });
+      bytes += roughSize(whole);
+      if (bytes > MAX_PAGE_BYTES && tasks.length > 0) {
+        // A shorter page, which ends before this task.
+        const shorter = await store.list({ ...query, limit: tasks.length });
+        return { tasks, nextPageToken: shorter.next ?? '', pageSize, totalSize: page.total };
+      }
       const { artifacts = [], ...task } = trimHistory(whole, historyLength);
       tasks.push(includeArtifacts ? { ...task, artifacts } : task);
     }
@@ -200,12 +221,15 @@ export function createHandler(
       const run = runtime.run(taskId);
       if (run) {
         await run.cancel();
+        if (live.lost) throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
       } else {
         const after = live.seq;
         void log.append(live, completeEvent(live, { kind: 'status-update', state: 'canceled' }));
         await runtime.push?.attach(live, after);
         await tellCanceled(executor, taskId, logger);
-        await live.whenStored(live.seq);
+        await live.whenStored(live.seq).catch(() => {
+          throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
+        });
       }
       if (live.state === 'canceled') return await load(live);
     }
@@ -238,9 +262,19 @@ export function createHandler(
     return over ? TaskStream.empty() : TaskStream.read(log, live, after);
   }
 
-  async function readLog(params: SubscribeParams, call: Call = {}): Promise<readonly LogEntry[]> {
+  async function readLog(params: SubscribeParams, call: Call = {}): Promise<LogPage> {
     using live = await runtime.open(scopeOf(call, params.tenant), params.id);
-    return await live.read(params.after ?? 0, LOG_PAGE);
+    const entries: SerializedEntry[] = [];
+    let bytes = 0;
+    for (let more = true; more && entries.length < LOG_PAGE && bytes < MAX_LOG_PAGE_BYTES;) {
+      const after = entries.at(-1)?.seq ?? params.after ?? 0;
+      const piece = await live.read(after, Math.min(16, LOG_PAGE - entries.length));
+      for (const entry of piece) bytes += entry.json?.length ?? 0;
+      entries.push(...piece);
+      more = piece.length > 0;
+    }
+    const last = entries.at(-1)?.seq;
+    return last !== undefined && last < live.stored ? { entries, next: last } : { entries };
   }
 
   async function getExtendedCard(_params: object, call: Call = {}): Promise<AgentCard> {

@@ -1,8 +1,20 @@
 /** A task as its stored log says, read in pieces so that a long one does not hold the event loop. */
-import { isTerminal, reduce, type Message, type Task, type TaskEvent } from '../protocol/index.ts';
+import {
+  A2AError,
+  isTerminal,
+  reduce,
+  type Message,
+  type Task,
+  type TaskEvent,
+} from '../protocol/index.ts';
 import type { Readable } from './reader.ts';
+import { nextPiece, roughSize } from './size.ts';
 
 const PIECE = 256;
+/** A task that is larger than this is not held in memory as a whole, and could not be sent as one. */
+const MAX_TASK_BYTES = 256 * 1024 * 1024;
+/** After so much of the log, a look at how large the task has become: what was replaced does not count. */
+const LOOK_EVERY = 32 * 1024 * 1024;
 
 /** A task folded up to entry `seq`, and what the user said in its current turn. */
 export interface Loaded {
@@ -23,18 +35,33 @@ export async function loadTask(
   let task = from?.task;
   let turn = from?.turn ?? [];
   let seq = from?.seq ?? 0;
+  let piece = 16;
+  let unlooked = 0;
   while (seq < log.stored) {
-    const found = log.read(seq, PIECE);
+    const found = log.read(seq, piece);
     const entries = found instanceof Promise ? await found : found;
     if (entries.length === 0) break;
-    for (const { event } of entries) {
+    for (const { event, json = '' } of entries) {
       turn = nextTurn(turn, task, event);
       task = reduce(task, event);
+      unlooked += json.length;
     }
     seq = entries.at(-1)!.seq;
-    if (entries.length === PIECE) await new Promise((resolve) => setImmediate(resolve));
+    if (unlooked > LOOK_EVERY) {
+      unlooked = 0;
+      if (roughSize(task) > MAX_TASK_BYTES) throw tooLarge();
+    }
+    if (entries.length === piece) await new Promise((resolve) => setImmediate(resolve));
+    piece = nextPiece(entries, PIECE);
   }
   return task && { task, turn, seq };
+}
+
+function tooLarge(): A2AError {
+  return new A2AError(
+    'unsupportedOperation',
+    'The task is too large to be sent whole; read its log at /tasks/{id}/events',
+  );
 }
 
 function nextTurn(

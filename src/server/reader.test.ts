@@ -26,6 +26,8 @@ class TestLog implements Readable {
   readonly entries: LogEntry[] = [];
   readonly readers = new Set<LogReader>();
   reads = 0;
+  /** Entries that were read, also in vain. */
+  touched = 0;
   largest = 0;
   readonly slow: boolean;
 
@@ -47,6 +49,7 @@ class TestLog implements Readable {
   read(after: number, limit: number) {
     this.reads++;
     const found = this.entries.slice(after, after + limit);
+    this.touched += found.length;
     this.largest = Math.max(this.largest, found.length);
     return this.slow ? tick().then(() => found) : found;
   }
@@ -245,4 +248,14 @@ test('a closed reader is forgotten, told once, and gets nothing more', async () 
   assert.equal(seen.length, had);
   assert.deepEqual(ended, ['closed']);
   assert.equal(log.readers.size, 0);
+});
+
+test('a sink that takes one entry at a time does not make the reader read many in vain', () => {
+  const log = new TestLog();
+  for (let count = 0; count < 500; count++) log.publish();
+  const { sink, seen } = collector(() => false);
+  const reader = log.open(0, sink);
+  for (let count = 0; count < 500; count++) reader.resume();
+  assert.equal(seen.length, 500);
+  assert.ok(log.touched < 3 * 500, `${log.touched} entries were read for 500`);
 });

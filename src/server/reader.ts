@@ -6,7 +6,8 @@
  * reader that does not read costs a cursor, not a queue, and never holds the others.
  */
 import type { LogEntry } from '../protocol/index.ts';
-import { Published } from './published.ts';
+import { Published, type SerializedEntry } from './published.ts';
+import { nextPiece } from './size.ts';
 import type { MaybePromise } from './store.ts';
 
 /** `final`: the task is settled. `lost`: this process no longer has the log; the reader may resume elsewhere. */
@@ -27,7 +28,7 @@ export interface Readable {
   readonly seq: number;
   /** Number of the last entry that may be shown. */
   readonly stored: number;
-  read(after: number, limit: number): MaybePromise<readonly LogEntry[]>;
+  read(after: number, limit: number): MaybePromise<readonly SerializedEntry[]>;
   forget(reader: LogReader): void;
 }
 
@@ -39,6 +40,7 @@ export class LogReader {
   readonly #log: Readable;
   readonly #sink: Sink;
   #full = true;
+  #piece = 16;
   #reading = false;
   #closed = false;
 
@@ -85,14 +87,19 @@ export class LogReader {
     this.#reading = true;
     try {
       while (!this.#full && !this.#closed && this.cursor < this.#log.stored) {
-        const found = this.#log.read(this.cursor, PIECE);
+        const found = this.#log.read(this.cursor, this.#piece);
         const entries = found instanceof Promise ? await found : found;
         if (entries.length === 0) return this.close('lost');
+        let given = 0;
         for (const entry of entries) {
           if (this.#full || this.#closed) break;
           this.#give(new Published(entry));
+          given++;
         }
-        if (entries.length === PIECE) await new Promise((resolve) => setImmediate(resolve));
+        const asked = this.#piece;
+        // What the sink had no room for was read in vain: next time not many more than it takes.
+        this.#piece = Math.min(nextPiece(entries, PIECE), this.#full ? 2 * given : PIECE);
+        if (entries.length === asked) await new Promise((resolve) => setImmediate(resolve));
       }
     } catch {
       this.close('lost');

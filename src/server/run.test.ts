@@ -44,7 +44,7 @@ async function send(handler: RequestHandler, text = 'go', blocking = true): Prom
 }
 
 async function statesOf(handler: RequestHandler, id: string): Promise<string[]> {
-  const entries = await handler.readLog({ id });
+  const { entries } = await handler.readLog({ id });
   return entries.map(({ event }) =>
     event.kind === 'artifact-update' ? 'artifact' : event.status.state,
   );
@@ -473,7 +473,9 @@ test('every task has one terminal event, and it is the last', async () => {
   });
   const tasks = await Promise.all(Array.from({ length: 50 }, () => send(handler)));
   for (const { id } of tasks) {
-    const events = (await handler.readLog({ id })).map(({ event }: { event: TaskEvent }) => event);
+    const events = (await handler.readLog({ id })).entries.map(
+      ({ event }: { event: TaskEvent }) => event,
+    );
     const ends = events.filter(
       (event) => event.kind === 'status-update' && isTerminal(event.status.state),
     );

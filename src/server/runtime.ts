@@ -26,6 +26,8 @@ export class Runtime {
   readonly limits: RuntimeLimits;
   readonly push: PushNotifier | undefined;
   closing = false;
+  /** The store is gone. */
+  closed = false;
   readonly #runs = new Map<string, Run>();
 
   constructor(
@@ -89,6 +91,7 @@ export class Runtime {
 
   /** The task, held, if it is the caller's. One that nobody executes any more is ended first. */
   async open(scope: Scope, taskId: string): Promise<LiveTask> {
+    if (this.closed) throw new A2AError('unavailable', 'The server is going down');
     const live = await this.log.open(scope, taskId);
     if (!live) throw taskNotFound(taskId);
     try {
@@ -121,6 +124,7 @@ export class Runtime {
     await this.log.close();
     await this.push?.drain(Math.max(LAST_WORD_MS, until - performance.now()));
     this.push?.close();
+    this.closed = true;
     await this.store.close();
   }
 

@@ -12,6 +12,7 @@ import type {
   TaskState,
   TaskStatus,
 } from '../protocol/index.ts';
+import type { SerializedEntry } from './published.ts';
 
 export type MaybePromise<T> = T | Promise<T>;
 
@@ -93,7 +94,7 @@ export interface TaskStore {
   head(scope: Scope, taskId: string): MaybePromise<TaskHead | undefined>;
 
   /** Entries after `after`, in order, at most `limit`. The task's existence was checked by `head`. */
-  read(taskId: string, after: number, limit: number): MaybePromise<readonly LogEntry[]>;
+  read(taskId: string, after: number, limit: number): MaybePromise<readonly SerializedEntry[]>;
 
   /** The task that accepted the message with this id. */
   findMessage(scope: Scope, messageId: string): MaybePromise<string | undefined>;

@@ -106,6 +106,9 @@ function parseEnvelope(body: string, onId: (id: Id) => void): { method: string; 
   if (Array.isArray(raw)) throw new A2AError('invalidRequest', 'Batches are not supported');
   if (!isObject(raw)) throw new A2AError('invalidRequest', 'A request is a JSON object');
   const { jsonrpc, id, method, params } = raw;
+  if (typeof id === 'string' && id.length > 256) {
+    throw new A2AError('invalidRequest', 'id: at most 256 characters');
+  }
   if (typeof id === 'string' || typeof id === 'number') onId(id);
   // Without an id it would be a notification, of which A2A has none: it is answered, as one with a null would be.
   else if (id != null) throw new A2AError('invalidRequest', 'id: must be a string or a number');

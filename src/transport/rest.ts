@@ -12,7 +12,6 @@ import {
   type User,
   VERSIONS,
 } from '../protocol/index.ts';
-import { LOG_PAGE } from '../server/index.ts';
 import type { AppContext } from './context.ts';
 import { invoke, isStream } from './invoke.ts';
 import { activeExtensions, extensionHeader } from './negotiate.ts';
@@ -120,12 +119,11 @@ export async function answerRest(
     if (action === 'readLog') {
       const id = target.values['id']!;
       const after = lastEventId(request, query) ?? 0;
-      const entries = await app.handler.readLog({ id, after, tenant }, call);
+      const { entries, next } = await app.handler.readLog({ id, after, tenant }, call);
       // Ours, not the binding's: in the version's plain JSON.
       const plain = codecOf(version, 'JSONRPC');
       const events = entries.map(({ seq, event }) => ({ seq, event: plain.encodeEvent(event) }));
-      const last = events.length === LOG_PAGE ? events.at(-1)!.seq : undefined;
-      return { status: 200, headers, body: JSON.stringify({ events, nextAfter: last }) };
+      return { status: 200, headers, body: JSON.stringify({ events, nextAfter: next }) };
     }
     const params = paramsOf(target, query, body);
     if (isStream(action)) {

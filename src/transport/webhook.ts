@@ -71,6 +71,8 @@ export function webhookDelivery(options: WebhookOptions = {}): Deliver {
         response.destroy();
       });
       request.once('error', fail);
+      // After a 101 there is neither a response nor an error. Whoever has settled already does not mind.
+      request.once('close', () => fail(new Error('the connection was closed without an answer')));
       request.end(body);
     });
   }
