@@ -6,13 +6,7 @@
  * that keeps nothing, they are stored and published at once. A task is live while it has an execution or a reader, and
  * costs nothing here afterwards.
  */
-import {
-  refusal,
-  type LogEntry,
-  type Task,
-  type TaskEvent,
-  type TaskState,
-} from '../protocol/index.ts';
+import { refusal, type Task, type TaskEvent, type TaskState } from '../protocol/index.ts';
 import type { Logger } from './logger.ts';
 import { roughSize } from './size.ts';
 import { Published, type SerializedEntry } from './published.ts';

@@ -5,7 +5,6 @@
  * sink has room again (`resume`) it reads what it missed from the store, in small pieces, until it is up to date. So a
  * reader that does not read costs a cursor, not a queue, and never holds the others.
  */
-import type { LogEntry } from '../protocol/index.ts';
 import { Published, type SerializedEntry } from './published.ts';
 import { nextPiece } from './size.ts';
 import type { MaybePromise } from './store.ts';
@@ -99,7 +98,8 @@ export class LogReader {
         const asked = this.#piece;
         // What the sink had no room for was read in vain: next time not many more than it takes.
         this.#piece = Math.min(nextPiece(entries, PIECE), this.#full ? 2 * given : PIECE);
-        if (entries.length === asked) await new Promise((resolve) => setImmediate(resolve));
+        if (entries.length === asked && !this.#full)
+          await new Promise((resolve) => setImmediate(resolve));
       }
     } catch {
       this.close('lost');
