@@ -7,7 +7,7 @@ import {
   type StreamItem,
   type WireCodec,
 } from '../protocol/index.ts';
-import type { UnaryOperation, UnaryResults } from '../protocol/wire/codec.ts';
+import type { ResultOf, UnaryOperation } from '../protocol/methods.ts';
 import { createDialect, type Ask, type Endpoint } from './dialect.ts';
 import { ConnectionError } from './errors.ts';
 import {
@@ -101,7 +101,7 @@ export function httpService(
   }
 
   function unary<O extends UnaryOperation>(operation: O) {
-    return async (params: ParamsOf<O>, call: Call = {}): Promise<UnaryResults[O]> => {
+    return async (params: ParamsOf<O>, call: Call = {}): Promise<ResultOf<O>> => {
       const lifetime = new Lifetime([options.signal, call.signal]);
       lifetime.limit(timeoutMs, `${endpoint.url} did not answer within ${timeoutMs} ms`);
       try {

@@ -1,7 +1,9 @@
 /** The one table of methods: what each operation is called on every wire, and what it takes. */
-import type * as z from 'zod';
+import * as z from 'zod';
+import { AgentCard } from './card.ts';
 import * as params from './params.ts';
 import type { AgentService } from './service.ts';
+import { SendResult, StreamEvent, Task } from './task.ts';
 import type { ProtocolVersion } from './version.ts';
 
 export type Operation = keyof AgentService;
@@ -17,6 +19,8 @@ interface Method {
   readonly names: Readonly<Record<ProtocolVersion, string>>;
   readonly rest: Readonly<Record<ProtocolVersion, readonly RestRoute[]>>;
   readonly params: z.ZodType;
+  /** What it answers; for a stream, one event of it. */
+  readonly result: z.ZodType;
   readonly stream: boolean;
 }
 
@@ -35,30 +39,35 @@ export const METHODS = {
     names: { '0.3': 'message/send', '1.0': 'SendMessage' },
     rest: routes(['POST', '/message:send']),
     params: params.MessageSendParams,
+    result: SendResult,
     stream: false,
   },
   streamMessage: {
     names: { '0.3': 'message/stream', '1.0': 'SendStreamingMessage' },
     rest: routes(['POST', '/message:stream']),
     params: params.MessageSendParams,
+    result: StreamEvent,
     stream: true,
   },
   getTask: {
     names: { '0.3': 'tasks/get', '1.0': 'GetTask' },
     rest: routes(['GET', '/tasks/{id}']),
     params: params.TaskQueryParams,
+    result: Task,
     stream: false,
   },
   listTasks: {
     names: { '0.3': 'tasks/list', '1.0': 'ListTasks' },
     rest: routes(['GET', '/tasks']),
     params: params.ListTasksParams,
+    result: params.ListTasksResult,
     stream: false,
   },
   cancelTask: {
     names: { '0.3': 'tasks/cancel', '1.0': 'CancelTask' },
     rest: routes(['POST', '/tasks/{id}:cancel']),
     params: params.TaskIdParams,
+    result: Task,
     stream: false,
   },
   subscribe: {
@@ -66,6 +75,7 @@ export const METHODS = {
     // The text of the specification says POST, its proto says GET: both are answered.
     rest: routes(['GET', '/tasks/{id}:subscribe'], ['POST', '/tasks/{id}:subscribe']),
     params: params.SubscribeParams,
+    result: StreamEvent,
     stream: true,
   },
   setPushConfig: {
@@ -75,12 +85,14 @@ export const METHODS = {
     },
     rest: routes(['POST', PUSH]),
     params: params.SetPushConfigParams,
+    result: params.TaskPushNotificationConfig,
     stream: false,
   },
   getPushConfig: {
     names: { '0.3': 'tasks/pushNotificationConfig/get', '1.0': 'GetTaskPushNotificationConfig' },
     rest: routes(['GET', `${PUSH}/{pushNotificationConfigId}`]),
     params: params.GetPushConfigParams,
+    result: params.TaskPushNotificationConfig,
     stream: false,
   },
   listPushConfigs: {
@@ -90,6 +102,7 @@ export const METHODS = {
     },
     rest: routes(['GET', PUSH]),
     params: params.TaskIdParams,
+    result: z.array(params.TaskPushNotificationConfig),
     stream: false,
   },
   deletePushConfig: {
@@ -99,6 +112,7 @@ export const METHODS = {
     },
     rest: routes(['DELETE', `${PUSH}/{pushNotificationConfigId}`]),
     params: params.DeletePushConfigParams,
+    result: z.null(),
     stream: false,
   },
   getExtendedCard: {
@@ -108,6 +122,7 @@ export const METHODS = {
       '1.0': [{ verb: 'GET', path: '/extendedAgentCard' }],
     },
     params: params.ExtendedCardParams,
+    result: AgentCard,
     stream: false,
   },
 } as const satisfies Record<Operation, Method>;
@@ -127,4 +142,13 @@ export function operationOf(version: ProtocolVersion, method: string): Operation
 /** The parameters of an operation, in the inner shape. */
 export type ParamsOf<O extends Operation> = Parameters<AgentService[O]>[0];
 /** What an operation answers; for a stream, one event. */
-export type ResultOf<O extends Operation> = Awaited<ReturnType<AgentService[O]>>;
+export type ResultOf<O extends Operation> = z.infer<(typeof METHODS)[O]['result']>;
+
+export type StreamOperation = {
+  [O in Operation]: (typeof METHODS)[O]['stream'] extends true ? O : never;
+}[Operation];
+export type UnaryOperation = Exclude<Operation, StreamOperation>;
+
+export function isStream(operation: Operation): operation is StreamOperation {
+  return METHODS[operation].stream;
+}

@@ -1,13 +1,6 @@
 /** From a version's parameters to the operation and back. */
-import type { Call, Operation, WireCodec } from '../protocol/index.ts';
+import type { Call, StreamOperation, UnaryOperation, WireCodec } from '../protocol/index.ts';
 import type { RequestHandler, TaskStream } from '../server/index.ts';
-
-export type StreamOperation = 'streamMessage' | 'subscribe';
-type UnaryOperation = Exclude<Operation, StreamOperation>;
-
-export function isStream(operation: Operation): operation is StreamOperation {
-  return operation === 'streamMessage' || operation === 'subscribe';
-}
 
 type Invoke = (
   handler: RequestHandler,

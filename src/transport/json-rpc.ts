@@ -1,5 +1,6 @@
 /** JSON-RPC 2.0 over one POST: the envelope, the method, and an answer or a stream of answers. */
 import {
+  isStream,
   A2AError,
   codecOf,
   inspectJson,
@@ -10,7 +11,7 @@ import {
   type WireCodec,
 } from '../protocol/index.ts';
 import type { AppContext } from './context.ts';
-import { invoke, isStream } from './invoke.ts';
+import { invoke } from './invoke.ts';
 import { activeExtensions, extensionHeader, requestedVersion } from './negotiate.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { errorHeaders, openStream, peerError, TransportCall } from './respond.ts';

@@ -6,9 +6,10 @@ import {
   type ProtocolVersion,
   type User,
   type WireCodec,
+  type StreamOperation,
 } from '../protocol/index.ts';
 import type { AppContext } from './context.ts';
-import { invokeStream, type StreamOperation } from './invoke.ts';
+import { invokeStream } from './invoke.ts';
 import type { StreamReply, TransportRequest } from './request.ts';
 
 const STREAM_HEADERS: Readonly<Record<string, string>> = {

@@ -1,5 +1,6 @@
 /** The REST binding of both versions: routes come from the table of methods. */
 import {
+  isStream,
   A2AError,
   codecOf,
   encodeRestError,
@@ -13,7 +14,7 @@ import {
   VERSIONS,
 } from '../protocol/index.ts';
 import type { AppContext } from './context.ts';
-import { invoke, isStream } from './invoke.ts';
+import { invoke } from './invoke.ts';
 import { activeExtensions, extensionHeader } from './negotiate.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { errorHeaders, lastEventId, openStream, peerError, TransportCall } from './respond.ts';

@@ -15,7 +15,7 @@ import {
   v03,
   v1,
 } from '../../src/protocol/index.ts';
-import type { UnaryOperation, UnaryResults } from '../../src/protocol/wire/codec.ts';
+import type { ResultOf, UnaryOperation } from '../../src/protocol/methods.ts';
 import {
   type Agent,
   createAgent,
@@ -147,7 +147,7 @@ export interface Wire {
     operation: O,
     params: ParamsOf<O>,
     init?: Init,
-  ): Promise<UnaryResults[O]>;
+  ): Promise<ResultOf<O>>;
   open(
     url: string,
     operation: 'streamMessage' | 'subscribe',

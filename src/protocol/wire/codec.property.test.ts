@@ -7,7 +7,8 @@ import { A2AError, ERRORS, type ErrorKind } from '../errors.ts';
 import { METHODS, OPERATIONS, type Operation, type ParamsOf } from '../methods.ts';
 import { ListTasksResult, TaskPushNotificationConfig } from '../params.ts';
 import { isSettled, SendResult, StreamEvent, Task, TaskState, TaskStatus } from '../task.ts';
-import type { UnaryOperation, UnaryResults, WireCodec } from './codec.ts';
+import type { ResultOf, UnaryOperation } from '../methods.ts';
+import type { WireCodec } from './codec.ts';
 import { encodeRestError } from './rest-error.ts';
 import { v03 } from './v03.ts';
 import { v03Rest } from './v03-rest.ts';
@@ -158,7 +159,7 @@ function arbitrariesOf(codec: WireCodec) {
   };
 
   const card = cardOf(codec);
-  const results: { [O in UnaryOperation]: fc.Arbitrary<UnaryResults[O]> } = {
+  const results: { [O in UnaryOperation]: fc.Arbitrary<ResultOf<O>> } = {
     sendMessage: of(SendResult, fc.oneof(task, message)),
     getTask: of(Task, task),
     listTasks: of(

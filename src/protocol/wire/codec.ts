@@ -7,24 +7,9 @@
  */
 import type { AgentCard } from '../card.ts';
 import type { A2AError } from '../errors.ts';
-import type { Operation, ParamsOf } from '../methods.ts';
-import type { ListTasksResult, TaskPushNotificationConfig } from '../params.ts';
-import type { SendResult, StreamEvent, Task } from '../task.ts';
+import type { Operation, ParamsOf, ResultOf, UnaryOperation } from '../methods.ts';
+import type { StreamEvent } from '../task.ts';
 import type { ProtocolVersion } from '../version.ts';
-
-/** What a unary operation answers, by operation. Streams answer StreamEvents, one at a time. */
-export interface UnaryResults {
-  sendMessage: SendResult;
-  getTask: Task;
-  listTasks: ListTasksResult;
-  cancelTask: Task;
-  setPushConfig: TaskPushNotificationConfig;
-  getPushConfig: TaskPushNotificationConfig;
-  listPushConfigs: TaskPushNotificationConfig[];
-  deletePushConfig: null;
-  getExtendedCard: AgentCard;
-}
-export type UnaryOperation = keyof UnaryResults;
 
 export interface WireCodec {
   readonly version: ProtocolVersion;
@@ -35,9 +20,9 @@ export interface WireCodec {
   encodeParams<O extends Operation>(operation: O, params: ParamsOf<O>): unknown;
 
   /** Server: our answer for the peer. */
-  encodeResult<O extends UnaryOperation>(operation: O, result: UnaryResults[O]): unknown;
+  encodeResult<O extends UnaryOperation>(operation: O, result: ResultOf<O>): unknown;
   /** Client: the peer's answer. Throws `invalidAgentResponse`. */
-  decodeResult<O extends UnaryOperation>(operation: O, raw: unknown): UnaryResults[O];
+  decodeResult<O extends UnaryOperation>(operation: O, raw: unknown): ResultOf<O>;
 
   /** One event of a stream, as it stands in the JSON-RPC `result` or the SSE `data`. */
   encodeEvent(event: StreamEvent): unknown;

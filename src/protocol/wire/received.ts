@@ -10,8 +10,8 @@ import {
   TaskStatusUpdateEvent,
   type StreamEvent,
 } from '../task.ts';
+import type { ResultOf, UnaryOperation } from '../methods.ts';
 import { decodeCard } from './card.ts';
-import type { UnaryOperation, UnaryResults } from './codec.ts';
 import { answer, objectAt, refuse, type Raw } from './read.ts';
 import type { Reader } from './reader.ts';
 
@@ -42,7 +42,7 @@ export interface AnswerReader extends Pick<Reader, 'task'> {
 }
 
 export interface AnswerDecoder {
-  readonly results: { readonly [O in UnaryOperation]: (raw: unknown) => UnaryResults[O] };
+  readonly results: { readonly [O in UnaryOperation]: (raw: unknown) => ResultOf<O> };
   readonly event: (raw: unknown) => StreamEvent;
 }
 

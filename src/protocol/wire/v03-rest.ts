@@ -6,7 +6,7 @@
  * names and enumerations, and read nothing else. So that is what is written. Reading takes either: see v03.ts.
  */
 import type { Artifact, Message, Part } from '../message.ts';
-import type { Operation, ParamsOf } from '../methods.ts';
+import type { Operation, ParamsOf, ResultOf, UnaryOperation } from '../methods.ts';
 import type {
   MessageSendParams,
   SetPushConfigParams,
@@ -14,7 +14,7 @@ import type {
 } from '../params.ts';
 import type { StreamEvent, Task, TaskStatus } from '../task.ts';
 import { encodeCardV03Rest } from './card.ts';
-import type { UnaryOperation, UnaryResults, WireCodec } from './codec.ts';
+import type { WireCodec } from './codec.ts';
 import { ROLE_NAMES, STATE_NAMES } from './enums.ts';
 import { NAMES_V03, withJsonNames } from './proto-names.ts';
 import type { Raw } from './read.ts';
@@ -134,7 +134,7 @@ const encodeParams: { readonly [O in Operation]?: (params: ParamsOf<O>) => unkno
   setPushConfig: encodeSetPush,
 };
 
-const encodeResult: { readonly [O in UnaryOperation]: (result: UnaryResults[O]) => unknown } = {
+const encodeResult: { readonly [O in UnaryOperation]: (result: ResultOf<O>) => unknown } = {
   sendMessage: encodeEvent,
   getTask: encodeTask,
   listTasks: (page) => ({ ...page, tasks: page.tasks.map(encodeTask) }),

@@ -6,11 +6,11 @@
  */
 import { isObject } from '../json.ts';
 import type { Artifact, DataPart, Message, Part } from '../message.ts';
-import type { Operation, ParamsOf } from '../methods.ts';
+import type { Operation, ParamsOf, ResultOf, UnaryOperation } from '../methods.ts';
 import type { MessageSendParams } from '../params.ts';
 import type { StreamEvent, Task, TaskStatus } from '../task.ts';
 import { decodeCard, encodeCardV03 } from './card.ts';
-import type { UnaryOperation, UnaryResults, WireCodec } from './codec.ts';
+import type { WireCodec } from './codec.ts';
 import { ROLES_V03, STATES_V03 } from './enums.ts';
 import { decodeError, errorData } from './error.ts';
 import {
@@ -134,7 +134,7 @@ const encodeParams: { readonly [O in Operation]: (params: ParamsOf<O>) => unknow
   getExtendedCard: same,
 };
 
-const encodeResult: { readonly [O in UnaryOperation]: (result: UnaryResults[O]) => unknown } = {
+const encodeResult: { readonly [O in UnaryOperation]: (result: ResultOf<O>) => unknown } = {
   sendMessage: encodeEvent,
   getTask: encodeTask,
   listTasks: (result) => {

@@ -3,7 +3,7 @@
  * so that the objects share their shapes.
  */
 import type { Artifact, Message, Part } from '../message.ts';
-import type { Operation, ParamsOf } from '../methods.ts';
+import type { Operation, ParamsOf, ResultOf, UnaryOperation } from '../methods.ts';
 import type {
   ListTasksParams,
   MessageSendConfiguration,
@@ -13,7 +13,6 @@ import type {
 } from '../params.ts';
 import type { StreamEvent, Task, TaskStatus } from '../task.ts';
 import { encodeCardV1 } from './card.ts';
-import type { UnaryOperation, UnaryResults } from './codec.ts';
 import { ROLE_NAMES, STATE_NAMES } from './enums.ts';
 import type { Raw } from './read.ts';
 
@@ -190,7 +189,7 @@ export const encodeParams: { readonly [O in Operation]: (params: ParamsOf<O>) =>
 };
 
 export const encodeResult: {
-  readonly [O in UnaryOperation]: (result: UnaryResults[O]) => unknown;
+  readonly [O in UnaryOperation]: (result: ResultOf<O>) => unknown;
 } = {
   sendMessage: encodeEvent,
   getTask: encodeTask,
