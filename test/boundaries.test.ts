@@ -53,7 +53,7 @@ const RULES: Record<string, Rule> = {
   agent: {
     folders: [],
     packages: ['zod', 'ai', '@ai-sdk/*', '@modelcontextprotocol/client'],
-    builtins: ['crypto', 'async_hooks', 'timers', 'events', 'fs', 'path'],
+    builtins: ['crypto', 'async_hooks', 'timers', 'events', 'fs', 'path', 'sqlite'],
   },
   bridge: {
     folders: ['protocol', 'server', 'client', 'agent'],
