@@ -1,0 +1,164 @@
+/**
+ * Between what A2A's parts say and what the framework's parts say. Pure functions; nothing here throws.
+ *
+ *   framework                 A2A
+ *   text                      text
+ *   thought                   text, marked with the metadata `parley.thought: true`
+ *   blob (base64)             file with bytes
+ *   file (a URI)              file with a URI
+ *   data                      data
+ *   function call, response   left out; with `exposeToolCalls` a data part, marked with `parley.functionCall: true` or
+ *                             `parley.functionResponse: true`, and the response's files behind it with the same mark
+ *
+ * What comes from a peer is only ever content. The thought's mark, if it is `true`, makes a thought; no other metadata
+ * has an effect, and a data part stays data, whatever it is marked as. So no peer can make a call, answer one,
+ * transfer, or set state. What a vendor wants back with its parts (`provider`) never leaves.
+ *
+ * Data that is no object, which 1.0 allows, becomes `{ value }`. Bytes without a media type are
+ * `application/octet-stream`, and bytes in other than plain base64 (0.3 does not check) are written in it.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { isObject, type Message, type Part as A2APart } from '../protocol/index.ts';
+import type {
+  BlobPart,
+  Content,
+  DataPart,
+  FilePart,
+  FunctionResponsePart,
+  Part,
+  TextPart,
+  ThoughtPart,
+} from '../agent/content.ts';
+import type { JsonObject, JsonValue } from '../agent/json.ts';
+
+/** The keys, in a part's metadata, of the marks that this bridge sets. Only the thought's is ever read. */
+export const MARKS = {
+  thought: 'parley.thought',
+  functionCall: 'parley.functionCall',
+  functionResponse: 'parley.functionResponse',
+} as const;
+
+/** Base64 without a media type is this. */
+const UNKNOWN_MEDIA_TYPE = 'application/octet-stream';
+
+/** The parts that can come from outside: no calls, no responses. */
+export type ReceivedPart = TextPart | ThoughtPart | BlobPart | FilePart | DataPart;
+
+export interface ConverterOptions {
+  /** Default: true. False: thoughts are left out. */
+  readonly exposeThoughts?: boolean | undefined;
+  /** Default: false, calls and responses are left out. */
+  readonly exposeToolCalls?: boolean | undefined;
+}
+
+/** What a peer may see of these parts. */
+export function toA2AParts(parts: readonly Part[], options: ConverterOptions = {}): A2APart[] {
+  return parts.flatMap((part) => toA2APart(part, options));
+}
+
+/** What a peer said, as content. */
+export function fromA2AParts(parts: readonly A2APart[]): ReceivedPart[] {
+  return parts.flatMap((part) => fromA2APart(part) ?? []);
+}
+
+/** Undefined when there is nothing in it that a peer may see: a message has at least one part. */
+export function toA2AMessage(content: Content, options?: ConverterOptions): Message | undefined {
+  const parts = toA2AParts(content.parts, options);
+  if (parts.length === 0) return undefined;
+  const role = content.role === 'model' ? 'agent' : 'user';
+  return { kind: 'message', messageId: randomUUIDv7(), role, parts };
+}
+
+export function fromA2AMessage(message: Pick<Message, 'role' | 'parts'>): Content & {
+  readonly parts: readonly ReceivedPart[];
+} {
+  return {
+    role: message.role === 'agent' ? 'model' : 'user',
+    parts: fromA2AParts(message.parts),
+  };
+}
+
+function toA2APart(part: Part, options: ConverterOptions): A2APart[] {
+  switch (part.kind) {
+    case 'text':
+      return [{ kind: 'text', text: part.text }];
+    case 'thought':
+      if (options.exposeThoughts === false) return [];
+      return [{ kind: 'text', text: part.text, metadata: { [MARKS.thought]: true } }];
+    case 'blob':
+    case 'file':
+      return [fileOf(part)];
+    case 'data':
+      return [{ kind: 'data', data: part.data }];
+    case 'function-call': {
+      if (options.exposeToolCalls !== true) return [];
+      const { id, name, args } = part;
+      return [{ kind: 'data', data: { id, name, args }, metadata: { [MARKS.functionCall]: true } }];
+    }
+    case 'function-response':
+      return options.exposeToolCalls === true ? responseOf(part) : [];
+    default:
+      return [];
+  }
+}
+
+function fileOf(part: BlobPart | FilePart): A2APart {
+  const { mediaType: mimeType, name } = part;
+  const where = part.kind === 'blob' ? { bytes: part.data } : { uri: part.uri };
+  const about = {
+    ...(mimeType !== undefined && { mimeType }),
+    ...(name !== undefined && { name }),
+  };
+  return { kind: 'file', file: { ...where, ...about } };
+}
+
+function responseOf({ id, name, response, isError, parts = [] }: FunctionResponsePart): A2APart[] {
+  const metadata = { [MARKS.functionResponse]: true };
+  const data = { id, name, response, ...(isError === true && { isError }) };
+  return [
+    { kind: 'data', data, metadata },
+    ...parts.map((part): A2APart => ({ ...fileOf(part), metadata })),
+  ];
+}
+
+/** Undefined for what is no part at all. */
+function fromA2APart(part: A2APart): ReceivedPart | undefined {
+  switch (part.kind) {
+    case 'text':
+      return {
+        kind: part.metadata?.[MARKS.thought] === true ? 'thought' : 'text',
+        text: part.text,
+      };
+    case 'file': {
+      const { bytes, uri, mimeType, name } = part.file;
+      const named = name === undefined ? {} : { name };
+      if (bytes !== undefined) {
+        const mediaType = mimeType ?? UNKNOWN_MEDIA_TYPE;
+        return { kind: 'blob', mediaType, data: plainBase64(bytes), ...named };
+      }
+      if (uri === undefined) return undefined;
+      return {
+        kind: 'file',
+        uri,
+        ...(mimeType !== undefined && { mediaType: mimeType }),
+        ...named,
+      };
+    }
+    case 'data':
+      return { kind: 'data', data: objectOf(part.data) };
+    default:
+      return undefined;
+  }
+}
+
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+function plainBase64(bytes: string): string {
+  const plain = bytes.length % 4 === 0 && BASE64.test(bytes);
+  return plain ? bytes : Buffer.from(bytes, 'base64').toString('base64');
+}
+
+function objectOf(data: unknown): JsonObject {
+  // Whatever a codec has read is JSON, though its schema calls it unknown.
+  return isObject(data) ? (data as JsonObject) : { value: data as JsonValue };
+}
