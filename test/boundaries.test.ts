@@ -61,7 +61,7 @@ const RULES: Record<string, Rule> = {
     builtins: ['crypto', 'async_hooks', 'timers'],
   },
   coder: {
-    folders: ['protocol', 'server', 'client', 'store', 'agent', 'bridge'],
+    folders: ['protocol', 'server', 'transport', 'client', 'store', 'agent', 'bridge'],
     packages: names(
       'zod diff @modelcontextprotocol/client',
       '@lydell/node-pty @xterm/headless @vscode/ripgrep',

@@ -61,6 +61,8 @@ export interface FunctionResponsePart {
   readonly isError?: boolean;
   /** Pictures and files beside the response. */
   readonly parts?: readonly (BlobPart | FilePart)[];
+  /** What people are shown instead of the response. A model never sees it. */
+  readonly display?: JsonValue;
 }
 
 export type Part =

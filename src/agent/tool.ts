@@ -60,13 +60,18 @@ export class Waiting {
   }
 }
 
-/** A response with pictures or files beside it. */
+/** A response with more beside it: pictures and files for the model, and what people are shown instead. */
 export class RichResponse {
   readonly response: JsonValue;
   readonly parts: readonly (BlobPart | FilePart)[];
-  constructor(response: JsonValue, parts: readonly (BlobPart | FilePart)[]) {
+  readonly display: JsonValue | undefined;
+  constructor(
+    response: JsonValue,
+    more: { readonly parts?: readonly (BlobPart | FilePart)[]; readonly display?: JsonValue },
+  ) {
     this.response = response;
-    this.parts = parts;
+    this.parts = more.parts ?? [];
+    this.display = more.display;
   }
 }
 
