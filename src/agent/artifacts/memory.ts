@@ -1,0 +1,88 @@
+/**
+ * Artifacts that live as long as the process. Nothing is ever dropped to make room: a save that does not fit is
+ * refused.
+ */
+import type { ArtifactContent, ArtifactStore } from '../artifact.ts';
+import { deepFreeze } from '../sessions/freeze.ts';
+import { StorageError } from '../sessions/storage-error.ts';
+import type { SessionKey } from '../session.ts';
+import { checkArtifact, checkArtifactKey, isUsers, MAX_VERSIONS } from './rules.ts';
+
+export interface MemoryArtifactsOptions {
+  /** Characters of all contents together (256 Mi unless told). */
+  readonly maxSize?: number;
+}
+
+/** A store for one process, gone when it ends. */
+export function memoryArtifacts(options: MemoryArtifactsOptions = {}): ArtifactStore {
+  const maxSize = options.maxSize ?? 2 ** 28;
+  /** By owner, then by name: the versions. */
+  const folders = new Map<string, Map<string, Version[]>>();
+  let total = 0;
+  let closed = false;
+
+  function folder(key: SessionKey, name: string): Map<string, Version[]> | undefined {
+    if (closed) throw new StorageError('closed', 'the artifact store is closed');
+    checkArtifactKey(key, name);
+    return folders.get(folderKey(key, name));
+  }
+
+  return {
+    async save(key, name, content) {
+      const found = folder(key, name);
+      const { provider, size } = checkArtifact(content);
+      const versions = found?.get(name) ?? [];
+      if (versions.length >= MAX_VERSIONS) {
+        throw new StorageError('full', `the artifact has ${MAX_VERSIONS} versions: use a new name`);
+      }
+      if (total + size > maxSize) {
+        throw new StorageError('full', 'the artifact store is full: delete some, or use SQLite');
+      }
+      const copy = {
+        ...content,
+        ...(provider !== undefined && { provider: JSON.parse(provider) }),
+      };
+      versions.push({ content: deepFreeze(copy), size });
+      total += size;
+      const place = found ?? new Map<string, Version[]>();
+      folders.set(folderKey(key, name), place);
+      place.set(name, versions);
+      return versions.length - 1;
+    },
+    async load(key, name, version) {
+      return folder(key, name)
+        ?.get(name)
+        ?.at(version ?? -1)?.content;
+    },
+    async list(key) {
+      const own = folder(key, 'any')?.keys() ?? [];
+      const users = folders.get(folderKey(key, 'user:any'))?.keys() ?? [];
+      return [...[...own].toSorted(), ...[...users].toSorted()];
+    },
+    async versions(key, name) {
+      return (folder(key, name)?.get(name) ?? []).map((_, version) => version);
+    },
+    async delete(key, name) {
+      const place = folder(key, name);
+      const versions = place?.get(name);
+      if (!place || !versions) return false;
+      for (const { size } of versions) total -= size;
+      place.delete(name);
+      if (place.size === 0) folders.delete(folderKey(key, name));
+      return true;
+    },
+    async close() {
+      closed = true;
+      folders.clear();
+    },
+  };
+}
+
+interface Version {
+  readonly content: ArtifactContent;
+  readonly size: number;
+}
+
+function folderKey({ app, user, id }: SessionKey, name: string): string {
+  return JSON.stringify(isUsers(name) ? [app, user] : [app, user, id]);
+}

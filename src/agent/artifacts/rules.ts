@@ -1,0 +1,36 @@
+/** What every artifact store does to its arguments before it stores anything. */
+import type { ArtifactContent } from '../artifact.ts';
+import type { SessionKey } from '../session.ts';
+import { checkId, checkKey, StorageError, toJson } from '../sessions/storage-error.ts';
+
+/** Characters of a text, or of bytes in base64. */
+export const MAX_ARTIFACT_SIZE = 64 * 2 ** 20;
+export const MAX_VERSIONS = 10_000;
+
+/** Whether the name belongs to the user and not to the session. */
+export function isUsers(name: string): boolean {
+  return name.startsWith('user:');
+}
+
+export function checkArtifactKey(key: SessionKey, name: string): void {
+  checkKey(key);
+  checkId("artifact's name", name);
+}
+
+/** The content's size, and what it has for its vendor as JSON. */
+export function checkArtifact(content: ArtifactContent): {
+  readonly size: number;
+  readonly provider?: string;
+} {
+  const body = content.kind === 'text' ? content.text : content.data;
+  if (typeof body !== 'string') {
+    throw new StorageError('invalid', 'the artifact is neither text nor bytes in base64');
+  }
+  const provider =
+    content.provider === undefined ? undefined : toJson('artifact', content.provider);
+  const size = body.length + (provider?.length ?? 0);
+  if (size > MAX_ARTIFACT_SIZE) {
+    throw new StorageError('full', `the artifact is larger than ${MAX_ARTIFACT_SIZE} characters`);
+  }
+  return { size, ...(provider !== undefined && { provider }) };
+}

@@ -1,0 +1,11 @@
+/** Makes a JSON value and all that is in it unchangeable, and returns it. Without recursion: it may be deep. */
+export function deepFreeze<T>(value: T): T {
+  const open: unknown[] = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    if (typeof next !== 'object' || next === null || Object.isFrozen(next)) continue;
+    Object.freeze(next);
+    for (const child of Object.values(next)) open.push(child);
+  }
+  return value;
+}

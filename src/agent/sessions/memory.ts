@@ -1,0 +1,296 @@
+/**
+ * Sessions that live as long as the process.
+ *
+ * An event is kept as JSON text until somebody asks for it, and frozen from then on: the caller's object and the
+ * store's never are the same one, nobody can change what is stored, and a `get` parses only what is new.
+ *
+ * Beyond its limits the store forgets the session that has been quiet for the longest time. The state of users and
+ * apps is never forgotten; when it leaves no room, appends are refused.
+ */
+import type { Event } from '../event.ts';
+import type { JsonValue } from '../json.ts';
+import {
+  SessionNotFound,
+  type Session,
+  type SessionKey,
+  type SessionStore,
+  type SessionSummary,
+  type State,
+} from '../session.ts';
+import { deepFreeze } from './freeze.ts';
+import { pageLimit, prepareEvents, type PreparedEvent } from './prepare.ts';
+import { storedChanges, type StoredScope } from './state.ts';
+import { checkKey, checkOwner, StorageError, toJson } from './storage-error.ts';
+
+export interface MemorySessionsOptions {
+  /** Beyond this many sessions, the quietest is forgotten (100,000 unless told). */
+  readonly maxSessions?: number;
+  /** Likewise beyond this many characters of JSON in all (256 Mi unless told). */
+  readonly maxSize?: number;
+  /** A session that would outgrow this takes no more (64 Mi characters of JSON unless told). */
+  readonly maxSessionSize?: number;
+  /** The clock, in milliseconds. */
+  readonly now?: () => number;
+}
+
+/** A store for one process: fast, and gone when it ends. */
+export function memorySessions(options: MemorySessionsOptions = {}): SessionStore {
+  return new MemorySessions(options);
+}
+
+const MEBI = 2 ** 20;
+
+class MemorySessions implements SessionStore {
+  /** In the order of their last change, as each owner's are. */
+  readonly #sessions = new Map<string, StoredSession>();
+  readonly #owners = new Map<string, Map<string, StoredSession>>();
+  /** Of users and apps. */
+  readonly #shared = new Map<string, ScopeState>();
+  readonly #maxSessions: number;
+  readonly #maxSize: number;
+  readonly #maxSessionSize: number;
+  readonly #now: () => number;
+  #size = 0;
+  #sharedSize = 0;
+  #closed = false;
+
+  constructor(options: MemorySessionsOptions) {
+    this.#maxSessions = options.maxSessions ?? 100_000;
+    this.#maxSize = options.maxSize ?? 256 * MEBI;
+    this.#maxSessionSize = options.maxSessionSize ?? 64 * MEBI;
+    this.#now = options.now ?? Date.now;
+  }
+
+  async open(key: SessionKey, state?: State): Promise<Session> {
+    const known = this.#find(key);
+    if (known) return this.#show(known);
+    const session = new StoredSession(key, this.#now());
+    this.#write(session, [], changesOf([state]));
+    return this.#show(session);
+  }
+
+  async get(key: SessionKey): Promise<Session | undefined> {
+    const session = this.#find(key);
+    return session && this.#show(session);
+  }
+
+  async append(key: SessionKey, events: readonly Event[]): Promise<void> {
+    const session = this.#find(key);
+    if (!session) throw new SessionNotFound(key);
+    const fresh = prepareEvents(events).filter(({ id }) => !session.ids.has(id));
+    if (fresh.length === 0) return;
+    const changes = changesOf(fresh.map(({ event }) => event.actions.stateDelta));
+    session.updatedAt = this.#write(session, fresh, changes);
+  }
+
+  async list(
+    owner: Pick<SessionKey, 'app' | 'user'>,
+    page: { readonly limit?: number; readonly before?: string } = {},
+  ): Promise<readonly SessionSummary[]> {
+    this.#check();
+    checkOwner(owner);
+    const limit = pageLimit(page.limit);
+    const sessions = [...(this.#owners.get(ownerKey(owner))?.values() ?? [])].toReversed();
+    let from = 0;
+    if (page.before !== undefined) {
+      from = sessions.findIndex(({ key }) => key.id === page.before) + 1;
+      if (from === 0) throw new SessionNotFound({ ...owner, id: page.before });
+    }
+    return sessions.slice(from, from + limit).map((session) => session.summary());
+  }
+
+  async delete(key: SessionKey): Promise<boolean> {
+    const session = this.#find(key);
+    if (session) this.#forget(session);
+    return session !== undefined;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#sessions.clear();
+    this.#owners.clear();
+    this.#shared.clear();
+  }
+
+  #check(): void {
+    if (this.#closed) throw new StorageError('closed', 'the session store is closed');
+  }
+
+  #find(key: SessionKey): StoredSession | undefined {
+    this.#check();
+    checkKey(key);
+    return this.#sessions.get(sessionKey(key));
+  }
+
+  /** Everything that can fail comes before the first change. Returns the time of the change. */
+  #write(session: StoredSession, events: readonly PreparedEvent[], changes: Changes): number {
+    let size = 0;
+    for (const { json } of events) size += json.length;
+    const own = session.size + size + session.state.growth(changes.session);
+    if (own > this.#maxSessionSize) {
+      throw new StorageError('full', `the session ${session.key.id} is full: begin a new one`);
+    }
+    const user = this.#scope(userKey(session.key), changes.user);
+    const app = this.#scope(appKey(session.key), changes.app);
+    const shared = user.growth(changes.user) + app.growth(changes.app);
+    if (this.#sharedSize + shared + own > this.#maxSize) {
+      throw new StorageError('full', 'the session store is full: allow it more, or use SQLite');
+    }
+
+    user.apply(changes.user);
+    app.apply(changes.app);
+    session.state.apply(changes.session);
+    for (const event of events) session.add(event);
+    this.#sharedSize += shared;
+    this.#size += own - session.size;
+    session.size = own;
+    this.#moveToFront(session);
+    this.#makeRoom();
+    return this.#now();
+  }
+
+  /** The state of a user or an app, which is kept once there is something in it. */
+  #scope(key: string, changes: ReadonlyMap<string, unknown>): ScopeState {
+    const scope = this.#shared.get(key) ?? new ScopeState();
+    if (changes.size > 0) this.#shared.set(key, scope);
+    return scope;
+  }
+
+  #moveToFront(session: StoredSession): void {
+    const key = sessionKey(session.key);
+    this.#sessions.delete(key);
+    this.#sessions.set(key, session);
+    const owner = ownerKey(session.key);
+    let sessions = this.#owners.get(owner);
+    if (!sessions) this.#owners.set(owner, (sessions = new Map()));
+    sessions.delete(session.key.id);
+    sessions.set(session.key.id, session);
+  }
+
+  /** The session that was just written is the last one, and fits on its own. */
+  #makeRoom(): void {
+    for (const session of this.#sessions.values()) {
+      const fits = this.#size + this.#sharedSize <= this.#maxSize;
+      if ((fits && this.#sessions.size <= this.#maxSessions) || this.#sessions.size === 1) return;
+      this.#forget(session);
+    }
+  }
+
+  #forget(session: StoredSession): void {
+    this.#size -= session.size;
+    this.#sessions.delete(sessionKey(session.key));
+    const owner = ownerKey(session.key);
+    const sessions = this.#owners.get(owner);
+    sessions?.delete(session.key.id);
+    if (sessions?.size === 0) this.#owners.delete(owner);
+  }
+
+  #show(session: StoredSession): Session {
+    const app = this.#shared.get(appKey(session.key));
+    const user = this.#shared.get(userKey(session.key));
+    return {
+      ...session.summary(),
+      // The scopes' keys differ by their prefixes, so that none hides another.
+      state: Object.fromEntries([
+        ...(app?.entries() ?? []),
+        ...(user?.entries() ?? []),
+        ...session.state.entries(),
+      ]),
+      events: session.events(),
+    };
+  }
+}
+
+class StoredSession {
+  readonly key: SessionKey;
+  readonly createdAt: number;
+  updatedAt: number;
+  readonly ids = new Set<string>();
+  readonly state = new ScopeState();
+  size = 0;
+  readonly #parsed: Event[] = [];
+  /** Behind the parsed ones. */
+  #texts: string[] = [];
+
+  constructor({ app, user, id }: SessionKey, now: number) {
+    this.key = { app, user, id };
+    this.createdAt = now;
+    this.updatedAt = now;
+  }
+
+  add({ id, json }: PreparedEvent): void {
+    this.ids.add(id);
+    this.#texts.push(json);
+  }
+
+  events(): readonly Event[] {
+    for (const json of this.#texts) this.#parsed.push(deepFreeze(JSON.parse(json)));
+    this.#texts = [];
+    return this.#parsed.slice();
+  }
+
+  summary(): SessionSummary {
+    return { ...this.key, createdAt: this.createdAt, updatedAt: this.updatedAt };
+  }
+}
+
+/** A change of one key: JSON text, or undefined for its removal. */
+type Changes = Readonly<Record<StoredScope, ReadonlyMap<string, string | undefined>>>;
+
+function changesOf(deltas: readonly (State | undefined)[]): Changes {
+  const changes = {
+    session: new Map<string, string | undefined>(),
+    user: new Map<string, string | undefined>(),
+    app: new Map<string, string | undefined>(),
+  };
+  for (const delta of deltas) {
+    for (const [scope, key, value] of storedChanges(delta)) {
+      changes[scope].set(key, value === null ? undefined : toJson('state', value));
+    }
+  }
+  return changes;
+}
+
+class ScopeState {
+  readonly #values = new Map<string, { readonly value: JsonValue; readonly size: number }>();
+
+  /** By how much the changes would make it larger. */
+  growth(changes: ReadonlyMap<string, string | undefined>): number {
+    let growth = 0;
+    for (const [key, json] of changes) {
+      growth -= this.#values.get(key)?.size ?? 0;
+      if (json !== undefined) growth += key.length + json.length;
+    }
+    return growth;
+  }
+
+  apply(changes: ReadonlyMap<string, string | undefined>): void {
+    for (const [key, json] of changes) {
+      if (json === undefined) {
+        this.#values.delete(key);
+      } else {
+        const value: JsonValue = deepFreeze(JSON.parse(json));
+        this.#values.set(key, { value, size: key.length + json.length });
+      }
+    }
+  }
+
+  *entries(): Generator<[string, JsonValue]> {
+    for (const [key, { value }] of this.#values) yield [key, value];
+  }
+}
+
+/** Names may hold any character, so they are joined by one that makes no two lists the same. */
+function sessionKey({ app, user, id }: SessionKey): string {
+  return JSON.stringify([app, user, id]);
+}
+
+function ownerKey({ app, user }: Pick<SessionKey, 'app' | 'user'>): string {
+  return JSON.stringify([app, user]);
+}
+
+const userKey = ownerKey;
+
+function appKey({ app }: Pick<SessionKey, 'app'>): string {
+  return JSON.stringify([app]);
+}

@@ -1,0 +1,36 @@
+/** What every session store does to its arguments before it stores anything. */
+import type { Event } from '../event.ts';
+import { storedEvent } from './state.ts';
+import { checkId, StorageError, toJson } from './storage-error.ts';
+
+const DEFAULT_PAGE = 50;
+const MAX_PAGE = 1_000;
+/** Events of one append. */
+const MAX_BATCH = 10_000;
+
+export interface PreparedEvent {
+  readonly id: string;
+  readonly event: Event;
+  readonly json: string;
+}
+
+/** The events that are stored, as JSON, each id once. */
+export function prepareEvents(events: readonly Event[]): PreparedEvent[] {
+  if (events.length > MAX_BATCH) {
+    throw new StorageError('invalid', `more than ${MAX_BATCH} events in one append`);
+  }
+  const prepared = new Map<string, PreparedEvent>();
+  for (const given of events) {
+    const event = storedEvent(given);
+    if (!event) continue;
+    checkId("event's id", event.id);
+    if (prepared.has(event.id)) continue;
+    prepared.set(event.id, { id: event.id, event, json: toJson('event', event) });
+  }
+  return [...prepared.values()];
+}
+
+export function pageLimit(limit = DEFAULT_PAGE): number {
+  if (Number.isInteger(limit) && limit > 0) return Math.min(limit, MAX_PAGE);
+  throw new StorageError('invalid', 'the limit of a page is a whole number above 0');
+}

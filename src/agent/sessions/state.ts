@@ -1,0 +1,51 @@
+/**
+ * The rules of the four scopes, without any store.
+ *
+ * A key says its scope by its prefix and keeps it everywhere: `user:name` is stored under the user as `user:name`. Any
+ * string is a key, `__proto__` too: so scopes are Maps inside, and objects are made of them with own properties only.
+ */
+import type { Event } from '../event.ts';
+import type { JsonValue } from '../json.ts';
+import type { State } from '../session.ts';
+
+export type Scope = 'session' | 'user' | 'app' | 'temp';
+export type StoredScope = Exclude<Scope, 'temp'>;
+
+export function scopeOf(key: string): Scope {
+  if (key.startsWith('user:')) return 'user';
+  if (key.startsWith('app:')) return 'app';
+  return key.startsWith('temp:') ? 'temp' : 'session';
+}
+
+/** What a delta changes in the stored scopes; null removes the key. `temp:` is left out. */
+export function* storedChanges(
+  delta: State | undefined,
+): Generator<readonly [scope: StoredScope, key: string, value: JsonValue]> {
+  for (const [key, value] of Object.entries(delta ?? {})) {
+    const scope = scopeOf(key);
+    // The type has no undefined, but an object literal easily does; JSON would drop it.
+    if (scope !== 'temp' && value !== undefined) yield [scope, key, value];
+  }
+}
+
+/** The state with the delta applied, `temp:` included: as a run sees it. */
+export function applyDelta(state: State, delta: State): State {
+  const result = new Map(Object.entries(state));
+  for (const [key, value] of Object.entries(delta)) {
+    if (value === null) result.delete(key);
+    else if (value !== undefined) result.set(key, value);
+  }
+  return Object.fromEntries(result);
+}
+
+/** The event as a store keeps it: undefined for a partial one, without `temp:` keys for any other. */
+export function storedEvent(event: Event): Event | undefined {
+  if (event.partial === true) return undefined;
+  const { stateDelta, ...actions } = event.actions;
+  if (!stateDelta || !Object.keys(stateDelta).some((key) => scopeOf(key) === 'temp')) return event;
+  const kept = Object.entries(stateDelta).filter(([key]) => scopeOf(key) !== 'temp');
+  return {
+    ...event,
+    actions: { ...actions, ...(kept.length > 0 && { stateDelta: Object.fromEntries(kept) }) },
+  };
+}
