@@ -1,17 +1,18 @@
 /**
  * Where a stream's events go: the response of node:http, with its backpressure.
  *
- * What is published in one turn of the event loop is written in one piece. node:http would send each chunk as three,
- * which costs more than all the rest of an event; here the chunk's frame is part of the text, and the last event
- * brings the end along.
+ * What is published at about the same time is written in one piece (pace.ts says when). node:http would send each
+ * chunk as three, which costs more than all the rest of an event; here the chunk's frame is part of the text, and the
+ * last event brings the end along.
  */
 import type { ServerResponse } from 'node:http';
 import type { Logger, Opening, Published, StreamSink } from '../server/index.ts';
 import type { Beating } from './heartbeat.ts';
+import type { Pace, Paced } from './pace.ts';
 import type { StreamReply } from './request.ts';
 
 const LAST_CHUNK = '0\r\n\r\n';
-/** More text than this is not gathered, even if it comes in one turn. */
+/** More text than this is not gathered, however fast it comes. */
 const GATHER = 32 * 1024;
 
 interface UnreadOptions {
@@ -37,11 +38,13 @@ export function dropUnread(
   });
 }
 
-export class EventSink implements StreamSink, Beating {
+export class EventSink implements StreamSink, Beating, Paced {
   stalledAt: number | undefined;
+  window = 0;
   readonly #response: ServerResponse;
   readonly #reply: StreamReply;
   readonly #options: UnreadOptions;
+  readonly #pace: Pace;
   /** HTTP/1.0 knows no chunks: there the end of the connection is the end of the stream. */
   readonly #chunked: boolean;
   #gathered = '';
@@ -49,9 +52,10 @@ export class EventSink implements StreamSink, Beating {
   /** Nothing was to be sent yet. */
   silent = true;
 
-  constructor(response: ServerResponse, reply: StreamReply, options: UnreadOptions) {
+  constructor(response: ServerResponse, reply: StreamReply, pace: Pace, options: UnreadOptions) {
     this.#response = response;
     this.#reply = reply;
+    this.#pace = pace;
     this.#options = options;
     this.#chunked = response.req.httpVersion === '1.1';
   }
@@ -65,7 +69,7 @@ export class EventSink implements StreamSink, Beating {
 
   take(item: Published | Opening, last: boolean): boolean {
     this.silent = false;
-    if (this.#gathered === '' && !last) process.nextTick(flush, this);
+    if (this.#gathered === '' && !last) this.#pace.schedule(this);
     this.#gathered += this.#reply.frame(item);
     if (last) this.end();
     else if (this.#gathered.length > GATHER) this.flush();
@@ -118,10 +122,6 @@ export class EventSink implements StreamSink, Beating {
     if (text === '' || !this.#chunked) return text + tail;
     return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n${tail}`;
   }
-}
-
-function flush(sink: EventSink): void {
-  sink.flush();
 }
 
 /** Name, value, name, value: node:http takes this form as it is. */

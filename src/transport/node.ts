@@ -10,6 +10,7 @@ import { isLoopbackAddress } from './admission.ts';
 import type { App } from './app.ts';
 import { dropUnread, EventSink, flatten } from './event-sink.ts';
 import type { Heartbeat } from './heartbeat.ts';
+import { Pace } from './pace.ts';
 import type { FullReply, StreamReply, TransportRequest } from './request.ts';
 
 export interface NodeOptions {
@@ -94,6 +95,7 @@ function mountOf(request: IncomingMessage): string {
 }
 
 export function createNodeHandler(app: App, options: NodeOptions): NodeHandler {
+  const pace = new Pace();
   return (incoming, response) => {
     const request = new NodeRequest(incoming, response, options.publicUrl);
     app(request, () => readBody(incoming, options.maxBodyBytes)).then(
@@ -103,7 +105,7 @@ export function createNodeHandler(app: App, options: NodeOptions): NodeHandler {
           return;
         }
         const cors = incoming.headers.origin === undefined ? undefined : options.cors(request);
-        if ('stream' in reply) writeStream(response, reply, cors, options);
+        if ('stream' in reply) writeStream(response, reply, cors, pace, options);
         else writeFull(incoming, response, reply, cors, options);
       },
       (error: unknown) => {
@@ -158,10 +160,11 @@ function writeStream(
   response: ServerResponse,
   reply: StreamReply,
   cors: Record<string, string> | undefined,
+  pace: Pace,
   options: NodeOptions,
 ): void {
   const { heartbeat } = options;
-  const sink = new EventSink(response, reply, options);
+  const sink = new EventSink(response, reply, pace, options);
   sink.writeHead(cors ? { ...reply.headers, ...cors } : reply.headers);
   reply.stream.pipe(sink);
   if (response.writableEnded) return reply.release();
