@@ -1,0 +1,56 @@
+/** Slash commands: `commands/get` and `command/execute`. */
+import * as z from 'zod';
+import { Id } from '../message.ts';
+import { message } from './message.ts';
+
+export const SlashCommandArgument = message({
+  name: z.string().min(1),
+  description: z.string(),
+  is_required: z.boolean(),
+});
+export type SlashCommandArgument = z.infer<typeof SlashCommandArgument>;
+
+// Written out, because it contains itself.
+export type SlashCommand = {
+  name: string;
+  description: string;
+  arguments: SlashCommandArgument[];
+  sub_commands: SlashCommand[];
+};
+export const SlashCommand: z.ZodType<SlashCommand> = z.looseObject({
+  name: z.string().min(1),
+  description: z.string(),
+  arguments: z.array(SlashCommandArgument),
+  sub_commands: z.array(z.lazy(() => SlashCommand)),
+});
+
+export const GetAllSlashCommandsResponse = message({ commands: z.array(SlashCommand) });
+export type GetAllSlashCommandsResponse = z.infer<typeof GetAllSlashCommandsResponse>;
+
+export const ExecuteSlashCommandRequest = message({
+  /** `["memory", "add"]` for /memory add. */
+  command_path: z.array(z.string().min(1).max(256)).min(1).max(16),
+  /** All arguments as one string; a writer that leaves empty strings out means the empty one. */
+  args: z.string().max(100_000).default(''),
+  /** Parley's: the conversation that the command is about. */
+  contextId: Id.optional(),
+});
+export type ExecuteSlashCommandRequest = z.infer<typeof ExecuteSlashCommandRequest>;
+
+export const CommandExecutionStatus = z.enum([
+  'COMMAND_EXECUTION_STATUS_UNSPECIFIED',
+  'STARTED',
+  'FAILED_TO_START',
+  'AWAITING_SHELL_CONFIRMATION',
+  'AWAITING_ACTION_CONFIRMATION',
+]);
+export type CommandExecutionStatus = z.infer<typeof CommandExecutionStatus>;
+
+export const ExecuteSlashCommandResponse = message({
+  /** The task in which the command runs. Empty when it did not start. */
+  execution_id: z.string(),
+  status: CommandExecutionStatus,
+  /** For one that failed to start: why. */
+  message: z.string().optional(),
+});
+export type ExecuteSlashCommandResponse = z.infer<typeof ExecuteSlashCommandResponse>;
