@@ -71,20 +71,18 @@ const toolCall = fc.oneof(
   record({ ...call, status: fc.constant('FAILED'), error: errorDetails }),
   record({ ...call, status: fc.constant('CANCELLED'), error: errorDetails }, ['error']),
 );
-const slashCommand = fc.letrec((tie) => ({
-  command: record({
+const command = (subCommands: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
+  record({
     name: id,
     description: text,
     arguments: fc.array(record({ name: id, description: text, is_required: fc.boolean() }), {
       maxLength: 2,
     }),
-    sub_commands: fc.array(tie('command'), {
-      maxLength: 2,
-      depthSize: 'xsmall',
-      depthIdentifier: 'command',
-    }),
-  }),
-})).command;
+    sub_commands: fc.array(subCommands, { maxLength: 2 }),
+  });
+const slashCommand = command(
+  command(command(fc.constant(null)).map((leaf) => Object.assign({}, leaf, { sub_commands: [] }))),
+);
 
 const MESSAGES: Record<string, readonly [z.ZodType, fc.Arbitrary<unknown>]> = {
   ToolCall: [extension.ToolCall, toolCall],
