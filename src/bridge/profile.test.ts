@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AgentSkill } from '../protocol/index.ts';
+import type { Agent } from '../agent/agent.ts';
+import type { Tool, Toolset } from '../agent/tool.ts';
+import { profileOf } from './profile.ts';
+
+function agentOf(name: string, more: Partial<Agent> = {}): Agent {
+  return { name, description: `Does ${name}`, subAgents: [], async *run() {}, ...more };
+}
+
+function toolOf(name: string): Tool {
+  return { name, description: `Tool ${name}`, parameters: { type: 'object' }, run: () => null };
+}
+
+test('an agent is introduced by its own name and description', () => {
+  const profile = profileOf(agentOf('helper'));
+  assert.equal(profile.name, 'helper');
+  assert.equal(profile.description, 'Does helper');
+  assert.equal(profile.version, '1.0.0');
+  assert.ok(profile.inputModes?.includes('text/plain') && profile.outputModes?.length);
+});
+
+test('there is a skill for the agent, for each agent below it and for each tool', () => {
+  const root = agentOf('root', {
+    tools: [toolOf('weather')],
+    subAgents: [agentOf('writer', { tools: [toolOf('look')] }), agentOf('critic')],
+  });
+  const skills = AgentSkill.array().parse(profileOf(root).skills);
+  assert.deepEqual(
+    skills.map(({ id, name, tags }) => [id, name, tags[0]]),
+    [
+      ['root', 'root', 'agent'],
+      ['root.weather', 'weather', 'tool'],
+      ['writer', 'writer', 'sub-agent'],
+      ['writer.look', 'look', 'tool'],
+      ['critic', 'critic', 'sub-agent'],
+    ],
+  );
+});
+
+test('a toolset is named and not opened', () => {
+  const files: Toolset = {
+    name: 'files',
+    tools: () => assert.fail('nobody may connect for the sake of a card'),
+  };
+  const skills = profileOf(agentOf('root', { tools: [files] })).skills;
+  assert.deepEqual(skills?.[1], {
+    id: 'root.files',
+    name: 'files',
+    description: 'The tools of files',
+    tags: ['toolset', 'root'],
+  });
+});
+
+test('an agent that is in the tree twice, or under itself, is one skill', () => {
+  const children: Agent[] = [];
+  const root = agentOf('root', { subAgents: children });
+  const shared = agentOf('shared');
+  children.push(shared, shared, root);
+  assert.deepEqual(
+    profileOf(root).skills?.map(({ id }) => id),
+    ['root', 'shared'],
+  );
+});
+
+test('what the author says otherwise counts', () => {
+  const profile = profileOf(agentOf('root'), { name: 'Root', version: '2.1.0', skills: [] });
+  assert.deepEqual([profile.name, profile.version, profile.skills], ['Root', '2.1.0', []]);
+});

@@ -1,0 +1,56 @@
+/**
+ * How an agent of the framework introduces itself: its card's profile, made from its own name, description and tools.
+ *
+ * There is a skill for the agent, one for each agent below it and one for each of their tools. A toolset is named and
+ * not opened: what it holds is found out when a run needs it, and may need a network. Who wants other skills, or wants
+ * to keep them to himself, says so in the overrides.
+ */
+import type { AgentSkill } from '../protocol/index.ts';
+import type { AgentProfile } from '../server/index.ts';
+import type { Agent } from '../agent/agent.ts';
+import { isToolset } from '../agent/tool.ts';
+
+const DEFAULT_VERSION = '1.0.0';
+/** Text and data are sure to be read. Files of every kind are let in: which ones it can use is the agent's own matter. */
+const INPUT_MODES = ['text/plain', 'application/json', '*/*'];
+/** Answers are text, questions have a part for programs. Who makes files says which, in the overrides. */
+const OUTPUT_MODES = ['text/plain', 'application/json'];
+/** A card is read whole by everybody who connects. */
+const MAX_SKILLS = 200;
+const MAX_DESCRIPTION = 1000;
+
+export function profileOf(agent: Agent, overrides: Partial<AgentProfile> = {}): AgentProfile {
+  return {
+    name: agent.name,
+    description: agent.description,
+    version: DEFAULT_VERSION,
+    inputModes: INPUT_MODES,
+    outputModes: OUTPUT_MODES,
+    skills: skillsOf(agent),
+    ...overrides,
+  };
+}
+
+/** By id; the first of several with the same one counts, as it does when two agents share a tool. */
+function skillsOf(root: Agent): AgentSkill[] {
+  const skills = new Map<string, AgentSkill>();
+  const add = (id: string, name: string, description: string, tags: string[]) => {
+    if (skills.size >= MAX_SKILLS || skills.has(id)) return;
+    skills.set(id, { id, name, description: description.slice(0, MAX_DESCRIPTION), tags });
+  };
+  // An agent may be in the tree more than once, and a careless author can make it a ring.
+  const seen = new Set<Agent>();
+  const visit = (agent: Agent) => {
+    if (seen.has(agent)) return;
+    seen.add(agent);
+    add(agent.name, agent.name, agent.description, agent === root ? ['agent'] : ['sub-agent']);
+    for (const tool of agent.tools ?? []) {
+      const id = `${agent.name}.${tool.name}`;
+      if (isToolset(tool)) add(id, tool.name, `The tools of ${tool.name}`, ['toolset', agent.name]);
+      else add(id, tool.name, tool.description, ['tool', agent.name]);
+    }
+    for (const child of agent.subAgents) visit(child);
+  };
+  visit(root);
+  return [...skills.values()];
+}

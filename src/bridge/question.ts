@@ -1,0 +1,173 @@
+/**
+ * What a run asks a person, as a message; and what the person says to it, as answers.
+ *
+ * The message says in words what is asked, with the tool, its arguments and the answers to choose from, and has a data
+ * part for programs: `{ "questions": [{ id, kind, text, agent, tool?, args?, options?, detail? }] }`.
+ *
+ * The next message on the task answers, in one of two ways:
+ *
+ * - a data part for each question: `{ "questionId": …, "confirmed": true }` for a confirmation, with `args` when the
+ *   call is to be made with others; `{ "questionId": …, "value": … }` for anything else;
+ * - words, when one question is open: yes or no to a confirmation, anything to another.
+ *
+ * What is neither a clear yes nor a clear no confirms nothing and denies nothing: it is asked again. So is what comes
+ * as words when several questions are open, since nobody can tell which one is meant.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { isObject, type Message, textOf } from '../protocol/index.ts';
+import type { Answer, Event, Question } from '../agent/event.ts';
+import { functionResponses } from '../agent/content.ts';
+import { fromA2AParts } from './converter.ts';
+import type { JsonObject, JsonValue } from '../agent/json.ts';
+
+const YES = new Set(
+  'yes y yep yeah ok okay sure confirm confirmed approve approved allow accept proceed true'.split(
+    ' ',
+  ),
+).add('go ahead');
+const NO = new Set(
+  'no n nope deny denied reject rejected refuse refused disallow cancel stop false'.split(' '),
+).add("don't");
+
+/** Longer arguments are cut in the words; the data part has them whole. */
+const MAX_ARGS_TEXT = 2000;
+
+/** The questions of a run that are still to be answered, in the order in which they were asked. */
+export function openQuestions(events: readonly Event[], runId: string): Question[] {
+  const open = new Map<string, Question>();
+  for (const event of events) if (event.runId === runId) trackQuestions(open, event);
+  return [...open.values()];
+}
+
+/** Notes what an event asks, and which questions are done with it. One that is asked again is open again. */
+export function trackQuestions(open: Map<string, Question>, event: Event): void {
+  for (const { questionId } of event.actions.answers ?? []) open.delete(questionId);
+  for (const { id } of functionResponses(event.content)) open.delete(id);
+  for (const question of event.actions.questions ?? []) open.set(question.id, question);
+}
+
+/** What is asked, with a word about the last answer where it did not do. */
+export function questionMessage(questions: readonly Question[], problem?: string): Message {
+  const several = questions.length > 1;
+  const lines = questions.map((question, index) =>
+    several ? `${index + 1}. ${inWords(question)}\nQuestion id: ${question.id}` : inWords(question),
+  );
+  if (problem !== undefined) lines.unshift(problem);
+  if (several) {
+    lines.push(
+      'Answer each with a data part: {"questionId": …, "confirmed": true or false} or {"questionId": …, "value": …}.',
+    );
+  }
+  return {
+    kind: 'message',
+    messageId: randomUUIDv7(),
+    role: 'agent',
+    parts: [
+      { kind: 'text', text: lines.join('\n\n') },
+      { kind: 'data', data: { questions } },
+    ],
+  };
+}
+
+function inWords({ kind, text, tool, args, options }: Question): string {
+  const lines = [text];
+  if (tool !== undefined) lines.push(`Tool: ${tool}`);
+  if (args !== undefined) lines.push(`Arguments: ${shortened(JSON.stringify(args))}`);
+  if (options?.length) lines.push(`Options: ${options.join(', ')}`);
+  if (kind === 'confirmation') lines.push('Answer yes or no.');
+  return lines.join('\n');
+}
+
+function shortened(text: string): string {
+  return text.length > MAX_ARGS_TEXT ? `${text.slice(0, MAX_ARGS_TEXT)}…` : text;
+}
+
+export interface ReadAnswers {
+  /** Clear ones to open questions, at most one for each. */
+  readonly answers: readonly Answer[];
+  /** Where there is no answer: what is wrong, for whoever gave it. */
+  readonly problem?: string;
+}
+
+/** What a message says to the questions that are open. */
+export function readAnswers(message: Message, open: readonly Question[]): ReadAnswers {
+  const given = fromA2AParts(message.parts).flatMap((part) =>
+    part.kind === 'data' && typeof part.data['questionId'] === 'string' ? [part.data] : [],
+  );
+  if (given.length > 0) return structured(given, open);
+  const [question, ...others] = open;
+  if (!question || others.length > 0) {
+    return { answers: [], problem: 'Several questions are open; say which one you answer.' };
+  }
+  const text = textOf(message.parts).trim();
+  const answer = question.kind === 'confirmation' ? confirmed(text) : spoken(text, message);
+  if (answer === undefined) return { answers: [], problem: unclear(question) };
+  if (typeof answer === 'boolean') {
+    return { answers: [{ questionId: question.id, confirmed: answer }] };
+  }
+  return { answers: [{ questionId: question.id, value: chosen(answer, question) }] };
+}
+
+function structured(given: readonly JsonObject[], open: readonly Question[]): ReadAnswers {
+  const answers = new Map<string, Answer>();
+  let problem: string | undefined;
+  for (const data of given) {
+    const question = open.find(({ id }) => id === data['questionId']);
+    if (!question) {
+      problem ??= 'A question that is not open was answered.';
+      continue;
+    }
+    const answer = answerOf(data, question);
+    if (!answer) problem ??= unclear(question);
+    else if (!answers.has(question.id)) answers.set(question.id, answer);
+  }
+  return answers.size > 0 || problem === undefined
+    ? { answers: [...answers.values()] }
+    : { answers: [], problem };
+}
+
+function answerOf(data: JsonObject, question: Question): Answer | undefined {
+  const { value, args } = data;
+  const questionId = question.id;
+  if (question.kind !== 'confirmation') {
+    return value === undefined ? undefined : { questionId, value: chosen(value, question) };
+  }
+  const said = data['confirmed'] ?? (typeof value === 'string' ? confirmed(value) : value);
+  if (typeof said !== 'boolean' || (args !== undefined && !isObject(args))) return undefined;
+  return {
+    questionId,
+    confirmed: said,
+    ...(args !== undefined && { args }),
+    ...(value !== undefined && { value }),
+  };
+}
+
+/** Undefined: neither a clear yes nor a clear no. */
+function confirmed(text: string): boolean | undefined {
+  const words = text
+    .trim()
+    .toLowerCase()
+    .replaceAll('’', "'")
+    .replace(/[.!]+$/, '');
+  if (YES.has(words)) return true;
+  return NO.has(words) ? false : undefined;
+}
+
+/** An answer in words or, where there are none, in data. */
+function spoken(text: string, message: Message): JsonValue | undefined {
+  if (text !== '') return text;
+  return fromA2AParts(message.parts).find((part) => part.kind === 'data')?.data;
+}
+
+/** The option as it was offered, where the answer names one in its own spelling. */
+function chosen(value: JsonValue, { options = [] }: Question): JsonValue {
+  if (typeof value !== 'string') return value;
+  const named = value.trim().toLowerCase();
+  return options.find((option) => option.toLowerCase() === named) ?? value;
+}
+
+function unclear({ kind }: Question): string {
+  return kind === 'confirmation'
+    ? 'That was neither a clear yes nor a clear no; nothing was done.'
+    : 'There was no answer in that.';
+}
