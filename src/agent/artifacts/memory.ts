@@ -50,9 +50,8 @@ export function memoryArtifacts(options: MemoryArtifactsOptions = {}): ArtifactS
       return versions.length - 1;
     },
     async load(key, name, version) {
-      return folder(key, name)
-        ?.get(name)
-        ?.at(version ?? -1)?.content;
+      const versions = folder(key, name)?.get(name);
+      return versions?.[version ?? versions.length - 1]?.content;
     },
     async list(key) {
       const own = folder(key, 'any')?.keys() ?? [];

@@ -1,0 +1,242 @@
+/**
+ * Sessions in one file on disk, which several processes may share.
+ *
+ * An append is one transaction and costs what it holds: it adds its events, the keys they set, and touches the
+ * session's own row. When it cannot be written (a full disk), nothing of it is, and the next one may succeed.
+ */
+import type { Event } from '../event.ts';
+import type { JsonValue } from '../json.ts';
+import {
+  SessionNotFound,
+  type Session,
+  type SessionKey,
+  type SessionStore,
+  type SessionSummary,
+  type State,
+} from '../session.ts';
+import { Database, readable, type SqliteOptions } from './database.ts';
+import { pageLimit, prepareEvents } from './prepare.ts';
+import { storedChanges } from './state.ts';
+import { checkKey, checkOwner, StorageError, toJson } from './storage-error.ts';
+
+export interface SqliteSessionsOptions extends SqliteOptions {
+  /** A session that would outgrow this takes no more (64 Mi characters of JSON unless told). */
+  readonly maxSessionSize?: number;
+}
+
+/**
+ * Opens the sessions in the file, which is made if it is not there. Throws a StorageError when that cannot be. Artifacts
+ * may be in the same file.
+ *
+ *   const sessions = sqliteSessions('/var/lib/parley/agent.db');
+ */
+export function sqliteSessions(path: string, options: SqliteSessionsOptions = {}): SessionStore {
+  const db = new Database(path, options);
+  try {
+    return new SqliteSessions(db, options);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** The row of a session. */
+interface Row extends SessionSummary {
+  readonly row: number;
+  readonly changed: number;
+  readonly size: number;
+}
+
+class SqliteSessions implements SessionStore {
+  readonly #db: Database;
+  readonly #sql: ReturnType<typeof prepare>;
+  readonly #maxSessionSize: number;
+  readonly #now: () => number;
+
+  constructor(db: Database, options: SqliteSessionsOptions) {
+    this.#db = db;
+    this.#sql = db.read(() => prepare(db));
+    this.#maxSessionSize = options.maxSessionSize ?? 64 * 2 ** 20;
+    this.#now = options.now ?? Date.now;
+  }
+
+  async open(key: SessionKey, state?: State): Promise<Session> {
+    checkKey(key);
+    // Most are there already, and a reader waits for nobody.
+    const known = this.#db.read(() => this.#load(key));
+    if (known) return known;
+    return this.#db.write(() => {
+      if (!this.#find(key)) {
+        const now = this.#now();
+        const { app, user, id } = key;
+        this.#sql.insertSession.run(app, user, id, now, now, this.#nextChange(key));
+        const made = this.#find(key);
+        if (made) this.#setState(made, state);
+      }
+      const session = this.#load(key);
+      if (!session) throw new SessionNotFound(key);
+      return session;
+    });
+  }
+
+  async get(key: SessionKey): Promise<Session | undefined> {
+    checkKey(key);
+    return this.#db.read(() => this.#load(key));
+  }
+
+  async append(key: SessionKey, events: readonly Event[]): Promise<void> {
+    checkKey(key);
+    const prepared = prepareEvents(events);
+    this.#db.write(() => {
+      const session = this.#find(key);
+      if (!session) throw new SessionNotFound(key);
+      let { size } = session;
+      for (const { id, event, json } of prepared) {
+        if (this.#sql.insertEvent.run(session.row, id, json).changes === 0) continue;
+        size += json.length;
+        this.#setState(session, event.actions.stateDelta);
+      }
+      if (size === session.size) return;
+      if (size > this.#maxSessionSize) {
+        throw new StorageError('full', `the session ${key.id} is full: begin a new one`);
+      }
+      this.#sql.touch.run(this.#now(), this.#nextChange(key), size, session.row);
+    });
+  }
+
+  async list(
+    owner: Pick<SessionKey, 'app' | 'user'>,
+    page: { readonly limit?: number; readonly before?: string } = {},
+  ): Promise<readonly SessionSummary[]> {
+    checkOwner(owner);
+    const limit = pageLimit(page.limit);
+    return this.#db.read(() => {
+      let before = Number.MAX_SAFE_INTEGER;
+      if (page.before !== undefined) {
+        const key = { app: owner.app, user: owner.user, id: page.before };
+        const last = this.#find(key);
+        if (!last) throw new SessionNotFound(key);
+        before = last.changed;
+      }
+      const rows = this.#sql.page.all(owner.app, owner.user, before, limit);
+      return rows.map((row) => summaryOf(rowOf(owner, row)));
+    });
+  }
+
+  async delete(key: SessionKey): Promise<boolean> {
+    checkKey(key);
+    return this.#db.write(() => {
+      const session = this.#find(key);
+      if (!session) return false;
+      this.#sql.deleteEvents.run(session.row);
+      this.#sql.deleteState.run(key.app, key.user, session.row);
+      this.#sql.deleteSession.run(session.row);
+      return true;
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#db.close();
+  }
+
+  #find(key: SessionKey): Row | undefined {
+    const found = this.#sql.find.get(key.app, key.user, key.id);
+    return found && rowOf(key, found);
+  }
+
+  #load(key: SessionKey): Session | undefined {
+    const session = this.#find(key);
+    if (!session) return undefined;
+    const events: Event[] = [];
+    for (const { json } of this.#sql.events.iterate(session.row)) {
+      events.push(readable(`an event of session ${key.id}`, (): Event => JSON.parse(String(json))));
+    }
+    const state = new Map<string, JsonValue>();
+    for (const [user, row] of [
+      ['', 0],
+      [key.user, 0],
+      [key.user, session.row],
+    ] as const) {
+      for (const { key: name, json } of this.#sql.state.iterate(key.app, user, row)) {
+        readable(`the state of session ${key.id}`, () =>
+          state.set(JSON.parse(String(name)), JSON.parse(String(json))),
+        );
+      }
+    }
+    return { ...summaryOf(session), state: Object.fromEntries(state), events };
+  }
+
+  #setState({ app, user, row }: Row, delta: State | undefined): void {
+    for (const [scope, key, value] of storedChanges(delta)) {
+      const place = [
+        app,
+        scope === 'app' ? '' : user,
+        scope === 'session' ? row : 0,
+        JSON.stringify(key),
+      ];
+      if (value === null) this.#sql.removeKey.run(...place);
+      else this.#sql.setKey.run(...place, toJson('state', value));
+    }
+  }
+
+  #nextChange({ app, user }: SessionKey): number {
+    return Number(this.#sql.lastChange.get(app, user)?.changed ?? 0) + 1;
+  }
+}
+
+function prepare(db: Database) {
+  const columns = 'id, session_id, created_at, updated_at, changed, size';
+  return {
+    find: db.prepare(
+      `SELECT ${columns} FROM sessions WHERE app = ? AND user = ? AND session_id = ?`,
+    ),
+    page: db.prepare(
+      `SELECT ${columns} FROM sessions WHERE app = ? AND user = ? AND changed < ?
+       ORDER BY changed DESC LIMIT ?`,
+    ),
+    lastChange: db.prepare(
+      'SELECT max(changed) AS changed FROM sessions WHERE app = ? AND user = ?',
+    ),
+    insertSession: db.prepare(
+      `INSERT INTO sessions (app, user, session_id, created_at, updated_at, changed, size)
+       VALUES (?, ?, ?, ?, ?, ?, 0)`,
+    ),
+    touch: db.prepare('UPDATE sessions SET updated_at = ?, changed = ?, size = ? WHERE id = ?'),
+    deleteSession: db.prepare('DELETE FROM sessions WHERE id = ?'),
+    events: db.prepare('SELECT json FROM events WHERE session = ? ORDER BY id'),
+    insertEvent: db.prepare(
+      `INSERT INTO events (session, event_id, json) VALUES (?, ?, ?)
+       ON CONFLICT (session, event_id) DO NOTHING`,
+    ),
+    deleteEvents: db.prepare('DELETE FROM events WHERE session = ?'),
+    state: db.prepare('SELECT key, json FROM state WHERE app = ? AND user = ? AND session = ?'),
+    setKey: db.prepare(
+      `INSERT INTO state (app, user, session, key, json) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET json = excluded.json`,
+    ),
+    removeKey: db.prepare(
+      'DELETE FROM state WHERE app = ? AND user = ? AND session = ? AND key = ?',
+    ),
+    deleteState: db.prepare('DELETE FROM state WHERE app = ? AND user = ? AND session = ?'),
+  };
+}
+
+function rowOf(
+  { app, user }: Pick<SessionKey, 'app' | 'user'>,
+  columns: Readonly<Record<string, unknown>>,
+): Row {
+  return {
+    app,
+    user,
+    id: String(columns['session_id']),
+    createdAt: Number(columns['created_at']),
+    updatedAt: Number(columns['updated_at']),
+    row: Number(columns['id']),
+    changed: Number(columns['changed']),
+    size: Number(columns['size']),
+  };
+}
+
+function summaryOf({ app, user, id, createdAt, updatedAt }: Row): SessionSummary {
+  return { app, user, id, createdAt, updatedAt };
+}
