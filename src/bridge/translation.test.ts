@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { fold, type Task, type TaskEvent } from '../protocol/index.ts';
+import { completeEvent } from '../server/run.ts';
+import type { ExecutorEvent } from '../server/index.ts';
+import type { Part } from '../agent/content.ts';
+import { createEvent, type Event, type EventFields } from '../agent/event.ts';
+import type { ConverterOptions } from './converter.ts';
+import { createTranslation } from './translation.ts';
+
+const text = (said: string): Part => ({ kind: 'text', text: said });
+const thought = (said: string): Part => ({ kind: 'thought', text: said });
+const picture: Part = { kind: 'blob', mediaType: 'image/png', data: 'AAAA', name: 'a.png' };
+const call: Part = { kind: 'function-call', id: 'c1', name: 'look', args: { at: 'x' } };
+const response: Part = { kind: 'function-response', id: 'c1', name: 'look', response: 'seen' };
+
+function says(parts: Part[], fields: EventFields = {}): Event {
+  return createEvent(
+    { runId: 'r1', author: 'helper' },
+    { content: { role: 'model', parts }, ...fields },
+  );
+}
+const piece = (...parts: Part[]) => says(parts, { partial: true });
+const whole = (...parts: Part[]) => says(parts);
+
+function told(events: Event[], options: ConverterOptions = {}): ExecutorEvent[] {
+  const translation = createTranslation(options);
+  return events.flatMap((event) => translation.translate(event));
+}
+
+/** The task as a client folds it. */
+function taskOf(events: readonly ExecutorEvent[]): Task {
+  const ids = { taskId: 't1', contextId: 'x1' };
+  const first: TaskEvent = {
+    kind: 'task',
+    id: 't1',
+    contextId: 'x1',
+    status: { state: 'submitted' },
+  };
+  return fold([first, ...events.map((event) => completeEvent(ids, event))])!;
+}
+
+function textsOf(task: Task): string[] {
+  return (task.artifacts ?? []).map(({ parts }) =>
+    parts.map((part) => (part.kind === 'text' ? part.text : '')).join(''),
+  );
+}
+
+const chunks = (events: readonly ExecutorEvent[]) =>
+  events.map((event) => {
+    if (event.kind !== 'artifact-update') return event.state;
+    const said = event.artifact.parts.map((part) => (part.kind === 'text' ? part.text : part.kind));
+    return [said.join('|'), event.append === true, event.lastChunk === true];
+  });
+
+describe('what an agent says', () => {
+  test('in pieces is one artifact in chunks, and the whole only closes it', () => {
+    assert.deepEqual(chunks(told([piece(text('a')), piece(text('b')), whole(text('ab'))])), [
+      ['a', false, false],
+      ['b', true, false],
+      ['', true, true],
+    ]);
+  });
+
+  test('beyond its pieces comes with the last chunk', () => {
+    const events = told([piece(text('a')), whole(text('ab'), picture)]);
+    assert.deepEqual(chunks(events), [
+      ['a', false, false],
+      ['b|file', true, true],
+    ]);
+  });
+
+  test('without pieces is one chunk, in its own order', () => {
+    assert.deepEqual(chunks(told([whole(picture, text('a'))])), [['file|a', false, true]]);
+  });
+
+  test('in other words than its pieces takes their place', () => {
+    const events = told([piece(text('secret')), whole(text('[removed]'))]);
+    assert.deepEqual(textsOf(taskOf(events)), ['[removed]']);
+    assert.deepEqual(textsOf(taskOf(told([piece(text('secret')), whole(call)]))), ['']);
+  });
+
+  test('at another time is another artifact, with the author’s name', () => {
+    const events = told([whole(text('first'), call), whole(response), whole(text('second'))]);
+    const task = taskOf(events);
+    assert.deepEqual(textsOf(task), ['first', 'second']);
+    assert.deepEqual(task.artifacts?.[0]?.metadata, { 'parley.author': 'helper' });
+  });
+
+  test('side by side with others stays apart from what they say', () => {
+    const speaks = (branch: string, said: string, partial: boolean) =>
+      says([text(said)], { branch, partial });
+    const events = told([
+      speaks('team.left', 'l1 ', true),
+      speaks('team.right', 'r1 ', true),
+      speaks('team.left', 'l2', true),
+      speaks('team.right', 'r1 r2', false),
+      speaks('team.left', 'l1 l2', false),
+    ]);
+    assert.deepEqual(textsOf(taskOf(events)), ['l1 l2', 'r1 r2']);
+  });
+
+  test('however it is cut, adds up to the whole, once', () => {
+    const cut = fc.array(fc.string({ maxLength: 5 }), { maxLength: 6 });
+    fc.assert(
+      fc.property(cut, fc.string({ maxLength: 5 }), fc.boolean(), (pieces, rest, changed) => {
+        const said = changed ? `!${pieces.join('')}` : pieces.join('') + rest;
+        const events = told([...pieces.map((each) => piece(text(each))), whole(text(said))]);
+        assert.equal(textsOf(taskOf(events)).join('\n'), said);
+        const artifacts = events.filter((event) => event.kind === 'artifact-update');
+        assert.equal(
+          artifacts.findIndex(({ lastChunk }) => lastChunk),
+          artifacts.length - 1,
+        );
+      }),
+    );
+  });
+
+  test('of the user, or nothing, is not told', () => {
+    assert.deepEqual(told([says([text('hi')], { author: 'user' }), whole()]), []);
+  });
+});
+
+describe('thoughts', () => {
+  test('go out as one marked part in a working status, before what comes of them', () => {
+    const events = told([
+      piece(thought('I ')),
+      piece(thought('wonder')),
+      piece(text('Yes')),
+      whole(thought('I wonder'), text('Yes')),
+    ]);
+    assert.deepEqual(chunks(events), ['working', ['Yes', false, false], ['', true, true]]);
+    const [first] = events;
+    assert.ok(first?.kind === 'status-update' && typeof first.message === 'object');
+    assert.deepEqual(first.message.parts, [
+      { kind: 'text', text: 'I wonder', metadata: { 'parley.thought': true } },
+    ]);
+  });
+
+  test('that were not streamed come with the whole', () => {
+    assert.deepEqual(chunks(told([whole(thought('hm'), text('Yes'))])), [
+      'working',
+      ['Yes', false, true],
+    ]);
+  });
+
+  test('are kept back when they are not to be seen', () => {
+    const events = told([piece(thought('hm')), whole(thought('hm'), text('Yes'))], {
+      exposeThoughts: false,
+    });
+    assert.deepEqual(chunks(events), [['Yes', false, true]]);
+  });
+});
+
+describe('calls', () => {
+  test('are not told', () => {
+    assert.deepEqual(told([whole(call), whole(response)]), []);
+  });
+
+  test('are told in a working status when they are to be seen', () => {
+    const events = told([whole(call), whole(response)], { exposeToolCalls: true });
+    assert.deepEqual(chunks(events), ['working', 'working']);
+    assert.equal(taskOf(events).artifacts, undefined);
+  });
+});
+
+describe('the final text', () => {
+  function finalOf(...events: Event[]): string {
+    const translation = createTranslation({});
+    for (const event of events) translation.translate(event);
+    return translation.finalText();
+  }
+  const on = (branch: string, said: string) => says([text(said)], { branch });
+
+  test('is the last answer, not what was said beside a call', () => {
+    assert.equal(finalOf(whole(text('wait'), call), whole(thought('hm'), text('done'))), 'done');
+    assert.equal(finalOf(whole(text('draft')), whole(text('final'))), 'final');
+    assert.equal(finalOf(whole(text('wait'), call)), '');
+  });
+
+  test('is each one’s last answer when agents ran side by side', () => {
+    const side = [on('team.left', 'l1'), on('team.right', 'r'), on('team.left', 'l2')];
+    assert.equal(finalOf(whole(text('before')), ...side), 'r\n\nl2');
+    assert.equal(finalOf(...side, whole(text('sum'))), 'sum');
+  });
+
+  test('knows a branch from another whose name begins like it', () => {
+    assert.equal(finalOf(on('team.a', '1'), on('team.ab', '2')), '1\n\n2');
+    assert.equal(finalOf(on('team.a.x', '1'), on('team.a', '2')), '2');
+  });
+});

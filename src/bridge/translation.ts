@@ -1,0 +1,160 @@
+/**
+ * What a peer hears of a run: the framework's events, one after the other, as events of a task.
+ *
+ * - What an agent says at a time (a model's answer, whole or in pieces) is one artifact. Pieces are sent as they come;
+ *   the whole that follows adds only what they did not say, and closes the artifact (`lastChunk`). If the whole says
+ *   something else (a callback has changed it), it replaces the pieces.
+ * - Thoughts are no answer: they go out in a `working` status, as parts that are marked as thoughts, before what comes
+ *   of them. They are sent by the block and not by the piece, because each message stays in the task's history.
+ * - Calls and their responses go out only with `exposeToolCalls`, in a `working` status as well.
+ *
+ * Agents that run side by side speak at the same time; whoever speaks is told by author and branch. All of this is
+ * the state of one execution.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import type { Message, Metadata, Part as A2APart } from '../protocol/index.ts';
+import type { ArtifactEvent, ExecutorEvent } from '../server/index.ts';
+import { type Part, textOf } from '../agent/content.ts';
+import { type Event, isFinalResponse } from '../agent/event.ts';
+import { type ConverterOptions, toA2AParts } from './converter.ts';
+
+/** The metadata of an answer's artifact that says which agent speaks. */
+const AUTHOR = 'parley.author';
+
+export interface Translation {
+  /** What to tell of an event. Its artifact delta, questions and error are not looked at. */
+  translate(event: Event): ExecutorEvent[];
+  /** The answer: the last that was said or, where agents ran side by side, the last of each. */
+  finalText(): string;
+}
+
+/** Something that is being said. */
+interface Utterance {
+  readonly artifactId: string;
+  /** The text that was sent. */
+  text: string;
+  thought: string;
+  thoughtSent: number;
+}
+
+export function createTranslation(options: ConverterOptions): Translation {
+  const utterances = new Map<string, Utterance>();
+  const finals = new Map<string, string>();
+
+  function utteranceOf(event: Event): Utterance {
+    const key = speaker(event);
+    let utterance = utterances.get(key);
+    if (!utterance) {
+      utterance = { artifactId: `response-${event.id}`, text: '', thought: '', thoughtSent: 0 };
+      utterances.set(key, utterance);
+    }
+    return utterance;
+  }
+
+  function piece(event: Event, parts: readonly Part[]): ExecutorEvent[] {
+    const utterance = utteranceOf(event);
+    const events: ExecutorEvent[] = [];
+    for (const part of parts) {
+      if (part.kind === 'thought') utterance.thought += part.text;
+      if (part.kind !== 'text' || part.text === '') continue;
+      events.push(...thoughts(utterance, options));
+      const chunk = toA2AParts([part]);
+      events.push(artifact(utterance.artifactId, event, chunk, utterance.text !== ''));
+      utterance.text += part.text;
+    }
+    return events;
+  }
+
+  function whole(event: Event, parts: readonly Part[]): ExecutorEvent[] {
+    const utterance = utteranceOf(event);
+    utterances.delete(speaker(event));
+    const thought = parts.flatMap((part) => (part.kind === 'thought' ? [part.text] : [])).join('');
+    if (thought.startsWith(utterance.thought)) utterance.thought = thought;
+    const events: ExecutorEvent[] = thoughts(utterance, options);
+    const answer = parts.filter(isAnswer);
+    const sent = utterance.text;
+    const text = textOf({ role: 'model', parts: answer });
+    if (sent === '' || !text.startsWith(sent)) {
+      // An artifact has a part, even one whose text was taken back.
+      const all = answer.length > 0 ? toA2AParts(answer) : [EMPTY];
+      if (answer.length > 0 || sent !== '') {
+        events.push({ ...artifact(utterance.artifactId, event, all, false), lastChunk: true });
+      }
+      return events;
+    }
+    const rest: Part[] = answer.filter(({ kind }) => kind !== 'text');
+    if (text.length > sent.length) rest.unshift({ kind: 'text', text: text.slice(sent.length) });
+    const last = rest.length > 0 ? toA2AParts(rest) : [EMPTY];
+    events.push({ ...artifact(utterance.artifactId, event, last, true), lastChunk: true });
+    return events;
+  }
+
+  function translate(event: Event): ExecutorEvent[] {
+    if (event.author === 'user' || !event.content) return [];
+    const { parts } = event.content;
+    if (event.partial === true) return piece(event, parts);
+    // What tools respond comes between the things that an agent says, and ends none of them.
+    const responds = parts.length > 0 && parts.every(({ kind }) => kind === 'function-response');
+    const events = responds ? [] : whole(event, parts);
+    const calls = parts.filter((part) => !isSaid(part));
+    const shown = toA2AParts(calls, options);
+    if (shown.length > 0) events.push(working(shown));
+    if (isFinalResponse(event)) noteFinal(finals, event);
+    return events;
+  }
+
+  return { translate, finalText: () => [...finals.values()].join('\n\n') };
+}
+
+const EMPTY: A2APart = { kind: 'text', text: '' };
+
+function speaker({ author, branch = '' }: Event): string {
+  return `${author} ${branch}`;
+}
+
+function isSaid({ kind }: Part): boolean {
+  return kind !== 'function-call' && kind !== 'function-response';
+}
+
+function isAnswer(part: Part): boolean {
+  return isSaid(part) && part.kind !== 'thought' && (part.kind !== 'text' || part.text !== '');
+}
+
+/** The thoughts that have not been sent yet. */
+function thoughts(utterance: Utterance, options: ConverterOptions): ExecutorEvent[] {
+  const text = utterance.thought.slice(utterance.thoughtSent);
+  utterance.thoughtSent = utterance.thought.length;
+  const parts = text === '' ? [] : toA2AParts([{ kind: 'thought', text }], options);
+  return parts.length > 0 ? [working(parts)] : [];
+}
+
+function artifact(
+  artifactId: string,
+  { author }: Event,
+  parts: A2APart[],
+  append: boolean,
+): ArtifactEvent {
+  if (append) return { kind: 'artifact-update', artifact: { artifactId, parts }, append };
+  const metadata: Metadata = { [AUTHOR]: author };
+  return { kind: 'artifact-update', artifact: { artifactId, name: 'response', parts, metadata } };
+}
+
+function working(parts: A2APart[]): ExecutorEvent {
+  const message: Message = { kind: 'message', messageId: randomUUIDv7(), role: 'agent', parts };
+  return { kind: 'status-update', state: 'working', message };
+}
+
+/** A branch's answer takes the place of what was said before it: above it, on it, and in the branches below it. */
+function noteFinal(finals: Map<string, string>, event: Event): void {
+  const { branch = '' } = event;
+  const text = textOf(event.content);
+  if (text === '') return;
+  for (const other of finals.keys()) {
+    if (isWithin(other, branch) || isWithin(branch, other)) finals.delete(other);
+  }
+  finals.set(branch, text);
+}
+
+function isWithin(branch: string, outer: string): boolean {
+  return outer === '' || branch === outer || branch.startsWith(`${outer}.`);
+}
