@@ -17,6 +17,7 @@ import {
   type TaskState,
   type TaskStatus,
 } from '../protocol/index.ts';
+import { Chain, Links } from './chains.ts';
 import {
   ChangeClock,
   checkAppend,
@@ -58,9 +59,18 @@ class MemoryStore implements TaskStore {
   readonly name = 'memory';
   readonly durable = false;
   readonly #tasks = new Map<string, StoredTask>();
+  /** The same tasks by number; chains are made of these. A number that is free is taken again. */
+  readonly #numbered: (StoredTask | undefined)[] = [];
+  readonly #free: number[] = [];
   readonly #scopes = new Map<string, ScopeIndex>();
   /** Terminal tasks of every scope, in the order in which they ended. */
   readonly #finished = new Chain();
+  readonly #links: TaskLinks = {
+    all: new Links(),
+    state: new Links(),
+    context: new Links(),
+    finished: new Links(),
+  };
   readonly #maxTasks: number;
   readonly #maxBytes: number;
   #bytes = 0;
@@ -86,7 +96,7 @@ class MemoryStore implements TaskStore {
   #makeRoom(batch: readonly Append[]): void {
     const written = new Set(batch.map(({ taskId }) => taskId));
     while (this.#isFull()) {
-      const task = this.#finished.oldest?.task;
+      const task = this.#at(this.#finished.oldest);
       if (!task || written.has(task.taskId)) return;
       this.#remove(task);
     }
@@ -117,13 +127,12 @@ class MemoryStore implements TaskStore {
 
   list(query: ListQuery): ListPage {
     const position = query.cursor === undefined ? undefined : this.#position(query, query.cursor);
-    const chain = this.#scopes.get(scopeKey(query))?.chain(query);
+    const found = this.#scopes.get(scopeKey(query))?.chain(query, this.#links);
     const heads: TaskHead[] = [];
-    if (!chain) return { heads, total: 0 };
-    const total = countMatches(chain, query);
+    if (!found) return { heads, total: 0 };
+    const total = this.#count(found, query);
     let last: StoredTask | undefined;
-    for (let link = start(chain, position); link; link = link.older) {
-      const { task } = link;
+    for (const task of this.#walk(found.links, this.#start(found, query, position))) {
       if (tooOld(task, query)) break;
       if (!hasState(task, query)) continue;
       if (last && heads.length >= query.limit) {
@@ -139,9 +148,8 @@ class MemoryStore implements TaskStore {
     const heads: TaskHead[] = [];
     for (const scope of this.#scopes.values()) {
       for (const state of UNFINISHED) {
-        for (let link = scope.states.get(state)?.newest; link; link = link.older) {
-          heads.push(link.task.head());
-        }
+        const newest = scope.states.get(state)?.newest;
+        for (const task of this.#walk(this.#links.state, newest)) heads.push(task.head());
       }
     }
     return heads;
@@ -169,8 +177,8 @@ class MemoryStore implements TaskStore {
 
   close(): void {
     this.#tasks.clear();
+    this.#numbered.length = 0;
     this.#scopes.clear();
-    this.#finished.clear();
   }
 
   #find(scope: Scope, taskId: string): StoredTask | undefined {
@@ -184,11 +192,10 @@ class MemoryStore implements TaskStore {
     if (expected === 0 ? known : this.#find(append, taskId)?.events.length !== expected) {
       return 'conflict';
     }
-    const key = scopeKey(append);
-    let scope = this.#scopes.get(key);
-    if (scope && messageIds.some((id) => scope?.messages.has(id))) return 'conflict';
+    let scope = known ? known.scope : this.#scopes.get(scopeKey(append));
+    for (const id of messageIds) if (scope?.messages.has(id)) return 'conflict';
     if (!known && !this.#hasRoom(append)) return 'full';
-    if (!scope) this.#scopes.set(key, (scope = new ScopeIndex()));
+    if (!scope) this.#scopes.set(scopeKey(append), (scope = new ScopeIndex()));
 
     let state = known?.status.state;
     let status: TaskStatus | undefined;
@@ -201,43 +208,88 @@ class MemoryStore implements TaskStore {
     if (!task) {
       // Unreachable: checkAppend has seen that the first entry is the task.
       if (!status) throw new Error(`task ${taskId} has no status`);
-      task = new StoredTask(append, scope, status);
+      task = new StoredTask(this.#free.pop() ?? this.#numbered.length, append, scope, status);
       this.#tasks.set(taskId, task);
+      this.#numbered[task.number] = task;
     }
     for (const { event } of entries) task.events.push(event);
     const { bytes = 0 } = append;
     if (task.isFinished) this.#finishedBytes += bytes;
     task.bytes += bytes;
     this.#bytes += bytes;
-    for (const id of messageIds) {
-      scope.messages.set(id, task);
-      task.messageIds.push(id);
+    if (messageIds.length > 0) {
+      for (const id of messageIds) scope.messages.set(id, task);
+      task.messageIds = known ? [...task.messageIds, ...messageIds] : messageIds;
     }
     if (status) this.#changed(task, status);
     return 'ok';
   }
 
   #changed(task: StoredTask, status: TaskStatus): void {
+    if (task.isListed) this.#unlist(task);
     task.changed = this.#clock.next();
     if (task.createdAt === 0) task.createdAt = ChangeClock.time(task.changed);
     task.status = status;
-    task.scope.add(task);
-    if (task.isFinished) this.#finishedBytes -= task.bytes;
-    if (isTerminal(status.state)) {
-      this.#finished.add(task.links.finished);
-      this.#finishedBytes += task.bytes;
-    } else {
-      task.links.finished.detach();
-    }
+    task.scope.add(task, this.#links);
+    if (!task.isFinished) return;
+    this.#finished.add(this.#links.finished, task.number);
+    this.#finishedBytes += task.bytes;
+  }
+
+  /** Takes the task out of its chains, by its present status. */
+  #unlist(task: StoredTask): void {
+    task.scope.remove(task, this.#links);
+    if (!task.isFinished) return;
+    this.#finished.remove(this.#links.finished, task.number);
+    this.#finishedBytes -= task.bytes;
   }
 
   #remove(task: StoredTask): void {
+    this.#unlist(task);
     this.#bytes -= task.bytes;
-    if (task.isFinished) this.#finishedBytes -= task.bytes;
     this.#tasks.delete(task.taskId);
-    task.links.finished.detach();
-    task.scope.remove(task);
+    this.#numbered[task.number] = undefined;
+    this.#free.push(task.number);
+    task.scope.forget(task);
     if (task.scope.all.size === 0) this.#scopes.delete(scopeKey(task));
+  }
+
+  #at(number: number | undefined): StoredTask | undefined {
+    return number === undefined ? undefined : this.#numbered[number];
+  }
+
+  /** The tasks of a chain from this one on, newest first. */
+  *#walk(links: Links, from: number | undefined): Generator<StoredTask> {
+    for (let number = from; number !== undefined; number = Chain.older(links, number)) {
+      yield this.#numbered[number]!;
+    }
+  }
+
+  /** Where a page begins in the chain. Only a cursor whose task has moved since has to be searched for. */
+  #start(
+    { chain, links }: Found,
+    query: ListQuery,
+    position: Position | undefined,
+  ): number | undefined {
+    if (!position) return chain.newest;
+    const { changed, task } = position;
+    if (task && isIn(task, query)) return Chain.older(links, task.number);
+    for (const each of this.#walk(links, chain.newest)) {
+      if (each.changed < changed) return each.number;
+    }
+    return undefined;
+  }
+
+  #count({ chain, links }: Found, query: ListQuery): number {
+    const { contextId, state, updatedSince } = query;
+    const whole = updatedSince === undefined && (contextId === undefined || state === undefined);
+    if (whole) return chain.size;
+    let count = 0;
+    for (const task of this.#walk(links, chain.newest)) {
+      if (tooOld(task, query)) break;
+      if (hasState(task, query)) count++;
+    }
+    return count;
   }
 
   /** Behind which task a page begins: the task itself if it still stands there, else its place. */
@@ -255,27 +307,45 @@ interface Position {
   readonly task: StoredTask | undefined;
 }
 
+/** The links of each kind of chain. */
+interface TaskLinks {
+  readonly all: Links;
+  readonly state: Links;
+  readonly context: Links;
+  readonly finished: Links;
+}
+
+/** A chain, and where its links are. */
+interface Found {
+  readonly chain: Chain;
+  readonly links: Links;
+}
+
+const NO_IDS: readonly string[] = [];
+
 class StoredTask implements Scope {
+  readonly number: number;
   readonly taskId: string;
   readonly contextId: string;
   readonly tenant: string;
   readonly owner: string;
   readonly scope: ScopeIndex;
   readonly events: TaskEvent[] = [];
-  readonly messageIds: string[] = [];
+  messageIds = NO_IDS;
   push: Map<string, PushRecord> | undefined;
   status: TaskStatus;
+  /** Number of the last change of its status; 0 until it stands in the lists. */
   changed = 0;
   bytes = 0;
   createdAt = 0;
-  readonly links = {
-    all: new Link(this),
-    state: new Link(this),
-    context: new Link(this),
-    finished: new Link(this),
-  };
 
-  constructor({ taskId, contextId, tenant, owner }: Append, scope: ScopeIndex, status: TaskStatus) {
+  constructor(
+    number: number,
+    { taskId, contextId, tenant, owner }: Append,
+    scope: ScopeIndex,
+    status: TaskStatus,
+  ) {
+    this.number = number;
     this.taskId = taskId;
     this.contextId = contextId;
     this.tenant = tenant;
@@ -284,8 +354,12 @@ class StoredTask implements Scope {
     this.status = status;
   }
 
+  get isListed(): boolean {
+    return this.changed > 0;
+  }
+
   get isFinished(): boolean {
-    return this.links.finished.chain !== undefined;
+    return this.isListed && isTerminal(this.status.state);
   }
 
   head(): TaskHead {
@@ -311,25 +385,34 @@ class ScopeIndex {
   readonly messages = new Map<string, StoredTask>();
 
   /** The narrowest chain that has every match of the query. */
-  chain({ contextId, state }: ListQuery): Chain | undefined {
-    if (contextId !== undefined) return this.contexts.get(contextId);
-    return state === undefined ? this.all : this.states.get(state);
+  chain({ contextId, state }: ListQuery, links: TaskLinks): Found | undefined {
+    if (contextId !== undefined) return found(this.contexts.get(contextId), links.context);
+    if (state !== undefined) return found(this.states.get(state), links.state);
+    return { chain: this.all, links: links.all };
   }
 
   /** Puts the task in front of its chains, by its present status. */
-  add(task: StoredTask): void {
-    this.all.add(task.links.all);
-    chainOf(this.states, task.status.state).add(task.links.state);
-    chainOf(this.contexts, task.contextId).add(task.links.context);
+  add(task: StoredTask, links: TaskLinks): void {
+    this.all.add(links.all, task.number);
+    chainOf(this.states, task.status.state).add(links.state, task.number);
+    chainOf(this.contexts, task.contextId).add(links.context, task.number);
   }
 
-  remove(task: StoredTask): void {
-    task.links.all.detach();
-    task.links.state.detach();
-    task.links.context.detach();
-    if (this.contexts.get(task.contextId)?.size === 0) this.contexts.delete(task.contextId);
-    for (const id of task.messageIds) this.messages.delete(id);
+  remove(task: StoredTask, links: TaskLinks): void {
+    this.all.remove(links.all, task.number);
+    this.states.get(task.status.state)?.remove(links.state, task.number);
+    this.contexts.get(task.contextId)?.remove(links.context, task.number);
   }
+
+  /** The task is gone for good. */
+  forget({ contextId, messageIds }: StoredTask): void {
+    if (this.contexts.get(contextId)?.size === 0) this.contexts.delete(contextId);
+    for (const id of messageIds) this.messages.delete(id);
+  }
+}
+
+function found(chain: Chain | undefined, links: Links): Found | undefined {
+  return chain && { chain, links };
 }
 
 function chainOf<Key>(chains: Map<Key, Chain>, key: Key): Chain {
@@ -338,64 +421,10 @@ function chainOf<Key>(chains: Map<Key, Chain>, key: Key): Chain {
   return chain;
 }
 
-/** A task's place in a chain. */
-class Link {
-  readonly task: StoredTask;
-  chain: Chain | undefined;
-  newer: Link | undefined;
-  older: Link | undefined;
-
-  constructor(task: StoredTask) {
-    this.task = task;
-  }
-
-  detach(): void {
-    this.chain?.remove(this);
-  }
-}
-
-/** Tasks, newest change first. */
-class Chain {
-  newest: Link | undefined;
-  oldest: Link | undefined;
-  size = 0;
-
-  /** Puts the link in front, wherever it was before. */
-  add(link: Link): void {
-    link.detach();
-    link.chain = this;
-    link.older = this.newest;
-    if (this.newest) this.newest.newer = link;
-    else this.oldest = link;
-    this.newest = link;
-    this.size++;
-  }
-
-  remove(link: Link): void {
-    if (link.newer) link.newer.older = link.older;
-    else this.newest = link.older;
-    if (link.older) link.older.newer = link.newer;
-    else this.oldest = link.newer;
-    link.chain = link.newer = link.older = undefined;
-    this.size--;
-  }
-
-  clear(): void {
-    this.newest = this.oldest = undefined;
-    this.size = 0;
-  }
-}
-
-/** Where a page begins in the chain. Only a cursor whose task has moved since has to be searched for. */
-function start(chain: Chain, position: Position | undefined): Link | undefined {
-  if (!position) return chain.newest;
-  const links = position.task?.links;
-  for (const link of links ? [links.all, links.state, links.context] : []) {
-    if (link.chain === chain) return link.older;
-  }
-  let link = chain.newest;
-  while (link && link.task.changed >= position.changed) link = link.older;
-  return link;
+/** Whether the task stands in the chain of the query. */
+function isIn(task: StoredTask, { contextId, state }: ListQuery): boolean {
+  if (contextId !== undefined) return task.contextId === contextId;
+  return state === undefined || task.status.state === state;
 }
 
 function hasState(task: StoredTask, { state }: ListQuery): boolean {
@@ -404,15 +433,4 @@ function hasState(task: StoredTask, { state }: ListQuery): boolean {
 
 function tooOld(task: StoredTask, { updatedSince }: ListQuery): boolean {
   return updatedSince !== undefined && task.changed < ChangeClock.first(updatedSince);
-}
-
-function countMatches(chain: Chain, query: ListQuery): number {
-  const { contextId, state, updatedSince } = query;
-  const whole = updatedSince === undefined && (contextId === undefined || state === undefined);
-  if (whole) return chain.size;
-  let count = 0;
-  for (let link = chain.newest; link && !tooOld(link.task, query); link = link.older) {
-    if (hasState(link.task, query)) count++;
-  }
-  return count;
 }

@@ -48,6 +48,8 @@ export class EventSink implements StreamSink, Beating, Paced {
   /** HTTP/1.0 knows no chunks: there the end of the connection is the end of the stream. */
   readonly #chunked: boolean;
   #gathered = '';
+  /** Of what `#chunk` made last. Plain ASCII, which most of it is, is cheaper to write as such. */
+  #encoding: BufferEncoding = 'utf8';
   #room = true;
   /** Nothing was to be sent yet. */
   silent = true;
@@ -82,7 +84,8 @@ export class EventSink implements StreamSink, Beating, Paced {
 
   end(): void {
     if (this.#response.writableEnded) return;
-    this.#response.end(this.#chunk(this.#chunked ? LAST_CHUNK : ''));
+    const text = this.#chunk(this.#chunked ? LAST_CHUNK : '');
+    this.#response.end(text, this.#encoding);
     if (this.#response.writableLength === 0) return;
     this.stalledAt = undefined;
     dropUnread(this.#response, this.#options, { resumeAfter: this.#reply.stream.cursor });
@@ -110,7 +113,8 @@ export class EventSink implements StreamSink, Beating, Paced {
     // A socket that is corked already is not corked by node:http for one more tick: this is the end of the turn.
     const { socket } = this.#response;
     socket?.cork();
-    this.#room = this.#response.write(this.#chunk(''));
+    const text = this.#chunk('');
+    this.#room = this.#response.write(text, this.#encoding);
     socket?.uncork();
     if (!this.#room) this.stalledAt ??= performance.now();
   }
@@ -120,7 +124,9 @@ export class EventSink implements StreamSink, Beating, Paced {
     const text = this.#gathered;
     this.#gathered = '';
     if (text === '' || !this.#chunked) return text + tail;
-    return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n${tail}`;
+    const bytes = Buffer.byteLength(text);
+    this.#encoding = bytes === text.length ? 'latin1' : 'utf8';
+    return `${bytes.toString(16)}\r\n${text}\r\n${tail}`;
   }
 }
 

@@ -306,6 +306,21 @@ test('a client of HTTP/1.0 gets its stream as it is, up to the end of the connec
   assert.match(events, /"final":true}}\n\n$/);
 });
 
+test('text of any script arrives as it was said, whatever was in the write before it', async (t) => {
+  const said = ['plain ', 'naïve ', 'plain ', '你好 ', '\u{1F9ED}', ' plain'];
+  const agent = createAgent({ name: 'A', description: 'A' }, async function* () {
+    for (const word of said) {
+      yield word;
+      await tick();
+    }
+  });
+  const server = serve(agent, { logger: silent });
+  const listening = await server.listen();
+  t.after(() => listening.close(0));
+  const stream = await (await post(listening.url, body('hi', 'message/stream'))).text();
+  for (const word of [...said, said.join('')]) assert.ok(stream.includes(`"text":"${word}"`), word);
+});
+
 test('a request that breaks off, or is no HTTP, does no harm', async (t) => {
   const { server } = setUp(t);
   const listening = await server.listen();

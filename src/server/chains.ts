@@ -1,0 +1,73 @@
+/**
+ * Numbers in order, newest first: add to the front, take out anywhere, both at once, whatever the length.
+ *
+ * The links are numbers in flat arrays, not objects, because a store of a hundred thousand tasks keeps several for
+ * each: the garbage collector would copy and follow all of them, and that cost more than all the rest of a small task.
+ * Chains that share a `Links` have no number in common.
+ */
+const NONE = -1;
+const FIRST_CAPACITY = 256;
+
+export class Links {
+  newer = new Int32Array(FIRST_CAPACITY);
+  older = new Int32Array(FIRST_CAPACITY);
+
+  hold(number: number): void {
+    while (number >= this.newer.length) {
+      this.newer = widened(this.newer);
+      this.older = widened(this.older);
+    }
+  }
+}
+
+function widened(array: Int32Array): Int32Array<ArrayBuffer> {
+  const wide = new Int32Array(array.length * 2);
+  wide.set(array);
+  return wide;
+}
+
+export class Chain {
+  #newest = NONE;
+  #oldest = NONE;
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get newest(): number | undefined {
+    return this.#newest === NONE ? undefined : this.#newest;
+  }
+
+  get oldest(): number | undefined {
+    return this.#oldest === NONE ? undefined : this.#oldest;
+  }
+
+  /** The next one behind this one of the chain. */
+  static older(links: Links, number: number): number | undefined {
+    const older = links.older[number]!;
+    return older === NONE ? undefined : older;
+  }
+
+  /** Puts a number in front that is not in the chain. */
+  add(links: Links, number: number): void {
+    links.hold(number);
+    links.newer[number] = NONE;
+    links.older[number] = this.#newest;
+    if (this.#newest === NONE) this.#oldest = number;
+    else links.newer[this.#newest] = number;
+    this.#newest = number;
+    this.#size++;
+  }
+
+  /** Takes out a number that is in the chain. */
+  remove(links: Links, number: number): void {
+    const newer = links.newer[number]!;
+    const older = links.older[number]!;
+    if (newer === NONE) this.#newest = older;
+    else links.older[newer] = older;
+    if (older === NONE) this.#oldest = newer;
+    else links.newer[older] = newer;
+    this.#size--;
+  }
+}
