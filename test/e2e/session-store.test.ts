@@ -54,8 +54,7 @@ test('after kill -9 in the middle of appends, all that was acknowledged is there
 test('processes that make and fill one file at the same time lose nothing', async (t) => {
   const path = newPath(t);
   const writers = [1, 2, 3].map(() => startWriter(t, path, 'shared', 40));
-  for (const { lines, exited } of writers) {
-    lines.resume();
+  for (const { exited } of writers) {
     assert.deepEqual(await exited, [0, null]);
   }
   const store = sqliteSessions(path);
