@@ -16,12 +16,12 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
 import type { JsonObject } from '../json.ts';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
 import { statusError } from './failure.ts';
 import { estimateUsage, streamed } from './pieces.ts';
+import { pause } from './retry.ts';
 
 /** One of these each. */
 export interface ScriptStep {
@@ -151,13 +151,4 @@ function position([response, step, ...rest]: readonly PropertyKey[]): string {
   if (typeof step === 'number') at.push(`step ${step + 1}`);
   if (rest.length > 0) at.push(rest.map(String).join('.'));
   return `, ${at.join(', ')}`;
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  try {
-    await setTimeout(ms, undefined, { signal });
-  } catch {
-    // The timer throws an AbortError of its own.
-    signal.throwIfAborted();
-  }
 }

@@ -1,0 +1,147 @@
+/**
+ * Tools that the offline model knows only by their declaration: `get_weather Paris`, `get_weather {"city":"Paris"}`,
+ * `what is the weather in Paris?`. A call is made only when there is one tool that it can mean, and no doubt about its
+ * arguments: JSON, nothing at all, or the one that the schema requires.
+ */
+import type { JsonObject, JsonValue } from '../json.ts';
+import type { ToolDeclaration } from '../model.ts';
+import type { Step } from './offline-request.ts';
+
+const STOP_WORDS = new Set(
+  'a an the to of for in on at by and or do get set fetch call use make tool current'.split(' '),
+);
+const LEADING =
+  /^(?:(?:in|for|of|at|about|on|from|to|with|by|the|is|like|right now|now|today|please|tool)\b|[\s:,=-])+/i;
+const TRAILING = /(?:\s+(?:right now|now|today|currently|please|like))+$/i;
+
+/** The call that this request means, if there is only one. */
+export function matchTool(said: string, tools: readonly ToolDeclaration[]): Step | undefined {
+  const named = tools.find(({ name }) => startsWithName(said, name));
+  if (named !== undefined) return call(named, said.slice(named.name.length), said);
+  const ranked = tools
+    .map((tool) => ({ tool, after: afterWords(said, tool.name) }))
+    .filter(({ after }) => after !== undefined)
+    .toSorted((a, b) => wordsOf(b.tool.name).length - wordsOf(a.tool.name).length);
+  const [best, second] = ranked;
+  if (best?.after === undefined) return undefined;
+  const tie = second && wordsOf(second.tool.name).length === wordsOf(best.tool.name).length;
+  return tie ? undefined : call(best.tool, best.after, said);
+}
+
+/** How to ask for it: `get_weather CITY`. */
+export function usageOf({ name, parameters }: ToolDeclaration): string {
+  const required = requiredOf(parameters);
+  if (required.length === 0) return name;
+  const [only] = required;
+  if (required.length === 1 && only !== undefined && only.type !== undefined) {
+    return `${name} ${only.name.toUpperCase()}`;
+  }
+  return `${name} {${required.map((each) => JSON.stringify(each.name)).join(', ')}: …}`;
+}
+
+function call(tool: ToolDeclaration, after: string, said: string): Step | undefined {
+  const args = jsonIn(said) ?? fill(requiredOf(tool.parameters), after);
+  return args && { tool: tool.name, args, done: `${tool.name} says:`, shows: true };
+}
+
+function fill(required: readonly Parameter[], after: string): JsonObject | undefined {
+  const [only, ...others] = required;
+  if (only === undefined) return {};
+  if (others.length > 0) return undefined;
+  const text = after
+    .trim()
+    .replace(LEADING, '')
+    .replace(TRAILING, '')
+    .replace(/[.!?]+$/, '')
+    .trim();
+  const value = valueOf(only, /^(["'`]).*\1$/s.test(text) ? text.slice(1, -1) : text);
+  return value === undefined ? undefined : { [only.name]: value };
+}
+
+function valueOf({ type, values }: Parameter, text: string): JsonValue | undefined {
+  if (values !== undefined) {
+    const found = values.filter((value) => text.toLowerCase().includes(value.toLowerCase()));
+    return found.length === 1 ? found[0] : undefined;
+  }
+  if (type === 'string') return text === '' ? undefined : text;
+  if (type !== 'number' && type !== 'integer') return undefined;
+  const [number, another] = text.match(/-?\d+(?:\.\d+)?/g) ?? [];
+  return number === undefined || another !== undefined ? undefined : Number(number);
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly type: string | undefined;
+  /** To choose from. */
+  readonly values: readonly string[] | undefined;
+}
+
+function requiredOf(schema: JsonObject): Parameter[] {
+  const properties = objectOf(schema['properties']);
+  const { required } = schema;
+  const names = Array.isArray(required) ? required.filter((name) => typeof name === 'string') : [];
+  return names.map((name) => {
+    const { type, enum: values } = objectOf(properties[name]);
+    return {
+      name,
+      type: typeof type === 'string' ? type : undefined,
+      values: Array.isArray(values)
+        ? values.filter((value) => typeof value === 'string')
+        : undefined,
+    };
+  });
+}
+
+function jsonIn(said: string): JsonObject | undefined {
+  const json = /\{.*\}/s.exec(said)?.[0];
+  if (json === undefined) return undefined;
+  try {
+    const value: JsonValue = JSON.parse(json);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? objectOf(value)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function startsWithName(said: string, name: string): boolean {
+  return (
+    said.toLowerCase().startsWith(name.toLowerCase()) && !/^[\w-]/.test(said.slice(name.length))
+  );
+}
+
+/** What comes behind the tool's words; before them when nothing does. Undefined when one of the words is missing. */
+function afterWords(said: string, name: string): string | undefined {
+  const words = wordsOf(name);
+  if (words.length === 0) return undefined;
+  let first = said.length;
+  let last = 0;
+  for (const word of words) {
+    const match = new RegExp(String.raw`\b${word}s?\b`, 'i').exec(said);
+    if (match === null) return undefined;
+    first = Math.min(first, match.index);
+    last = Math.max(last, match.index + match[0].length);
+  }
+  const after = said.slice(last);
+  return /\w/.test(after.replace(LEADING, '')) ? after : said.slice(0, first);
+}
+
+/** `getWeather`, `get_weather`, `maps__get-weather`: the words that say what it is about. */
+function wordsOf(name: string): string[] {
+  const words = name
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z0-9]+/);
+  return words
+    .filter((word) => word !== '' && !STOP_WORDS.has(word))
+    .map((word) => word.replace(/(?<=..)s$/, ''));
+}
+
+function objectOf(value: JsonValue | undefined): JsonObject {
+  return isObject(value) ? value : {};
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

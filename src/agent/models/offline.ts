@@ -1,0 +1,145 @@
+/**
+ * A model that needs no network and no key, and says so: an honest, deterministic stand-in.
+ *
+ * It understands a few plain requests (`list`, `read`, `search`, `create`, `replace`, `run`, `fetch`, `remember`,
+ * joined by `then`) and whatever other tools it is offered, where a request leaves no doubt. Each request becomes a
+ * real call, with real approvals; the next one follows when the one before has come back. Then it says what was done.
+ *
+ * It keeps nothing: how far it has come is in the conversation.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { functionCalls, functionResponses, textOf, type FunctionResponsePart } from '../content.ts';
+import type { JsonValue } from '../json.ts';
+import type { Model, ModelChunk, ModelRequest, ToolDeclaration } from '../model.ts';
+import { FORMS, parseForm, splitRequests, type Step } from './offline-request.ts';
+import { matchTool, usageOf } from './offline-tool.ts';
+import { estimateUsage, streamed } from './pieces.ts';
+
+const MAX_REQUEST_CHARS = 20_000;
+const MAX_STEPS = 50;
+const MAX_GIST_CHARS = 160;
+const MAX_SHOWN_CHARS = 4000;
+const MAX_USAGES = 20;
+
+const WHAT_I_AM =
+  "I am Parley's offline model: a small program that needs no network and no key. I do not think; I understand a few " +
+  'plain requests and use the real tools for them.';
+const ABOUT_ME =
+  /\b(?:who|what)(?:\s+are|['’]re)\s+you\b|\byour name\b|\bare you (?:an? )?(?:ai|bot|human|robot|model|person)\b/i;
+
+/** The model called `offline`. */
+export function offlineModel(): Model {
+  return {
+    name: 'offline',
+    async *generate(request, signal): AsyncGenerator<ModelChunk> {
+      signal.throwIfAborted();
+      const next = decide(request);
+      if (typeof next === 'string') {
+        yield* streamed('text', next, signal);
+        yield { kind: 'finish', reason: 'stop', usage: estimateUsage(request, next.length) };
+        return;
+      }
+      const { tool: name, args } = next;
+      yield { kind: 'function-call', id: `call_${randomUUIDv7()}`, name, args };
+      const usage = estimateUsage(request, name.length + JSON.stringify(args).length);
+      yield { kind: 'finish', reason: 'tool-calls', usage };
+    },
+  };
+}
+
+/** The next call to make, or what to say. */
+function decide({ messages, tools = [], toolChoice }: ModelRequest): Step | string {
+  const offered = toolChoice === 'none' ? [] : tools;
+  const at = messages.findLastIndex(
+    (content) => content.role === 'user' && textOf(content).trim() !== '',
+  );
+  const asked = textOf(messages[at]).trim();
+  if (asked.length > MAX_REQUEST_CHARS) return `That is too long for me.\n\n${help(offered)}`;
+  const requests = splitRequests(asked, (said) => understand(said, offered) !== undefined);
+  const steps = requests.map((said) => understand(said, offered));
+  const plan = steps.filter((step) => step !== undefined).slice(0, MAX_STEPS);
+  if (plan.length === 0 || plan.length < Math.min(steps.length, MAX_STEPS))
+    return answer(asked, offered);
+
+  const since = messages.slice(at + 1);
+  const calls = since.flatMap((content) => functionCalls(content));
+  const responses = new Map(since.flatMap(functionResponses).map((each) => [each.id, each]));
+  const report: string[] = [];
+  let made = 0;
+  for (const step of plan) {
+    const call = calls.slice(made).find(({ name }) => name === step.tool);
+    if (call === undefined) {
+      if (offered.some(({ name }) => name === step.tool)) return step;
+      report.push(`I cannot do "${formOf(step)}" here: the tool ${step.tool} is not offered.`);
+      break;
+    }
+    made = calls.indexOf(call) + 1;
+    const response = responses.get(call.id);
+    report.push(outcome(step, response));
+    if (response?.isError === true) break;
+  }
+  const left = plan.length - report.length;
+  if (left > 0)
+    report.push(`I left out the ${left === 1 ? 'last request' : `last ${left} requests`}.`);
+  return report.join('\n\n');
+}
+
+/** A tool by its name first, then the forms, then what a tool's name is about. */
+function understand(said: string, offered: readonly ToolDeclaration[]): Step | undefined {
+  const form = parseForm(said);
+  if (form !== undefined && offered.some(({ name }) => name === form.tool)) return form;
+  const known = new Set(FORMS.map(({ tool }) => tool));
+  const others = offered.filter(({ name }) => !known.has(name));
+  return matchTool(said, others) ?? form;
+}
+
+function outcome(step: Step, response: FunctionResponsePart | undefined): string {
+  if (response === undefined) return `${step.tool} gave no response.`;
+  const came = shown(response.response);
+  if (response.isError === true) return `"${formOf(step)}" did not work: ${came}`;
+  if (!step.shows) return step.done;
+  return `${step.done}\n${came}`;
+}
+
+/** What a tool returned, for people: its words where it has any. */
+function shown(response: JsonValue): string {
+  const text = wordsIn(response);
+  if (text === '') return '(nothing)';
+  return text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text;
+}
+
+function wordsIn(response: JsonValue): string {
+  if (typeof response === 'string') return response.trimEnd();
+  if (response === null) return '';
+  if (typeof response === 'object' && !Array.isArray(response)) {
+    const values: JsonValue[] = Object.values(response);
+    const [only, another] = values;
+    if (typeof only === 'string' && another === undefined) return only.trimEnd();
+  }
+  return JSON.stringify(response);
+}
+
+function answer(asked: string, offered: readonly ToolDeclaration[]): string {
+  if (ABOUT_ME.test(asked)) return `${WHAT_I_AM}\n\n${help(offered)}`;
+  const line = asked.replaceAll(/\s+/g, ' ');
+  const gist = line.length > MAX_GIST_CHARS ? `${line.slice(0, MAX_GIST_CHARS)}…` : line;
+  const opening = gist === '' ? 'You said nothing.' : `You said: "${gist}".`;
+  return `${opening} I am the offline model and cannot answer that.\n\n${help(offered)}`;
+}
+
+/** What can be asked here. */
+function help(offered: readonly ToolDeclaration[]): string {
+  const known = new Map(FORMS.map(({ tool, usage }) => [tool, usage]));
+  const usages = offered.map((tool) => known.get(tool.name) ?? usageOf(tool)).slice(0, MAX_USAGES);
+  const forModel =
+    'For a model that answers anything, set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY.';
+  if (usages.length === 0)
+    return `No tools are offered here, so there is nothing I can do. ${forModel}`;
+  const list = usages.map((usage) => `- ${usage}`).join('\n');
+  return `You can ask me to:\n${list}\nJoin several with "then", and put quotes around a text to keep it as it is. ${forModel}`;
+}
+
+/** The form's name, or the tool's. */
+function formOf({ tool }: Step): string {
+  return FORMS.find((each) => each.tool === tool)?.usage ?? tool;
+}

@@ -1,0 +1,187 @@
+/** A conversation as the `ai` providers take it. */
+import type {
+  JSONSchema7,
+  LanguageModelV4CallOptions,
+  LanguageModelV4FilePart,
+  LanguageModelV4Message,
+  LanguageModelV4ReasoningPart,
+  LanguageModelV4TextPart,
+  LanguageModelV4ToolCallPart,
+  LanguageModelV4ToolResultPart,
+  SharedV4ProviderOptions,
+} from '@ai-sdk/provider';
+import type { BlobPart, Content, FilePart, FunctionResponsePart, Part } from '../content.ts';
+import type { JsonObject } from '../json.ts';
+import type { ModelRequest } from '../model.ts';
+import { answerSchema, toolSchema } from './schema.ts';
+
+/** What a model takes beside words. */
+export interface Abilities {
+  /** Patterns of addresses that the vendor fetches by itself, by media type. */
+  readonly urls: Readonly<Record<string, readonly RegExp[]>>;
+}
+
+type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
+type ModelPart =
+  | UserPart
+  | LanguageModelV4ReasoningPart
+  | LanguageModelV4ToolCallPart
+  | LanguageModelV4ToolResultPart;
+
+export function callOptions(
+  request: ModelRequest,
+  abilities: Abilities,
+): LanguageModelV4CallOptions {
+  const { system, tools = [], toolChoice, maxOutputTokens, temperature, outputSchema } = request;
+  return {
+    prompt: [
+      ...(system ? [{ role: 'system' as const, content: system }] : []),
+      ...request.messages.flatMap((content) => messages(content, abilities)),
+    ],
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, parameters }) => ({
+        type: 'function' as const,
+        name,
+        description,
+        inputSchema: jsonSchema(toolSchema(parameters)),
+      })),
+      toolChoice: { type: toolChoice ?? 'auto' },
+    }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(outputSchema !== undefined && {
+      responseFormat: {
+        type: 'json',
+        name: 'answer',
+        schema: jsonSchema(answerSchema(outputSchema)),
+      },
+    }),
+  };
+}
+
+/** Responses come first, because vendors want them directly behind their calls; their files follow from the user. */
+function messages(content: Content, abilities: Abilities): LanguageModelV4Message[] {
+  const responses = content.parts.filter((part) => part.kind === 'function-response');
+  const rest = content.parts.filter((part) => part.kind !== 'function-response');
+  const found: LanguageModelV4Message[] = [];
+  if (content.role === 'model' && rest.length > 0) {
+    const said = rest.flatMap((part) => modelParts(part, abilities));
+    if (said.length > 0) found.push({ role: 'assistant', content: said });
+  }
+  if (responses.length > 0) found.push({ role: 'tool', content: responses.map(toolResult) });
+  const files = responses.flatMap((response) => filesOf(response, abilities));
+  const said = content.role === 'user' ? rest.flatMap((part) => userParts(part, abilities)) : [];
+  if (files.length + said.length > 0) found.push({ role: 'user', content: [...files, ...said] });
+  return found;
+}
+
+function modelParts(part: Part, abilities: Abilities): ModelPart[] {
+  switch (part.kind) {
+    case 'thought':
+      return [{ type: 'reasoning', text: part.text, ...carried(part.provider) }];
+    case 'function-call':
+      return [
+        {
+          type: 'tool-call',
+          toolCallId: part.id,
+          toolName: part.name,
+          input: part.args,
+          ...carried(part.provider),
+        },
+      ];
+    default:
+      return userParts(part, abilities);
+  }
+}
+
+function userParts(part: Part, abilities: Abilities): UserPart[] {
+  switch (part.kind) {
+    case 'text':
+      // Vendors refuse empty text, except to carry what they gave.
+      if (part.text === '' && part.provider === undefined) return [];
+      return [{ type: 'text', text: part.text, ...carried(part.provider) }];
+    case 'data':
+      return [{ type: 'text', text: JSON.stringify(part.data) }];
+    case 'blob':
+      return [blob(part)];
+    case 'file':
+      return [file(part, abilities)];
+    default:
+      // Thoughts and calls are not the user's.
+      return [];
+  }
+}
+
+function blob(part: BlobPart): UserPart {
+  const { mediaType, data, name, provider } = part;
+  if (isText(mediaType)) {
+    const text = Buffer.from(data, 'base64').toString('utf8');
+    return { type: 'text', text: name === undefined ? text : `${name}:\n${text}` };
+  }
+  return {
+    type: 'file',
+    mediaType,
+    data: { type: 'data', data },
+    ...(name !== undefined && { filename: name }),
+    ...carried(provider),
+  };
+}
+
+/** Nothing is fetched here: what the vendor does not fetch itself is only named. */
+function file({ uri, mediaType, name, provider }: FilePart, { urls }: Abilities): UserPart {
+  if (mediaType !== undefined && URL.canParse(uri) && takes(urls, mediaType, uri)) {
+    return {
+      type: 'file',
+      mediaType,
+      data: { type: 'url', url: new URL(uri) },
+      ...(name !== undefined && { filename: name }),
+      ...carried(provider),
+    };
+  }
+  const kind = mediaType === undefined ? '' : ` (${mediaType})`;
+  return { type: 'text', text: `[file ${name === undefined ? '' : `${name} `}at ${uri}${kind}]` };
+}
+
+function takes(urls: Abilities['urls'], mediaType: string, uri: string): boolean {
+  const [type = ''] = mediaType.split('/');
+  const patterns = [mediaType, `${type}/*`, '*/*', '*'].flatMap((key) => urls[key] ?? []);
+  return patterns.some((pattern) => pattern.test(uri.toLowerCase()));
+}
+
+function isText(mediaType: string): boolean {
+  return /^(text\/|application\/json\b)/.test(mediaType);
+}
+
+function toolResult({
+  id,
+  name,
+  response,
+  isError,
+}: FunctionResponsePart): LanguageModelV4ToolResultPart {
+  const error = isError === true;
+  return {
+    type: 'tool-result',
+    toolCallId: id,
+    toolName: name,
+    output:
+      typeof response === 'string'
+        ? { type: error ? 'error-text' : 'text', value: response }
+        : { type: error ? 'error-json' : 'json', value: response },
+  };
+}
+
+function filesOf({ name, parts = [] }: FunctionResponsePart, abilities: Abilities): UserPart[] {
+  if (parts.length === 0) return [];
+  const files = parts.flatMap((part) => userParts(part, abilities));
+  return [{ type: 'text', text: `[files from ${name}]` }, ...files];
+}
+
+function carried(provider: JsonObject | undefined): { providerOptions?: SharedV4ProviderOptions } {
+  // It came out of the provider in this very form (see provider.ts), and went through JSON since.
+  return provider === undefined ? {} : { providerOptions: provider as SharedV4ProviderOptions };
+}
+
+/** A JSON Schema is what it says it is; the vendor checks it. */
+function jsonSchema(schema: JsonObject): JSONSchema7 {
+  return schema as JSONSchema7;
+}

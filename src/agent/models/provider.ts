@@ -1,0 +1,319 @@
+/**
+ * Any language model of the `ai` ecosystem as a model of ours.
+ *
+ *     import { createGroq } from '@ai-sdk/groq';
+ *     const model = fromProvider(createGroq({ apiKey })('llama-4'));
+ *
+ * What the vendor wants back (signatures of thoughts, ids of items) goes out as a chunk's `provider` and comes back as
+ * the part's. A block of text or thought that has such a thing ends with a chunk that carries it: chunks of one kind
+ * belong together up to and including the first that has a `provider`.
+ *
+ * A stream that ends without the vendor's own word that it is complete throws; it is never taken for a short answer.
+ */
+import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import type { Usage } from '../event.ts';
+import type { JsonObject } from '../json.ts';
+import {
+  ModelError,
+  type FinishReason,
+  type Model,
+  type ModelChunk,
+  type ModelRequest,
+} from '../model.ts';
+import { callOptions } from './prompt.ts';
+import { withRetry, type RetryOptions } from './retry.ts';
+import { cutOff, vendorError, type Blame } from './vendor-error.ts';
+
+export interface ProviderOptions {
+  /** As people know it. The provider's name and the model's id. */
+  readonly name?: string;
+  /** In tokens. */
+  readonly contextWindow?: number;
+  /** The vendor's own options, by vendor, for each request. */
+  readonly providerOptions?: Readonly<Record<string, JsonObject>>;
+  /** The variable that holds the key, to name it when the key is refused. */
+  readonly keyVariable?: string;
+  /** The key: no error shows it. */
+  readonly secret?: string;
+  /** False: ask once. */
+  readonly retry?: RetryOptions | false;
+  /** The longest silence of the vendor. 5 minutes: some think that long without a word. */
+  readonly idleTimeoutMs?: number;
+  /** For a whole answer. 30 minutes. */
+  readonly timeoutMs?: number;
+  /** How much a model may say in one answer: characters of text, thoughts, arguments and files together. 32 million. */
+  readonly maxChars?: number;
+  /** How many calls one answer may have. 128. */
+  readonly maxCalls?: number;
+}
+
+const IDLE_TIMEOUT_MS = 5 * 60_000;
+const TIMEOUT_MS = 30 * 60_000;
+const MAX_CHARS = 32_000_000;
+const MAX_CALLS = 128;
+const MAX_CALL_ID_CHARS = 256;
+
+/** The model, with time-outs, limits and retries. */
+export function fromProvider(languageModel: LanguageModelV4, options: ProviderOptions = {}): Model {
+  const {
+    name = `${languageModel.provider}:${languageModel.modelId}`,
+    contextWindow,
+    retry,
+  } = options;
+  const blame: Blame = { name, keyVariable: options.keyVariable, secret: options.secret };
+
+  async function* generate(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelChunk> {
+    signal.throwIfAborted();
+    const wait = patience(blame.name, signal, options);
+    try {
+      const abilities = { urls: await languageModel.supportedUrls };
+      const { stream } = await wait.forStep(
+        languageModel.doStream({
+          ...callOptions(request, abilities),
+          abortSignal: wait.signal,
+          // Every event of the vendor is a sign of life, also those that say nothing.
+          includeRawChunks: true,
+          ...(options.providerOptions && { providerOptions: options.providerOptions }),
+        }),
+      );
+      const reader = stream.getReader();
+      try {
+        yield* chunks(() => wait.forStep(reader.read()), blame.name, options);
+      } finally {
+        reader.cancel().catch(() => undefined);
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      throw wait.signal.aborted ? wait.signal.reason : vendorError(error, blame);
+    } finally {
+      wait.end();
+    }
+  }
+
+  const model = { name, ...(contextWindow !== undefined && { contextWindow }), generate };
+  return retry === false ? model : withRetry(model, retry);
+}
+
+type Step = { readonly done: boolean; readonly value?: LanguageModelV4StreamPart | undefined };
+
+/** The provider's parts as our chunks, up to and with the last one. */
+async function* chunks(
+  next: () => Promise<Step>,
+  name: string,
+  { maxChars = MAX_CHARS, maxCalls = MAX_CALLS }: ProviderOptions,
+): AsyncGenerator<ModelChunk> {
+  /** What is to be carried back with each block that is open. */
+  const open = new Map<string, { kind: 'text' | 'thought'; provider: JsonObject | undefined }>();
+  const callIds = new Set<string>();
+  let chars = 0;
+
+  function count(said: string): void {
+    chars += said.length;
+    if (chars > maxChars) throw tooMuch(`${maxChars} characters`);
+  }
+  function tooMuch(limit: string): ModelError {
+    return new ModelError(
+      'failed',
+      `${name} said more than ${limit} in one answer: it was stopped`,
+    );
+  }
+  function* close(id: string): Generator<ModelChunk> {
+    const block = open.get(id);
+    open.delete(id);
+    if (block?.provider === undefined) return;
+    count(JSON.stringify(block.provider));
+    yield { kind: block.kind, text: '', provider: block.provider };
+  }
+
+  for (;;) {
+    const { done, value: part } = await next();
+    if (done || part === undefined) throw cutOff(name);
+    switch (part.type) {
+      case 'text-start':
+      case 'text-delta':
+      case 'text-end':
+      case 'reasoning-start':
+      case 'reasoning-delta':
+      case 'reasoning-end': {
+        const kind = part.type.startsWith('text') ? 'text' : 'thought';
+        const id = `${kind} ${part.id}`;
+        const provider = merge(open.get(id)?.provider, json(part.providerMetadata));
+        open.set(id, { kind, provider });
+        if ('delta' in part && part.delta !== '') {
+          count(part.delta);
+          yield { kind, text: part.delta };
+        }
+        if (part.type.endsWith('-end')) yield* close(id);
+        break;
+      }
+      case 'tool-input-delta':
+        // Shown as a whole when it is whole; counted as it comes.
+        count(part.delta);
+        break;
+      case 'tool-call': {
+        if (part.providerExecuted === true) break;
+        if (callIds.size >= maxCalls) throw tooMuch(`${maxCalls} calls`);
+        count(part.input);
+        const id = freshId(part.toolCallId, callIds);
+        const provider = json(part.providerMetadata);
+        yield {
+          kind: 'function-call',
+          id,
+          name: part.toolName,
+          ...parseArguments(part.input),
+          ...(provider !== undefined && { provider }),
+        };
+        break;
+      }
+      case 'file': {
+        const provider = json(part.providerMetadata);
+        if (part.data.type === 'url') {
+          yield { kind: 'text', text: part.data.url.href };
+          break;
+        }
+        const { data } = part.data;
+        const encoded = typeof data === 'string' ? data : Buffer.from(data).toString('base64');
+        count(encoded);
+        yield {
+          kind: 'blob',
+          mediaType: part.mediaType,
+          data: encoded,
+          ...(provider !== undefined && { provider }),
+        };
+        break;
+      }
+      case 'error':
+        throw part.error;
+      case 'finish': {
+        const { unified } = part.finishReason;
+        if (unified === 'interrupted') throw cutOff(name);
+        if (unified === 'error')
+          throw new ModelError('failed', `${name} failed in the middle of its answer`);
+        for (const id of open.keys()) yield* close(id);
+        const reason: FinishReason =
+          unified === 'stop' && callIds.size > 0 ? 'tool-calls' : unified;
+        yield { kind: 'finish', reason, ...usageOf(part.usage) };
+        return;
+      }
+      default:
+      // Pings, sources, raw events and what the vendor did by itself: nothing that an agent acts on.
+    }
+  }
+}
+
+interface Patience {
+  /** Aborted when the caller's is, or when the time is up; its reason says which. */
+  readonly signal: AbortSignal;
+  /** What the promise gives, unless the signal is aborted first or it takes too long. */
+  forStep<T>(step: PromiseLike<T>): Promise<T>;
+  end(): void;
+}
+
+function patience(
+  name: string,
+  signal: AbortSignal,
+  { idleTimeoutMs = IDLE_TIMEOUT_MS, timeoutMs = TIMEOUT_MS }: ProviderOptions,
+): Patience {
+  const lifetime = new AbortController();
+  let leave: ((reason: unknown) => void) | undefined;
+  const stop = (reason: unknown): void => {
+    lifetime.abort(reason);
+    leave?.(reason);
+  };
+  const timeOut = (what: string): void =>
+    stop(new ModelError('timeout', `${name} ${what}: ask again, or later`, { retryable: true }));
+  const onAbort = (): void => stop(signal.reason);
+  signal.addEventListener('abort', onAbort);
+  const overall = setTimeout(timeOut, timeoutMs, `did not finish its answer in ${timeoutMs} ms`);
+  return {
+    signal: lifetime.signal,
+    forStep<T>(step: PromiseLike<T>): Promise<T> {
+      return new Promise((resolve, reject) => {
+        const idle = setTimeout(timeOut, idleTimeoutMs, `was silent for ${idleTimeoutMs} ms`);
+        leave = (reason) => {
+          clearTimeout(idle);
+          reject(reason);
+        };
+        step.then((value) => {
+          clearTimeout(idle);
+          resolve(value);
+        }, leave);
+        if (lifetime.signal.aborted) leave(lifetime.signal.reason);
+      });
+    },
+    end() {
+      clearTimeout(overall);
+      signal.removeEventListener('abort', onAbort);
+      leave = undefined;
+      // Closes the connection of an answer that nobody reads to its end.
+      lifetime.abort(new Error('the answer was left'));
+    },
+  };
+}
+
+/** What a model wrote as arguments; never throws. */
+function parseArguments(input: string): { readonly args: JsonObject; readonly problem?: string } {
+  if (input.trim() === '') return { args: {} };
+  try {
+    const args: unknown = JSON.parse(input);
+    if (isJsonObject(args)) return { args };
+    return { args: {}, problem: 'the arguments are not a JSON object' };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { args: {}, problem: `the arguments are not JSON: ${why}` };
+  }
+}
+
+/** Responses are matched by the call's id, so it has to be one, and the only one. */
+function freshId(id: string, taken: Set<string>): string {
+  const usable = id !== '' && id.length <= MAX_CALL_ID_CHARS && !taken.has(id);
+  const fresh = usable ? id : `call_${crypto.randomUUID()}`;
+  taken.add(fresh);
+  return fresh;
+}
+
+function usageOf(usage: Extract<LanguageModelV4StreamPart, { type: 'finish' }>['usage']): {
+  readonly usage?: Usage;
+} {
+  const { inputTokens, outputTokens } = usage;
+  if (inputTokens.total === undefined && outputTokens.total === undefined) return {};
+  return {
+    usage: {
+      inputTokens: inputTokens.total ?? 0,
+      outputTokens: outputTokens.total ?? 0,
+      ...(inputTokens.cacheRead !== undefined && { cachedTokens: inputTokens.cacheRead }),
+      ...(outputTokens.reasoning !== undefined && { thoughtTokens: outputTokens.reasoning }),
+    },
+  };
+}
+
+/** Vendor by vendor, what was said last counts. */
+function merge(
+  before: JsonObject | undefined,
+  now: JsonObject | undefined,
+): JsonObject | undefined {
+  if (before === undefined || now === undefined) return now ?? before;
+  const merged: Record<string, JsonObject> = {};
+  for (const vendor of new Set([...Object.keys(before), ...Object.keys(now)])) {
+    merged[vendor] = { ...object(before[vendor]), ...object(now[vendor]) };
+  }
+  return merged;
+}
+
+/** As plain JSON: it is stored with the conversation. */
+function json(metadata: unknown): JsonObject | undefined {
+  if (metadata === undefined) return undefined;
+  const plain: unknown = JSON.parse(JSON.stringify(metadata));
+  if (!isJsonObject(plain)) return undefined;
+  const vendors = Object.entries(plain).filter(([, own]) => Object.keys(object(own)).length > 0);
+  return vendors.length > 0 ? Object.fromEntries(vendors) : undefined;
+}
+
+function object(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+/** Of what JSON.parse returned. */
+function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,145 @@
+/**
+ * Models by name: `google:NAME`, `anthropic:NAME`, `openai:NAME`, `openai-compatible:NAME`, `offline`, `scripted:FILE`.
+ * Keys and addresses come from the environment.
+ */
+import { ModelError, type Model } from '../model.ts';
+import { offlineModel } from './offline.ts';
+import { fromProvider } from './provider.ts';
+import { withRetry, type RetryOptions } from './retry.ts';
+import { scriptFromFile } from './scripted.ts';
+import { contextWindowOf, VENDORS, type Environment, type Vendor } from './vendors.ts';
+
+export interface ResolveOptions {
+  /** Where keys and addresses are looked up. `process.env`. */
+  readonly env?: Environment;
+  /** Throws at once when a key or address is missing, not when the model is first asked. */
+  readonly checkKey?: boolean;
+  readonly retry?: RetryOptions;
+  /** Between two signs of life of a vendor. */
+  readonly idleTimeoutMs?: number;
+  /** For a whole answer. */
+  readonly timeoutMs?: number;
+}
+
+const FORMS = [
+  ...Object.keys(VENDORS).map((vendor) => `${vendor}:NAME`),
+  'offline',
+  'scripted:FILE',
+];
+
+/** Of a name that is no model's, in the error. */
+const MAX_NAME_CHARS = 80;
+
+/** The model of that name; a model is returned as it is. */
+export function resolveModel(nameOrModel: string | Model, options: ResolveOptions = {}): Model {
+  if (typeof nameOrModel !== 'string') return nameOrModel;
+  const name = nameOrModel.trim();
+  if (name === 'offline') return offlineModel();
+  const colon = name.indexOf(':');
+  const prefix = colon < 0 ? name : name.slice(0, colon);
+  const rest = colon < 0 ? '' : name.slice(colon + 1);
+  if (prefix === 'scripted' && rest !== '') {
+    return withRetry(scriptFromFile(rest), options.retry);
+  }
+  const vendor = Object.hasOwn(VENDORS, prefix) ? VENDORS[prefix] : undefined;
+  if (vendor === undefined || rest === '') throw unknownModel(name);
+  return vendorModel(vendor, prefix, rest, options);
+}
+
+/** The first vendor whose key is set, else `offline`. */
+export function defaultModelName(env: Environment = process.env): string {
+  for (const [prefix, { keys, defaultModel }] of Object.entries(VENDORS)) {
+    if (defaultModel !== undefined && keys.some((key) => valueOf(env, key) !== undefined)) {
+      return `${prefix}:${defaultModel}`;
+    }
+  }
+  return 'offline';
+}
+
+function vendorModel(vendor: Vendor, prefix: string, id: string, options: ResolveOptions): Model {
+  const { env = process.env, checkKey, ...rest } = options;
+  const name = `${prefix}:${id}`;
+  const contextWindow = contextWindowOf(name);
+  const keyVariable = vendor.keys.find((key) => valueOf(env, key) !== undefined) ?? vendor.keys[0];
+  const apiKey = valueOf(env, keyVariable);
+  const baseUrl = valueOf(env, vendor.baseUrl);
+  const missing =
+    apiKey === undefined && vendor.keyOptional !== true
+      ? keyVariable
+      : baseUrl === undefined && vendor.baseUrlRequired === true
+        ? vendor.baseUrl
+        : undefined;
+  const noKey =
+    missing === undefined
+      ? undefined
+      : new ModelError(
+          'no-key',
+          `${name} needs ${missing}: set it in the environment, or use offline`,
+        );
+  if (noKey !== undefined && checkKey === true) throw noKey;
+
+  let loading: Promise<Model> | undefined;
+  async function load(): Promise<Model> {
+    const languageModel = await vendor.load(id, { apiKey, baseUrl });
+    const providerOptions = vendor.options?.(id);
+    return fromProvider(languageModel, {
+      ...rest,
+      name,
+      keyVariable,
+      ...(apiKey !== undefined && { secret: apiKey }),
+      ...(providerOptions !== undefined && { providerOptions }),
+    });
+  }
+  return {
+    name,
+    ...(contextWindow !== undefined && { contextWindow }),
+    async *generate(request, signal) {
+      if (noKey !== undefined) throw noKey;
+      loading ??= load();
+      yield* (await loading).generate(request, signal);
+    },
+  };
+}
+
+/** A variable that is set to nothing is not set. */
+function valueOf(env: Environment, variable: string): string | undefined {
+  const value = env[variable]?.trim();
+  return value === '' ? undefined : value;
+}
+
+function unknownModel(given: string): ModelError {
+  const name = given.slice(0, MAX_NAME_CHARS);
+  const near = nearest(name);
+  const hint = near === undefined ? '' : `did you mean ${near}? `;
+  return new ModelError(
+    'invalid-request',
+    `there is no model ${JSON.stringify(name)}: ${hint}A model is one of ${FORMS.join(', ')}`,
+  );
+}
+
+/** What was probably meant: a vendor's model without the vendor, or a slip in what comes before the colon. */
+function nearest(name: string): string | undefined {
+  for (const [prefix, { family }] of Object.entries(VENDORS)) {
+    const bare = name.slice(name.search(/[:/]/) + 1);
+    if (family?.test(bare)) return `${prefix}:${bare}`;
+  }
+  const [prefix = ''] = name.toLowerCase().split(':');
+  const [best] = FORMS.map((form) => ({ form, slips: distance(prefix, form.replace(/:.*/, '')) }))
+    .filter(({ form, slips }) => slips <= Math.max(2, form.length / 4))
+    .toSorted((a, b) => a.slips - b.slips);
+  return best?.form;
+}
+
+/** Letters to change, add or leave out to make one word of the other. */
+function distance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let i = 0; i < from.length; i++) {
+    const next = [i + 1];
+    for (let j = 0; j < to.length; j++) {
+      const change = (row[j] ?? 0) + (from[i] === to[j] ? 0 : 1);
+      next.push(Math.min(change, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}

@@ -1,0 +1,88 @@
+/**
+ * Tool schemas as every vendor takes them.
+ *
+ * The providers' packages see to what is special about their vendor (OpenAI's `propertyNames` and patterns, Anthropic's
+ * limits on answers). What is left is the same for all: the root is a plain object with properties, and what no vendor
+ * uses and some refuse is taken out. It only ever loosens a schema; the tool checks its arguments itself.
+ */
+import type { JsonObject, JsonValue } from '../json.ts';
+
+const MAX_DEPTH = 64;
+const LEFT_OUT = new Set(['$schema', '$id', '$comment', '~standard', 'propertyNames']);
+
+/** The schema of a tool's arguments. */
+export function toolSchema(schema: JsonObject): JsonObject {
+  const root = clean(schema, 0);
+  const { anyOf, oneOf, allOf, ...rest } = root;
+  const variants = [anyOf, oneOf, allOf].find(Array.isArray)?.filter(isObject) ?? [];
+  return {
+    ...rest,
+    type: 'object',
+    properties: Object.assign(
+      {},
+      ...variants.map((variant) => variant['properties']),
+      rest['properties'],
+    ),
+    ...(variants.length > 0 && { required: requiredByAll(rest, variants, Array.isArray(allOf)) }),
+  };
+}
+
+/** The schema of an answer. */
+export function answerSchema(schema: JsonObject): JsonObject {
+  return clean(schema, 0);
+}
+
+function clean(schema: JsonObject, depth: number): JsonObject {
+  if (depth > MAX_DEPTH) return {};
+  const entries: [string, JsonValue][] = [];
+  for (const [key, value] of Object.entries(schema)) {
+    if (LEFT_OUT.has(key) || isSafeIntegerBound(key, value)) continue;
+    // `enum` says the same, and is understood everywhere.
+    if (key === 'const') entries.push(['enum', [value]]);
+    else if (key === 'properties' || key === '$defs' || key === 'definitions') {
+      entries.push([key, isObject(value) ? cleanEach(value, depth) : {}]);
+    } else if (key === 'default' || key === 'enum' || key === 'examples')
+      entries.push([key, value]);
+    else if (isObject(value)) entries.push([key, clean(value, depth + 1)]);
+    else if (Array.isArray(value)) {
+      const items: readonly JsonValue[] = value;
+      entries.push([key, items.map((item) => (isObject(item) ? clean(item, depth + 1) : item))]);
+    } else entries.push([key, value]);
+  }
+  return Object.fromEntries(entries);
+}
+
+/** Names of properties are no keywords. */
+function cleanEach(schemas: JsonObject, depth: number): JsonObject {
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => [
+      name,
+      isObject(schema) ? clean(schema, depth + 1) : schema,
+    ]),
+  );
+}
+
+/** What zod says of every integer. */
+function isSafeIntegerBound(key: string, value: JsonValue): boolean {
+  return (
+    (key === 'minimum' && value === Number.MIN_SAFE_INTEGER) ||
+    (key === 'maximum' && value === Number.MAX_SAFE_INTEGER)
+  );
+}
+
+function requiredByAll(root: JsonObject, variants: readonly JsonObject[], all: boolean): string[] {
+  const lists = variants.map((variant) => names(variant['required']));
+  const [first = [], ...others] = lists;
+  const shared = all
+    ? lists.flat()
+    : first.filter((name) => others.every((list) => list.includes(name)));
+  return [...new Set([...names(root['required']), ...shared])];
+}
+
+function names(value: JsonValue | undefined): string[] {
+  return Array.isArray(value) ? value.filter((name) => typeof name === 'string') : [];
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
