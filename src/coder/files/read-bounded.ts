@@ -1,0 +1,45 @@
+/** Reads the start of a file, if it is one: no device, no pipe, and never more than was asked for. */
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { FileError } from './file-error.ts';
+import { takeGrip } from './grip.ts';
+import { isInside, isOfSystem } from './names.ts';
+
+export interface BoundedRead {
+  /** Its true path, without links. */
+  readonly path: string;
+  /** At most as many as was asked for. */
+  readonly bytes: Buffer;
+  /** Of the whole file. */
+  readonly size: number;
+}
+
+/**
+ * The first `limit` bytes. With `within`, a true path, a file that lies elsewhere when links are followed is refused.
+ * Throws a FileError, or the system's own error.
+ */
+export async function readBounded(
+  path: string,
+  limit: number,
+  options: { readonly within?: string; readonly signal?: AbortSignal } = {},
+): Promise<BoundedRead> {
+  const { within, signal } = options;
+  signal?.throwIfAborted();
+  await using grip = await takeGrip(path);
+  if (within !== undefined && (!isInside(within, grip.path) || isOfSystem(grip.path))) {
+    throw new FileError('outside', `${path} lies outside ${within}`);
+  }
+  if (!grip.stats.isFile()) throw new FileError('wrong-kind', `${path} is not a file`);
+  await using handle = await open(grip.self, constants.O_RDONLY | constants.O_NONBLOCK);
+  const size = Number(grip.stats.size);
+  const buffer = Buffer.alloc(Math.min(limit, Math.max(size, 0)));
+  let filled = 0;
+  while (filled < buffer.length) {
+    signal?.throwIfAborted();
+    const { bytesRead } = await handle.read(buffer, filled, buffer.length - filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  await grip.confirm();
+  return { path: grip.path, bytes: buffer.subarray(0, filled), size };
+}

@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { configFolder } from './config-folder.ts';
+import { settingsJsonSchema, type PolicyRule } from './schema.ts';
+import { loadSettings, mergeSettings, parseSettings, saveRule, SettingsError } from './settings.ts';
+import { isTrusted, trust } from './trust.ts';
+
+async function folders(t: TestContext) {
+  const root = await realpath(await mkdtemp(path.join(tmpdir(), 'parley-settings-')));
+  t.after(() => rm(root, { recursive: true, force: true }));
+  const config = path.join(root, 'config', 'parley');
+  const workspace = path.join(root, 'workspace');
+  await mkdir(config, { recursive: true });
+  await mkdir(path.join(workspace, '.parley'), { recursive: true });
+  return { root, config, workspace };
+}
+
+const rule = (pattern: string): PolicyRule => ({
+  tool: 'run_shell_command',
+  pattern,
+  decision: 'allow',
+});
+
+test('the configuration folder is XDG_CONFIG_HOME/parley, or ~/.config/parley', () => {
+  assert.equal(configFolder({ XDG_CONFIG_HOME: '/c' }), '/c/parley');
+  for (const none of [{}, { XDG_CONFIG_HOME: '' }, { XDG_CONFIG_HOME: 'relative' }]) {
+    assert.equal(configFolder(none), path.join(homedir(), '.config', 'parley'));
+  }
+});
+
+test('without files there are no settings', async (t) => {
+  const { config, workspace } = await folders(t);
+  assert.deepEqual(await loadSettings({ configFolder: config, workspace, trusted: true }), {
+    settings: {},
+    files: [],
+  });
+});
+
+test("a workspace's settings count only when it is trusted", async (t) => {
+  const { config, workspace } = await folders(t);
+  const mine = path.join(config, 'settings.json');
+  const theirs = path.join(workspace, '.parley', 'settings.json');
+  await writeFile(mine, '{ "approval": "ask", /* mine */ "model": "offline" }');
+  await writeFile(theirs, '{ "approval": "yolo", }');
+  assert.deepEqual(await loadSettings({ configFolder: config, workspace, trusted: false }), {
+    settings: { approval: 'ask', model: 'offline' },
+    files: [mine],
+    untrusted: theirs,
+  });
+  assert.deepEqual(await loadSettings({ configFolder: config, workspace, trusted: true }), {
+    settings: { approval: 'yolo', model: 'offline' },
+    files: [mine, theirs],
+  });
+});
+
+test('a broken file in an untrusted workspace stops nobody', async (t) => {
+  const { config, workspace } = await folders(t);
+  await writeFile(path.join(workspace, '.parley', 'settings.json'), '{ nonsense');
+  const { settings } = await loadSettings({ configFolder: config, workspace, trusted: false });
+  assert.deepEqual(settings, {});
+});
+
+test("a workspace's settings are its own file, not one that a link leads to", async (t) => {
+  const { root, config, workspace } = await folders(t);
+  await writeFile(path.join(root, 'elsewhere.json'), '{}');
+  const link = path.join(workspace, '.parley', 'settings.json');
+  await symlink(path.join(root, 'elsewhere.json'), link);
+  await assert.rejects(
+    loadSettings({ configFolder: config, workspace, trusted: true }),
+    SettingsError,
+  );
+  const { untrusted } = await loadSettings({ configFolder: config, workspace, trusted: false });
+  assert.equal(untrusted, link);
+});
+
+test('merging: rules are strung together, servers and limits go by name, the rest is replaced', () => {
+  const merged = mergeSettings(
+    {
+      theme: 'dark',
+      policy: [rule('a')],
+      mcpServers: { x: { command: 'x' }, y: { command: 'y' } },
+      limits: { maxSteps: 1, maxTokens: 2 },
+    },
+    {
+      theme: 'light',
+      policy: [rule('b')],
+      mcpServers: { y: { url: 'http://y' } },
+      limits: { maxSteps: 3 },
+    },
+  );
+  assert.deepEqual(merged, {
+    theme: 'light',
+    policy: [rule('a'), rule('b')],
+    mcpServers: { x: { command: 'x' }, y: { url: 'http://y' } },
+    limits: { maxSteps: 3, maxTokens: 2 },
+  });
+});
+
+test('what is wrong is named with its file, line and field', () => {
+  const wrong: [text: string, message: RegExp][] = [
+    ['{\n  "approval": "always"\n}', /^s\.json:2: approval: /],
+    ['{\n\n  "aproval": "ask"\n}', /^s\.json:3: aproval: there is no such setting$/],
+    [
+      '{\n  "policy": [\n    { "tool": "x", "decision": "maybe" }\n  ]\n}',
+      /^s\.json:3: policy\.0\.decision: /,
+    ],
+    [
+      '{\n  "mcpServers": {\n    "a": { "command": "x", "url": "http://x" } } }',
+      /^s\.json:3: mcpServers\.a: exactly one of command and url$/,
+    ],
+    ['{\n  "limits": { "maxSteps": 0 } }', /^s\.json:2: limits\.maxSteps: /],
+    ['{\n  "model" }', /^s\.json:2: ":" is expected/],
+  ];
+  for (const [text, message] of wrong) {
+    assert.throws(() => parseSettings('s.json', text), { name: 'SettingsError', message }, text);
+  }
+});
+
+test('a saved rule comes last, and the rest of the file stays as it was', async (t) => {
+  const { config } = await folders(t);
+  const file = path.join(config, 'settings.json');
+  const loaded = async () =>
+    (await loadSettings({ configFolder: config, trusted: false })).settings.policy;
+
+  await rm(config, { recursive: true });
+  await saveRule(config, rule('ls'));
+  assert.deepEqual(await loaded(), [rule('ls')]);
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+
+  for (const text of [
+    '{}',
+    '{ // nothing yet\n}',
+    '{ "theme": "dark" }',
+    '{ "theme": "dark", // dark, of course\n}',
+    '{ "policy": [] }',
+    `{\n  "policy": [\n    ${JSON.stringify(rule('old'))} // , the old one\n  ],\n  "theme": "dark"\n}\n`,
+    `{ "policy": [${JSON.stringify(rule('old'))}, /* more? */ ], }`,
+  ]) {
+    await writeFile(file, text);
+    const before = (await loaded()) ?? [];
+    await saveRule(config, rule('git *'));
+    assert.deepEqual(await loaded(), [...before, rule('git *')], text);
+    const after = await readFile(file, 'utf8');
+    for (const comment of text.match(/\/\/.*|\/\*.*\*\//g) ?? [])
+      assert.ok(after.includes(comment));
+    await saveRule(config, rule('git *'));
+    assert.equal(await readFile(file, 'utf8'), after);
+  }
+});
+
+test('rules that are saved at the same time are all there', async (t) => {
+  const { config } = await folders(t);
+  const rules = Array.from({ length: 8 }, (_, index) => rule(`command ${index}`));
+  await Promise.all(rules.map((each) => saveRule(config, each)));
+  const { settings } = await loadSettings({ configFolder: config, trusted: false });
+  assert.deepEqual(settings.policy, rules);
+});
+
+test('a file that cannot be understood is not written over', async (t) => {
+  const { config } = await folders(t);
+  const file = path.join(config, 'settings.json');
+  await writeFile(file, '{ "policy": 1 }');
+  await assert.rejects(saveRule(config, rule('ls')), { name: 'SettingsError' });
+  assert.equal(await readFile(file, 'utf8'), '{ "policy": 1 }');
+});
+
+test('trust is for one true folder, and can be taken back', async (t) => {
+  const { root, config, workspace } = await folders(t);
+  const link = path.join(root, 'link');
+  await symlink(workspace, link);
+  assert.equal(await isTrusted(config, workspace), false);
+  await Promise.all([trust(config, link), trust(config, root)]);
+  assert.equal(await isTrusted(config, workspace), true);
+  assert.equal(await isTrusted(config, link), true);
+  assert.equal(await isTrusted(config, root), true);
+  assert.equal(await isTrusted(config, path.join(workspace, '.parley')), false);
+  await trust(config, workspace, false);
+  assert.equal(await isTrusted(config, workspace), false);
+  assert.equal(await isTrusted(config, root), true);
+});
+
+test('a broken list of trusted folders is said, not taken for an empty one', async (t) => {
+  const { config, workspace } = await folders(t);
+  await writeFile(path.join(config, 'trusted.json'), '{ "folders": "all" }');
+  await assert.rejects(isTrusted(config, workspace), { name: 'SettingsError' });
+  await assert.rejects(trust(config, workspace), { name: 'SettingsError' });
+});
+
+test('the published schema describes every setting', () => {
+  const schema = settingsJsonSchema() as { properties: Record<string, { description?: string }> };
+  assert.deepEqual(Object.keys(schema.properties).toSorted(), [
+    '$schema',
+    'approval',
+    'limits',
+    'mcpServers',
+    'model',
+    'policy',
+    'sandbox',
+    'theme',
+  ]);
+  for (const [name, { description }] of Object.entries(schema.properties))
+    assert.ok(description, name);
+});

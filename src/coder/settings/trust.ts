@@ -1,0 +1,44 @@
+/**
+ * Which workspaces the user trusts: `trusted.json` in the configuration folder, a list of true paths.
+ *
+ * Trust is for one folder. Those inside it have to be trusted on their own: whoever trusts their folder of projects
+ * does not mean every project that will ever be cloned into it.
+ */
+import { realpath } from 'node:fs/promises';
+import path from 'node:path';
+import * as z from 'zod';
+import { inTurn } from '../files/queue.ts';
+import { writePrivate } from './config-folder.ts';
+import { readText, readWith } from './settings.ts';
+
+const Trusted = z.strictObject({ folders: z.array(z.string()).max(10_000) });
+
+function trustFile(configFolder: string): string {
+  return path.join(configFolder, 'trusted.json');
+}
+
+async function trustedFolders(configFolder: string): Promise<readonly string[]> {
+  const file = trustFile(configFolder);
+  const text = await readText(file);
+  return text === undefined ? [] : readWith(file, text, Trusted).folders;
+}
+
+export async function isTrusted(configFolder: string, workspace: string): Promise<boolean> {
+  const folders = await trustedFolders(configFolder);
+  return folders.includes(await realpath(workspace));
+}
+
+/** Trusts the workspace from now on, or no longer. */
+export async function trust(
+  configFolder: string,
+  workspace: string,
+  trusted = true,
+): Promise<void> {
+  const folder = await realpath(workspace);
+  const file = trustFile(configFolder);
+  await inTurn([file], async () => {
+    const others = (await trustedFolders(configFolder)).filter((each) => each !== folder);
+    const folders = trusted ? [...others, folder] : others;
+    await writePrivate(file, `${JSON.stringify({ folders }, null, 2)}\n`);
+  });
+}
