@@ -53,15 +53,9 @@ test('a toolset is named and not opened', () => {
   });
 });
 
-test('an agent that is in the tree twice, or under itself, is one skill', () => {
-  const children: Agent[] = [];
-  const root = agentOf('root', { subAgents: children });
-  const shared = agentOf('shared');
-  children.push(shared, shared, root);
-  assert.deepEqual(
-    profileOf(root).skills?.map(({ id }) => id),
-    ['root', 'shared'],
-  );
+test('a card with very many tools stays readable', () => {
+  const tools = Array.from({ length: 1000 }, (_, index) => toolOf(`t${index}`));
+  assert.equal(profileOf(agentOf('root', { tools })).skills?.length, 200);
 });
 
 test('what the author says otherwise counts', () => {

@@ -31,18 +31,14 @@ export function profileOf(agent: Agent, overrides: Partial<AgentProfile> = {}): 
   };
 }
 
-/** By id; the first of several with the same one counts, as it does when two agents share a tool. */
+/** Expects a tree that the runner has accepted: its names are unique, and it has no ring. */
 function skillsOf(root: Agent): AgentSkill[] {
-  const skills = new Map<string, AgentSkill>();
+  const skills: AgentSkill[] = [];
   const add = (id: string, name: string, description: string, tags: string[]) => {
-    if (skills.size >= MAX_SKILLS || skills.has(id)) return;
-    skills.set(id, { id, name, description: description.slice(0, MAX_DESCRIPTION), tags });
+    if (skills.length >= MAX_SKILLS) return;
+    skills.push({ id, name, description: description.slice(0, MAX_DESCRIPTION), tags });
   };
-  // An agent may be in the tree more than once, and a careless author can make it a ring.
-  const seen = new Set<Agent>();
   const visit = (agent: Agent) => {
-    if (seen.has(agent)) return;
-    seen.add(agent);
     add(agent.name, agent.name, agent.description, agent === root ? ['agent'] : ['sub-agent']);
     for (const tool of agent.tools ?? []) {
       const id = `${agent.name}.${tool.name}`;
@@ -52,5 +48,5 @@ function skillsOf(root: Agent): AgentSkill[] {
     for (const child of agent.subAgents) visit(child);
   };
   visit(root);
-  return [...skills.values()];
+  return skills;
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Message, Part } from '../protocol/index.ts';
-import { createEvent, type EventFields, type Question } from '../agent/event.ts';
-import { openQuestions, questionMessage, readAnswers } from './question.ts';
+import type { Question } from '../agent/event.ts';
+import { questionMessage, readAnswers } from './question.ts';
 
 const remove: Question = {
   id: 'c1',
@@ -182,28 +182,5 @@ describe('an answer in data', () => {
         }
       }),
     );
-  });
-});
-
-describe('the questions that are open', () => {
-  const event = (runId: string, fields: EventFields) =>
-    createEvent({ runId, author: 'helper' }, fields);
-  const asks = (...questions: Question[]) => event('r1', { actions: { questions } });
-
-  test('are those of the run that have neither answer nor response', () => {
-    const response = { kind: 'function-response', id: 'c1', name: 'x', response: 1 } as const;
-    const events = [
-      asks(remove, city, { ...city, id: 'c3' }),
-      event('r2', { actions: { questions: [{ ...city, id: 'other' }] } }),
-      event('r1', { content: { role: 'user', parts: [response] } }),
-      event('r1', { author: 'user', actions: { answers: [{ questionId: 'c3' }] } }),
-    ];
-    assert.deepEqual(openQuestions(events, 'r1'), [city]);
-  });
-
-  test('are open again when they are asked again', () => {
-    const answered = event('r1', { author: 'user', actions: { answers: [{ questionId: 'c2' }] } });
-    const again = { ...city, text: 'There is no such city. Which one?' };
-    assert.deepEqual(openQuestions([asks(city), answered, asks(again)], 'r1'), [again]);
   });
 });

@@ -15,8 +15,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { isObject, type Message, textOf } from '../protocol/index.ts';
-import type { Answer, Event, Question } from '../agent/event.ts';
-import { functionResponses } from '../agent/content.ts';
+import type { Answer, Question } from '../agent/event.ts';
 import { fromA2AParts } from './converter.ts';
 import type { JsonObject, JsonValue } from '../agent/json.ts';
 
@@ -31,20 +30,6 @@ const NO = new Set(
 
 /** Longer arguments are cut in the words; the data part has them whole. */
 const MAX_ARGS_TEXT = 2000;
-
-/** The questions of a run that are still to be answered, in the order in which they were asked. */
-export function openQuestions(events: readonly Event[], runId: string): Question[] {
-  const open = new Map<string, Question>();
-  for (const event of events) if (event.runId === runId) trackQuestions(open, event);
-  return [...open.values()];
-}
-
-/** Notes what an event asks, and which questions are done with it. One that is asked again is open again. */
-export function trackQuestions(open: Map<string, Question>, event: Event): void {
-  for (const { questionId } of event.actions.answers ?? []) open.delete(questionId);
-  for (const { id } of functionResponses(event.content)) open.delete(id);
-  for (const question of event.actions.questions ?? []) open.set(question.id, question);
-}
 
 /** What is asked, with a word about the last answer where it did not do. */
 export function questionMessage(questions: readonly Question[], problem?: string): Message {

@@ -1,0 +1,11 @@
+/** Where the agent framework and A2A meet: `parley-a2a/bridge`. */
+export { a2aExecutor, type A2AExecutorOptions } from './executor.ts';
+export {
+  fromA2AMessage,
+  fromA2AParts,
+  MARKS,
+  toA2AMessage,
+  toA2AParts,
+  type ConverterOptions,
+  type ReceivedPart,
+} from './converter.ts';
