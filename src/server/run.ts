@@ -180,13 +180,12 @@ export function completeEvent(
     if (typeof artifact.artifactId !== 'string' || artifact.artifactId === '') {
       throw new TypeError('an artifact has an id');
     }
-    const complete: TaskEvent = {
-      kind: 'artifact-update',
-      taskId,
-      contextId,
-      artifact: { ...artifact, parts: checkedParts(artifact.parts) },
-    };
-    if (append !== undefined) complete.append = append;
+    const copy = { ...artifact, parts: checkedParts(artifact.parts) };
+    // Memory holds many of these: a field that is there from the start costs nothing beside the object.
+    const complete: TaskEvent =
+      append === undefined
+        ? { kind: 'artifact-update', taskId, contextId, artifact: copy }
+        : { kind: 'artifact-update', taskId, contextId, artifact: copy, append };
     if (lastChunk !== undefined) complete.lastChunk = lastChunk;
     if (metadata) complete.metadata = metadata;
     return complete;
@@ -231,12 +230,12 @@ export function agentMessage(
 /** A copy, because the log keeps it and the executor may go on with its own. */
 function checkedParts(parts: readonly Part[]): Part[] {
   if (!Array.isArray(parts) || parts.length === 0) throw new TypeError('there is no part');
-  const copies: Part[] = [];
-  for (const part of parts) {
-    if (!isPart(part)) throw new TypeError('a part has text, a file (bytes or uri), or data');
-    copies.push({ ...part });
-  }
-  return copies;
+  return [...parts].map(checkedPart);
+}
+
+function checkedPart(part: Part): Part {
+  if (!isPart(part)) throw new TypeError('a part has text, a file (bytes or uri), or data');
+  return { ...part };
 }
 
 function isPart(part: Part): boolean {
