@@ -1,0 +1,268 @@
+/**
+ * What a remote agent has said so far, put together from the pieces of its stream.
+ *
+ * Artifacts are its answer, in the order in which they began; what a status says along the way is a thought, unless
+ * nothing else is said; what the last status says is added, unless it repeats the artifacts. Each piece is given out as
+ * it comes, and all of them together are the whole, as far as the remote does not take back what it said.
+ */
+import type { Artifact, Part as A2APart } from '../protocol/index.ts';
+import { fromA2AParts, type ReceivedPart } from './converter.ts';
+import { RemoteAgentError, type RemoteLimits } from './remote-limits.ts';
+import type { Said } from './remote-note.ts';
+
+interface Section {
+  /** What was said of the artifact before this turn. */
+  base: Said;
+  parts: ReceivedPart[];
+}
+
+const MAX_ID = 256;
+const BREAK = '\n\n';
+
+export class RemoteContent {
+  readonly #limits: Required<RemoteLimits>;
+  readonly #artifacts = new Map<string, Section>();
+  readonly #continues: boolean;
+  #progress: ReceivedPart[] = [];
+  #closing: ReceivedPart[] = [];
+  /** Of everything that came, the length. */
+  #length = 0;
+  /** Text was given out, and its last line is not ended. */
+  #open = false;
+
+  /** `said`: of a task that goes on, what this session has of its artifacts. */
+  constructor(limits: Required<RemoteLimits>, said: Readonly<Record<string, Said>> | undefined) {
+    this.#limits = limits;
+    this.#continues = said !== undefined;
+    for (const [id, base] of Object.entries(said ?? {})) {
+      this.#artifacts.set(id, { base, parts: [] });
+    }
+  }
+
+  /** A chunk of an artifact, or all of it. Returns what is new. */
+  artifact({ artifactId, parts }: Artifact, append: boolean): ReceivedPart[] {
+    const known = this.#artifacts.get(artifactId);
+    if (append && !known && !this.#continues) {
+      throw new RemoteAgentError('remote-invalid', 'it added to an artifact that it never began');
+    }
+    const section = known ?? this.#begin(artifactId);
+    const received = this.#receive(parts);
+    if (append) return this.#add(section, received);
+    // A new beginning: what was said of it before no longer counts.
+    section.base = [0, 0];
+    return this.#replace(section, received);
+  }
+
+  /** The artifact as it stands, from a whole task. Returns what is new. */
+  snapshot({ artifactId, parts }: Artifact): ReceivedPart[] {
+    const section = this.#artifacts.get(artifactId) ?? this.#begin(artifactId);
+    return this.#replace(section, without(this.#receive(parts, false), section.base));
+  }
+
+  /** What a status says while the work goes on. */
+  progress(parts: readonly A2APart[]): ReceivedPart[] {
+    const said = this.#receive(parts);
+    this.#progress.push(...said);
+    return said.map(asThought);
+  }
+
+  /** What the last status, or the one message of an answer without a task, says. Returns what is new. */
+  closing(parts: readonly A2APart[]): ReceivedPart[] {
+    const said = this.#receive(parts);
+    const text = textIn(said);
+    const rest = this.#repeats(text) ? said.filter((part) => part.kind !== 'text') : said;
+    this.#closing = rest;
+    return this.#show(rest, true);
+  }
+
+  /** Everything of this turn. */
+  whole(): ReceivedPart[] {
+    const sections = [...this.#artifacts.values()].map(({ parts }) => parts);
+    sections.push(this.#closing);
+    const spoken = sections.some((parts) => parts.length > 0);
+    const all: ReceivedPart[] = spoken ? this.#progress.map(asThought) : [...this.#progress];
+    let open = false;
+    for (const section of spoken ? sections : []) {
+      all.push(...separated(section, open));
+      open = leavesOpen(section, open);
+    }
+    return all;
+  }
+
+  /** What this session has of the artifacts now, for when the task goes on. */
+  said(): Record<string, Said> {
+    const entries = [...this.#artifacts].map(([id, { base, parts }]): [string, Said] => {
+      const [text, others] = measure(parts);
+      return [id, [base[0] + text, base[1] + others]];
+    });
+    return Object.fromEntries(entries);
+  }
+
+  #begin(id: string): Section {
+    if (id.length > MAX_ID || id === '__proto__') {
+      throw new RemoteAgentError('remote-invalid', 'it sent an artifact with an unusable id');
+    }
+    if (this.#artifacts.size >= this.#limits.maxArtifacts) {
+      const { maxArtifacts } = this.#limits;
+      throw new RemoteAgentError('remote-limit', `it sent more than ${maxArtifacts} artifacts`);
+    }
+    const section: Section = { base: [0, 0], parts: [] };
+    this.#artifacts.set(id, section);
+    return section;
+  }
+
+  #add(section: Section, received: readonly ReceivedPart[]): ReceivedPart[] {
+    const first = textIn(section.parts) === '' && section.base[0] === 0;
+    for (const part of received) append(section.parts, part);
+    return this.#show(received, first);
+  }
+
+  #replace(section: Section, received: readonly ReceivedPart[]): ReceivedPart[] {
+    const before = section.parts;
+    const after: ReceivedPart[] = [];
+    for (const part of received) append(after, part);
+    section.parts = after;
+    const added = behind(before, after);
+    this.#count(added);
+    return this.#show(added, textIn(before) === '');
+  }
+
+  /** The parts, each within its limits. A snapshot repeats what was counted when it came. */
+  #receive(parts: readonly A2APart[], counts = true): ReceivedPart[] {
+    const { maxParts, maxPartLength } = this.#limits;
+    if (parts.length > maxParts) {
+      throw new RemoteAgentError('remote-limit', `it sent more than ${maxParts} parts at once`);
+    }
+    const received = fromA2AParts(parts).filter((part) => !('text' in part) || part.text !== '');
+    if (received.some((part) => lengthOf(part) > maxPartLength)) {
+      throw new RemoteAgentError('remote-limit', `a part is longer than ${maxPartLength}`);
+    }
+    if (counts) this.#count(received);
+    return received;
+  }
+
+  #count(parts: readonly ReceivedPart[]): void {
+    for (const part of parts) this.#length += lengthOf(part);
+    const { maxContentLength } = this.#limits;
+    if (this.#length > maxContentLength) {
+      throw new RemoteAgentError('remote-limit', `its answer is longer than ${maxContentLength}`);
+    }
+  }
+
+  #show(parts: readonly ReceivedPart[], begins: boolean): ReceivedPart[] {
+    const shown = begins ? separated(parts, this.#open) : [...parts];
+    this.#open = leavesOpen(parts, this.#open);
+    return shown;
+  }
+
+  /** Whether this text is what the artifacts, or one of them, said already. */
+  #repeats(text: string): boolean {
+    if (text === '') return false;
+    let before = 0;
+    const every: ReceivedPart[] = [];
+    for (const { base, parts } of this.#artifacts.values()) {
+      if (repeats(text, parts, base[0])) return true;
+      every.push(...parts);
+      before += base[0];
+    }
+    return repeats(text, every, before);
+  }
+}
+
+/** `before`: so much had been said in earlier turns, in words that are not at hand. */
+function repeats(text: string, parts: readonly ReceivedPart[], before: number): boolean {
+  // Not every remote keeps thoughts apart when it sums up.
+  const withThoughts = parts.map((part) => ('text' in part ? part.text : '')).join('');
+  return [textIn(parts), withThoughts].some((said) => {
+    if (said === '') return false;
+    if (text.trim() === said.trim()) return true;
+    return before > 0 && text.length === before + said.length && text.endsWith(said);
+  });
+}
+
+function asThought(part: ReceivedPart): ReceivedPart {
+  return part.kind === 'text' ? { kind: 'thought', text: part.text } : part;
+}
+
+function textIn(parts: readonly ReceivedPart[]): string {
+  let text = '';
+  for (const part of parts) if (part.kind === 'text') text += part.text;
+  return text;
+}
+
+/** Adds a part; a text goes on with the text before it. */
+function append(parts: ReceivedPart[], part: ReceivedPart): void {
+  const last = parts.at(-1);
+  if ((part.kind === 'text' || part.kind === 'thought') && last?.kind === part.kind) {
+    parts[parts.length - 1] = { kind: part.kind, text: last.text + part.text };
+  } else {
+    parts.push(part);
+  }
+}
+
+/** With a blank line before its text, if there is text without an end before it. */
+function separated(parts: readonly ReceivedPart[], open: boolean): ReceivedPart[] {
+  const first = open ? parts.findIndex((part) => part.kind === 'text') : -1;
+  return parts.map((part, at) =>
+    at === first && part.kind === 'text' ? { kind: 'text', text: BREAK + part.text } : part,
+  );
+}
+
+function leavesOpen(parts: readonly ReceivedPart[], open: boolean): boolean {
+  const last = parts.findLast((part) => part.kind === 'text');
+  return last === undefined ? open : last.kind === 'text' && !last.text.endsWith('\n');
+}
+
+function lengthOf(part: ReceivedPart): number {
+  switch (part.kind) {
+    case 'blob':
+      return part.data.length;
+    case 'file':
+      return part.uri.length;
+    case 'data':
+      return JSON.stringify(part.data).length;
+    default:
+      return part.text.length;
+  }
+}
+
+function measure(parts: readonly ReceivedPart[]): Said {
+  let text = 0;
+  let others = 0;
+  for (const part of parts) {
+    if ('text' in part) text += part.text.length;
+    else others++;
+  }
+  return [text, others];
+}
+
+/** The parts behind what was said before. */
+function without(parts: readonly ReceivedPart[], [text, others]: Said): ReceivedPart[] {
+  return parts.flatMap((part): ReceivedPart[] => {
+    if (!('text' in part)) return others-- > 0 ? [] : [part];
+    const skipped = Math.min(text, part.text.length);
+    text -= skipped;
+    return skipped === part.text.length ? [] : [{ ...part, text: part.text.slice(skipped) }];
+  });
+}
+
+/** What `after` adds to `before`; all of it, where it is no continuation. */
+function behind(before: readonly ReceivedPart[], after: readonly ReceivedPart[]): ReceivedPart[] {
+  const added: ReceivedPart[] = [];
+  for (const [at, part] of after.entries()) {
+    const old = before[at];
+    if (old === undefined) {
+      added.push(part);
+    } else if ('text' in part && 'text' in old && part.kind === old.kind) {
+      if (!part.text.startsWith(old.text)) return [...after];
+      if (part.text.length > old.text.length) {
+        // Only the last of what was known can have grown.
+        if (at < before.length - 1) return [...after];
+        added.push({ kind: part.kind, text: part.text.slice(old.text.length) });
+      }
+    } else if (JSON.stringify(part) !== JSON.stringify(old)) {
+      return [...after];
+    }
+  }
+  return added;
+}
