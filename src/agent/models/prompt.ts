@@ -1,9 +1,11 @@
 /** A conversation as the `ai` providers take it. */
 import type {
   JSONSchema7,
+  LanguageModelV3CallOptions,
+  LanguageModelV3FilePart,
+  LanguageModelV3Message,
   LanguageModelV4CallOptions,
   LanguageModelV4FilePart,
-  LanguageModelV4Message,
   LanguageModelV4ReasoningPart,
   LanguageModelV4TextPart,
   LanguageModelV4ToolCallPart,
@@ -21,17 +23,26 @@ export interface Abilities {
   readonly urls: Readonly<Record<string, readonly RegExp[]>>;
 }
 
-type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
-type ModelPart =
-  | UserPart
-  | LanguageModelV4ReasoningPart
-  | LanguageModelV4ToolCallPart
-  | LanguageModelV4ToolResultPart;
+interface FileMessagePart extends LanguageModelV4FilePart {
+  data: { type: 'data'; data: string } | { type: 'url'; url: URL };
+}
+interface ResultPart extends LanguageModelV4ToolResultPart {
+  output: Exclude<LanguageModelV4ToolResultPart['output'], { type: 'content' }>;
+}
+type UserPart = LanguageModelV4TextPart | FileMessagePart;
+type ModelPart = UserPart | LanguageModelV4ReasoningPart | LanguageModelV4ToolCallPart;
+/** Of what a prompt may have, what we use. */
+type Message =
+  | { role: 'system'; content: string }
+  | { role: 'user'; content: UserPart[] }
+  | { role: 'assistant'; content: ModelPart[] }
+  | { role: 'tool'; content: ResultPart[] };
+type Call = Pick<
+  LanguageModelV4CallOptions,
+  'tools' | 'toolChoice' | 'maxOutputTokens' | 'temperature' | 'responseFormat'
+> & { prompt: Message[] };
 
-export function callOptions(
-  request: ModelRequest,
-  abilities: Abilities,
-): LanguageModelV4CallOptions {
+export function callOptions(request: ModelRequest, abilities: Abilities): Call {
   const { system, tools = [], toolChoice, maxOutputTokens, temperature, outputSchema } = request;
   return {
     prompt: [
@@ -59,11 +70,33 @@ export function callOptions(
   };
 }
 
+/** The same for version 3 of the interface, which has files in other clothes. */
+export function callOptionsV3({ tools, ...call }: Call): LanguageModelV3CallOptions {
+  const prompt = call.prompt.map((message): LanguageModelV3Message => {
+    if (message.role === 'user') return { ...message, content: message.content.map(partV3) };
+    if (message.role === 'assistant') return { ...message, content: message.content.map(partV3) };
+    return message;
+  });
+  const functions = tools?.filter((tool) => tool.type === 'function');
+  return { ...call, prompt, ...(functions !== undefined && { tools: functions }) };
+}
+
+function partV3<Other extends { type: string }>(
+  part: FileMessagePart | Other,
+): LanguageModelV3FilePart | Other {
+  if (!isFile(part)) return part;
+  return { ...part, data: part.data.type === 'url' ? part.data.url : part.data.data };
+}
+
+function isFile(part: { type: string }): part is FileMessagePart {
+  return part.type === 'file';
+}
+
 /** Responses come first, because vendors want them directly behind their calls; their files follow from the user. */
-function messages(content: Content, abilities: Abilities): LanguageModelV4Message[] {
+function messages(content: Content, abilities: Abilities): Message[] {
   const responses = content.parts.filter((part) => part.kind === 'function-response');
   const rest = content.parts.filter((part) => part.kind !== 'function-response');
-  const found: LanguageModelV4Message[] = [];
+  const found: Message[] = [];
   if (content.role === 'model' && rest.length > 0) {
     const said = rest.flatMap((part) => modelParts(part, abilities));
     if (said.length > 0) found.push({ role: 'assistant', content: said });
@@ -152,12 +185,7 @@ function isText(mediaType: string): boolean {
   return /^(text\/|application\/json\b)/.test(mediaType);
 }
 
-function toolResult({
-  id,
-  name,
-  response,
-  isError,
-}: FunctionResponsePart): LanguageModelV4ToolResultPart {
+function toolResult({ id, name, response, isError }: FunctionResponsePart): ResultPart {
   const error = isError === true;
   return {
     type: 'tool-result',

@@ -10,7 +10,12 @@
  *
  * A stream that ends without the vendor's own word that it is complete throws; it is never taken for a short answer.
  */
-import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import type {
+  LanguageModelV3,
+  LanguageModelV3StreamPart,
+  LanguageModelV4,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider';
 import type { Usage } from '../event.ts';
 import type { JsonObject } from '../json.ts';
 import {
@@ -20,7 +25,7 @@ import {
   type ModelChunk,
   type ModelRequest,
 } from '../model.ts';
-import { callOptions } from './prompt.ts';
+import { callOptions, callOptionsV3 } from './prompt.ts';
 import { withRetry, type RetryOptions } from './retry.ts';
 import { cutOff, vendorError, type Blame } from './vendor-error.ts';
 
@@ -53,8 +58,11 @@ const MAX_CHARS = 32_000_000;
 const MAX_CALLS = 128;
 const MAX_CALL_ID_CHARS = 256;
 
-/** The model, with time-outs, limits and retries. */
-export function fromProvider(languageModel: LanguageModelV4, options: ProviderOptions = {}): Model {
+type LanguageModel = LanguageModelV4 | LanguageModelV3;
+type StreamPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart;
+
+/** The model, with time-outs, limits and retries. Takes models of the interface's versions 4 and 3. */
+export function fromProvider(languageModel: LanguageModel, options: ProviderOptions = {}): Model {
   const {
     name = `${languageModel.provider}:${languageModel.modelId}`,
     contextWindow,
@@ -66,17 +74,8 @@ export function fromProvider(languageModel: LanguageModelV4, options: ProviderOp
     signal.throwIfAborted();
     const wait = patience(blame.name, signal, options);
     try {
-      const abilities = { urls: await languageModel.supportedUrls };
-      const { stream } = await wait.forStep(
-        languageModel.doStream({
-          ...callOptions(request, abilities),
-          abortSignal: wait.signal,
-          // Every event of the vendor is a sign of life, also those that say nothing.
-          includeRawChunks: true,
-          ...(options.providerOptions && { providerOptions: options.providerOptions }),
-        }),
-      );
-      const reader = stream.getReader();
+      const stream = await wait.forStep(open(languageModel, request, wait.signal, options));
+      const reader: { read(): Promise<Step>; cancel(): Promise<void> } = stream.getReader();
       try {
         yield* chunks(() => wait.forStep(reader.read()), blame.name, options);
       } finally {
@@ -94,7 +93,26 @@ export function fromProvider(languageModel: LanguageModelV4, options: ProviderOp
   return retry === false ? model : withRetry(model, retry);
 }
 
-type Step = { readonly done: boolean; readonly value?: LanguageModelV4StreamPart | undefined };
+async function open(
+  languageModel: LanguageModel,
+  request: ModelRequest,
+  abortSignal: AbortSignal,
+  { providerOptions }: ProviderOptions,
+): Promise<ReadableStream<LanguageModelV4StreamPart> | ReadableStream<LanguageModelV3StreamPart>> {
+  const call = callOptions(request, { urls: await languageModel.supportedUrls });
+  const settings = {
+    abortSignal,
+    // Every event of the vendor is a sign of life, also those that say nothing.
+    includeRawChunks: true,
+    ...(providerOptions !== undefined && { providerOptions }),
+  };
+  const { stream } = await (languageModel.specificationVersion === 'v3'
+    ? languageModel.doStream({ ...callOptionsV3(call), ...settings })
+    : languageModel.doStream({ ...call, ...settings }));
+  return stream;
+}
+
+type Step = { readonly done: boolean; readonly value?: StreamPart | undefined };
 
 /** The provider's parts as our chunks, up to and with the last one. */
 async function* chunks(
@@ -167,12 +185,11 @@ async function* chunks(
       }
       case 'file': {
         const provider = json(part.providerMetadata);
-        if (part.data.type === 'url') {
-          yield { kind: 'text', text: part.data.url.href };
+        const encoded = base64(part.data);
+        if (encoded instanceof URL) {
+          yield { kind: 'text', text: encoded.href };
           break;
         }
-        const { data } = part.data;
-        const encoded = typeof data === 'string' ? data : Buffer.from(data).toString('base64');
         count(encoded);
         yield {
           kind: 'blob',
@@ -270,6 +287,13 @@ function freshId(id: string, taken: Set<string>): string {
   const fresh = usable ? id : `call_${crypto.randomUUID()}`;
   taken.add(fresh);
   return fresh;
+}
+
+/** A file's bytes, in either version's form; or where it is. */
+function base64(data: Extract<StreamPart, { type: 'file' }>['data']): string | URL {
+  if (typeof data === 'string') return data;
+  if (data instanceof Uint8Array) return Buffer.from(data).toString('base64');
+  return data.type === 'url' ? data.url : base64(data.data);
 }
 
 function usageOf(usage: Extract<LanguageModelV4StreamPart, { type: 'finish' }>['usage']): {

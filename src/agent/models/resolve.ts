@@ -7,7 +7,7 @@ import { offlineModel } from './offline.ts';
 import { fromProvider } from './provider.ts';
 import { withRetry, type RetryOptions } from './retry.ts';
 import { scriptFromFile } from './scripted.ts';
-import { contextWindowOf, VENDORS, type Environment, type Vendor } from './vendors.ts';
+import { addressOf, contextWindowOf, VENDORS, type Environment, type Vendor } from './vendors.ts';
 
 export interface ResolveOptions {
   /** Where keys and addresses are looked up. `process.env`. */
@@ -62,25 +62,22 @@ function vendorModel(vendor: Vendor, prefix: string, id: string, options: Resolv
   const contextWindow = contextWindowOf(name);
   const keyVariable = vendor.keys.find((key) => valueOf(env, key) !== undefined) ?? vendor.keys[0];
   const apiKey = valueOf(env, keyVariable);
-  const baseUrl = valueOf(env, vendor.baseUrl);
-  const missing =
-    apiKey === undefined && vendor.keyOptional !== true
-      ? keyVariable
-      : baseUrl === undefined && vendor.baseUrlRequired === true
-        ? vendor.baseUrl
-        : undefined;
-  const noKey =
-    missing === undefined
-      ? undefined
-      : new ModelError(
-          'no-key',
-          `${name} needs ${missing}: set it in the environment, or use offline`,
-        );
-  if (noKey !== undefined && checkKey === true) throw noKey;
+  const baseURL = addressOf(vendor, valueOf(env, vendor.addressVariable));
+  let problem: ModelError | undefined;
+  if (apiKey === undefined && vendor.keyOptional !== true) problem = missing(name, keyVariable);
+  else if (baseURL === undefined) problem = missing(name, vendor.addressVariable);
+  else if (!/^https?:/.test(baseURL) || !URL.canParse(baseURL)) {
+    const message = `${vendor.addressVariable} is no address: set it to one such as https://example.com/v1`;
+    problem = new ModelError('invalid-request', message);
+  }
+  if (problem !== undefined && checkKey === true) throw problem;
 
   let loading: Promise<Model> | undefined;
   async function load(): Promise<Model> {
-    const languageModel = await vendor.load(id, { apiKey, baseUrl });
+    const languageModel = await vendor.load(id, {
+      baseURL: baseURL ?? '',
+      ...(apiKey !== undefined && { apiKey }),
+    });
     const providerOptions = vendor.options?.(id);
     return fromProvider(languageModel, {
       ...rest,
@@ -94,11 +91,25 @@ function vendorModel(vendor: Vendor, prefix: string, id: string, options: Resolv
     name,
     ...(contextWindow !== undefined && { contextWindow }),
     async *generate(request, signal) {
-      if (noKey !== undefined) throw noKey;
-      loading ??= load();
+      if (problem !== undefined) throw problem;
+      loading ??= load().catch((cause: unknown) => {
+        loading = undefined;
+        throw new ModelError(
+          'failed',
+          `the client for ${name} cannot be loaded: install it again`,
+          { cause },
+        );
+      });
       yield* (await loading).generate(request, signal);
     },
   };
+}
+
+function missing(name: string, variable: string): ModelError {
+  return new ModelError(
+    'no-key',
+    `${name} needs ${variable}: set it in the environment, or use offline`,
+  );
 }
 
 /** A variable that is set to nothing is not set. */

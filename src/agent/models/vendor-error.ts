@@ -30,9 +30,7 @@ export function vendorError(error: unknown, blame: Blame): ModelError {
     return new ModelError('no-key', `${name} has no key${inVariable(blame)}`);
   }
   if (is(error, 'AI_JSONParseError') || is(error, 'AI_TypeValidationError')) {
-    return new ModelError('failed', `${name} sent something that cannot be understood: ask again`, {
-      retryable: true,
-    });
+    return new ModelError('failed', `${name} sent something that cannot be understood: ask again`);
   }
   if (is(error, 'AI_UnsupportedFunctionalityError') || is(error, 'AI_InvalidPromptError')) {
     return new ModelError('invalid-request', `${name} does not take this: ${said}`);

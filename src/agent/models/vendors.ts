@@ -10,16 +10,18 @@ import { guardedFetch } from './guarded-fetch.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface VendorSettings {
-  readonly apiKey: string | undefined;
-  readonly baseUrl: string | undefined;
+  readonly apiKey?: string;
+  readonly baseURL: string;
 }
 
 export interface Vendor {
   /** The first that is set counts; the first is the one that people are told to set. */
   readonly keys: readonly [string, ...string[]];
   readonly keyOptional?: boolean;
-  readonly baseUrl: string;
-  readonly baseUrlRequired?: boolean;
+  /** The variable for another address. */
+  readonly addressVariable: string;
+  /** Undefined: there is none but the variable's. */
+  readonly address?: string;
   /** Used when its key is all that is known. */
   readonly defaultModel?: string;
   /** How bare names of its models begin, to guess what somebody meant. */
@@ -34,69 +36,67 @@ const fetch = guardedFetch();
 export const VENDORS: Readonly<Record<string, Vendor>> = {
   google: {
     keys: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
-    baseUrl: 'GEMINI_BASE_URL',
+    addressVariable: 'GEMINI_BASE_URL',
+    address: 'https://generativelanguage.googleapis.com/v1beta',
     defaultModel: 'gemini-3.8-flash',
     family: /^gem(ini|ma)-/,
     options: (model) =>
       /^gemini-(?!1|2\.0)/.test(model)
         ? { google: { thinkingConfig: { includeThoughts: true } } }
         : undefined,
-    async load(model, { apiKey = '', baseUrl }) {
+    async load(model, settings) {
       const { createGoogle } = await import('@ai-sdk/google');
-      return createGoogle({ apiKey, fetch, ...(baseUrl !== undefined && { baseURL: baseUrl }) })(
-        model,
-      );
+      return createGoogle({ ...settings, fetch })(model);
     },
   },
   anthropic: {
     keys: ['ANTHROPIC_API_KEY'],
-    baseUrl: 'ANTHROPIC_BASE_URL',
+    addressVariable: 'ANTHROPIC_BASE_URL',
+    address: 'https://api.anthropic.com/v1',
     defaultModel: 'claude-sonnet-5-5',
     family: /^claude-/,
     options: (model) =>
       hasAdaptiveThinking(model)
         ? { anthropic: { thinking: { type: 'adaptive', display: 'summarized' } } }
         : undefined,
-    async load(model, { apiKey = '', baseUrl }) {
+    async load(model, settings) {
       const { createAnthropic } = await import('@ai-sdk/anthropic');
-      return createAnthropic({ apiKey, fetch, ...(baseUrl !== undefined && { baseURL: baseUrl }) })(
-        model,
-      );
+      return createAnthropic({ ...settings, fetch })(model);
     },
   },
   openai: {
     keys: ['OPENAI_API_KEY'],
-    baseUrl: 'OPENAI_BASE_URL',
+    addressVariable: 'OPENAI_BASE_URL',
+    address: 'https://api.openai.com/v1',
     defaultModel: 'gpt-6.1-sol',
     family: /^(gpt-|o\d|codex-)/,
     options: (model) => ({
       openai: { store: false, ...(isReasoningModel(model) && { reasoningSummary: 'auto' }) },
     }),
-    async load(model, { apiKey = '', baseUrl }) {
+    async load(model, settings) {
       const { createOpenAI } = await import('@ai-sdk/openai');
-      return createOpenAI({ apiKey, fetch, ...(baseUrl !== undefined && { baseURL: baseUrl }) })(
-        model,
-      );
+      return createOpenAI({ ...settings, fetch })(model);
     },
   },
   'openai-compatible': {
     keys: ['OPENAI_COMPATIBLE_API_KEY'],
     keyOptional: true,
-    baseUrl: 'OPENAI_COMPATIBLE_BASE_URL',
-    baseUrlRequired: true,
-    async load(model, { apiKey, baseUrl = '' }) {
+    addressVariable: 'OPENAI_COMPATIBLE_BASE_URL',
+    async load(model, settings) {
       const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-      const provider = createOpenAICompatible({
-        name: 'compatible',
-        baseURL: baseUrl,
-        fetch,
-        includeUsage: true,
-        ...(apiKey !== undefined && { apiKey }),
-      });
-      return provider(model);
+      const name = 'compatible';
+      return createOpenAICompatible({ ...settings, name, fetch, includeUsage: true })(model);
     },
   },
 };
+
+/** Where the vendor is asked. An address without a path, as some write it, gets the vendor's own. */
+export function addressOf({ address }: Vendor, given: string | undefined): string | undefined {
+  if (given === undefined || address === undefined || !URL.canParse(given)) return given ?? address;
+  const url = new URL(given);
+  if (url.pathname === '/') url.pathname = new URL(address).pathname;
+  return url.href;
+}
 
 /** In tokens. The first that matches; on the safe side where a family differs. */
 const CONTEXT_WINDOWS: readonly (readonly [RegExp, number])[] = [

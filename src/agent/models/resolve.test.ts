@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ModelError } from '../model.ts';
+import { defaultModelName, resolveModel } from './resolve.ts';
+import { scriptedModel } from './scripted.ts';
+
+test('a model is returned as it is', () => {
+  const model = scriptedModel([]);
+  assert.equal(resolveModel(model), model);
+});
+
+test('well-known models have their context window', () => {
+  const env = {};
+  assert.equal(resolveModel('google:gemini-3.8-flash', { env }).contextWindow, 1_048_576);
+  assert.equal(resolveModel('anthropic:claude-haiku-4-5', { env }).contextWindow, 200_000);
+  assert.equal(resolveModel('openai:gpt-5', { env }).contextWindow, 400_000);
+  assert.equal(resolveModel('openai-compatible:llama', { env }).contextWindow, undefined);
+});
+
+const wrong: [string, RegExp][] = [
+  ['gogle:gemini-x', /did you mean google:gemini-x\?/],
+  ['opnai-compatible:x', /did you mean openai-compatible:NAME\?/],
+  ['gemini-3.8-flash', /did you mean google:gemini-3\.8-flash\?/],
+  ['claude-sonnet-5-5', /did you mean anthropic:claude-sonnet-5-5\?/],
+  ['openai/gpt-5', /did you mean openai:gpt-5\?/],
+  ['ofline', /did you mean offline\?/],
+  ['google:', /did you mean google:NAME\?/],
+  ['scripted', /did you mean scripted:FILE\?/],
+  [
+    '__proto__:x',
+    /there is no model "__proto__:x": A model is one of google:NAME, anthropic:NAME, /,
+  ],
+  ['', /there is no model "": A model is one of/],
+  ['x'.repeat(100_000), /^ModelError: there is no model "x{80}"/],
+];
+for (const [name, says] of wrong) {
+  test(`${JSON.stringify(name.slice(0, 30))} is refused with a hint`, () => {
+    assert.throws(() => resolveModel(name), says);
+  });
+}
+
+test('a key that is missing is told when the model is asked, or at once where one wants to know', async () => {
+  const says = { code: 'no-key', message: /^google:x needs GEMINI_API_KEY: set it/ };
+  for (const env of [{}, { GEMINI_API_KEY: ' ' }]) {
+    assert.throws(() => resolveModel('google:x', { env, checkKey: true }), says);
+    const model = resolveModel('google:x', { env });
+    const asked = Array.fromAsync(model.generate({ messages: [] }, new AbortController().signal));
+    await assert.rejects(asked, says);
+  }
+});
+
+test('an openai-compatible model needs an address and no key', () => {
+  const options = { checkKey: true };
+  const name = 'openai-compatible:llama';
+  assert.throws(
+    () => resolveModel(name, { env: {}, ...options }),
+    /needs OPENAI_COMPATIBLE_BASE_URL/,
+  );
+  for (const address of ['nonsense', 'file:///etc/passwd']) {
+    const env = { OPENAI_COMPATIBLE_BASE_URL: address };
+    assert.throws(
+      () => resolveModel(name, { env, ...options }),
+      (error) => {
+        assert(error instanceof ModelError);
+        assert.match(error.message, /OPENAI_COMPATIBLE_BASE_URL is no address/);
+        return true;
+      },
+    );
+  }
+  const env = { OPENAI_COMPATIBLE_BASE_URL: 'http://localhost:11434/v1' };
+  assert.equal(resolveModel(name, { env, ...options }).name, name);
+});
+
+test('the first key that is set decides the default model', () => {
+  assert.equal(defaultModelName({}), 'offline');
+  assert.equal(defaultModelName({ GEMINI_API_KEY: '' }), 'offline');
+  assert.match(defaultModelName({ OPENAI_API_KEY: 'k' }), /^openai:/);
+  assert.match(defaultModelName({ OPENAI_API_KEY: 'k', ANTHROPIC_API_KEY: 'k' }), /^anthropic:/);
+  assert.match(defaultModelName({ GOOGLE_API_KEY: 'k', ANTHROPIC_API_KEY: 'k' }), /^google:/);
+});

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { z } from 'zod';
+import type { JsonObject } from '../json.ts';
+import { toolSchema } from './schema.ts';
+
+function fromZod(schema: z.ZodType): JsonObject {
+  return toolSchema(JSON.parse(JSON.stringify(z.toJSONSchema(schema))));
+}
+
+test("zod's schemas come out plain", () => {
+  const schema = fromZod(
+    z.object({
+      kind: z.literal('a'),
+      count: z.int(),
+      tags: z.record(z.string(), z.string()).optional(),
+      $schema: z.string().describe('a property of that name'),
+    }),
+  );
+  assert.deepEqual(schema, {
+    type: 'object',
+    properties: {
+      kind: { type: 'string', enum: ['a'] },
+      count: { type: 'integer' },
+      tags: { type: 'object', additionalProperties: { type: 'string' } },
+      $schema: { type: 'string', description: 'a property of that name' },
+    },
+    required: ['kind', 'count', '$schema'],
+    additionalProperties: false,
+  });
+});
+
+test('a choice at the root becomes one object that allows each', () => {
+  const schema = fromZod(
+    z.union([
+      z.object({ id: z.string(), a: z.string() }),
+      z.object({ id: z.string(), b: z.number() }),
+    ]),
+  );
+  assert.deepEqual(schema, {
+    type: 'object',
+    properties: { id: { type: 'string' }, a: { type: 'string' }, b: { type: 'number' } },
+    required: ['id'],
+  });
+});
+
+test('a schema that says nothing is that of an object', () => {
+  assert.deepEqual(toolSchema({}), { type: 'object', properties: {} });
+});
+
+test('a schema that goes down without end is cut', () => {
+  let schema: JsonObject = { type: 'string' };
+  for (let depth = 0; depth < 5000; depth++) schema = { type: 'array', items: schema };
+  assert(JSON.stringify(toolSchema({ properties: { deep: schema } })).length < 10_000);
+});

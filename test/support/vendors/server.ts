@@ -1,0 +1,75 @@
+/** A vendor on loopback: answers each request with the next reply, and remembers what it was asked. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+
+export type Reply =
+  /** Server-sent events; afterwards the stream ends, stays open, or breaks. */
+  | { readonly events: readonly string[]; readonly after?: 'end' | 'hang' | 'break' }
+  | { readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> };
+
+export interface Asked {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: unknown;
+}
+
+export interface FakeVendor extends AsyncDisposable {
+  readonly url: string;
+  readonly asked: readonly Asked[];
+  /** Settles when a client hangs up before its answer is complete. */
+  readonly hungUp: Promise<void>;
+}
+
+export async function fakeVendor(replies: readonly Reply[]): Promise<FakeVendor> {
+  const asked: Asked[] = [];
+  const hungUp = Promise.withResolvers<void>();
+  const left = [...replies];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+      asked.push({ path: request.url ?? '', headers: request.headers, body });
+      const reply = left.shift() ?? { status: 500, body: 'the fake has no reply left' };
+      send(reply, response);
+    });
+    response.on('close', () => {
+      if (!response.writableFinished) hungUp.resolve();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  assert(typeof address === 'object' && address !== null);
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    asked,
+    hungUp: hungUp.promise,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function send(reply: Reply, response: ServerResponse): void {
+  if ('status' in reply) {
+    response.writeHead(reply.status, { 'content-type': 'application/json', ...reply.headers });
+    response.end(typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body));
+    return;
+  }
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const { events, after = 'end' } = reply;
+  response.write(events.join(''), () => {
+    if (after === 'end') response.end();
+    if (after === 'break') response.destroy();
+  });
+}
+
+/** One event, as most vendors write it. */
+export function data(value: unknown): string {
+  return `data: ${JSON.stringify(value)}\n\n`;
+}

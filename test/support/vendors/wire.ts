@@ -1,0 +1,24 @@
+/** What a vendor's fake has to be able to say, and to check. */
+import type { Environment } from '../../../src/agent/models/vendors.ts';
+
+export interface Wire {
+  /** As one writes it on the command line. */
+  readonly model: string;
+  readonly keyVariable: string;
+  env(url: string, key: string): Environment;
+  /** Where the key is in a request. */
+  readonly keyHeader: string;
+  readonly path: string;
+  /** Thinks "Let me see.", says "It is sunny.", in two pieces. 20 tokens in, 5 of them cached; 12 out, 4 of them thoughts. */
+  readonly answer: readonly string[];
+  /** Thinks "Both cities.", with a signature where the vendor has them, and calls get_weather for Paris and for Rome. */
+  readonly calls: readonly string[];
+  /** Calls get_weather with arguments that are not JSON; undefined where the wire cannot say that. */
+  readonly badCall?: readonly string[];
+  /** The vendor says in the middle of its stream that something went wrong. */
+  readonly failing: readonly string[];
+  /** An error's body. */
+  error(status: number, message: string): unknown;
+  /** Throws unless the request gives the calls and their responses back ("sunny" and an error "no such city"). */
+  checkReturn(body: unknown): void;
+}
