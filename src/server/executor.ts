@@ -61,12 +61,32 @@ export interface ArtifactEvent {
 
 export type ExecutorEvent = StatusEvent | ArtifactEvent;
 
+/** What an executor makes of a message for a task that exists. */
+export interface Admission {
+  /** Stands beside the message in the task's log. */
+  readonly metadata?: Metadata;
+  /**
+   * Takes a message for a task that is being executed, as soon as it has its place in the log. Without it, such a
+   * message is refused. Must not throw.
+   */
+  readonly deliver?: (message: Message) => void;
+  /** Where the version allows it, the sender's stream begins behind its own message, without the task. */
+  readonly brief?: boolean;
+}
+
 export interface AgentExecutor {
   /**
    * Answers a new message without making a task; undefined: make one. It should be quick: until it answers, nothing
    * is stored and nobody sees that anything happens.
    */
   reply?(context: RequestContext): MaybePromise<Message | undefined>;
+
+  /**
+   * Asked about every message for a task that exists, with the task as its log has it at this moment: nothing comes
+   * between the answer and the message's place in the log. Throws an A2AError to refuse it; then nothing has happened.
+   * It must not keep the task.
+   */
+  admit?(context: RequestContext, task: Task): Admission | undefined;
 
   /**
    * Does the work. Yields events in order; after a terminal or interrupted state no more are taken. Returning without

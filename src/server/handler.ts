@@ -35,7 +35,7 @@ import type { Deliver } from './push.ts';
 import type { SerializedEntry } from './published.ts';
 import { completeEvent, tellCanceled } from './run.ts';
 import { Runtime, type RuntimeLimits } from './runtime.ts';
-import { scopeOf } from './scope.ts';
+import { scopeOf, wireOf } from './scope.ts';
 import { roughSize } from './size.ts';
 import type { ListQuery, TaskStore } from './store.ts';
 import { opening, TaskStream } from './task-stream.ts';
@@ -155,6 +155,8 @@ export function createHandler(
     if ('kind' in accepted) return TaskStream.of(accepted);
     using live = accepted.live;
     const { before, after } = accepted;
+    // 1.0 has a stream begin with the task (3.1.2).
+    if (accepted.brief && wireOf(call) === '0.3') return TaskStream.read(log, live, after + 1);
     const { historyLength } = params.configuration ?? {};
     if (!before) {
       // Entry 1 is the task with the message in its history: there is no more of it than that.

@@ -1,6 +1,7 @@
 export { createAgent } from './agent.ts';
 export type { AgentContext, AgentFunction, AgentOptions, GivenAnswer, Yielded } from './agent.ts';
 export type {
+  Admission,
   Agent,
   AgentExecutor,
   AgentProfile,

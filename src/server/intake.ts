@@ -11,10 +11,11 @@ import {
   type Message,
   type MessageSendParams,
   type Task,
+  type TaskStatusUpdateEvent,
 } from '../protocol/index.ts';
 import { type LiveTask, LogFullError, LogLostError } from './event-log.ts';
 import type { RequestContext } from './executor.ts';
-import { loadTask } from './load.ts';
+import { foldOn, loadTask } from './load.ts';
 import { agentMessage } from './run.ts';
 import type { Runtime } from './runtime.ts';
 import { sameJson } from './same-json.ts';
@@ -30,6 +31,8 @@ export interface Started {
   readonly after: number;
   /** The message was here before. */
   readonly repeated?: boolean;
+  /** The caller needs to see neither the task nor its own message. */
+  readonly brief?: boolean;
 }
 
 export interface IntakeOptions {
@@ -187,9 +190,16 @@ async function proceed(
     (isInterrupted(live.state) || (opensTurn && live.state === 'completed'));
   const config = params.configuration?.pushNotificationConfig;
   if (config && push && waits()) await push.saveOnce(taskId, config, wireOf(call));
-  const loaded = await loadTask(live);
+  let loaded = await loadTask(live);
+  // What was appended meanwhile belongs to it, stored or not: nobody is shown it before it is.
+  while (loaded && loaded.seq !== live.seq) {
+    if (live.unsent?.expected === loaded.seq) loaded = foldOn(loaded, live.unsent.entries);
+    else loaded = await live.whenStored(live.seq).then(() => loadTask(live, loaded));
+  }
   // From here to the append nothing is awaited, so that of two answers exactly one finds the task waiting.
-  if (!loaded || !waits()) {
+  const admission = loaded && runtime.executor.admit?.(request, loaded.task);
+  const deliver = live.running ? admission?.deliver : undefined;
+  if (!loaded || !(waits() || deliver)) {
     await live.whenStored(live.seq);
     throw refused(live);
   }
@@ -197,15 +207,22 @@ async function proceed(
   const received: Message = { ...message, taskId, contextId };
   const status = { state: 'working', timestamp: timestamp() } as const;
   live.running = true;
-  const event = {
+  const event: TaskStatusUpdateEvent = {
     kind: 'status-update',
     taskId,
     contextId,
     status: { ...status, message: received },
     final: false,
-  } as const;
+  };
+  if (admission?.metadata) event.metadata = admission.metadata;
   void log.append(live, event, messageIds);
-  await live.whenStored(live.seq);
+  deliver?.(received);
+  await live.whenStored(after + 1);
+  const started: Started = { live, before, after, brief: admission?.brief === true };
+  if (deliver) {
+    live.holds++;
+    return started;
+  }
   await push?.attach(live, live.seq - 1);
   const asked = before.status.message ? [before.status.message] : [];
   // `before` is the caller's to fold into; what the executor gets stays as it is.
@@ -218,7 +235,7 @@ async function proceed(
   const turn = opensTurn ? [received] : [...loaded.turn, received];
   runtime.start(live, { ...request, message: received, task, turn, resumed: false });
   live.holds++;
-  return { live, before, after };
+  return started;
 }
 
 function refused({ taskId, state }: LiveTask): A2AError {

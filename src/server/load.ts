@@ -3,6 +3,7 @@ import {
   A2AError,
   isTerminal,
   reduce,
+  type LogEntry,
   type Message,
   type Task,
   type TaskEvent,
@@ -32,29 +33,38 @@ export async function loadTask(
   log: Pick<Readable, 'stored' | 'read'>,
   from?: Loaded,
 ): Promise<Loaded | undefined> {
-  let task = from?.task;
-  let turn = from?.turn ?? [];
-  let seq = from?.seq ?? 0;
+  let loaded = from;
   let piece = 16;
   let unlooked = 0;
-  while (seq < log.stored) {
+  for (let seq = from?.seq ?? 0; seq < log.stored;) {
     const found = log.read(seq, piece);
     const entries = found instanceof Promise ? await found : found;
     if (entries.length === 0) break;
-    for (const { event, json = '' } of entries) {
-      turn = nextTurn(turn, task, event);
-      task = reduce(task, event);
-      unlooked += json.length;
-    }
+    loaded = foldOn(loaded, entries);
     seq = entries.at(-1)!.seq;
+    for (const { json = '' } of entries) unlooked += json.length;
     if (unlooked > LOOK_EVERY) {
       unlooked = 0;
-      if (roughSize(task) > MAX_TASK_BYTES) throw tooLarge();
+      if (roughSize(loaded?.task) > MAX_TASK_BYTES) throw tooLarge();
     }
     if (entries.length === piece) await new Promise((resolve) => setImmediate(resolve));
     piece = nextPiece(entries, PIECE);
   }
-  return task && { task, turn, seq };
+  return loaded;
+}
+
+/** Folds the next entries of the log into what was loaded, whose task is changed. */
+export function foldOn(
+  loaded: Loaded | undefined,
+  entries: readonly LogEntry[],
+): Loaded | undefined {
+  let task = loaded?.task;
+  let turn = loaded?.turn ?? [];
+  for (const { event } of entries) {
+    turn = nextTurn(turn, task, event);
+    task = reduce(task, event);
+  }
+  return task && { task, turn, seq: entries.at(-1)!.seq };
 }
 
 function tooLarge(): A2AError {
