@@ -8,6 +8,7 @@ import type { Artifacts } from './artifact.ts';
 import type { Content } from './content.ts';
 import type { Answer, Event, EventFields, Question } from './event.ts';
 import type { JsonValue } from './json.ts';
+import type { Callbacks } from './plugin.ts';
 import type { SessionKey } from './session.ts';
 import type { MutableState, Tool, Toolset } from './tool.ts';
 
@@ -19,6 +20,7 @@ export interface Agent {
   readonly subAgents: readonly Agent[];
   /** What it can do, for those who describe it to others. */
   readonly tools?: readonly (Tool | Toolset)[];
+  readonly callbacks?: Callbacks;
   /**
    * Does the work. An event is stored before the next one is asked for, so `context.events` has it by then. Ends by
    * returning, also when it waits for a person: it is run again, with the same run id, when the answer is there.

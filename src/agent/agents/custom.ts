@@ -1,0 +1,63 @@
+/**
+ * An agent that is a function:
+ *
+ *   const greeter = customAgent({ name: 'greeter' }, async function* (ctx) {
+ *     const city = ctx.answer('city');
+ *     if (!city) return yield ctx.question('city', { text: 'Which city?' });
+ *     yield `Hello, ${city.value}`;
+ *   });
+ *
+ * Strings are pieces of one answer, shown as they come and stored as a whole at the next event or at the end. When
+ * the run is taken up after an answer or a crash, the function is run again from its start: `ctx.answer` and
+ * `ctx.checkpoint` say how far it had come.
+ */
+import type { Agent, RunContext } from '../agent.ts';
+import type { Content } from '../content.ts';
+import type { Event, EventFields } from '../event.ts';
+import type { Callbacks } from '../plugin.ts';
+
+/** A piece of the answer's text, an event's fields, or an event: `ctx.event()`, or one of an agent that it runs. */
+export type Yielded = string | EventFields | Event;
+
+export type AgentFunction = (context: RunContext) => AsyncIterable<Yielded>;
+
+export interface CustomAgentOptions {
+  readonly name: string;
+  readonly description?: string;
+  /** Those that it runs with `ctx.run`. */
+  readonly subAgents?: readonly Agent[];
+  readonly callbacks?: Callbacks;
+}
+
+export function customAgent(options: CustomAgentOptions, run: AgentFunction): Agent {
+  return {
+    name: options.name,
+    description: options.description ?? '',
+    subAgents: options.subAgents ?? [],
+    ...(options.callbacks && { callbacks: options.callbacks }),
+    async *run(context) {
+      let text = '';
+      for await (const yielded of run(context)) {
+        if (typeof yielded === 'string') {
+          text += yielded;
+          yield context.event({ partial: true, content: said(yielded) });
+          continue;
+        }
+        if (text !== '' && yielded.partial !== true) {
+          yield context.event({ content: said(text) });
+          text = '';
+        }
+        yield isEvent(yielded) ? yielded : context.event(yielded);
+      }
+      if (text !== '') yield context.event({ content: said(text) });
+    },
+  };
+}
+
+function said(text: string): Content {
+  return { role: 'model', parts: [{ kind: 'text', text }] };
+}
+
+function isEvent(yielded: EventFields | Event): yielded is Event {
+  return 'id' in yielded && 'runId' in yielded;
+}

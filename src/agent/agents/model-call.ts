@@ -1,0 +1,173 @@
+/** One request to a model, with the callbacks around it: pieces as they come, then the whole answer as one event. */
+import { randomUUID } from 'node:crypto';
+import type { FunctionCallPart, Part } from '../content.ts';
+import { messageOf } from '../errors.ts';
+import type { Actions, Event, Usage } from '../event.ts';
+import type { JsonObject } from '../json.ts';
+import {
+  ModelError,
+  type FinishReason,
+  type Model,
+  type ModelChunk,
+  type ModelRequest,
+} from '../model.ts';
+import { hooksOf, type ModelAnswer } from '../plugin.ts';
+import type { Scope } from '../run-context.ts';
+
+/** Characters of text and thoughts, and of base64. */
+const MAX_ANSWER = 32 * 2 ** 20;
+const MAX_CALLS = 128;
+
+export interface ModelCall {
+  readonly scope: Scope;
+  readonly model: Model;
+  readonly request: ModelRequest;
+  /** What the whole answer's event has beside the answer. */
+  readonly complete: (answer: ModelAnswer) => { actions: Actions; longRunning: string[] };
+}
+
+export async function* callModel(call: ModelCall): AsyncGenerator<Event> {
+  const { scope, model, complete } = call;
+  const { plugins } = scope.inner.services;
+  const { callbacks } = scope.agent;
+  const piece = scope.event({ partial: true });
+  let { request } = call;
+  let answer: ModelAnswer | undefined;
+
+  for (const hook of hooksOf('beforeModel', plugins, callbacks)) {
+    const decided = await hook(request, scope.hookContext);
+    if (!decided) continue;
+    if ('answer' in decided) ({ answer } = decided);
+    else ({ request } = decided);
+    break;
+  }
+
+  if (!answer) {
+    scope.inner.countStep();
+    const whole = new WholeAnswer(model.name);
+    try {
+      for await (const chunk of model.generate(request, scope.signal)) {
+        const part = whole.add(chunk);
+        if (part) yield { ...piece, content: { role: 'model', parts: [part] } };
+      }
+      answer = whole.answer();
+    } catch (error) {
+      if (scope.signal.aborted) throw error;
+      const failure = error instanceof Error ? error : new ModelError('failed', String(error));
+      for (const hook of hooksOf('onModelError', plugins, callbacks)) {
+        answer = (await hook(failure, request, scope.hookContext)) ?? undefined;
+        if (answer) break;
+      }
+      if (!answer) {
+        if (failure instanceof ModelError) throw failure;
+        throw new ModelError('failed', `${model.name} failed: ${messageOf(error)}`, {
+          cause: error,
+        });
+      }
+    }
+  }
+
+  for (const hook of hooksOf('afterModel', plugins, callbacks)) {
+    const other = await hook(answer, scope.hookContext);
+    if (!other) continue;
+    answer = other;
+    break;
+  }
+
+  const parts = answer.content.parts.map((part) =>
+    part.kind === 'function-call' ? withOwnId(part, scope) : part,
+  );
+  const { actions, longRunning } = complete({ ...answer, content: { role: 'model', parts } });
+  const event = scope.event({
+    content: { role: 'model', parts },
+    ...(answer.usage && { usage: answer.usage }),
+    ...(longRunning.length > 0 && { longRunningToolIds: longRunning }),
+    metadata: {
+      model: model.name,
+      ...(answer.finishReason && { finishReason: answer.finishReason }),
+    },
+    actions,
+  });
+  // Whoever shows pieces knows by the id what they are pieces of.
+  yield { ...event, id: piece.id };
+}
+
+/** A vendor wants its own id back, but not all vendors' ids are unique. */
+function withOwnId(part: FunctionCallPart, { inner }: Scope): FunctionCallPart {
+  const id = inner.newCallId(part.id);
+  if (id !== undefined) return part;
+  const made = `call_${randomUUID().replaceAll('-', '')}`;
+  inner.newCallId(made);
+  return { ...part, id: made };
+}
+
+class WholeAnswer {
+  readonly #model: string;
+  readonly #parts: Part[] = [];
+  #size = 0;
+  #calls = 0;
+  #finish: { reason: FinishReason; usage?: Usage } | undefined;
+  /** The text part that is being made, in pieces. */
+  #open:
+    | { kind: 'text' | 'thought'; pieces: string[]; provider: JsonObject | undefined }
+    | undefined;
+
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  /** The piece to show, where there is one. */
+  add(chunk: ModelChunk): Part | undefined {
+    if (this.#finish) throw new ModelError('failed', `${this.#model} went on after its end`);
+    if (chunk.kind === 'finish') {
+      this.#finish = chunk;
+      return undefined;
+    }
+    this.#count(chunk);
+    const { provider } = chunk;
+    if (chunk.kind === 'text' || chunk.kind === 'thought') {
+      // What a vendor puts beside a text comes with its last piece.
+      if (this.#open?.kind !== chunk.kind || this.#open.provider) this.#close();
+      this.#open ??= { kind: chunk.kind, pieces: [], provider: undefined };
+      this.#open.pieces.push(chunk.text);
+      this.#open.provider = provider;
+      return chunk.text === '' ? undefined : { kind: chunk.kind, text: chunk.text };
+    }
+    this.#close();
+    this.#parts.push(chunk);
+    return chunk.kind === 'blob' ? chunk : undefined;
+  }
+
+  answer(): ModelAnswer {
+    this.#close();
+    if (!this.#finish) {
+      throw new ModelError('cut-off', `${this.#model} broke off in the middle: try again`);
+    }
+    const { reason, usage } = this.#finish;
+    if (reason === 'content-filter' && this.#parts.length === 0) {
+      throw new ModelError('refused', `${this.#model} refused to answer: put it another way`);
+    }
+    return {
+      content: { role: 'model', parts: this.#parts },
+      finishReason: reason,
+      ...(usage && { usage }),
+    };
+  }
+
+  #count(chunk: Exclude<ModelChunk, { kind: 'finish' }>): void {
+    if (chunk.kind === 'function-call') this.#calls++;
+    else this.#size += chunk.kind === 'blob' ? chunk.data.length : chunk.text.length;
+    if (this.#size > MAX_ANSWER || this.#calls > MAX_CALLS) {
+      throw new ModelError('failed', `${this.#model} gave an answer that is too large`);
+    }
+  }
+
+  #close(): void {
+    if (!this.#open) return;
+    const { kind, pieces, provider } = this.#open;
+    this.#open = undefined;
+    const text = pieces.join('');
+    if (text === '' && !provider) return;
+    this.#parts.push({ kind, text, ...(provider && { provider }) });
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * Agents one after the other, once or round and round: what sequence and loop have in common.
+ *
+ * After each agent a note says how far it has come, so that a run that is taken up goes on with the one that waited.
+ */
+import type { Agent, RunContext } from '../agent.ts';
+import type { Event } from '../event.ts';
+import type { JsonValue } from '../json.ts';
+import { scopeOf, type Scope } from '../run-context.ts';
+
+/** In a loop each round's agents are told apart by its number, and an escalation goes no further than the loop. */
+export async function* runSteps(
+  context: RunContext,
+  agents: readonly Agent[],
+  loop?: { readonly rounds: number },
+): AsyncGenerator<Event> {
+  const scope = scopeOf(context);
+  const rounds = loop?.rounds ?? 1;
+  let { round, step } = progressOf(scope.checkpoint());
+  let escalated = scope.resumed && hasEscalated(scope, agents);
+  while (!escalated && round <= rounds && agents.length > 0) {
+    const agent = agents[step];
+    if (!agent) {
+      round++;
+      step = 0;
+      continue;
+    }
+    let waits = false;
+    for await (const event of scope.run(agent, loop ? { step: round } : {})) {
+      waits ||= (event.actions.questions?.length ?? 0) > 0;
+      if (event.actions.escalate === true && !scope.inner.escalationsSettled.has(event)) {
+        escalated = true;
+        if (loop) scope.inner.escalationsSettled.add(event);
+      }
+      yield event;
+    }
+    if (waits) return;
+    step++;
+    const value = escalated ? { round: rounds + 1, step: 0 } : { round, step };
+    yield scope.event({ actions: { checkpoint: { path: scope.path, value } } });
+  }
+}
+
+function progressOf(noted: JsonValue | undefined): { round: number; step: number } {
+  if (typeof noted === 'object' && noted !== null && 'round' in noted && 'step' in noted) {
+    const { round, step } = noted;
+    if (typeof round === 'number' && typeof step === 'number') return { round, step };
+  }
+  return { round: 1, step: 0 };
+}
+
+/** An agent has escalated, and the process died before that was noted: everything behind the last note is its. */
+function hasEscalated({ events, runId, path }: Scope, agents: readonly Agent[]): boolean {
+  const names = new Set<string>();
+  const add = (agent: Agent): void => {
+    names.add(agent.name);
+    if (!isLoop(agent)) agent.subAgents.forEach(add);
+  };
+  agents.forEach(add);
+  for (const event of events.toReversed()) {
+    if (event.runId !== runId) continue;
+    if (event.actions.checkpoint?.path === path) return false;
+    if (event.actions.escalate === true && names.has(event.author)) return true;
+  }
+  return false;
+}
+
+/** What is inside it escalates to it. */
+export interface LoopAgent extends Agent {
+  readonly kind: 'loop';
+}
+
+function isLoop(agent: Agent): agent is LoopAgent {
+  return 'kind' in agent && agent.kind === 'loop';
+}

@@ -1,0 +1,205 @@
+/**
+ * One call of a tool, from its arguments to its response or its question.
+ *
+ * Whatever goes wrong with it is the response: the model reads it and can do better. A call that was being made when
+ * the process died is not made again, because nobody knows how far it had come.
+ */
+import { Changes } from '../changes.ts';
+import type { Content, FunctionResponsePart } from '../content.ts';
+import { messageOf } from '../errors.ts';
+import type { Actions, Event, Question } from '../event.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import { hooksOf, type ToolCall, type ToolResult } from '../plugin.ts';
+import { DONE, type Scope } from '../run-context.ts';
+import type { Asks, OpenCall } from '../run-index.ts';
+import { toolServices } from '../run.ts';
+import { jsonResponse } from '../tools/result.ts';
+import { RichResponse, Waiting, type Tool, type ToolContext } from '../tool.ts';
+
+/** Characters of JSON. What a model cannot read it need not be sent. */
+const MAX_RESPONSE = 1_000_000;
+
+export interface CallSetup {
+  readonly scope: Scope;
+  readonly call: OpenCall;
+  readonly tools: ReadonlyMap<string, Tool>;
+  /** The call was made just now; any other is from before the run was taken up. */
+  readonly isNew: boolean;
+  readonly history: () => readonly Content[];
+  readonly progress: (value: JsonValue) => void;
+}
+
+/** The call's response, or its question. Throws only when the run is aborted. */
+export async function settleCall(setup: CallSetup): Promise<Event> {
+  const { scope, call, tools, isNew } = setup;
+  const { part, question, answer } = call;
+  const work = new CallWork(setup);
+  if (!isNew) {
+    if (question && !answer) return work.askAgain(question);
+    if (!question || call.unused !== true) {
+      return work.failed('outcome unknown: the process ended while this call was being made');
+    }
+    if (call.asks === 'response') return work.responded({ response: answer?.value ?? null });
+    if (call.confirmation && call.confirmation.confirmed !== true) {
+      const { value } = call.confirmation;
+      return work.failed(
+        typeof value === 'string' && value !== ''
+          ? `the person declined this call: ${value}`
+          : 'the person declined this call',
+      );
+    }
+  }
+  if (part.problem !== undefined) return work.failed(part.problem);
+  const tool = tools.get(part.name);
+  if (!tool) {
+    const names = [...tools.keys()].join(', ') || 'none';
+    return work.failed(`there is no tool ${part.name}; there are: ${names}`);
+  }
+  try {
+    return await work.run(tool);
+  } catch (error) {
+    if (scope.signal.aborted) throw error;
+    return work.failed(messageOf(error));
+  }
+}
+
+class CallWork {
+  readonly #setup: CallSetup;
+  readonly #changes: Changes;
+  /** As JSON has them: what the schema makes of them may be something else. */
+  #args: JsonObject = {};
+  #transferTo: string | undefined;
+  #escalates = false;
+
+  constructor(setup: CallSetup) {
+    this.#setup = setup;
+    const { inner } = setup.scope;
+    this.#changes = new Changes(inner.readState, inner.artifacts);
+  }
+
+  async run(tool: Tool): Promise<Event> {
+    const { scope, call, isNew } = this.#setup;
+    const { plugins } = scope.inner.services;
+    const { callbacks } = scope.agent;
+    this.#args = call.confirmation?.args ?? call.part.args;
+    let args = tool.parse ? tool.parse(this.#args) : this.#args;
+    const context = this.#context(tool);
+    for (const hook of hooksOf('beforeTool', plugins, callbacks)) {
+      const decided = await hook({ id: call.part.id, tool, args }, context);
+      if (!decided) continue;
+      if ('result' in decided) return this.responded(decided.result);
+      args = this.#args = decided.args;
+      break;
+    }
+    if (isNew) {
+      const asked = await this.#confirmation(tool, args, context);
+      if (asked) return asked;
+    }
+    const made: ToolCall = { id: call.part.id, tool, args };
+    let result: ToolResult;
+    let rich: RichResponse | undefined;
+    try {
+      const returned = await tool.run(args, context);
+      if (returned instanceof Waiting) return this.#ask(returned.question, 'tool');
+      if (returned instanceof RichResponse) rich = returned;
+      const response = jsonResponse(rich ? rich.response : returned, MAX_RESPONSE);
+      if (tool.longRunning === true) return this.#waitForResponse(tool, response);
+      result = { response };
+    } catch (error) {
+      if (scope.signal.aborted) throw error;
+      result = { response: messageOf(error), isError: true };
+    }
+    for (const hook of hooksOf('afterTool', plugins, callbacks)) {
+      const other = await hook(made, result, context);
+      if (!other) continue;
+      result = other;
+      break;
+    }
+    return this.responded(result, rich);
+  }
+
+  responded({ response, isError }: ToolResult, rich?: RichResponse): Event {
+    const { scope, call } = this.#setup;
+    const { id, name } = call.part;
+    const part: FunctionResponsePart = {
+      kind: 'function-response',
+      id,
+      name,
+      response,
+      ...(isError === true && { isError }),
+      ...(rich && rich.parts.length > 0 && { parts: rich.parts }),
+      ...(rich?.display !== undefined && { display: rich.display }),
+    };
+    const actions: Actions = {
+      ...(this.#transferTo !== undefined && { transferTo: this.#transferTo }),
+      ...(this.#escalates && { escalate: true, checkpoint: { path: scope.path, value: DONE } }),
+    };
+    return scope.event({
+      content: { role: 'user', parts: [part] },
+      actions: this.#changes.drainInto(actions),
+    });
+  }
+
+  failed(message: string): Event {
+    return this.responded({ response: message, isError: true });
+  }
+
+  /** It stands in the log already: shown again, so that everybody sees what the run waits for. */
+  askAgain(question: Question): Event {
+    return this.#setup.scope.event({ partial: true, actions: { questions: [question] } });
+  }
+
+  #ask(question: Question, asks: Asks): Event {
+    return this.#setup.scope.event({
+      actions: this.#changes.drainInto({ questions: [question] }),
+      metadata: { asks },
+    });
+  }
+
+  async #confirmation(
+    tool: Tool,
+    args: JsonObject,
+    context: ToolContext,
+  ): Promise<Event | undefined> {
+    const wanted = (await tool.confirm?.(args, context)) ?? false;
+    if (wanted === false) return undefined;
+    const text = `May ${tool.name} be called with ${JSON.stringify(this.#args)}?`;
+    const request = wanted === true ? { text } : wanted;
+    return this.#ask(this.#question(tool, { kind: 'confirmation', ...request }), 'confirmation');
+  }
+
+  #waitForResponse(tool: Tool, detail: JsonValue): Event {
+    const text = `${tool.name} is waiting for its result`;
+    const more = detail === null ? {} : { detail };
+    return this.#ask(this.#question(tool, { kind: 'input', text, ...more }), 'response');
+  }
+
+  #question(tool: Tool, asked: Partial<Question> & Pick<Question, 'kind' | 'text'>): Question {
+    const { scope, call } = this.#setup;
+    const { id } = call.part;
+    return { tool: tool.name, args: this.#args, ...asked, id, agent: scope.agent.name };
+  }
+
+  #context(tool: Tool): ToolContext {
+    const { scope, call, history, progress } = this.#setup;
+    const { state, artifacts } = this.#changes;
+    return {
+      callId: call.part.id,
+      runId: scope.runId,
+      agent: scope.agent.name,
+      session: scope.session,
+      state,
+      artifacts,
+      signal: scope.signal,
+      get history() {
+        return history();
+      },
+      answer: call.asks === 'tool' ? call.answer : undefined,
+      progress,
+      ask: (question) => new Waiting(this.#question(tool, { kind: 'input', ...question })),
+      transferTo: (agent) => void (this.#transferTo = agent),
+      escalate: () => void (this.#escalates = true),
+      services: toolServices(scope.inner.services, scope.place.depth),
+    };
+  }
+}

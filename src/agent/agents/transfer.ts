@@ -1,0 +1,44 @@
+/** How an agent hands the conversation over to another one: a tool, and a word to the model about when to use it. */
+import type { Agent } from '../agent.ts';
+import { TRANSFER_TOOL } from '../history.ts';
+import type { Scope } from '../run-context.ts';
+import type { Tool } from '../tool.ts';
+import { isConversational } from '../tree.ts';
+
+/** None where there is nobody to hand over to. */
+export function transferTool(scope: Scope): Tool[] {
+  const names = targetsOf(scope).map(({ name }) => name);
+  if (names.length === 0) return [];
+  return [
+    {
+      name: TRANSFER_TOOL,
+      description: 'Hands the conversation over to another agent, which goes on instead of you.',
+      parameters: {
+        type: 'object',
+        properties: { agent_name: { type: 'string', enum: names } },
+        required: ['agent_name'],
+        additionalProperties: false,
+      },
+      run({ agent_name: name }, context) {
+        if (typeof name !== 'string' || !names.includes(name)) {
+          throw new Error(`there is no such agent to hand over to; there are: ${names.join(', ')}`);
+        }
+        context.transferTo(name);
+      },
+    },
+  ];
+}
+
+export function transferText(scope: Scope): string {
+  const targets = targetsOf(scope);
+  if (targets.length === 0) return '';
+  const list = targets.map(({ name, description }) => `- ${name}: ${description}`).join('\n');
+  return [
+    `You are the agent ${scope.agent.name}. These other agents can go on with the conversation:\n${list}`,
+    `If one of them is better suited to what the user wants, call ${TRANSFER_TOOL} and say nothing else.`,
+  ].join('\n');
+}
+
+function targetsOf({ agent, inner }: Scope): Agent[] {
+  return isConversational(agent) ? inner.services.tree.transferTargets(agent) : [];
+}

@@ -1,0 +1,126 @@
+/**
+ * Makes room: when a conversation outgrows the model's window, its older part gives way to a summary by the same model.
+ *
+ * The summary is an event like any other, so it is made once and everybody after it uses it. The events stay in the
+ * session. A call and its response stay on the same side of the cut. When there is no summary to be had, the
+ * conversation stays as it is, and the model may say that it is too long.
+ */
+import { textOf, type Content } from './content.ts';
+import type { Event } from './event.ts';
+import { afterSummary, historyOf, type HistoryOptions } from './history.ts';
+import type { Model } from './model.ts';
+import type { Scope } from './run-context.ts';
+
+export interface CompactionOptions {
+  /** A conversation of more tokens than this is compacted. 80 % of the model's window unless told. */
+  readonly atTokens?: number;
+  /** So many of the latest events stay as they are. 20 unless told. */
+  readonly keepEvents?: number;
+}
+
+const WINDOW_SHARE = 0.8;
+const KEEP_EVENTS = 20;
+/** Fewer are not worth a summary. */
+const MIN_EVENTS = 4;
+const CHARS_PER_TOKEN = 4;
+const MAX_SUMMARY_CHARS = 64_000;
+
+const INSTRUCTION = `Summarise the conversation that follows, for an agent that goes on with it and will not see it.
+Keep what the user wants, decisions, facts, names, numbers, results of tools, and what is still to be done.
+Leave out what no longer matters. Answer with the summary alone.`;
+
+/** Yields a compaction event where one is due. */
+export async function* compact(
+  scope: Scope,
+  model: Model,
+  view: HistoryOptions,
+  options: CompactionOptions = {},
+): AsyncGenerator<Event> {
+  const limit = options.atTokens ?? (model.contextWindow ?? Infinity) * WINDOW_SHARE;
+  if (limit === Infinity) return;
+  const { events } = afterSummary(scope.events, view.branch);
+  if (tokensOf(events, scope.agent.name) <= limit) return;
+  const end = cutOf(events, options.keepEvents ?? KEEP_EVENTS);
+  const last = events[end - 1];
+  if (!last || end < MIN_EVENTS) return;
+  // The previous summary is a part of what is summed up now.
+  const older = scope.events.slice(0, scope.events.indexOf(last) + 1);
+  const summary = await summarise(scope, model, historyOf(older, view));
+  if (summary === undefined) return;
+  yield scope.event({
+    actions: { compaction: { upTo: last.id, summary } },
+    ...(scope.inner.lastRead !== undefined && { metadata: { lastRead: scope.inner.lastRead } }),
+  });
+}
+
+/** What the vendor counted last, and an estimate of what has come since. */
+function tokensOf(events: readonly Event[], agent: string): number {
+  let chars = 0;
+  for (let index = events.length - 1; index >= 0; index--) {
+    const { author, usage, content, actions } = events[index]!;
+    // Counted before the summary, so with what the summary stands for.
+    if (actions.compaction) break;
+    if (author === agent && usage) {
+      return usage.inputTokens + usage.outputTokens + chars / CHARS_PER_TOKEN;
+    }
+    if (content) chars += JSON.stringify(content.parts).length;
+  }
+  return chars / CHARS_PER_TOKEN;
+}
+
+/** How many of the events go: as many as may, with no call whose response stays. */
+export function cutOf(events: readonly Event[], keep: number): number {
+  const open = new Set<string>();
+  let cut = 0;
+  for (const [index, { content }] of events.slice(0, Math.max(0, events.length - keep)).entries()) {
+    for (const part of content?.parts ?? []) {
+      if (part.kind === 'function-call') open.add(part.id);
+      else if (part.kind === 'function-response') open.delete(part.id);
+    }
+    if (open.size === 0) cut = index + 1;
+  }
+  return cut;
+}
+
+async function summarise(
+  scope: Scope,
+  model: Model,
+  messages: readonly Content[],
+): Promise<string | undefined> {
+  scope.inner.countStep();
+  const request = {
+    system: INSTRUCTION,
+    messages: [
+      { role: 'user' as const, parts: [{ kind: 'text' as const, text: transcript(messages) }] },
+    ],
+  };
+  let summary = '';
+  try {
+    for await (const chunk of model.generate(request, scope.signal)) {
+      if (chunk.kind === 'text') summary += chunk.text;
+      if (summary.length > MAX_SUMMARY_CHARS) break;
+    }
+  } catch (error) {
+    if (scope.signal.aborted) throw error;
+    return undefined;
+  }
+  return summary.trim() === '' ? undefined : summary.slice(0, MAX_SUMMARY_CHARS);
+}
+
+/** As text: a model that is shown calls wants to make some. */
+function transcript(messages: readonly Content[]): string {
+  const lines: string[] = [];
+  for (const content of messages) {
+    const speaker = content.role === 'user' ? 'User' : 'Agent';
+    const text = textOf(content);
+    if (text !== '') lines.push(`${speaker}: ${text}`);
+    for (const part of content.parts) {
+      if (part.kind === 'function-call') {
+        lines.push(`Agent called ${part.name}: ${JSON.stringify(part.args)}`);
+      } else if (part.kind === 'function-response') {
+        lines.push(`${part.name} answered: ${JSON.stringify(part.response)}`);
+      }
+    }
+  }
+  return lines.join('\n');
+}

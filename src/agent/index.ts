@@ -1,0 +1,79 @@
+/**
+ * The agent framework: agents, what runs them, what they use and what they leave behind. Knows nothing of A2A.
+ *
+ *   const agent = llmAgent({ name: 'weather', model: 'google:gemini-3-flash', instruction: '…', tools: [forecast] });
+ *   const { text } = await createRunner({ agent }).runToEnd({ user: 'ann', session: 's1', message: 'Rain in Rome?' });
+ */
+export type { Agent, ChildOptions, RunContext } from './agent.ts';
+export {
+  customAgent,
+  type AgentFunction,
+  type CustomAgentOptions,
+  type Yielded,
+} from './agents/custom.ts';
+export type { Instruction } from './agents/instruction.ts';
+export {
+  llmAgent,
+  type GenerationOptions,
+  type LlmAgent,
+  type LlmAgentOptions,
+} from './agents/llm.ts';
+export { loopAgent, type LoopOptions } from './agents/loop.ts';
+export { parallelAgent } from './agents/parallel.ts';
+export { sequentialAgent, type WorkflowOptions } from './agents/sequential.ts';
+export type { ArtifactContent, Artifacts, ArtifactStore } from './artifact.ts';
+export { memoryArtifacts, type MemoryArtifactsOptions } from './artifacts/memory.ts';
+export type { CompactionOptions } from './compaction.ts';
+export * from './content.ts';
+export { RunError, type RunErrorCode } from './errors.ts';
+export * from './event.ts';
+export type { JsonObject, JsonValue } from './json.ts';
+export * from './model.ts';
+export { offlineModel } from './models/offline.ts';
+export { fromProvider, type ProviderOptions } from './models/provider.ts';
+export {
+  defaultModelName,
+  resolveModel as model,
+  type ResolveOptions as ModelOptions,
+} from './models/resolve.ts';
+export {
+  scriptedModel,
+  type ScriptedOptions,
+  type ScriptedResponse,
+  type ScriptStep,
+} from './models/scripted.ts';
+export type {
+  Callbacks,
+  HookContext,
+  ModelAnswer,
+  Plugin,
+  RunInfo,
+  RunOutcome,
+  ToolCall,
+  ToolResult,
+} from './plugin.ts';
+export { resultOf, type RunResult } from './run-result.ts';
+export type { RunLimits } from './run.ts';
+export {
+  createRunner,
+  type PendingOptions,
+  type ResumeOptions,
+  type Runner,
+  type RunnerOptions,
+  type RunOptions,
+} from './runner.ts';
+export * from './session.ts';
+export { memorySessions, type MemorySessionsOptions } from './sessions/memory.ts';
+export { StorageError, type StorageErrorCode } from './sessions/storage-error.ts';
+export * from './tool.ts';
+export { agentTool, type AgentToolOptions } from './tools/agent-tool.ts';
+export { tool, type FunctionToolOptions } from './tools/function-tool.ts';
+export {
+  McpError,
+  mcpToolset,
+  type McpCommand,
+  type McpErrorCode,
+  type McpOptions,
+  type McpServer,
+  type McpUrl,
+} from './tools/mcp.ts';

@@ -1,0 +1,304 @@
+/**
+ * Runs agents in sessions.
+ *
+ *   const runner = createRunner({ agent });
+ *   for await (const event of runner.run({ user: 'ann', session: 's1', message: 'Hello' })) …
+ *
+ * Events come out after they were stored; partial ones are only shown. A run that fails ends with an event that has
+ * an `error`; a run that waits for a person ends with its questions asked, and `resume` goes on with it, in this
+ * process or another. The iteration throws only what no event can say: the abort's reason, the store's failure, a
+ * RunError for a request that makes no sense.
+ *
+ * Nothing happens before the iteration begins. Who leaves it early stops the run.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import type { Agent } from './agent.ts';
+import { abortable } from './abort.ts';
+import type { Artifacts, ArtifactStore } from './artifact.ts';
+import { memoryArtifacts } from './artifacts/memory.ts';
+import { userContent, type Content, type Part } from './content.ts';
+import { RunError, RunFailure, RunOver, StoreFailure } from './errors.ts';
+import { createEvent, type Answer, type Event, type Question } from './event.ts';
+import type { Model } from './model.ts';
+import { resolveModel } from './models/resolve.ts';
+import type { Plugin, RunInfo, RunOutcome } from './plugin.ts';
+import { claimRun } from './run-claims.ts';
+import { resultOf, type RunResult } from './run-result.ts';
+import { runAgent } from './run-context.ts';
+import { RunIndex } from './run-index.ts';
+import { DEFAULT_LIMITS, Run, type RunLimits, type RunServices } from './run.ts';
+import {
+  SessionNotFound,
+  type Session,
+  type SessionKey,
+  type SessionStore,
+  type State,
+} from './session.ts';
+import { memorySessions } from './sessions/memory.ts';
+import type { MutableState } from './tool.ts';
+import { AgentTree } from './tree.ts';
+
+export interface RunnerOptions {
+  readonly agent: Agent;
+  /** Whose sessions these are. The agent's name unless told. */
+  readonly app?: string;
+  /** In memory unless told. */
+  readonly sessions?: SessionStore;
+  /** In memory unless told. */
+  readonly artifacts?: ArtifactStore;
+  readonly plugins?: readonly Plugin[];
+  readonly limits?: Partial<RunLimits>;
+  /** For agents that name none. */
+  readonly defaultModel?: string | Model;
+}
+
+export interface RunOptions {
+  readonly user: string;
+  /** The session's id; it is made where there is none. */
+  readonly session: string;
+  readonly message: string | readonly Part[] | Content;
+  readonly signal?: AbortSignal;
+  /** A new one unless told. */
+  readonly runId?: string;
+  /** Set before the agent begins. */
+  readonly state?: State;
+}
+
+export interface PendingOptions {
+  readonly user: string;
+  readonly session: string;
+  readonly runId: string;
+}
+
+export interface ResumeOptions extends PendingOptions {
+  /** To questions that are open. None: the run goes on where a process that died has left it. */
+  readonly answers: readonly Answer[];
+  /** Said beside the answers. */
+  readonly message?: string | readonly Part[] | Content;
+  readonly signal?: AbortSignal;
+}
+
+export interface Runner {
+  readonly agent: Agent;
+  readonly app: string;
+  readonly sessions: SessionStore;
+  run(options: RunOptions): AsyncIterable<Event>;
+  resume(options: ResumeOptions): AsyncIterable<Event>;
+  /** What the run waits for, in the order in which it was asked. */
+  pending(options: PendingOptions): Promise<readonly Question[]>;
+  /** Runs until the agent is done or waits, and says what came of it. Throws what the iteration throws. */
+  runToEnd(options: RunOptions): Promise<RunResult>;
+}
+
+/** What an agent that runs as a tool has from the run around it. */
+export interface Outer {
+  readonly state: MutableState;
+  readonly artifacts: Artifacts;
+  readonly depth: number;
+}
+
+export function createRunner(options: RunnerOptions): Runner {
+  return makeRunner(options, undefined);
+}
+
+export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Runner {
+  const { agent } = options;
+  const app = options.app ?? agent.name;
+  const store = options.sessions ?? memorySessions();
+  const artifacts = options.artifacts ?? memoryArtifacts();
+  const services: RunServices = {
+    tree: new AgentTree(agent),
+    store,
+    plugins: options.plugins ?? [],
+    limits: limitsOf(options.limits),
+    defaultModel:
+      options.defaultModel === undefined ? undefined : resolveModel(options.defaultModel),
+    depth: outer?.depth ?? 0,
+    outerState: outer?.state,
+  };
+
+  async function* run(asked: RunOptions): AsyncGenerator<Event> {
+    asked.signal?.throwIfAborted();
+    const key: SessionKey = { app, user: asked.user, id: asked.session };
+    const runId = asked.runId ?? randomUUIDv7();
+    using _claim = await claimRun(store, key, runId, [], asked.signal);
+    const session = await store.open(key);
+    if (asked.runId !== undefined && session.events.some((event) => event.runId === runId)) {
+      throw new RunError('run-exists', `the session has a run ${runId} already: resume it`);
+    }
+    const input = await heard(userContent(asked.message), { runId, session: key });
+    const actions = asked.state ? { stateDelta: asked.state } : {};
+    const event = createEvent({ runId, author: 'user' }, { content: input, actions });
+    await store.append(key, [event]);
+    const events = [...session.events, event];
+    const state = withoutNulls({ ...session.state, ...asked.state });
+    const first = services.tree.next(session.events);
+    const start = { key, session: { ...session, events, state }, input, first };
+    yield* go(start, new RunIndex(runId, [event]), false, asked.signal);
+  }
+
+  async function* resume(asked: ResumeOptions): AsyncGenerator<Event> {
+    asked.signal?.throwIfAborted();
+    const key: SessionKey = { app, user: asked.user, id: asked.session };
+    const { runId, answers } = asked;
+    const ids = answers.map(({ questionId }) => questionId);
+    using _claim = await claimRun(store, key, runId, ids, asked.signal);
+    const before = await load(key, runId);
+    checkAnswers(before.index, answers);
+    const content =
+      asked.message === undefined
+        ? undefined
+        : await heard(userContent(asked.message), { runId, session: key });
+    // Of two processes that take the run up at the same point only one gets this id, and so the run.
+    const event = createEvent(
+      { runId, author: 'user' },
+      {
+        ...(content && { content }),
+        actions: answers.length > 0 ? { answers } : {},
+        metadata: { claim: randomUUIDv7() },
+      },
+    );
+    const claim = { ...event, id: `${runId}.${before.index.resumes + 1}` };
+    await store.append(key, [claim]);
+    const { session, index } = await load(key, runId);
+    const stored = session.events.find(({ id }) => id === claim.id);
+    if (stored?.metadata?.['claim'] !== claim.metadata?.['claim']) {
+      throw new RunError('not-open', `the run ${runId} was taken up elsewhere at the same time`);
+    }
+    const began = session.events.findIndex((event) => event.runId === runId);
+    const input = session.events[began]?.content ?? userContent('');
+    const first = services.tree.next(session.events, began);
+    yield* go({ key, session, input, first }, index, true, asked.signal);
+  }
+
+  async function* go(
+    start: Begin,
+    index: RunIndex,
+    resumed: boolean,
+    outerSignal: AbortSignal | undefined,
+  ): AsyncGenerator<Event> {
+    const { key, first } = start;
+    const { timeMs } = services.limits;
+    const stop = new AbortController();
+    const outOfTime = new RunFailure('time-limit', `the run has reached its limit of ${timeMs} ms`);
+    const timer = setTimeout(() => stop.abort(outOfTime), timeMs);
+    const signal = outerSignal ? AbortSignal.any([outerSignal, stop.signal]) : stop.signal;
+    const bound = outer?.artifacts ?? bind(artifacts, key);
+    const run = new Run(services, { ...start, index, resumed, artifacts: bound, signal });
+    const place = { path: first.name, branch: undefined, depth: services.depth + 1, signal };
+    let outcome: RunOutcome = 'aborted';
+    try {
+      let waits = false;
+      for await (const event of abortable(runAgent(run, first, place), signal)) {
+        waits ||= (event.actions.questions?.length ?? 0) > 0;
+        yield event;
+      }
+      outcome = waits ? 'waiting' : 'done';
+    } catch (error) {
+      if (error === outOfTime) {
+        outcome = 'failed';
+        const { code, message } = outOfTime;
+        const event = createEvent(
+          { runId: run.runId, author: first.name },
+          { error: { code, message } },
+        );
+        await store.append(key, [event]);
+        yield event;
+      } else if (error instanceof RunOver) {
+        outcome = 'failed';
+      } else {
+        throw error instanceof StoreFailure ? error.cause : error;
+      }
+    } finally {
+      clearTimeout(timer);
+      // Whatever still goes on on behalf of this run is told that nobody waits for it.
+      stop.abort(new RunOver());
+      await tellPlugins(outcome, { runId: run.runId, session: key });
+    }
+  }
+
+  async function load(key: SessionKey, runId: string) {
+    const session = await store.get(key);
+    if (!session) throw new SessionNotFound(key);
+    const index = new RunIndex(runId, session.events);
+    if (index.events === 0) {
+      throw new RunError('unknown-run', `the session ${key.id} has no run ${runId}`);
+    }
+    return { session, index };
+  }
+
+  async function heard(message: Content, info: RunInfo): Promise<Content> {
+    for (const plugin of services.plugins) {
+      const other = await plugin.onUserMessage?.(message, info);
+      if (other) return other;
+    }
+    return message;
+  }
+
+  async function tellPlugins(outcome: RunOutcome, info: RunInfo): Promise<void> {
+    for (const plugin of services.plugins) {
+      const told = Promise.resolve(plugin.afterRun?.(outcome, info));
+      if (outcome === 'aborted') told.catch(() => undefined);
+      else await told;
+    }
+  }
+
+  return {
+    agent,
+    app,
+    sessions: store,
+    run,
+    resume,
+    async pending({ user, session, runId }) {
+      const { index } = await load({ app, user, id: session }, runId);
+      return [...index.questions.values()];
+    },
+    runToEnd: (asked) => resultOf(run(asked)),
+  };
+}
+
+interface Begin {
+  readonly key: SessionKey;
+  readonly session: Session;
+  readonly input: Content;
+  /** Who has the conversation when the run begins. */
+  readonly first: Agent;
+}
+
+function limitsOf(given: Partial<RunLimits> = {}): RunLimits {
+  const limits = { ...DEFAULT_LIMITS, ...given };
+  for (const [name, value] of Object.entries(limits)) {
+    if (Number.isInteger(value) && value > 0) continue;
+    throw new RangeError(`limits.${name} is a whole number above 0`);
+  }
+  return limits;
+}
+
+function checkAnswers(index: RunIndex, answers: readonly Answer[]): void {
+  const seen = new Set<string>();
+  for (const { questionId: id } of answers) {
+    if (index.questions.has(id) && !seen.has(id)) {
+      seen.add(id);
+      continue;
+    }
+    const why =
+      seen.has(id) || index.answers.has(id)
+        ? 'has its answer already'
+        : index.failed
+          ? 'is closed: the run has failed'
+          : 'was not asked in this run';
+    throw new RunError('not-open', `the question ${id} ${why}`);
+  }
+}
+
+function bind(store: ArtifactStore, key: SessionKey): Artifacts {
+  return {
+    save: (name, content) => store.save(key, name, content),
+    load: (name, version) => store.load(key, name, version),
+    list: () => store.list(key),
+  };
+}
+
+function withoutNulls(state: State): State {
+  return Object.fromEntries(Object.entries(state).filter(([, value]) => value !== null));
+}

@@ -1,0 +1,120 @@
+/**
+ * An agent as a tool of another: it does one job in a session of its own, and its answer is the call's response.
+ *
+ * It sees the caller's state, what it sets there is the caller's too, and its files are the caller's. When it asks a
+ * person, the call asks; the answer goes on with its run, in whatever process. Its session is named after the call,
+ * and is deleted when the job is done.
+ */
+import type { Agent } from '../agent.ts';
+import { jsonSchemaOf, type LlmAgent } from '../agents/llm.ts';
+import { textOf, type Content } from '../content.ts';
+import { isFinalResponse, type Event, type EventError, type Question } from '../event.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import { surroundingsOf } from '../run.ts';
+import { makeRunner, type Runner } from '../runner.ts';
+import type { Tool, ToolContext } from '../tool.ts';
+
+export interface AgentToolOptions {
+  /** The agent's unless told. */
+  readonly name?: string;
+  readonly description?: string;
+}
+
+const TEXT_REQUEST: JsonObject = {
+  type: 'object',
+  properties: { request: { type: 'string', description: 'What the agent is to do.' } },
+  required: ['request'],
+  additionalProperties: false,
+};
+
+export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
+  const { inputSchema, outputSchema } = schemasOf(agent);
+  return {
+    name: options.name ?? agent.name,
+    description: options.description ?? agent.description,
+    parameters: inputSchema ? jsonSchemaOf(inputSchema) : TEXT_REQUEST,
+    parse(args) {
+      if (inputSchema) inputSchema.parse(args);
+      else if (typeof args['request'] !== 'string') throw new TypeError('request has to be a text');
+      return args;
+    },
+    async run(args, context) {
+      const runner = runnerFor(agent, context);
+      const message =
+        typeof args['request'] === 'string' && !inputSchema
+          ? args['request']
+          : JSON.stringify(args);
+      const { question, error, answer } = await follow(begin(runner, message, context), context);
+      if (question) {
+        const { id: _, agent: asker, ...asked } = question;
+        return context.ask({ ...asked, detail: { agent: asker, detail: asked.detail ?? null } });
+      }
+      await context.services.sessions.delete({ ...context.session, id: innerSession(context) });
+      if (error) throw new Error(`${agent.name} failed: ${error.message}`);
+      const text = textOf(answer);
+      return outputSchema && text !== '' ? (JSON.parse(text) as JsonValue) : text;
+    },
+  };
+}
+
+function schemasOf(agent: Agent | LlmAgent): Pick<LlmAgent, 'inputSchema' | 'outputSchema'> {
+  return 'kind' in agent && agent.kind === 'llm' ? agent : {};
+}
+
+function runnerFor(agent: Agent, context: ToolContext): Runner {
+  const around = surroundingsOf(context.services);
+  return makeRunner(
+    {
+      agent,
+      app: context.session.app,
+      sessions: context.services.sessions,
+      ...(context.services.defaultModel && { defaultModel: context.services.defaultModel }),
+      ...(around && { plugins: around.services.plugins, limits: around.services.limits }),
+    },
+    { state: context.state, artifacts: context.artifacts, depth: around?.depth ?? 0 },
+  );
+}
+
+function innerSession({ session, callId }: ToolContext): string {
+  return `${session.id}/${callId}`;
+}
+
+/** Begins the job, or goes on with it where the person has answered. */
+async function* begin(
+  runner: Runner,
+  message: string,
+  context: ToolContext,
+): AsyncGenerator<Event> {
+  const { answer, signal, callId: runId } = context;
+  const at = { user: context.session.user, session: innerSession(context), runId };
+  if (!answer) return yield* runner.run({ ...at, message, signal });
+  // Its questions are asked one by one: the first that is open is the one that was asked.
+  const [question] = await runner.pending(at);
+  if (!question) throw new Error('nobody has asked');
+  return yield* runner.resume({ ...at, answers: [{ ...answer, questionId: question.id }], signal });
+}
+
+interface Outcome {
+  readonly question: Question | undefined;
+  readonly error: EventError | undefined;
+  readonly answer: Content | undefined;
+}
+
+async function follow(events: AsyncIterable<Event>, context: ToolContext): Promise<Outcome> {
+  let question: Question | undefined;
+  let error: EventError | undefined;
+  let answer: Content | undefined;
+  for await (const event of events) {
+    question ??= event.actions.questions?.[0];
+    error ??= event.error;
+    if (isFinalResponse(event)) {
+      answer = event.content;
+      context.progress({ agent: event.author, text: textOf(event.content) });
+    }
+    // The store has those of other scopes already.
+    for (const [key, value] of Object.entries(event.actions.stateDelta ?? {})) {
+      if (!/^(user|app|temp):/.test(key)) context.state.set(key, value);
+    }
+  }
+  return { question, error, answer };
+}
