@@ -9,3 +9,6 @@ export {
   type ConverterOptions,
   type ReceivedPart,
 } from './converter.ts';
+export { remoteAgent, type RemoteAgentOptions } from './remote-agent.ts';
+export type { RemoteConnectionOptions, RemoteRequest } from './remote-connection.ts';
+export { REMOTE_LIMITS, type RemoteErrorCode, type RemoteLimits } from './remote-limits.ts';
