@@ -41,6 +41,12 @@ describe('a question as a message', () => {
     );
   });
 
+  test('says nothing twice', () => {
+    const text = 'May remove_file be called with {"path":"a.txt"}?';
+    const [words] = questionMessage([{ ...remove, text }]).parts;
+    assert.equal(words?.kind === 'text' && words.text, `${text}\nAnswer yes or no.`);
+  });
+
   test('says which answers there are to choose from', () => {
     const [words] = questionMessage([city]).parts;
     assert.equal(words?.kind === 'text' && words.text, 'Which city?\nOptions: Rome, Oslo');
@@ -122,6 +128,13 @@ describe('an answer in data', () => {
       { questionId: 'c2', value: 'Oslo' },
       { questionId: 'c1', confirmed: true, args: { path: 'b.txt' } },
     ]);
+  });
+
+  test('may say yes or no as a value, or give a reason beside the decision', () => {
+    const inWords = readAnswers(says(data({ questionId: 'c1', value: 'no' })), [remove]);
+    assert.deepEqual(inWords.answers, [{ questionId: 'c1', confirmed: false }]);
+    const reason = { questionId: 'c1', confirmed: false, value: 'it is needed' };
+    assert.deepEqual(readAnswers(says(data(reason)), [remove]).answers, [reason]);
   });
 
   test('counts before the words beside it', () => {

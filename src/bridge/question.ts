@@ -56,8 +56,10 @@ export function questionMessage(questions: readonly Question[], problem?: string
 
 function inWords({ kind, text, tool, args, options }: Question): string {
   const lines = [text];
-  if (tool !== undefined) lines.push(`Tool: ${tool}`);
-  if (args !== undefined) lines.push(`Arguments: ${shortened(JSON.stringify(args))}`);
+  const given = args === undefined ? '' : JSON.stringify(args);
+  // Many a text says it already.
+  if (tool !== undefined && !text.includes(tool)) lines.push(`Tool: ${tool}`);
+  if (!text.includes(given)) lines.push(`Arguments: ${shortened(given)}`);
   if (options?.length) lines.push(`Options: ${options.join(', ')}`);
   if (kind === 'confirmation') lines.push('Answer yes or no.');
   return lines.join('\n');
@@ -117,13 +119,15 @@ function answerOf(data: JsonObject, question: Question): Answer | undefined {
   if (question.kind !== 'confirmation') {
     return value === undefined ? undefined : { questionId, value: chosen(value, question) };
   }
-  const said = data['confirmed'] ?? (typeof value === 'string' ? confirmed(value) : value);
+  const word = typeof value === 'string' ? confirmed(value) : undefined;
+  const said = data['confirmed'] ?? word;
   if (typeof said !== 'boolean' || (args !== undefined && !isObject(args))) return undefined;
   return {
     questionId,
     confirmed: said,
     ...(args !== undefined && { args }),
-    ...(value !== undefined && { value }),
+    // Beside the decision it is a reason; in its place it has said all.
+    ...(value !== undefined && word === undefined && { value }),
   };
 }
 

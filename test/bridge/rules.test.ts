@@ -3,14 +3,16 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Agent } from '../../src/agent/agent.ts';
 import { customAgent, type AgentFunction } from '../../src/agent/agents/custom.ts';
+import { llmAgent } from '../../src/agent/agents/llm.ts';
 import { parallelAgent } from '../../src/agent/agents/parallel.ts';
 import { sequentialAgent } from '../../src/agent/agents/sequential.ts';
 import { textOf, type Part } from '../../src/agent/content.ts';
 import type { EventFields } from '../../src/agent/event.ts';
+import { scriptedModel } from '../../src/agent/models/scripted.ts';
 import { memorySessions } from '../../src/agent/sessions/memory.ts';
 import type { StreamEvent } from '../../src/protocol/index.ts';
 import { bearerTokens } from '../../src/transport/index.ts';
-import { answers, bridge, isResponse, send, statusText } from './support.ts';
+import { answers, bridge, isResponse, send, statusText, toolOf } from './support.ts';
 
 function agentOf(run: AgentFunction, name = 'helper'): Agent {
   return customAgent({ name, description: 'Helps' }, run);
@@ -233,6 +235,20 @@ describe('how it ends', () => {
     );
   });
 
+  test('a transfer stays inside the run: the answer is that of the agent that goes on', async (t) => {
+    const call = { name: 'transfer_to_agent', args: { agent_name: 'expert' } };
+    const expert = llmAgent({ name: 'expert', model: scriptedModel([[{ text: 'It is 42.' }]]) });
+    const root = llmAgent({
+      name: 'root',
+      model: scriptedModel([[{ call }]]),
+      subAgents: [expert],
+    });
+    const task = await send(await (await bridge(t, root)).client(), 'what is it?');
+    assert.equal(statusText(task), 'It is 42.');
+    assert.deepEqual(answers(task), ['It is 42.']);
+    assert.equal(task.history?.length, 1);
+  });
+
   test('a failure is told without its cause, which is in our log', async (t) => {
     const failing: Record<string, AgentFunction> = {
       thrown: async function* () {
@@ -320,18 +336,13 @@ describe('what is left behind', () => {
     assert.deepEqual(answers(task), ['saved']);
   });
 
-  test('the card says who the agent is', async (t) => {
-    const profile = { version: '3.2.1' };
-    const { card } = await (
-      await bridge(
-        t,
-        agentOf(async function* () {}),
-        { profile },
-      )
-    ).client();
+  test('the card says who the agent is and what it can do', async (t) => {
+    const tools = [toolOf('weather', { run: () => 'sunny' })];
+    const agent = llmAgent({ name: 'helper', description: 'Helps', tools });
+    const { card } = await (await bridge(t, agent, { profile: { version: '3.2.1' } })).client();
     assert.deepEqual(
       [card.name, card.description, card.version, card.skills.map(({ id }) => id)],
-      ['helper', 'Helps', '3.2.1', ['helper']],
+      ['helper', 'Helps', '3.2.1', ['helper', 'helper.weather']],
     );
   });
 });
