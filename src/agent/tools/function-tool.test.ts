@@ -3,42 +3,15 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { z } from 'zod';
 import type { JsonObject } from '../json.ts';
-import { memoryArtifacts } from '../artifacts/memory.ts';
-import { memorySessions } from '../sessions/memory.ts';
-import { RichResponse, Waiting, type ToolContext } from '../tool.ts';
+import { toolContext } from '../../../test/support/tool-context.ts';
+import { RichResponse, Waiting } from '../tool.ts';
 import { tool } from './function-tool.ts';
 import { jsonResponse, MAX_RESPONSE_LENGTH } from './result.ts';
-
-const session = { app: 'app', user: 'alice', id: 's' };
-
-function context(): ToolContext {
-  const artifacts = memoryArtifacts();
-  return {
-    callId: 'call',
-    runId: 'run',
-    agent: 'agent',
-    session,
-    state: { get: () => undefined, set: () => {} },
-    artifacts: {
-      save: (name, content) => artifacts.save(session, name, content),
-      load: (name, version) => artifacts.load(session, name, version),
-      list: () => artifacts.list(session),
-    },
-    signal: new AbortController().signal,
-    history: [],
-    answer: undefined,
-    progress: () => {},
-    ask: (question) => new Waiting({ id: 'call', agent: 'agent', kind: 'input', ...question }),
-    transferTo: () => {},
-    escalate: () => {},
-    services: { sessions: memorySessions(), defaultModel: undefined },
-  };
-}
 
 /** What a tool says that returns this. */
 async function said(result: unknown): Promise<unknown> {
   const says = tool({ name: 'says', description: '', input: z.object({}), run: () => result });
-  return says.run({}, context());
+  return says.run({}, toolContext());
 }
 
 const weather = tool({
@@ -65,10 +38,10 @@ test('the parameters are the JSON Schema of what the model writes, made once', (
 });
 
 test('a call gets its arguments as the schema makes them, parsed before or not', async () => {
-  assert.equal(await weather.run({ city: 'Rome' }, context()), 'ROME 3');
+  assert.equal(await weather.run({ city: 'Rome' }, toolContext()), 'ROME 3');
   const parsed = weather.parse?.({ city: 'Rome', days: 1 });
   assert.ok(parsed);
-  assert.equal(await weather.run(parsed, context()), 'ROME 1');
+  assert.equal(await weather.run(parsed, toolContext()), 'ROME 1');
 });
 
 test('a schema that changes what it reads is applied once', async () => {
@@ -81,8 +54,8 @@ test('a schema that changes what it reads is applied once', async () => {
   });
   const parsed = day.parse?.({ at: 0 });
   assert.ok(parsed);
-  assert.equal(await day.confirm?.(parsed, context()), false);
-  assert.equal(await day.run(parsed, context()), '1970-01-01T00:00:00.000Z');
+  assert.equal(await day.confirm?.(parsed, toolContext()), false);
+  assert.equal(await day.run(parsed, toolContext()), '1970-01-01T00:00:00.000Z');
 });
 
 test('arguments that do not fit are refused in one line that says where and why', async () => {
@@ -92,7 +65,7 @@ test('arguments that do not fit are refused in one line that says where and why'
       'the arguments do not fit the schema: city: Invalid input: expected string, received undefined; ' +
       'days: Too small: expected number to be >=1',
   });
-  await assert.rejects(async () => weather.run({}, context()), /do not fit/);
+  await assert.rejects(async () => weather.run({}, toolContext()), /do not fit/);
 });
 
 test('a refusal stays short, however much is wrong', () => {
@@ -129,8 +102,8 @@ test('confirmation is a constant, a rule, or not there', async () => {
       ...(confirm !== undefined && { confirm }),
     });
   assert.equal('confirm' in made(), false);
-  assert.equal(await made(true).confirm?.({}, context()), true);
-  assert.equal(await made(false).confirm?.({}, context()), false);
+  assert.equal(await made(true).confirm?.({}, toolContext()), true);
+  assert.equal(await made(false).confirm?.({}, toolContext()), false);
 });
 
 test('a question and pictures pass through', async () => {
@@ -151,7 +124,7 @@ test('a function that throws throws', async () => {
       throw new Error('no such city');
     },
   });
-  await assert.rejects(async () => bad.run({}, context()), /^Error: no such city$/);
+  await assert.rejects(async () => bad.run({}, toolContext()), /^Error: no such city$/);
 });
 
 const circular: Record<string, unknown> = { name: 'loop' };

@@ -1,0 +1,114 @@
+/** The two ways to an MCP server, each with a bound on what a server may send at once. */
+import type { Transport } from '@modelcontextprotocol/client';
+
+/** One message of a server. */
+const MAX_MESSAGE_BYTES = 16 * 2 ** 20;
+const MAX_LOG_LINE = 4_000;
+
+/** A program that is started, and ended with the toolset. */
+export interface McpCommand {
+  /** Stands before the names of its tools. */
+  readonly name: string;
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** Beside the few variables that every program gets (PATH, HOME, …): keys of ours stay ours. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+/** A server that is there, by streamable HTTP. */
+export interface McpUrl {
+  readonly name: string;
+  readonly url: string | URL;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly fetch?: typeof fetch;
+}
+
+export type McpServer = McpCommand | McpUrl;
+
+export interface TransportEvents {
+  /** A line of the program's stderr. */
+  readonly log: ((line: string) => void) | undefined;
+  /** The server has sent more than it may. */
+  readonly overflow: (reason: string) => void;
+}
+
+/** The libraries are loaded only now. */
+export async function openTransport(
+  server: McpServer,
+  events: TransportEvents,
+): Promise<{ readonly transport: Transport; readonly end?: () => Promise<void> }> {
+  if ('url' in server) {
+    const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
+    const transport = new StreamableHTTPClientTransport(new URL(server.url), {
+      requestInit: { headers: { ...server.headers } },
+      fetch: boundedFetch(server.fetch ?? fetch, events.overflow),
+    });
+    return { transport, end: () => transport.terminateSession() };
+  }
+  const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
+  const { command, args, env, cwd } = server;
+  const transport = new StdioClientTransport({
+    command,
+    stderr: events.log ? 'pipe' : 'ignore',
+    maxBufferSize: MAX_MESSAGE_BYTES,
+    ...(args && { args: [...args] }),
+    ...(env && { env: { ...env } }),
+    ...(cwd !== undefined && { cwd }),
+  });
+  if (events.log) transport.stderr?.on('data', lines(events.log));
+  return { transport };
+}
+
+/** Splits what comes into lines, and cuts those that are too long. */
+function lines(log: (line: string) => void): (chunk: Uint8Array) => void {
+  const decoder = new TextDecoder();
+  let rest = '';
+  return (chunk) => {
+    const found = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = found.pop() ?? '';
+    for (const line of found) log(line.slice(0, MAX_LOG_LINE));
+    if (rest.length > MAX_LOG_LINE) {
+      log(rest.slice(0, MAX_LOG_LINE));
+      rest = '';
+    }
+  };
+}
+
+function boundedFetch(
+  fetchIt: typeof fetch,
+  overflow: (reason: string) => void,
+): (url: string | URL, init?: RequestInit) => Promise<Response> {
+  return async (url, init) => {
+    const response = await fetchIt(url, init);
+    const { status, statusText, headers, body } = response;
+    if (!body || status < 200) return response;
+    const stream = headers.get('content-type')?.startsWith('text/event-stream') ?? false;
+    return new Response(body.pipeThrough(bound(stream, overflow)), { status, statusText, headers });
+  };
+}
+
+const NEW_LINE = 10;
+
+/** Of a stream of events each counts for itself: it may go on for days. */
+function bound(
+  stream: boolean,
+  overflow: (reason: string) => void,
+): TransformStream<Uint8Array, Uint8Array> {
+  let bytes = 0;
+  return new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      bytes += chunk.length;
+      if (bytes > MAX_MESSAGE_BYTES) {
+        const reason = `it sent a message of more than ${MAX_MESSAGE_BYTES} bytes`;
+        controller.error(new Error(reason));
+        overflow(reason);
+        return;
+      }
+      // An event's data is one line, as servers write it, so that its end need not be looked for.
+      const end = stream ? chunk.lastIndexOf(NEW_LINE) : -1;
+      if (end >= 0) bytes = chunk.length - end - 1;
+      controller.enqueue(chunk);
+    },
+  });
+}
