@@ -11,8 +11,8 @@ export type Effect = 'read' | 'edit' | 'execute' | 'network' | 'memory' | 'talk'
 /** What a call would do. The four kinds are those of a confirmation's details in the development-tool extension. */
 export type Preview =
   | { readonly kind: 'execute'; readonly command: string; readonly workingDirectory: string }
-  /** One entry per file. */
-  | { readonly kind: 'edit'; readonly diffs: readonly FileDiff[] }
+  /** One entry per file. `fingerprint` says what the files were; it goes back in the answer's value. */
+  | { readonly kind: 'edit'; readonly diffs: readonly FileDiff[]; readonly fingerprint?: string }
   | { readonly kind: 'mcp'; readonly server: string; readonly tool: string }
   | { readonly kind: 'generic'; readonly description: string };
 
@@ -32,7 +32,17 @@ export type Display = ToolOutput;
 
 /** The content that a person put in the place of the proposed one. */
 export function newContentOf(answer: Answer | undefined): string | undefined {
+  return textIn(answer, 'new_content');
+}
+
+/** What the files were when the person was asked, as the preview said. `run` fails where they are otherwise by now. */
+export function fingerprintOf(answer: Answer | undefined): string | undefined {
+  return textIn(answer, 'fingerprint');
+}
+
+function textIn(answer: Answer | undefined, key: string): string | undefined {
   const value = answer?.value;
-  if (typeof value !== 'object' || value === null || !('new_content' in value)) return undefined;
-  return typeof value.new_content === 'string' ? value.new_content : undefined;
+  if (typeof value !== 'object' || value === null || !(key in value)) return undefined;
+  const found: unknown = Reflect.get(value, key);
+  return typeof found === 'string' ? found : undefined;
 }

@@ -1,0 +1,109 @@
+/**
+ * The `*** Begin Patch` format:
+ *
+ *   *** Begin Patch
+ *   *** Add File: PATH           then lines with +
+ *   *** Update File: PATH        then *** Move to: PATH, where it moves, and hunks: @@ with a line that comes before,
+ *                                or nothing; lines with a blank, - or +; *** End of File, where that is the file's end
+ *   *** Delete File: PATH
+ *   *** End Patch
+ */
+import { badPatch, type FilePatch, type Hunk, type HunkLine } from './patch.ts';
+
+const HEADER = /^\*\*\* (Add|Update|Delete) File: (.+)$/;
+
+export function parseBeginPatch(all: readonly string[]): FilePatch[] {
+  const begin = all.findIndex((line) => line.trimEnd() === '*** Begin Patch');
+  const end = all.findLastIndex((line) => line.trimEnd() === '*** End Patch');
+  if (end < begin) throw badPatch('has no *** End Patch: it may have been cut off');
+  const lines = all.slice(begin + 1, end);
+  const files: FilePatch[] = [];
+  let at = 0;
+  while (at < lines.length) {
+    const header = HEADER.exec((lines[at] ?? '').trimEnd());
+    if (header === null) {
+      if ((lines[at] ?? '').trim() === '') {
+        at += 1;
+        continue;
+      }
+      throw badPatch(
+        `has a line where *** Add File, *** Update File or *** Delete File is expected: ${JSON.stringify(lines[at])}`,
+      );
+    }
+    const next = lines.findIndex((line, index) => index > at && HEADER.test(line.trimEnd()));
+    const body = lines.slice(at + 1, next === -1 ? undefined : next);
+    files.push(parseFile(header[1] ?? '', (header[2] ?? '').trim(), body));
+    at = next === -1 ? lines.length : next;
+  }
+  return files;
+}
+
+function parseFile(verb: string, path: string, body: string[]): FilePatch {
+  while (body.at(-1)?.trim() === '') body.pop();
+  if (verb === 'Delete') {
+    if (body.length > 0) throw badPatch(`has lines after *** Delete File: ${path}`);
+    return { kind: 'delete', path, hunks: [] };
+  }
+  if (verb === 'Add') return { kind: 'add', path, hunks: addedFile(path, body) };
+  const move = /^\*\*\* Move to: (.+)$/.exec((body[0] ?? '').trimEnd())?.[1]?.trim();
+  const hunks = parseHunks(path, move === undefined ? body : body.slice(1));
+  if (hunks.length === 0 && move === undefined) throw badPatch(`changes nothing in ${path}`);
+  return { kind: 'update', path, ...(move !== undefined && { moveTo: move }), hunks };
+}
+
+function addedFile(path: string, body: readonly string[]): Hunk[] {
+  const lines = body.map((line): HunkLine => {
+    if (!line.startsWith('+')) {
+      throw badPatch(`has a line without + in the new file ${path}: ${JSON.stringify(line)}`);
+    }
+    return { kind: 'add', text: line.slice(1) };
+  });
+  return lines.length === 0 ? [] : [{ name: 'the new file', lines, after: 0, newlineAtEnd: true }];
+}
+
+const KINDS: Readonly<Record<string, HunkLine['kind']>> = {
+  ' ': 'keep',
+  '-': 'remove',
+  '+': 'add',
+};
+
+function parseHunks(path: string, body: readonly string[]): Hunk[] {
+  const hunks: Hunk[] = [];
+  let anchors: string[] = [];
+  let lines: HunkLine[] = [];
+  let atEnd = false;
+  const close = (): void => {
+    if (lines.length > 0) {
+      const anchor = anchors.at(-1);
+      const name = `hunk ${hunks.length + 1}${anchor === undefined ? '' : ` (@@ ${anchor})`}`;
+      hunks.push({
+        name,
+        lines,
+        ...(anchors.length > 0 && { anchors }),
+        ...(atEnd && { atEnd }),
+      });
+      anchors = [];
+    }
+    lines = [];
+    atEnd = false;
+  };
+  for (const line of body) {
+    const kind = KINDS[line[0] ?? ' '];
+    if (line === '@@' || line.startsWith('@@ ')) {
+      close();
+      const anchor = line.slice(2).trim();
+      if (anchor !== '') anchors.push(anchor);
+    } else if (line.trimEnd() === '*** End of File') {
+      atEnd = true;
+      close();
+    } else if (kind !== undefined) {
+      lines.push({ kind, text: line.slice(1) });
+    } else {
+      throw badPatch(
+        `has a line in ${path} that begins with neither a blank, -, + nor @@: ${JSON.stringify(line)}`,
+      );
+    }
+  }
+  close();
+  return hunks;
+}

@@ -1,0 +1,202 @@
+/**
+ * Patterns for paths: `*` and `?` within a name, `**` over folders, `[a-z]`, `{a,b}`. A pattern without a slash is for
+ * names in any folder, as in .gitignore.
+ *
+ * Not a regular expression: a pattern that a model sends must not be able to keep the process busy. A name is compared
+ * in time proportional to its length times the pattern's, and folders likewise.
+ */
+import { FileError } from './file-error.ts';
+
+const MAX_PATTERN = 1000;
+const MAX_ALTERNATIVES = 200;
+
+type Token =
+  | { readonly kind: 'text'; readonly char: string }
+  | { readonly kind: 'one' | 'many' }
+  | {
+      readonly kind: 'set';
+      readonly ranges: readonly (readonly [string, string])[];
+      readonly not: boolean;
+    };
+
+/** One name of a pattern, or `**`. */
+type Step = readonly Token[] | '**';
+
+/** A function that says whether a path, relative and with slashes, matches. */
+export function compileGlob(pattern: string): (path: string) => boolean {
+  if (pattern === '' || pattern.length > MAX_PATTERN) {
+    throw new FileError(
+      'bad-pattern',
+      `the pattern is empty or longer than ${MAX_PATTERN} characters`,
+    );
+  }
+  const alternatives = expand(pattern.replace(/^(?:\.?\/)+/, '')).map(stepsOf);
+  return (path) => {
+    const names = path.split('/');
+    return alternatives.some((steps) => matchSteps(steps, names));
+  };
+}
+
+/** The pattern without braces, once for each choice. */
+function expand(pattern: string): string[] {
+  let done = [''];
+  let at = 0;
+  while (at < pattern.length) {
+    const char = pattern[at] ?? '';
+    const close = char === '{' ? closing(pattern, at) : undefined;
+    let choices: string[];
+    if (close !== undefined) {
+      choices = split(pattern.slice(at + 1, close)).flatMap(expand);
+      at = close + 1;
+    } else if (char === '\\') {
+      choices = [pattern.slice(at, at + 2)];
+      at += 2;
+    } else {
+      choices = [char];
+      at += 1;
+    }
+    if (done.length * choices.length > MAX_ALTERNATIVES) {
+      throw new FileError(
+        'bad-pattern',
+        `the pattern's braces make more than ${MAX_ALTERNATIVES} patterns`,
+      );
+    }
+    done = done.flatMap((start) => choices.map((choice) => start + choice));
+  }
+  return done;
+}
+
+/** Where the brace that opens at `open` closes, if it does and there is a choice in it. */
+function closing(pattern: string, open: number): number | undefined {
+  let depth = 0;
+  for (let at = open; at < pattern.length; at += 1) {
+    if (pattern[at] === '\\') at += 1;
+    else if (pattern[at] === '{') depth += 1;
+    else if (pattern[at] === '}') {
+      depth -= 1;
+      if (depth === 0) return split(pattern.slice(open + 1, at)).length > 1 ? at : undefined;
+    }
+  }
+  return undefined;
+}
+
+/** At the commas that are in no braces of their own. */
+function split(inner: string): string[] {
+  const parts = [''];
+  let depth = 0;
+  for (let at = 0; at < inner.length; at += 1) {
+    let char = inner[at] ?? '';
+    if (char === '\\') {
+      at += 1;
+      char += inner[at] ?? '';
+    } else if (char === '{') depth += 1;
+    else if (char === '}') depth -= 1;
+    if (char === ',' && depth === 0) parts.push('');
+    else parts[parts.length - 1] += char;
+  }
+  return parts;
+}
+
+function stepsOf(pattern: string): Step[] {
+  const steps = pattern.split('/').map((name): Step => (name === '**' ? '**' : tokensOf(name)));
+  return steps.length === 1 && steps[0] !== '**' ? ['**', ...steps] : steps;
+}
+
+function tokensOf(name: string): Token[] {
+  const tokens: Token[] = [];
+  const chars = [...name];
+  for (let at = 0; at < chars.length; at += 1) {
+    const char = chars[at] ?? '';
+    if (char === '*') {
+      // Several in a row mean no more than one.
+      if (tokens.at(-1)?.kind !== 'many') tokens.push({ kind: 'many' });
+    } else if (char === '?') tokens.push({ kind: 'one' });
+    else if (char === '\\' && at + 1 < chars.length) {
+      at += 1;
+      tokens.push({ kind: 'text', char: chars[at] ?? '' });
+    } else if (char === '[') {
+      const end = chars.indexOf(']', at + (/[!^]/.test(chars[at + 1] ?? '') ? 3 : 2));
+      if (end === -1) tokens.push({ kind: 'text', char });
+      else {
+        tokens.push(setOf(chars.slice(at + 1, end)));
+        at = end;
+      }
+    } else tokens.push({ kind: 'text', char });
+  }
+  return tokens;
+}
+
+function setOf(chars: readonly string[]): Token {
+  const not = chars[0] === '!' || chars[0] === '^';
+  const ranges: [string, string][] = [];
+  for (let at = not ? 1 : 0; at < chars.length; at += 1) {
+    const from = chars[at] ?? '';
+    const isRange = chars[at + 1] === '-' && at + 2 < chars.length;
+    ranges.push([from, isRange ? (chars[at + 2] ?? '') : from]);
+    if (isRange) at += 2;
+  }
+  return { kind: 'set', ranges, not };
+}
+
+/** Whether the names match, folder by folder; `**` goes back to where it could take one name more, and no further. */
+function matchSteps(steps: readonly Step[], names: readonly string[]): boolean {
+  return wild(
+    steps.length,
+    names.length,
+    (step) => steps[step] === '**',
+    (step, name) => {
+      const tokens = steps[step];
+      return tokens !== undefined && tokens !== '**' && matchName(tokens, names[name] ?? '');
+    },
+  );
+}
+
+function matchName(tokens: readonly Token[], name: string): boolean {
+  const chars = [...name];
+  return wild(
+    tokens.length,
+    chars.length,
+    (token) => tokens[token]?.kind === 'many',
+    (token, char) => matchChar(tokens[token], chars[char] ?? ''),
+  );
+}
+
+function matchChar(token: Token | undefined, char: string): boolean {
+  if (token?.kind === 'text') return token.char === char;
+  if (token?.kind === 'set') {
+    return token.ranges.some(([from, to]) => from <= char && char <= to) !== token.not;
+  }
+  return token?.kind === 'one';
+}
+
+/**
+ * Matches a row of things against a row of patterns, some of which stand for any number of things. Only the last of
+ * those has to be tried again: what an earlier one takes, a later one could take as well.
+ */
+function wild(
+  patterns: number,
+  things: number,
+  isMany: (pattern: number) => boolean,
+  isOne: (pattern: number, thing: number) => boolean,
+): boolean {
+  let pattern = 0;
+  let thing = 0;
+  let again: { pattern: number; thing: number } | undefined;
+  while (thing < things) {
+    if (pattern < patterns && isMany(pattern)) {
+      again = { pattern, thing };
+      pattern += 1;
+    } else if (pattern < patterns && isOne(pattern, thing)) {
+      pattern += 1;
+      thing += 1;
+    } else if (again === undefined) {
+      return false;
+    } else {
+      again.thing += 1;
+      thing = again.thing;
+      pattern = again.pattern + 1;
+    }
+  }
+  while (pattern < patterns && isMany(pattern)) pattern += 1;
+  return pattern === patterns;
+}

@@ -1,0 +1,107 @@
+/** Where a passage that a text does not have would have been meant, for a model that quoted it wrongly. */
+
+/** How much is looked at: a hint may not take longer than the edit. */
+const MAX_LINES = 20_000;
+const MAX_PLACES_PER_LINE = 200;
+const MAX_COMPARED = 200;
+const SHOWN_LINES = 8;
+const SHOWN_CHARS = 200;
+/** Lines that have less in common than this are no hint. */
+const LIKENESS = 0.5;
+
+/** One or more sentences: what is wrong with the quotation, as far as one can tell. */
+export function explainMissing(text: string, passage: string): string {
+  const lines = text.split('\n').slice(0, MAX_LINES);
+  const wanted = passage.replace(/^\n+|\n+$/g, '').split('\n');
+  if (wanted.every((line) => line.trim() === '')) {
+    return '"old" has nothing in it but white space.';
+  }
+  if (wanted.every((line) => line.trim() === '' || /^\s*\d+\t/.test(line))) {
+    return '"old" begins its lines with numbers: leave out the line numbers and tabs that read_file puts before them.';
+  }
+  const start = bestStart(lines, wanted) ?? likeliest(lines, wanted);
+  if (start === undefined) return 'Nothing like it is in the file: read it again.';
+
+  const found = wanted.map((_, at) => lines[start + at]);
+  const bare = (line: string | undefined): string => (line ?? '').replaceAll(/\s+/g, ' ').trim();
+  const place = `line ${start + 1}`;
+  if (found.every((line, at) => bare(line) === bare(wanted[at]))) {
+    const at = found.findIndex((line, index) => line !== wanted[index]);
+    if (at === -1)
+      return `It differs from ${place} in the blank lines around it.\n${show(found, start)}`;
+    return (
+      `It is at ${place} but for white space: line ${start + at + 1} is ` +
+      `${quote(found[at])}, "old" has ${quote(wanted[at])}.`
+    );
+  }
+  const at = found.findIndex((line, index) => bare(line) !== bare(wanted[index]));
+  const difference =
+    found[at] === undefined
+      ? `the file ends before ${quote(wanted[at])}`
+      : `line ${start + at + 1} is ${quote(found[at])}, "old" has ${quote(wanted[at])}`;
+  return `The nearest is at ${place}; ${difference}.\n${show(found, start)}`;
+}
+
+/** The place at which most lines of the passage are where they should be. */
+function bestStart(lines: readonly string[], wanted: readonly string[]): number | undefined {
+  const places = new Map<string, number[]>();
+  for (const [at, line] of lines.entries()) {
+    const key = line.trim();
+    if (key === '') continue;
+    const known = places.get(key);
+    if (known === undefined) places.set(key, [at]);
+    else if (known.length < MAX_PLACES_PER_LINE) known.push(at);
+  }
+  const votes = new Map<number, number>();
+  for (const [at, line] of wanted.entries()) {
+    for (const place of places.get(line.trim()) ?? []) {
+      // Brackets and the like are everywhere: they count for little.
+      const weight = Math.min(line.trim().length, 20);
+      if (place >= at) votes.set(place - at, (votes.get(place - at) ?? 0) + weight);
+    }
+  }
+  let best: number | undefined;
+  for (const [start, count] of votes) {
+    if (count >= 4 && count > (best === undefined ? 0 : (votes.get(best) ?? 0))) best = start;
+  }
+  return best;
+}
+
+/** The place of the line that is most like the passage's longest. */
+function likeliest(lines: readonly string[], wanted: readonly string[]): number | undefined {
+  const longest = wanted.reduce(
+    (best, line, at) => (line.trim().length > (wanted[best] ?? '').trim().length ? at : best),
+    0,
+  );
+  const pairs = pairsOf(wanted[longest] ?? '');
+  let best: { readonly at: number; readonly likeness: number } | undefined;
+  for (const [at, line] of lines.entries()) {
+    const others = pairsOf(line);
+    let common = 0;
+    for (const pair of others) if (pairs.has(pair)) common += 1;
+    const likeness = (2 * common) / (pairs.size + others.size || 1);
+    if (likeness >= LIKENESS && likeness > (best?.likeness ?? 0)) best = { at, likeness };
+  }
+  return best === undefined ? undefined : Math.max(0, best.at - longest);
+}
+
+function pairsOf(line: string): Set<string> {
+  const text = line.trim().slice(0, MAX_COMPARED);
+  const pairs = new Set<string>();
+  for (let at = 0; at + 1 < text.length; at += 1) pairs.add(text.slice(at, at + 2));
+  return pairs;
+}
+
+function show(found: readonly (string | undefined)[], start: number): string {
+  const lines = found.filter((line) => line !== undefined);
+  const shown = lines
+    .slice(0, SHOWN_LINES)
+    .map((line, at) => `${start + at + 1}\t${line.slice(0, SHOWN_CHARS)}`);
+  if (lines.length > SHOWN_LINES) shown.push('…');
+  return shown.join('\n');
+}
+
+/** With tabs and blanks visible. */
+function quote(line: string | undefined): string {
+  return JSON.stringify((line ?? '').slice(0, SHOWN_CHARS));
+}

@@ -1,0 +1,35 @@
+/** Patches as models write them: unified diffs, git's headers too, and the `*** Begin Patch` format. */
+import { parseBeginPatch } from './begin-patch.ts';
+import { badPatch, type FilePatch } from './patch.ts';
+import { parseUnifiedDiff } from './unified-diff.ts';
+
+const MAX_PATCH = 4 * 1024 * 1024;
+const MAX_FILES = 200;
+
+export function parsePatch(patch: string): FilePatch[] {
+  if (patch.length > MAX_PATCH) throw badPatch(`is longer than ${MAX_PATCH} characters`);
+  const lines = withoutFence(plainEnds(patch).split('\n'));
+  const files = lines.some((line) => line.trimEnd() === '*** Begin Patch')
+    ? parseBeginPatch(lines)
+    : parseUnifiedDiff(lines);
+  if (files.length === 0) {
+    throw badPatch('names no file; write a unified diff, or *** Begin Patch … *** End Patch');
+  }
+  if (files.length > MAX_FILES) throw badPatch(`names more than ${MAX_FILES} files`);
+  return files;
+}
+
+/** Models like to wrap a patch as in an answer's text. */
+function withoutFence(lines: readonly string[]): readonly string[] {
+  const first = lines.findIndex((line) => line.trim() !== '');
+  if (!/^```\w*$/.test(lines[first]?.trim() ?? '')) return lines;
+  const last = lines.findLastIndex((line) => line.trim() === '```');
+  return lines.slice(first + 1, last > first ? last : undefined);
+}
+
+/** A patch that came with CRLF all through; a CR in one that did not belongs to the lines of the file. */
+function plainEnds(patch: string): string {
+  return /^(?:@@ -[\d,]+ \+[\d,]+ @@|\*\*\* Begin Patch)\r$/m.test(patch)
+    ? patch.replaceAll('\r\n', '\n')
+    : patch;
+}

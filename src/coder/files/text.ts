@@ -1,0 +1,102 @@
+/** Bytes as text and back: what is text, its line ends, its byte order mark. */
+import { FileError } from './file-error.ts';
+
+/** More than this is not loaded whole: who edits a file this large wants another tool. */
+export const MAX_TEXT_BYTES = 10 * 1024 * 1024;
+/** Where a NUL is looked for; git looks as far. */
+export const SNIFF_BYTES = 8000;
+
+const BOM = '\uFEFF';
+
+export interface Text {
+  /** Without the byte order mark, with its own line ends. */
+  readonly text: string;
+  readonly bom: boolean;
+}
+
+/** The file's text; throws when it has none, because what cannot be read back cannot be written back. */
+export function decodeText(bytes: Buffer, shown: string): Text {
+  const kind = binaryKind(bytes);
+  if (kind !== undefined) {
+    throw new FileError('binary', `${shown} is not text (${kind}, ${sizeOf(bytes.length)})`);
+  }
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return text.startsWith(BOM) ? { text: text.slice(1), bom: true } : { text, bom: false };
+  } catch {
+    throw new FileError(
+      'binary',
+      `${shown} is not UTF-8, so a change would damage it; convert it with the shell first`,
+    );
+  }
+}
+
+export function encodeText({ text, bom }: Text): Buffer {
+  return Buffer.from(bom && !text.startsWith(BOM) ? BOM + text : text);
+}
+
+/** Whether the lines end with CRLF, all or most of them. */
+export function usesCrlf(text: string): boolean {
+  const crlf = text.split('\r\n').length - 1;
+  return crlf > 0 && crlf * 2 > text.split('\n').length - 1;
+}
+
+export function hasOnlyCrlf(text: string): boolean {
+  return text.includes('\r\n') && !/(?<!\r)\n/.test(text);
+}
+
+export function toLf(text: string): string {
+  return text.replaceAll('\r\n', '\n');
+}
+
+export function toCrlf(text: string): string {
+  return text.replaceAll(/\r?\n/g, '\r\n');
+}
+
+const IMAGES: readonly (readonly [type: string, at: number, magic: string])[] = [
+  ['image/png', 0, '\x89PNG\r\n\x1a\n'],
+  ['image/jpeg', 0, '\xff\xd8\xff'],
+  ['image/gif', 0, 'GIF87a'],
+  ['image/gif', 0, 'GIF89a'],
+  ['image/webp', 8, 'WEBP'],
+];
+
+/** The media type of a picture that models can look at, by its first bytes: names lie. */
+export function imageType(head: Buffer): string | undefined {
+  const found = IMAGES.find(
+    ([, at, magic]) => head.toString('latin1', at, at + magic.length) === magic,
+  );
+  if (found?.[0] === 'image/webp' && head.toString('latin1', 0, 4) !== 'RIFF') return undefined;
+  return found?.[0];
+}
+
+const BINARIES: readonly (readonly [kind: string, magic: string])[] = [
+  ['PDF document', '%PDF-'],
+  ['ZIP archive', 'PK\x03\x04'],
+  ['gzip archive', '\x1f\x8b'],
+  ['ELF program', '\x7fELF'],
+  ['SQLite database', 'SQLite format 3\0'],
+  ['UTF-16 text', '\xff\xfe'],
+  ['UTF-16 text', '\xfe\xff'],
+];
+
+/** What kind of file that is not text this is, by its first bytes; undefined for text. */
+export function binaryKind(bytes: Buffer): string | undefined {
+  const head = bytes.subarray(0, SNIFF_BYTES);
+  const known = BINARIES.find(([, magic]) => head.toString('latin1', 0, magic.length) === magic);
+  if (known !== undefined) return known[0];
+  return imageType(head) ?? (head.includes(0) ? 'binary data' : undefined);
+}
+
+export function sizeOf(bytes: number): string {
+  if (bytes < 1024) return `${bytes} bytes`;
+  const kilo = bytes / 1024;
+  return kilo < 1024 ? `${kilo.toFixed(1)} KB` : `${(kilo / 1024).toFixed(1)} MB`;
+}
+
+/** At most so many characters, never half of one. */
+export function cutText(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  const last = text.charCodeAt(limit - 1);
+  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? limit - 1 : limit);
+}

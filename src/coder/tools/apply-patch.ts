@@ -1,0 +1,181 @@
+/** apply_patch: changes to several files at once, all of them or none. */
+import * as z from 'zod';
+import { applyHunks } from '../files/apply-hunks.ts';
+import { FileError } from '../files/file-error.ts';
+import { parsePatch } from '../files/parse-patch.ts';
+import type { FilePatch, HunkLine } from '../files/patch.ts';
+import {
+  decodeText,
+  encodeText,
+  hasOnlyCrlf,
+  MAX_TEXT_BYTES,
+  sizeOf,
+  toCrlf,
+  toLf,
+} from '../files/text.ts';
+import type { CoderTool } from '../tool.ts';
+import type { Snapshot, Workspace } from '../workspace.ts';
+import { fileChangeTool, readForChange } from './file-change.ts';
+
+/** Of all files together, before and after: a patch is worked out in memory. */
+const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
+const LISTED_PATHS = 3;
+
+const Arguments = z.strictObject({
+  patch: z.string().describe('A unified diff, or *** Begin Patch … *** End Patch.'),
+});
+
+const DESCRIPTION = `Changes, adds, deletes and moves files by a patch: all of it is done or nothing. It is a unified \
+diff, or this format:
+*** Begin Patch
+*** Add File: path/new.ts
++each line with a plus
+*** Update File: path/old.ts
+*** Move to: path/other.ts
+@@ a whole line that comes before, or nothing
+ a line that stays
+-a line that goes
++a line that comes
+*** Delete File: path/gone.ts
+*** End Patch
+Give about three lines of context around each change, exactly as they are in the file.`;
+
+/** A file while the patch is worked out. */
+interface Working {
+  readonly before: Snapshot | undefined;
+  after: Buffer | undefined;
+  executable?: boolean | undefined;
+}
+
+export function applyPatchTool(workspace: Workspace): CoderTool {
+  return fileChangeTool(workspace, {
+    name: 'apply_patch',
+    description: DESCRIPTION,
+    input: Arguments,
+    describe: ({ patch }) => describe(patch),
+    paths: ({ patch }) => pathsOf(parsePatch(patch)),
+    plan: ({ patch }) => planPatch(workspace, parsePatch(patch)),
+  });
+}
+
+async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
+  const files = new Map<string, Working>();
+  const moves = new Map<string, string>();
+  const done: string[] = [];
+  let total = 0;
+
+  const count = (bytes: number): void => {
+    total += bytes;
+    if (total > MAX_TOTAL_BYTES) {
+      throw new FileError(
+        'too-large',
+        `the patch is about more than ${sizeOf(MAX_TOTAL_BYTES)} of files`,
+      );
+    }
+  };
+  /** Two names of one file are one file. */
+  async function take(path: string): Promise<{ key: string; shown: string; file: Working }> {
+    const key = (await workspace.truePath(path)) ?? workspace.locate(path);
+    let file = files.get(key);
+    if (file === undefined) {
+      const before = await readForChange(workspace, path);
+      count(before?.bytes.length ?? 0);
+      file = { before, after: before?.bytes };
+      files.set(key, file);
+    }
+    return { key, shown: workspace.show(workspace.locate(path)), file };
+  }
+
+  for (const patch of patches) {
+    const { key, shown, file } = await take(patch.path);
+    if (patch.kind === 'add') {
+      if (file.after !== undefined) {
+        throw new FileError('exists', `${shown} exists already, so it cannot be added; update it`);
+      }
+      file.after = Buffer.from(applyHunks('', patch.hunks, shown));
+      file.executable = patch.executable;
+      done.push(`added ${shown}`);
+    } else {
+      if (file.after === undefined) {
+        throw new FileError('not-found', `${shown} does not exist, so the patch does not fit`);
+      }
+      const after = patched(file.after, patch, shown);
+      if (patch.kind === 'delete') {
+        if (patch.hunks.length > 0 && after.length > 0) {
+          throw new FileError(
+            'no-match',
+            `the patch deletes ${shown} but leaves lines in it that it does not name; use *** Delete File`,
+          );
+        }
+        file.after = undefined;
+        done.push(`deleted ${shown}`);
+      } else if (patch.moveTo === undefined) {
+        file.after = after;
+        file.executable = patch.executable ?? file.executable;
+        done.push(`updated ${shown}`);
+      } else {
+        const target = await take(patch.moveTo);
+        if (target.file.after !== undefined) {
+          throw new FileError(
+            'exists',
+            `${target.shown} exists already, so ${shown} cannot move there`,
+          );
+        }
+        target.file.after = after;
+        target.file.executable = patch.executable ?? runnable(file);
+        file.after = undefined;
+        moves.set(target.key, key);
+        done.push(`moved ${shown} to ${target.shown}`);
+      }
+    }
+    count(file.after?.length ?? 0);
+    if ((file.after?.length ?? 0) > MAX_TEXT_BYTES) {
+      throw new FileError('too-large', `${shown} would be larger than ${sizeOf(MAX_TEXT_BYTES)}`);
+    }
+  }
+
+  const changes = [...files]
+    .filter(([, { before, after, executable }]) => {
+      return executable !== undefined || !sameBytes(before?.bytes, after);
+    })
+    .map(([path, file]) => ({ path, ...file }));
+  const summary = `${done.join(', ')}.`;
+  return { changes, moves, summary: summary[0]?.toUpperCase() + summary.slice(1) };
+}
+
+/** The content with the patch's hunks in it, with its own line ends and byte order mark. */
+function patched(content: Buffer, { hunks }: FilePatch, shown: string): Buffer {
+  if (hunks.length === 0) return content;
+  const { text, bom } = decodeText(content, shown);
+  // Models leave CRs out. A patch that has them was made from the bytes, and means them.
+  const crlf = hasOnlyCrlf(text) && !hunks.some(({ lines }) => lines.some(endsWithCr));
+  const result = applyHunks(crlf ? toLf(text) : text, hunks, shown);
+  return encodeText({ text: crlf ? toCrlf(result) : result, bom: bom && result !== '' });
+}
+
+function endsWithCr({ text }: HunkLine): boolean {
+  return text.endsWith('\r');
+}
+
+function sameBytes(a: Buffer | undefined, b: Buffer | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : a.equals(b);
+}
+
+function runnable({ before, executable }: Working): boolean | undefined {
+  if (executable !== undefined) return executable;
+  return before !== undefined && (Number(before.stats.mode) & 0o111) !== 0 ? true : undefined;
+}
+
+function pathsOf(patches: readonly FilePatch[]): string[] {
+  return patches.flatMap(({ path, moveTo }) => (moveTo === undefined ? [path] : [path, moveTo]));
+}
+
+function describe(patch: string): string {
+  try {
+    const paths = pathsOf(parsePatch(patch));
+    const more = paths.length > LISTED_PATHS ? ` and ${paths.length - LISTED_PATHS} more` : '';
+    return `Patch ${paths.slice(0, LISTED_PATHS).join(', ')}${more}`;
+  } catch {
+    return 'Apply a patch';
+  }
+}

@@ -1,0 +1,87 @@
+/** edit: one passage of a file, quoted exactly, becomes another. */
+import * as z from 'zod';
+import { FileError } from '../files/file-error.ts';
+import { explainMissing } from '../files/nearest.ts';
+import { findPassage, replaceMatches, type Match } from '../files/replace.ts';
+import { decodeText, encodeText, MAX_TEXT_BYTES, sizeOf, toLf } from '../files/text.ts';
+import type { CoderTool } from '../tool.ts';
+import type { Workspace } from '../workspace.ts';
+import { fileChangeTool, readForChange } from './file-change.ts';
+
+const LISTED_LINES = 10;
+
+const Arguments = z.strictObject({
+  path: z.string().describe('Relative to the workspace, or absolute inside it.'),
+  old: z
+    .string()
+    .describe('The passage as it is in the file, white space included, without line numbers.'),
+  new: z.string().describe('What stands there instead; empty removes the passage.'),
+  all: z.boolean().optional().describe('Replace every occurrence. Otherwise there must be one.'),
+});
+
+const DESCRIPTION = `Replaces a passage of a file. "old" must be in the file exactly, and only once unless "all" is \
+set: quote enough lines around the change to make it unique. Line ends (LF or CRLF) are looked after. Read the file \
+first; to create a file use write_file.`;
+
+export function editTool(workspace: Workspace): CoderTool {
+  return fileChangeTool(workspace, {
+    name: 'edit',
+    description: DESCRIPTION,
+    input: Arguments,
+    describe: ({ path }) => `Edit ${path}`,
+    paths: ({ path }) => [path],
+    async plan({ path, old, new: replacement, all = false }) {
+      const absolute = workspace.locate(path);
+      const shown = workspace.show(absolute);
+      if (old === '') {
+        throw new FileError(
+          'no-match',
+          '"old" is empty; to create or replace a file use write_file',
+        );
+      }
+      if (toLf(old) === toLf(replacement)) {
+        throw new FileError('no-match', '"old" and "new" are the same: there is nothing to change');
+      }
+      const before = await readForChange(workspace, path);
+      if (before === undefined) {
+        throw new FileError('not-found', `${shown} does not exist; to create it use write_file`);
+      }
+      const { text, bom } = decodeText(before.bytes, shown);
+      const matches = findPassage(text, old);
+      if (matches.length === 0) {
+        throw new FileError(
+          'no-match',
+          `"old" is not in ${shown}. ${explainMissing(toLf(text), toLf(old))}`,
+        );
+      }
+      if (matches.length > 1 && !all) throw ambiguous(shown, matches);
+      const after = encodeText({ text: replaceMatches(text, matches, replacement), bom });
+      if (after.length > MAX_TEXT_BYTES) {
+        throw new FileError('too-large', `${shown} would be larger than ${sizeOf(MAX_TEXT_BYTES)}`);
+      }
+      return {
+        changes: [{ path: absolute, before, after }],
+        summary: `Edited ${shown}: ${places(matches)}.`,
+      };
+    },
+  });
+}
+
+function ambiguous(shown: string, matches: readonly Match[]): FileError {
+  return new FileError(
+    'no-match',
+    `"old" is in ${shown} ${matches.length} times, at ${lineList(matches)}; quote more lines around the one you mean, or set "all"`,
+  );
+}
+
+function places(matches: readonly Match[]): string {
+  return matches.length === 1
+    ? `1 place, ${lineList(matches)}`
+    : `${matches.length} places, ${lineList(matches)}`;
+}
+
+function lineList(matches: readonly Match[]): string {
+  const lines = matches.slice(0, LISTED_LINES).map(({ line }) => line);
+  const more = matches.length > LISTED_LINES ? ' and more' : '';
+  return `${matches.length === 1 ? 'line' : 'lines'} ${lines.join(', ')}${more}`;
+}

@@ -1,0 +1,137 @@
+/**
+ * What write_file, edit and apply_patch have in common: they read files, work out what becomes of them, show that or
+ * do it.
+ *
+ * What a person has allowed is done as it was shown, or not at all: the preview's fingerprint is a hash of the files
+ * that it was worked out from. It comes back in the answer, and a file that has changed meanwhile makes the call fail.
+ */
+import { createHash } from 'node:crypto';
+import type { z } from 'zod';
+import { RichResponse, type ToolContext } from '../../agent/tool.ts';
+import { FileError } from '../files/file-error.ts';
+import { fileDiff } from '../files/show-diff.ts';
+import { decodeText, encodeText, MAX_TEXT_BYTES, toCrlf, usesCrlf } from '../files/text.ts';
+import type { FileDiff } from '../../protocol/development-tool.ts';
+import { fingerprintOf, newContentOf, type CoderTool, type Display } from '../tool.ts';
+import type { Change, Snapshot, Workspace } from '../workspace.ts';
+import { defineTool, type ToolDefinition } from './define-tool.ts';
+
+/** Changes that belong together, worked out and not made. */
+export interface Plan {
+  readonly changes: readonly Change[];
+  /** Where files were that move, by where they go. */
+  readonly moves?: ReadonlyMap<string, string>;
+  /** For the model, once it is done. */
+  readonly summary: string;
+}
+
+export interface FileChangeDefinition<Input extends z.ZodObject> extends Pick<
+  ToolDefinition<Input>,
+  'name' | 'description' | 'input' | 'describe'
+> {
+  /** The files that the call is about. */
+  paths(args: z.output<Input>): readonly string[];
+  plan(args: z.output<Input>, workspace: Workspace): Promise<Plan>;
+}
+
+export function fileChangeTool<Input extends z.ZodObject>(
+  workspace: Workspace,
+  { paths, plan, ...definition }: FileChangeDefinition<Input>,
+): CoderTool {
+  async function prepare(args: z.output<Input>): Promise<Plan> {
+    for (const path of paths(args)) await workspace.checkWritable(path);
+    return plan(args, workspace);
+  }
+  return defineTool({
+    ...definition,
+    effect: 'edit',
+    async preview(args) {
+      const planned = await prepare(args);
+      return {
+        kind: 'edit',
+        diffs: diffsOf(planned, workspace),
+        fingerprint: fingerprint(planned.changes, workspace),
+      };
+    },
+    async run(args, context) {
+      return workspace.exclusively(paths(args), async () => {
+        const planned = asAnswered(await prepare(args), context, workspace);
+        context.signal.throwIfAborted();
+        await workspace.apply(planned.changes);
+        return new RichResponse(planned.summary, { display: displayOf(planned, workspace) });
+      });
+    },
+  });
+}
+
+/** The plan as the person wants it; throws when it is not the one that the person saw. */
+function asAnswered(planned: Plan, { answer }: ToolContext, workspace: Workspace): Plan {
+  const expected = fingerprintOf(answer);
+  if (expected !== undefined && expected !== fingerprint(planned.changes, workspace)) {
+    throw new FileError(
+      'changed',
+      `${planned.changes.map(({ path }) => workspace.show(path)).join(', ')}: changed after the change was shown and allowed, so nothing was written; read it again and propose the change anew`,
+    );
+  }
+  const content = newContentOf(answer);
+  if (content === undefined) return planned;
+  const [only, ...others] = planned.changes.filter(({ after }) => after !== undefined);
+  if (only === undefined || others.length > 0) {
+    throw new FileError('failed', 'only the change of a single file can be modified');
+  }
+  return {
+    ...planned,
+    changes: planned.changes.map((change) =>
+      change === only ? { ...change, after: contentLike(change.before, content, '') } : change,
+    ),
+    summary: `${planned.summary} The user changed the proposed content first: read the file before you go on.`,
+  };
+}
+
+function fingerprint(changes: readonly Change[], workspace: Workspace): string {
+  const hash = createHash('sha256');
+  for (const { path, before } of changes) {
+    const content =
+      before === undefined ? 'absent' : createHash('sha256').update(before.bytes).digest('hex');
+    hash.update(`${JSON.stringify(workspace.locate(path))} ${content}\n`);
+  }
+  return hash.digest('hex');
+}
+
+function diffsOf({ changes, moves }: Plan, workspace: Workspace): FileDiff[] {
+  const left = new Set(moves?.values());
+  return changes
+    .filter(({ path }) => !left.has(path))
+    .map((change) => {
+      const from = moves?.get(change.path);
+      const before = changes.find(({ path }) => path === from)?.before ?? change.before;
+      return fileDiff({ ...change, before }, workspace.show, from);
+    });
+}
+
+function displayOf(planned: Plan, workspace: Workspace): Display {
+  const [first, ...others] = diffsOf(planned, workspace);
+  if (first !== undefined && others.length === 0) return { diff: first };
+  const all = first === undefined ? [] : [first, ...others];
+  return { text: all.map(({ formatted_diff }) => formatted_diff).join('\n') };
+}
+
+/** The file as it is now; the one that a change is made from. */
+export async function readForChange(
+  workspace: Workspace,
+  path: string,
+): Promise<Snapshot | undefined> {
+  return workspace.read(path, MAX_TEXT_BYTES);
+}
+
+/** New content with the line ends and the byte order mark of what it replaces. */
+export function contentLike(before: Snapshot | undefined, content: string, shown: string): Buffer {
+  if (before === undefined) return Buffer.from(content);
+  try {
+    const { text, bom } = decodeText(before.bytes, shown);
+    return encodeText({ text: usesCrlf(text) ? toCrlf(content) : content, bom });
+  } catch {
+    // It was no text: nothing of it is kept.
+    return Buffer.from(content);
+  }
+}

@@ -1,0 +1,137 @@
+/** read_file: the lines of a text, or a picture. */
+import * as z from 'zod';
+import { RichResponse, type ToolContext } from '../../agent/tool.ts';
+import { FileError } from '../files/file-error.ts';
+import { readLines, type LineWindow } from '../files/read-lines.ts';
+import { binaryKind, imageType, SNIFF_BYTES, sizeOf } from '../files/text.ts';
+import type { CoderTool, Display } from '../tool.ts';
+import type { OpenFile, Workspace } from '../workspace.ts';
+import { defineTool } from './define-tool.ts';
+
+const DEFAULT_LINES = 2000;
+const MAX_LINE_BYTES = 2000;
+const MAX_BYTES = 64 * 1024;
+/** Of files up to this size it is said how many lines they have. */
+const MAX_COUNTED_BYTES = 16 * 1024 * 1024;
+/** 5 MB in base64, which is what vendors take. */
+const MAX_IMAGE_BYTES = 3_750_000;
+
+const Arguments = z.strictObject({
+  path: z.string().describe('Relative to the workspace, or absolute inside it.'),
+  offset: z.int().min(1).optional().describe('The number of the first line to read, from 1.'),
+  limit: z
+    .int()
+    .min(1)
+    .max(DEFAULT_LINES)
+    .optional()
+    .describe(`How many lines to read at most; ${DEFAULT_LINES} when left out.`),
+});
+
+const DESCRIPTION = `Reads a file: each line of a text with its number and a tab before it (they are not part of the \
+file), or a picture (PNG, JPEG, GIF, WebP). At most ${DEFAULT_LINES} lines and ${MAX_BYTES / 1024} KB at once; of \
+longer files it says with which offset to go on. Lines are cut after ${MAX_LINE_BYTES} bytes.`;
+
+export function readFileTool(workspace: Workspace): CoderTool {
+  return defineTool({
+    name: 'read_file',
+    description: DESCRIPTION,
+    input: Arguments,
+    effect: 'read',
+    describe: ({ path, offset }) =>
+      `Read ${path}${offset === undefined ? '' : ` from line ${offset}`}`,
+    async run({ path, offset = 1, limit = DEFAULT_LINES }, context) {
+      await using file = await workspace.openFile(path);
+      const shown = workspace.show(file.path);
+      const head = Buffer.alloc(Math.min(SNIFF_BYTES, Number(file.stats.size)));
+      const { bytesRead } = await file.handle.read(head, 0, head.length, 0);
+      const start = head.subarray(0, bytesRead);
+      const image = imageType(start);
+      if (image !== undefined) return readImage(file, shown, image);
+      const kind = binaryKind(start);
+      if (kind !== undefined) {
+        throw new FileError(
+          'binary',
+          `${shown} is not text: ${kind}, ${sizeOf(Number(file.stats.size))}; use the shell to look into it`,
+        );
+      }
+      return readText(file, shown, offset, limit, context);
+    },
+  });
+}
+
+async function readText(
+  file: OpenFile,
+  shown: string,
+  offset: number,
+  limit: number,
+  { signal }: ToolContext,
+): Promise<RichResponse> {
+  const window = await readLines(file.handle, {
+    offset,
+    limit,
+    maxLine: MAX_LINE_BYTES,
+    maxBytes: MAX_BYTES,
+    countBytes: MAX_COUNTED_BYTES,
+    signal,
+  });
+  if (window.counted === 0) return respond(`[${shown} is empty]`, '');
+  if (window.lines.length === 0) {
+    throw new FileError(
+      'not-found',
+      `${shown} has ${window.counted} lines, so there is no line ${offset}`,
+    );
+  }
+  const decoder = new TextDecoder();
+  const texts = window.lines.map((line) => {
+    const text = decoder.decode(line);
+    return line.length === MAX_LINE_BYTES ? text.replace(/\ufffd+$/, '') : text;
+  });
+  const numbered = texts.map((text, at) => `${offset + at}\t${text}`);
+  const notes = notesOn(window, offset, texts, Number(file.stats.size));
+  return respond([...numbered, ...notes].join('\n'), [...texts, ...notes].join('\n'));
+}
+
+function notesOn(
+  { lines, more, counted, countedAll, cutLines }: LineWindow,
+  offset: number,
+  texts: readonly string[],
+  size: number,
+): string[] {
+  const notes: string[] = [];
+  const last = offset + lines.length - 1;
+  if (more || offset > 1) {
+    const whole = countedAll ? `${counted}` : `more than ${counted}, ${sizeOf(size)}`;
+    const goOn = more ? `; go on with offset ${last + 1}` : '';
+    notes.push(`[lines ${offset} to ${last} of ${whole}${goOn}]`);
+  }
+  if (cutLines) notes.push(`[lines longer than ${MAX_LINE_BYTES} bytes were cut]`);
+  if (texts.some((text) => text.includes('\ufffd'))) {
+    notes.push(
+      '[some bytes are not UTF-8 and are shown as \ufffd: edits of this file are refused]',
+    );
+  }
+  return notes;
+}
+
+async function readImage(file: OpenFile, shown: string, mediaType: string): Promise<RichResponse> {
+  const size = Number(file.stats.size);
+  if (size > MAX_IMAGE_BYTES) {
+    throw new FileError(
+      'too-large',
+      `${shown} is a picture of ${sizeOf(size)}, and at most ${sizeOf(MAX_IMAGE_BYTES)} can be looked at; make it smaller with the shell`,
+    );
+  }
+  const bytes = Buffer.alloc(size);
+  const { bytesRead } = await file.handle.read(bytes, 0, size, 0);
+  const note = `[${shown}: ${mediaType}, ${sizeOf(bytesRead)}]`;
+  const display: Display = { text: note };
+  return new RichResponse(note, {
+    parts: [{ kind: 'blob', mediaType, data: bytes.toString('base64', 0, bytesRead), name: shown }],
+    display,
+  });
+}
+
+function respond(response: string, text: string): RichResponse {
+  const display: Display = { text };
+  return new RichResponse(response, { display });
+}

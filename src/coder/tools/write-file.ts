@@ -1,0 +1,44 @@
+/** write_file: a whole file, new or instead of another. */
+import * as z from 'zod';
+import { FileError } from '../files/file-error.ts';
+import { MAX_TEXT_BYTES, sizeOf } from '../files/text.ts';
+import type { CoderTool } from '../tool.ts';
+import type { Workspace } from '../workspace.ts';
+import { contentLike, fileChangeTool, readForChange } from './file-change.ts';
+
+const Arguments = z.strictObject({
+  path: z.string().describe('Relative to the workspace, or absolute inside it.'),
+  content: z.string().describe('The whole content of the file.'),
+});
+
+const DESCRIPTION = `Writes a file, and makes the folders that are missing. A file that exists is replaced, so read it \
+first; it keeps its line ends, byte order mark and mode. To change a part of a file use edit or apply_patch.`;
+
+export function writeFileTool(workspace: Workspace): CoderTool {
+  return fileChangeTool(workspace, {
+    name: 'write_file',
+    description: DESCRIPTION,
+    input: Arguments,
+    describe: ({ path }) => `Write ${path}`,
+    paths: ({ path }) => [path],
+    async plan({ path, content }) {
+      if (Buffer.byteLength(content) > MAX_TEXT_BYTES) {
+        throw new FileError('too-large', `the content is larger than ${sizeOf(MAX_TEXT_BYTES)}`);
+      }
+      const before = await readForChange(workspace, path);
+      const absolute = workspace.locate(path);
+      const shown = workspace.show(absolute);
+      const after = contentLike(before, content, shown);
+      const verb = before === undefined ? 'Created' : 'Replaced';
+      return {
+        changes: [{ path: absolute, before, after }],
+        summary: `${verb} ${shown} (${lineCount(content)}, ${sizeOf(after.length)}).`,
+      };
+    },
+  });
+}
+
+function lineCount(text: string): string {
+  const lines = text === '' ? 0 : text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
+  return lines === 1 ? '1 line' : `${lines} lines`;
+}
