@@ -28,16 +28,6 @@ export function* storedChanges(
   }
 }
 
-/** The state with the delta applied, `temp:` included: as a run sees it. */
-export function applyDelta(state: State, delta: State): State {
-  const result = new Map(Object.entries(state));
-  for (const [key, value] of Object.entries(delta)) {
-    if (value === null) result.delete(key);
-    else if (value !== undefined) result.set(key, value);
-  }
-  return Object.fromEntries(result);
-}
-
 /** The event as a store keeps it: undefined for a partial one, without `temp:` keys for any other. */
 export function storedEvent(event: Event): Event | undefined {
   if (event.partial === true) return undefined;
