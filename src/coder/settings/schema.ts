@@ -22,7 +22,7 @@ export const PolicyRule = z.strictObject({
     .max(4096)
     .optional()
     .describe(
-      'What the call is about: the command, the path, the address. "*" stands for any characters. Absent: any call.',
+      'For the shell the words a command begins with ("git status"), for tools with paths a glob under the workspace ("src/**"), for fetch_url a host. Absent: any call.',
     ),
   decision: PolicyDecision.describe('What becomes of a call that matches.'),
 });
