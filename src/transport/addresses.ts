@@ -1,5 +1,6 @@
 /** Which network addresses a peer may make us call: none that is private, unless the operator opened it. */
-import { BlockList, isIP } from 'node:net';
+import { lookup as resolve } from 'node:dns';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
 
 /** Loopback, private, link-local, shared, reserved, multicast: nothing that a stranger has business with. */
 const CLOSED = [
@@ -65,6 +66,30 @@ export function addressGuard(allow: readonly string[] = []): (address: string) =
     const type = family === 6 ? 'ipv6' : 'ipv4';
     return opened.check(plain, type) || !closed.check(plain, type);
   };
+}
+
+/**
+ * Resolves names for a socket, at the moment of connecting, and gives it only addresses that are allowed: so no name
+ * can point inside later.
+ */
+export function guardedLookup(allowed: (address: string) => boolean): LookupFunction {
+  return (hostname, options, callback) => {
+    resolve(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error) return callback(error, []);
+      const open = addresses.filter(({ address }) => allowed(address));
+      const [first] = open;
+      if (!first) return callback(new Error('the address is in a network that is closed'), []);
+      if (options.all) callback(null, open);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+/** The address that a URL names, where no lookup is needed to know it. A socket never looks these up. */
+export function literalAddress(url: URL): string | undefined {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  if (isIP(host) !== 0) return host;
+  return /^(.+\.)?localhost\.?$/i.test(host) ? '127.0.0.1' : undefined;
 }
 
 function fromHex(high: string, low: string): string {

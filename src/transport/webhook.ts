@@ -5,12 +5,10 @@
  * so that no name can point inside later. Redirects are not followed.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { lookup as resolve } from 'node:dns';
 import type { RequestOptions } from 'node:http';
-import { isIP, type LookupFunction } from 'node:net';
 import { A2AError, codecOf, type PushNotificationConfig } from '../protocol/index.ts';
 import type { Deliver, Delivery, DeliveryOutcome, PushRecord } from '../server/index.ts';
-import { addressGuard } from './addresses.ts';
+import { addressGuard, guardedLookup, literalAddress } from './addresses.ts';
 
 export interface WebhookOptions {
   /** Private networks that webhooks may reach, in CIDR notation. */
@@ -22,16 +20,7 @@ export function webhookDelivery(options: WebhookOptions = {}): Deliver {
   const { timeoutMs = 15_000 } = options;
   const allowed = addressGuard(options.allowNetworks);
 
-  const lookup: LookupFunction = (hostname, lookupOptions, callback) => {
-    resolve(hostname, { ...lookupOptions, all: true }, (error, addresses) => {
-      if (error) return callback(error, []);
-      const open = addresses.filter(({ address }) => allowed(address));
-      const [first] = open;
-      if (!first) return callback(new Error('the address is in a network that is closed'), []);
-      if (lookupOptions.all) callback(null, open);
-      else callback(null, first.address, first.family);
-    });
-  };
+  const lookup = guardedLookup(allowed);
 
   /** Throws for what is wrong whatever the name resolves to. */
   function check(text: string): URL {
@@ -42,10 +31,8 @@ export function webhookDelivery(options: WebhookOptions = {}): Deliver {
     if (url.username !== '' || url.password !== '') {
       throw new A2AError('invalidParams', "Credentials do not belong into a webhook's URL");
     }
-    const host = url.hostname.replace(/^\[|\]$/g, '');
-    const literal =
-      isIP(host) !== 0 ? host : /^(.+\.)?localhost\.?$/i.test(host) ? '127.0.0.1' : '';
-    if (literal !== '' && !allowed(literal)) {
+    const literal = literalAddress(url);
+    if (literal !== undefined && !allowed(literal)) {
       throw new A2AError('invalidParams', 'Webhooks to this network are not allowed here');
     }
     return url;

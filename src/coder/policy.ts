@@ -1,0 +1,256 @@
+/**
+ * Which calls are made at once, which after a person has allowed them, and which not at all.
+ *
+ * Rules are data. The last one that matches wins; where none does, the mode decides. They come from the product, from
+ * the settings and from the session (what a person has allowed for good), in this order.
+ *
+ * A pattern means, by tool: for the shell the words a command begins with (shell/cover.ts), for tools with paths a glob
+ * under the workspace, for `fetch_url` a host. A rule that allows must cover all of a call (each command of a line, each
+ * file of a patch); one that asks or denies need only touch it. A command line that is not understood is never allowed
+ * by a pattern.
+ */
+import { realpathSync } from 'node:fs';
+import path from 'node:path';
+import type { JsonObject } from '../agent/json.ts';
+import { matchesName, matchesPath } from './glob.ts';
+import type { ApprovalMode, PolicyDecision, PolicyRule } from './settings/schema.ts';
+import { concerns, covers, parsePattern, type Pattern } from './shell/cover.ts';
+import { parseCommandLine, type SimpleCommand } from './shell/parse.ts';
+import type { Effect, Preview } from './tool.ts';
+
+export const SHELL_TOOL = 'run_shell_command';
+export const FETCH_TOOL = 'fetch_url';
+
+export interface Policy {
+  /**
+   * `ask`: reading is free, everything else is asked. `auto-edit`: editing is free too. `yolo`: everything that no rule
+   * denies. `plan`: reading only.
+   */
+  readonly mode: ApprovalMode;
+  /** The workspace's root. */
+  readonly root: string;
+  /** From `rulesFrom`. */
+  readonly rules: readonly PolicyRule[];
+}
+
+export interface Verdict {
+  readonly decision: PolicyDecision;
+  /** One line, for people; of a denial also for the model. */
+  readonly reason: string;
+}
+
+/** What is decided about: a tool, by name and effect. */
+export interface Subject {
+  readonly name: string;
+  readonly effect: Effect;
+}
+
+/** Where an edit would change what runs later, or what we ourselves obey: asked even where edits are free. */
+const BUILT_IN: readonly PolicyRule[] = ['write_file', 'edit', 'apply_patch'].flatMap((tool) =>
+  ['**/.git/**', '**/.parley/**'].map((pattern) => ({ tool, pattern, decision: 'ask' as const })),
+);
+
+/** All rules in their order; `settings` are the user's and those of a workspace that is trusted. */
+export function rulesFrom(
+  settings: readonly PolicyRule[] = [],
+  session: readonly PolicyRule[] = [],
+): readonly PolicyRule[] {
+  return [...BUILT_IN, ...settings, ...session];
+}
+
+/** What is wrong with a rule, for the one who wrote it; undefined when nothing is. */
+export function problemOf({ tool, pattern }: PolicyRule): string | undefined {
+  if (tool !== SHELL_TOOL || pattern === undefined || parsePattern(pattern)) return undefined;
+  return `"${pattern}" is no beginning of one simple command; write it like "git status"`;
+}
+
+export function decide(
+  policy: Policy,
+  tool: Subject,
+  args: JsonObject,
+  preview: Preview | undefined,
+): Verdict {
+  const rules = policy.rules.filter((rule) => isAbout(rule, tool.name, preview));
+  const ruled =
+    tool.name === SHELL_TOOL
+      ? shellVerdict(rules, commandOf(args))
+      : verdict(rules, targetsOf(policy.root, tool, args, preview));
+  return inMode(policy.mode, tool, ruled);
+}
+
+/** What the mode makes of what the rules say. */
+function inMode(
+  mode: ApprovalMode,
+  { name, effect }: Subject,
+  ruled: Verdict | undefined,
+): Verdict {
+  if (ruled?.decision === 'deny') return ruled;
+  const harmless = effect === 'read' || effect === 'talk';
+  if (mode === 'plan' && !harmless) {
+    const reason = `this is plan mode, in which nothing is changed or run: ${name} is not available; describe what you would do instead`;
+    return { decision: 'deny', reason };
+  }
+  if (mode === 'yolo' && !ruled?.reason.startsWith(UNCLEAR)) {
+    return { decision: 'allow', reason: 'everything is allowed in yolo mode' };
+  }
+  if (ruled) return ruled;
+  if (harmless) return { decision: 'allow', reason: 'it changes nothing' };
+  if (mode === 'auto-edit' && effect === 'edit') {
+    return { decision: 'allow', reason: 'edits are allowed in auto-edit mode' };
+  }
+  return { decision: 'ask', reason: `${name} needs an approval in ${mode} mode` };
+}
+
+/** Rules forbid something, and it cannot be seen whether this is it. */
+const UNCLEAR = 'it is not clear whether a rule is about it';
+
+function isAbout(rule: PolicyRule, name: string, preview: Preview | undefined): boolean {
+  // `a__*` is about the server a, not about one that calls itself `a__b`.
+  const server = /^([^*?]+)__\*$/.exec(rule.tool)?.[1];
+  if (rule.decision === 'allow' && server !== undefined && preview?.kind === 'mcp') {
+    return preview.server === server;
+  }
+  return matchesName(rule.tool, name);
+}
+
+function said(rule: PolicyRule): Verdict {
+  const what = rule.pattern === undefined ? rule.tool : `${rule.tool} "${rule.pattern}"`;
+  const verb = { allow: 'allows', ask: 'asks before', deny: 'denies' }[rule.decision];
+  return { decision: rule.decision, reason: `a rule ${verb} ${what}` };
+}
+
+const SEVERITY = { allow: 0, ask: 1, deny: 2 } as const;
+
+/** The strictest; undefined, the mode's own decision, counts as asking. */
+function strictest(verdicts: readonly (Verdict | undefined)[]): Verdict | undefined {
+  let result = verdicts[0];
+  for (const one of verdicts) {
+    if (SEVERITY[one?.decision ?? 'ask'] > SEVERITY[result?.decision ?? 'ask']) result = one;
+  }
+  return result;
+}
+
+// The shell
+
+interface ShellRule {
+  readonly rule: PolicyRule;
+  /** Undefined where the rule has none, and where it is none. */
+  readonly pattern: Pattern | undefined;
+}
+
+function shellVerdict(rules: readonly PolicyRule[], text: string): Verdict | undefined {
+  const { commands, writes, problem } = parseCommandLine(text);
+  const latestFirst = rules.toReversed().map((rule): ShellRule => {
+    return { rule, pattern: rule.pattern === undefined ? undefined : parsePattern(rule.pattern) };
+  });
+  const each = commands.map((command) => commandVerdict(latestFirst, command));
+  const worst = strictest(each);
+  if (worst?.decision === 'deny') return worst;
+  if (problem === undefined && writes.length === 0 && commands.length > 0) return worst;
+  // A rule for the whole tool holds whatever the line is; only patterns need to understand it.
+  const whole = rules.findLastIndex((rule) => rule.pattern === undefined);
+  const stricter = rules.slice(whole + 1).some((rule) => rule.decision !== 'allow');
+  if (problem !== undefined && stricter) {
+    return { decision: 'ask', reason: `${UNCLEAR}: ${problem}` };
+  }
+  if (whole >= 0)
+    return strictest([said(rules[whole]!), ...each.filter((one) => one !== undefined)]);
+  if (worst?.decision !== 'allow') return worst;
+  return { decision: 'ask', reason: problem ?? `it writes ${writes.join(', ')}` };
+}
+
+function commandVerdict(
+  latestFirst: readonly ShellRule[],
+  command: SimpleCommand,
+): Verdict | undefined {
+  for (const { rule, pattern } of latestFirst) {
+    if (rule.pattern === undefined) return said(rule);
+    if (rule.decision === 'allow') {
+      if (pattern && covers(pattern, command)) return said(rule);
+      continue;
+    }
+    const concern = pattern ? concerns(pattern, command) : 'maybe';
+    if (concern === 'yes') return said(rule);
+    if (concern === 'maybe') return { decision: 'ask', reason: `${UNCLEAR}: ${said(rule).reason}` };
+  }
+  return undefined;
+}
+
+// Paths, hosts and the rest
+
+/** One thing that a call touches, under every name that a pattern may know it by. */
+interface Target {
+  readonly names: readonly string[];
+  readonly match: (pattern: string, name: string) => boolean;
+}
+
+function verdict(rules: readonly PolicyRule[], targets: readonly Target[]): Verdict | undefined {
+  if (targets.length === 0) {
+    // A pattern that cannot be applied allows nothing, and forbids to be safe.
+    const rule = rules.findLast((one) => one.pattern === undefined || one.decision !== 'allow');
+    return rule && said(rule);
+  }
+  return strictest(
+    targets.map(({ names, match }) => {
+      const rule = rules.findLast(({ pattern, decision }) => {
+        if (pattern === undefined) return true;
+        const fits = (name: string): boolean => match(pattern, name);
+        return decision === 'allow' ? names.every(fits) : names.some(fits);
+      });
+      return rule && said(rule);
+    }),
+  );
+}
+
+function targetsOf(
+  root: string,
+  tool: Subject,
+  args: JsonObject,
+  preview: Preview | undefined,
+): Target[] {
+  if (tool.name === FETCH_TOOL) {
+    const host = hostOf(args);
+    return host === undefined ? [] : [{ names: [host], match: matchesHost }];
+  }
+  const paths = preview?.kind === 'edit' ? preview.diffs.map((diff) => diff.file_path) : [];
+  if (typeof args['path'] === 'string') paths.push(args['path']);
+  return paths.map((file) => ({ names: namesOf(root, file), match: matchesPath }));
+}
+
+/** The command line that a call of the shell is about. */
+export function commandOf({ command }: JsonObject): string {
+  return typeof command === 'string' ? command : '';
+}
+
+/** The host that a call of `fetch_url` is about. */
+export function hostOf({ url }: JsonObject): string | undefined {
+  if (typeof url !== 'string') return undefined;
+  return URL.parse(url)?.hostname.toLowerCase().replace(/\.$/, '') || undefined;
+}
+
+function matchesHost(pattern: string, host: string): boolean {
+  return matchesName(pattern.toLowerCase(), host);
+}
+
+/** Under the workspace, as it is written and as it is once links are followed. */
+function namesOf(root: string, file: string): string[] {
+  const written = path.resolve(root, file);
+  return [...new Set([relative(root, written), relative(realPath(root), realPath(written))])];
+}
+
+/** From the workspace where it lies inside, else absolute. */
+export function relative(root: string, file: string): string {
+  const way = path.relative(root, file);
+  const outside = way === '..' || way.startsWith(`..${path.sep}`) || path.isAbsolute(way);
+  return (outside ? file : way === '' ? '.' : way).replaceAll(path.sep, '/');
+}
+
+/** Of a file that is not there, the real path of the folder that is. */
+function realPath(file: string): string {
+  try {
+    return realpathSync.native(file);
+  } catch {
+    const parent = path.dirname(file);
+    return parent === file ? file : path.join(realPath(parent), path.basename(file));
+  }
+}

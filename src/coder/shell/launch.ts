@@ -1,0 +1,103 @@
+/**
+ * Starts a program on a pseudo-terminal of its own, or, where the terminal's module cannot be loaded, on pipes. Either
+ * way it leads a session, so that it can be found and ended with all that it starts.
+ */
+import { spawn } from 'node:child_process';
+import { constants } from 'node:os';
+
+export interface Launch {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** Gets the output as it comes. Must not throw. */
+  readonly onData: (text: string) => void;
+}
+
+export interface Launched {
+  readonly pid: number;
+  /** Once it has ended and its output has been read. */
+  readonly exited: Promise<Exit>;
+  /** Gives up waiting for output. */
+  close(): void;
+}
+
+export interface Exit {
+  /** Null when a signal ended it. */
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+/** Wide, so that programs break few lines. */
+const COLUMNS = 160;
+const ROWS = 50;
+/** How long output of processes that outlive the program is waited for. */
+const DRAIN_MS = 200;
+
+type Pty = typeof import('@lydell/node-pty');
+let pty: Promise<Pty | undefined> | undefined;
+
+/** Its native part is prebuilt for most systems, not for all. */
+function loadPty(): Promise<Pty | undefined> {
+  pty ??= import('@lydell/node-pty').catch(() => undefined);
+  return pty;
+}
+
+export async function launch(
+  program: Launch,
+  load: () => Promise<Pty | undefined> = loadPty,
+): Promise<Launched> {
+  const module = await load();
+  return module ? onTerminal(module, program) : onPipes(program);
+}
+
+function onTerminal(module: Pty, { file, args, cwd, environment, onData }: Launch): Launched {
+  const terminal = module.spawn(file, [...args], {
+    name: environment['TERM'] ?? 'dumb',
+    cols: COLUMNS,
+    rows: ROWS,
+    cwd,
+    env: { ...environment },
+  });
+  terminal.onData(onData);
+  const exited = new Promise<Exit>((resolve) => {
+    terminal.onExit(({ exitCode, signal }) => {
+      const name = signal ? signalName(signal) : null;
+      resolve({ code: name === null ? exitCode : null, signal: name });
+    });
+  });
+  return { pid: terminal.pid, exited, close: () => terminal.kill('SIGKILL') };
+}
+
+function signalName(number: number): string {
+  const known = Object.entries(constants.signals).find(([, value]) => value === number);
+  return known?.[0] ?? `signal ${number}`;
+}
+
+async function onPipes({ file, args, cwd, environment, onData }: Launch): Promise<Launched> {
+  const child = spawn(file, args, {
+    cwd,
+    env: environment,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const close = (): void => {
+    child.stdout.destroy();
+    child.stderr.destroy();
+  };
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8');
+    stream.on('data', onData);
+    stream.on('error', () => {});
+  }
+  const exited = new Promise<Exit>((resolve) => {
+    // What the program left running may hold the pipes for ever.
+    child.once('exit', () => setTimeout(close, DRAIN_MS).unref());
+    child.once('close', (code, signal) => resolve({ code, signal }));
+  });
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', reject);
+  });
+  return { pid: child.pid!, exited, close };
+}

@@ -1,0 +1,417 @@
+/**
+ * Reads a bash command line as far as a policy needs it: which simple commands can run, with which words, and which
+ * files redirections write. It never runs anything and never throws.
+ *
+ *   parseCommandLine('git status && rm -rf x').commands   // two of them
+ *
+ * Commands inside others count too: substitutions, subshells, `bash -c`, `xargs`, `find -exec` and the like (see
+ * wrappers.ts). What it does not understand for certain (functions, loops, arithmetic, arrays, a program's name that is
+ * the result of an expansion …) it names as the line's `problem`; the commands are then those that it found all the
+ * same, good enough to forbid by, never to allow by.
+ */
+import { unwrap } from './wrappers.ts';
+
+export interface Word {
+  /** Without its quotes; as it was written when it is not literal. */
+  readonly text: string;
+  /** No expansion can make something else of it. */
+  readonly literal: boolean;
+}
+
+export interface SimpleCommand {
+  /** The program first. None when it only assigns variables. */
+  readonly words: readonly Word[];
+  /** Variables are set for it, or by it: `PATH=/tmp git status` is not `git status`. */
+  readonly assigns: boolean;
+}
+
+export interface CommandLine {
+  readonly commands: readonly SimpleCommand[];
+  /** Files that it writes by redirection. */
+  readonly writes: readonly string[];
+  /** Why it is not understood; undefined when it is. */
+  readonly problem: string | undefined;
+}
+
+/** Longer ones are not looked at. */
+export const MAX_LINE = 32 * 1024;
+const MAX_DEPTH = 16;
+
+const BLANK = /[ \t]/;
+/** Ends an unquoted word. */
+const METACHARACTER = /[ \t\n;&|<>()]/;
+const ASSIGNMENT = /^[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=/;
+const NAME = /(?:[A-Za-z_]\w*|[0-9@*#?$!-])/y;
+const BRACED_NAME = /\{(?:[A-Za-z_]\w*|[0-9]+|[@*#?$!-])\}/y;
+// oxlint-disable-next-line no-control-regex -- it is these that are meant
+const ODD = /[\0-\x08\x0b-\x1f\x7f]/;
+/** Words that only give shape; a command follows, or nothing. */
+const SHAPE = new Set(['if', 'then', 'else', 'elif', 'fi', 'while', 'until', 'do', 'done', '!']);
+const BRACES = new Set(['{', '}']);
+/** These set variables or have a grammar of their own. */
+const UNREAD = new Set(['for', 'select', 'case', 'esac', 'function', 'coproc', '[[', ']]']);
+const HARMLESS_TARGET = new Set(['/dev/null', '/dev/stdout', '/dev/stderr']);
+
+/** Where everything that is found goes. */
+interface Found {
+  /** Not the commands that others would run. */
+  readonly shallow: boolean;
+  readonly commands: SimpleCommand[];
+  readonly writes: string[];
+  problem: string | undefined;
+}
+
+class TooDeep extends Error {}
+
+export function parseCommandLine(text: string): CommandLine {
+  return parse(text, false);
+}
+
+/** The words of a line that is one simple command with nothing else to it, whatever it would run itself. */
+export function parseWords(text: string): readonly Word[] | undefined {
+  const { commands, writes, problem } = parse(text, true);
+  const [command] = commands;
+  const single = commands.length === 1 && writes.length === 0 && problem === undefined;
+  return single && !command!.assigns ? command!.words : undefined;
+}
+
+function parse(text: string, shallow: boolean): CommandLine {
+  const found: Found = { shallow, commands: [], writes: [], problem: undefined };
+  if (text.length > MAX_LINE) return { ...found, problem: 'it is too long to be checked' };
+  if (ODD.test(text)) found.problem = 'it has control characters in it';
+  try {
+    readScript(text, found, 0);
+  } catch (error) {
+    if (!(error instanceof TooDeep)) throw error;
+    found.problem ??= 'it is nested too deeply';
+  }
+  return found;
+}
+
+function readScript(text: string, found: Found, depth: number): void {
+  if (depth > MAX_DEPTH) throw new TooDeep();
+  reader(text, found).list(depth, false);
+}
+
+/** Notes a command, and those that it would run itself. */
+function note(command: SimpleCommand, found: Found, depth: number): void {
+  if (depth > MAX_DEPTH) throw new TooDeep();
+  found.commands.push(command);
+  const [program] = command.words;
+  if (!program) return;
+  if (!program.literal) {
+    found.problem ??= `the program's name is not plain: ${program.text}`;
+    return;
+  }
+  if (found.shallow) return;
+  const inner = unwrap(command);
+  if (inner.problem !== undefined) found.problem ??= inner.problem;
+  found.writes.push(...(inner.writes ?? []));
+  for (const one of inner.commands ?? []) note(one, found, depth + 1);
+  for (const script of inner.scripts ?? []) readScript(script, found, depth + 1);
+}
+
+interface HereDocument {
+  readonly delimiter: string;
+  readonly quoted: boolean;
+  readonly tabs: boolean;
+}
+
+interface ReadWord extends Word {
+  readonly raw: string;
+  /** Some of it was quoted, so it is no reserved word. */
+  readonly quoted: boolean;
+}
+
+function reader(text: string, found: Found) {
+  let at = 0;
+  let waiting: HereDocument[] = [];
+
+  function problem(why: string): void {
+    found.problem ??= why;
+  }
+
+  /** Reads commands, up to the closing parenthesis or the end. */
+  function list(depth: number, closes: boolean): void {
+    if (depth > MAX_DEPTH) throw new TooDeep();
+    let words: Word[] = [];
+    let assigns = false;
+    /** A redirection stands before the words: none of them is reserved. */
+    let redirected = false;
+
+    function finish(): void {
+      if (words.length > 0 || assigns) note({ words, assigns }, found, depth);
+      words = [];
+      assigns = false;
+      redirected = false;
+    }
+
+    while (at < text.length) {
+      const char = text[at]!;
+      const next = text[at + 1];
+      if (BLANK.test(char)) at++;
+      else if (char === '\\' && next === '\n') at += 2;
+      else if (char === '#') {
+        const end = text.indexOf('\n', at);
+        at = end < 0 ? text.length : end;
+      } else if (char === '\n') {
+        at++;
+        finish();
+        hereDocuments(depth);
+      } else if (char === '&' && next === '>') {
+        at++;
+        redirected = true;
+        redirection(depth);
+      } else if (char === ';' || char === '&' || char === '|') {
+        at++;
+        if (char === ';' && (next === ';' || next === '&')) problem('it has a case in it');
+        finish();
+      } else if (char === '(') {
+        if (next === '(') problem('it has arithmetic in it');
+        else if (words.length > 0) problem('it defines a function');
+        else if (assigns) problem('it has an array in it');
+        finish();
+        at++;
+        list(depth + 1, true);
+      } else if (char === ')') {
+        at++;
+        finish();
+        if (closes) {
+          if (waiting.length > 0) problem('a here-document has no end');
+          return;
+        }
+        problem('a parenthesis is not opened');
+      } else if ((char === '<' || char === '>') && next !== '(') {
+        redirected = true;
+        redirection(depth);
+      } else {
+        const word = readWord(depth);
+        const isFirst = words.length === 0 && !assigns;
+        const isPlain = isFirst && !word.quoted && !redirected;
+        const before = text[at];
+        if (/^\d+$/.test(word.raw) && (before === '<' || before === '>')) continue;
+        if (/^\{\w+\}$/.test(word.raw) && (before === '<' || before === '>')) {
+          problem('a redirection sets a variable');
+        }
+        if (words.length === 0 && ASSIGNMENT.test(word.raw)) assigns = true;
+        else if (isPlain && (SHAPE.has(word.raw) || BRACES.has(word.raw))) continue;
+        else {
+          if (isPlain && UNREAD.has(word.raw)) problem(`it has "${word.raw}" in it`);
+          words.push({ text: word.text, literal: word.literal });
+        }
+      }
+    }
+    finish();
+    if (closes) problem('a parenthesis is not closed');
+    if (waiting.length > 0) problem('a here-document has no end');
+    waiting = [];
+  }
+
+  /** Takes the bodies of the here-documents that began on the line before. */
+  function hereDocuments(depth: number): void {
+    const begun = waiting;
+    waiting = [];
+    for (const { delimiter, quoted, tabs } of begun) {
+      const start = at;
+      for (;;) {
+        if (at >= text.length) {
+          problem('a here-document has no end');
+          break;
+        }
+        const newline = text.indexOf('\n', at);
+        const end = newline < 0 ? text.length : newline;
+        const line = tabs ? text.slice(at, end).replace(/^\t+/, '') : text.slice(at, end);
+        if (line === delimiter) {
+          if (!quoted) reader(text.slice(start, at), found).hereText(depth + 1);
+          at = Math.min(end + 1, text.length);
+          break;
+        }
+        at = end + 1;
+      }
+    }
+  }
+
+  /** The body of a here-document: only expansions mean anything. */
+  function hereText(depth: number): void {
+    if (depth > MAX_DEPTH) throw new TooDeep();
+    while (at < text.length) {
+      const char = text[at]!;
+      if (char === '\\') at += 2;
+      else if (char === '$') dollar(depth, true);
+      else if (char === '`') backtick(depth);
+      else at++;
+    }
+  }
+
+  function redirection(depth: number): void {
+    const operator = /(?:<<<|<<-|<<|<>|<&|>>|>\||>&|>|<)/y;
+    operator.lastIndex = at;
+    const [sign] = operator.exec(text)!;
+    at += sign.length;
+    if (text[at] === '>' && sign === '>') at++;
+    while (at < text.length && (BLANK.test(text[at]!) || text.startsWith('\\\n', at))) {
+      at += text[at] === '\\' ? 2 : 1;
+    }
+    const start = at;
+    const substitutes = (text[at] === '<' || text[at] === '>') && text[at + 1] === '(';
+    if (at >= text.length || (METACHARACTER.test(text[at]!) && !substitutes)) {
+      problem('a redirection has no target');
+      return;
+    }
+    const target = readWord(depth);
+    if (at === start) at++;
+    if (sign === '<<' || sign === '<<-') {
+      if (!target.literal) problem('a here-document has an unclear end');
+      waiting.push({ delimiter: target.text, quoted: target.quoted, tabs: sign === '<<-' });
+    } else if (sign === '<<<') return;
+    else if ((sign === '>&' || sign === '<&') && /^(?:\d*-?|\d+)$/.test(target.raw)) return;
+    else if (sign === '<' || sign === '<&') {
+      const remote = /^\/dev\/(?:tcp|udp)\//.test(target.text);
+      if (remote || (!target.literal && !substitutes)) problem('it reads from an unclear place');
+    } else if (!target.literal || !HARMLESS_TARGET.has(target.text)) {
+      found.writes.push(target.text);
+    }
+  }
+
+  function readWord(depth: number): ReadWord {
+    const start = at;
+    let plain = '';
+    let literal = true;
+    let quoted = false;
+    let braces = false;
+    while (at < text.length) {
+      const char = text[at]!;
+      if ((char === '<' || char === '>') && text[at + 1] === '(' && at === start) {
+        at += 2;
+        literal = false;
+        list(depth + 1, true);
+      } else if (METACHARACTER.test(char)) break;
+      else if (char === '\\') {
+        const next = text[at + 1];
+        if (next === undefined) problem('it ends in a backslash');
+        else if (next !== '\n') {
+          plain += next;
+          quoted = true;
+        }
+        at += 2;
+      } else if (char === "'") {
+        const end = text.indexOf("'", at + 1);
+        if (end < 0) problem('a quote is not closed');
+        const close = end < 0 ? text.length : end;
+        plain += text.slice(at + 1, close);
+        at = close + 1;
+        quoted = true;
+      } else if (char === '"') {
+        quoted = true;
+        const inside = doubleQuoted(depth);
+        plain += inside.text;
+        literal &&= inside.literal;
+      } else if (char === '$') {
+        const piece = dollar(depth, false);
+        plain += piece;
+        literal &&= piece === '$';
+        // Of `$"…"` and `$'…'` it is what follows that is quoted.
+        quoted ||= text[at] === '"';
+      } else if (char === '`') {
+        backtick(depth);
+        literal = false;
+      } else {
+        if (char === '*' || char === '?' || char === '[') literal = false;
+        if (char === '~' && (at === start || /[:=]/.test(text[at - 1]!))) literal = false;
+        if (char === '{' || char === '}') braces = true;
+        plain += char;
+        at++;
+      }
+    }
+    at = Math.min(at, text.length);
+    const raw = text.slice(start, at);
+    if (braces && !BRACES.has(raw) && raw !== '{}') literal = false;
+    // A bracket alone is a program, or its end, and no pattern.
+    if (raw === '[' || raw === ']') literal = true;
+    return { text: literal ? plain : raw, literal, raw, quoted };
+  }
+
+  function doubleQuoted(depth: number): Word {
+    let plain = '';
+    let literal = true;
+    at++;
+    while (at < text.length) {
+      const char = text[at]!;
+      if (char === '"') {
+        at++;
+        return { text: plain, literal };
+      }
+      if (char === '\\') {
+        const next = text[at + 1] ?? '';
+        if (/["$`\\]/.test(next)) plain += next;
+        else if (next !== '\n') plain += char + next;
+        at += 2;
+      } else if (char === '$') {
+        const piece = dollar(depth, true);
+        plain += piece;
+        literal &&= piece === '$';
+      } else if (char === '`') {
+        backtick(depth);
+        literal = false;
+      } else {
+        plain += char;
+        at++;
+      }
+    }
+    problem('a quote is not closed');
+    return { text: plain, literal };
+  }
+
+  /** Reads what begins with a dollar sign; returns `$` when that is all it is. */
+  function dollar(depth: number, inside: boolean): string {
+    at++;
+    const next = text[at];
+    if (next === '(') {
+      if (text[at + 1] === '(') problem('it has arithmetic in it');
+      at++;
+      list(depth + 1, true);
+      return '';
+    }
+    if (next === '{') {
+      BRACED_NAME.lastIndex = at;
+      const name = BRACED_NAME.exec(text);
+      if (!name) problem('it has an expansion that is not plain');
+      at += name ? name[0].length : 1;
+      return '';
+    }
+    if (next === '[') {
+      problem('it has arithmetic in it');
+      return '';
+    }
+    if (next === '"' && !inside) return '';
+    if (next === "'" && !inside) {
+      at++;
+      while (at < text.length && text[at] !== "'") at += text[at] === '\\' ? 2 : 1;
+      if (at >= text.length) problem('a quote is not closed');
+      at++;
+      return '';
+    }
+    NAME.lastIndex = at;
+    const name = NAME.exec(text);
+    if (!name) return '$';
+    at += name[0].length;
+    return '';
+  }
+
+  function backtick(depth: number): void {
+    let script = '';
+    at++;
+    while (at < text.length && text[at] !== '`') {
+      const next = text[at + 1];
+      if (text[at] === '\\' && next !== undefined && /[`$\\]/.test(next)) {
+        script += next;
+        at += 2;
+      } else script += text[at++];
+    }
+    if (at >= text.length) problem('a backtick is not closed');
+    at++;
+    readScript(script, found, depth + 1);
+  }
+
+  return { list, hereText };
+}

@@ -1,0 +1,271 @@
+/**
+ * Runs commands in the workspace, and keeps those that run in the background.
+ *
+ *   await using shell = openShell({ cwd });
+ *   const outcome = await shell.run('npm test', { signal, onOutput: (recent) => … });
+ *   const job = await shell.start('npm run dev');
+ *
+ * A command gets a pseudo-terminal for its output and nothing to read: its standard input is at its end. Whatever it
+ * leaves running when it ends is ended with it; a background job is ended by `stop`, its own time-out or `close`.
+ * Output is kept in bounded memory, whatever a command prints.
+ */
+import { randomUUID } from 'node:crypto';
+import { accessSync, constants } from 'node:fs';
+import path from 'node:path';
+import { commandEnvironment, MARKER } from './environment.ts';
+import { launch, type Exit } from './launch.ts';
+import { endTree } from './process-tree.ts';
+import type { Sandbox } from './sandbox.ts';
+import { createTranscript, type Transcript } from './transcript.ts';
+
+export interface ShellOptions {
+  /** The workspace's root. */
+  readonly cwd: string;
+  readonly sandbox?: Sandbox | undefined;
+  /** What commands inherit, but for our secrets. The process's own by default. */
+  readonly environment?: NodeJS.ProcessEnv;
+  /** How a program is started; for tests without a terminal. */
+  readonly launch?: typeof launch;
+}
+
+export interface RunOptions {
+  readonly signal: AbortSignal;
+  readonly timeoutMs?: number | undefined;
+  /** Told at most eight times a second, with the last 8 KB. Must not throw. */
+  readonly onOutput?: (recent: string) => void;
+}
+
+export interface Outcome extends Exit {
+  readonly output: string;
+  readonly durationMs: number;
+  readonly timedOut: boolean;
+}
+
+export interface Job {
+  readonly id: string;
+  readonly command: string;
+  readonly startedAt: number;
+  /** Undefined while it runs. */
+  outcome(): Outcome | undefined;
+  /** What it has printed since this was called last. */
+  read(): string;
+  /** Ends it with all that it started. */
+  stop(): Promise<Outcome>;
+}
+
+export interface Shell extends AsyncDisposable {
+  /** Runs a command to its end. Throws the signal's reason, after the command has been ended. */
+  run(command: string, options: RunOptions): Promise<Outcome>;
+  /** Starts a command and leaves it running. */
+  start(command: string, timeoutMs?: number): Promise<Job>;
+  /** Those that run, and the last ones that ended, the oldest first. */
+  jobs(): readonly Job[];
+  /** Ends everything that runs. */
+  close(): Promise<void>;
+}
+
+/** Background jobs that run at the same time. */
+export const MAX_JOBS = 16;
+/** Jobs that have ended and can still be read. */
+const MAX_ENDED_JOBS = 16;
+/** A bit less than ten times a second. */
+const LIVE_INTERVAL_MS = 125;
+const LIVE_BYTES = 8 * 1024;
+/** How long an end is waited for after everything was killed. */
+const LAST_WAIT_MS = 1000;
+
+/**
+ * The inner shell takes the outer one's place, with nothing to read. The terminal leaves output as it is: its own
+ * handling of line ends is what makes a terminal slow, twelve times with short lines.
+ */
+const PROLOGUE = 'stty -opost 2>/dev/null; exec "$0" -c "$1" </dev/null';
+
+interface Execution {
+  readonly startedAt: number;
+  readonly transcript: Transcript;
+  readonly done: Promise<Outcome>;
+  stop(): Promise<Outcome>;
+}
+
+export function openShell(options: ShellOptions): Shell {
+  const start = options.launch ?? launch;
+  const environment = commandEnvironment(options.environment ?? process.env);
+  const program = findShell(environment['PATH'] ?? '');
+  const running = new Set<Execution>();
+  const jobs = new Map<string, Job>();
+  let lastJob = 0;
+  let closed = false;
+
+  async function execute(
+    command: string,
+    timeoutMs: number | undefined,
+    onData: (transcript: Transcript) => void,
+  ): Promise<Execution> {
+    if (closed) throw new Error('the shell is closed; no more commands are run');
+    const args = ['-c', PROLOGUE, program, command];
+    const target = options.sandbox?.(program, args) ?? { file: program, args };
+    const mark = randomUUID();
+    const transcript = createTranscript();
+    const startedAt = Date.now();
+    const began = performance.now();
+    const child = await start({
+      ...target,
+      cwd: options.cwd,
+      environment: { ...environment, [MARKER]: mark },
+      onData: (text) => {
+        transcript.write(text);
+        onData(transcript);
+      },
+    });
+    const root = { pid: child.pid, mark: `${MARKER}=${mark}` };
+    const given = Promise.withResolvers<Exit>();
+    let timedOut = false;
+    let ending: Promise<Outcome> | undefined;
+    const timer =
+      timeoutMs === undefined
+        ? undefined
+        : setTimeout(() => {
+            timedOut = true;
+            void execution.stop();
+          }, timeoutMs);
+
+    async function finish(): Promise<Outcome> {
+      const exit = await Promise.race([child.exited, given.promise]);
+      clearTimeout(timer);
+      const durationMs = Math.round(performance.now() - began);
+      await endTree(root);
+      running.delete(execution);
+      return { ...exit, output: transcript.text(), durationMs, timedOut };
+    }
+
+    async function end(): Promise<Outcome> {
+      await endTree(root);
+      const patience = setTimeout(() => {
+        child.close();
+        given.resolve({ code: null, signal: 'SIGKILL' });
+      }, LAST_WAIT_MS);
+      try {
+        return await execution.done;
+      } finally {
+        clearTimeout(patience);
+      }
+    }
+
+    const execution: Execution = {
+      startedAt,
+      transcript,
+      get done() {
+        return done;
+      },
+      stop: () => (ending ??= end()),
+    };
+    running.add(execution);
+    const done = finish();
+    if (closed) void execution.stop();
+    return execution;
+  }
+
+  async function run(command: string, runOptions: RunOptions): Promise<Outcome> {
+    const { signal, timeoutMs, onOutput } = runOptions;
+    signal.throwIfAborted();
+    const live = onOutput && liveUpdates(onOutput);
+    try {
+      const execution = await execute(command, timeoutMs, (transcript) => live?.touch(transcript));
+      const stop = (): void => void execution.stop();
+      signal.addEventListener('abort', stop);
+      if (signal.aborted) stop();
+      try {
+        return await execution.done;
+      } finally {
+        signal.removeEventListener('abort', stop);
+      }
+    } finally {
+      live?.end();
+      signal.throwIfAborted();
+    }
+  }
+
+  async function startJob(command: string, timeoutMs?: number): Promise<Job> {
+    const active = [...jobs.values()].filter((job) => job.outcome() === undefined);
+    if (active.length >= MAX_JOBS) {
+      throw new Error(`${MAX_JOBS} background jobs are running already; stop one first`);
+    }
+    const execution = await execute(command, timeoutMs, () => {});
+    const { startedAt, transcript, done } = execution;
+    let outcome: Outcome | undefined;
+    let seen = 0;
+    const job: Job = {
+      id: `job-${++lastJob}`,
+      command,
+      startedAt,
+      outcome: () => outcome,
+      read() {
+        const text = transcript.text(seen);
+        seen = transcript.length();
+        return text;
+      },
+      stop: () => execution.stop(),
+    };
+    jobs.set(job.id, job);
+    void done.then((ended) => {
+      outcome = ended;
+      const over = [...jobs.values()].filter((other) => other.outcome() !== undefined);
+      for (const old of over.slice(0, -MAX_ENDED_JOBS)) jobs.delete(old.id);
+    });
+    return job;
+  }
+
+  async function close(): Promise<void> {
+    closed = true;
+    await Promise.all([...running].map((execution) => execution.stop()));
+  }
+
+  return {
+    run,
+    start: startJob,
+    jobs: () => [...jobs.values()],
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** Shows the newest output, at once or when the last time is long enough ago. */
+function liveUpdates(onOutput: (recent: string) => void): {
+  touch: (transcript: Transcript) => void;
+  end: () => void;
+} {
+  let last = -Infinity;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  function touch(transcript: Transcript): void {
+    if (timer !== undefined) return;
+    timer = setTimeout(
+      () => {
+        timer = undefined;
+        last = performance.now();
+        onOutput(transcript.tail(LIVE_BYTES));
+      },
+      Math.max(0, last + LIVE_INTERVAL_MS - performance.now()),
+    );
+  }
+  return { touch, end: () => clearTimeout(timer) };
+}
+
+/**
+ * Bash, or else sh: what parse.ts understands. Not the user's own shell, which may read a command in another way than
+ * the policy did.
+ */
+function findShell(searchPath: string): string {
+  for (const name of ['bash', 'sh']) {
+    for (const folder of ['/bin', '/usr/bin', ...searchPath.split(path.delimiter)]) {
+      const file = path.join(folder, name);
+      try {
+        if (path.isAbsolute(folder)) accessSync(file, constants.X_OK);
+        else continue;
+        return file;
+      } catch {
+        // Not here.
+      }
+    }
+  }
+  throw new Error('no shell was found; install bash');
+}

@@ -1,0 +1,108 @@
+/**
+ * run_shell_command: runs a command in the workspace, in the foreground or as a background job (see shell-jobs.ts).
+ * A command that fails is no failed call: the model reads the exit code.
+ */
+import * as z from 'zod';
+import type { JsonObject } from '../../agent/json.ts';
+import { RichResponse } from '../../agent/tool.ts';
+import { MAX_LINE } from '../shell/parse.ts';
+import type { Outcome, Shell } from '../shell/shell.ts';
+import type { CoderTool, Display } from '../tool.ts';
+import { defineTool } from './define-tool.ts';
+
+const DEFAULT_TIMEOUT_MS = 2 * 60_000;
+const MAX_TIMEOUT_MS = 60 * 60_000;
+const DESCRIBED = 120;
+
+const Arguments = z.strictObject({
+  command: z
+    .string()
+    .min(1)
+    .max(MAX_LINE)
+    .refine((text) => !text.includes('\0'), 'a command has no NUL in it')
+    .describe('The command line, for bash. It runs in the root of the workspace.'),
+  timeout_ms: z
+    .int()
+    .min(1)
+    .max(MAX_TIMEOUT_MS)
+    .optional()
+    .describe(
+      'After so many milliseconds the command is ended. Two minutes unless said otherwise.',
+    ),
+  background: z
+    .boolean()
+    .optional()
+    .describe('Start it and go on at once, for servers and watchers. See shell_jobs.'),
+});
+
+const DESCRIPTION = `Runs a command line with bash in the workspace and returns what it printed, its exit code and how \
+long it took. There is nobody at the keyboard: standard input is empty, pagers and editors are off. Of long output the \
+beginning and the end are kept. Processes that the command leaves running are ended with it; for a server use \
+"background", and shell_jobs to read its output and to stop it. A background job has no time-out unless one is given.`;
+
+export interface RunShellCommandOptions {
+  readonly shell: Shell;
+  /** The workspace's root, as people are shown it. */
+  readonly root: string;
+  /** For commands that do not name their own. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export function runShellCommandTool(options: RunShellCommandOptions): CoderTool {
+  const { shell, root, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  return defineTool({
+    name: 'run_shell_command',
+    description: DESCRIPTION,
+    input: Arguments,
+    effect: 'execute',
+    describe({ command, background }) {
+      const line = command.trim().replaceAll(/\s+/g, ' ');
+      const short = line.length > DESCRIBED ? `${line.slice(0, DESCRIBED)}…` : line;
+      return `Run ${short}${background ? ' in the background' : ''}`;
+    },
+    preview: ({ command }) => ({ kind: 'execute', command, workingDirectory: root }),
+    async run({ command, timeout_ms, background }, context) {
+      if (background) {
+        context.signal.throwIfAborted();
+        const job = await shell.start(command, timeout_ms);
+        const note = `It runs in the background as ${job.id}; shell_jobs shows its output and stops it.`;
+        return answer({ job: job.id, note }, note);
+      }
+      const outcome = await shell.run(command, {
+        signal: context.signal,
+        timeoutMs: timeout_ms ?? timeoutMs,
+        onOutput: (recent) => context.progress(recent),
+      });
+      return answer({ output: outcome.output, ...endOf(outcome) }, shown(outcome));
+    },
+  });
+}
+
+function answer(response: JsonObject, text: string): RichResponse {
+  const display: Display = { text };
+  return new RichResponse(response, { display });
+}
+
+/** How a command ended, for the model. */
+export function endOf({ code, signal, durationMs, timedOut }: Outcome): JsonObject {
+  return {
+    exit_code: code,
+    ...(signal !== null && { signal }),
+    duration_ms: durationMs,
+    ...(timedOut && {
+      timed_out: true,
+      note: 'It took too long and was ended. If it waits for input, put the input into the command; if it needs longer, raise timeout_ms or run it in the background.',
+    }),
+  };
+}
+
+function shown(outcome: Outcome): string {
+  const { output, code, signal, timedOut, durationMs } = outcome;
+  if (code === 0 && !timedOut) return output;
+  const end = timedOut
+    ? `ended after ${durationMs} ms: it took too long`
+    : signal === null
+      ? `exit code ${code}`
+      : `ended by ${signal}`;
+  return `${output}${output === '' || output.endsWith('\n') ? '' : '\n'}[${end}]`;
+}
