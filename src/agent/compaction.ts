@@ -5,7 +5,7 @@
  * session. A call and its response stay on the same side of the cut. When there is no summary to be had, the
  * conversation stays as it is, and the model may say that it is too long.
  */
-import { textOf, type Content } from './content.ts';
+import { functionCalls, functionResponses, textOf, type Content } from './content.ts';
 import type { Event } from './event.ts';
 import { afterSummary, historyOf, type HistoryOptions } from './history.ts';
 import type { Model } from './model.ts';
@@ -70,13 +70,14 @@ function tokensOf(events: readonly Event[], agent: string): number {
 
 /** How many of the events go: as many as may, with no call whose response stays. */
 export function cutOf(events: readonly Event[], keep: number): number {
+  const answered = new Set(
+    events.flatMap(({ content }) => functionResponses(content).map(({ id }) => id)),
+  );
   const open = new Set<string>();
   let cut = 0;
   for (const [index, { content }] of events.slice(0, Math.max(0, events.length - keep)).entries()) {
-    for (const part of content?.parts ?? []) {
-      if (part.kind === 'function-call') open.add(part.id);
-      else if (part.kind === 'function-response') open.delete(part.id);
-    }
+    for (const { id } of functionCalls(content)) if (answered.has(id)) open.add(id);
+    for (const { id } of functionResponses(content)) open.delete(id);
     if (open.size === 0) cut = index + 1;
   }
   return cut;

@@ -93,7 +93,7 @@ export interface Plugin extends Callbacks {
   onUserMessage?(message: Content, run: RunInfo): Maybe<Content>;
   /**
    * For each event, before it is stored and shown, partial ones included: another one takes its place. Its id, run,
-   * author and branch stay as they were. Every plugin is asked, each with what the one before made of it.
+   * author and branch, and whether it is partial, stay as they were. Every plugin is asked, each with what the one before made of it.
    */
   onEvent?(event: Event, run: RunInfo): Maybe<Event>;
   /** When the run is over, waits or was aborted; not waited for in the last case. Must not throw. */

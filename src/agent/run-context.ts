@@ -35,6 +35,8 @@ export class Scope implements RunContext {
   readonly artifacts: Artifacts;
   readonly changes: Changes;
   readonly #view: Event[] | undefined;
+  /** How often each agent was run from here. */
+  readonly #times = new Map<string, number>();
   #viewed = 0;
 
   constructor(run: Run, agent: Agent, place: Place) {
@@ -122,11 +124,17 @@ export class Scope implements RunContext {
 
   run(agent: Agent, options: ChildOptions = {}): AsyncIterable<Event> {
     const step = options.step === undefined ? '' : `#${options.step}`;
+    const place = `${step}/${agent.name}`;
+    const times = (this.#times.get(place) ?? 0) + 1;
+    this.#times.set(place, times);
+    // A path is for one time: what an agent noted there says that this time is done.
+    const again = times === 1 ? '' : `#${times}`;
     const own = this.branch === undefined ? '' : `${this.branch}.`;
+    const lane = `${own}${this.agent.name}${step}.${agent.name}${again}`;
     const signal = options.signal && AbortSignal.any([this.signal, options.signal]);
     const events = runAgent(this.inner, agent, {
-      path: `${this.path}${step}/${agent.name}`,
-      branch: options.parallel ? `${own}${this.agent.name}.${agent.name}${step}` : this.branch,
+      path: `${this.path}${place}${again}`,
+      branch: options.parallel === true ? lane : this.branch,
       depth: this.place.depth + 1,
       signal: signal ?? this.signal,
     });

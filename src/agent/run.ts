@@ -171,8 +171,15 @@ export class Run {
     for (const plugin of this.services.plugins) {
       const changed = await plugin.onEvent?.(event, { runId: this.runId, session: this.key });
       if (!changed) continue;
-      const { id, runId, author, branch } = given;
-      event = { ...changed, id, runId, author, ...(branch !== undefined && { branch }) };
+      const { id, runId, author, branch, partial } = given;
+      event = {
+        ...changed,
+        id,
+        runId,
+        author,
+        ...(branch !== undefined && { branch }),
+        ...(partial !== undefined && { partial }),
+      };
     }
     return event;
   }

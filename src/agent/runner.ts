@@ -13,7 +13,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Agent } from './agent.ts';
-import { abortable } from './abort.ts';
+import { abortable, raceAbort } from './abort.ts';
 import type { Artifacts, ArtifactStore } from './artifact.ts';
 import { memoryArtifacts } from './artifacts/memory.ts';
 import { userContent, type Content, type Part } from './content.ts';
@@ -106,8 +106,10 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
   const app = options.app ?? agent.name;
   const store = options.sessions ?? memorySessions();
   const artifacts = options.artifacts ?? memoryArtifacts();
+  const tree = new AgentTree(agent);
+  if (options.defaultModel === undefined) tree.checkModels();
   const services: RunServices = {
-    tree: new AgentTree(agent),
+    tree,
     store,
     plugins: options.plugins ?? [],
     limits: limitsOf(options.limits),
@@ -126,7 +128,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     if (asked.runId !== undefined && session.events.some((event) => event.runId === runId)) {
       throw new RunError('run-exists', `the session has a run ${runId} already: resume it`);
     }
-    const input = await heard(userContent(asked.message), { runId, session: key });
+    const input = await heard(asked.message, { runId, session: key }, asked.signal);
     const actions = asked.state ? { stateDelta: asked.state } : {};
     const event = createEvent({ runId, author: 'user' }, { content: input, actions });
     await store.append(key, [event]);
@@ -144,11 +146,11 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     const ids = answers.map(({ questionId }) => questionId);
     using _claim = await claimRun(store, key, runId, ids, asked.signal);
     const before = await load(key, runId);
-    checkAnswers(before.index, answers);
+    checkAnswers(before.index, runId, answers);
     const content =
       asked.message === undefined
         ? undefined
-        : await heard(userContent(asked.message), { runId, session: key });
+        : await heard(asked.message, { runId, session: key }, asked.signal);
     // Of two processes that take the run up at the same point only one gets this id, and so the run.
     const event = createEvent(
       { runId, author: 'user' },
@@ -181,7 +183,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     const { timeMs } = services.limits;
     const stop = new AbortController();
     const outOfTime = new RunFailure('time-limit', `the run has reached its limit of ${timeMs} ms`);
-    const timer = setTimeout(() => stop.abort(outOfTime), timeMs);
+    const timer = setTimeout(() => stop.abort(outOfTime), Math.min(timeMs, MAX_TIMER_MS));
     const signal = outerSignal ? AbortSignal.any([outerSignal, stop.signal]) : stop.signal;
     const bound = outer?.artifacts ?? bind(artifacts, key);
     const run = new Run(services, { ...start, index, resumed, artifacts: bound, signal });
@@ -227,9 +229,15 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     return { session, index };
   }
 
-  async function heard(message: Content, info: RunInfo): Promise<Content> {
+  async function heard(
+    said: RunOptions['message'],
+    info: RunInfo,
+    signal: AbortSignal | undefined,
+  ): Promise<Content> {
+    const message = userContent(said);
     for (const plugin of services.plugins) {
-      const other = await plugin.onUserMessage?.(message, info);
+      const asked = plugin.onUserMessage?.(message, info);
+      const other = await (signal ? raceAbort(asked, signal) : asked);
       if (other) return other;
     }
     return message;
@@ -257,6 +265,9 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
   };
 }
 
+/** A longer timer would go off at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 interface Begin {
   readonly key: SessionKey;
   readonly session: Session;
@@ -274,19 +285,16 @@ function limitsOf(given: Partial<RunLimits> = {}): RunLimits {
   return limits;
 }
 
-function checkAnswers(index: RunIndex, answers: readonly Answer[]): void {
+function checkAnswers(index: RunIndex, runId: string, answers: readonly Answer[]): void {
+  if (index.failed) throw new RunError('not-open', `the run ${runId} has failed: begin a new one`);
   const seen = new Set<string>();
   for (const { questionId: id } of answers) {
     if (index.questions.has(id) && !seen.has(id)) {
       seen.add(id);
       continue;
     }
-    const why =
-      seen.has(id) || index.answers.has(id)
-        ? 'has its answer already'
-        : index.failed
-          ? 'is closed: the run has failed'
-          : 'was not asked in this run';
+    const answered = seen.has(id) || index.answers.has(id);
+    const why = answered ? 'has its answer already' : 'was not asked in this run';
     throw new RunError('not-open', `the question ${id} ${why}`);
   }
 }

@@ -2,10 +2,13 @@
 import type { Agent } from './agent.ts';
 import { RunError } from './errors.ts';
 import type { Event } from './event.ts';
+import type { Model } from './model.ts';
 
 /** An agent that holds a conversation, and can hand it over. */
 export interface ConversationalAgent extends Agent {
   readonly kind: 'llm';
+  /** The runner's default where there is none. */
+  readonly model: Model | undefined;
   readonly disallowTransferToParent?: boolean;
   readonly disallowTransferToPeers?: boolean;
 }
@@ -16,6 +19,11 @@ export function isConversational(agent: Agent): agent is ConversationalAgent {
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const MAX_AGENTS = 1000;
+
+/** Throws a RunError where the agents do not fit together. */
+export function checkAgents(root: Agent): void {
+  void new AgentTree(root);
+}
 
 export class AgentTree {
   readonly root: Agent;
@@ -36,6 +44,14 @@ export class AgentTree {
         this.#parents.set(child, agent);
         open.push(child);
       }
+    }
+  }
+
+  /** Throws where an agent has no model of its own. */
+  checkModels(): void {
+    for (const agent of this.#agents.values()) {
+      if (!isConversational(agent) || agent.model) continue;
+      throw invalid(`${agent.name} has no model: give it one, or the runner a defaultModel`);
     }
   }
 

@@ -56,7 +56,6 @@ export type GenerationOptions = Pick<
 >;
 
 export interface LlmAgent extends ConversationalAgent {
-  readonly model: Model | undefined;
   readonly inputSchema?: z.ZodObject;
   readonly outputSchema?: z.ZodType;
 }
@@ -111,7 +110,6 @@ async function* converse(scope: Scope, conversation: Conversation): AsyncGenerat
   const history = () => historyOf(scope.events, { ...view, openCalls: true });
   /** Calls of before the run was taken up are not among them. */
   const made = new Set<string>();
-  let finished = false;
 
   for (;;) {
     const calls = scope.inner.index.callsOf(agent.name, branch);
@@ -120,22 +118,22 @@ async function* converse(scope: Scope, conversation: Conversation): AsyncGenerat
       waits ||= event.actions.questions !== undefined;
       yield event;
     }
-    if (finished || waits || isFinished(scope)) return;
+    if (waits || isFinished(scope)) return;
 
     if (options.compaction !== false && view.include === 'default') {
       yield* compact(scope, model, view, options.compaction);
     }
     const request = await requestOf(scope, conversation, view);
     const complete = (answer: ModelAnswer) => completed(answer, scope, conversation);
+    let asked = 0;
     for await (const event of callModel({ scope, model, request, complete })) {
       if (event.partial !== true) {
-        const asked = functionCalls(event.content);
-        for (const { id } of asked) made.add(id);
-        finished = asked.length === 0;
+        for (const { id } of functionCalls(event.content)) made.add(id);
+        asked = functionCalls(event.content).length;
       }
       yield event;
     }
-    if (finished) return;
+    if (asked === 0) return;
   }
 }
 

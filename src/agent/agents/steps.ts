@@ -49,7 +49,10 @@ function progressOf(noted: JsonValue | undefined): { round: number; step: number
   return { round: 1, step: 0 };
 }
 
-/** An agent has escalated, and the process died before that was noted: everything behind the last note is its. */
+/**
+ * An agent has escalated, and the process died before that was noted. Everything behind the last note is its, whether
+ * that is a note of this sequence or of one around it.
+ */
 function hasEscalated({ events, runId, path }: Scope, agents: readonly Agent[]): boolean {
   const names = new Set<string>();
   const add = (agent: Agent): void => {
@@ -59,10 +62,15 @@ function hasEscalated({ events, runId, path }: Scope, agents: readonly Agent[]):
   agents.forEach(add);
   for (const event of events.toReversed()) {
     if (event.runId !== runId) continue;
-    if (event.actions.checkpoint?.path === path) return false;
+    const noted = event.actions.checkpoint?.path;
+    if (noted !== undefined && (noted === path || isAbove(noted, path))) return false;
     if (event.actions.escalate === true && names.has(event.author)) return true;
   }
   return false;
+}
+
+function isAbove(path: string, other: string): boolean {
+  return other.startsWith(path) && /^[/#~]/.test(other.slice(path.length));
 }
 
 /** What is inside it escalates to it. */

@@ -195,6 +195,7 @@ class CallWork {
         return history();
       },
       answer: call.asks === 'tool' ? call.answer : undefined,
+      confirmation: call.confirmation,
       progress,
       ask: (question) => new Waiting(this.#question(tool, { kind: 'input', ...question })),
       transferTo: (agent) => void (this.#transferTo = agent),

@@ -5,11 +5,13 @@
  * person, the call asks; the answer goes on with its run, in whatever process. Its session is named after the call,
  * and is deleted when the job is done.
  */
+import { hash } from 'node:crypto';
 import type { Agent } from '../agent.ts';
 import { jsonSchemaOf, type LlmAgent } from '../agents/llm.ts';
 import { textOf, type Content } from '../content.ts';
 import { isFinalResponse, type Event, type EventError, type Question } from '../event.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
+import { checkAgents } from '../tree.ts';
 import { surroundingsOf } from '../run.ts';
 import { makeRunner, type Runner } from '../runner.ts';
 import type { Tool, ToolContext } from '../tool.ts';
@@ -29,6 +31,7 @@ const TEXT_REQUEST: JsonObject = {
 
 export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
   const { inputSchema, outputSchema } = schemasOf(agent);
+  checkAgents(agent);
   return {
     name: options.name ?? agent.name,
     description: options.description ?? agent.description,
@@ -76,7 +79,8 @@ function runnerFor(agent: Agent, context: ToolContext): Runner {
 }
 
 function innerSession({ session, callId }: ToolContext): string {
-  return `${session.id}/${callId}`;
+  // Of one length, however many agents are inside each other.
+  return `agent-tool-${hash('sha256', JSON.stringify([session.id, callId])).slice(0, 32)}`;
 }
 
 /** Begins the job, or goes on with it where the person has answered. */
@@ -111,9 +115,8 @@ async function follow(events: AsyncIterable<Event>, context: ToolContext): Promi
       answer = event.content;
       context.progress({ agent: event.author, text: textOf(event.content) });
     }
-    // The store has those of other scopes already.
     for (const [key, value] of Object.entries(event.actions.stateDelta ?? {})) {
-      if (!/^(user|app|temp):/.test(key)) context.state.set(key, value);
+      context.state.set(key, value);
     }
   }
   return { question, error, answer };
