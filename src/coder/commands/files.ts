@@ -1,0 +1,227 @@
+/**
+ * Slash commands of the user's own: Markdown files, each a prompt.
+ *
+ *   ~/.config/parley/commands/review.md          /review
+ *   WORKSPACE/.parley/commands/git/commit.md     /git commit      (only when the workspace is trusted)
+ *
+ * What is typed behind the command takes the place of `$ARGUMENTS` or `{{args}}`; where the file has neither, it comes
+ * at the end. The file may begin with a head:
+ *
+ *   ---
+ *   description: Fix an issue
+ *   arguments:
+ *     - issue: its number
+ *     - [note]: what to mind            (in brackets: may be left out)
+ *   ---
+ *
+ * `arguments: issue, [note]` does too. A workspace's command takes the place of the user's with the same name.
+ */
+import { readdir, realpath, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { SlashCommand, SlashCommandArgument } from '../../protocol/development-tool.ts';
+import { FileError, systemCode } from '../files/file-error.ts';
+import { readBounded } from '../files/read-bounded.ts';
+
+const MAX_FILE_BYTES = 64 * 1024;
+const MAX_COMMANDS = 200;
+const MAX_ENTRIES = 1000;
+const MAX_DEPTH = 4;
+const MAX_ARGUMENTS = 16;
+const MAX_DESCRIPTION = 500;
+const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
+
+export interface FileCommand {
+  /** `['git', 'commit']` for /git commit. */
+  readonly path: readonly string[];
+  readonly description: string;
+  readonly arguments: readonly SlashCommandArgument[];
+  readonly source: 'user' | 'workspace';
+  readonly file: string;
+  /** What the model is told, with what was typed behind the command. */
+  prompt(args: string): string;
+}
+
+export interface FileCommands {
+  /** In the order of their names. */
+  readonly commands: readonly FileCommand[];
+  /** Files that are no commands, each with the reason, in one line. */
+  readonly problems: readonly string[];
+}
+
+export async function loadFileCommands(options: {
+  readonly configFolder: string;
+  readonly workspace: string;
+  readonly trusted: boolean;
+}): Promise<FileCommands> {
+  const { configFolder, workspace, trusted } = options;
+  const found = new Map<string, FileCommand>();
+  const problems: string[] = [];
+  const load = async (root: string, source: FileCommand['source'], within?: string) => {
+    for (const file of await filesIn(root, problems)) {
+      if (found.size >= MAX_COMMANDS) {
+        problems.push(`${file} and others are left out: there are more than ${MAX_COMMANDS}`);
+        return;
+      }
+      const command = await readCommand(root, file, source, within, problems);
+      if (command) found.set(command.path.join(' '), command);
+    }
+  };
+  await load(path.join(configFolder, 'commands'), 'user');
+  // What a workspace has must lie in it; the user's own folder may be full of links.
+  if (trusted) {
+    const real = await realpath(workspace);
+    await load(path.join(real, '.parley', 'commands'), 'workspace', real);
+  }
+  const commands = [...found.values()].toSorted((a, b) =>
+    a.path.join(' ').localeCompare(b.path.join(' '), 'en'),
+  );
+  return { commands, problems };
+}
+
+/** The commands as a tree, as the development-tool extension lists them. */
+export function toSlashCommands(commands: readonly FileCommand[]): SlashCommand[] {
+  const top: SlashCommand[] = [];
+  for (const command of commands) {
+    let level = top;
+    for (const [at, name] of command.path.entries()) {
+      let node = level.find((each) => each.name === name);
+      if (!node) {
+        node = { name, description: '', arguments: [], sub_commands: [] };
+        level.push(node);
+      }
+      if (at === command.path.length - 1) {
+        node.description = command.description;
+        node.arguments = [...command.arguments];
+      }
+      level = node.sub_commands;
+    }
+  }
+  return top;
+}
+
+/** The Markdown files below a folder, in the order of their names. */
+async function filesIn(root: string, problems: string[]): Promise<string[]> {
+  const files: string[] = [];
+  let seen = 0;
+  const walk = async (folder: string, depth: number): Promise<void> => {
+    const names = await readdir(folder).catch((error: unknown): string[] => {
+      if (depth > 1 || !['ENOENT', 'ENOTDIR'].includes(systemCode(error) ?? '')) {
+        problems.push(`${folder} cannot be read (${systemCode(error) ?? 'unknown'})`);
+      }
+      return [];
+    });
+    for (const name of names.toSorted()) {
+      seen += 1;
+      if (seen > MAX_ENTRIES) return;
+      const file = path.join(folder, name);
+      const stats = await stat(file).catch(() => undefined);
+      if (stats?.isDirectory() && depth < MAX_DEPTH) await walk(file, depth + 1);
+      else if (name.endsWith('.md')) files.push(file);
+    }
+  };
+  await walk(root, 1);
+  return files;
+}
+
+async function readCommand(
+  root: string,
+  file: string,
+  source: FileCommand['source'],
+  within: string | undefined,
+  problems: string[],
+): Promise<FileCommand | undefined> {
+  const names = path.relative(root, file).slice(0, -'.md'.length).split(path.sep);
+  if (!names.every((name) => NAME.test(name))) {
+    problems.push(`${file} is no command: names have letters, digits, "_", "." and "-" only`);
+    return undefined;
+  }
+  try {
+    const read = await readBounded(file, MAX_FILE_BYTES, {
+      ...(within !== undefined && { within }),
+    });
+    if (read.size > MAX_FILE_BYTES) {
+      throw new FileError('too-large', `${file} has more than ${MAX_FILE_BYTES} bytes`);
+    }
+    const { description, args, body } = parseCommand(read.bytes.toString('utf8'));
+    if (body === '') throw new FileError('failed', `${file} is empty`);
+    return {
+      path: names,
+      description: description || firstLine(body),
+      arguments: args,
+      source,
+      file,
+      prompt: (typed) => filled(body, typed.trim()),
+    };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    problems.push(`${reason}: not taken as a command`);
+    return undefined;
+  }
+}
+
+const PLACEHOLDER = /\$ARGUMENTS\b|\{\{\s*args\s*\}\}/g;
+
+function filled(body: string, typed: string): string {
+  // In one pass and by a function: what was typed is neither searched nor has it special signs.
+  if (body.search(PLACEHOLDER) !== -1) return body.replaceAll(PLACEHOLDER, () => typed);
+  return typed === '' ? body : `${body}\n\n${typed}`;
+}
+
+function firstLine(body: string): string {
+  const line = body.split('\n').find((each) => each.trim() !== '') ?? '';
+  return line
+    .replace(/^#+\s*/, '')
+    .trim()
+    .slice(0, MAX_DESCRIPTION);
+}
+
+interface ParsedCommand {
+  readonly description: string;
+  readonly args: SlashCommandArgument[];
+  readonly body: string;
+}
+
+function parseCommand(source: string): ParsedCommand {
+  const text = source.replace(/^\ufeff/, '').replaceAll('\r\n', '\n');
+  const head = /^---\n([^]*?)\n---(?:\n|$)/.exec(text);
+  const body = text.slice(head?.[0].length ?? 0).trim();
+  let description = '';
+  let args: SlashCommandArgument[] = [];
+  let inArguments = false;
+  for (const line of head?.[1]?.split('\n') ?? []) {
+    const item = /^\s*-\s+(.+)$/.exec(line)?.[1];
+    if (inArguments && item !== undefined) args.push(argumentOf(item));
+    const [, key, value = ''] = /^(\w+):\s*(.*)$/.exec(line) ?? [];
+    if (key === undefined) continue;
+    inArguments = key === 'arguments';
+    if (key === 'description') description = unquoted(value).slice(0, MAX_DESCRIPTION);
+    if (inArguments && value.trim() !== '') {
+      const list = /^\[[^\]]*,[^]*\]$/.test(value.trim()) ? value.trim().slice(1, -1) : value;
+      args = list.split(',').map(argumentOf);
+    }
+  }
+  return {
+    description,
+    args: args.filter(({ name }) => name !== '').slice(0, MAX_ARGUMENTS),
+    body,
+  };
+}
+
+/** `name`, `[name]`, either with `: what it is for` behind. */
+function argumentOf(text: string): SlashCommandArgument {
+  const [, raw = '', description = ''] = /^([^:]*)(?::\s*(.*))?$/.exec(unquoted(text)) ?? [];
+  const name = unquoted(raw);
+  const optional = /^\[(.+)\]$/.exec(name)?.[1];
+  return {
+    name: optional ?? name,
+    description: unquoted(description).slice(0, MAX_DESCRIPTION),
+    is_required: optional === undefined,
+  };
+}
+
+function unquoted(text: string): string {
+  return text
+    .trim()
+    .replace(/^(["'])(.*)\1$/, '$2')
+    .trim();
+}
