@@ -99,8 +99,6 @@ export function a2aExecutor(agent: Agent, options: A2AExecutorOptions = {}): Ser
         if (content) yield saved(name, content);
       }
     }
-    // Told to stop, it stopped: the server says what that means.
-    if (signal.aborted) return;
     const open = waits ? await pending(at) : [];
     yield open.length > 0 ? asking(open) : completed(translation.finalText());
   }

@@ -117,6 +117,11 @@ describe('what an agent says', () => {
     );
   });
 
+  test('is not ended by what a tool responds meanwhile', () => {
+    const events = told([piece(text('a')), whole(response), piece(text('b')), whole(text('ab'))]);
+    assert.deepEqual(textsOf(taskOf(events)), ['ab']);
+  });
+
   test('of the user, or nothing, is not told', () => {
     assert.deepEqual(told([says([text('hi')], { author: 'user' }), whole()]), []);
   });

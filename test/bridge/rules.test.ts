@@ -11,8 +11,8 @@ import type { EventFields } from '../../src/agent/event.ts';
 import { scriptedModel } from '../../src/agent/models/scripted.ts';
 import { memorySessions } from '../../src/agent/sessions/memory.ts';
 import type { StreamEvent } from '../../src/protocol/index.ts';
-import { bearerTokens } from '../../src/transport/index.ts';
-import { answers, bridge, isResponse, send, statusText, toolOf } from './support.ts';
+import { type Authenticate, bearerTokens } from '../../src/transport/index.ts';
+import { answers, bridge, data, isResponse, send, statusText, toolOf } from './support.ts';
 
 function agentOf(run: AgentFunction, name = 'helper'): Agent {
   return customAgent({ name, description: 'Helps' }, run);
@@ -162,6 +162,23 @@ describe('what goes in', () => {
     assert.deepEqual(told, ['ann in x: nothing', 'bob in x: nothing', '/anonymous in x: nothing']);
   });
 
+  test('the same user in another tenant is another user', async (t) => {
+    const agent = agentOf(async function* (ctx) {
+      yield ctx.session.user;
+    });
+    const authenticate: Authenticate = (request) => {
+      const [id = '', tenant] = (request.header('x-user') ?? '').split(' ');
+      return tenant === undefined ? { id } : { id, tenant };
+    };
+    const { client } = await bridge(t, agent, {}, { authenticate });
+    const users = ['ann', 'ann north', 'ann south', 'north/ann', 'ann a/b'];
+    const told: string[] = [];
+    for (const user of users) {
+      told.push(...answers(await send(await client({ headers: { 'x-user': user } }), 'who')));
+    }
+    assert.deepEqual(told, ['ann', 'north/ann', 'south/ann', '/north/ann', 'a%2Fb/ann']);
+  });
+
   test('without authentication everybody is anonymous, never the context', async (t) => {
     const agent = agentOf(async function* (ctx) {
       yield ctx.session.user;
@@ -220,6 +237,26 @@ describe('how it ends', () => {
     const asked = await send(client, 'go');
     assert.equal(asked.status.state, 'auth-required');
     assert.equal(statusText(await send(client, 'ann', { taskId: asked.id })), 'welcome, ann');
+  });
+
+  test('what is still open is asked again, also when the agent itself does not', async (t) => {
+    const agent = agentOf(async function* (ctx) {
+      const name = ctx.answer('name');
+      const login = ctx.answer('login');
+      if (name && login) yield `${name.value as string}, ${login.value as string}`;
+      if (ctx.resumed) return;
+      yield ctx.question('name', { text: 'Who are you?' });
+      yield ctx.question('login', { kind: 'auth', text: 'Please sign in' });
+    });
+    const client = await (await bridge(t, agent)).client();
+    const asked = await send(client, 'go');
+    assert.equal(asked.status.state, 'input-required');
+    const first = data({ questionId: 'helper:name', value: 'ann' });
+    const rest = await send(client, [first], { taskId: asked.id });
+    assert.equal(rest.status.state, 'auth-required');
+    assert.equal(statusText(rest), 'Please sign in');
+    const done = await send(client, 'signed', { taskId: asked.id });
+    assert.equal(statusText(done), 'ann, signed');
   });
 
   test('a transfer to an agent that nobody knows fails the task', async (t) => {
@@ -339,7 +376,8 @@ describe('what is left behind', () => {
   test('the card says who the agent is and what it can do', async (t) => {
     const tools = [toolOf('weather', { run: () => 'sunny' })];
     const agent = llmAgent({ name: 'helper', description: 'Helps', tools });
-    const { card } = await (await bridge(t, agent, { profile: { version: '3.2.1' } })).client();
+    const options = { defaultModel: scriptedModel([]), profile: { version: '3.2.1' } };
+    const { card } = await (await bridge(t, agent, options)).client();
     assert.deepEqual(
       [card.name, card.description, card.version, card.skills.map(({ id }) => id)],
       ['helper', 'Helps', '3.2.1', ['helper', 'helper.weather']],
