@@ -335,6 +335,19 @@ test('without git there is one clear line', async (t) => {
   });
 });
 
+test('a damaged index is made anew', async (t) => {
+  const { checkpoints, workspace, dataFolder, at, put } = await opened(t);
+  await put('a.txt', 'a');
+  const { id } = await checkpoints.take('then');
+  const [index] = globSync('checkpoints/*/index', { cwd: dataFolder });
+  await writeFile(path.join(dataFolder, index!), '');
+  const again = await openCheckpoints({ workspace, dataFolder });
+  t.after(() => again.close());
+  await put('a.txt', 'b');
+  await again.restore(id);
+  assert.equal(await readFile(at('a.txt'), 'utf8'), 'a');
+});
+
 test('an aborted call says so, and the next one works', async (t) => {
   const { checkpoints, put } = await opened(t);
   await put('a.txt', 'a');

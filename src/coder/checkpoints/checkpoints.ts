@@ -105,6 +105,8 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
   const place: Place = { repository, workspace, index };
   await explained(() => prepare(place, options.dataFolder));
   await copyIndex(shared, index).catch(() => {});
+  // One that the machine's crash has damaged is made anew: it only saves time.
+  await git(place, ['ls-files', '-z']).catch(() => rm(index, { force: true }));
 
   let queue: Promise<unknown> = Promise.resolve();
   let taken = 0;
@@ -114,6 +116,15 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
     const mine = queue.then(() => explained(work));
     queue = mine.catch(() => {});
     return mine;
+  }
+
+  async function tidied(): Promise<void> {
+    await tidy(place, {
+      keep: options.keep ?? DEFAULT_KEEP,
+      after: Date.now() - (options.keepDays ?? DEFAULT_KEEP_DAYS) * 86_400_000,
+      checkpoints: await all(place, undefined),
+      drop: (ids) => dropped(place, ids),
+    });
   }
 
   async function take(
@@ -133,14 +144,8 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
     await git(place, ['update-ref', REFS + id, commit.toString().trim()], { signal });
     await keepIndex(index, shared);
     taken += 1;
-    if (taken % TIDY_EVERY === 1) {
-      await tidy(place, {
-        keep: options.keep ?? DEFAULT_KEEP,
-        after: Date.now() - (options.keepDays ?? DEFAULT_KEEP_DAYS) * 86_400_000,
-        checkpoints: await all(place, signal),
-        drop: (ids) => dropped(place, ids),
-      });
-    }
+    // Nobody waits for that; when it fails, the next time will do.
+    if (taken % TIDY_EVERY === 1) inTurn(tidied).catch(() => {});
     return { id, ...note };
   }
 
@@ -173,7 +178,11 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
         return { ...restored, before };
       }),
     async close() {
-      await queue;
+      // What is under way may put more behind itself.
+      for (let last: unknown; last !== queue;) {
+        last = queue;
+        await last;
+      }
       await rm(index, { force: true });
     },
   };
