@@ -35,8 +35,9 @@ export function historyOf(events: readonly Event[], options: HistoryOptions): Co
   for (const event of kept) {
     if (event.author !== options.agent) continue;
     for (const part of event.content?.parts ?? []) {
-      if (part.kind === 'function-response' && !responses.has(part.id))
-        responses.set(part.id, part);
+      if (part.kind !== 'function-response') continue;
+      const key = callKey(event, part);
+      if (!responses.has(key)) responses.set(key, part);
     }
   }
   const history: Draft[] = [];
@@ -80,7 +81,7 @@ function addOwn(
     // Thoughts are for the turn in which they were thought, and only their own vendor can read their signature.
     if (part.kind === 'thought' && !(sameModel && event.runId === options.runId)) continue;
     if (part.kind === 'function-call') {
-      const response = responses.get(part.id);
+      const response = responses.get(callKey(event, part));
       if (response) heard.push(forModel(response));
       else if (options.openCalls !== true) continue;
     }
@@ -90,6 +91,11 @@ function addOwn(
   if (said.every(({ kind }) => kind === 'thought')) return;
   add(history, 'model', said);
   add(history, 'user', heard);
+}
+
+/** Runs that went on at the same time may have calls of one id. */
+function callKey({ runId }: Event, { id }: { readonly id: string }): string {
+  return `${runId} ${id}`;
 }
 
 function forModel({ display: _display, ...response }: FunctionResponsePart): FunctionResponsePart {
