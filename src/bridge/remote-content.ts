@@ -14,6 +14,8 @@ interface Section {
   /** What was said of the artifact before this turn. */
   base: Said;
   parts: ReceivedPart[];
+  /** Text of it was given out. */
+  spoken: boolean;
 }
 
 const MAX_ID = 256;
@@ -35,7 +37,7 @@ export class RemoteContent {
     this.#limits = limits;
     this.#continues = said !== undefined;
     for (const [id, base] of Object.entries(said ?? {})) {
-      this.#artifacts.set(id, { base, parts: [] });
+      this.#artifacts.set(id, { base, parts: [], spoken: base[0] > 0 });
     }
   }
 
@@ -72,7 +74,7 @@ export class RemoteContent {
     const text = textIn(said);
     const rest = this.#repeats(text) ? said.filter((part) => part.kind !== 'text') : said;
     this.#closing = rest;
-    return this.#show(rest, true);
+    return this.#show(rest, { spoken: false });
   }
 
   /** Everything of this turn. */
@@ -106,15 +108,14 @@ export class RemoteContent {
       const { maxArtifacts } = this.#limits;
       throw new RemoteAgentError('remote-limit', `it sent more than ${maxArtifacts} artifacts`);
     }
-    const section: Section = { base: [0, 0], parts: [] };
+    const section: Section = { base: [0, 0], parts: [], spoken: false };
     this.#artifacts.set(id, section);
     return section;
   }
 
   #add(section: Section, received: readonly ReceivedPart[]): ReceivedPart[] {
-    const first = textIn(section.parts) === '' && section.base[0] === 0;
     for (const part of received) append(section.parts, part);
-    return this.#show(received, first);
+    return this.#show(received, section);
   }
 
   #replace(section: Section, received: readonly ReceivedPart[]): ReceivedPart[] {
@@ -124,7 +125,7 @@ export class RemoteContent {
     section.parts = after;
     const added = behind(before, after);
     this.#count(added);
-    return this.#show(added, textIn(before) === '');
+    return this.#show(added, section);
   }
 
   /** The parts, each within its limits. A snapshot repeats what was counted when it came. */
@@ -149,35 +150,47 @@ export class RemoteContent {
     }
   }
 
-  #show(parts: readonly ReceivedPart[], begins: boolean): ReceivedPart[] {
-    const shown = begins ? separated(parts, this.#open) : [...parts];
+  #show(parts: readonly ReceivedPart[], from: Pick<Section, 'spoken'>): ReceivedPart[] {
+    const shown = from.spoken ? [...parts] : separated(parts, this.#open);
+    from.spoken ||= parts.some(({ kind }) => kind === 'text');
     this.#open = leavesOpen(parts, this.#open);
     return shown;
   }
 
-  /** Whether this text is what the artifacts, or one of them, said already. */
+  /** Whether this text is what the artifacts, or some of them, said already. */
   #repeats(text: string): boolean {
     if (text === '') return false;
-    let before = 0;
-    const every: ReceivedPart[] = [];
-    for (const { base, parts } of this.#artifacts.values()) {
-      if (repeats(text, parts, base[0])) return true;
-      every.push(...parts);
-      before += base[0];
-    }
-    return repeats(text, every, before);
+    const sections = [...this.#artifacts.values()];
+    if (
+      isMadeOf(
+        text,
+        sections.map(({ parts }) => textIn(parts)),
+      )
+    )
+      return true;
+    // Not every remote keeps thoughts apart when it sums up.
+    const withThoughts = sections.map(({ parts }) => allText(parts));
+    if (isMadeOf(text, withThoughts)) return true;
+    // Or it sums up earlier turns as well, whose words are not at hand.
+    return sections.some(({ base }, at) => {
+      const said = withThoughts[at]!;
+      return base[0] > 0 && text.length === base[0] + said.length && text.endsWith(said);
+    });
   }
 }
 
-/** `before`: so much had been said in earlier turns, in words that are not at hand. */
-function repeats(text: string, parts: readonly ReceivedPart[], before: number): boolean {
-  // Not every remote keeps thoughts apart when it sums up.
-  const withThoughts = parts.map((part) => ('text' in part ? part.text : '')).join('');
-  return [textIn(parts), withThoughts].some((said) => {
-    if (said === '') return false;
-    if (text.trim() === said.trim()) return true;
-    return before > 0 && text.length === before + said.length && text.endsWith(said);
-  });
+/** Whether a text has nothing but some of these in it, in whatever order, with blanks between them. */
+function isMadeOf(text: string, pieces: readonly string[]): boolean {
+  let rest = squeeze(text);
+  for (const piece of pieces.map(squeeze).toSorted((a, b) => b.length - a.length)) {
+    const at = piece === '' ? -1 : rest.indexOf(piece);
+    if (at >= 0) rest = rest.slice(0, at) + rest.slice(at + piece.length);
+  }
+  return rest === '';
+}
+
+function squeeze(text: string): string {
+  return text.replace(/\s+/g, '');
 }
 
 function asThought(part: ReceivedPart): ReceivedPart {
@@ -188,6 +201,10 @@ function textIn(parts: readonly ReceivedPart[]): string {
   let text = '';
   for (const part of parts) if (part.kind === 'text') text += part.text;
   return text;
+}
+
+function allText(parts: readonly ReceivedPart[]): string {
+  return parts.map((part) => ('text' in part ? part.text : '')).join('');
 }
 
 /** Adds a part; a text goes on with the text before it. */
