@@ -17,12 +17,17 @@ import type { Tool } from './tool.ts';
 
 const at = { user: 'ann', session: 's' };
 
-function runnerOf(agent: Agent, options: Partial<RunnerOptions> = {}): Runner {
-  return createRunner({ agent, app: 'app', ...options });
-}
+const words = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value);
 
 async function all(events: AsyncIterable<Event>): Promise<Event[]> {
-  return Array.fromAsync(events);
+  const found: Event[] = [];
+  for await (const event of events) found.push(event);
+  return found;
+}
+
+function runnerOf(agent: Agent, options: Partial<RunnerOptions> = {}): Runner {
+  return createRunner({ agent, app: 'app', ...options });
 }
 
 async function stored(runner: Runner): Promise<readonly Event[]> {
@@ -42,15 +47,18 @@ function deafModel(): Model & { asked: Promise<void> } {
     asked,
     async *generate() {
       resolve();
-      await new Promise(() => {});
+      yield await new Promise<never>(() => {});
     },
   };
 }
 
 const asking = customAgent({ name: 'asking' }, async function* (context) {
   const answer = context.answer('city');
-  if (!answer) return yield context.question('city', { text: 'Which city?' });
-  yield `You said ${String(answer.value)}`;
+  if (!answer) {
+    yield context.question('city', { text: 'Which city?' });
+    return;
+  }
+  yield `You said ${words(answer.value)}`;
 });
 
 test('an event is in the store before it is shown, and a partial one never is', async () => {
@@ -190,8 +198,11 @@ test('who answers one of two questions leaves the other one open', async () => {
   const ask = (name: string) =>
     customAgent({ name }, async function* (context) {
       const answer = context.answer('q');
-      if (!answer) return yield context.question('q', { text: name });
-      yield `${name}: ${String(answer.value)}`;
+      if (!answer) {
+        yield context.question('q', { text: name });
+        return;
+      }
+      yield `${name}: ${words(answer.value)}`;
     });
   const runner = runnerOf(parallelAgent({ name: 'both', subAgents: [ask('left'), ask('right')] }));
   const { runId, questions } = await runner.runToEnd({ ...at, message: 'go' });
@@ -217,7 +228,10 @@ test('who answers one of two questions leaves the other one open', async () => {
 test('two people who answer different questions at the same time both get through', async () => {
   const ask = (name: string) =>
     customAgent({ name }, async function* (context) {
-      if (!context.answer('q')) return yield context.question('q', { text: name });
+      if (!context.answer('q')) {
+        yield context.question('q', { text: name });
+        return;
+      }
       yield name;
     });
   const runner = runnerOf(parallelAgent({ name: 'both', subAgents: [ask('left'), ask('right')] }));
@@ -393,7 +407,7 @@ test('state that a run is given is there for the agent, and state that it sets i
     const count = Number(state.get('count') ?? 0) + 1;
     state.set('count', count);
     state.set('temp:once', true);
-    yield `${String(state.get('name'))} ${count}`;
+    yield `${words(state.get('name'))} ${count}`;
   });
   const runner = runnerOf(agent);
   const first = await runner.runToEnd({ ...at, message: 'go', state: { name: 'Ann' } });

@@ -3,8 +3,8 @@
  *
  *   const greeter = customAgent({ name: 'greeter' }, async function* (ctx) {
  *     const city = ctx.answer('city');
- *     if (!city) return yield ctx.question('city', { text: 'Which city?' });
- *     yield `Hello, ${city.value}`;
+ *     if (city) yield `Hello, ${city.value}`;
+ *     else yield ctx.question('city', { text: 'Which city?' });
  *   });
  *
  * Strings are pieces of one answer, shown as they come and stored as a whole at the next event or at the end. When

@@ -14,6 +14,15 @@ import { llmAgent, type LlmAgentOptions } from './llm.ts';
 
 const at = { user: 'ann', session: 's' };
 
+const words = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value);
+
+async function all(events: AsyncIterable<Event>): Promise<Event[]> {
+  const found: Event[] = [];
+  for await (const event of events) found.push(event);
+  return found;
+}
+
 function toolOf(name: string, run: Tool['run'], more: Partial<Tool> = {}): Tool {
   return { name, description: name, parameters: { type: 'object' }, run, ...more };
 }
@@ -28,10 +37,6 @@ function scripted(
   const model = scriptedModel(responses, { onRequest: (request) => requests.push(request) });
   const agent = llmAgent({ name: 'a', model, ...options });
   return { runner: createRunner({ agent, app: 'app', ...more }), requests };
-}
-
-async function all(events: AsyncIterable<Event>): Promise<Event[]> {
-  return Array.fromAsync(events);
 }
 
 function responsesIn(events: readonly Event[]) {
@@ -109,7 +114,7 @@ for (const { what, response, tools, says } of wrongs) {
     const events = await all(runner.run({ ...at, message: 'go' }));
     const [told] = responsesIn(events);
     assert.equal(told?.isError, true);
-    assert.match(String(told?.response), says);
+    assert.match(words(told?.response), says);
     assert.equal(textOf(events.at(-1)?.content), 'sorry');
   });
 }
@@ -174,7 +179,7 @@ test('a tool that asks is called again with the answer, with what was confirmed 
       'book',
       (args, context) =>
         context.answer
-          ? `${JSON.stringify(args)} ${String(context.answer.value)}`
+          ? `${JSON.stringify(args)} ${words(context.answer.value)}`
           : context.ask({ text: 'Which seat?', options: ['aisle', 'window'] }),
       { confirm: () => true },
     ),
@@ -205,8 +210,8 @@ test("a long-running call stays open, and its answer is the call's response", as
   const [question] = events.at(-1)?.actions.questions ?? [];
   assert.deepEqual(events[0]?.longRunningToolIds, [question?.id]);
   assert.deepEqual(question?.detail, { ticket: 1 });
-  const { runId } = events[0]!;
-  const answers = [{ questionId: question!.id, value: { arrived: true } }];
+  const { runId } = events[0];
+  const answers = [{ questionId: question.id, value: { arrived: true } }];
   const after = await all(runner.resume({ ...at, runId, answers }));
   assert.deepEqual(responsesIn(after)[0]?.response, { arrived: true });
   assert.equal(times, 1);
@@ -231,7 +236,7 @@ test('a call that was being made when the process died is not made again', async
   await assert.rejects(run);
   const { runner: next } = scripted([[{ text: 'I do not know' }]], { tools }, { sessions });
   const events = await all(next.resume({ ...at, runId: 'r', answers: [] }));
-  assert.match(String(responsesIn(events)[0]?.response), /outcome unknown/);
+  assert.match(words(responsesIn(events)[0]?.response), /outcome unknown/);
   assert.equal(textOf(events.at(-1)?.content), 'I do not know');
   assert.equal(times, 1);
   assert.deepEqual(await all(next.resume({ ...at, runId: 'r', answers: [] })), []);

@@ -196,7 +196,6 @@ class CallWork {
       },
       answer: call.asks === 'tool' ? call.answer : undefined,
       confirmation: call.confirmation,
-      confirmation: call.confirmation,
       progress,
       ask: (question) => new Waiting(this.#question(tool, { kind: 'input', ...question })),
       transferTo: (agent) => void (this.#transferTo = agent),

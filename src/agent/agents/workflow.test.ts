@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Agent, RunContext } from '../agent.ts';
 import { textOf } from '../content.ts';
+import type { Event } from '../event.ts';
 import { resultOf } from '../run-result.ts';
 import { createRunner, type Runner } from '../runner.ts';
 import { customAgent } from './custom.ts';
@@ -10,6 +11,15 @@ import { parallelAgent } from './parallel.ts';
 import { sequentialAgent } from './sequential.ts';
 
 const at = { user: 'ann', session: 's' };
+
+const words = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value);
+
+async function all(events: AsyncIterable<Event>): Promise<Event[]> {
+  const found: Event[] = [];
+  for await (const event of events) found.push(event);
+  return found;
+}
 
 function says(name: string, say: (context: RunContext) => string = () => name): Agent {
   return customAgent({ name }, async function* (context) {
@@ -20,8 +30,11 @@ function says(name: string, say: (context: RunContext) => string = () => name): 
 function asks(name: string): Agent {
   return customAgent({ name }, async function* (context) {
     const answer = context.answer('q');
-    if (!answer) return yield context.question('q', { text: name });
-    yield `${name} ${String(answer.value)}`;
+    if (!answer) {
+      yield context.question('q', { text: name });
+      return;
+    }
+    yield `${name} ${words(answer.value)}`;
   });
 }
 
@@ -124,7 +137,7 @@ test('agents side by side do not see each other, and whoever comes after them se
 
 test('agents side by side have branches that are named after them', async () => {
   const agent = parallelAgent({ name: 'team', subAgents: [says('left'), says('right')] });
-  const events = await Array.fromAsync(createRunner({ agent }).run({ ...at, message: 'go' }));
+  const events = await all(createRunner({ agent }).run({ ...at, message: 'go' }));
   const branches = new Set(events.map(({ author, branch }) => `${author} ${branch}`));
   assert.deepEqual([...branches].toSorted(), [
     'left team.left',

@@ -15,6 +15,15 @@ import { agentTool } from './agent-tool.ts';
 
 const at = { user: 'ann', session: 's' };
 
+const words = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value);
+
+async function all(events: AsyncIterable<Event>): Promise<Event[]> {
+  const found: Event[] = [];
+  for await (const event of events) found.push(event);
+  return found;
+}
+
 const asks = (
   name: string,
   args: ScriptedResponse[number]['call'] = { name },
@@ -35,12 +44,10 @@ function responseIn(events: readonly Event[]): unknown {
 test("an agent's answer is the call's response, and its session is gone afterwards", async () => {
   const inner = customAgent({ name: 'inner' }, async function* (context) {
     context.state.set('mood', 'good');
-    yield `heard ${textOf(context.input)} from ${String(context.state.get('name'))}`;
+    yield `heard ${textOf(context.input)} from ${words(context.state.get('name'))}`;
   });
   const { runner, sessions } = caller(agentTool(inner));
-  const events = await Array.fromAsync(
-    runner().run({ ...at, message: 'go', state: { name: 'Ann' } }),
-  );
+  const events = await all(runner().run({ ...at, message: 'go', state: { name: 'Ann' } }));
   assert.equal(responseIn(events), 'heard do it from Ann');
   const session = await sessions.get({ app: 'app', user: 'ann', id: 's' });
   assert.deepEqual(session?.state, { name: 'Ann', mood: 'good' });
@@ -56,16 +63,17 @@ test("an agent that asks makes the call ask, and the answer goes on with the age
     const answer = context.answer('city');
     if (!answer) {
       begun++;
-      return yield context.question('city', { text: 'Which city?', options: ['Rome', 'Oslo'] });
+      yield context.question('city', { text: 'Which city?', options: ['Rome', 'Oslo'] });
+      return;
     }
-    yield `to ${String(answer.value)}`;
+    yield `to ${words(answer.value)}`;
   });
   const { runner } = caller(agentTool(inner));
   const { runId, questions } = await runner().runToEnd({ ...at, message: 'go' });
   const [question] = questions;
   assert.deepEqual([question?.text, question?.options], ['Which city?', ['Rome', 'Oslo']]);
   const answers = [{ questionId: question!.id, value: 'Rome' }];
-  const events = await Array.fromAsync(runner().resume({ ...at, runId, answers }));
+  const events = await all(runner().resume({ ...at, runId, answers }));
   assert.equal(responseIn(events), 'to Rome');
   assert.equal(begun, 1);
 });
@@ -84,7 +92,7 @@ test("a confirmation inside an agent is the person's to give outside", async () 
   const { runId, questions } = await runner().runToEnd({ ...at, message: 'go' });
   assert.equal(questions[0]?.kind, 'confirmation');
   assert.deepEqual(questions[0]?.args, { sum: 1 });
-  const answers = [{ questionId: questions[0]!.id, confirmed: true }];
+  const answers = [{ questionId: questions[0].id, confirmed: true }];
   const { text } = await resultOf(runner().resume({ ...at, runId, answers }));
   assert.deepEqual([made, text], [[{ sum: 1 }], 'done']);
 });
@@ -93,7 +101,10 @@ test('several questions of an agent are asked one after the other', async () => 
   const ask = (name: string) =>
     customAgent({ name }, async function* (context) {
       const answer = context.answer('q');
-      if (!answer) return yield context.question('q', { text: name });
+      if (!answer) {
+        yield context.question('q', { text: name });
+        return;
+      }
       context.state.set(name, answer.value ?? null);
     });
   const both = parallelAgent({ name: 'both', subAgents: [ask('left'), ask('right')] });
@@ -128,7 +139,7 @@ test('an agent with schemas takes an object and gives one', async () => {
     [{ text: 'done' }],
   ]);
   const agent = llmAgent({ name: 'outer', model: outer, tools: [tool] });
-  const events = await Array.fromAsync(createRunner({ agent }).run({ ...at, message: 'go' }));
+  const events = await all(createRunner({ agent }).run({ ...at, message: 'go' }));
   assert.deepEqual(responseIn(events), { sum: 3 });
 });
 
@@ -138,7 +149,7 @@ test('an agent that fails is told to the one that called it', async () => {
     throw new Error('oh no');
   });
   const { runner } = caller(agentTool(inner));
-  const events = await Array.fromAsync(runner().run({ ...at, message: 'go' }));
+  const events = await all(runner().run({ ...at, message: 'go' }));
   assert.equal(responseIn(events), 'inner failed: oh no');
   assert.equal(textOf(events.at(-1)?.content), 'done');
 });
