@@ -22,7 +22,7 @@ export interface CoderTool extends Tool {
   describe(args: JsonObject): string;
   /**
    * What the call would do, without doing it; throws what `run` would throw when that is clear beforehand. A person
-   * may answer an `edit` of one file with other content: `run` finds it with `newContentOf(context.answer)`.
+   * may answer an `edit` of one file with other content: `run` finds it with `newContentOf(context.confirmation)`.
    */
   preview(args: JsonObject, context: ToolContext): MaybePromise<Preview>;
 }

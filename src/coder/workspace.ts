@@ -68,7 +68,7 @@ export async function openWorkspace(
     try {
       await using grip = await hold(absolute, shown);
       checkFile(grip.stats, shown);
-      const opened = await open(grip.self, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+      const opened = await open(grip.self, constants.O_RDONLY | constants.O_NONBLOCK);
       handle = opened;
       const stats = await opened.stat({ bigint: true });
       if (!sameFile(stats, grip.stats)) throw changed(shown);

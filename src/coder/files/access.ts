@@ -9,12 +9,12 @@ export interface Access {
   /** True paths. */
   readonly roots: readonly string[];
   /** The absolute path that is meant, by its letters alone: the disk is not asked. Throws when it is outside. */
-  locate(path: string): string;
+  readonly locate: (path: string) => string;
   /** The path as people and models should see it: relative to the first root where it is below it. */
-  show(path: string): string;
-  rootOf(absolute: string): string | undefined;
+  readonly show: (path: string) => string;
+  readonly rootOf: (absolute: string) => string | undefined;
   /** Takes hold of what the path leads to, and throws unless that is inside. `shown` is for the error. */
-  hold(path: string, shown: string, noFollow?: boolean): Promise<Grip>;
+  readonly hold: (path: string, shown: string, noFollow?: boolean) => Promise<Grip>;
 }
 
 export async function openAccess(folders: readonly string[], pin: boolean): Promise<Access> {

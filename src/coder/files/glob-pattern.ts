@@ -104,7 +104,7 @@ function stepsOf(pattern: string): Step[] {
 
 function tokensOf(name: string): Token[] {
   const tokens: Token[] = [];
-  const chars = [...name];
+  const chars = Array.from(name);
   for (let at = 0; at < chars.length; at += 1) {
     const char = chars[at] ?? '';
     if (char === '*') {
@@ -152,7 +152,7 @@ function matchSteps(steps: readonly Step[], names: readonly string[]): boolean {
 }
 
 function matchName(tokens: readonly Token[], name: string): boolean {
-  const chars = [...name];
+  const chars = Array.from(name);
   return wild(
     tokens.length,
     chars.length,

@@ -7,7 +7,7 @@ const waiting = new Map<string, Promise<unknown>>();
 /** Does the work when all that was asked for earlier with any of these keys is done. */
 export async function inTurn<T>(keys: readonly string[], work: () => Promise<T>): Promise<T> {
   // All keys are taken at once, so two callers can never wait for each other.
-  const before = Promise.allSettled(keys.map((key) => waiting.get(key)));
+  const before = Promise.allSettled(keys.map((key) => waiting.get(key) ?? Promise.resolve()));
   const mine = before.then(work);
   const settled = mine.catch(() => {});
   for (const key of keys) waiting.set(key, settled);

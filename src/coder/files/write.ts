@@ -262,7 +262,7 @@ async function writeBeside(
   executable: boolean | undefined,
 ): Promise<string> {
   const name = `.parley-${randomBytes(8).toString('hex')}.tmp`;
-  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW = 0 } = constants;
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
   const mode = executable === true ? 0o777 : 0o666;
   const handle = await open(folder.at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
   try {

@@ -138,7 +138,7 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
     .filter(([, { before, after, executable }]) => {
       return executable !== undefined || !sameBytes(before?.bytes, after);
     })
-    .map(([path, file]) => ({ path, ...file }));
+    .map(([path, { before, after, executable }]) => ({ path, before, after, executable }));
   const summary = `${done.join(', ')}.`;
   return { changes, moves, summary: summary[0]?.toUpperCase() + summary.slice(1) };
 }

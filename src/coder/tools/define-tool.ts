@@ -10,10 +10,10 @@ export interface ToolDefinition<Input extends z.ZodObject> {
   readonly description: string;
   readonly input: Input;
   readonly effect: Effect;
-  describe(args: z.output<Input>): string;
+  readonly describe: (args: z.output<Input>) => string;
   /** Left out: its description is all there is to show. */
-  preview?(args: z.output<Input>, context: ToolContext): MaybePromise<Preview>;
-  run(args: z.output<Input>, context: ToolContext): MaybePromise<unknown>;
+  readonly preview?: (args: z.output<Input>, context: ToolContext) => MaybePromise<Preview>;
+  readonly run: (args: z.output<Input>, context: ToolContext) => MaybePromise<unknown>;
 }
 
 export function defineTool<Input extends z.ZodObject>(

@@ -30,8 +30,8 @@ export interface FileChangeDefinition<Input extends z.ZodObject> extends Pick<
   'name' | 'description' | 'input' | 'describe'
 > {
   /** The files that the call is about. */
-  paths(args: z.output<Input>): readonly string[];
-  plan(args: z.output<Input>, workspace: Workspace): Promise<Plan>;
+  readonly paths: (args: z.output<Input>) => readonly string[];
+  readonly plan: (args: z.output<Input>) => Promise<Plan>;
 }
 
 export function fileChangeTool<Input extends z.ZodObject>(
@@ -40,7 +40,7 @@ export function fileChangeTool<Input extends z.ZodObject>(
 ): CoderTool {
   async function prepare(args: z.output<Input>): Promise<Plan> {
     for (const path of paths(args)) await workspace.checkWritable(path);
-    return plan(args, workspace);
+    return plan(args);
   }
   return defineTool({
     ...definition,
@@ -65,7 +65,7 @@ export function fileChangeTool<Input extends z.ZodObject>(
 }
 
 /** The plan as the person wants it; throws when it is not the one that the person saw. */
-function asAnswered(planned: Plan, { answer }: ToolContext, workspace: Workspace): Plan {
+function asAnswered(planned: Plan, { confirmation: answer }: ToolContext, workspace: Workspace): Plan {
   const expected = fingerprintOf(answer);
   if (expected !== undefined && expected !== fingerprint(planned.changes, workspace)) {
     throw new FileError(
@@ -105,7 +105,7 @@ function diffsOf({ changes, moves }: Plan, workspace: Workspace): FileDiff[] {
     .map((change) => {
       const from = moves?.get(change.path);
       const before = changes.find(({ path }) => path === from)?.before ?? change.before;
-      return fileDiff({ ...change, before }, workspace.show, from);
+      return fileDiff({ ...change, before }, (path) => workspace.show(path), from);
     });
 }
 

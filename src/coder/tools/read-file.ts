@@ -46,7 +46,7 @@ export function readFileTool(workspace: Workspace): CoderTool {
       const { bytesRead } = await file.handle.read(head, 0, head.length, 0);
       const start = head.subarray(0, bytesRead);
       const image = imageType(start);
-      if (image !== undefined) return readImage(file, shown, image);
+      if (image !== undefined) return await readImage(file, shown, image);
       const kind = binaryKind(start);
       if (kind !== undefined) {
         throw new FileError(
@@ -54,7 +54,7 @@ export function readFileTool(workspace: Workspace): CoderTool {
           `${shown} is not text: ${kind}, ${sizeOf(Number(file.stats.size))}; use the shell to look into it`,
         );
       }
-      return readText(file, shown, offset, limit, context);
+      return await readText(file, shown, offset, limit, context);
     },
   });
 }

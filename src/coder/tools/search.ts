@@ -131,14 +131,15 @@ async function readHits(
   signal: AbortSignal,
 ): Promise<string[]> {
   const lines: string[] = [];
-  for (const [name, ofFile] of Map.groupBy(hits, (hit) => hit.name)) {
+  const byFile = Map.groupBy(hits, (hit) => hit.name);
+  for (const name of [...byFile.keys()].toSorted()) {
     signal.throwIfAborted();
     const path = join(folder, name);
     try {
       await using file = await workspace.openFile(path);
       // Reached through a link that was not there when ripgrep looked.
       if (file.path !== path) continue;
-      for (const hit of ofFile) {
+      for (const hit of byFile.get(name) ?? []) {
         lines.push(`${workspace.show(path)}:${hit.line}: ${await lineAt(file, hit.offset)}`);
       }
     } catch {
