@@ -66,14 +66,17 @@ test('a file that appears after the preview is not replaced', async (t) => {
   await writeFile(at('a'), 'somebody else’s');
   const value = { fingerprint: preview.fingerprint };
   const answer = { questionId: 'call', confirmed: true, value };
-  await assert.rejects(call(write, args, { answer }), /changed after the change was shown/);
+  await assert.rejects(
+    call(write, args, { confirmation: answer }),
+    /changed after the change was shown/,
+  );
   assert.equal(await readFile(at('a'), 'utf8'), 'somebody else’s');
 });
 
 test('a person’s own content is written where there was no file', async (t) => {
   const { workspace, at } = await makeWorkspace(t);
   const answer = { questionId: 'call', confirmed: true, value: { new_content: 'mine' } };
-  await call(writeFileTool(workspace), { path: 'a', content: 'x' }, { answer });
+  await call(writeFileTool(workspace), { path: 'a', content: 'x' }, { confirmation: answer });
   assert.equal(await readFile(at('a'), 'utf8'), 'mine');
 });
 
