@@ -70,7 +70,10 @@ export function remoteAgent(options: RemoteAgentOptions): Agent {
         } catch (error) {
           signal.throwIfAborted();
           if (!isOver(error, turn)) {
-            yield call.failure(explain(error, name));
+            const failure = explain(error, name);
+            // Whoever is not where the card says may have moved.
+            if (failure.code === 'remote-unreachable') connection.forget();
+            yield call.failure(failure);
             return;
           }
           turn = toNewTask(turn);
@@ -81,7 +84,7 @@ export function remoteAgent(options: RemoteAgentOptions): Agent {
 }
 
 function given(client: AgentClient): RemoteConnection {
-  return { card: client.card, open: async () => client };
+  return { card: client.card, open: async () => client, forget() {} };
 }
 
 /** The task that a new message was meant for has ended meanwhile, and the remote says so. */

@@ -208,7 +208,8 @@ export class RemoteCall {
       const first = await raceAbort(this.#pending, deadline).catch(() => undefined);
       id = first?.done === true || first === undefined ? undefined : taskIdOf(first.value.event);
     }
-    if (id !== undefined) await client.cancel(id, { signal: deadline }).catch(() => undefined);
+    if (id === undefined) return;
+    await raceAbort(client.cancel(id, { signal: deadline }), deadline).catch(() => undefined);
   }
 }
 

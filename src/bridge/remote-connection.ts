@@ -43,10 +43,12 @@ export interface RemoteConnectionOptions extends Preference {
 }
 
 export interface RemoteConnection {
-  /** The card, once it was found. */
+  /** The card that was found last. */
   readonly card: AgentCard | undefined;
   /** A client for one run. `stop` is aborted when the remote sends too much. */
   open(context: RunContext, stop: AbortController): Promise<AgentClient>;
+  /** The card may be out of date: it is looked for again when it is next needed. */
+  forget(): void;
 }
 
 export function remoteConnection(
@@ -57,6 +59,7 @@ export function remoteConnection(
   const address = new URL(options.url).href;
   const origins = new Set([address, ...(options.origins ?? [])].map((url) => new URL(url).origin));
   let found: FoundCard | undefined;
+  let stale = false;
 
   return {
     get card() {
@@ -73,14 +76,21 @@ export function remoteConnection(
             ? (request: { url: string; method: string }) => headers({ ...request, session, runId })
             : headers,
         fetch: counting(options.fetch ?? globalThis.fetch, limits.maxBytes, stop),
-        timeoutMs: limits.quietMs,
+        // How long an answer may take, the call itself sees to.
+        timeoutMs: 0,
         idleTimeoutMs: limits.idleMs,
         maxEventBytes: limits.maxEventBytes,
         maxResponseBytes: limits.maxEventBytes,
       };
       const stopped = AbortSignal.any([signal, stop.signal]);
-      found ??= within(origins, await discover(address, { ...http, signal: stopped }));
+      if (!found || stale) {
+        found = within(origins, await discover(address, { ...http, signal: stopped }));
+        stale = false;
+      }
       return connect(found.url, { ...http, card: found.card, retry });
+    },
+    forget() {
+      stale = true;
     },
   };
 }

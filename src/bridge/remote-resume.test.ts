@@ -5,9 +5,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import * as z from 'zod';
 import { customAgent } from '../agent/agents/custom.ts';
 import { parallelAgent } from '../agent/agents/parallel.ts';
 import { sequentialAgent } from '../agent/agents/sequential.ts';
+import { llmAgent } from '../agent/agents/llm.ts';
+import { scriptedModel } from '../agent/models/scripted.ts';
+import { tool } from '../agent/tools/function-tool.ts';
 import type { Agent } from '../agent/agent.ts';
 import { textOf } from '../agent/content.ts';
 import type { Event, Question } from '../agent/event.ts';
@@ -206,6 +210,68 @@ test('a question of a bridged agent keeps its options, and its answer finds it',
   );
   const answers = [{ questionId: question!.id, value: 'oslo' }];
   assert.deepEqual(said(await collect(runner.resume({ ...at, answers }))), ['city: "Oslo"']);
+});
+
+test('a confirmation that a remote tool wants is one of ours, and yes or no goes back', async (t) => {
+  const calls: unknown[] = [];
+  const pay = tool({
+    name: 'pay',
+    description: 'Pays',
+    input: z.object({ sum: z.number() }),
+    confirm: true,
+    run: ({ sum }) => void calls.push(sum),
+  });
+  const script = [{ call: { name: 'pay', args: { sum: 5 } } }];
+  const model = scriptedModel([[...script], [{ text: 'one' }], [...script], [{ text: 'two' }]]);
+  const url = await bridged(t, llmAgent({ name: 'payer', description: '', model, tools: [pay] }));
+  const runner = createRunner({ agent: remoteAgent({ name: 'far', url }) });
+  for (const confirmed of [false, true]) {
+    const run = { ...at, runId: `confirmed ${confirmed}` };
+    const [question] = asked(await collect(runner.run({ ...run, message: 'pay' })));
+    assert.equal(question?.kind, 'confirmation');
+    assert.match(question.text, /pay[^]*"sum":5/);
+    assert.equal(question.tool, undefined, 'it is no tool of ours');
+    const answers = [{ questionId: question.id, confirmed }];
+    await collect(runner.resume({ ...run, answers }));
+    assert.deepEqual(calls, confirmed ? [5] : []);
+  }
+});
+
+test('a remote that wants an authorization asks for one', async (t) => {
+  const agent = createAgent({ name: 'Vault', description: '' }, async function* (ctx) {
+    const { text } = await ctx.ask('Log in at https://login.test', { auth: true });
+    yield `opened with ${text}`;
+  });
+  const listening = await serve(agent, { logger: quiet }).listen(0);
+  t.after(() => listening.close());
+  const runner = createRunner({ agent: remoteAgent({ name: 'vault', url: listening.url }) });
+  const [question] = asked(await collect(runner.run({ ...at, message: 'open' })));
+  assert.deepEqual([question?.kind, question?.text], ['auth', 'Log in at https://login.test']);
+  const answers = [{ questionId: question!.id, value: 'a code' }];
+  assert.deepEqual(said(await collect(runner.resume({ ...at, answers }))), ['opened with a code']);
+});
+
+test('many runs of one remote agent at once do not mix', async (t) => {
+  const echo = createAgent({ name: 'Echo', description: '' }, async function* (ctx) {
+    yield `${ctx.text} `;
+    const { text } = await ctx.ask(`${ctx.text}?`);
+    yield text;
+  });
+  const listening = await serve(echo, { logger: quiet }).listen(0);
+  t.after(() => listening.close());
+  const runner = createRunner({ agent: remoteAgent({ name: 'echo', url: listening.url }) });
+  const all = Array.from({ length: 100 }, async (_, n) => {
+    const key = { user: `u${n % 7}`, session: `s${n}`, runId: 'r' };
+    const first = await collect(runner.run({ ...key, message: `${n}` }));
+    const [question] = asked(first);
+    const answers = [{ questionId: question!.id, value: `answer ${n}` }];
+    const rest = await collect(runner.resume({ ...key, answers }));
+    return [question!.text, ...said(first), ...said(rest)];
+  });
+  assert.deepEqual(
+    await Promise.all(all),
+    Array.from({ length: 100 }, (_, n) => [`${n}?`, `${n} `, `answer ${n}`]),
+  );
 });
 
 test('several questions of a remote are asked as several, and answered when the last one is', async (t) => {
