@@ -135,7 +135,10 @@ test('what was allowed is done as it was shown, or not at all', async (t) => {
     value: { fingerprint: preview.fingerprint },
   };
   await writeFile(at('a.txt'), 'one more\ntwo\n');
-  await assert.rejects(call(edit, args, { confirmation: answer }), /changed after the change was shown/);
+  await assert.rejects(
+    call(edit, args, { confirmation: answer }),
+    /changed after the change was shown/,
+  );
   await writeFile(at('a.txt'), 'one\ntwo\n');
   await call(edit, args, { confirmation: answer });
   assert.equal(await readFile(at('a.txt'), 'utf8'), 'one\n2\n');
@@ -144,7 +147,11 @@ test('what was allowed is done as it was shown, or not at all', async (t) => {
 test('a person’s own content is written instead of the proposed one', async (t) => {
   const { workspace, at } = await makeWorkspace(t, { 'a.txt': 'one\r\ntwo\r\n' });
   const answer = { questionId: 'call', confirmed: true, value: { new_content: 'mine\n' } };
-  const said = await call(editTool(workspace), { path: 'a.txt', old: 'two', new: '2' }, { confirmation: answer });
+  const said = await call(
+    editTool(workspace),
+    { path: 'a.txt', old: 'two', new: '2' },
+    { confirmation: answer },
+  );
   assert.match(said, /The user changed the proposed content/);
   assert.equal(await readFile(at('a.txt'), 'utf8'), 'mine\r\n');
 });

@@ -65,7 +65,11 @@ export function fileChangeTool<Input extends z.ZodObject>(
 }
 
 /** The plan as the person wants it; throws when it is not the one that the person saw. */
-function asAnswered(planned: Plan, { confirmation: answer }: ToolContext, workspace: Workspace): Plan {
+function asAnswered(
+  planned: Plan,
+  { confirmation: answer }: ToolContext,
+  workspace: Workspace,
+): Plan {
   const expected = fingerprintOf(answer);
   if (expected !== undefined && expected !== fingerprint(planned.changes, workspace)) {
     throw new FileError(
