@@ -1,0 +1,52 @@
+/**
+ * The coding agent, ready to be served:
+ *
+ *   const coder = await createCoder({ roots: ['/home/ann/project'], model, sessions, … });
+ *   await serve(coder.agent).listen(41242);
+ */
+import { EXTENSION_URI } from '../protocol/development-tool.ts';
+import type { Agent, AgentProfile } from '../server/index.ts';
+import { coderExecutor } from './executor.ts';
+import { openSeats, type SeatsOptions } from './seats.ts';
+
+export interface CoderOptions extends SeatsOptions {
+  /** What the card is to say otherwise. */
+  readonly profile?: Partial<AgentProfile>;
+}
+
+export interface Coder {
+  readonly agent: Agent;
+  /** Ends what runs in the background. Close the server first, the sessions afterwards. */
+  close(): Promise<void>;
+}
+
+const PROFILE: AgentProfile = {
+  name: 'Parley',
+  description:
+    'A coding agent: reads, writes and runs code in a workspace, and asks before it changes anything.',
+  skills: [
+    {
+      id: 'code_generation',
+      name: 'Code Generation',
+      description: 'Writes and changes code as told, runs commands, and explains what it finds.',
+      tags: ['code', 'development', 'programming'],
+      examples: ['Create hello.txt with a greeting', 'Why does the test of the parser fail?'],
+    },
+  ],
+  extensions: [
+    {
+      uri: EXTENSION_URI,
+      description: 'Tool calls, confirmations, thoughts and slash commands of a development task.',
+      required: false,
+    },
+  ],
+};
+
+export async function createCoder(options: CoderOptions): Promise<Coder> {
+  const seats = await openSeats(options);
+  const profile = { ...PROFILE, ...options.profile };
+  return {
+    agent: coderExecutor({ seats, profile, logger: options.logger }),
+    close: () => seats.close(),
+  };
+}

@@ -1,0 +1,274 @@
+/**
+ * The coding agent behind the A2A server, with the development-tool extension.
+ *
+ * A context is a session; a turn of a task is a run, whose id is made from the task's, so that a confirmation finds
+ * its run in any process. turn-events.ts says what a peer hears of it, confirmations.ts how it is asked and answers.
+ *
+ * - With the extension active, a message to a completed task is its next turn; without it, the task is over.
+ * - A confirmation is taken while the task waits, and also while it works: other calls of the same turn may be running.
+ *   The first answer to a call is the one that counts; whoever comes later is told whose it was.
+ * - Words in answer to a confirmation are yes, no, or a reason to decline: the model hears it and goes on from there.
+ * - After a crash the turn goes on: calls that were running are not made again, those that wait go on waiting.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { functionCalls } from '../agent/content.ts';
+import { RunError } from '../agent/errors.ts';
+import type { Answer, Event, Question } from '../agent/event.ts';
+import { SessionNotFound, type SessionKey, type State } from '../agent/session.ts';
+import {
+  EXTENSION_URI,
+  extensionMetadata,
+  isCompatible,
+  refuseIncompatible,
+  type DevelopmentToolEvent,
+  type ToolCallConfirmation,
+} from '../protocol/development-tool.ts';
+import { textOf, type Task } from '../protocol/index.ts';
+import type {
+  Admission,
+  Agent,
+  AgentProfile,
+  ExecutionContext,
+  ExecutorEvent,
+  Logger,
+  RequestContext,
+} from '../server/index.ts';
+import { answerFor, checkConfirmation, confirmationsIn, standingOf } from './confirmations.ts';
+import { messageContext } from './context.ts';
+import { Inbox } from './inbox.ts';
+import { APP, type Seat } from './seat.ts';
+import type { Seats } from './seats.ts';
+import { TurnEvents } from './turn-events.ts';
+import { spokenAnswer } from './spoken-answer.ts';
+import { userOf } from './user.ts';
+
+export interface CoderExecutorOptions {
+  readonly seats: Seats;
+  readonly profile: AgentProfile;
+  readonly logger: Logger;
+}
+
+/** A longer answer is only in its TEXT_CONTENT events. */
+const MAX_FINAL_TEXT = 256 * 1024;
+const LOST = 'The conversation that asked this is gone. Please send the request again.';
+
+export function coderExecutor(options: CoderExecutorOptions): Agent {
+  const { seats, profile, logger } = options;
+  const inboxes = new Map<string, Inbox>();
+
+  /** Nothing answers without a task; but what cannot become one is refused here, before there is any. */
+  async function reply(context: RequestContext): Promise<undefined> {
+    refuseIncompatible([...context.extensions, ...Object.keys(context.message.metadata ?? {})]);
+    confirmationsIn(context.message);
+    await seats.check(context);
+    return undefined;
+  }
+
+  function admit(context: RequestContext, task: Task): Admission {
+    const { message } = context;
+    refuseIncompatible(context.extensions);
+    const confirmations = confirmationsIn(message);
+    if (confirmations.length > 0) {
+      const standing = standingOf(task);
+      for (const confirmation of confirmations) checkConfirmation(confirmation, standing);
+    }
+    const inbox = confirmations.length > 0 ? inboxes.get(task.id) : undefined;
+    const kind = confirmations.length > 0 ? 'TOOL_CALL_CONFIRMATION' : 'TEXT_CONTENT';
+    const event: DevelopmentToolEvent = {
+      kind,
+      model: seats.model.name,
+      source: sourceOf(context),
+    };
+    return {
+      metadata: extensionMetadata(event),
+      brief: isActive(context),
+      ...(inbox?.open && { deliver: () => inbox.put(confirmations) }),
+    };
+  }
+
+  async function* execute(context: ExecutionContext): AsyncGenerator<ExecutorEvent> {
+    const { task, signal } = context;
+    const { seat, state } = await seats.of(context);
+    const events = new TurnEvents({
+      model: seat.model.name,
+      agent: APP,
+      describe: (tool, args) => seat.describe(tool, args),
+    });
+    const at = { user: userOf(context.user), session: context.contextId, runId: runIdOf(context) };
+    const inbox = new Inbox();
+    inboxes.set(task.id, inbox);
+    try {
+      let run = await begin(seat, at, context, events, state);
+      if (run === undefined) {
+        yield events.state('failed', { message: LOST, error: LOST });
+        return;
+      }
+      if (context.turn.length === 1 || context.resumed) yield events.state('working');
+      for (;;) {
+        let failure: Event | undefined;
+        for await (const event of run) {
+          if (event.error) failure = event;
+          yield* events.translate(event);
+        }
+        yield* events.flush();
+        // Told to stop, it stopped: the server says what that means.
+        if (signal.aborted) return;
+        if (failure) {
+          yield failed(failure, context, events);
+          return;
+        }
+        const open = await pending(seat, at);
+        const answers = inbox.take().flatMap((said) => answersTo(open, [said], events));
+        if (answers.length > 0) {
+          run = seat.runner.resume({ ...at, answers, signal });
+          continue;
+        }
+        inbox.close();
+        yield open.length > 0 ? events.state('input-required') : completed(events);
+        return;
+      }
+    } finally {
+      inbox.close();
+      if (inboxes.get(task.id) === inbox) inboxes.delete(task.id);
+    }
+  }
+
+  /** The run as far as this execution takes it; undefined when the session does not know it. */
+  async function begin(
+    seat: Seat,
+    at: Place,
+    context: ExecutionContext,
+    events: TurnEvents,
+    state: State | undefined,
+  ): Promise<AsyncIterable<Event> | undefined> {
+    const { message, signal, turn } = context;
+    const known = await knownCalls(seat, at);
+    if (!known) {
+      if (turn.length > 1 && !context.resumed) return undefined;
+      const first = turn[0] ?? message;
+      const { parts, problems } = await messageContext(first.parts, seat.workspace, signal);
+      const notes = problems.map((text) => ({ kind: 'text' as const, text: `[${text}]` }));
+      const said = { ...at, message: [...parts, ...notes], signal };
+      return seat.runner.run({ ...said, ...(state && { state }) });
+    }
+    const open = await pending(seat, at);
+    for (const call of known) {
+      events.know(
+        call,
+        open.find(({ id }) => id === call.id),
+      );
+    }
+    const said = context.resumed ? turn.slice(1) : [message];
+    const confirmations = said.flatMap(confirmationsIn);
+    let answers = answersTo(open, confirmations, events);
+    if (answers.length === 0 && confirmations.length === 0 && !context.resumed) {
+      answers = open.map((question) => spokenAnswer(question, textOf(message.parts)));
+      for (const { questionId, confirmed } of answers) {
+        if (confirmed === false) events.declined(questionId);
+      }
+    }
+    return seat.runner.resume({ ...at, answers, signal });
+  }
+
+  function failed(event: Event, context: ExecutionContext, events: TurnEvents): ExecutorEvent {
+    const correlationId = randomUUIDv7();
+    const { error, author } = event;
+    const fields = { taskId: context.task.id, correlationId, code: error?.code, agent: author };
+    logger.error({ ...fields, problem: error?.message }, 'a turn failed');
+    const message = `${failureText(error?.code)} Correlation id: ${correlationId}`;
+    return events.state('failed', { message, error: message, correlationId });
+  }
+
+  return {
+    profile,
+    reply,
+    admit,
+    execute,
+    continues: isActive,
+    resumes: true,
+  };
+}
+
+interface Place {
+  readonly user: string;
+  readonly session: string;
+  readonly runId: string;
+}
+
+function completed(events: TurnEvents): ExecutorEvent {
+  const text = events.finalText;
+  const told = text !== '' && text.length <= MAX_FINAL_TEXT;
+  return events.state('completed', told ? { message: text } : {});
+}
+
+/** The confirmations that answer open questions, as answers. The others were settled in the meantime. */
+function answersTo(
+  open: readonly Question[],
+  confirmations: readonly ToolCallConfirmation[],
+  events: TurnEvents,
+): Answer[] {
+  const answers = new Map<string, Answer>();
+  for (const confirmation of confirmations) {
+    const question = open.find(({ id }) => id === confirmation.tool_call_id);
+    if (!question || answers.has(question.id)) continue;
+    const answer = answerFor(question, confirmation);
+    answers.set(question.id, answer);
+    if (answer.confirmed === false) events.declined(question.id);
+  }
+  return [...answers.values()];
+}
+
+/** What the run waits for; nothing where the store does not know it. */
+async function pending({ runner }: Seat, at: Place): Promise<readonly Question[]> {
+  try {
+    return await runner.pending(at);
+  } catch (error) {
+    if (error instanceof SessionNotFound || isUnknownRun(error)) return [];
+    throw error;
+  }
+}
+
+function isUnknownRun(error: unknown): boolean {
+  return error instanceof RunError && error.code === 'unknown-run';
+}
+
+/** The calls that the run has made; undefined where there is no such run. */
+async function knownCalls({ runner }: Seat, { user, session, runId }: Place) {
+  const key: SessionKey = { app: runner.app, user, id: session };
+  const found = await runner.sessions.get(key);
+  const events = found?.events.filter((event) => event.runId === runId) ?? [];
+  return events.length === 0 ? undefined : events.flatMap(({ content }) => functionCalls(content));
+}
+
+/** The task's id; in a later turn, with the number of messages before it. */
+function runIdOf({ task, turn }: ExecutionContext): string {
+  const said = task.history?.filter(({ role }) => role === 'user').length ?? 0;
+  const before = said - turn.length;
+  return before > 0 ? `${task.id}:${before}` : task.id;
+}
+
+/** Whether the client speaks the extension: it says so, or uses it. */
+function isActive({ extensions, message }: RequestContext): boolean {
+  return extensions.some(isCompatible) || Object.keys(message.metadata ?? {}).some(isCompatible);
+}
+
+function sourceOf({ user, message }: RequestContext): { client: string; name?: string } {
+  const own = message.metadata?.[EXTENSION_URI];
+  const named: unknown = typeof own === 'object' && own !== null ? Reflect.get(own, 'client') : '';
+  const client = user?.id ?? 'a2a';
+  const name = typeof named === 'string' && named !== '' ? named.slice(0, 80) : undefined;
+  return { client, ...(name !== undefined && { name }) };
+}
+
+const FAILURES: Readonly<Record<string, string>> = {
+  'step-limit': 'The turn has reached its limit of model calls.',
+  'time-limit': 'The turn has reached its time limit.',
+  'event-limit': 'The turn has reached its limit of events.',
+  'model-exhausted': 'script exhausted.',
+};
+
+/** What the peer may know of a failure. */
+function failureText(code = ''): string {
+  if (FAILURES[code] !== undefined) return FAILURES[code];
+  return code.startsWith('model-') ? 'The model gave no answer.' : 'The agent failed.';
+}

@@ -1,0 +1,101 @@
+/**
+ * A tool behind the policy: what is allowed is done, what is denied is not, and about the rest a person is asked.
+ *
+ * What a person has allowed "always" is a rule in the session's state, so that it holds in every process that goes on
+ * with the session.
+ */
+import * as z from 'zod';
+import type { Answer } from '../agent/event.ts';
+import type { JsonObject } from '../agent/json.ts';
+import type { MutableState, Tool, ToolContext } from '../agent/tool.ts';
+import { grantFrom, type Asked } from './approval-options.ts';
+import { chosenOption, detailFor } from './confirmations.ts';
+import { decide, rulesFrom, type Policy } from './policy.ts';
+import { ApprovalMode, PolicyRule } from './settings/schema.ts';
+import type { CoderTool } from './tool.ts';
+
+export interface GuardOptions {
+  /** The workspace's root. */
+  readonly root: string;
+  readonly mode: ApprovalMode;
+  readonly rules: readonly PolicyRule[];
+  /** Keeps a rule for later sessions. */
+  saveRule(rule: PolicyRule): Promise<void>;
+  /** Before a call that may change files. What it throws stops the call. */
+  beforeChange(label: string, context: ToolContext): Promise<void>;
+}
+
+/** The session's mode, where it differs from the one it began with. */
+export const MODE_KEY = 'coder.approval';
+const GRANTS_KEY = 'coder.grants';
+const MAX_GRANTS = 500;
+const Grants = z.array(PolicyRule);
+
+/** What a call that has begun shows first. */
+export const BEGUN: JsonObject = { begun: true };
+
+export function guarded(tool: CoderTool, options: GuardOptions): Tool {
+  const askedOf = (args: JsonObject, preview: Asked['preview']): Asked => ({
+    tool,
+    args,
+    preview,
+    root: options.root,
+  });
+
+  return {
+    name: tool.name,
+    description: tool.description,
+    parameters: tool.parameters,
+    ...(tool.parse && { parse: (args: JsonObject) => tool.parse!(args) }),
+    ...(tool.longRunning !== undefined && { longRunning: tool.longRunning }),
+
+    async confirm(args, context) {
+      const preview = await tool.preview(args, context);
+      const { decision, reason } = decide(policyOf(options, context.state), tool, args, preview);
+      if (decision === 'deny') throw new Error(`not allowed: ${reason}`);
+      if (decision === 'allow') return false;
+      const asked = askedOf(args, preview);
+      return { text: tool.describe(args), detail: detailFor(asked) };
+    },
+
+    async run(args, context) {
+      const { confirmation } = context;
+      if (confirmation) await grant(args, confirmation, context);
+      if (tool.effect === 'edit' || tool.effect === 'execute') {
+        await options.beforeChange(tool.describe(args), context);
+      }
+      context.progress(BEGUN);
+      return tool.run(args, context);
+    },
+  };
+
+  async function grant(
+    args: JsonObject,
+    confirmation: Answer,
+    context: ToolContext,
+  ): Promise<void> {
+    const option = chosenOption(confirmation);
+    if (option === undefined || !option.startsWith('proceed_always')) return;
+    const asked = askedOf(args, await tool.preview(args, context));
+    const rules = grantFrom(option, asked);
+    if (rules.length === 0) return;
+    const known = grantsIn(context.state);
+    context.state.set(GRANTS_KEY, [...known, ...rules].slice(-MAX_GRANTS));
+    if (option === 'proceed_always_and_save')
+      for (const rule of rules) await options.saveRule(rule);
+  }
+}
+
+function policyOf({ root, mode, rules }: GuardOptions, state: MutableState): Policy {
+  const chosen = ApprovalMode.safeParse(state.get(MODE_KEY));
+  return {
+    root,
+    mode: chosen.success ? chosen.data : mode,
+    rules: rulesFrom(rules, grantsIn(state)),
+  };
+}
+
+function grantsIn(state: MutableState): readonly PolicyRule[] {
+  const grants = Grants.safeParse(state.get(GRANTS_KEY));
+  return grants.success ? grants.data : [];
+}

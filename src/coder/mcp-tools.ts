@@ -1,0 +1,90 @@
+/** The tools of MCP servers behind the policy. A server that is away leaves its tools out; it stops nothing. */
+import type { JsonObject } from '../agent/json.ts';
+import type { Tool, Toolset } from '../agent/tool.ts';
+import { mcpToolset, type McpServer } from '../agent/tools/mcp.ts';
+import type { McpServers } from '../protocol/development-tool.ts';
+import { guarded, type GuardOptions } from './guard.ts';
+import type { CoderTool } from './tool.ts';
+
+export interface McpToolsOptions {
+  readonly guard: GuardOptions;
+  /** Where programs are started that name no folder. */
+  readonly cwd: string;
+  /** How addresses are reached. */
+  readonly fetch?: typeof fetch;
+  /** Must not throw. */
+  readonly warn: (server: string, problem: string) => void;
+}
+
+export interface McpTools extends Toolset {
+  /** What each server offers, or why it offers nothing. */
+  status(signal: AbortSignal): Promise<readonly McpStatus[]>;
+  close(): Promise<void>;
+}
+
+export interface McpStatus {
+  readonly name: string;
+  readonly tools: readonly Tool[];
+  readonly problem?: string;
+}
+
+export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTools {
+  const sets = Object.entries(servers)
+    .filter(([, server]) => server.disabled !== true)
+    .map(([name, server]) => ({ name, set: openServer(name, server, options) }));
+
+  async function status(signal: AbortSignal): Promise<McpStatus[]> {
+    return Promise.all(
+      sets.map(async ({ name, set }): Promise<McpStatus> => {
+        try {
+          const found = await set.tools(signal);
+          const tools = found.map((tool) => guarded(described(name, tool), options.guard));
+          return { name, tools };
+        } catch (error) {
+          signal.throwIfAborted();
+          const problem = error instanceof Error ? error.message : String(error);
+          options.warn(name, problem);
+          return { name, tools: [], problem };
+        }
+      }),
+    );
+  }
+
+  return {
+    name: 'mcp',
+    status,
+    tools: async (signal) => (await status(signal)).flatMap(({ tools }) => tools),
+    async close() {
+      await Promise.all(sets.map(({ set }) => set.close()));
+    },
+  };
+}
+
+function openServer(name: string, server: McpServers[string], options: McpToolsOptions) {
+  const { command, args, env, cwd = options.cwd, url, headers, timeoutMs } = server;
+  const log = (line: string): void => options.warn(name, line);
+  const place: McpServer =
+    command !== undefined
+      ? { name, command, cwd, ...(args && { args }), ...(env && { env }) }
+      : {
+          name,
+          url: url ?? '',
+          ...(headers && { headers }),
+          ...(options.fetch && { fetch: options.fetch }),
+        };
+  return mcpToolset(place, { log, ...(timeoutMs !== undefined && { callTimeoutMs: timeoutMs }) });
+}
+
+function described(server: string, tool: Tool): CoderTool {
+  const own = tool.name.slice(`${server}__`.length);
+  return {
+    ...tool,
+    effect: 'network',
+    describe: (args: JsonObject) => `${own} of ${server} ${shortened(JSON.stringify(args))}`,
+    preview: () => ({ kind: 'mcp', server, tool: own }),
+  };
+}
+
+function shortened(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 199)}…` : text;
+}

@@ -1,0 +1,172 @@
+/**
+ * Which workspace a session works in.
+ *
+ * A client may name one in the settings of its first message; it must lie inside a root that the operator has given.
+ * The session remembers it. A session that was told none works in the only root; with several, it has to be told.
+ */
+import { realpath, stat } from 'node:fs/promises';
+import { isAbsolute } from 'node:path';
+import type { Model } from '../agent/model.ts';
+import type { SessionKey, SessionStore, State } from '../agent/session.ts';
+import {
+  EXTENSION_URI,
+  settingsIn,
+  type AgentSettings,
+  type McpServers,
+} from '../protocol/development-tool.ts';
+import { A2AError, type Message } from '../protocol/index.ts';
+import type { ExecutionContext, Logger, RequestContext } from '../server/index.ts';
+import { isInside } from './files/names.ts';
+import { APP, openSeat, type Seat } from './seat.ts';
+import type { ApprovalMode } from './settings/schema.ts';
+import { loadSettings } from './settings/settings.ts';
+import { isTrusted } from './settings/trust.ts';
+import { userOf } from './user.ts';
+import type { GuardedGetOptions } from './web/guarded-get.ts';
+
+/** Workspaces in use at the same time. */
+const MAX_SEATS = 64;
+/** Where a session notes what its client has settled. */
+const SETTINGS_KEY = 'coder.settings';
+
+export interface SeatsOptions {
+  /** The folders that clients may work in. */
+  readonly roots: readonly string[];
+  readonly model: Model;
+  /** Over what the settings say. */
+  readonly mode?: ApprovalMode;
+  readonly sandbox?: boolean;
+  readonly sessions: SessionStore;
+  readonly configFolder: string;
+  readonly dataFolder: string;
+  /** Clients may bring programs as MCP servers, and addresses in private networks. */
+  readonly allowClientMcp?: boolean;
+  /** Clients may turn questions off. */
+  readonly allowAutoExecute?: boolean;
+  readonly guardedFetch?: typeof fetch;
+  readonly web?: GuardedGetOptions;
+  readonly logger: Logger;
+}
+
+export interface Seats {
+  readonly model: Model;
+  /** Refuses a message whose settings cannot be met. */
+  check(context: RequestContext): Promise<void>;
+  /** Where this execution works, and what the session is to remember of that. */
+  of(context: ExecutionContext): Promise<{ readonly seat: Seat; readonly state?: State }>;
+  close(): Promise<void>;
+}
+
+interface Choice {
+  readonly folder: string;
+  readonly autoExecute: boolean;
+  readonly mcpServers: McpServers;
+}
+
+export async function openSeats(options: SeatsOptions): Promise<Seats> {
+  const roots = await Promise.all(options.roots.map((root) => realpath(root)));
+  const seats = new Map<string, Promise<Seat>>();
+
+  async function choose(settings: AgentSettings | undefined): Promise<Choice> {
+    const { workspace_path, autoExecute = false, mcpServers = {} } = settings ?? {};
+    if (autoExecute && options.allowAutoExecute !== true) {
+      throw refused('autoExecute: this server does not allow it (--allow-auto-execute)');
+    }
+    for (const [name, { command }] of Object.entries(mcpServers)) {
+      if (command === undefined || options.allowClientMcp === true) continue;
+      throw refused(
+        `mcpServers.${name}: this server starts no programs for clients (--allow-client-mcp)`,
+      );
+    }
+    return { folder: await folderOf(workspace_path), autoExecute, mcpServers };
+  }
+
+  async function folderOf(wanted: string | undefined): Promise<string> {
+    if (wanted === undefined) {
+      if (roots.length === 1) return roots[0]!;
+      throw refused('workspace_path: there are several workspaces here, say which one');
+    }
+    const outside = refused('workspace_path: it is in none of the workspaces of this server');
+    if (!isAbsolute(wanted) || wanted.includes('\0')) throw outside;
+    const folder = await realpath(wanted).catch(() => undefined);
+    if (folder === undefined || !roots.some((root) => isInside(root, folder))) throw outside;
+    if (!(await stat(folder)).isDirectory()) throw outside;
+    return folder;
+  }
+
+  /** What the client has settled: in these messages, else earlier in the session. */
+  async function settled(
+    messages: readonly Message[],
+    context: RequestContext,
+  ): Promise<AgentSettings | undefined> {
+    for (const message of messages) {
+      const settings = settingsIn(message.metadata);
+      if (settings) return settings;
+    }
+    const noted = (await options.sessions.get(keyOf(context)))?.state[SETTINGS_KEY];
+    return noted === undefined ? undefined : settingsIn({ [EXTENSION_URI]: noted });
+  }
+
+  /** One seat for all sessions that want the same. */
+  function seatFor(choice: Choice): Promise<Seat> {
+    const name = JSON.stringify([choice.folder, choice.autoExecute, choice.mcpServers]);
+    let seat = seats.get(name);
+    if (!seat) {
+      if (seats.size >= MAX_SEATS)
+        throw new A2AError('unavailable', 'Too many workspaces are in use');
+      seat = open(choice);
+      seats.set(name, seat);
+      // The next one tries again.
+      seat.catch(() => seats.delete(name));
+    }
+    return seat;
+  }
+
+  async function open({ folder, autoExecute, mcpServers }: Choice): Promise<Seat> {
+    const { configFolder, logger } = options;
+    const trusted = await isTrusted(configFolder, folder);
+    const { settings, untrusted } = await loadSettings({
+      configFolder,
+      workspace: folder,
+      trusted,
+    });
+    if (untrusted !== undefined) {
+      logger.warn(
+        { file: untrusted },
+        'the settings of a workspace that is not trusted do not count',
+      );
+    }
+    return openSeat({
+      ...options,
+      folder,
+      settings,
+      mode: autoExecute ? 'yolo' : (options.mode ?? settings.approval ?? 'ask'),
+      sandbox: options.sandbox ?? settings.sandbox ?? false,
+      mcpServers,
+    });
+  }
+
+  return {
+    model: options.model,
+    async check(context) {
+      await choose(await settled([context.message], context));
+    },
+    async of(context) {
+      const said = (context.task.history ?? []).filter(({ role }) => role === 'user');
+      const settings = await settled(said, context);
+      const seat = await seatFor(await choose(settings));
+      return { seat, ...(settings && { state: { [SETTINGS_KEY]: settings } }) };
+    },
+    async close() {
+      await Promise.allSettled([...seats.values()].map(async (seat) => (await seat).close()));
+    },
+  };
+}
+
+function keyOf({ user, contextId }: RequestContext): SessionKey {
+  return { app: APP, user: userOf(user), id: contextId };
+}
+
+function refused(message: string): A2AError {
+  return new A2AError('invalidParams', message);
+}
