@@ -62,8 +62,7 @@ export class RunIndex {
       this.questions.delete(id);
     }
     for (const question of actions.questions ?? []) this.#ask(question, event);
-    if (actions.answers) this.#answer(actions.answers);
-    if (event.author === 'user' && this.events > 1) this.resumes++;
+    if (event.author === 'user' && this.events > 1) this.#resume(actions.answers ?? []);
     if (actions.checkpoint) {
       this.checkpoints.set(actions.checkpoint.path, actions.checkpoint.value);
     }
@@ -89,7 +88,8 @@ export class RunIndex {
     delete call.answer;
   }
 
-  #answer(answers: readonly Answer[]): void {
+  #resume(answers: readonly Answer[]): void {
+    this.resumes++;
     // What was answered before and still has no response was being acted on when the process died.
     for (const call of this.openCalls.values()) call.unused = false;
     for (const answer of answers) {
