@@ -37,14 +37,15 @@ export function optionsFor(asked: Asked): ConfirmationOption[] {
   const { preview, tool } = asked;
   const what = subjectOf(asked);
   const options: ConfirmationOption[] = [option('proceed_once', 'Allow once')];
-  if (what !== undefined)
+  if (what !== undefined && preview.kind !== 'mcp') {
     options.push(option('proceed_always', `Always allow ${what} in this session`));
-  if (preview.kind === 'mcp') {
-    if (!preview.server.includes('*')) {
-      options.push(option('proceed_always_server', `Always allow all tools of ${preview.server}`));
-    }
-  } else if (tool.name !== SHELL_TOOL) {
+  }
+  if (tool.name !== SHELL_TOOL) {
     options.push(option('proceed_always_tool', `Always allow ${tool.name} in this session`));
+  }
+  if (preview.kind === 'mcp' && !preview.server.includes('*')) {
+    const name = `Always allow all tools of ${preview.server} in this session`;
+    options.push(option('proceed_always_server', name));
   }
   if (what !== undefined) {
     options.push(option('proceed_always_and_save', `Always allow ${what}, also in later sessions`));

@@ -15,7 +15,8 @@ import type { JsonObject } from '../agent/json.ts';
 import { matchesName, matchesPath } from './glob.ts';
 import type { ApprovalMode, PolicyDecision, PolicyRule } from './settings/schema.ts';
 import { concerns, covers, parsePattern, type Pattern } from './shell/cover.ts';
-import { parseCommandLine, type SimpleCommand } from './shell/parse.ts';
+import { parseCommandLine } from './shell/parse.ts';
+import type { SimpleCommand } from './shell/simple-command.ts';
 import type { Effect, Preview } from './tool.ts';
 
 export const SHELL_TOOL = 'run_shell_command';
@@ -79,18 +80,14 @@ export function decide(
 }
 
 /** What the mode makes of what the rules say. */
-function inMode(
-  mode: ApprovalMode,
-  { name, effect }: Subject,
-  ruled: Verdict | undefined,
-): Verdict {
+function inMode(mode: ApprovalMode, { name, effect }: Subject, ruled: Ruled | undefined): Verdict {
   if (ruled?.decision === 'deny') return ruled;
   const harmless = effect === 'read' || effect === 'talk';
   if (mode === 'plan' && !harmless) {
     const reason = `this is plan mode, in which nothing is changed or run: ${name} is not available; describe what you would do instead`;
     return { decision: 'deny', reason };
   }
-  if (mode === 'yolo' && !ruled?.reason.startsWith(UNCLEAR)) {
+  if (mode === 'yolo' && ruled?.mayBeDenied !== true) {
     return { decision: 'allow', reason: 'everything is allowed in yolo mode' };
   }
   if (ruled) return ruled;
@@ -101,8 +98,11 @@ function inMode(
   return { decision: 'ask', reason: `${name} needs an approval in ${mode} mode` };
 }
 
-/** Rules forbid something, and it cannot be seen whether this is it. */
-const UNCLEAR = 'it is not clear whether a rule is about it';
+/** What the rules say. */
+interface Ruled extends Verdict {
+  /** Asked, because it cannot be seen whether it is what a rule denies. */
+  readonly mayBeDenied?: boolean;
+}
 
 function isAbout(rule: PolicyRule, name: string, preview: Preview | undefined): boolean {
   // `a__*` is about the server a, not about one that calls itself `a__b`.
@@ -119,13 +119,17 @@ function said(rule: PolicyRule): Verdict {
   return { decision: rule.decision, reason: `a rule ${verb} ${what}` };
 }
 
-const SEVERITY = { allow: 0, ask: 1, deny: 2 } as const;
+const SEVERITY = { allow: 0, ask: 1, deny: 3 } as const;
+
+function severityOf(ruled: Ruled | undefined): number {
+  return ruled?.mayBeDenied === true ? 2 : SEVERITY[ruled?.decision ?? 'ask'];
+}
 
 /** The strictest; undefined, the mode's own decision, counts as asking. */
-function strictest(verdicts: readonly (Verdict | undefined)[]): Verdict | undefined {
+function strictest(verdicts: readonly (Ruled | undefined)[]): Ruled | undefined {
   let result = verdicts[0];
   for (const one of verdicts) {
-    if (SEVERITY[one?.decision ?? 'ask'] > SEVERITY[result?.decision ?? 'ask']) result = one;
+    if (severityOf(one) > severityOf(result)) result = one;
   }
   return result;
 }
@@ -138,7 +142,7 @@ interface ShellRule {
   readonly pattern: Pattern | undefined;
 }
 
-function shellVerdict(rules: readonly PolicyRule[], text: string): Verdict | undefined {
+function shellVerdict(rules: readonly PolicyRule[], text: string): Ruled | undefined {
   const { commands, writes, problem } = parseCommandLine(text);
   const latestFirst = rules.toReversed().map((rule): ShellRule => {
     return { rule, pattern: rule.pattern === undefined ? undefined : parsePattern(rule.pattern) };
@@ -149,9 +153,10 @@ function shellVerdict(rules: readonly PolicyRule[], text: string): Verdict | und
   if (problem === undefined && writes.length === 0 && commands.length > 0) return worst;
   // A rule for the whole tool holds whatever the line is; only patterns need to understand it.
   const whole = rules.findLastIndex((rule) => rule.pattern === undefined);
-  const stricter = rules.slice(whole + 1).some((rule) => rule.decision !== 'allow');
-  if (problem !== undefined && stricter) {
-    return { decision: 'ask', reason: `${UNCLEAR}: ${problem}` };
+  const later = rules.slice(whole + 1);
+  const denies = later.some((rule) => rule.decision === 'deny');
+  if (problem !== undefined && (denies || later.some((rule) => rule.decision === 'ask'))) {
+    return { decision: 'ask', reason: problem, mayBeDenied: denies };
   }
   if (whole >= 0)
     return strictest([said(rules[whole]!), ...each.filter((one) => one !== undefined)]);
@@ -162,7 +167,7 @@ function shellVerdict(rules: readonly PolicyRule[], text: string): Verdict | und
 function commandVerdict(
   latestFirst: readonly ShellRule[],
   command: SimpleCommand,
-): Verdict | undefined {
+): Ruled | undefined {
   for (const { rule, pattern } of latestFirst) {
     if (rule.pattern === undefined) return said(rule);
     if (rule.decision === 'allow') {
@@ -171,7 +176,10 @@ function commandVerdict(
     }
     const concern = pattern ? concerns(pattern, command) : 'maybe';
     if (concern === 'yes') return said(rule);
-    if (concern === 'maybe') return { decision: 'ask', reason: `${UNCLEAR}: ${said(rule).reason}` };
+    if (concern === 'maybe') {
+      const reason = `it may be what a rule is about: ${said(rule).reason}`;
+      return { decision: 'ask', reason, mayBeDenied: rule.decision === 'deny' };
+    }
   }
   return undefined;
 }

@@ -9,7 +9,8 @@
  * words, nothing assigned. To forbid or to ask it need only be likely: the program by any path, the words in this order
  * with others (options, mostly) between them; where an expansion hides a word the answer is "maybe".
  */
-import { parseWords, type SimpleCommand, type Word } from './parse.ts';
+import { parseWords } from './parse.ts';
+import type { SimpleCommand, Word } from './simple-command.ts';
 
 export interface Pattern {
   readonly words: readonly Word[];

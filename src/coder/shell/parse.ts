@@ -9,21 +9,8 @@
  * the result of an expansion …) it names as the line's `problem`; the commands are then those that it found all the
  * same, good enough to forbid by, never to allow by.
  */
+import type { SimpleCommand, Word } from './simple-command.ts';
 import { unwrap } from './wrappers.ts';
-
-export interface Word {
-  /** Without its quotes; as it was written when it is not literal. */
-  readonly text: string;
-  /** No expansion can make something else of it. */
-  readonly literal: boolean;
-}
-
-export interface SimpleCommand {
-  /** The program first. None when it only assigns variables. */
-  readonly words: readonly Word[];
-  /** Variables are set for it, or by it: `PATH=/tmp git status` is not `git status`. */
-  readonly assigns: boolean;
-}
 
 export interface CommandLine {
   readonly commands: readonly SimpleCommand[];
@@ -325,7 +312,8 @@ function reader(text: string, found: Found) {
     }
     at = Math.min(at, text.length);
     const raw = text.slice(start, at);
-    if (braces && !BRACES.has(raw) && raw !== '{}') literal = false;
+    // Without one of these nothing is made of braces.
+    if (braces && /,|\.\./.test(raw)) literal = false;
     // A bracket alone is a program, or its end, and no pattern.
     if (raw === '[' || raw === ']') literal = true;
     return { text: literal ? plain : raw, literal, raw, quoted };

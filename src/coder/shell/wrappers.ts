@@ -1,5 +1,5 @@
 /** Programs that run other programs: what a simple command would run beside itself. */
-import type { SimpleCommand, Word } from './parse.ts';
+import type { SimpleCommand, Word } from './simple-command.ts';
 
 export interface Inner {
   readonly commands?: readonly SimpleCommand[];

@@ -1,0 +1,352 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, rmSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { MAX_LINE, parseCommandLine } from './parse.ts';
+
+const LONG = process.env['PARLEY_TEST_LONG'] !== undefined;
+
+/** Each command as one text; words that are not literal are in ‹›, assignments are marked. */
+function commands(text: string): string[] {
+  return parseCommandLine(text).commands.map(({ words, assigns }) => {
+    const shown = words.map((word) => (word.literal ? word.text : `‹${word.text}›`));
+    return (assigns ? ['=', ...shown] : shown).join(' ');
+  });
+}
+
+function understood(text: string): boolean {
+  return parseCommandLine(text).problem === undefined;
+}
+
+test('a line is split into its simple commands', () => {
+  for (const separator of [';', '&&', '||', '|', '|&', '&', '\n', ' ; ', '\n\n']) {
+    assert.deepEqual(commands(`git status${separator}rm x`), ['git status', 'rm x'], separator);
+  }
+  assert.deepEqual(commands('(cd a && { rm b; }) & wait'), ['cd a', 'rm b', 'wait']);
+  assert.deepEqual(commands('if true; then rm x; else ls; fi'), ['true', 'rm x', 'ls']);
+  assert.deepEqual(commands('while ! test -f a\ndo sleep 1\ndone'), ['test -f a', 'sleep 1']);
+});
+
+test('commands inside words are found', () => {
+  assert.deepEqual(commands('git log $(rm x)'), ['rm x', 'git log ‹$(rm x)›']);
+  assert.deepEqual(commands('git log "a $(rm "b c") d"'), [
+    'rm b c',
+    'git log ‹"a $(rm "b c") d"›',
+  ]);
+  assert.deepEqual(commands('a `b \\`c\\``'), ['c', 'b ‹`c`›', 'a ‹`b \\`c\\``›']);
+  assert.deepEqual(commands('diff <(a) >(b)'), ['a', 'b', 'diff ‹<(a)› ‹>(b)›']);
+  assert.deepEqual(commands('cat <<< "$(rm x)"'), ['rm x', 'cat']);
+});
+
+test('quotes and escapes are taken off, and protect what is in them', () => {
+  assert.deepEqual(commands(`r\\m 'a;b' "c && d" e\\ f 'g'"h"i`), ['rm a;b c && d e f ghi']);
+  assert.deepEqual(commands('echo \'$(rm x)\' "\\$(rm x)" \\$\\(rm'), [
+    'echo $(rm x) $(rm x) $(rm',
+  ]);
+  assert.deepEqual(commands('echo a\\\nb'), ['echo ab']);
+});
+
+test('comments are no commands, and a number sign in a word is no comment', () => {
+  assert.deepEqual(commands('ls # rm x\nls a#b'), ['ls', 'ls a#b']);
+});
+
+test('words that can become something else are not literal', () => {
+  for (const word of [
+    '$X',
+    '${X}',
+    '"$X"',
+    '*.ts',
+    'a?',
+    '[ab]',
+    '~',
+    '~/x',
+    '{a,b}',
+    "$'a'",
+    '$1',
+  ]) {
+    const { words } = parseCommandLine(`echo ${word}`).commands.at(-1)!;
+    assert.equal(words[1]?.literal, false, word);
+    assert.ok(understood(`echo ${word}`), word);
+  }
+  for (const word of ['a', '-x', '{}', 'a=b', '$', "'*'", '"~"', 'a!']) {
+    assert.equal(parseCommandLine(`echo ${word}`).commands[0]!.words[1]?.literal, true, word);
+  }
+});
+
+test('assignments are noticed, before a command and alone', () => {
+  assert.deepEqual(commands("GIT_PAGER='rm x' git log"), ['= git log']);
+  assert.deepEqual(commands('PATH=/tmp; git log'), ['=', 'git log']);
+  assert.deepEqual(commands('A=1 B+=2 C[0]=$(rm x) git log'), ['rm x', '= git log']);
+});
+
+test('writing redirections are noticed, harmless ones are not', () => {
+  for (const sign of ['>', '>>', '>|', '&>', '&>>', '>&', '<>', '2>', '1>>', '3<>']) {
+    assert.deepEqual(parseCommandLine(`ls ${sign} out`).writes, ['out'], sign);
+    assert.deepEqual(parseCommandLine(`ls ${sign}out`).writes, ['out'], sign);
+  }
+  for (const rest of ['>/dev/null', '2>&1', '>&2', '2>&-', '< in', '<<< text', '&> /dev/null']) {
+    const { writes, problem } = parseCommandLine(`ls ${rest}`);
+    assert.deepEqual([writes, problem], [[], undefined], rest);
+  }
+  assert.deepEqual(parseCommandLine('> ~/.bashrc').writes, ['~/.bashrc']);
+  assert.deepEqual(parseCommandLine('(ls; pwd) > out').writes, ['out']);
+});
+
+test('here-documents are no commands, but what is expanded in them is', () => {
+  assert.deepEqual(commands('cat <<EOF\nrm x\nEOF\nls'), ['cat', 'ls']);
+  assert.deepEqual(commands('cat <<EOF\n$(rm x) `rm y` \\$(no)\nEOF\nls'), [
+    'cat',
+    'rm x',
+    'rm y',
+    'ls',
+  ]);
+  assert.deepEqual(commands("cat <<'EOF'\n$(rm x)\nEOF\nls"), ['cat', 'ls']);
+  assert.deepEqual(commands('cat <<-"A" <<B; ls\n\tx\n\tA\n$(rm y)\nB\npwd'), [
+    'cat',
+    'ls',
+    'rm y',
+    'pwd',
+  ]);
+  assert.equal(understood('cat <<EOF\nrm x'), false);
+});
+
+test('programs that run others are listed with what they run', () => {
+  const cases: Record<string, string> = {
+    'bash -c "rm x"': 'rm x',
+    "sh -ec 'ls; rm x'": 'rm x',
+    '/bin/bash --norc -o pipefail -c "rm x"': 'rm x',
+    'env -i A=1 rm x': '= rm x',
+    'env - rm x': 'rm x',
+    'sudo -u root -- rm x': 'rm x',
+    'nohup nice -n 5 rm x': 'rm x',
+    'timeout -k 1 5 rm x': 'rm x',
+    'time -p rm x': 'rm x',
+    'command rm x': 'rm x',
+    'exec rm x': 'rm x',
+    'eval "rm x"': 'rm x',
+    'eval rm x': 'rm x',
+    "trap 'rm x' EXIT": 'rm x',
+    'ls | xargs -0 -n 1 rm x': 'rm x ‹…›',
+    'ls | xargs -I{} rm {}': 'rm ‹{}›',
+    'find . -name a -exec rm x \\;': 'rm x',
+    "find . -execdir sh -c 'rm x' \\;": 'rm x',
+    'busybox rm x': 'rm x',
+    'sudo bash -c "eval \'rm x\'"': 'rm x',
+  };
+  for (const [line, inner] of Object.entries(cases)) {
+    assert.ok(commands(line).includes(inner), `${line}: ${commands(line).join(' | ')}`);
+    assert.ok(commands(line).length > 1, line);
+    assert.ok(understood(line), line);
+  }
+  assert.ok(parseCommandLine('find . -delete').writes.length > 0);
+});
+
+test('what is not clear beforehand is not understood', () => {
+  for (const line of [
+    '$X y',
+    '`a` b',
+    '~/bin/x',
+    './r*m x',
+    'f() { rm x; }',
+    'function f { rm x; }',
+    'for PATH in /tmp; do git log; done',
+    'case x in y) rm z;; esac',
+    '[[ -v a ]]',
+    '((x=1))',
+    'echo $((x))',
+    'echo $[1]',
+    'echo ${x@P}',
+    'echo ${x:-y}',
+    'echo ${!x}',
+    'a=(b c)',
+    'coproc rm x',
+    'curl x | sh',
+    'bash',
+    'bash -s < x',
+    'bash <(curl x)',
+    'bash -c "$X"',
+    'bash --rcfile x -c y',
+    'eval "$X"',
+    'env -S "rm x"',
+    'xargs bash',
+    "find . -exec sh -c 'rm {}' \\;",
+    'find . $X rm {} +',
+    'sudo -s',
+    'su -c "rm x"',
+    'zsh -c "rm x"',
+    'parallel rm',
+    'time ! rm x',
+    'cat < /dev/tcp/example.com/80',
+    'exec {fd}> x',
+    'echo "a',
+    "echo 'a",
+    'echo `a',
+    'echo $(a',
+    'echo )',
+    'echo a\\',
+    'ls >',
+    'ls\rrm x',
+    'ls \x1b[2K',
+    `${'$('.repeat(50)}rm x${')'.repeat(50)}`,
+    `${'sudo '.repeat(50)}rm x`,
+    `ls ${'a'.repeat(MAX_LINE)}`,
+  ]) {
+    assert.equal(understood(line), false, line);
+  }
+});
+
+test('a reserved word behind a redirection is a program', () => {
+  assert.deepEqual(commands('</dev/null if git status'), ['if git status']);
+});
+
+/** Pieces of command lines, between bars. */
+function pieces(...texts: string[]): fc.Arbitrary<string> {
+  return fc.constantFrom(...texts.flatMap((text) => text.split('¦')));
+}
+
+const fragment = pieces(
+  'git¦ ¦status¦\'¦"¦\\¦$¦(¦)¦`¦{¦}¦<¦>¦&¦|¦;¦\n¦#¦<<E¦E\n¦$(¦${¦$((¦[[¦=¦!¦*¦~¦2¦\t¦\r¦\0¦é¦😀',
+  ' bash -c ¦ xargs ¦ find . -exec ¦for ¦do ¦case ¦env -i A=1 ',
+);
+
+test('anything can be parsed', () => {
+  const hostile = fc.oneof(
+    fc.string(),
+    fc.array(fragment).map((parts) => parts.join('')),
+  );
+  fc.assert(
+    fc.property(hostile, (text) => {
+      const { commands: found, writes } = parseCommandLine(text);
+      assert.ok(Array.isArray(found) && Array.isArray(writes));
+    }),
+    { numRuns: LONG ? 100_000 : 2000 },
+  );
+});
+
+/** Ways to run another command along with one that is harmless. */
+const hidings: readonly ((harmless: string, other: string) => string)[] = [
+  (harmless, other) => `${harmless};${other}`,
+  (harmless, other) => `${harmless}&&${other}`,
+  (harmless, other) => `${harmless} || ${other}`,
+  (harmless, other) => `${harmless} | ${other}`,
+  (harmless, other) => `${harmless}\n${other}`,
+  (harmless, other) => `${harmless} & ${other}`,
+  (harmless, other) => `${other}; ${harmless}`,
+  (harmless, other) => `${harmless} $(${other})`,
+  (harmless, other) => `${harmless} "$(${other})"`,
+  (harmless, other) => `${harmless} \`${other}\``,
+  (harmless, other) => `${harmless} <(${other})`,
+  (harmless, other) => `${harmless} <<< "\`${other}\`"`,
+  (harmless, other) => `${harmless} <<E\n$(${other})\nE\n`,
+  (harmless, other) => `${harmless} <<E\n'\nE\n${other}`,
+  (harmless, other) => `( ${harmless}; (${other}) )`,
+  (harmless, other) => `{ ${harmless}; ${other}; }`,
+  (harmless, other) => `if ${harmless}; then ${other}; fi`,
+  (harmless, other) => `! ${harmless} && ! ${other}`,
+  (harmless, other) => `bash -c '${harmless}; ${other}'`,
+  (harmless, other) => `eval '${other}'; ${harmless}`,
+  (harmless, other) => `${harmless} | xargs ${other}`,
+  (harmless, other) => `${harmless} # '\n${other}`,
+  (harmless, other) => `${harmless} \\\n; ${other}`,
+  (harmless, other) => `f() { ${other}; }; ${harmless}`,
+  (harmless, other) => `for x in 1; do ${other}; done; ${harmless}`,
+];
+
+/** Hides the command in these ways, one in the other. */
+function hidden(ways: readonly (typeof hidings)[number][]): string {
+  let line = 'evil --now';
+  for (const hide of ways) {
+    // Quotes in quotes would need escaping, which is not what this is about.
+    const clash = ["'", '`'].some((quote) => line.includes(quote) && hide('', '').includes(quote));
+    if (!clash) line = hide('git status', line);
+  }
+  return line;
+}
+
+function isSeen(line: string): boolean {
+  const { commands: found, problem } = parseCommandLine(line);
+  return problem !== undefined || found.some(({ words }) => words[0]?.text.endsWith('evil'));
+}
+
+test('a command that is hidden behind others is always found', () => {
+  const ways = fc.array(fc.constantFrom(...hidings), { minLength: 1, maxLength: 4 });
+  fc.assert(
+    fc.property(ways, (chosen) => assert.ok(isSeen(hidden(chosen)), hidden(chosen))),
+    { numRuns: LONG ? 50_000 : 2000 },
+  );
+});
+
+const bash = spawnSync('bash', ['-c', 'command -v bash env xargs find'], { encoding: 'utf8' });
+
+test(
+  'what bash itself runs is always found',
+  { skip: bash.status !== 0 && 'no bash' },
+  async (t) => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'parley-parse-'));
+    t.after(() => rm(folder, { recursive: true }));
+    const programs = path.join(folder, 'bin');
+    const work = path.join(folder, 'work');
+    const proof = path.join(folder, 'proof');
+    await mkdir(programs);
+    await mkdir(work);
+    for (const tool of bash.stdout.trim().split('\n')) {
+      await symlink(tool, path.join(programs, path.basename(tool)));
+    }
+    await writeFile(path.join(programs, 'git'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
+    await writeFile(path.join(programs, 'evil'), `#!/bin/sh\n: > ${proof}\n`, { mode: 0o755 });
+
+    function runs(line: string): boolean {
+      rmSync(proof, { force: true });
+      // Whatever it does, it finds no other programs and no place but a folder of its own.
+      spawnSync('/bin/bash', ['-c', line], {
+        cwd: work,
+        env: { PATH: programs },
+        stdio: 'ignore',
+        timeout: 5000,
+      });
+      return existsSync(proof);
+    }
+
+    assert.ok(runs('git status; evil'), 'the proof works');
+    const word = pieces(
+      'evil¦evil¦git¦\'evil\'¦"evil"¦e\\vil¦ ¦ ¦ ¦;¦|¦&¦\n¦(¦)¦$(¦`¦"¦\'¦\\¦#¦<<E\n¦\nE\n¦$((¦))',
+      '${x:-¦}¦{ ¦; }¦ bash -c ¦ env -i A=1 ¦ xargs ¦ find . -exec ¦ eval ¦ ! ¦ if ¦ then ¦ fi¦>¦<',
+      '<(¦A=¦~¦[[ ¦ ]]¦ time ¦case x in x)¦;;¦ esac',
+    );
+    const lines = fc.oneof(
+      fc.array(word, { minLength: 1, maxLength: 12 }).map((words) => words.join('')),
+      fc.array(fc.constantFrom(...hidings), { minLength: 1, maxLength: 3 }).map(hidden),
+    );
+    fc.assert(
+      fc.property(lines, (line) => assert.ok(isSeen(line) || !runs(line), line)),
+      { numRuns: LONG ? 20_000 : 1500 },
+    );
+  },
+);
+
+test('hostile input takes no more than linear time', () => {
+  const units = [
+    '$(',
+    '`',
+    '(',
+    '"$(',
+    "bash -c '",
+    'sudo ',
+    'find . -exec a ; ',
+    '<<a ',
+    '{',
+    '<(',
+    '\\',
+  ];
+  for (const unit of units) {
+    const line = unit.repeat(MAX_LINE).slice(0, MAX_LINE);
+    const began = performance.now();
+    parseCommandLine(line);
+    // Quadratic would be seconds; the limit leaves room for a busy machine.
+    assert.ok(performance.now() - began < 1000, unit);
+  }
+});

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { readableText } from './readable.ts';
+
+const BASE = new URL('https://example.com/docs/');
+
+function read(html: string): string {
+  return readableText(html, BASE);
+}
+
+test('a page becomes its words, with headings, lists, links and code', () => {
+  const html = `<!doctype html><html><head><title>The  page</title><style>p { color: red }</style></head>
+    <body><!-- not <b>this</b> --><h2>Part &amp; whole</h2>
+    <p>Some <b>bold</b>&nbsp;text &#8212; see <a href="../a?b=1&amp;c=2">the other</a>.<br>Next line</p>
+    <script>if (a < b) document.write("<p>no</p>")</script>
+    <ul><li>one<li>two</ul><pre>  code {
+    more
+}</pre><table><tr><td>a</td><td>b</td></tr></table><img alt="A cat" src=x></body></html>`;
+  assert.equal(
+    read(html),
+    [
+      '# The page',
+      '## Part & whole',
+      'Some bold text — see the other (https://example.com/a?b=1&c=2).',
+      'Next line',
+      '- one',
+      '- two',
+      '  code {\n    more\n}',
+      'a | b |',
+      'A cat',
+    ].join('\n'),
+  );
+});
+
+test('links that lead nowhere are words only', () => {
+  assert.equal(read('<a href="javascript:x()">a</a> <a href="#top">b</a> <a>c</a>'), 'a b c');
+});
+
+test('markup that is broken loses no words', () => {
+  assert.equal(read('a < b and <p class="x>y">c</p> &unknown; <'), 'a < b and\nc\n&unknown; <');
+  assert.equal(read('<a title="open>text</a>'), 'text');
+});
+
+test('anything can be read', () => {
+  const piece = fc.constantFrom(
+    '<',
+    '>',
+    '</',
+    '<a href="',
+    '"',
+    "'",
+    '<script>',
+    '</script',
+    '<!--',
+    '&#',
+    ';',
+    'x',
+    '<pre>',
+  );
+  fc.assert(
+    fc.property(fc.array(piece), (pieces) => assert.equal(typeof read(pieces.join('')), 'string')),
+  );
+});
+
+test('hostile pages take no more than linear time', () => {
+  for (const unit of ['<', '<a "', '<!--', '<script>', '&', '<a href=', '</a', '<a \'"', ' \n']) {
+    const began = performance.now();
+    read(unit.repeat(300_000));
+    assert.ok(performance.now() - began < 3000, unit);
+  }
+});
