@@ -14,13 +14,13 @@
  *
  * Nothing is kept between executions: what a waiting run needs is in its session.
  */
-import type { User } from '../protocol/index.ts';
 import type {
   Agent as ServerAgent,
   AgentExecutor,
   AgentProfile,
   ExecutionContext,
   ExecutorEvent,
+  RequestContext,
 } from '../server/index.ts';
 import type { Agent } from '../agent/agent.ts';
 import type { ArtifactContent } from '../agent/artifact.ts';
@@ -69,7 +69,7 @@ export function a2aExecutor(agent: Agent, options: A2AExecutorOptions = {}): Ser
   async function* execute(context: ExecutionContext): AsyncGenerator<ExecutorEvent> {
     const { message, signal, task, turn } = context;
     if (task.status.state !== 'working') yield { kind: 'status-update', state: 'working' };
-    const user = userOf(context.user);
+    const user = userOf(context);
     const at = { user, session: context.contextId, runId: runIdOf(context) };
     let waits = false;
     let events: AsyncIterable<Event>;
@@ -123,10 +123,12 @@ class RunFailed extends Error {
 }
 
 /** The same id in another tenant is another user; no id makes anybody somebody else. */
-function userOf(user: User | undefined): string {
-  if (!user) return ANONYMOUS;
-  const { id, tenant } = user;
-  if (tenant) return `${encodeURIComponent(tenant)}/${id}`;
+export function userOf({ user, tenant }: Pick<RequestContext, 'user' | 'tenant'>): string {
+  const id = user === undefined ? ANONYMOUS : named(user.id);
+  return tenant === '' ? id : `${encodeURIComponent(tenant)}/${id}`;
+}
+
+function named(id: string): string {
   return id === ANONYMOUS || id.includes('/') ? `/${id}` : id;
 }
 

@@ -40,7 +40,7 @@ import { APP, type Seat } from './seat.ts';
 import type { Seats } from './seats.ts';
 import { TurnEvents } from './turn-events.ts';
 import { spokenAnswer } from './spoken-answer.ts';
-import { userOf } from './user.ts';
+import { userOf } from '../bridge/executor.ts';
 
 export interface CoderExecutorOptions {
   readonly seats: Seats;
@@ -94,7 +94,7 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
       agent: APP,
       describe: (tool, args) => seat.describe(tool, args),
     });
-    const at = { user: userOf(context.user), session: context.contextId, runId: runIdOf(context) };
+    const at = { user: userOf(context), session: context.contextId, runId: runIdOf(context) };
     const inbox = new Inbox();
     inboxes.set(task.id, inbox);
     try {

@@ -21,7 +21,7 @@ import { APP, openSeat, type Seat } from './seat.ts';
 import type { ApprovalMode } from './settings/schema.ts';
 import { loadSettings } from './settings/settings.ts';
 import { isTrusted } from './settings/trust.ts';
-import { userOf } from './user.ts';
+import { userOf } from '../bridge/executor.ts';
 import type { GuardedGetOptions } from './web/guarded-get.ts';
 
 /** Workspaces in use at the same time. */
@@ -163,8 +163,8 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
   };
 }
 
-function keyOf({ user, contextId }: RequestContext): SessionKey {
-  return { app: APP, user: userOf(user), id: contextId };
+function keyOf(context: RequestContext): SessionKey {
+  return { app: APP, user: userOf(context), id: context.contextId };
 }
 
 function refused(message: string): A2AError {

@@ -23,6 +23,8 @@ export interface RequestContext {
   readonly message: Message;
   readonly contextId: string;
   readonly user: User | undefined;
+  /** The tenant that the task belongs to: the user's own, or the one that the caller names. Empty where there is none. */
+  readonly tenant: string;
   /** URIs of the extensions that the client activated. */
   readonly extensions: readonly string[];
   /** The request's own metadata, beside the message's. */

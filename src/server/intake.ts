@@ -61,7 +61,7 @@ export async function accept(
   const ids = options.deduplicate ? [message.messageId] : undefined;
   try {
     if (message.taskId !== undefined) return await proceed(runtime, params, call, scope, ids);
-    const request = requestContext(params, call, message.contextId ?? randomUUIDv7());
+    const request = requestContext(params, call, scope, message.contextId ?? randomUUIDv7());
     if (executor.reply) {
       const replied = executor.reply(request);
       const answer = replied instanceof Promise ? await replied : replied;
@@ -115,11 +115,17 @@ function covers(mode: string, type: string): boolean {
   return mode.endsWith('/*') && type.startsWith(mode.slice(0, -1));
 }
 
-function requestContext(params: MessageSendParams, call: Call, contextId: string): RequestContext {
+function requestContext(
+  params: MessageSendParams,
+  call: Call,
+  { tenant }: Scope,
+  contextId: string,
+): RequestContext {
   return {
     message: params.message,
     contextId,
     user: call.user,
+    tenant,
     extensions: call.extensions ?? [],
     metadata: params.metadata,
   };
@@ -182,7 +188,7 @@ async function proceed(
     throw new A2AError('invalidParams', 'message.contextId is not the context of message.taskId');
   }
   runtime.checkRoom();
-  const request = requestContext(params, call, contextId);
+  const request = requestContext(params, call, scope, contextId);
   const opensTurn = live.state === 'completed' && runtime.continues(request);
   const waits = () =>
     !live.running &&

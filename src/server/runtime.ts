@@ -150,6 +150,7 @@ export class Runtime {
       message,
       contextId: live.contextId,
       user: live.owner === '' ? undefined : { id: live.owner, tenant: live.tenant },
+      tenant: live.tenant,
       extensions: message.extensions ?? [],
       metadata: undefined,
       task: loaded.task,
