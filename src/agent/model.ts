@@ -54,6 +54,8 @@ export interface Model {
   readonly name: string;
   /** In tokens, where it is known. */
   readonly contextWindow?: number;
+  /** Throws a ModelError where it is known beforehand that nothing will come of it: there is no key. */
+  check?(): void;
   /** Streams one answer; throws a ModelError, also in the middle. Once the signal is aborted it throws its reason. */
   generate(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelChunk>;
 }

@@ -63,6 +63,7 @@ function createPrinter() {
   /** Something of the answer was printed. */
   let any = false;
   let midLine = false;
+  let artifactId: string | undefined;
 
   function write(text: string): void {
     if (text === '') return;
@@ -79,7 +80,13 @@ function createPrinter() {
   return {
     print(event: StreamEvent): void {
       const status = statusOf(event);
-      write(shown(added(event)));
+      const text = shown(added(event));
+      if (event.kind === 'artifact-update' && text !== '') {
+        // Another thing is said, perhaps by another agent.
+        if (event.artifact.artifactId !== artifactId) breakLine();
+        artifactId = event.artifact.artifactId;
+      }
+      write(text);
       for (const part of otherParts(event)) {
         breakLine();
         write(contentOf([part]));

@@ -1,7 +1,6 @@
 /** `parley serve`: an agent behind HTTP, until a signal ends it. */
 import { VERSIONS, versionOf } from '../protocol/index.ts';
 import type { Agent, AgentProfile, TaskStore } from '../server/index.ts';
-import { memoryStore } from '../server/memory-store.ts';
 import { addressGuard } from '../transport/addresses.ts';
 import { isLoopback, type Listening, serve, type ServeOptions } from '../transport/serve.ts';
 import { authentication } from './authentication.ts';
@@ -10,6 +9,7 @@ import { EXIT, reasonOf, systemCode, usageError } from './exit.ts';
 import { wholeNumber } from './flags.ts';
 import { onInterrupt } from './interrupt.ts';
 import { createLog, type ServerLog } from './log.ts';
+import { openStore, storePlace } from './store-place.ts';
 import { bold, complain, cyan, dim, note, say, sayJson } from './terminal.ts';
 import { DEFAULT_PORT, VERSION } from './product.ts';
 
@@ -23,6 +23,11 @@ const FLAGS = {
     value: 'AGENT',
     help: 'echo (the default), bench, conformance, or a .ts or .js file that exports one.',
   },
+  model: {
+    type: 'string',
+    value: 'M',
+    help: 'For agents that name none: offline, scripted:FILE, google:NAME, anthropic:NAME, openai:NAME or openai-compatible:NAME.',
+  },
   port: { type: 'string', value: 'N', help: `${DEFAULT_PORT} by default; 0 picks a free one.` },
   host: { type: 'string', value: 'H', help: `${DEFAULT_HOST} by default; others need a token.` },
   token: { type: 'string', value: 'T', help: 'Callers must send this bearer token.' },
@@ -35,7 +40,7 @@ const FLAGS = {
   store: {
     type: 'string',
     value: 'S',
-    help: 'memory, or sqlite:PATH. By default a file in the data folder.',
+    help: 'memory, or sqlite:PATH; sessions are beside it. By default a file in the data folder.',
   },
   durability: {
     type: 'string',
@@ -75,11 +80,14 @@ export default defineCommand({
   variables: {
     PARLEY_HOME: 'The data folder.',
     PARLEY_SECRET_KEY: 'Encrypts the secrets of webhooks on disk; without it they are refused.',
+    GEMINI_API_KEY:
+      'Key of --model google:…; ANTHROPIC_API_KEY and OPENAI_API_KEY likewise. The first that is set picks the model.',
     PARLEY_LOG_LEVEL: 'trace, debug, info, warn (the default), error or silent.',
   },
   examples: [
     'parley serve --agent echo',
-    'parley serve --agent ./weather.ts --port 4000',
+    'parley serve --agent ./examples/weather/agent.ts --port 4000',
+    'parley serve --agent ./agent.ts --model google:gemini-3.8-flash',
     'parley serve --host 0.0.0.0 --keys users.txt --public-url https://agent.example',
   ],
   run,
@@ -112,8 +120,8 @@ async function run(settings: Settings): Promise<number> {
     ...onlyVersion(values['only-version']),
     ...(authenticate && { authenticate }),
   };
-  const { agent, storeName, deduplicate } = await pickAgent(values.agent ?? 'echo');
-  const store = await openStore(storeName, settings, log);
+  const picked = await pickAgent(values.agent ?? 'echo', settings, log);
+  const { agent, store, deduplicate } = picked;
   const server = serve(values['require-extension'] ? requiring(agent) : agent, {
     ...options,
     store,
@@ -124,6 +132,7 @@ async function run(settings: Settings): Promise<number> {
     listening = await server.listen(port, host);
   } catch (error) {
     await server.close(0);
+    await picked.close?.();
     throw explainListen(error, host, port);
   }
   const ended = untilSignal(log);
@@ -136,6 +145,7 @@ async function run(settings: Settings): Promise<number> {
     note(`Waiting up to ${DRAIN_MS / 1000} s for ${tasks}. Ctrl-C again stops now.`);
   }
   await listening.close(DRAIN_MS);
+  await picked.close?.();
   await log.flush();
   return code;
 }
@@ -149,60 +159,46 @@ function onlyVersion(text: string | undefined): Pick<ServeOptions, 'versions'> {
 
 interface Picked {
   readonly agent: Agent;
-  readonly storeName: string;
+  readonly store: TaskStore;
   readonly deduplicate: boolean;
+  /** What the agent has open beside the store. */
+  close?(): Promise<void>;
 }
 
-async function pickAgent(name: string): Promise<Picked> {
+async function pickAgent(name: string, settings: Settings, log: ServerLog): Promise<Picked> {
+  const { values, environment } = settings;
+  const open = async (storeName: string) => {
+    const place = await storePlace(values, environment, storeName);
+    return { place, store: await openStore(place, environment, log) };
+  };
   switch (name) {
     case 'echo': {
       const { echo } = await import('./agents/echo.ts');
-      return { agent: echo, storeName: name, deduplicate: true };
+      return { agent: echo, store: (await open(name)).store, deduplicate: true };
     }
     case 'bench': {
       const { bench } = await import('./agents/bench.ts');
-      return { agent: bench, storeName: name, deduplicate: true };
+      return { agent: bench, store: (await open(name)).store, deduplicate: true };
     }
     case 'conformance': {
       const { conformance } = await import('./agents/conformance.ts');
-      return { agent: conformance, storeName: name, deduplicate: false };
+      return { agent: conformance, store: (await open(name)).store, deduplicate: false };
     }
     default: {
-      const { loadAgentFile } = await import('./agent-file.ts');
-      return { ...(await loadAgentFile(name)), deduplicate: true };
+      const { isFrameworkAgent, loadAgentFile } = await import('./agent-file.ts');
+      const { agent, file, storeName } = await loadAgentFile(name);
+      const { place, store } = await open(storeName);
+      if (!isFrameworkAgent(agent)) return { agent, store, deduplicate: true };
+      const { bridge } = await import('./framework-agent.ts');
+      try {
+        const { model } = values;
+        const bridged = await bridge(agent, { file, model, environment, place });
+        return { ...bridged, store, deduplicate: true };
+      } catch (error) {
+        await store.close();
+        throw error;
+      }
     }
-  }
-}
-
-/** One file for each agent, because a log has one writer. */
-async function openStore(name: string, settings: Settings, log: ServerLog): Promise<TaskStore> {
-  const { values, environment } = settings;
-  const { durability = 'normal', store } = values;
-  if (durability !== 'normal' && durability !== 'full') {
-    throw usageError(`--durability ${durability}: use normal or full`);
-  }
-  if (store === 'memory') return memoryStore();
-  const [, given] = /^sqlite:(.+)$/.exec(store ?? '') ?? [];
-  if (store !== undefined && given === undefined) {
-    throw usageError(`--store ${store}: use memory or sqlite:PATH`);
-  }
-  const [{ sqliteStore, StoreError }, { dataFolder }, path] = await Promise.all([
-    import('../store/sqlite.ts'),
-    import('./data-folder.ts'),
-    import('node:path'),
-  ]);
-  const file = given ?? path.join(dataFolder(environment), `${name}.db`);
-  const secretKey = environment['PARLEY_SECRET_KEY'] || undefined;
-  try {
-    return sqliteStore(file, { durability, secretKey, logger: log });
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    const inUse = / in use /.test(error.message);
-    const hint = inUse || !error.hint ? '' : ` (${error.hint.replace(/\.$/, '')})`;
-    throw usageError(
-      `${error.message}${hint}: ${inUse ? 'stop that one, or ' : ''}use --store memory or --store sqlite:PATH`,
-      { cause: error },
-    );
   }
 }
 

@@ -34,8 +34,8 @@ export interface Ended {
 export interface Running {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
-  /** Waits until standard output (or error) matches. */
-  readonly saying: (pattern: RegExp, stream?: 'out' | 'err') => Promise<void>;
+  /** Waits until standard output (or error) matches, and gives the match. */
+  readonly saying: (pattern: RegExp, stream?: 'out' | 'err') => Promise<RegExpExecArray>;
 }
 
 function environment(extra: Options['env']): NodeJS.ProcessEnv {
@@ -51,8 +51,17 @@ function environment(extra: Options['env']): NodeJS.ProcessEnv {
   };
 }
 
-export function start(args: readonly string[], options: Options = {}): Running {
-  const child = spawn(process.execPath, ['--conditions=parley-source', MAIN, ...args], {
+export function start(args: readonly string[], options?: Options): Running {
+  return startProgram(MAIN, args, options);
+}
+
+/** Any program of the repository's. */
+export function startProgram(
+  file: string,
+  args: readonly string[],
+  options: Options = {},
+): Running {
+  const child = spawn(process.execPath, ['--conditions=parley-source', file, ...args], {
     stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     env: environment(options.env),
     cwd: options.cwd,
@@ -83,7 +92,9 @@ export function start(args: readonly string[], options: Options = {}): Running {
     child,
     ended,
     async saying(pattern, stream = 'out') {
-      while (!pattern.test(text[stream])) {
+      for (;;) {
+        const match = pattern.exec(text[stream]);
+        if (match) return match;
         assert.ok(!over, `it ended without saying ${pattern}: ${text.out}${text.err}`);
         await new Promise<void>((resolve) => (wake = resolve));
       }

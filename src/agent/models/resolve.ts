@@ -46,8 +46,10 @@ export function resolveModel(nameOrModel: string | Model, options: ResolveOption
   return vendorModel(vendor, prefix, rest, options);
 }
 
-/** The first vendor whose key is set, else `offline`. */
+/** What `PARLEY_MODEL` names, else the first vendor whose key is set, else `offline`. */
 export function defaultModelName(env: Environment = process.env): string {
+  const named = valueOf(env, 'PARLEY_MODEL');
+  if (named !== undefined) return named;
   for (const [prefix, { keys, defaultModel }] of Object.entries(VENDORS)) {
     if (defaultModel !== undefined && keys.some((key) => valueOf(env, key) !== undefined)) {
       return `${prefix}:${defaultModel}`;
@@ -90,6 +92,9 @@ function vendorModel(vendor: Vendor, prefix: string, id: string, options: Resolv
   return {
     name,
     ...(contextWindow !== undefined && { contextWindow }),
+    check() {
+      if (problem !== undefined) throw problem;
+    },
     async *generate(request, signal) {
       if (problem !== undefined) throw problem;
       loading ??= load().catch((cause: unknown) => {

@@ -1,0 +1,58 @@
+/**
+ * Three researchers at the same time, then an editor who makes one text of what they found.
+ *
+ *   npx parley serve --agent examples/research-team/agent.ts --port 4000
+ *   npx parley send http://localhost:4000 "Look up tea"
+ *
+ * The researchers do not see each other. Each leaves its answer in the state (`outputKey`), where the editor's tool
+ * finds it.
+ */
+import { llmAgent, parallelAgent, sequentialAgent, tool } from 'parley-a2a/agent';
+import { z } from 'zod';
+import { FIELDS, LIBRARY, type Field } from './library.ts';
+
+function researcher(field: Field) {
+  const lookUp = tool({
+    name: 'look_up',
+    description: `What a book on ${field} says about a subject`,
+    input: z.object({ subject: z.string() }),
+    run({ subject }) {
+      const found = LIBRARY[field][subject.toLowerCase()];
+      if (found === undefined) throw new Error(`the book on ${field} has nothing on ${subject}`);
+      return `Finding: ${found}`;
+    },
+  });
+  return llmAgent({
+    name: field,
+    description: `Reads books on ${field}`,
+    instruction: `Look the subject up, and say in one sentence what matters in the light of ${field}.`,
+    tools: [lookUp],
+    outputKey: field,
+  });
+}
+
+const researchers = parallelAgent({
+  name: 'researchers',
+  description: 'Look at a subject from three sides at once',
+  subAgents: FIELDS.map(researcher),
+});
+
+const getFindings = tool({
+  name: 'get_findings',
+  description: 'What the researchers have found',
+  input: z.object({}),
+  run: (_, { state }) => Object.fromEntries(FIELDS.map((field) => [field, state.get(field)])),
+});
+
+const editor = llmAgent({
+  name: 'editor',
+  description: 'Writes the summary',
+  instruction: 'Make one short paragraph of what the researchers have found.',
+  tools: [getFindings],
+});
+
+export default sequentialAgent({
+  name: 'research-team',
+  description: 'Looks a subject up in three fields at once, and sums up',
+  subAgents: [researchers, editor],
+});

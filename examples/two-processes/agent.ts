@@ -1,0 +1,33 @@
+/**
+ * Two processes: this agent uses the one of ../weather over A2A, and adds something of its own.
+ *
+ *   npx parley serve --agent examples/weather/agent.ts --port 4001
+ *   WEATHER_URL=http://localhost:4001 npx parley serve --agent examples/two-processes/agent.ts --port 4000
+ *   npx parley send http://localhost:4000 "What is the weather in London?"
+ *
+ * To a sequence, a remote agent is an agent like any other. The second one here has no model: it is a function.
+ */
+import { customAgent, sequentialAgent, textOf } from 'parley-a2a/agent';
+import { remoteAgent } from 'parley-a2a/bridge';
+
+const weather = remoteAgent({
+  name: 'weather',
+  description: 'Knows the weather in a few cities',
+  url: process.env['WEATHER_URL'] ?? 'http://localhost:4001',
+});
+
+const packer = customAgent(
+  { name: 'packer', description: 'Says what to take along' },
+  async function* ({ events }) {
+    const said = textOf(events.findLast(({ author }) => author === 'weather')?.content);
+    if (/rain/i.test(said)) yield 'Take an umbrella.';
+    else if (/snow/i.test(said)) yield 'Take a warm coat.';
+    else yield 'Travel light.';
+  },
+);
+
+export default sequentialAgent({
+  name: 'traveller',
+  description: 'Says what the weather is like, and what to take along',
+  subAgents: [weather, packer],
+});
