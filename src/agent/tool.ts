@@ -35,6 +35,8 @@ export interface ToolContext {
   readonly history: readonly Content[];
   /** What the person said to this tool's question; undefined when it is called for the first time. */
   readonly answer: Answer | undefined;
+  /** What the person said when asked whether the call may be made; undefined when nobody was asked. */
+  readonly confirmation?: Answer | undefined;
   /** Shows people how far the call is. Not stored. */
   progress(value: JsonValue): void;
   /** Leaves the call open: `return ctx.ask({ text: 'Which city?' })`. The tool is called again with the answer. */
@@ -52,8 +54,21 @@ export interface ToolServices {
   readonly defaultModel: Model | undefined;
 }
 
+/** What tools return is told by its mark: a tool may have come with another copy of this package than the agent. */
+const WAITING = Symbol.for('parley.waiting');
+const RICH_RESPONSE = Symbol.for('parley.rich-response');
+
+function has(value: unknown, mark: symbol): boolean {
+  return typeof value === 'object' && value !== null && mark in value;
+}
+
 /** What `ctx.ask` returns: the call stays open. */
 export class Waiting {
+  readonly [WAITING] = true;
+  static [Symbol.hasInstance](value: unknown): value is Waiting {
+    return has(value, WAITING);
+  }
+
   readonly question: Question;
   constructor(question: Question) {
     this.question = question;
@@ -62,6 +77,11 @@ export class Waiting {
 
 /** A response with more beside it: pictures and files for the model, and what people are shown instead. */
 export class RichResponse {
+  readonly [RICH_RESPONSE] = true;
+  static [Symbol.hasInstance](value: unknown): value is RichResponse {
+    return has(value, RICH_RESPONSE);
+  }
+
   readonly response: JsonValue;
   readonly parts: readonly (BlobPart | FilePart)[];
   readonly display: JsonValue | undefined;
