@@ -25,6 +25,10 @@ interface Form {
 const FILLER = String.raw`(?:(?:me|the|a|an|all|new|text|file|files|folder|directory|contents?|of|in|called|named)\s+)*`;
 /** One word, or one quoted text. */
 const WORD = String.raw`(\S+)`;
+/** Any text, as far as it goes or no further than it must. None begins or ends with space: that would be ambiguous, and slow. */
+const TEXT = String.raw`(\S(?:.*\S)?)`;
+const SHORT_TEXT = String.raw`(\S(?:.*?\S)?)`;
+const IN_FILE = String.raw`in\s+(?:the\s+)?(?:file\s+)?`;
 
 export const FORMS: readonly Form[] = [
   form(
@@ -61,8 +65,8 @@ export const FORMS: readonly Form[] = [
     'search TEXT [in DIR]',
     'search',
     [
-      String.raw`(?:search|grep|find)\s+(?:for\s+)?(.+?)\s+(?:in|under)\s+(?:the\s+)?(?:folder\s+|directory\s+)?${WORD}`,
-      String.raw`(?:search|grep|find)\s+(?:for\s+)?(.+)`,
+      String.raw`(?:search|grep|find)\s+(?:for\s+)?${SHORT_TEXT}\s+(?:in|under)\s+(?:the\s+)?(?:folder\s+|directory\s+)?${WORD}`,
+      String.raw`(?:search|grep|find)\s+(?:for\s+)?${TEXT}`,
     ],
     ([text = '', dir]) => ({
       args: { pattern: text, ...(dir !== undefined && { path: dir }) },
@@ -74,7 +78,7 @@ export const FORMS: readonly Form[] = [
     'create FILE with TEXT',
     'write_file',
     [
-      String.raw`(?:create|write|make)\s+${FILLER}${WORD}\s+(?:with|containing|that says)(?:\s+the)?(?:\s+(?:contents?|text))?:?\s+(.+)`,
+      String.raw`(?:create|write|make)\s+${FILLER}${WORD}\s+(?:with|containing|that says)(?:\s+the)?(?:\s+(?:contents?|text))?:?\s+${TEXT}`,
     ],
     ([file = '', text = '']) => ({
       args: { path: file, content: text },
@@ -86,7 +90,7 @@ export const FORMS: readonly Form[] = [
     'replace A with B in FILE',
     'edit',
     [
-      String.raw`replace\s+(?:the\s+(?:text|word)\s+)?(.+?)\s+(?:with|by)\s+(.+)\s+in\s+(?:the\s+)?(?:file\s+)?${WORD}`,
+      String.raw`replace(?=.*\s${IN_FILE}\S+$)\s+(?:the\s+(?:text|word)\s+)?${SHORT_TEXT}\s+(?:with|by)\s+${TEXT}\s+${IN_FILE}${WORD}`,
     ],
     ([before = '', after = '', file = '']) => ({
       args: { path: file, old: before, new: after },
@@ -97,7 +101,7 @@ export const FORMS: readonly Form[] = [
   form(
     'run COMMAND',
     'run_shell_command',
-    [String.raw`(?:run|execute)\s+(?:the\s+)?(?:shell\s+)?(?:command\s*:?\s+)?(.+)`],
+    [String.raw`(?:run|execute)\s+(?:the\s+)?(?:shell\s+)?(?:command\s*:?\s+)?${TEXT}`],
     ([command = '']) => ({
       args: { command },
       done: `I ran \`${command}\`:`,
@@ -107,7 +111,7 @@ export const FORMS: readonly Form[] = [
   form(
     'remember TEXT',
     'save_memory',
-    [String.raw`remember\s+(?:that\s+)?(.+)`],
+    [String.raw`remember\s+(?:that\s+)?${TEXT}`],
     ([text = '']) => ({
       args: { text },
       done: `I will remember: ${text}`,
@@ -131,21 +135,17 @@ export function parseForm(said: string): Step | undefined {
  */
 export function splitRequests(text: string, isRequest: (said: string) => boolean): string[] {
   const { masked, restore } = maskQuotes(text);
-  const found: string[] = [];
-  let rest = '';
-  for (const piece of masked.split(/((?:\s*[,;.])?\s+(?:and\s+)?then\s*,?\s+)/i)) {
-    const isJoint = /^(?:\s*[,;.])?\s+(?:and\s+)?then\s*,?\s+$/i.test(piece);
-    const joint = /((?:\s*[,;.])?\s+(?:and\s+)?then\s*,?\s+)$/i.exec(rest);
-    if (!isJoint && joint !== null && isRequest(polite(restore(piece)))) {
-      found.push(rest.slice(0, joint.index));
-      rest = piece;
-    } else {
-      rest += piece;
-    }
+  const [first = '', ...pieces] = masked.split(JOINT);
+  const found = [first];
+  for (let index = 0; index < pieces.length; index += 2) {
+    const [joint = '', piece = ''] = pieces.slice(index, index + 2);
+    if (isRequest(polite(restore(piece)))) found.push(piece);
+    else found.push(`${found.pop()}${joint}${piece}`);
   }
-  found.push(rest);
   return found.map((piece) => polite(restore(piece)));
 }
+
+const JOINT = /((?<!\s)(?:\s*[,;.])?\s+(?:and\s+)?then\s*,?\s+)/i;
 
 /** Without the words that only make it friendlier, and without the full stop. */
 function polite(said: string): string {
@@ -155,7 +155,7 @@ function polite(said: string): string {
       /^(?:(?:please|kindly|now|first|hi|hello|hey|(?:can|could|would|will) you)\b[,!]?\s*)+/i,
       '',
     )
-    .replace(/[,\s]+please\s*([.!?]*)$/i, '$1')
+    .replace(/(?<![,\s])[,\s]+please\s*([.!?]*)$/i, '$1')
     .replace(/(?<=[^\s.!?])[.!?]+$/, '');
 }
 

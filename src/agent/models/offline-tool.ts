@@ -12,7 +12,7 @@ const STOP_WORDS = new Set(
 );
 const LEADING =
   /^(?:(?:in|for|of|at|about|on|from|to|with|by|the|is|like|right now|now|today|please|tool)\b|[\s:,=-])+/i;
-const TRAILING = /(?:\s+(?:right now|now|today|currently|please|like))+$/i;
+const TRAILING = /(?<!\s)(?:\s+(?:right now|now|today|currently|please|like))+$/i;
 
 /** The call that this request means, if there is only one. */
 export function matchTool(said: string, tools: readonly ToolDeclaration[]): Step | undefined {
@@ -40,11 +40,11 @@ export function usageOf({ name, parameters }: ToolDeclaration): string {
 }
 
 function call(tool: ToolDeclaration, after: string, said: string): Step | undefined {
-  const args = jsonIn(said) ?? fill(requiredOf(tool.parameters), after);
+  const args = jsonIn(said) ?? fill(requiredOf(tool.parameters), after, said);
   return args && { tool: tool.name, args, done: `${tool.name} says:`, shows: true };
 }
 
-function fill(required: readonly Parameter[], after: string): JsonObject | undefined {
+function fill(required: readonly Parameter[], after: string, said: string): JsonObject | undefined {
   const [only, ...others] = required;
   if (only === undefined) return {};
   if (others.length > 0) return undefined;
@@ -52,17 +52,22 @@ function fill(required: readonly Parameter[], after: string): JsonObject | undef
     .trim()
     .replace(LEADING, '')
     .replace(TRAILING, '')
-    .replace(/[.!?]+$/, '')
+    .replace(/(?<![.!?])[.!?]+$/, '')
     .trim();
-  const value = valueOf(only, /^(["'`]).*\1$/s.test(text) ? text.slice(1, -1) : text);
+  const value = only.values
+    ? chosen(only.values, said)
+    : valueOf(only, /^(["'`]).*\1$/s.test(text) ? text.slice(1, -1) : text);
   return value === undefined ? undefined : { [only.name]: value };
 }
 
-function valueOf({ type, values }: Parameter, text: string): JsonValue | undefined {
-  if (values !== undefined) {
-    const found = values.filter((value) => text.toLowerCase().includes(value.toLowerCase()));
-    return found.length === 1 ? found[0] : undefined;
-  }
+/** The one that is mentioned. */
+function chosen(values: readonly string[], said: string): string | undefined {
+  const words = said.toLowerCase();
+  const [found, another] = values.filter((value) => words.includes(value.toLowerCase()));
+  return another === undefined ? found : undefined;
+}
+
+function valueOf({ type }: Parameter, text: string): JsonValue | undefined {
   if (type === 'string') return text === '' ? undefined : text;
   if (type !== 'number' && type !== 'integer') return undefined;
   const [number, another] = text.match(/-?\d+(?:\.\d+)?/g) ?? [];
@@ -93,8 +98,9 @@ function requiredOf(schema: JsonObject): Parameter[] {
 }
 
 function jsonIn(said: string): JsonObject | undefined {
-  const json = /\{.*\}/s.exec(said)?.[0];
-  if (json === undefined) return undefined;
+  const from = said.indexOf('{');
+  if (from < 0) return undefined;
+  const json = said.slice(from, said.lastIndexOf('}') + 1);
   try {
     const value: JsonValue = JSON.parse(json);
     return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { answerOf } from '../../../test/support/model.ts';
 import { ModelError } from '../model.ts';
 import { defaultModelName, resolveModel } from './resolve.ts';
 import { scriptedModel } from './scripted.ts';
@@ -44,8 +45,7 @@ test('a key that is missing is told when the model is asked, or at once where on
   for (const env of [{}, { GEMINI_API_KEY: ' ' }]) {
     assert.throws(() => resolveModel('google:x', { env, checkKey: true }), says);
     const model = resolveModel('google:x', { env });
-    const asked = Array.fromAsync(model.generate({ messages: [] }, new AbortController().signal));
-    await assert.rejects(asked, says);
+    await assert.rejects(answerOf(model, { messages: [] }), says);
   }
 });
 

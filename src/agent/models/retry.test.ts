@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { answerOf } from '../../../test/support/model.ts';
 import { ModelError, type Model, type ModelChunk } from '../model.ts';
 import { withRetry } from './retry.ts';
 
@@ -7,7 +8,6 @@ type Attempt = readonly (ModelChunk | ModelError)[];
 const finish: ModelChunk = { kind: 'finish', reason: 'stop' };
 const text: ModelChunk = { kind: 'text', text: 'hi' };
 const busy = new ModelError('rate-limit', 'slow down', { status: 429, retryable: true });
-const signal = new AbortController().signal;
 
 /** A model that makes these attempts, one for each call. */
 function playing(...attempts: Attempt[]): Model & { calls: number } {
@@ -25,7 +25,7 @@ function playing(...attempts: Attempt[]): Model & { calls: number } {
 }
 
 function run(model: Model): Promise<ModelChunk[]> {
-  return Array.fromAsync(model.generate({ messages: [] }, signal));
+  return answerOf(model, { messages: [] });
 }
 
 test('what may succeed later is asked again, each time after about twice as long', async () => {
@@ -88,7 +88,7 @@ test('an abort ends the wait', async () => {
     onRetry: () => queueMicrotask(() => controller.abort(reason)),
   });
   await assert.rejects(
-    Array.fromAsync(model.generate({ messages: [] }, controller.signal)),
+    answerOf(model, { messages: [] }, controller.signal),
     (error) => error === reason,
   );
 });

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { answerOf, saidIn } from '../../../test/support/model.ts';
 import { userContent } from '../content.ts';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
 import { resolveModel } from './resolve.ts';
@@ -10,8 +11,8 @@ import { scriptedModel, type ScriptedResponse } from './scripted.ts';
 
 const request: ModelRequest = { messages: [userContent('hello')] };
 
-async function collect(model: Model, signal = new AbortController().signal): Promise<ModelChunk[]> {
-  return Array.fromAsync(model.generate(request, signal));
+function collect(model: Model): Promise<ModelChunk[]> {
+  return answerOf(model, request);
 }
 
 function scriptFile(script: unknown): { path: string } & Disposable {
@@ -35,9 +36,8 @@ test('a response is played step by step, text in small pieces, calls with ids of
   );
   const texts = chunks.filter((chunk) => chunk.kind === 'text');
   assert(texts.length > 2);
-  assert.equal(texts.map((chunk) => chunk.text).join(''), text);
-  const thoughts = chunks.filter((chunk) => chunk.kind === 'thought');
-  assert.equal(thoughts.map((chunk) => chunk.text).join(''), '**Foxes**\n\nI know one');
+  assert.equal(saidIn(chunks), text);
+  assert.equal(saidIn(chunks, 'thought'), '**Foxes**\n\nI know one');
   const calls = chunks.filter((chunk) => chunk.kind === 'function-call');
   assert.deepEqual(
     calls.map(({ name, args }) => ({ name, args })),

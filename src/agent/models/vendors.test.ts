@@ -1,6 +1,7 @@
 // Each vendor through its own client, against a server on loopback that speaks the vendor's streaming format.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { saidIn } from '../../../test/support/model.ts';
 import { anthropic } from '../../../test/support/vendors/anthropic.ts';
 import { google } from '../../../test/support/vendors/google.ts';
 import { openaiCompatible } from '../../../test/support/vendors/openai-compatible.ts';
@@ -47,8 +48,8 @@ for (const wire of [google, anthropic, openai, openaiCompatible]) {
     test('streams thoughts and text, and counts tokens', async () => {
       const { chunks, error, asked } = await ask([{ events: wire.answer }]);
       assert.equal(error, undefined);
-      assert.equal(said(chunks, 'thought'), 'Let me see.');
-      assert.equal(said(chunks, 'text'), 'It is sunny.');
+      assert.equal(saidIn(chunks, 'thought'), 'Let me see.');
+      assert.equal(saidIn(chunks), 'It is sunny.');
       const pieces = chunks.filter((chunk) => chunk.kind === 'text' && chunk.text !== '');
       assert.equal(pieces.length, 2, 'text comes piece by piece');
       assert.deepEqual(chunks.at(-1), {
@@ -108,7 +109,7 @@ for (const wire of [google, anthropic, openai, openaiCompatible]) {
         retry: { delayMs: 1, onRetry: (_error, _attempt, wait) => waits.push(wait) },
       });
       assert.equal(error, undefined);
-      assert.equal(said(chunks, 'text'), 'It is sunny.');
+      assert.equal(saidIn(chunks), 'It is sunny.');
       assert.equal(asked.length, 2);
       assert.deepEqual(waits, [50]);
     });
@@ -116,7 +117,7 @@ for (const wire of [google, anthropic, openai, openaiCompatible]) {
     test('asks again after a server error, and gives up in the end', async () => {
       const broken = { status: 500, body: wire.error(500, 'oh dear') };
       const good = await ask([broken, { events: wire.answer }]);
-      assert.equal(said(good.chunks, 'text'), 'It is sunny.');
+      assert.equal(saidIn(good.chunks), 'It is sunny.');
       const bad = await ask([broken, broken, broken, { events: wire.answer }], {
         retry: { delayMs: 1, attempts: 3 },
       });
@@ -264,10 +265,6 @@ async function collect(model: Model, request: ModelRequest) {
     return { chunks, error };
   }
   return { chunks, error: undefined };
-}
-
-function said(chunks: readonly ModelChunk[], kind: 'text' | 'thought'): string {
-  return chunks.map((chunk) => (chunk.kind === kind ? chunk.text : '')).join('');
 }
 
 /** Chunks of one kind belong together up to and including the first with a `provider`. */

@@ -1,0 +1,285 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { answerOf, saidIn } from '../../../test/support/model.ts';
+import { functionCalls, userContent, type Content, type FunctionResponsePart } from '../content.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import type { ModelRequest, ToolDeclaration } from '../model.ts';
+import { offlineModel } from './offline.ts';
+
+const model = offlineModel();
+
+function declare(
+  name: string,
+  properties: JsonObject = {},
+  required: string[] = [],
+): ToolDeclaration {
+  return { name, description: '', parameters: { type: 'object', properties, required } };
+}
+
+const coding = [
+  ...'list_directory read_file search write_file edit run_shell_command'.split(' '),
+  ...'fetch_url save_memory'.split(' '),
+].map((name) => declare(name));
+const weather = declare('get_weather', { city: { type: 'string' }, unit: { type: 'string' } }, [
+  'city',
+]);
+
+interface Turn {
+  readonly text: string;
+  readonly calls: readonly [string, JsonObject][];
+}
+
+async function ask(request: ModelRequest): Promise<Turn> {
+  const chunks = await answerOf(model, request);
+  const calls = chunks.filter((chunk) => chunk.kind === 'function-call');
+  const finish = chunks.at(-1);
+  assert(finish?.kind === 'finish');
+  assert.equal(finish.reason, calls.length > 0 ? 'tool-calls' : 'stop');
+  return { text: saidIn(chunks), calls: calls.map(({ name, args }) => [name, args]) };
+}
+
+function say(text: string, tools: readonly ToolDeclaration[] = coding): Promise<Turn> {
+  return ask({ messages: [userContent(text)], tools });
+}
+
+type Response = Pick<FunctionResponsePart, 'response' | 'isError'>;
+
+/** The whole conversation: each call gets what `tool` returns, until the model speaks. */
+async function converse(
+  text: string,
+  tools: readonly ToolDeclaration[],
+  tool: (name: string, args: JsonObject) => JsonValue | Response,
+): Promise<Turn> {
+  const messages: Content[] = [userContent(text)];
+  const made: [string, JsonObject][] = [];
+  for (;;) {
+    const chunks = await answerOf(model, { messages, tools });
+    const parts = chunks.filter((chunk) => chunk.kind !== 'finish');
+    const content: Content = { role: 'model', parts };
+    messages.push(content);
+    const calls = functionCalls(content);
+    if (calls.length === 0) return { text: saidIn(chunks), calls: made };
+    assert.equal(calls.length, 1, 'one after the other');
+    for (const { id, name, args } of calls) {
+      made.push([name, args]);
+      const returned = tool(name, args);
+      const isWhole = typeof returned === 'object' && returned !== null && 'response' in returned;
+      const response: Response = isWhole ? (returned as Response) : { response: returned };
+      messages.push({
+        role: 'user',
+        parts: [{ kind: 'function-response', id, name, ...response }],
+      });
+    }
+  }
+}
+
+describe('the forms', () => {
+  const cases: [string, string, JsonObject][] = [
+    ['list', 'list_directory', {}],
+    ['list src', 'list_directory', { path: 'src' }],
+    ['Please list the files in src.', 'list_directory', { path: 'src' }],
+    ['could you list the files?', 'list_directory', {}],
+    ['read a.txt', 'read_file', { path: 'a.txt' }],
+    ['Read the file "my notes.md".', 'read_file', { path: 'my notes.md' }],
+    ['search TODO', 'search', { pattern: 'TODO' }],
+    ['search for two words in src', 'search', { pattern: 'two words', path: 'src' }],
+    ['search "in or out"', 'search', { pattern: 'in or out' }],
+    ['create a.txt with hello', 'write_file', { path: 'a.txt', content: 'hello' }],
+    ['please create a file a.txt with hello', 'write_file', { path: 'a.txt', content: 'hello' }],
+    [
+      'create a new file called b/c.txt with the text "Hi.\nBye."',
+      'write_file',
+      { path: 'b/c.txt', content: 'Hi.\nBye.' },
+    ],
+    ["create a.txt with it's fine", 'write_file', { path: 'a.txt', content: "it's fine" }],
+    ['replace one with two in a.txt', 'edit', { path: 'a.txt', old: 'one', new: 'two' }],
+    [
+      'replace \'a with b\' by "c in d" in the file e.txt',
+      'edit',
+      { path: 'e.txt', old: 'a with b', new: 'c in d' },
+    ],
+    ['run npm test', 'run_shell_command', { command: 'npm test' }],
+    ['run ls -la .', 'run_shell_command', { command: 'ls -la .' }],
+    ['run `echo "x then read y"`.', 'run_shell_command', { command: 'echo "x then read y"' }],
+    ['run echo "hi there"', 'run_shell_command', { command: 'echo "hi there"' }],
+    ['fetch https://example.com/a?b=c.', 'fetch_url', { url: 'https://example.com/a?b=c' }],
+    ['remember that I like tea', 'save_memory', { text: 'I like tea' }],
+  ];
+  for (const [said, name, args] of cases) {
+    test(JSON.stringify(said), async () => {
+      assert.deepEqual((await say(said)).calls, [[name, args]]);
+    });
+  }
+});
+
+test('requests joined by then are made one after the other, and told together', async () => {
+  const said = 'create a.txt with now and then a word, then read a.txt, and then list.';
+  const { calls, text } = await converse(said, coding, (name) =>
+    name === 'read_file' ? { content: 'now and then a word\n' } : 'a.txt',
+  );
+  assert.deepEqual(calls, [
+    ['write_file', { path: 'a.txt', content: 'now and then a word' }],
+    ['read_file', { path: 'a.txt' }],
+    ['list_directory', {}],
+  ]);
+  assert.equal(
+    text,
+    'I wrote a.txt.\n\na.txt says:\nnow and then a word\n\nIn this folder there is:\na.txt',
+  );
+});
+
+test('after a call that failed or was denied, the rest is left out and it says so', async () => {
+  const denied = { response: { error: 'the user said no' }, isError: true };
+  const { calls, text } = await converse('run rm x then list', coding, () => denied);
+  assert.deepEqual(calls, [['run_shell_command', { command: 'rm x' }]]);
+  assert.equal(
+    text,
+    '"run COMMAND" did not work: the user said no\n\nI left out the last request.',
+  );
+});
+
+test('a tool that is not offered is named', async () => {
+  const { calls, text } = await say('read a.txt', [weather]);
+  assert.deepEqual(calls, []);
+  assert.equal(text, 'I cannot do "read FILE" here: the tool read_file is not offered.');
+});
+
+test('with tools forbidden it does not call any', async () => {
+  const request: ModelRequest = {
+    messages: [userContent('list')],
+    tools: coding,
+    toolChoice: 'none',
+  };
+  assert.deepEqual((await ask(request)).calls, []);
+});
+
+describe('tools that it knows only by their declaration', () => {
+  const dice = declare('roll_dice');
+  const sleep = declare('set_alarm', { hour: { type: 'integer' } }, ['hour']);
+  const convert = declare('convert', { from: { type: 'string' }, to: { type: 'string' } }, [
+    'from',
+    'to',
+  ]);
+  const mode = declare('switchMode', { mode: { type: 'string', enum: ['dark', 'light'] } }, [
+    'mode',
+  ]);
+  const tools = [...coding, weather, dice, sleep, convert, mode];
+  const cases: [string, string, JsonObject][] = [
+    ['get_weather Paris', 'get_weather', { city: 'Paris' }],
+    ['get_weather {"city":"Paris","unit":"C"}', 'get_weather', { city: 'Paris', unit: 'C' }],
+    ['What is the weather in New York?', 'get_weather', { city: 'New York' }],
+    ['weather in "San José" today', 'get_weather', { city: 'San José' }],
+    ['Paris weather', 'get_weather', { city: 'Paris' }],
+    ['roll the dice, please', 'roll_dice', {}],
+    ['set an alarm for 7', 'set_alarm', { hour: 7 }],
+    ['switch to dark mode', 'switchMode', { mode: 'dark' }],
+    ['convert {"from":"EUR","to":"USD"}', 'convert', { from: 'EUR', to: 'USD' }],
+  ];
+  for (const [said, name, args] of cases) {
+    test(JSON.stringify(said), async () => {
+      assert.deepEqual((await say(said, tools)).calls, [[name, args]]);
+    });
+  }
+
+  for (const said of ['get_weather', 'convert 3 EUR', 'set an alarm', 'switch the mode']) {
+    test(`no call is made where something is missing: ${said}`, async () => {
+      const { calls, text } = await say(said, tools);
+      assert.deepEqual(calls, []);
+      assert.match(text, /^- get_weather CITY$/m);
+      assert.match(text, /^- convert \{"from", "to": …\}$/m);
+    });
+  }
+
+  test('no call is made where two tools are meant as well', async () => {
+    const other = declare('weather', { city: { type: 'string' } }, ['city']);
+    assert.deepEqual((await say('how is the weather in Paris', [weather, other])).calls, []);
+  });
+
+  test('what came back is told', async () => {
+    const said = 'weather in Paris then weather in Rome';
+    const { calls, text } = await converse(said, tools, (_name, { city }) => ({
+      city: city ?? '',
+      sky: 'clear',
+    }));
+    assert.equal(calls.length, 2);
+    assert.equal(
+      text,
+      'get_weather says:\n{"city":"Paris","sky":"clear"}\n\nget_weather says:\n{"city":"Rome","sky":"clear"}',
+    );
+  });
+});
+
+test('it says what it is', async () => {
+  const { text } = await say('Who are you?');
+  assert.match(text, /offline model: .* no network and no key/);
+  assert.match(text, /^- create FILE with TEXT$/m);
+});
+
+test('anything else gets the gist back, and what can be asked here', async () => {
+  const { text } = await say(`What is the meaning\nof ${'life '.repeat(100)}?`);
+  assert.match(text, /^You said: "What is the meaning of life life .*…"\./);
+  for (const form of ['list [DIR]', 'read FILE', 'run COMMAND', 'remember TEXT'])
+    assert(text.includes(`- ${form}\n`));
+  assert.match((await say('hello', [])).text, /No tools are offered here/);
+});
+
+test('an earlier request is not made again', async () => {
+  const messages: Content[] = [
+    userContent('list'),
+    {
+      role: 'model',
+      parts: [{ kind: 'function-call', id: '1', name: 'list_directory', args: {} }],
+    },
+    {
+      role: 'user',
+      parts: [{ kind: 'function-response', id: '1', name: 'list_directory', response: 'a' }],
+    },
+    { role: 'model', parts: [{ kind: 'text', text: 'In this folder there is:\na' }] },
+    userContent('list'),
+  ];
+  assert.deepEqual((await ask({ messages, tools: coding })).calls, [['list_directory', {}]]);
+});
+
+test('whatever it is told, it answers, and the same each time', async () => {
+  const word = fc.oneof(
+    fc.constantFrom(
+      'list',
+      'read',
+      'then',
+      'with',
+      'in',
+      'replace',
+      'create',
+      '"',
+      "'",
+      '{',
+      '}',
+      '.',
+      'weather',
+      '\n',
+      '\0',
+    ),
+    fc.string({ maxLength: 8 }),
+  );
+  const text = fc.array(word, { maxLength: 40 }).map((words) => words.join(' '));
+  await fc.assert(
+    fc.asyncProperty(text, async (said) => {
+      assert.deepEqual(
+        await say(said, [...coding, weather]),
+        await say(said, [...coding, weather]),
+      );
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('a long request is answered in no time, however it is made', async () => {
+  for (const verb of ['replace', 'search', 'create', 'run', 'weather']) {
+    for (const piece of ['with ', ' ', 'then ', ' in ', '"', '{', '.']) {
+      const started = performance.now();
+      await say(`${verb} a${piece.repeat(19_000 / piece.length)}b`, [...coding, weather]);
+      assert(performance.now() - started < 1000, JSON.stringify([verb, piece]));
+    }
+  }
+});

@@ -1,0 +1,321 @@
+// What is the same for every provider, on models that answer from memory. The vendors' own are in vendors.test.ts.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type {
+  LanguageModelV3,
+  LanguageModelV3CallOptions,
+  LanguageModelV3StreamPart,
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider';
+import { answerOf, saidIn } from '../../../test/support/model.ts';
+import { userContent, type Part } from '../content.ts';
+import type { ModelRequest } from '../model.ts';
+import { fromProvider, type ProviderOptions } from './provider.ts';
+
+const usage = {
+  inputTokens: { total: 3, noCache: 3, cacheRead: undefined, cacheWrite: undefined },
+  outputTokens: { total: 4, text: 4, reasoning: undefined },
+};
+const finish = {
+  type: 'finish',
+  finishReason: { unified: 'stop', raw: 'stop' },
+  usage,
+} as const satisfies LanguageModelV4StreamPart;
+const hello: ModelRequest = { messages: [userContent('hello')] };
+
+interface Fake extends LanguageModelV4 {
+  readonly asked: LanguageModelV4CallOptions[];
+}
+
+function fake(
+  parts: Iterable<LanguageModelV4StreamPart> | ReadableStream<LanguageModelV4StreamPart>,
+): Fake {
+  const asked: LanguageModelV4CallOptions[] = [];
+  const stream = parts instanceof ReadableStream ? parts : ReadableStream.from(parts);
+  return {
+    specificationVersion: 'v4',
+    provider: 'fake.chat',
+    modelId: 'one',
+    supportedUrls: { 'image/*': [/^https:\/\/pictures\./] },
+    asked,
+    doGenerate: () => Promise.reject(new Error('not used')),
+    async doStream(options) {
+      asked.push(options);
+      return { stream };
+    },
+  };
+}
+
+function run(parts: Iterable<LanguageModelV4StreamPart>, options: ProviderOptions = {}) {
+  return answerOf(fromProvider(fake(parts), { retry: false, ...options }), hello);
+}
+
+/** The prompt that these parts of a user become. */
+async function promptOf(parts: readonly Part[]): Promise<unknown> {
+  const model = fake([finish]);
+  await answerOf(fromProvider(model), { messages: [{ role: 'user', parts }] });
+  return model.asked[0]?.prompt;
+}
+
+test('it has the name of its provider, or the one it is given', () => {
+  assert.equal(fromProvider(fake([])).name, 'fake.chat:one');
+  assert.equal(fromProvider(fake([]), { name: 'mine', contextWindow: 5 }).contextWindow, 5);
+});
+
+test('what is to be carried back comes at the end of its block, and blocks stay apart', async () => {
+  const chunks = await run([
+    { type: 'stream-start', warnings: [] },
+    { type: 'reasoning-start', id: '1', providerMetadata: { v: { id: 'a' } } },
+    { type: 'reasoning-delta', id: '1', delta: 'one' },
+    { type: 'reasoning-end', id: '1', providerMetadata: { v: { signature: 's' } } },
+    { type: 'reasoning-start', id: '2' },
+    { type: 'reasoning-delta', id: '2', delta: 'two', providerMetadata: { v: {} } },
+    { type: 'reasoning-end', id: '2' },
+    { type: 'text-delta', id: '1', delta: 'three', providerMetadata: { v: { x: 1 } } },
+    finish,
+  ]);
+  assert.deepEqual(chunks, [
+    { kind: 'thought', text: 'one' },
+    { kind: 'thought', text: '', provider: { v: { id: 'a', signature: 's' } } },
+    { kind: 'thought', text: 'two' },
+    { kind: 'text', text: 'three' },
+    { kind: 'text', text: '', provider: { v: { x: 1 } } },
+    { kind: 'finish', reason: 'stop', usage: { inputTokens: 3, outputTokens: 4 } },
+  ]);
+});
+
+test('files come as base64', async () => {
+  const [bytes, text] = await run([
+    {
+      type: 'file',
+      mediaType: 'image/png',
+      data: { type: 'data', data: new Uint8Array([1, 2, 3]) },
+    },
+    { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AQID' } },
+    finish,
+  ]);
+  assert.deepEqual(bytes, { kind: 'blob', mediaType: 'image/png', data: 'AQID' });
+  assert.deepEqual(text, bytes);
+});
+
+test('two calls with one id get two; what the vendor runs itself is not called again', async () => {
+  const call = { type: 'tool-call', toolCallId: 'x', toolName: 'a', input: '' } as const;
+  const chunks = await run([
+    call,
+    call,
+    { ...call, toolCallId: 'y', providerExecuted: true },
+    finish,
+  ]);
+  const calls = chunks.filter((chunk) => chunk.kind === 'function-call');
+  assert.equal(calls.length, 2);
+  assert.equal(calls[0]?.id, 'x');
+  assert.notEqual(calls[1]?.id, 'x');
+  assert.deepEqual(calls[0]?.args, {});
+  const last = chunks.at(-1);
+  assert(last?.kind === 'finish');
+  assert.equal(last.reason, 'tool-calls');
+});
+
+for (const input of ['[1]', '"city"', 'null', '{"city"', 'city']) {
+  test(`arguments that are no JSON object are a problem: ${input}`, async () => {
+    const [call] = await run([
+      { type: 'tool-call', toolCallId: 'x', toolName: 'a', input },
+      finish,
+    ]);
+    assert(call?.kind === 'function-call');
+    assert.deepEqual(call.args, {});
+    assert.match(call.problem ?? '', /^the arguments are not/);
+  });
+}
+
+test('an answer that is too large is stopped, wherever it grows', async () => {
+  function* endless(part: LanguageModelV4StreamPart): Generator<LanguageModelV4StreamPart> {
+    for (;;) yield part;
+  }
+  const parts: LanguageModelV4StreamPart[] = [
+    { type: 'text-delta', id: '1', delta: 'ha' },
+    { type: 'reasoning-delta', id: '1', delta: 'hm' },
+    { type: 'tool-input-delta', id: '1', delta: '{}' },
+    { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AQID' } },
+  ];
+  for (const part of parts) {
+    await assert.rejects(
+      run(endless(part), { maxChars: 1000 }),
+      /said more than 1000 characters/,
+      part.type,
+    );
+  }
+  const call: LanguageModelV4StreamPart = {
+    type: 'tool-call',
+    toolCallId: 'x',
+    toolName: 'a',
+    input: '{}',
+  };
+  await assert.rejects(run(endless(call), { maxCalls: 3 }), /said more than 3 calls/);
+});
+
+test('a stream that ends without its last part was cut off', async () => {
+  await assert.rejects(run([{ type: 'text-delta', id: '1', delta: 'ha' }]), {
+    code: 'cut-off',
+    retryable: true,
+  });
+});
+
+test('an answer that never ends is given up, also by a provider that minds no signal', async () => {
+  const silent = new ReadableStream<LanguageModelV4StreamPart>();
+  const model = fromProvider(fake(silent), { timeoutMs: 20 });
+  await assert.rejects(answerOf(model, hello), {
+    code: 'timeout',
+    message: /did not finish its answer in 20 ms/,
+  });
+});
+
+test('signs of life that say nothing hold off the time-out for silence', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let sent = 0;
+  const parts = new ReadableStream<LanguageModelV4StreamPart>(
+    {
+      pull(controller) {
+        t.mock.timers.tick(100);
+        controller.enqueue(++sent < 10 ? { type: 'raw', rawValue: {} } : finish);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  const chunks = await answerOf(fromProvider(fake(parts), { idleTimeoutMs: 150 }), hello);
+  assert.equal(chunks.length, 1);
+});
+
+test('an abort is obeyed at once, also by a provider that minds no signal', async () => {
+  const controller = new AbortController();
+  const model = fromProvider(fake(new ReadableStream()));
+  const answer = answerOf(model, hello, controller.signal);
+  const reason = new Error('enough');
+  controller.abort(reason);
+  await assert.rejects(answer, (error) => error === reason);
+});
+
+test('text files are read to the model, others are handed over, and addresses only where the vendor fetches them', async () => {
+  const png = 'image/png';
+  assert.deepEqual(
+    await promptOf([
+      {
+        kind: 'blob',
+        mediaType: 'text/markdown',
+        name: 'a.md',
+        data: Buffer.from('# A').toString('base64'),
+      },
+      { kind: 'blob', mediaType: png, data: 'AQID', name: 'b.png' },
+      { kind: 'file', mediaType: png, uri: 'https://pictures.example/c.png' },
+      { kind: 'file', mediaType: png, uri: 'http://169.254.169.254/d.png' },
+      { kind: 'file', uri: 'file:///etc/passwd', name: 'e' },
+      { kind: 'data', data: { f: 1 } },
+      { kind: 'text', text: '' },
+    ]),
+    [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'a.md:\n# A' },
+          { type: 'file', mediaType: png, data: { type: 'data', data: 'AQID' }, filename: 'b.png' },
+          {
+            type: 'file',
+            mediaType: png,
+            data: { type: 'url', url: new URL('https://pictures.example/c.png') },
+          },
+          { type: 'text', text: '[file at http://169.254.169.254/d.png (image/png)]' },
+          { type: 'text', text: '[file e at file:///etc/passwd]' },
+          { type: 'text', text: '{"f":1}' },
+        ],
+      },
+    ],
+  );
+});
+
+test("a tool's files follow its response, from the user", async () => {
+  const picture: Part = { kind: 'blob', mediaType: 'image/png', data: 'AQID' };
+  assert.deepEqual(
+    await promptOf([
+      { kind: 'text', text: 'and?' },
+      {
+        kind: 'function-response',
+        id: '1',
+        name: 'draw',
+        response: { ok: true },
+        parts: [picture],
+      },
+    ]),
+    [
+      {
+        role: 'tool',
+        content: [
+          {
+            type: 'tool-result',
+            toolCallId: '1',
+            toolName: 'draw',
+            output: { type: 'json', value: { ok: true } },
+          },
+        ],
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: '[files from draw]' },
+          { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AQID' } },
+          { type: 'text', text: 'and?' },
+        ],
+      },
+    ],
+  );
+});
+
+test('settings and the schema of an answer are passed on', async () => {
+  const model = fake([finish]);
+  const outputSchema = { type: 'object', properties: { a: { type: 'string' } } };
+  await answerOf(fromProvider(model, { providerOptions: { fake: { loud: true } } }), {
+    ...hello,
+    maxOutputTokens: 7,
+    temperature: 0.5,
+    outputSchema,
+  });
+  assert.partialDeepStrictEqual(model.asked[0], {
+    maxOutputTokens: 7,
+    temperature: 0.5,
+    responseFormat: { type: 'json', schema: outputSchema },
+    providerOptions: { fake: { loud: true } },
+  });
+});
+
+test('a model of version 3 of the interface serves as well', async () => {
+  const asked: LanguageModelV3CallOptions[] = [];
+  const parts: LanguageModelV3StreamPart[] = [
+    { type: 'text-delta', id: '1', delta: 'hi' },
+    { type: 'file', mediaType: 'image/png', data: 'AQID' },
+    { type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage },
+  ];
+  const model: LanguageModelV3 = {
+    specificationVersion: 'v3',
+    provider: 'old',
+    modelId: 'one',
+    supportedUrls: {},
+    doGenerate: () => Promise.reject(new Error('not used')),
+    async doStream(options) {
+      asked.push(options);
+      return { stream: ReadableStream.from(parts) };
+    },
+  };
+  const picture: Part = { kind: 'blob', mediaType: 'image/png', data: 'AQID' };
+  const tools = [{ name: 't', description: '', parameters: {} }];
+  const chunks = await answerOf(fromProvider(model), {
+    messages: [{ role: 'user', parts: [picture] }],
+    tools,
+  });
+  assert.equal(saidIn(chunks), 'hi');
+  assert.deepEqual(chunks[1], { kind: 'blob', mediaType: 'image/png', data: 'AQID' });
+  assert.deepEqual(asked[0]?.prompt, [
+    { role: 'user', content: [{ type: 'file', mediaType: 'image/png', data: 'AQID' }] },
+  ]);
+  assert.equal(asked[0]?.tools?.length, 1);
+});
