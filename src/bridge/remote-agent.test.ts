@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { customAgent } from '../agent/agents/custom.ts';
+import { llmAgent } from '../agent/agents/llm.ts';
+import { scriptedModel } from '../agent/models/scripted.ts';
 import { loopAgent } from '../agent/agents/loop.ts';
 import { parallelAgent } from '../agent/agents/parallel.ts';
 import { sequentialAgent } from '../agent/agents/sequential.ts';
@@ -147,6 +149,18 @@ test('agents beside it, in other branches, it does not hear', async (t) => {
   await collect(runner.run({ ...at, message: 'First' }));
   await collect(runner.run({ ...at, message: 'Second' }));
   assert.deepEqual(heard.map(texts), [['First'], ['Second']]);
+});
+
+test('a model may hand the conversation over to it, and none of its calls are told', async (t) => {
+  const { heard, run } = remembering();
+  const { url } = await remote(t, run);
+  const call = { name: 'transfer_to_agent', args: { agent_name: 'worker' } };
+  const model = scriptedModel([[{ text: 'One moment. ' }, { call }]]);
+  const subAgents = [remoteAgent({ name: 'worker', description: 'Works', url })];
+  const runner = createRunner({ agent: llmAgent({ name: 'boss', model, subAgents }) });
+  const events = await collect(runner.run({ ...at, message: 'Work!' }));
+  assert.deepEqual(heard.map(texts), [['Work!', '[boss] said: One moment. ']]);
+  assert.equal(said(events).at(-1), 'noted');
 });
 
 test('two sessions are two conversations', async (t) => {

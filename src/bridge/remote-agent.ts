@@ -21,7 +21,7 @@ import {
   type RemoteConnection,
   type RemoteConnectionOptions,
 } from './remote-connection.ts';
-import { explain, quote, REMOTE_LIMITS, type RemoteLimits } from './remote-limits.ts';
+import { explain, quote, remoteLimits, type RemoteLimits } from './remote-limits.ts';
 import { nextTurn, stillOpen, toNewTask, type RemoteTurn } from './remote-turn.ts';
 
 interface CommonOptions {
@@ -45,7 +45,7 @@ const MAX_DESCRIPTION = 1000;
 
 export function remoteAgent(options: RemoteAgentOptions): Agent {
   const { name, description, continues = false } = options;
-  const limits = { ...REMOTE_LIMITS, ...options.limits };
+  const limits = remoteLimits(options.limits);
   const connection =
     'client' in options ? given(options.client) : remoteConnection(options, limits);
 
@@ -69,7 +69,7 @@ export function remoteAgent(options: RemoteAgentOptions): Agent {
           return;
         } catch (error) {
           signal.throwIfAborted();
-          if (!isOver(error, turn)) {
+          if (call.received || !isOver(error, turn)) {
             const failure = explain(error, name);
             // Whoever is not where the card says may have moved.
             if (failure.code === 'remote-unreachable') connection.forget();

@@ -154,23 +154,21 @@ export class RemoteCall {
     }
     if (!isInterrupted(state)) throw this.#endedAs(state);
     if (parts.length > 0) yield this.#context.event({ content });
-    yield* this.#questions(state);
+    yield this.#asking(state);
   }
 
-  *#questions(state: TaskState): Generator<Event> {
+  /** All that the remote asks, in one event: either all of it is stored, with the note, or nothing. */
+  #asking(state: TaskState): Event {
     const asked = remoteQuestions(this.#reading.lastWords, state === 'auth-required');
-    const questions: NonNullable<RemoteNote['questions']> = [];
-    for (const [at, { remote, question }] of asked.entries()) {
+    const named = asked.map(({ remote, question }, at) => {
       const id = `${this.#turn.messageId}-${at}`;
-      const event = this.#context.question(id, question);
-      questions.push({ id, remote });
-      if (at < asked.length - 1) {
-        yield event;
-        continue;
-      }
-      const { metadata, actions } = this.#note(state, questions);
-      yield { ...event, metadata, actions: { ...event.actions, ...actions } };
-    }
+      return { note: { id, remote }, event: this.#context.question(id, question) };
+    });
+    const notes = named.map(({ note }) => note);
+    const questions = named.flatMap(({ event }) => event.actions.questions ?? []);
+    const { metadata, actions } = this.#note(state, notes);
+    const fields = { metadata, actions: { ...actions, questions } };
+    return this.#context.event(fields);
   }
 
   #endedAs(state: TaskState): RemoteAgentError {

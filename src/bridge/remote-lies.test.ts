@@ -286,6 +286,21 @@ test('an endless stream with no bytes ends in an error, though its connection is
   assert.deepEqual(remote.canceled, ['t1']);
 });
 
+test('a limit that is none is refused when the agent is made, and there may be no limit at all', async (t) => {
+  for (const wrong of [0, -1, NaN]) {
+    const options = { name: 'r', url: 'http://127.0.0.1', limits: { totalMs: wrong } };
+    assert.throws(() => remoteAgent(options), /limits\.totalMs is a number above 0/);
+  }
+  const remote = await liar(t, (asked, response) => {
+    openStream(response);
+    response.end(frame(task('completed', 'fine')));
+  });
+  const names = Object.keys(TIGHT) as (keyof typeof TIGHT)[];
+  const limits = Object.fromEntries(names.map((name) => [name, Infinity]));
+  const events = await run({ name: 'r', url: remote.url, limits });
+  assert.equal(events.at(-1)?.error, undefined);
+});
+
 test('a stream that never begins ends in an error', async (t) => {
   const remote = await liar(t, (asked, response) => openStream(response));
   const error = await outcome(remote.url, { quietMs: 200 });

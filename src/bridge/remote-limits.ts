@@ -45,6 +45,25 @@ export const REMOTE_LIMITS: Required<RemoteLimits> = {
   cancelMs: 5000,
 };
 
+/** The longest that a timer can wait. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** The limits that hold. Infinity is allowed; times end with the longest that a timer can wait. */
+export function remoteLimits(given: RemoteLimits = {}): Required<RemoteLimits> {
+  const limits = { ...REMOTE_LIMITS, ...given };
+  for (const [name, value] of Object.entries(limits)) {
+    if (!(value > 0)) throw new RangeError(`limits.${name} is a number above 0`);
+  }
+  const { idleMs, quietMs, totalMs, cancelMs } = limits;
+  return {
+    ...limits,
+    idleMs: Math.min(idleMs, MAX_TIMER_MS),
+    quietMs: Math.min(quietMs, MAX_TIMER_MS),
+    totalMs: Math.min(totalMs, MAX_TIMER_MS),
+    cancelMs: Math.min(cancelMs, MAX_TIMER_MS),
+  };
+}
+
 export type RemoteErrorCode =
   /** No connection, or none for long enough. */
   | 'remote-unreachable'

@@ -13,7 +13,7 @@ import { toA2AParts } from './converter.ts';
 import { noteOf } from './remote-note.ts';
 
 /** In the metadata of a part that the user did not say: who did. */
-export const CONTEXT_MARK = 'parley.context';
+const CONTEXT_MARK = 'parley.context';
 
 /** Of a long conversation that the remote has missed it gets the end. */
 const MAX_CONTEXT_LENGTH = 2 ** 20;
@@ -96,12 +96,15 @@ function contextText(text: string, author: string): A2APart {
 }
 
 /**
- * The same message always gets the same id, in whatever process: servers that know messages by their id (Parley's do)
- * then take one that is sent again, after a crash of ours, for the one that they have.
+ * The same message at the same point of a run always gets the same id, in whatever process: servers that know messages
+ * by their id (Parley's do) then take one that is sent again, after a crash of ours, for the one that they have.
  */
-export function messageIdFor(context: RunContext, after: string | undefined): string {
-  const { app, user, id } = context.session;
-  const said = JSON.stringify([app, user, id, context.runId, context.path, after ?? null]);
+export function messageIdFor(
+  { session: { app, user, id }, runId, path }: RunContext,
+  after: string | undefined,
+  parts: readonly A2APart[],
+): string {
+  const said = JSON.stringify([app, user, id, runId, path, after ?? null, parts]);
   const hex = createHash('sha256').update(said).digest('hex').slice(0, 32);
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }

@@ -10,6 +10,7 @@ import type { Expected } from './remote-reading.ts';
 export interface RemoteTurn extends Expected {
   /** What to send. Absent: the task is under way already, begun by a process that is gone. */
   readonly parts: readonly A2APart[] | undefined;
+  /** Of the message; what the remote asks is named after it. */
   readonly messageId: string;
   /** The last event that the remote will have heard of. */
   readonly seen: string | undefined;
@@ -25,25 +26,26 @@ export function nextTurn(
 ): RemoteTurn | undefined {
   const { events } = context;
   const own = events.findLast(({ author }) => author === agent);
-  const messageId = messageIdFor(context, own?.id);
   const noted = parseNote(context.checkpoint());
-  const { parts, seen } = unseen(events, agent);
+  const news = unseen(events, agent);
+  const send = (to: Expected, parts: readonly A2APart[], fresh: boolean): RemoteTurn => {
+    const messageId = messageIdFor(context, own?.id, parts);
+    return { ...to, parts, messageId, seen: news.seen, fresh };
+  };
 
   if (noted?.questions && isInterrupted(noted.state)) {
     const answers = remoteAnswers(noted.questions, (id) => context.answer(id));
-    return { ...going(noted), parts: [...answers, ...parts], messageId, seen, fresh: false };
+    return send(going(noted), [...answers, ...news.parts], false);
   }
   if (context.resumed && noted?.taskId !== undefined && !isSettled(noted.state)) {
-    const turn = { ...going(noted), before: undefined };
-    return { ...turn, parts: undefined, messageId, seen: noted.seen, fresh: false };
+    const { seen } = noted;
+    const messageId = messageIdFor(context, own?.id, []);
+    return { ...going(noted), before: undefined, parts: undefined, messageId, seen, fresh: false };
   }
-  if (parts.length === 0) return undefined;
+  if (news.parts.length === 0) return undefined;
   const last = lastNote(context, agent);
-  const open =
-    last && (isInterrupted(last.state) || (continues && last.state === 'completed'))
-      ? going(last)
-      : anew(last?.contextId);
-  return { ...open, parts, messageId, seen, fresh: true };
+  const goesOn = last && (isInterrupted(last.state) || (continues && last.state === 'completed'));
+  return send(goesOn ? going(last) : anew(last?.contextId), news.parts, true);
 }
 
 /** What the remote asked in this run and nobody has answered yet, under the names that we gave it. */
