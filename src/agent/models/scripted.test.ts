@@ -116,13 +116,35 @@ test('who wants to know is told of each request', async () => {
 });
 
 const wrong: [string, unknown, RegExp][] = [
-  ['that is no array', {}, /is no script: /],
-  ['with a response that is no array', [{ text: 'a' }], /, response 1: /],
+  ['that is no array', {}, /is no script: it is not an array/],
+  [
+    'with a response that is no array',
+    [{ text: 'a' }],
+    /, response 1: it is not an array of steps/,
+  ],
   ['with an empty step', [[], [{ text: 'a' }, {}]], /, response 2, step 2: a step is one of/],
   ['with two things in a step', [[{ text: 'a', delayMs: 1 }]], /, response 1, step 1: a step is/],
-  ['with a step that nobody knows', [[{ txt: 'a' }]], /, response 1, step 1: .*txt/],
-  ['with a call without a name', [[{ call: { args: {} } }]], /, response 1, step 1, call\.name: /],
-  ['with a delay before now', [[{ delayMs: -1 }]], /, response 1, step 1, delayMs: /],
+  ['with a step that nobody knows', [[{ txt: 'a' }]], /, response 1, step 1: .*"txt"/],
+  ['with a step that is no object', [[null]], /, response 1, step 1: a step is/],
+  ['with a text that is none', [[{ text: 1 }]], /, response 1, step 1: text does not fit/],
+  [
+    'with a call that is no object',
+    [[{ call: 'a' }]],
+    /, response 1, step 1: call is not an object/,
+  ],
+  [
+    'with a call without a name',
+    [[{ call: { args: {} } }]],
+    /, response 1, step 1: call\.name is missing/,
+  ],
+  [
+    'with arguments that are none',
+    [[{ call: { name: 'a', args: [] } }]],
+    /: call\.args is missing or/,
+  ],
+  ['with a field too many', [[{ call: { name: 'a', arg: {} } }]], /: call\.arg is not known/],
+  ['with a delay before now', [[{ delayMs: -1 }]], /, response 1, step 1: delayMs does not fit/],
+  ['with an error that is none', [[{ error: { status: 200, message: '' } }]], /: error\.status is/],
   ['that is no JSON', '[[', /cannot read the script .*JSON/],
 ];
 for (const [what, script, says] of wrong) {

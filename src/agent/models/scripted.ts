@@ -16,7 +16,6 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
 import type { JsonObject } from '../json.ts';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
 import { statusError } from './failure.ts';
@@ -25,7 +24,7 @@ import { pause } from './retry.ts';
 
 /** One of these each. */
 export interface ScriptStep {
-  readonly thought?: { readonly subject: string; readonly description: string };
+  readonly thought?: { readonly subject: string; readonly description?: string };
   /** Streamed in small chunks. */
   readonly text?: string;
   /** Several in one response are parallel calls. */
@@ -45,24 +44,6 @@ export interface ScriptedOptions {
 const MAX_SCRIPT_BYTES = 64 * 1024 * 1024;
 const MAX_DELAY_MS = 24 * 60 * 60 * 1000;
 
-const Step = z
-  .strictObject({
-    thought: z.strictObject({ subject: z.string(), description: z.string().default('') }),
-    text: z.string(),
-    call: z
-      .strictObject({ name: z.string().min(1), args: z.record(z.string(), z.json()) })
-      .partial({ args: true }),
-    delayMs: z.number().min(0).max(MAX_DELAY_MS),
-    error: z
-      .strictObject({ status: z.int().min(400).max(599), message: z.string() })
-      .partial({ status: true }),
-  })
-  .partial()
-  .refine((step) => Object.keys(step).length === 1, {
-    error: 'a step is one of thought, text, call, delayMs and error',
-  });
-const Script = z.array(z.array(Step));
-
 /**
  * A model that gives these responses, one for each call.
  *
@@ -73,7 +54,8 @@ export function scriptedModel(
   options: ScriptedOptions = {},
 ): Model {
   const { name = 'scripted' } = options;
-  const script = parseScript(responses, name);
+  checkScript(responses, name);
+  const script = [...responses];
   let taken = 0;
 
   async function* generate(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelChunk> {
@@ -91,7 +73,7 @@ export function scriptedModel(
     let calls = 0;
     for (const { thought, text, call, delayMs, error } of response) {
       if (thought !== undefined) {
-        const said = `**${thought.subject}**\n\n${thought.description}`;
+        const said = `**${thought.subject}**\n\n${thought.description ?? ''}`;
         chars += said.length;
         yield* streamed('thought', said, signal);
       } else if (text !== undefined) {
@@ -130,25 +112,68 @@ export function scriptFromFile(path: string, options: ScriptedOptions = {}): Mod
       cause: error,
     });
   }
-  return scriptedModel(parseScript(script, name), { name, ...options });
+  checkScript(script, name);
+  return scriptedModel(script, { name, ...options });
 }
 
-function parseScript(script: unknown, name: string): z.output<typeof Script> {
-  const result = Script.safeParse(script);
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  const where = issue === undefined ? '' : position(issue.path);
-  throw new ModelError(
-    'invalid-request',
-    `${name} is no script${where}: ${issue?.message ?? 'it does not fit'}`,
-  );
+/** By hand: a schema library would be half of the time that it takes to load the framework. */
+function checkScript(script: unknown, name: string): asserts script is readonly ScriptedResponse[] {
+  function refuse(where: string, what: string): never {
+    throw new ModelError('invalid-request', `${name} is no script${where}: ${what}`);
+  }
+  if (!Array.isArray(script)) refuse('', 'it is not an array of responses');
+  for (const [index, response] of script.entries()) {
+    // Counted as people count.
+    const where = `, response ${index + 1}`;
+    if (!Array.isArray(response)) refuse(where, 'it is not an array of steps');
+    for (const [position, step] of response.entries()) {
+      const problem = problemOf(step);
+      if (problem !== undefined) refuse(`${where}, step ${position + 1}`, problem);
+    }
+  }
 }
 
-/** Where it is, counted as people count. */
-function position([response, step, ...rest]: readonly PropertyKey[]): string {
-  if (typeof response !== 'number') return '';
-  const at = [`response ${response + 1}`];
-  if (typeof step === 'number') at.push(`step ${step + 1}`);
-  if (rest.length > 0) at.push(rest.map(String).join('.'));
-  return `, ${at.join(', ')}`;
+type Check = (value: unknown) => boolean;
+
+/** Of each kind of step, what it has to be, and of its fields, which may be left out. */
+const STEPS: Readonly<
+  Record<string, Check | Readonly<Record<string, readonly [Check, 'optional'?]>>>
+> = {
+  thought: { subject: [isString], description: [isString, 'optional'] },
+  text: isString,
+  call: { name: [isName], args: [isObject, 'optional'] },
+  delayMs: (value) => typeof value === 'number' && value >= 0 && value <= MAX_DELAY_MS,
+  error: { status: [isErrorStatus, 'optional'], message: [isString] },
+};
+
+function problemOf(step: unknown): string | undefined {
+  const [[kind, value] = ['', undefined], another] = isObject(step) ? Object.entries(step) : [];
+  const check = Object.hasOwn(STEPS, kind) ? STEPS[kind] : undefined;
+  if (check === undefined || another !== undefined) {
+    return `a step is one of ${Object.keys(STEPS).join(', ')}, and not ${JSON.stringify(step)?.slice(0, 80)}`;
+  }
+  if (typeof check === 'function') return check(value) ? undefined : `${kind} does not fit`;
+  if (!isObject(value)) return `${kind} is not an object`;
+  for (const [field, [fits, optional]] of Object.entries(check)) {
+    if (value[field] === undefined && optional) continue;
+    if (!fits(value[field])) return `${kind}.${field} is missing or does not fit`;
+  }
+  const unknown = Object.keys(value).find((field) => !Object.hasOwn(check, field));
+  return unknown === undefined ? undefined : `${kind}.${unknown} is not known`;
+}
+
+function isString(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+function isName(value: unknown): boolean {
+  return isString(value) && value !== '';
+}
+
+function isErrorStatus(value: unknown): boolean {
+  return Number.isInteger(value) && Number(value) >= 400 && Number(value) <= 599;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
