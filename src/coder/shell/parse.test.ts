@@ -80,6 +80,11 @@ test('words that can become something else are not literal', () => {
 test('assignments are noticed, before a command and alone', () => {
   assert.deepEqual(commands("GIT_PAGER='rm x' git log"), ['= git log']);
   assert.deepEqual(commands('PATH=/tmp; git log'), ['=', 'git log']);
+  assert.deepEqual(commands('export PATH=/tmp; git log'), ['= export PATH=/tmp', 'git log']);
+  assert.deepEqual(commands('printf -v PATH /tmp; printf -- %s'), [
+    '= printf -v PATH /tmp',
+    'printf -- %s',
+  ]);
   assert.deepEqual(commands('A=1 B+=2 C[0]=$(rm x) git log'), ['rm x', '= git log']);
 });
 
@@ -191,6 +196,17 @@ test('what is not clear beforehand is not understood', () => {
     'ls >',
     'ls\rrm x',
     'ls \x1b[2K',
+    'ls \u202egpj.exe',
+    // What one reader takes for text and another for a command.
+    "cat <<E\n \\\nE\ncat <<'X'\nE\nrm x\nX\n",
+    'cat <<E $(true\nrm x\nE\n)',
+    'cat <<E `true\nrm x\nE\n`',
+    'git log "`echo "\\"; rm x; \\""`"',
+    'git log "$\\\n(rm x)"',
+    'i\\\nf rm x; then ls; fi',
+    "test -v 'a[$(rm x)]'",
+    "printf -v 'a[`rm x`]' b",
+    "mapfile -C 'rm x' a",
     `${'$('.repeat(50)}rm x${')'.repeat(50)}`,
     `${'sudo '.repeat(50)}rm x`,
     `ls ${'a'.repeat(MAX_LINE)}`,
@@ -315,7 +331,8 @@ test(
     const word = pieces(
       'evil¦evil¦git¦\'evil\'¦"evil"¦e\\vil¦ ¦ ¦ ¦;¦|¦&¦\n¦(¦)¦$(¦`¦"¦\'¦\\¦#¦<<E\n¦\nE\n¦$((¦))',
       '${x:-¦}¦{ ¦; }¦ bash -c ¦ env -i A=1 ¦ xargs ¦ find . -exec ¦ eval ¦ ! ¦ if ¦ then ¦ fi¦>¦<',
-      '<(¦A=¦~¦[[ ¦ ]]¦ time ¦case x in x)¦;;¦ esac',
+      "<(¦A=¦~¦[[ ¦ ]]¦ time ¦case x in x)¦;;¦ esac¦\\\n¦ \\\n¦<<'E'\n¦<<-E\n¦\n\tE\n¦<<<¦$'¦$\"¦\\\"¦\\`",
+      '\\$¦>&¦2>¦ test -v a[¦]¦ printf -v ¦ for x in 1; do ¦; done¦ git() ¦ while ¦ trap ¦ exec ¦&&¦||',
     );
     const lines = fc.oneof(
       fc.array(word, { minLength: 1, maxLength: 12 }).map((words) => words.join('')),

@@ -10,7 +10,7 @@
  * same, good enough to forbid by, never to allow by.
  */
 import type { SimpleCommand, Word } from './simple-command.ts';
-import { unwrap } from './wrappers.ts';
+import { hidesCommand, setsVariables, unwrap } from './wrappers.ts';
 
 export interface CommandLine {
   readonly commands: readonly SimpleCommand[];
@@ -31,7 +31,11 @@ const ASSIGNMENT = /^[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=/;
 const NAME = /(?:[A-Za-z_]\w*|[0-9@*#?$!-])/y;
 const BRACED_NAME = /\{(?:[A-Za-z_]\w*|[0-9]+|[@*#?$!-])\}/y;
 // oxlint-disable-next-line no-control-regex -- it is these that are meant
-const ODD = /[\0-\x08\x0b-\x1f\x7f]/;
+const CONTROL = /[\0-\x08\x0b-\x1f\x7f-\x9f]/;
+/** They make a person read something else than what runs. */
+const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/;
+/** Bash joins the two lines before it looks at anything: `$`, then `(`, may be one sign. */
+const JOINED = /[^ \t\n]\\\n/;
 /** Words that only give shape; a command follows, or nothing. */
 const SHAPE = new Set(['if', 'then', 'else', 'elif', 'fi', 'while', 'until', 'do', 'done', '!']);
 const BRACES = new Set(['{', '}']);
@@ -65,7 +69,9 @@ export function parseWords(text: string): readonly Word[] | undefined {
 function parse(text: string, shallow: boolean): CommandLine {
   const found: Found = { shallow, commands: [], writes: [], problem: undefined };
   if (text.length > MAX_LINE) return { ...found, problem: 'it is too long to be checked' };
-  if (ODD.test(text)) found.problem = 'it has control characters in it';
+  if (CONTROL.test(text)) found.problem = 'it has control characters in it';
+  else if (INVISIBLE.test(text)) found.problem = 'it has invisible characters in it';
+  else if (JOINED.test(text)) found.problem = 'a line is continued in the middle of a word';
   try {
     readScript(text, found, 0);
   } catch (error) {
@@ -83,14 +89,15 @@ function readScript(text: string, found: Found, depth: number): void {
 /** Notes a command, and those that it would run itself. */
 function note(command: SimpleCommand, found: Found, depth: number): void {
   if (depth > MAX_DEPTH) throw new TooDeep();
-  found.commands.push(command);
   const [program] = command.words;
+  found.commands.push(setsVariables(command) ? { ...command, assigns: true } : command);
   if (!program) return;
   if (!program.literal) {
     found.problem ??= `the program's name is not plain: ${program.text}`;
     return;
   }
   if (found.shallow) return;
+  if (hidesCommand(command)) found.problem ??= `what "${program.text}" would run is not clear`;
   const inner = unwrap(command);
   if (inner.problem !== undefined) found.problem ??= inner.problem;
   found.writes.push(...(inner.writes ?? []));
@@ -201,6 +208,10 @@ function reader(text: string, found: Found) {
     for (const { delimiter, quoted, tabs } of begun) {
       const start = at;
       for (;;) {
+        // Bash joins the lines of a body before it looks for the end.
+        if (!quoted && text.startsWith('\\\n', text.indexOf('\n', at) - 1)) {
+          problem('a line of a here-document is continued');
+        }
         if (at >= text.length) {
           problem('a here-document has no end');
           break;
@@ -225,7 +236,7 @@ function reader(text: string, found: Found) {
       const char = text[at]!;
       if (char === '\\') at += 2;
       else if (char === '$') dollar(depth, true);
-      else if (char === '`') backtick(depth);
+      else if (char === '`') backtick(depth, true);
       else at++;
     }
   }
@@ -269,6 +280,7 @@ function reader(text: string, found: Found) {
     while (at < text.length) {
       const char = text[at]!;
       if ((char === '<' || char === '>') && text[at + 1] === '(' && at === start) {
+        substitution();
         at += 2;
         literal = false;
         list(depth + 1, true);
@@ -300,7 +312,7 @@ function reader(text: string, found: Found) {
         // Of `$"…"` and `$'…'` it is what follows that is quoted.
         quoted ||= text[at] === '"';
       } else if (char === '`') {
-        backtick(depth);
+        backtick(depth, false);
         literal = false;
       } else {
         if (char === '*' || char === '?' || char === '[') literal = false;
@@ -339,7 +351,7 @@ function reader(text: string, found: Found) {
         plain += piece;
         literal &&= piece === '$';
       } else if (char === '`') {
-        backtick(depth);
+        backtick(depth, true);
         literal = false;
       } else {
         plain += char;
@@ -350,11 +362,17 @@ function reader(text: string, found: Found) {
     return { text: plain, literal };
   }
 
+  /** A substitution on a line whose here-documents are still to come: versions of bash read it differently. */
+  function substitution(): void {
+    if (waiting.length > 0) problem('a substitution stands behind a here-document');
+  }
+
   /** Reads what begins with a dollar sign; returns `$` when that is all it is. */
   function dollar(depth: number, inside: boolean): string {
     at++;
     const next = text[at];
     if (next === '(') {
+      substitution();
       if (text[at + 1] === '(') problem('it has arithmetic in it');
       at++;
       list(depth + 1, true);
@@ -386,7 +404,9 @@ function reader(text: string, found: Found) {
     return '';
   }
 
-  function backtick(depth: number): void {
+  /** `inside`: of double quotes or a here-document. */
+  function backtick(depth: number, inside: boolean): void {
+    substitution();
     let script = '';
     at++;
     while (at < text.length && text[at] !== '`') {
@@ -394,7 +414,12 @@ function reader(text: string, found: Found) {
       if (text[at] === '\\' && next !== undefined && /[`$\\]/.test(next)) {
         script += next;
         at += 2;
-      } else script += text[at++];
+      } else {
+        // Whether the backslash is taken off before or after is a matter of versions.
+        if (inside && text[at] === '\\' && next === '"')
+          problem('a quote in a backtick is escaped');
+        script += text[at++];
+      }
     }
     if (at >= text.length) problem('a backtick is not closed');
     at++;

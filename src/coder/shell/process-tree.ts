@@ -57,7 +57,11 @@ function send(pid: number, signal: NodeJS.Signals): void {
 
 /** Process ids; a negative one is a group. */
 function membersOf(root: Root): number[] {
-  if (process.platform === 'linux') return fromProc(root);
+  try {
+    if (process.platform === 'linux') return fromProc(root);
+  } catch {
+    // No /proc: then as on other systems.
+  }
   try {
     process.kill(-root.pid, 0);
     return [-root.pid];

@@ -75,16 +75,40 @@ const SHELL_OPTIONS: Options = {
 const OPAQUE = new Set(
   (
     'zsh fish csh tcsh pwsh parallel su script nsenter unshare systemd-run pkexec runuser chrt ' +
-    'taskset fakeroot watch expect at batch strace ltrace gdb bwrap'
+    'taskset fakeroot watch expect at batch strace ltrace gdb bwrap ' +
+    'mapfile readarray compgen complete bind enable fc'
   ).split(' '),
 );
+
+/** Builtins that change what the commands behind them mean. */
+const SETTERS = new Set(
+  (
+    'declare typeset local export readonly read mapfile readarray getopts let unset set shopt alias ' +
+    'unalias enable hash'
+  ).split(' '),
+);
+/** Builtins that take the name of a variable, and evaluate its subscript, substitutions and all. */
+const NAMING = new Set([...SETTERS, 'test', '[', 'printf', 'wait']);
 
 const RESERVED = /^(?:!|\{|\[\[|if|while|until|for|case|select|function|coproc)$/;
 
 const ANYTHING: Word = { text: '…', literal: false };
 
+/** Whether variables are different behind this command: then it is no more itself than `PATH=/tmp git` is `git`. */
+export function setsVariables({ words: [program, ...rest] }: SimpleCommand): boolean {
+  if (program?.text === 'printf') return rest[0]?.text.startsWith('-v') ?? false;
+  return program !== undefined && SETTERS.has(program.text);
+}
+
+/** Whether a word that looks plain is a command all the same: `test -v 'a[$(rm x)]'`. */
+export function hidesCommand({ words: [program, ...rest] }: SimpleCommand): boolean {
+  return NAMING.has(program?.text ?? '') && rest.some(({ text }) => /\[.*(?:\$\(|`)/s.test(text));
+}
+
 export function unwrap({ words }: SimpleCommand): Inner {
-  const name = words[0]!.text.slice(words[0]!.text.lastIndexOf('/') + 1);
+  const path = words[0]!.text;
+  // Some file systems do not tell upper case from lower.
+  const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
   const problem = `what "${name}" would run is not clear`;
   if (OPAQUE.has(name)) return { problem };
   if (SHELLS.has(name)) return shell(words) ?? { problem };

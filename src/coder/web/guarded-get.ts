@@ -99,6 +99,7 @@ export function guardedGet(options: GuardedGetOptions = {}) {
         if (status < 300 || status >= 400 || location === undefined) {
           return { url, status, ...typeOf(response), ...(await bodyOf(response, maxBytes)) };
         }
+        response.on('error', () => {});
         response.destroy();
         const next = check(location, url);
         if (next.host !== url.host && !isSecureTwin(url, next)) {
