@@ -364,6 +364,25 @@ test('a message after an unanswered question goes to the task that asked', async
   assert.deepEqual(said(events), ['Sunny in Oslo']);
 });
 
+test('a remote that continues gets the next message for the same task, and repeats nothing', async (t) => {
+  const tasks: string[] = [];
+  const options = { name: 'On', description: '', continues: true };
+  const agent = createAgent(options, async function* (ctx) {
+    tasks.push(ctx.task.id);
+    yield `heard ${ctx.text}`;
+  });
+  const listening = await serve(agent, { logger: quiet }).listen(0);
+  t.after(() => listening.close());
+  const on = remoteAgent({ name: 'on', url: listening.url, continues: true });
+  const runner = createRunner({ agent: on });
+  const spoken: string[] = [];
+  for (const message of ['one', 'two', 'three']) {
+    spoken.push(...said(await collect(runner.run({ ...at, message }))));
+  }
+  assert.deepEqual(spoken, ['heard one', 'heard two', 'heard three']);
+  assert.equal(new Set(tasks).size, 1);
+});
+
 test('a message for a task that is over by now begins a new one', async (t) => {
   const { url } = await remote(t, async function* (ctx) {
     if (ctx.text === 'Weather?') await ctx.ask('Which city?');

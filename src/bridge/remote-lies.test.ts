@@ -138,6 +138,12 @@ const LIES: Record<
     says: /another task/,
     canceled: true,
   },
+  'an id without end': {
+    write: [frame({ ...begun, contextId: 'c'.repeat(1000) })],
+    code: 'remote-invalid',
+    says: /an id longer than 256/,
+    canceled: true,
+  },
   'a message in the middle of a task': {
     write: [
       frame({

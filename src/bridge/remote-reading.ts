@@ -32,6 +32,8 @@ export interface Taken {
   readonly progress: boolean;
 }
 
+const MAX_ID = 256;
+
 export class RemoteReading {
   readonly #limits: Required<RemoteLimits>;
   readonly #content: RemoteContent;
@@ -132,15 +134,14 @@ export class RemoteReading {
     if (isSettled(state) && !this.#stale) this.#over = true;
     if (changed) this.#lastWords = [];
     // A message of the user's is our own, shown to those who watch.
-    if (message === undefined || message.role === 'user' || message.messageId === this.#lastId) {
-      return { parts: [], progress: changed };
-    }
-    if (message.parts.length > this.#limits.maxParts) {
-      const { maxParts } = this.#limits;
+    if (message === undefined || message.role === 'user') return { parts: [], progress: changed };
+    const { maxParts } = this.#limits;
+    if (message.parts.length > maxParts) {
       throw new RemoteAgentError('remote-limit', `it sent more than ${maxParts} parts at once`);
     }
-    this.#lastId = message.messageId;
     this.#lastWords = message.parts;
+    if (message.messageId === this.#lastId) return { parts: [], progress: changed };
+    this.#lastId = message.messageId;
     return { parts: this.#stale ? [] : this.#said(state, message.parts), progress: true };
   }
 
@@ -150,6 +151,10 @@ export class RemoteReading {
   }
 
   #isOurs(taskId: string | undefined, contextId: string): void {
+    // They are kept in our events.
+    if ((taskId?.length ?? 0) > MAX_ID || contextId.length > MAX_ID) {
+      throw new RemoteAgentError('remote-invalid', `it sent an id longer than ${MAX_ID}`);
+    }
     if (this.#taskId !== undefined && taskId !== this.#taskId) {
       throw new RemoteAgentError('remote-invalid', "it sent an event of another task's");
     }
