@@ -27,10 +27,11 @@ export type { CompactionOptions } from './compaction.ts';
 export * from './content.ts';
 export { RunError, type RunErrorCode } from './errors.ts';
 export * from './event.ts';
+export type { AnswerInbox } from './inbox.ts';
 export type { JsonObject, JsonValue } from './json.ts';
 export * from './model.ts';
 export { offlineModel } from './models/offline.ts';
-export { fromProvider, type ProviderOptions } from './models/provider.ts';
+export { fromProvider, type ProviderModel, type ProviderOptions } from './models/provider.ts';
 export {
   defaultModelName,
   resolveModel as model,

@@ -1,6 +1,7 @@
 // The built package as its users get it: packed, installed in an empty folder, imported, typed and run from there.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -84,6 +85,64 @@ for (const name of modules) {
     assert.ok(Number(stdout) > 0, `${name} exports nothing`);
   });
 }
+
+/** Of five tries: a busy machine makes some slow, and none fast. */
+const TRIES = 5;
+const MAX_IMPORT_MS = 100;
+
+test('parley-a2a/agent loads no provider, and quickly', async () => {
+  const script = `
+    import { registerHooks } from 'node:module';
+    const packages = new Set();
+    registerHooks({ load(url, context, next) {
+      packages.add(/node_modules\\/(?!parley-a2a)((?:@[^/]+\\/)?[^/]+)/.exec(url)?.[1]);
+      return next(url, context);
+    } });
+    const begun = performance.now();
+    await import('parley-a2a/agent');
+    const took = performance.now() - begun;
+    console.log(JSON.stringify({ took, packages: [...packages].filter(Boolean) }));`;
+  const times: number[] = [];
+  for (let each = 0; each < TRIES; each++) {
+    const args = ['--input-type=module', '-e', script];
+    const { stdout } = await execute(process.execPath, args, { cwd: consumer });
+    const { took, packages } = JSON.parse(stdout) as { took: number; packages: string[] };
+    assert.deepEqual(packages, []);
+    times.push(took);
+  }
+  assert.ok(Math.min(...times) < MAX_IMPORT_MS, `it took ${times.map(Math.round).join(', ')} ms`);
+});
+
+const AGENT = `
+  import { llmAgent, RichResponse, tool } from 'parley-a2a/agent';
+  import { z } from 'zod';
+  const table = tool({
+    name: 'get_table', description: 'Finds a table', input: z.object({}),
+    run: (_, { answer, ask }) => answer
+      ? new RichResponse('A table for ' + answer.value, { display: 'shown' })
+      : ask({ text: 'For how many?' }),
+  });
+  export default llmAgent({ name: 'host', description: 'Seats guests', tools: [table] });`;
+
+test("the program serves an agent that is made with the consumer's own framework", async () => {
+  writeFileSync(path.join(consumer, 'agent.ts'), AGENT);
+  const parley = installed('.bin/parley');
+  const env = { ...process.env, PARLEY_MODEL: 'offline' };
+  const args = ['serve', '--agent', 'agent.ts', '--port', '0', '--store', 'memory', '--json'];
+  const server = spawn(parley, args, { cwd: consumer, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  try {
+    const [ready] = await once(server.stdout, 'data');
+    const { url } = JSON.parse(String(ready)) as { url: string };
+    const asked = await execute(parley, ['send', url, 'a table, please', '--json']);
+    const [, id = ''] = /"id":"([^"]+)"/.exec(asked.stdout) ?? [];
+    assert.match(asked.stdout, /INPUT_REQUIRED[^]*For how many\?/);
+    const done = await execute(parley, ['send', url, '4', '--task', id]);
+    assert.match(done.stdout, /A table for 4/);
+  } finally {
+    server.kill();
+    await once(server, 'exit');
+  }
+});
 
 test('the types of every module can be read by a strict consumer', async () => {
   const lines = modules.map((name, index) => `export * as m${index} from '${name}';`);

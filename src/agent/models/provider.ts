@@ -29,6 +29,17 @@ import { callOptions, callOptionsV3 } from './prompt.ts';
 import { withRetry, type RetryOptions } from './retry.ts';
 import { cutOff, vendorError, type Blame } from './vendor-error.ts';
 
+/**
+ * A language model of the `ai` ecosystem's interface, version 4 or 3. Told by its outline, so that those who use this
+ * package need not have the types of a certain release of that interface.
+ */
+export interface ProviderModel {
+  readonly specificationVersion: 'v3' | 'v4';
+  readonly provider: string;
+  readonly modelId: string;
+  doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<unknown> }>;
+}
+
 export interface ProviderOptions {
   /** As people know it. The provider's name and the model's id. */
   readonly name?: string;
@@ -61,13 +72,11 @@ const MAX_CALL_ID_CHARS = 256;
 type LanguageModel = LanguageModelV4 | LanguageModelV3;
 type StreamPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart;
 
-/** The model, with time-outs, limits and retries. Takes models of the interface's versions 4 and 3. */
-export function fromProvider(languageModel: LanguageModel, options: ProviderOptions = {}): Model {
-  const {
-    name = `${languageModel.provider}:${languageModel.modelId}`,
-    contextWindow,
-    retry,
-  } = options;
+/** The model, with time-outs, limits and retries. */
+export function fromProvider(given: ProviderModel, options: ProviderOptions = {}): Model {
+  // Its version says which of the two it is.
+  const languageModel = given as LanguageModel;
+  const { name = `${given.provider}:${given.modelId}`, contextWindow, retry } = options;
   const blame: Blame = { name, keyVariable: options.keyVariable, secret: options.secret };
 
   async function* generate(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelChunk> {

@@ -2,9 +2,9 @@
  * The vendors that can be named: which variables of the environment hold their key and address, and how their models
  * are asked. A vendor's package is loaded when one of its models is first used.
  */
-import type { LanguageModelV4 } from '@ai-sdk/provider';
 import type { JsonObject } from '../json.ts';
 import { guardedFetch } from './guarded-fetch.ts';
+import type { ProviderModel } from './provider.ts';
 
 /** Variables by name; `process.env` is one. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -28,7 +28,7 @@ export interface Vendor {
   readonly family?: RegExp;
   /** What to ask for beyond the vendor's defaults: that thoughts are shown, and come back whole without being kept there. */
   options?(model: string): Readonly<Record<string, JsonObject>> | undefined;
-  load(model: string, settings: VendorSettings): Promise<LanguageModelV4>;
+  load(model: string, settings: VendorSettings): Promise<ProviderModel>;
 }
 
 const fetch = guardedFetch();
