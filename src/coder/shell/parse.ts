@@ -180,12 +180,10 @@ function reader(text: string, found: Found) {
         redirection(depth);
       } else {
         const word = readWord(depth);
-        const isFirst = words.length === 0 && !assigns;
-        const isPlain = isFirst && !word.quoted && !redirected;
-        const before = text[at];
-        if (/^\d+$/.test(word.raw) && (before === '<' || before === '>')) continue;
-        if (/^\{\w+\}$/.test(word.raw) && (before === '<' || before === '>')) {
-          problem('a redirection sets a variable');
+        const isPlain = words.length === 0 && !assigns && !word.quoted && !redirected;
+        if (text[at] === '<' || text[at] === '>') {
+          if (/^\d+$/.test(word.raw)) continue;
+          if (/^\{\w+\}$/.test(word.raw)) problem('a redirection sets a variable');
         }
         if (words.length === 0 && ASSIGNMENT.test(word.raw)) assigns = true;
         else if (isPlain && (SHAPE.has(word.raw) || BRACES.has(word.raw))) continue;

@@ -232,3 +232,10 @@ test('there is a limit to background jobs, and those that ended do not count', a
   await shell.jobs()[1]!.stop();
   await shell.start('sleep 1000');
 });
+
+test('a command that is being started when the shell is closed is ended too', async (t) => {
+  const shell = await shellIn(t);
+  const running = shell.run('sleep 1000', { signal: never });
+  await shell.close();
+  assert.equal((await running).signal, 'SIGTERM');
+});

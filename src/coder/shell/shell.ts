@@ -92,16 +92,23 @@ export function openShell(options: ShellOptions): Shell {
   const environment = commandEnvironment(options.environment ?? process.env);
   const program = findShell(environment['PATH'] ?? '');
   const running = new Set<Execution>();
+  const starting = new Set<Promise<unknown>>();
   const jobs = new Map<string, Job>();
   let lastJob = 0;
   let closed = false;
 
-  async function execute(
+  async function execute(...call: Parameters<typeof begin>): Promise<Execution> {
+    if (closed) throw new Error('the shell is closed; no more commands are run');
+    const begun = begin(...call);
+    starting.add(begun);
+    return begun.finally(() => starting.delete(begun));
+  }
+
+  async function begin(
     command: string,
     timeoutMs: number | undefined,
     onData: (transcript: Transcript) => void,
   ): Promise<Execution> {
-    if (closed) throw new Error('the shell is closed; no more commands are run');
     const args = ['-c', PROLOGUE, program, command];
     const target = options.sandbox?.(program, args) ?? { file: program, args };
     const mark = randomUUID();
@@ -161,7 +168,6 @@ export function openShell(options: ShellOptions): Shell {
     };
     running.add(execution);
     const done = finish();
-    if (closed) void execution.stop();
     return execution;
   }
 
@@ -217,6 +223,7 @@ export function openShell(options: ShellOptions): Shell {
 
   async function close(): Promise<void> {
     closed = true;
+    await Promise.allSettled(starting);
     await Promise.all([...running].map((execution) => execution.stop()));
   }
 
