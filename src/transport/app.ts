@@ -8,6 +8,7 @@ import { encodeCard, type EncodedCard } from './card.ts';
 import type { AppContext } from './context.ts';
 import { answerJsonRpc, jsonRpcError } from './json-rpc.ts';
 import { requestedVersion, spokenVersion } from './negotiate.ts';
+import { answerRoute, routeError, type RouteMatch } from './own-routes.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { peerError } from './respond.ts';
 import { answerRest, matchRest, restError, type RestTarget } from './rest.ts';
@@ -53,6 +54,7 @@ export function createApp(app: AppContext): App {
     const path = (at < 0 ? url : url.slice(0, at)) || '/';
     const query = at < 0 ? undefined : new URLSearchParams(url.slice(at + 1));
     const isRpc = path === '/' && method === 'POST';
+    let own: RouteMatch | undefined;
     let target: RestTarget | undefined;
     try {
       app.admission.check(request);
@@ -63,9 +65,16 @@ export function createApp(app: AppContext): App {
       }
       if (path === '/' && (method === 'GET' || method === 'HEAD')) return greeting(app, request);
       if (path === '/' && !isRpc) return notAllowed(request, ['GET', 'HEAD', 'POST']);
-      if (!isRpc) {
+      const ours = isRpc ? undefined : app.routes?.match(method, path);
+      if (ours && 'route' in ours) {
+        own = ours;
+      } else if (!isRpc) {
         const found = matchRest(method, path);
-        if (found && 'allow' in found) return notAllowed(request, found.allow, found.version);
+        if (found && 'allow' in found) {
+          const allow = new Set([...found.allow, ...(ours?.allow ?? [])]);
+          return notAllowed(request, [...allow], found.version);
+        }
+        if (!found && ours) return notAllowed(request, ours.allow);
         // Until the version is chosen, errors have the shape of the path's own.
         target = found;
         target = restVersion(app, request, query, found);
@@ -76,15 +85,16 @@ export function createApp(app: AppContext): App {
       if (hasBody) checkContentType(request);
       const body = hasBody ? await readBody() : '';
       if (isRpc) return await answerJsonRpc(app, request, query, user, body);
+      if (own) return await answerRoute(app, request, own, query, user, body);
       if (!target) throw new A2AError('methodNotFound', 'There is nothing at this path');
       return await answerRest(app, request, target, query ?? new URLSearchParams(), user, body);
     } catch (error) {
       const failure = peerError(app, error);
-      if (isRpc) {
-        const reply = jsonRpcError(failure, null, codecOf('1.0', 'JSONRPC'));
-        return failure.kind === 'contentTypeNotSupported' ? { ...reply, status: 415 } : reply;
-      }
-      const reply = restError(failure, target?.version ?? '1.0', request);
+      const reply = isRpc
+        ? jsonRpcError(failure, null, codecOf('1.0', 'JSONRPC'))
+        : own
+          ? routeError(failure, own, request)
+          : restError(failure, target?.version ?? '1.0', request);
       return failure.kind === 'contentTypeNotSupported' ? { ...reply, status: 415 } : reply;
     }
   };

@@ -2,6 +2,7 @@
 import type { AgentCard, AgentExtension, ProtocolVersion } from '../protocol/index.ts';
 import type { Logger, RequestHandler } from '../server/index.ts';
 import type { Admission } from './admission.ts';
+import type { OwnMethod, RouteTable } from './own-routes.ts';
 import type { StreamCounter } from './stream-limits.ts';
 
 export interface AppContext {
@@ -12,6 +13,10 @@ export interface AppContext {
   /** The versions that are spoken, oldest first. */
   readonly versions: readonly ProtocolVersion[];
   readonly extensions: readonly AgentExtension[];
+  readonly extensionOf: ((uri: string) => string | undefined) | undefined;
+  /** What the agent offers beside the protocol; undefined: nothing. */
+  readonly methods: ReadonlyMap<string, OwnMethod> | undefined;
+  readonly routes: RouteTable | undefined;
   /** The card of the agent as it is reached at `base`. */
   readonly cardAt: (base: string) => AgentCard;
 }

@@ -70,9 +70,12 @@ export class EventSink implements StreamSink, Beating, Paced {
   }
 
   take(item: Published | Opening, last: boolean): boolean {
-    this.silent = false;
-    if (this.#gathered === '' && !last) this.#pace.schedule(this);
-    this.#gathered += this.#reply.frame(item);
+    const text = this.#reply.frame(item);
+    if (text !== '') {
+      this.silent = false;
+      if (this.#gathered === '' && !last) this.#pace.schedule(this);
+      this.#gathered += text;
+    }
     if (last) this.end();
     else if (this.#gathered.length > GATHER) this.flush();
     return this.#room;

@@ -99,7 +99,8 @@ function streamBody(
         const { stream } = reply;
         stream.pipe({
           take(item) {
-            controller.enqueue(encoder.encode(reply.frame(item)));
+            const text = reply.frame(item);
+            if (text !== '') controller.enqueue(encoder.encode(text));
             if (!room()) beating.stalledAt ??= performance.now();
             return room();
           },

@@ -5,6 +5,15 @@ export type { Authenticate } from './admission.ts';
 export { addressGuard } from './addresses.ts';
 export type { FetchContext, FetchHandler } from './fetch.ts';
 export type { NodeHandler } from './node.ts';
+export type {
+  JsonRoute,
+  OwnMethod,
+  OwnRoute,
+  RouteReply,
+  RouteRequest,
+  RouteStream,
+  StreamRoute,
+} from './own-routes.ts';
 export { isLoopback, serve } from './serve.ts';
 export type { AgentServer, Listening, ServeLimits, ServeOptions } from './serve.ts';
 export { webhookDelivery } from './webhook.ts';

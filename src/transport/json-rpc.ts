@@ -50,13 +50,14 @@ export async function answerJsonRpc(
     const version = chooseVersion(app, request, query, method);
     codec = codecOf(version, 'JSONRPC');
     const operation = operationOf(version, method);
-    if (!operation) {
+    const own = operation ? undefined : app.methods?.get(method);
+    if (!operation && !own) {
       throw new A2AError('methodNotFound', `There is no such method in A2A ${version}`);
     }
-    const extensions = activeExtensions(request, app.extensions);
+    const extensions = activeExtensions(request, app);
     const call = new TransportCall(request, user, version, extensions);
     const active = extensionHeader(version, extensions);
-    if (isStream(operation)) {
+    if (operation && isStream(operation)) {
       const before = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
       return await openStream(app, {
         request,
@@ -70,7 +71,9 @@ export async function answerJsonRpc(
         after: '}',
       });
     }
-    const result = await invoke(app.handler, codec, operation, params, call);
+    const result = operation
+      ? await invoke(app.handler, codec, operation, params, call)
+      : ((await own?.handle(params, call, app.handler)) ?? null);
     return {
       status: 200,
       headers: active ? { ...JSON_HEADERS, ...active } : JSON_HEADERS,

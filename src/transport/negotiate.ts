@@ -1,10 +1,6 @@
 /** Version and extensions of a request. Nothing behind this knows that there are several. */
-import {
-  A2AError,
-  type AgentExtension,
-  type ProtocolVersion,
-  versionOf,
-} from '../protocol/index.ts';
+import { A2AError, type ProtocolVersion, versionOf } from '../protocol/index.ts';
+import type { AppContext } from './context.ts';
 import type { TransportRequest } from './request.ts';
 
 /** What the request says of its version: header first, then query parameter. Empty: nothing. */
@@ -40,14 +36,19 @@ export function requestedVersion(
 
 const NONE: readonly string[] = [];
 
-/** The extensions that the request names and the agent has. Throws when one that is required is missing. */
+/**
+ * The extensions that the request names and the agent has; `implied` ones count as named. Throws when one that is
+ * required is missing, or one is named in a version that the agent does not speak.
+ */
 export function activeExtensions(
   request: TransportRequest,
-  declared: readonly AgentExtension[],
+  { extensions: declared, extensionOf }: Pick<AppContext, 'extensions' | 'extensionOf'>,
+  implied: readonly string[] = NONE,
 ): readonly string[] {
   if (declared.length === 0) return NONE;
   const text = request.header('a2a-extensions') ?? request.header('x-a2a-extensions');
-  const named = new Set((text ?? '').split(',').map((uri) => uri.trim()));
+  const uris = (text ?? '').split(',').map((uri) => uri.trim());
+  const named = new Set([...uris.map((uri) => extensionOf?.(uri) ?? uri), ...implied]);
   const missing = declared.find(({ uri, required }) => required && !named.has(uri));
   if (missing) {
     throw new A2AError('extensionRequired', `This agent requires the extension ${missing.uri}`, {

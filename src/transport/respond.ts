@@ -10,6 +10,7 @@ import {
 } from '../protocol/index.ts';
 import type { AppContext } from './context.ts';
 import { invokeStream } from './invoke.ts';
+import type { RouteStream } from './own-routes.ts';
 import type { StreamReply, TransportRequest } from './request.ts';
 
 const STREAM_HEADERS: Readonly<Record<string, string>> = {
@@ -72,22 +73,39 @@ interface OpenStream {
   readonly after: string;
 }
 
-/** Takes a place among the streams and starts one; a refusal gives the place back. */
-export async function openStream(app: AppContext, options: OpenStream): Promise<StreamReply> {
+/** Starts a stream of one of the protocol's operations. */
+export function openStream(app: AppContext, options: OpenStream): Promise<StreamReply> {
   const { request, query, codec, operation, params, call, headers } = options;
-  const release = app.streams.acquire(call.user?.id ?? request.remote);
-  try {
+  return streamReply(app, request, call, headers, async () => {
     const seen = lastEventId(request, query);
     const stream = await invokeStream(app.handler, codec, operation, params, seen, call);
     const before = `data: ${options.before}`;
     const after = `${options.after}\n\n`;
     return {
-      headers: headers ? { ...STREAM_HEADERS, ...headers } : STREAM_HEADERS,
       stream,
       frame: (item) =>
         item.seq === undefined
           ? `${before}${item.text(codec)}${after}`
           : `id: ${item.seq}\n${before}${item.text(codec)}${after}`,
+    };
+  });
+}
+
+/** Takes a place among the streams and starts one; a refusal gives the place back. */
+export async function streamReply(
+  app: AppContext,
+  request: TransportRequest,
+  call: Call,
+  headers: Readonly<Record<string, string>> | undefined,
+  open: () => Promise<RouteStream>,
+): Promise<StreamReply> {
+  const release = app.streams.acquire(call.user?.id ?? request.remote);
+  try {
+    const { stream, frame } = await open();
+    return {
+      headers: headers ? { ...STREAM_HEADERS, ...headers } : STREAM_HEADERS,
+      stream,
+      frame,
       release,
     };
   } catch (error) {

@@ -113,7 +113,7 @@ export async function answerRest(
   const { action, version, tenant } = target;
   try {
     const codec = codecOf(version, 'HTTP+JSON');
-    const extensions = activeExtensions(request, app.extensions);
+    const extensions = activeExtensions(request, app);
     const call = new TransportCall(request, user, version, extensions);
     const named = extensionHeader(version, extensions);
     const headers = { 'content-type': contentType(request, version), ...named };

@@ -22,6 +22,7 @@ import { makeCard } from './card.ts';
 import { createFetchHandler, type FetchHandler } from './fetch.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { createNodeHandler, type NodeHandler } from './node.ts';
+import { type OwnMethod, ownMethods, type OwnRoute, routeTable } from './own-routes.ts';
 import { StreamCounter } from './stream-limits.ts';
 import { webhookDelivery, type WebhookOptions } from './webhook.ts';
 
@@ -72,6 +73,15 @@ export interface ServeOptions {
   /** Versions that are spoken. Default: all. */
   readonly versions?: readonly ProtocolVersion[];
   readonly deduplicate?: boolean;
+  /** JSON-RPC methods of the agent's own, by name. */
+  readonly methods?: Readonly<Record<string, OwnMethod>>;
+  /** HTTP routes of the agent's own. */
+  readonly routes?: readonly OwnRoute[];
+  /**
+   * The extension on the card that a request means by another URI: the same in a version that fits. Undefined: none.
+   * Throws an A2AError for a version that does not.
+   */
+  readonly extensionOf?: (uri: string) => string | undefined;
 }
 
 export interface AgentServer {
@@ -141,6 +151,9 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
     streams,
     versions,
     extensions: offered.extensions ?? [],
+    extensionOf: options.extensionOf,
+    methods: ownMethods(options.methods),
+    routes: routeTable(options.routes),
     cardAt,
   });
   let recovering: Promise<void> | undefined;

@@ -1,0 +1,193 @@
+/**
+ * What an agent offers over HTTP beside the protocol: methods and routes of its own.
+ *
+ *   serve(agent, {
+ *     methods: { 'notes/list': { handle: async (params, call, handler) => ({ notes }) } },
+ *     routes: [{ verb: 'GET', path: '/notes/{id}', handle: async ({ values }) => ({ body: noteOf(values.id) }) }],
+ *   });
+ *
+ * They stand behind the same checks, authentication and limits as the protocol's. A route wins over the protocol's
+ * paths with a tenant in front, and over those with a parameter where it has a literal.
+ */
+import {
+  A2AError,
+  inspectJson,
+  operationOf,
+  type Call,
+  type User,
+  VERSIONS,
+} from '../protocol/index.ts';
+import type { Opening, Published, RequestHandler, TaskStream } from '../server/index.ts';
+import type { AppContext } from './context.ts';
+import { activeExtensions, extensionHeader, requestedVersion } from './negotiate.ts';
+import type { FullReply, Reply, TransportRequest } from './request.ts';
+import { errorHeaders, streamReply, TransportCall } from './respond.ts';
+import { restError } from './rest.ts';
+
+/** A JSON-RPC method, the same in every version of the protocol. */
+export interface OwnMethod {
+  /** The result. An A2AError goes to the caller as it is, anything else as an internal error. */
+  handle(params: unknown, call: Call, handler: RequestHandler): Promise<unknown>;
+}
+
+export interface RouteRequest {
+  /** What the path's parameters stand for. */
+  readonly values: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  /** The body's JSON; undefined where there is no body. */
+  readonly body: unknown;
+  readonly call: Call;
+  readonly handler: RequestHandler;
+}
+
+export interface RouteReply {
+  /** 200 unless told. */
+  readonly status?: number;
+  /** Sent as JSON. Undefined: nothing is. */
+  readonly body?: unknown;
+}
+
+export interface RouteStream {
+  readonly stream: TaskStream;
+  /** An event as text for the wire; empty where the client is not to see it. */
+  readonly frame: (item: Published | Opening) => string;
+}
+
+interface RouteBase {
+  readonly verb: 'GET' | 'POST' | 'DELETE';
+  /** `{name}` stands for one segment. */
+  readonly path: string;
+  /** Extensions that everybody who uses the route speaks, so that nobody has to name them. */
+  readonly implies?: readonly string[];
+  /** An error in the route's own words. Unless told, the protocol's. */
+  error?(error: A2AError): RouteReply;
+}
+
+export interface JsonRoute extends RouteBase {
+  handle(request: RouteRequest): Promise<RouteReply>;
+}
+
+/** Answers with server-sent events. What it throws before there is a stream is an error reply. */
+export interface StreamRoute extends RouteBase {
+  open(request: RouteRequest): Promise<RouteStream>;
+}
+
+export type OwnRoute = JsonRoute | StreamRoute;
+
+/** The methods by name. Throws for a name that is the protocol's. */
+export function ownMethods(
+  methods: Readonly<Record<string, OwnMethod>> | undefined,
+): ReadonlyMap<string, OwnMethod> | undefined {
+  const named = Object.entries(methods ?? {});
+  for (const [name] of named) {
+    if (!VERSIONS.some((version) => operationOf(version, name))) continue;
+    throw new TypeError(`${name} is a method of the protocol`);
+  }
+  return named.length === 0 ? undefined : new Map(named);
+}
+
+export interface RouteMatch {
+  readonly route: OwnRoute;
+  readonly values: Readonly<Record<string, string>>;
+}
+
+export interface RouteTable {
+  /** What a path means; `allow` has the verbs of a path that is there for others. Undefined: nothing. */
+  match(verb: string, path: string): RouteMatch | { readonly allow: readonly string[] } | undefined;
+}
+
+/** Routes with fewer parameters come first: `/tasks/metadata` before `/tasks/{id}`. */
+export function routeTable(routes: readonly OwnRoute[] = []): RouteTable | undefined {
+  if (routes.length === 0) return undefined;
+  const table = routes
+    .map((route) => {
+      const names = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
+      const literals = route.path
+        .split(/\{\w+\}/)
+        .map((text) => text.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&'));
+      return { route, names, pattern: new RegExp(`^${literals.join('([^/]+)')}$`) };
+    })
+    .toSorted((one, other) => one.names.length - other.names.length);
+  return {
+    match(verb, path) {
+      const allow: string[] = [];
+      for (const { route, names, pattern } of table) {
+        const found = pattern.exec(path);
+        if (!found) continue;
+        if (route.verb !== verb) {
+          allow.push(route.verb);
+          continue;
+        }
+        const values = names.map((name, at) => [name, decode(found[at + 1]!)] as const);
+        return { route, values: Object.fromEntries(values) };
+      }
+      return allow.length > 0 ? { allow } : undefined;
+    },
+  };
+}
+
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    throw new A2AError('invalidParams', 'The path is not well-formed');
+  }
+}
+
+export async function answerRoute(
+  app: AppContext,
+  request: TransportRequest,
+  { route, values }: RouteMatch,
+  query: URLSearchParams | undefined,
+  user: User | undefined,
+  text: string,
+): Promise<Reply> {
+  const version = requestedVersion(request, query, app.versions) ?? app.versions.at(-1) ?? '1.0';
+  const extensions = activeExtensions(request, app, route.implies);
+  const call = new TransportCall(request, user, version, extensions);
+  const headers = extensionHeader(version, extensions);
+  const asked: RouteRequest = {
+    values,
+    query: query ?? new URLSearchParams(),
+    body: parseBody(text),
+    call,
+    handler: app.handler,
+  };
+  if ('open' in route) return streamReply(app, request, call, headers, () => route.open(asked));
+  return jsonReply(await route.handle(asked), headers);
+}
+
+/** A failure on a route, in the route's words or the protocol's. */
+export function routeError(
+  failure: A2AError,
+  { route }: RouteMatch,
+  request: TransportRequest,
+): FullReply {
+  if (!route.error) return restError(failure, '1.0', request);
+  const { status = failure.httpStatus, body } = route.error(failure);
+  return jsonReply({ status, body }, errorHeaders(failure));
+}
+
+function jsonReply(
+  { status = 200, body }: RouteReply,
+  headers: Readonly<Record<string, string>> = {},
+): FullReply {
+  if (body === undefined) return { status, headers, body: '' };
+  return {
+    status,
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  };
+}
+
+function parseBody(text: string): unknown {
+  if (text.trim() === '') return undefined;
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw new A2AError('parse');
+  }
+  inspectJson(body);
+  return body;
+}
