@@ -18,6 +18,8 @@ async function run(code: string): Promise<string> {
     writeFileSync(file, code);
     const child = spawn(process.execPath, ['--conditions=parley-source', file], {
       stdio: ['ignore', 'pipe', 'inherit'],
+      // Whatever keys this machine has, no vendor is asked.
+      env: { ...process.env, PARLEY_MODEL: 'offline' },
       timeout: 30_000,
     });
     let printed = '';
@@ -33,7 +35,7 @@ async function run(code: string): Promise<string> {
 /** The sample with a free port where it names one. */
 function onFreePort(code: string): string {
   return code.replace(
-    /await serve\((\w+)\)\.listen\(4000\);/,
+    /await serve\((.+)\)\.listen\(4000\);/,
     'const { url } = await serve($1).listen();',
   );
 }
@@ -59,4 +61,16 @@ test('the agent that asks back gets its answer', async () => {
     console.log(await agent.send('Paris', { taskId: asked.id }).text());
     process.exit();`;
   assert.equal(await run(code), 'input-required\nOff to Paris!\n');
+});
+
+test('the ten lines of the agent with a model are ten, and a remote agent of that address uses it', async () => {
+  const local = samples.find((sample) => sample.includes('llmAgent')) ?? '';
+  const remote = samples.find((sample) => sample.includes('remoteAgent')) ?? '';
+  assert.ok(local.split('\n').filter((line) => line !== '').length <= 10);
+  assert.ok(remote.includes("url: 'http://localhost:4000'"));
+  const use = remote
+    .replace("url: 'http://localhost:4000'", 'url')
+    .replaceAll('weather =', 'far =');
+  const code = `${onFreePort(local)}\n${use.replace('agent: weather', 'agent: far')}\nprocess.exit();`;
+  assert.equal(await run(code), 'get_weather says:\nIt is sunny in Paris\n');
 });
