@@ -44,6 +44,8 @@ export interface SessionStore {
   ): Promise<readonly SessionSummary[]>;
   /** True when there was one. The user's and the app's state stay. */
   delete(key: SessionKey): Promise<boolean>;
+  /** Deletes the app's sessions, of all users, whose last change was before this time. Says how many there were. */
+  prune?(app: string, before: number): Promise<number>;
   close(): Promise<void>;
 }
 

@@ -361,6 +361,27 @@ export function sessionStoreContract(
     }
   });
 
+  describe(`${name}: retention`, () => {
+    test('prune removes what has not changed since, of every user of this app alone', async (t) => {
+      let now = 1;
+      const store = await opened(t, { now: () => now });
+      for (const key of [alice, bob, elsewhere]) await store.open(key, { city: 'Rome' });
+      for (let count = 0; count < 120; count++) {
+        await store.open({ ...bob, id: `more-${count}` });
+      }
+      await store.open(aliceToo);
+      now = 10;
+      await store.append(aliceToo, [say('later')]);
+      assert.equal(await store.prune?.('app', 10), 122);
+      assert.equal(await store.get(alice), undefined);
+      assert.deepEqual(await store.list({ app: 'app', user: 'bob' }), []);
+      assert.equal((await store.get(aliceToo))?.events.length, 1);
+      assert.deepEqual((await store.get(elsewhere))?.state, { city: 'Rome' });
+      assert.equal(await store.prune?.('app', 10), 0);
+      assert.deepEqual((await store.open(alice)).state, {});
+    });
+  });
+
   describe(`${name}: listing`, () => {
     test('lists the sessions of one owner, the latest change first', async (t) => {
       const store = await opened(t, { now: () => 5 });

@@ -105,6 +105,15 @@ class MemorySessions implements SessionStore {
     return session !== undefined;
   }
 
+  async prune(app: string, before: number): Promise<number> {
+    this.#check();
+    const old = [...this.#sessions.values()].filter(
+      ({ key, updatedAt }) => key.app === app && updatedAt < before,
+    );
+    for (const session of old) this.#forget(session);
+    return old.length;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#sessions.clear();

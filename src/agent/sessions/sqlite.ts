@@ -40,6 +40,9 @@ export function sqliteSessions(path: string, options: SqliteSessionsOptions = {}
   }
 }
 
+/** Sessions that one transaction removes. */
+const PRUNE_AT_ONCE = 50;
+
 /** The row of a session. */
 interface Row extends SessionSummary {
   readonly row: number;
@@ -135,8 +138,30 @@ class SqliteSessions implements SessionStore {
     });
   }
 
+  async prune(app: string, before: number): Promise<number> {
+    let pruned = 0;
+    for (;;) {
+      const found = this.#db.write(() => this.#pruneSome(app, before));
+      pruned += found;
+      if (found < PRUNE_AT_ONCE) return pruned;
+      // Others want to write too.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
   async close(): Promise<void> {
     this.#db.close();
+  }
+
+  #pruneSome(app: string, before: number): number {
+    const old = this.#sql.old.all(app, before, PRUNE_AT_ONCE);
+    for (const { id, user } of old) {
+      const row = Number(id);
+      this.#sql.deleteEvents.run(row);
+      this.#sql.deleteState.run(app, String(user), row);
+      this.#sql.deleteSession.run(row);
+    }
+    return old.length;
   }
 
   #find(key: SessionKey): Row | undefined {
@@ -202,6 +227,7 @@ function prepare(db: Database) {
        VALUES (?, ?, ?, ?, ?, ?, 0)`,
     ),
     touch: db.prepare('UPDATE sessions SET updated_at = ?, changed = ?, size = ? WHERE id = ?'),
+    old: db.prepare('SELECT id, user FROM sessions WHERE app = ? AND updated_at < ? LIMIT ?'),
     deleteSession: db.prepare('DELETE FROM sessions WHERE id = ?'),
     events: db.prepare('SELECT json FROM events WHERE session = ? ORDER BY id'),
     insertEvent: db.prepare(
