@@ -78,3 +78,17 @@ test('the first key that is set decides the default model', () => {
   assert.match(defaultModelName({ OPENAI_API_KEY: 'k', ANTHROPIC_API_KEY: 'k' }), /^anthropic:/);
   assert.match(defaultModelName({ GOOGLE_API_KEY: 'k', ANTHROPIC_API_KEY: 'k' }), /^google:/);
 });
+
+test('a model that is named in the environment is the default, whatever keys there are', () => {
+  const env = { PARLEY_MODEL: 'openai:gpt-6', GEMINI_API_KEY: 'k' };
+  assert.equal(defaultModelName(env), 'openai:gpt-6');
+  assert.match(defaultModelName({ ...env, PARLEY_MODEL: ' ' }), /^google:/);
+});
+
+test('a model without its key can be told before it is asked', () => {
+  const without = resolveModel('google:x', { env: {} });
+  assert.throws(() => without.check?.(), { name: 'ModelError', code: 'no-key' });
+  const withKey = resolveModel('google:x', { env: { GEMINI_API_KEY: 'k' } });
+  assert.doesNotThrow(() => withKey.check?.());
+  assert.equal(typeof withKey.check, 'function');
+});
