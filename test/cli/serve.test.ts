@@ -247,7 +247,11 @@ describe('parley serve', { concurrency: 3 }, () => {
   });
 
   const bad: [sentence: string, text: string, says: RegExp][] = [
-    ['exports no agent', 'export default 1;', /exports no agent but a number: it should export default/],
+    [
+      'exports no agent',
+      'export default 1;',
+      /exports no agent but a number: it should export default/,
+    ],
     ['has a slip', 'export default (;', /cannot load .*SyntaxError/],
     ['throws', 'throw new Error("no\\nluck")', /cannot load .*: no luck/],
     ['lacks a package', "import 'parley-a2a/none'", /cannot load .*none/],
