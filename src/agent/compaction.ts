@@ -29,39 +29,43 @@ const INSTRUCTION = `Summarise the conversation that follows, for an agent that 
 Keep what the user wants, decisions, facts, names, numbers, results of tools, and what is still to be done.
 Leave out what no longer matters. Answer with the summary alone.`;
 
-/** Yields a compaction event where one is due. */
-export async function* compact(
+/** A compaction event where one is due, and `failed` where there is no summary to be had. */
+export async function compact(
   scope: Scope,
   model: Model,
   view: HistoryOptions,
   options: CompactionOptions = {},
-): AsyncGenerator<Event> {
+): Promise<Event | 'failed' | undefined> {
   const limit = options.atTokens ?? (model.contextWindow ?? Infinity) * WINDOW_SHARE;
-  if (limit === Infinity) return;
-  const { events } = afterSummary(scope.events, view.branch);
-  if (tokensOf(events, scope.agent.name) <= limit) return;
-  const end = cutOf(events, options.keepEvents ?? KEEP_EVENTS);
-  const last = events[end - 1];
-  if (!last || end < MIN_EVENTS) return;
-  // The previous summary is a part of what is summed up now.
+  if (limit === Infinity) return undefined;
+  const { summary: before = '', events } = afterSummary(scope.events, view);
+  if (tokensOf(events, before, scope.agent.name) <= limit) return undefined;
+  const keep = options.keepEvents ?? KEEP_EVENTS;
+  // Few events that are long may need it as much as many.
+  const end = [keep, Math.min(keep, MIN_EVENTS)]
+    .map((kept) => cutOf(events, kept))
+    .find((cut) => cut >= MIN_EVENTS);
+  const last = end === undefined ? undefined : events[end - 1];
+  if (!last) return undefined;
+  // The summary of before is a part of what is summed up now.
   const older = scope.events.slice(0, scope.events.indexOf(last) + 1);
   const summary = await summarise(scope, model, historyOf(older, view));
-  if (summary === undefined) return;
-  yield scope.event({
+  if (summary === undefined) return 'failed';
+  return scope.event({
     actions: { compaction: { upTo: last.id, summary } },
     ...(scope.inner.lastRead !== undefined && { metadata: { lastRead: scope.inner.lastRead } }),
   });
 }
 
 /** What the vendor counted last, and an estimate of what has come since. */
-function tokensOf(events: readonly Event[], agent: string): number {
-  let chars = 0;
-  for (let index = events.length - 1; index >= 0; index--) {
-    const { author, usage, content, actions } = events[index]!;
-    // Counted before the summary, so with what the summary stands for.
-    if (actions.compaction) break;
-    if (author === agent && usage) {
-      return usage.inputTokens + usage.outputTokens + chars / CHARS_PER_TOKEN;
+function tokensOf(events: readonly Event[], summary: string, agent: string): number {
+  let chars = summary.length;
+  let counts = true;
+  for (const { author, usage, content, actions } of events.toReversed()) {
+    // What was counted before a summary was made has in it what the summary stands for.
+    if (actions.compaction) counts = false;
+    if (counts && author === agent && usage) {
+      return usage.inputTokens + usage.outputTokens + (chars - summary.length) / CHARS_PER_TOKEN;
     }
     if (content) chars += JSON.stringify(content.parts).length;
   }

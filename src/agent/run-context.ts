@@ -172,6 +172,8 @@ export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGene
       try {
         checkDepth(scope);
         for await (const given of withCallbacks(scope)) {
+          // An agent that was given up and did not notice adds nothing any more.
+          place.signal.throwIfAborted();
           const isNew = run.isNew(given);
           const event = isNew ? await run.take(withTransfer(given, path)) : given;
           waits ||= (event.actions.questions?.length ?? 0) > 0;

@@ -277,6 +277,39 @@ test('an abort ends the run with its reason, whatever a tool does, and the tool 
   assert.equal(signal.aborted, true);
 });
 
+test('an agent that was given up by the one that ran it adds nothing any more', async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const { promise: over, resolve: end } = Promise.withResolvers<void>();
+  const slow = customAgent({ name: 'slow' }, async function* (context) {
+    yield 'first';
+    await released;
+    try {
+      yield context.event({ content: { role: 'model', parts: [{ kind: 'text', text: 'late' }] } });
+    } finally {
+      end();
+    }
+  });
+  const agent = customAgent({ name: 'a', subAgents: [slow] }, async function* (context) {
+    const patience = new AbortController();
+    try {
+      for await (const event of context.run(slow, { signal: patience.signal })) {
+        yield event;
+        // By then the next one is waited for.
+        setImmediate(() => patience.abort(new Error('too slow')));
+      }
+    } catch (error) {
+      yield `gave up: ${words(error instanceof Error && error.message)}`;
+    }
+    release();
+    await over;
+  });
+  const runner = runnerOf(agent);
+  const { text } = await runner.runToEnd({ ...at, message: 'go' });
+  assert.equal(text, 'gave up: too slow');
+  const said = (await stored(runner)).map(({ content }) => textOf(content));
+  assert.ok(!said.includes('late'), said.join());
+});
+
 test('who leaves the iteration stops the work', async () => {
   const { promise: called, resolve: call } = Promise.withResolvers<AbortSignal>();
   const runner = runnerOf(

@@ -18,6 +18,7 @@ import type { Artifacts, ArtifactStore } from './artifact.ts';
 import { memoryArtifacts } from './artifacts/memory.ts';
 import { userContent, type Content, type Part } from './content.ts';
 import { RunError, RunFailure, RunOver, StoreFailure } from './errors.ts';
+import type { AnswerInbox } from './inbox.ts';
 import { createEvent, type Answer, type Event, type Question } from './event.ts';
 import type { Model } from './model.ts';
 import { resolveModel } from './models/resolve.ts';
@@ -62,6 +63,8 @@ export interface RunOptions {
   readonly runId?: string;
   /** Set before the agent begins. */
   readonly state?: State;
+  /** Where answers come in while the run is under way. Without one they wait until it stops. */
+  readonly inbox?: AnswerInbox;
 }
 
 export interface PendingOptions {
@@ -76,6 +79,7 @@ export interface ResumeOptions extends PendingOptions {
   /** Said beside the answers. */
   readonly message?: string | readonly Part[] | Content;
   readonly signal?: AbortSignal;
+  readonly inbox?: AnswerInbox;
 }
 
 export interface Runner {
@@ -130,13 +134,14 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     }
     const input = await heard(asked.message, { runId, session: key }, asked.signal);
     const actions = asked.state ? { stateDelta: asked.state } : {};
-    const event = createEvent({ runId, author: 'user' }, { content: input, actions });
+    const aside = asked.aside === true && { aside: true };
+    const event = createEvent({ runId, author: 'user' }, { content: input, actions, ...aside });
     await store.append(key, [event]);
     const events = [...session.events, event];
     const state = withoutNulls({ ...session.state, ...asked.state });
     const first = services.tree.next(session.events);
     const start = { key, session: { ...session, events, state }, input, first };
-    yield* go(start, new RunIndex(runId, [event]), false, asked.signal);
+    yield* go(start, new RunIndex(runId, [event]), false, asked);
   }
 
   async function* resume(asked: ResumeOptions): AsyncGenerator<Event> {
@@ -170,14 +175,14 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     const began = session.events.findIndex((event) => event.runId === runId);
     const input = session.events[began]?.content ?? userContent('');
     const first = services.tree.next(session.events, began);
-    yield* go({ key, session, input, first }, index, true, asked.signal);
+    yield* go({ key, session, input, first }, index, true, asked);
   }
 
   async function* go(
     start: Begin,
     index: RunIndex,
     resumed: boolean,
-    outerSignal: AbortSignal | undefined,
+    { signal: outerSignal, inbox }: Pick<RunOptions, 'signal' | 'inbox'>,
   ): AsyncGenerator<Event> {
     const { key, first } = start;
     const { timeMs } = services.limits;
@@ -186,7 +191,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     const timer = setTimeout(() => stop.abort(outOfTime), Math.min(timeMs, MAX_TIMER_MS));
     const signal = outerSignal ? AbortSignal.any([outerSignal, stop.signal]) : stop.signal;
     const bound = outer?.artifacts ?? bind(artifacts, key);
-    const run = new Run(services, { ...start, index, resumed, artifacts: bound, signal });
+    const run = new Run(services, { ...start, index, resumed, artifacts: bound, signal, inbox });
     const place = { path: first.name, branch: undefined, depth: services.depth + 1, signal };
     let outcome: RunOutcome = 'aborted';
     try {
@@ -244,8 +249,9 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
   }
 
   async function tellPlugins(outcome: RunOutcome, info: RunInfo): Promise<void> {
+    const tell = async (plugin: Plugin) => plugin.afterRun?.(outcome, info);
     for (const plugin of services.plugins) {
-      const told = Promise.resolve(plugin.afterRun?.(outcome, info));
+      const told = tell(plugin);
       if (outcome === 'aborted') told.catch(() => undefined);
       else await told;
     }

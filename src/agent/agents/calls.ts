@@ -1,6 +1,7 @@
 /** The calls of one answer of the model, all at the same time: their progress, and each one's outcome when it is there. */
 import type { Content } from '../content.ts';
-import type { Event } from '../event.ts';
+import type { Answer, Event } from '../event.ts';
+import type { AnswerInbox } from '../inbox.ts';
 import type { JsonValue } from '../json.ts';
 import type { Scope } from '../run-context.ts';
 import type { OpenCall } from '../run-index.ts';
@@ -21,23 +22,29 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
   const outcomes: (() => Event)[] = [];
   /** Only the latest of each call: who looks slowly misses some, and holds nothing up. */
   const shown = new Map<string, JsonValue>();
+  /** Calls that ask, while others still run: their answers may come meanwhile. */
+  const asking = new Map<string, OpenCall>();
+  const { inbox } = scope.inner;
   let wake: (() => void) | undefined;
-  let open = calls.length;
+  let open = 0;
 
   function arrive(outcome: () => Event): void {
     outcomes.push(outcome);
     wake?.();
   }
 
-  for (const call of calls) {
+  function settle(call: OpenCall, isNew: boolean): void {
     const { id } = call.part;
-    const isNew = made.has(id);
+    open++;
     const progress = (value: JsonValue): void => {
       shown.set(id, value);
       wake?.();
     };
     settleCall({ scope, call, tools, isNew, history, progress }).then(
-      (event) => arrive(() => event),
+      (event) => {
+        if (event.actions.questions && inbox) asking.set(id, call);
+        arrive(() => event);
+      },
       (error: unknown) =>
         arrive(() => {
           throw error;
@@ -45,17 +52,40 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
     );
   }
 
+  using _listening = inbox?.listen(() => wake?.());
+  for (const call of calls) settle(call, made.has(call.part.id));
+
   while (open > 0) {
-    if (outcomes.length === 0 && shown.size === 0) {
-      await new Promise<void>((resolve) => (wake = resolve));
-    }
     for (const [callId, value] of shown) {
       shown.delete(callId);
       yield scope.event({ partial: true, actions: { progress: { callId, value } } });
     }
     const outcome = outcomes.shift();
-    if (!outcome) continue;
-    open--;
-    yield outcome();
+    if (outcome) {
+      open--;
+      yield outcome();
+      continue;
+    }
+    const answered = firstAnswered(asking, inbox);
+    if (answered) {
+      const { call, answer } = answered;
+      asking.delete(call.part.id);
+      yield scope.event({ actions: { answers: [answer] } });
+      settle(call, false);
+    } else if (shown.size === 0 && outcomes.length === 0) {
+      await new Promise<void>((resolve) => (wake = resolve));
+    }
   }
+}
+
+/** A call whose question has been put and has its answer now. */
+function firstAnswered(
+  asking: ReadonlyMap<string, OpenCall>,
+  inbox: AnswerInbox | undefined,
+): { readonly call: OpenCall; readonly answer: Answer } | undefined {
+  for (const call of asking.values()) {
+    const answer = call.question && inbox?.take(call.question);
+    if (answer) return { call, answer };
+  }
+  return undefined;
 }

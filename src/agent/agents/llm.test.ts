@@ -332,6 +332,24 @@ test('an agent that could not hand back does not keep the conversation', async (
   assert.equal(events.at(-1)?.author, 'triage');
 });
 
+test('an agent that hands over while a person is asked does so after the answer', async () => {
+  const ask = toolOf('ask', (_, context) => context.answer?.value ?? context.ask({ text: '?' }));
+  const model = scriptedModel([
+    [call('ask'), call('transfer_to_agent', { agent_name: 'clerk' })],
+    [{ text: 'at your service' }],
+  ]);
+  const subAgents = [llmAgent({ name: 'clerk', model })];
+  const runner = createRunner({
+    agent: llmAgent({ name: 'desk', model, tools: [ask], subAgents }),
+  });
+  const first = await runner.runToEnd({ ...at, message: 'go' });
+  assert.equal(first.text, '');
+  const answers = [{ questionId: first.questions[0]!.id, value: 'yes' }];
+  const events = await all(runner.resume({ ...at, runId: first.runId, answers }));
+  assert.equal(responsesIn(events)[0]?.response, 'yes');
+  assert.equal(events.at(-1)?.author, 'clerk');
+});
+
 test('a transfer to an agent that is not there fails the run', async () => {
   const tools = [toolOf('go', (_, context) => context.transferTo('nobody'))];
   const { runner } = scripted([[call('go')]], { tools });

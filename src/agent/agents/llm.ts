@@ -110,6 +110,8 @@ async function* converse(scope: Scope, conversation: Conversation): AsyncGenerat
   const history = () => historyOf(scope.events, { ...view, openCalls: true });
   /** Calls of before the run was taken up are not among them. */
   const made = new Set<string>();
+  /** Not again in this run when there was no summary to be had. */
+  let compacts = options.compaction !== false && view.include === 'default';
 
   for (;;) {
     const calls = scope.inner.index.callsOf(agent.name, branch);
@@ -120,8 +122,10 @@ async function* converse(scope: Scope, conversation: Conversation): AsyncGenerat
     }
     if (waits || isFinished(scope)) return;
 
-    if (options.compaction !== false && view.include === 'default') {
-      yield* compact(scope, model, view, options.compaction);
+    if (compacts) {
+      const summed = await compact(scope, model, view, options.compaction || undefined);
+      if (summed === 'failed') compacts = false;
+      else if (summed) yield summed;
     }
     const request = await requestOf(scope, conversation, view);
     const complete = (answer: ModelAnswer) => completed(answer, scope, conversation);
