@@ -62,7 +62,8 @@ export class RunIndex {
       this.questions.delete(id);
     }
     for (const question of actions.questions ?? []) this.#ask(question, event);
-    if (event.author === 'user' && this.events > 1) this.#resume(actions.answers ?? []);
+    if (event.author === 'user' && this.events > 1) this.#resume();
+    for (const answer of actions.answers ?? []) this.#answer(answer);
     if (actions.checkpoint) {
       this.checkpoints.set(actions.checkpoint.path, actions.checkpoint.value);
     }
@@ -88,19 +89,20 @@ export class RunIndex {
     delete call.answer;
   }
 
-  #resume(answers: readonly Answer[]): void {
+  #resume(): void {
     this.resumes++;
     // What was answered before and still has no response was being acted on when the process died.
     for (const call of this.openCalls.values()) call.unused = false;
-    for (const answer of answers) {
-      this.questions.delete(answer.questionId);
-      this.answers.set(answer.questionId, answer);
-      const call = this.openCalls.get(answer.questionId);
-      if (!call) continue;
-      call.answer = answer;
-      if (call.asks === 'confirmation') call.confirmation = answer;
-      call.unused = true;
-    }
+  }
+
+  #answer(answer: Answer): void {
+    this.questions.delete(answer.questionId);
+    this.answers.set(answer.questionId, answer);
+    const call = this.openCalls.get(answer.questionId);
+    if (!call) return;
+    call.answer = answer;
+    if (call.asks === 'confirmation') call.confirmation = answer;
+    call.unused = true;
   }
 }
 
