@@ -28,7 +28,7 @@ export async function loadAgentFile(name: string): Promise<AgentFile> {
   const file = path.resolve(name);
   if (!existsSync(file)) {
     throw usageError(
-      `there is no agent "${name}": use echo, bench, conformance, or the path of a .ts or .js file`,
+      `there is no agent "${name}": use coder, echo, bench, conformance, or the path of a .ts or .js file`,
     );
   }
   lendPackages();

@@ -1,6 +1,13 @@
 /** What a command is: operands, flags, help, and what it does. */
 import { usageError } from './exit.ts';
-import { type Environment, type Flags, parseFlags, type Values, variableOf } from './flags.ts';
+import {
+  type Environment,
+  type Flag,
+  type Flags,
+  parseFlags,
+  type Values,
+  variableOf,
+} from './flags.ts';
 import { bold, dim } from './terminal.ts';
 
 export interface Input<F extends Flags> {
@@ -13,6 +20,7 @@ export interface Input<F extends Flags> {
 }
 
 export interface CommandOptions<F extends Flags> {
+  /** Empty: the program's name alone. */
   readonly name: string;
   /** In order; the optional ones, which come last, in brackets. */
   readonly operands: readonly string[];
@@ -30,7 +38,7 @@ export type Command = (args: readonly string[], environment: Environment) => Pro
 
 export function defineCommand<F extends Flags>(options: CommandOptions<F>): Command {
   const { name, operands, flags } = options;
-  const full = `parley ${name}`;
+  const full = `parley ${name}`.trimEnd();
   const required = operands.filter((operand) => !operand.startsWith('['));
 
   return async (args, environment) => {
@@ -58,17 +66,14 @@ function helpOf<F extends Flags>(options: CommandOptions<F>): string {
   const flags = Object.entries<Flags[string]>({
     ...options.flags,
     help: { type: 'boolean', help: 'Show this.' },
-  }).map(([flag, { value, multiple, help }]): [string, string] => [
-    `--${flag}${value === undefined ? '' : ` ${value}`}${multiple === true ? ' …' : ''}`,
-    help,
-  ]);
+  }).map(([flag, definition]): [string, string] => [spelled(flag, definition), definition.help]);
   const variables = Object.entries(options.variables ?? {});
   const width = Math.max(...[...flags, ...variables].map(([left]) => left.length));
   const rows = (entries: readonly (readonly [string, string])[]) =>
     entries.map(([left, right]) => `  ${left.padEnd(width)}  ${dim(right)}`);
   const first = Object.keys(options.flags)[0] ?? 'json';
   return [
-    `${bold(`parley ${name}`)} ${[...operands, '[flags]'].join(' ')}`,
+    `${bold(`parley ${name}`.trimEnd())} ${[...operands, '[flags]'].join(' ')}`,
     '',
     about,
     '',
@@ -82,4 +87,11 @@ function helpOf<F extends Flags>(options: CommandOptions<F>): string {
     dim(`Each flag can be set by a variable too: --${first} by ${variableOf(first)}.`),
     '',
   ].join('\n');
+}
+
+/** `-p, --prompt TEXT`, `--resume [ID]`, `--workspace DIR …`. */
+function spelled(name: string, { short, value, optional, multiple }: Flag): string {
+  const flag = short === undefined ? `--${name}` : `-${short}, --${name}`;
+  const shown = value !== undefined && optional === true ? `[${value}]` : value;
+  return `${flag}${shown === undefined ? '' : ` ${shown}`}${multiple === true ? ' …' : ''}`;
 }

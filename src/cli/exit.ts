@@ -5,6 +5,8 @@ export const EXIT = {
   /** The task failed, or the agent refused what was asked. */
   failed: 1,
   usage: 2,
+  /** Something needed an approval that was refused, or that nobody could be asked for. */
+  denied: 3,
   /** There is no connection to the agent. */
   unreachable: 4,
   interrupted: 130,

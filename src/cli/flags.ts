@@ -10,6 +10,10 @@ import { reasonOf, systemCode, usageError } from './exit.ts';
 export interface Flag {
   readonly type: 'string' | 'boolean';
   readonly multiple?: boolean;
+  /** The same flag in one letter. */
+  readonly short?: string;
+  /** It may stand without its value; then that is the empty text. */
+  readonly optional?: boolean;
   /** What stands for its value in the help. */
   readonly value?: string;
   readonly help: string;
@@ -59,11 +63,14 @@ export function parseFlags<F extends Flags>(
 
 function parse(command: string, flags: Flags, args: readonly string[]) {
   const options = Object.fromEntries(
-    Object.entries(flags).map(([name, { type, multiple = false }]) => [name, { type, multiple }]),
+    Object.entries(flags).map(([name, { type, multiple = false, short }]) => [
+      name,
+      { type, multiple, ...(short !== undefined && { short }) },
+    ]),
   );
   try {
     return parseArgs({
-      args: [...args],
+      args: withOptionalValues(flags, args),
       options: { ...options, help: { type: 'boolean', short: 'h' } },
       allowPositionals: true,
       strict: true,
@@ -71,6 +78,34 @@ function parse(command: string, flags: Flags, args: readonly string[]) {
   } catch (error) {
     throw usageError(explain(command, flags, error), { cause: error });
   }
+}
+
+/** What a value of its own cannot be mistaken for. */
+const FLAG = /^--?[A-Za-z][\w-]*(?:=|$)/;
+
+/** Node knows no flag that may do without its value: such a one is written together with it, or with none. */
+function withOptionalValues(flags: Flags, args: readonly string[]): string[] {
+  const optional = new Map<string, string>();
+  for (const [name, flag] of Object.entries(flags)) {
+    if (flag.optional !== true) continue;
+    optional.set(`--${name}`, name);
+    if (flag.short !== undefined) optional.set(`-${flag.short}`, name);
+  }
+  const end = args.indexOf('--');
+  const out: string[] = [];
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at]!;
+    const name = end >= 0 && at >= end ? undefined : optional.get(arg);
+    if (name === undefined) {
+      out.push(arg);
+      continue;
+    }
+    const next = args[at + 1];
+    const valued = next !== undefined && next !== '--' && !FLAG.test(next);
+    out.push(`--${name}=${valued ? next : ''}`);
+    if (valued) at += 1;
+  }
+  return out;
 }
 
 /** Node's messages are whole paragraphs; one line is enough. */

@@ -18,7 +18,7 @@ interface Entry {
 const COMMANDS: Readonly<Record<string, Entry>> = {
   serve: {
     operands: '',
-    about: 'Serve an agent over A2A',
+    about: 'Serve the coding agent, or another one, over A2A',
     load: () => import('./serve.ts'),
   },
   send: {
@@ -51,15 +51,27 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     about: 'Show what an agent says of itself, and check it',
     load: () => import('./card.ts'),
   },
+  sessions: {
+    operands: '',
+    about: 'List the sessions of the coding agent',
+    load: () => import('./sessions.ts'),
+  },
+  export: {
+    operands: 'SESSION',
+    about: 'Print a session, as Markdown or JSON',
+    load: () => import('./export.ts'),
+  },
+  trust: {
+    operands: '[DIR]',
+    about: "Let a workspace's own settings count",
+    load: () => import('./trust.ts'),
+  },
   doctor: {
     operands: '',
     about: 'Say what is wrong with the set-up of this machine',
     load: () => import('./doctor.ts'),
   },
 };
-
-/** On its own, for now, the program serves the echo agent. */
-const DEFAULT = 'serve';
 
 async function run(args: readonly string[]): Promise<number> {
   const [first] = args;
@@ -71,16 +83,18 @@ async function run(args: readonly string[]): Promise<number> {
     process.stdout.write(help());
     return EXIT.done;
   }
-  const bare = first === undefined || first.startsWith('-');
-  const name = bare ? DEFAULT : first;
-  const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (first === undefined || first.startsWith('-')) {
+    const { default: command } = await import('./prompt.ts');
+    return command(args, process.env);
+  }
+  const entry = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
   if (!entry) {
-    const near = nearest(name, Object.keys(COMMANDS));
+    const near = nearest(first, Object.keys(COMMANDS));
     const hint = near === undefined ? '' : `did you mean parley ${near}? `;
-    throw usageError(`unknown command "${name}": ${hint}parley --help lists them`);
+    throw usageError(`unknown command "${first}": ${hint}parley --help lists them`);
   }
   const { default: command } = await entry.load();
-  return command(bare ? args : args.slice(1), process.env);
+  return command(args.slice(1), process.env);
 }
 
 function help(): string {
@@ -88,7 +102,10 @@ function help(): string {
     `parley ${name} ${operands}`.trimEnd(),
     about,
   ]);
-  const all: [string, string][] = [['parley', 'Serve the echo agent'], ...rows];
+  const all: [string, string][] = [
+    ['parley -p PROMPT', 'Do one turn of the coding agent here, without a UI'],
+    ...rows,
+  ];
   const width = Math.max(...all.map(([left]) => left.length));
   return [
     `${bold('parley')} ${VERSION}: agents talking to agents, and people joining in, over the A2A protocol`,
@@ -97,10 +114,12 @@ function help(): string {
     ...all.map(([left, right]) => `  ${left.padEnd(width)}  ${dim(right)}`),
     '',
     bold('Example'),
-    '  parley serve --agent echo &',
-    '  parley send http://127.0.0.1:41242 "hello there"',
+    '  parley serve &',
+    '  parley send http://127.0.0.1:41242 "list src"',
     '',
-    dim('parley COMMAND --help shows the flags of a command, with examples.'),
+    dim(
+      'parley COMMAND --help shows the flags of a command, with examples; so does parley -p --help.',
+    ),
     '',
   ].join('\n');
 }

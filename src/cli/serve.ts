@@ -4,6 +4,7 @@ import type { Agent, AgentProfile, TaskStore } from '../server/index.ts';
 import { addressGuard } from '../transport/addresses.ts';
 import { isLoopback, type Listening, serve, type ServeOptions } from '../transport/serve.ts';
 import { authentication } from './authentication.ts';
+import { CODER_FLAGS, CODER_VARIABLES } from './coder-flags.ts';
 import { defineCommand, type Input } from './command.ts';
 import { EXIT, reasonOf, systemCode, usageError } from './exit.ts';
 import { wholeNumber } from './flags.ts';
@@ -21,13 +22,9 @@ const FLAGS = {
   agent: {
     type: 'string',
     value: 'AGENT',
-    help: 'echo (the default), bench, conformance, or a .ts or .js file that exports one.',
+    help: 'coder (the default), echo, bench, conformance, or a .ts or .js file that exports one.',
   },
-  model: {
-    type: 'string',
-    value: 'M',
-    help: 'For agents that name none: offline, scripted:FILE, google:NAME, anthropic:NAME, openai:NAME or openai-compatible:NAME.',
-  },
+  ...CODER_FLAGS,
   port: { type: 'string', value: 'N', help: `${DEFAULT_PORT} by default; 0 picks a free one.` },
   host: { type: 'string', value: 'H', help: `${DEFAULT_HOST} by default; others need a token.` },
   token: { type: 'string', value: 'T', help: 'Callers must send this bearer token.' },
@@ -60,7 +57,15 @@ const FLAGS = {
     type: 'string',
     multiple: true,
     value: 'CIDR',
-    help: 'A private network that webhooks may reach, such as 10.0.0.0/8.',
+    help: 'A private network that webhooks, and addresses that models and clients name, may be in: 10.0.0.0/8.',
+  },
+  'allow-client-mcp': {
+    type: 'boolean',
+    help: 'Clients of the coder may bring programs as MCP servers, and addresses in private networks.',
+  },
+  'allow-auto-execute': {
+    type: 'boolean',
+    help: 'Clients of the coder may switch questions off for their sessions.',
   },
   'max-task-bytes': {
     type: 'string',
@@ -78,13 +83,12 @@ export default defineCommand({
   about: 'Serves an agent over A2A, both versions, JSON-RPC and REST, until it is interrupted.',
   flags: FLAGS,
   variables: {
-    PARLEY_HOME: 'The data folder.',
+    ...CODER_VARIABLES,
     PARLEY_SECRET_KEY: 'Encrypts the secrets of webhooks on disk; without it they are refused.',
-    GEMINI_API_KEY:
-      'Key of --model google:…; ANTHROPIC_API_KEY and OPENAI_API_KEY likewise. The first that is set picks the model.',
     PARLEY_LOG_LEVEL: 'trace, debug, info, warn (the default), error or silent.',
   },
   examples: [
+    'parley serve --workspace ~/project',
     'parley serve --agent echo',
     'parley serve --agent ./examples/weather/agent.ts --port 4000',
     'parley serve --agent ./agent.ts --model google:gemini-3.8-flash',
@@ -120,7 +124,7 @@ async function run(settings: Settings): Promise<number> {
     ...onlyVersion(values['only-version']),
     ...(authenticate && { authenticate }),
   };
-  const picked = await pickAgent(values.agent ?? 'echo', settings, log);
+  const picked = await pickAgent(values.agent ?? 'coder', settings, log);
   const { agent, store, deduplicate } = picked;
   const server = serve(values['require-extension'] ? requiring(agent) : agent, {
     ...options,
@@ -137,6 +141,7 @@ async function run(settings: Settings): Promise<number> {
   }
   const ended = untilSignal(log);
   announce(listening, agent, store, values.json);
+  picked.begin?.();
   log.info({ url: listening.url, agent: agent.profile.name, store: store.name }, 'ready');
   const code = await ended;
   const { running } = server.handler;
@@ -161,6 +166,8 @@ interface Picked {
   readonly agent: Agent;
   readonly store: TaskStore;
   readonly deduplicate: boolean;
+  /** Once requests are served. */
+  begin?(): void;
   /** What the agent has open beside the store. */
   close?(): Promise<void>;
 }
@@ -172,6 +179,10 @@ async function pickAgent(name: string, settings: Settings, log: ServerLog): Prom
     return { place, store: await openStore(place, environment, log) };
   };
   switch (name) {
+    case 'coder': {
+      const { serveCoder } = await import('./coder-server.ts');
+      return serveCoder(settings, log);
+    }
     case 'echo': {
       const { echo } = await import('./agents/echo.ts');
       return { agent: echo, store: (await open(name)).store, deduplicate: true };

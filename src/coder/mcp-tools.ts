@@ -10,8 +10,10 @@ export interface McpToolsOptions {
   readonly guard: GuardOptions;
   /** Where programs are started that name no folder. */
   readonly cwd: string;
-  /** How addresses are reached. */
-  readonly fetch?: typeof fetch;
+  /** Servers that a client has named. Where the settings have one of the same name, that one is used. */
+  readonly clients?: McpServers | undefined;
+  /** How addresses are reached that a client has named. */
+  readonly guardedFetch?: typeof fetch;
   /** Must not throw. */
   readonly warn: (server: string, problem: string) => void;
 }
@@ -29,9 +31,17 @@ export interface McpStatus {
 }
 
 export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTools {
-  const sets = Object.entries(servers)
-    .filter(([, server]) => server.disabled !== true)
-    .map(([name, server]) => ({ name, set: openServer(name, server, options) }));
+  const { clients = {}, guardedFetch } = options;
+  const all = [
+    ...Object.entries(servers).map(([name, server]) => ({ name, server, fetch: undefined })),
+    // A rule that allows a server of the settings must not come to mean another one.
+    ...Object.entries(clients)
+      .filter(([name]) => !Object.hasOwn(servers, name))
+      .map(([name, server]) => ({ name, server, fetch: guardedFetch })),
+  ];
+  const sets = all
+    .filter(({ server }) => server.disabled !== true)
+    .map(({ name, server, fetch }) => ({ name, set: openServer(name, server, fetch, options) }));
 
   async function status(signal: AbortSignal): Promise<McpStatus[]> {
     return Promise.all(
@@ -60,7 +70,12 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
   };
 }
 
-function openServer(name: string, server: McpServers[string], options: McpToolsOptions) {
+function openServer(
+  name: string,
+  server: McpServers[string],
+  fetch: McpToolsOptions['guardedFetch'],
+  options: McpToolsOptions,
+) {
   const { command, args, env, cwd = options.cwd, url, headers, timeoutMs } = server;
   const log = (line: string): void => options.warn(name, line);
   const place: McpServer =
@@ -70,7 +85,7 @@ function openServer(name: string, server: McpServers[string], options: McpToolsO
           name,
           url: url ?? '',
           ...(headers && { headers }),
-          ...(options.fetch && { fetch: options.fetch }),
+          ...(fetch && { fetch }),
         };
   return mcpToolset(place, { log, ...(timeoutMs !== undefined && { callTimeoutMs: timeoutMs }) });
 }

@@ -128,15 +128,13 @@ export async function openSeat(options: SeatOptions): Promise<Seat> {
     askUserTool(),
     saveMemoryTool(configFolder),
   ];
-  const mcp = mcpTools(
-    { ...settings.mcpServers, ...options.mcpServers },
-    {
-      guard,
-      cwd: root,
-      ...(options.guardedFetch && { fetch: options.guardedFetch }),
-      warn: (server, problem) => logger.warn({ server, problem }, 'an MCP server'),
-    },
-  );
+  const mcp = mcpTools(settings.mcpServers ?? {}, {
+    guard,
+    cwd: root,
+    clients: options.mcpServers,
+    ...(options.guardedFetch && { guardedFetch: options.guardedFetch }),
+    warn: (server, problem) => logger.warn({ server, problem }, 'an MCP server'),
+  });
   const instruction = () => instructionFor({ workspace: root, configFolder });
   const basic = own.map((tool) => guarded(tool, guard));
   const task = taskTool(instruction, [...basic, mcp]);

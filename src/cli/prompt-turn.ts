@@ -1,0 +1,137 @@
+/**
+ * One turn without a person at hand: follows it to its end, and declines whatever would need somebody to be asked, so
+ * that it never waits.
+ */
+import type { AgentClient, AgentStream } from '../client/index.ts';
+import {
+  EXTENSION_URI,
+  eventIn,
+  ToolCall,
+  type ToolCallConfirmation,
+} from '../protocol/development-tool.ts';
+import { type StreamEvent, type Task, textOf } from '../protocol/index.ts';
+
+/** A model that asks for what it was denied more often than this is not heard any more. */
+const MAX_DENIALS = 20;
+
+export interface TurnListener {
+  event(event: StreamEvent): void;
+  /** A piece of the answer. */
+  text(text: string): void;
+  thought(subject: string): void;
+  /** A call as it stands, each time that something happens to it. */
+  call(call: ToolCall): void;
+  /** Nobody can be asked about this call. */
+  denied(call: ToolCall): void;
+}
+
+export interface TurnOutcome {
+  readonly task: Task;
+  /** The answer. */
+  readonly text: string;
+  /** In the order in which they were made, each as it stood last. */
+  readonly calls: readonly ToolCall[];
+  /** Something would have needed an approval. */
+  readonly denied: boolean;
+}
+
+/** Follows a turn from its first stream on. When the signal is aborted the task is canceled, and the turn ends so. */
+export async function followTurn(
+  agent: AgentClient,
+  first: AgentStream,
+  listener: TurnListener,
+  signal: AbortSignal,
+): Promise<TurnOutcome> {
+  const calls = new Map<string, ToolCall>();
+  let stream = first;
+  let said = '';
+  let denials = 0;
+  let denied = false;
+
+  const cancel = (): void => {
+    if (stream.task) agent.cancel(stream.task.id).catch(() => {});
+  };
+  signal.addEventListener('abort', cancel);
+  try {
+    for (;;) {
+      for await (const { event } of stream) {
+        if (event.kind === 'task') {
+          if (signal.aborted) cancel();
+          // What follows an answer begins with the task as it was, which has been seen.
+          if (stream !== first) continue;
+        }
+        listener.event(event);
+        hear(event);
+      }
+      const { task } = stream;
+      if (!task) throw new Error('the agent answered without a task');
+      const open = pending(calls);
+      if (task.status.state !== 'input-required' || open.length === 0) {
+        return { task, text: answerIn(task) || said, calls: [...calls.values()], denied };
+      }
+      denials += open.length;
+      if (denials > MAX_DENIALS) {
+        const ended = await agent.cancel(task.id);
+        return { task: ended, text: said, calls: [...calls.values()], denied: true };
+      }
+      for (const call of open) {
+        if (isApproval(call)) denied = true;
+        listener.denied(call);
+      }
+      const parts = open.map((call) => ({ kind: 'data' as const, data: decline(call) }));
+      stream = agent.stream(parts, { taskId: task.id, extensions: [EXTENSION_URI] });
+    }
+  } finally {
+    signal.removeEventListener('abort', cancel);
+  }
+
+  function hear(event: StreamEvent): void {
+    if (event.kind !== 'status-update') return;
+    const { message } = event.status;
+    const kind = eventIn(event.metadata)?.kind;
+    if (!message || message.role === 'user') return;
+    if (kind === 'TEXT_CONTENT') {
+      const text = textOf(message.parts);
+      said += text;
+      listener.text(text);
+    }
+    for (const part of message.parts) {
+      if (part.kind !== 'data') continue;
+      if (kind === 'THOUGHT') listener.thought(subjectOf(part.data));
+      if (kind !== 'TOOL_CALL_UPDATE') continue;
+      const call = ToolCall.parse(part.data);
+      calls.set(call.tool_call_id, call);
+      // What was said before a call was not the answer yet.
+      said = '';
+      listener.call(call);
+    }
+  }
+}
+
+function pending(calls: ReadonlyMap<string, ToolCall>): ToolCall[] {
+  return [...calls.values()].filter(
+    (call) => call.status === 'PENDING' && call.confirmation_request !== undefined,
+  );
+}
+
+/** Not a question that the agent asks in its own words. */
+export function isApproval({ confirmation_request }: ToolCall): boolean {
+  return confirmation_request?.options.some(({ id }) => id === 'proceed_once') ?? false;
+}
+
+function decline({ tool_call_id, correlationId }: ToolCall): ToolCallConfirmation {
+  return {
+    tool_call_id,
+    selected_option_id: 'cancel',
+    ...(correlationId !== undefined && { correlationId }),
+  };
+}
+
+function answerIn({ status }: Task): string {
+  return status.message?.role === 'agent' ? textOf(status.message.parts) : '';
+}
+
+function subjectOf(data: unknown): string {
+  const subject: unknown = typeof data === 'object' && data ? Reflect.get(data, 'subject') : '';
+  return typeof subject === 'string' ? subject : '';
+}

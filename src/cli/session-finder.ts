@@ -1,0 +1,43 @@
+/** Finds a session to go on with, or to show. */
+import type { Session, SessionStore } from '../agent/session.ts';
+import { userOf } from '../bridge/executor.ts';
+import { APP } from '../coder/seat.ts';
+import { WORKSPACE_KEY } from '../coder/seats.ts';
+import { usageError } from './exit.ts';
+
+/** Whoever works here without being asked who they are: `parley -p`, and `parley serve` without tokens. */
+export const LOCAL_USER = userOf({ user: undefined, tenant: '' });
+
+/** So many are looked through for the last one of a folder. */
+const MAX_LOOKED_AT = 100;
+
+/** The session with this id; with an empty one, the last that worked in this folder. */
+export async function findSession(
+  sessions: SessionStore,
+  id: string,
+  folder: string,
+): Promise<Session> {
+  if (id !== '') return sessionOf(sessions, LOCAL_USER, id);
+  const owner = { app: APP, user: LOCAL_USER };
+  for (const key of await sessions.list(owner, { limit: MAX_LOOKED_AT })) {
+    const session = await sessions.get(key);
+    if (session && workspaceOf(session) === folder) return session;
+  }
+  throw usageError(`there is no session in ${folder} yet: leave --resume out to begin one`);
+}
+
+export async function sessionOf(
+  sessions: SessionStore,
+  user: string,
+  id: string,
+): Promise<Session> {
+  const found = await sessions.get({ app: APP, user, id });
+  if (found) return found;
+  throw usageError(`there is no session ${id}: parley sessions lists them`);
+}
+
+/** The folder that it works in. */
+export function workspaceOf(session: Session | undefined): string | undefined {
+  const folder = session?.state[WORKSPACE_KEY];
+  return typeof folder === 'string' ? folder : undefined;
+}

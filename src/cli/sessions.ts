@@ -1,0 +1,70 @@
+/** `parley sessions`: the conversations with the coding agent that are kept. */
+import { textOf } from '../agent/content.ts';
+import type { Session } from '../agent/session.ts';
+import { APP } from '../coder/seat.ts';
+import { openSessions } from './coder-setup.ts';
+import { defineCommand } from './command.ts';
+import { EXIT } from './exit.ts';
+import { wholeNumber } from './flags.ts';
+import { timeOf } from './render.ts';
+import { LOCAL_USER, workspaceOf } from './session-finder.ts';
+import { SESSION_FLAGS } from './session-flags.ts';
+import { storePlace } from './store-place.ts';
+import { dim, note, say, sayJson, word } from './terminal.ts';
+
+const DEFAULT_LIMIT = '20';
+const MAX_LIMIT = 1000;
+const MAX_TITLE = 60;
+
+export default defineCommand({
+  name: 'sessions',
+  operands: [],
+  about: 'Lists the sessions of the coding agent, the latest first.',
+  flags: {
+    limit: { type: 'string', value: 'N', help: `How many; ${DEFAULT_LIMIT} by default.` },
+    ...SESSION_FLAGS,
+    json: { type: 'boolean', help: 'Print an object for each, one on each line.' },
+  },
+  examples: ['parley sessions', 'parley sessions --json --limit 100'],
+
+  async run({ values, environment }) {
+    const limit = wholeNumber('--limit', values.limit ?? DEFAULT_LIMIT, { min: 1, max: MAX_LIMIT });
+    const place = await storePlace({ ...values, durability: undefined }, environment, APP);
+    const store = await openSessions(place);
+    try {
+      const owner = { app: APP, user: values.user ?? LOCAL_USER };
+      const found = await store.list(owner, { limit });
+      for (const key of found) {
+        const session = await store.get(key);
+        if (session) show(session, values.json);
+      }
+      if (found.length === 0 && !values.json) note('There are no sessions yet.');
+    } finally {
+      await store.close();
+    }
+    return EXIT.done;
+  },
+});
+
+function show(session: Session, json: boolean): void {
+  const { id, createdAt, updatedAt } = session;
+  const workspace = workspaceOf(session);
+  const title = titleOf(session);
+  if (json) {
+    const times = { createdAt: isoTime(createdAt), updatedAt: isoTime(updatedAt) };
+    sayJson({ id, ...times, workspace, title });
+    return;
+  }
+  say(`${id}  ${dim(timeOf(isoTime(updatedAt)))}  ${word(workspace ?? '–')}  ${title}`);
+}
+
+function isoTime(time: number): string {
+  return new Date(time).toISOString();
+}
+
+/** What it began with. */
+function titleOf({ events }: Session): string {
+  const first = events.find(({ author }) => author === 'user');
+  const text = word(textOf(first?.content));
+  return text.length > MAX_TITLE ? `${text.slice(0, MAX_TITLE - 1)}…` : text;
+}
