@@ -25,6 +25,10 @@ const FLAGS = {
     help: 'coder (the default), echo, bench, conformance, or a .ts or .js file that exports one.',
   },
   ...CODER_FLAGS,
+  model: {
+    ...CODER_FLAGS.model,
+    help: `For the coder, and agents that name none: ${CODER_FLAGS.model.help}`,
+  },
   port: { type: 'string', value: 'N', help: `${DEFAULT_PORT} by default; 0 picks a free one.` },
   host: { type: 'string', value: 'H', help: `${DEFAULT_HOST} by default; others need a token.` },
   token: { type: 'string', value: 'T', help: 'Callers must send this bearer token.' },

@@ -9,7 +9,7 @@ let conformance: Served;
 
 before(async () => {
   [echo, bench, conformance] = await Promise.all([
-    serving([]),
+    serving(['--agent', 'echo']),
     serving(['--agent', 'bench']),
     serving(['--agent', 'conformance']),
   ]);
@@ -229,7 +229,7 @@ describe('the client commands', { concurrency: 3 }, () => {
   });
 
   test('card --verify of an agent that is not where its card says: ✗ and exit code 1', async () => {
-    const server = await serving(['--public-url', 'http://127.0.0.1:9/nowhere']);
+    const server = await serving(['--agent', 'echo', '--public-url', 'http://127.0.0.1:9/nowhere']);
     const { code, out } = await parley(['card', `http://127.0.0.1:${server.port}`, '--verify']);
     assert.equal(code, 1);
     assert.match(out, /✗ 1\.0 JSONRPC /);

@@ -46,7 +46,7 @@ describe('parley doctor', { concurrency: 3 }, () => {
   });
 
   test('says who has the port', async () => {
-    const server = await serving([]);
+    const server = await serving(['--agent', 'echo']);
     const { code, out } = await parley(['doctor', '--port', String(server.port)]);
     assert.equal(code, 0);
     assert.match(out, /! port .* in use by the agent Echo: choose another/);

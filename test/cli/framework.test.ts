@@ -172,7 +172,10 @@ describe('parley serve with an agent of the framework', { concurrency: 3 }, () =
 
   test('--help shows how', async () => {
     const { out } = await parley(['serve', '--help']);
-    assert.match(out, /--model M +For agents that name none: offline, scripted:FILE, google:NAME/);
+    assert.match(
+      out,
+      /--model M +For the coder, and agents that name none: offline, scripted:FILE/,
+    );
     assert.match(out, /parley serve --agent \.\/examples\/weather\/agent\.ts/);
   });
 });

@@ -54,7 +54,7 @@ describe('parley serve', { concurrency: 3 }, () => {
   });
 
   test('without --json the ready line is one line with the address, and without colours', async () => {
-    const running = start(['serve', '--port', '0', '--store', 'memory']);
+    const running = start(['serve', '--agent', 'echo', '--port', '0', '--store', 'memory']);
     await running.saying(/\n/);
     running.child.kill('SIGTERM');
     const { code, out, err } = await running.ended;
@@ -62,9 +62,15 @@ describe('parley serve', { concurrency: 3 }, () => {
     assert.deepEqual({ code, err }, { code: 0, err: '' });
   });
 
-  test('parley alone serves the echo agent, by variables instead of flags', async () => {
-    const running = start([], {
-      env: { PARLEY_PORT: '0', PARLEY_STORE: 'memory', PARLEY_JSON: '1', PARLEY_TOKEN: 's3cret' },
+  test('variables do instead of flags', async () => {
+    const running = start(['serve'], {
+      env: {
+        PARLEY_AGENT: 'echo',
+        PARLEY_PORT: '0',
+        PARLEY_STORE: 'memory',
+        PARLEY_JSON: '1',
+        PARLEY_TOKEN: 's3cret',
+      },
     });
     await running.saying(/\n/);
     running.child.kill('SIGINT');
@@ -82,7 +88,7 @@ describe('parley serve', { concurrency: 3 }, () => {
   });
 
   test('--token: who has none is refused with 401, who has it is served', async () => {
-    const server = await serving(['--token', 's3cret']);
+    const server = await serving(['--agent', 'echo', '--token', 's3cret']);
     const [without, wrong, right, fromServer] = await Promise.all([
       parley(['send', server.url, 'hi']),
       parley(['send', server.url, 'hi', '--header', 'Authorization: Bearer other']),
@@ -100,7 +106,7 @@ describe('parley serve', { concurrency: 3 }, () => {
 
   test('--keys: users do not see the tasks of each other', async () => {
     const keys = file('keys.txt', '# people\n\nann:token-a\nbob: token-b\n');
-    const server = await serving(['--keys', keys]);
+    const server = await serving(['--agent', 'echo', '--keys', keys]);
     const [ann, bob] = await Promise.all(
       ['token-a', 'token-b'].map((token) =>
         connect(server.url, { headers: { authorization: `Bearer ${token}` } }),
@@ -136,7 +142,7 @@ describe('parley serve', { concurrency: 3 }, () => {
   });
 
   test('--require-extension: a request that does not name it is refused with -32008', async () => {
-    const server = await serving(['--require-extension']);
+    const server = await serving(['--agent', 'echo', '--require-extension']);
     const agent = await connect(server.url);
     const [extension] = agent.card.capabilities.extensions ?? [];
     assert.equal(extension?.required, true);
@@ -176,8 +182,8 @@ describe('parley serve', { concurrency: 3 }, () => {
 
   test('a store that another parley holds: one line with the way out, and exit code 2', async () => {
     const { env } = home('held');
-    const first = await serving(['disk'], { env });
-    const ended = await parley(['serve', '--port', '0'], { env });
+    const first = await serving(['--agent', 'echo', 'disk'], { env });
+    const ended = await parley(['serve', '--agent', 'echo', '--port', '0'], { env });
     assertRefused(ended, 2, /echo\.db is in use by another process: .*--store memory/);
     await first.stop();
   });

@@ -40,11 +40,12 @@ export interface Running {
 
 function environment(extra: Options['env']): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(
-    ([name]) => !/^(PARLEY_|NODE_TEST|NO_COLOR|FORCE_COLOR|.*_PROXY$)/i.test(name),
+    ([name]) => !/^(PARLEY_|NODE_TEST|NO_COLOR|FORCE_COLOR|.*_PROXY$|.*_API_KEY$)/i.test(name),
   );
   return {
     ...Object.fromEntries(own),
     PARLEY_HOME: path.join(folder, 'home'),
+    XDG_CONFIG_HOME: path.join(folder, 'config'),
     // Half of a start is stripping types: the second process need not do it again.
     NODE_COMPILE_CACHE: path.join(tmpdir(), 'parley-test-compile-cache'),
     ...extra,

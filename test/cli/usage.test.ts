@@ -6,6 +6,8 @@ import { assertRefused, parley } from './support.ts';
 
 const manifest = await import('../../package.json', { with: { type: 'json' } });
 
+const COMMANDS = 'serve send watch get list cancel card sessions export trust doctor'.split(' ');
+
 describe('the command line', { concurrency: 3 }, () => {
   test('--version prints the version', async () => {
     const { code, out } = await parley(['--version']);
@@ -15,18 +17,18 @@ describe('the command line', { concurrency: 3 }, () => {
   test('--help lists the commands that there are, with an example', async () => {
     const { code, out } = await parley(['--help']);
     assert.equal(code, 0);
-    for (const name of ['serve', 'send', 'watch', 'get', 'list', 'cancel', 'card', 'doctor']) {
+    for (const name of COMMANDS) {
       assert.match(out, new RegExp(`parley ${name}\\b`));
     }
     assert.doesNotMatch(out, /gateway|attach|acp/);
     assert.match(out, /Example\n {2}parley serve/);
   });
 
-  for (const name of ['serve', 'send', 'watch', 'get', 'list', 'cancel', 'card', 'doctor']) {
+  for (const name of COMMANDS) {
     test(`${name} --help shows its flags and an example`, async () => {
       const { code, out, err } = await parley([name, '--help']);
       assert.deepEqual({ code, err }, { code: 0, err: '' });
-      assert.match(out, /--json/);
+      assert.match(out, /Flags\n {2}--\w/);
       assert.match(out, new RegExp(`Examples\\n {2}parley ${name}`));
     });
   }
@@ -38,6 +40,16 @@ describe('the command line', { concurrency: 3 }, () => {
     ['an unknown flag of parley alone', ['--a2a-port', '1'], /unknown flag --a2a-port/],
     ['a flag without its value', ['serve', '--port'], /--port needs a value/],
     ['a value that is no port', ['serve', '--port', '70000'], /from 0 to 65535/],
+    ['parley alone, as long as it has no UI', [], /no terminal UI yet: parley -p .* parley serve/],
+    ['a prompt that is empty', ['-p'], /nothing to do: say what/],
+    ['an output that is none', ['-p', 'x', '--output', 'xml'], /text, json, stream-json/],
+    ['a mode that is none', ['-p', 'x', '--approval', 'never'], /ask, auto-edit, yolo, plan/],
+    ['a model that is none', ['-p', 'x', '--model', 'gemini'], /there is no model "gemini"/],
+    ['a model without its key', ['serve', '--model', 'google:x'], /needs GEMINI_API_KEY/],
+    ['a workspace that is not there', ['serve', '--workspace', '/no'], /\/no: there is no such/],
+    ['a session that is not there', ['-p', 'x', '--resume', 'none'], /no session none: parley ses/],
+    ['no session to resume', ['-p', 'x', '--resume'], /no session in .* yet: leave --resume out/],
+    ['an unknown session to print', ['export', 'none'], /there is no session none/],
     ['an agent that is not there', ['serve', '--agent', 'nobody'], /no agent "nobody"/],
     ['a store that is none', ['serve', '--store', 'paper'], /memory or sqlite:PATH/],
     ['a durability that is none', ['serve', '--durability', 'x'], /normal or full/],

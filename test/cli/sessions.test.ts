@@ -1,0 +1,76 @@
+// What is kept of the conversations with the coding agent: listing, printing, forgetting.
+import assert from 'node:assert/strict';
+import { mkdirSync, realpathSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { sqliteSessions } from '../../src/agent/sqlite.ts';
+import { folder, lines, parley } from './support.ts';
+
+function place(name: string) {
+  const root = path.join(realpathSync(folder), name);
+  const cwd = path.join(root, 'work');
+  mkdirSync(cwd, { recursive: true });
+  const env = { PARLEY_HOME: path.join(root, 'home'), XDG_CONFIG_HOME: path.join(root, 'config') };
+  return { cwd, env };
+}
+
+describe('sessions', { concurrency: 3 }, () => {
+  test('are listed, the latest first, and printed as Markdown or JSON', async () => {
+    const here = place('printed');
+    const model = ['--model', 'offline'];
+    await parley(['-p', 'list', ...model], here);
+    await parley(['-p', 'create a.md with "```"', '--approval', 'yolo', ...model], here);
+    const [last, first, ...others] = lines((await parley(['sessions', '--json'], here)).out);
+    assert.deepEqual([last?.['title'], first?.['title']], ['create a.md with "```"', 'list']);
+    assert.equal(last?.['workspace'], here.cwd);
+    assert.deepEqual(others, []);
+    const id = String(last['id']);
+    assert.match((await parley(['sessions'], here)).out, new RegExp(`^${id} .*create a.md`));
+
+    const { out } = await parley(['export', id], here);
+    assert.match(out, new RegExp(`^# Session ${id}\n`));
+    assert.match(
+      out,
+      /\n## You\n\ncreate a\.md with "```"\n\n## Parley\n\n\*\*write_file\*\*\n\n````json\n/,
+    );
+    assert.match(out, /\n\nI wrote a\.md\.\n$/);
+    const json = await parley(['export', id, '--output', 'json'], here);
+    const session = JSON.parse(json.out) as { id: string; events: object[] };
+    assert.equal(session.id, id);
+    assert.ok(session.events.length >= 4);
+  });
+
+  test('of another user are not shown unless they are asked for', async () => {
+    const here = place('users');
+    const file = path.join(here.cwd, 'tasks.db');
+    const sessions = sqliteSessions(`${file}.sessions`);
+    await sessions.open({ app: 'coder', user: 'ann', id: 's1' });
+    await sessions.close();
+    const store = ['--store', `sqlite:${file}`];
+    const mine = await parley(['sessions', ...store], here);
+    assert.deepEqual([mine.code, mine.out], [0, '']);
+    assert.match((await parley(['sessions', '--user', 'ann', ...store], here)).out, /^s1 /);
+  });
+
+  test('are forgotten after the days that the settings name', async () => {
+    const here = place('old');
+    const config = path.join(here.env.XDG_CONFIG_HOME, 'parley');
+    mkdirSync(config, { recursive: true });
+    writeFileSync(path.join(config, 'settings.json'), '{ "limits": { "retentionDays": 2 } }');
+    const day = 86_400_000;
+    for (const [id, age] of [
+      ['old', 3 * day],
+      ['young', day],
+    ] as const) {
+      mkdirSync(here.env.PARLEY_HOME, { recursive: true });
+      const file = path.join(here.env.PARLEY_HOME, 'coder.db.sessions');
+      const sessions = sqliteSessions(file, { now: () => Date.now() - age });
+      await sessions.open({ app: 'coder', user: 'anonymous', id });
+      await sessions.close();
+    }
+    await parley(['-p', 'list', '--model', 'offline'], here);
+    const ids = lines((await parley(['sessions', '--json'], here)).out).map(({ id }) => id);
+    assert.equal(ids.length, 2);
+    assert.ok(ids.includes('young'));
+  });
+});
