@@ -54,6 +54,12 @@ export interface Compaction {
   readonly summary: string;
 }
 
+/** The conversation goes on from an earlier point: see conversation.ts. */
+export interface Rewind {
+  /** The last event that is still a part of it; null: it begins anew. */
+  readonly to: string | null;
+}
+
 /** What an event does beside saying something. */
 export interface Actions {
   /** Keys to set; null removes one. `user:`, `app:` and `temp:` name the scope, none is the session's. */
@@ -72,6 +78,7 @@ export interface Actions {
   /** In a partial event: what a running call has to show so far. */
   readonly progress?: { readonly callId: string; readonly value: JsonValue };
   readonly compaction?: Compaction;
+  readonly rewind?: Rewind;
 }
 
 export interface EventError {
@@ -91,6 +98,8 @@ export interface Event {
   /** Milliseconds since 1970. */
   readonly timestamp: number;
   readonly partial?: boolean;
+  /** In the user's event that begins a run: models never see anything of this run. */
+  readonly aside?: boolean;
   readonly content?: Content;
   readonly usage?: Usage;
   /** The run is over, and it failed. */

@@ -3,9 +3,11 @@
  *
  * The agent's own turns are the model's; what other agents said and did is told as text, as something the model heard.
  * Every call has its response right behind it, in the order of the calls: a call without one (of a run that waits or
- * broke off) is left out, and so is a response without a call. What a summary stands for is left out too.
+ * broke off) is left out, and so is a response without a call. What a summary stands for is left out too, and what is no
+ * part of the conversation (conversation.ts).
  */
 import type { Content, FunctionResponsePart, Part } from './content.ts';
+import { conversationOf } from './conversation.ts';
 import type { Event } from './event.ts';
 import { isVisible } from './run-context.ts';
 
@@ -30,7 +32,7 @@ export function historyOf(events: readonly Event[], options: HistoryOptions): Co
   const { summary, events: kept } =
     options.include === 'none'
       ? { summary: undefined, events: ownTurn(events, options) }
-      : afterSummary(events, options.branch);
+      : afterSummary(events, options);
   const responses = new Map<string, FunctionResponsePart>();
   for (const event of kept) {
     if (event.author !== options.agent) continue;
@@ -168,19 +170,27 @@ interface Remaining {
  * What the latest summary does not stand for. A summary of an agent that ran beside others says nothing of those; and
  * a run does not know what other runs did in the session after it had read it.
  */
-export function afterSummary(events: readonly Event[], branch: string | undefined): Remaining {
-  const at = events.findLastIndex(
+export function afterSummary(
+  events: readonly Event[],
+  { branch, runId }: Pick<HistoryOptions, 'branch' | 'runId'>,
+): Remaining {
+  const conversation = conversationOf(events, runId);
+  const by = conversation.findLast(
     (event) => event.actions.compaction !== undefined && covers(event.branch, branch),
   );
-  const by = events[at];
   const compaction = by?.actions.compaction;
-  if (!by || !compaction) return { summary: undefined, events };
-  const end = events.findLastIndex(({ id }) => id === compaction.upTo);
+  if (!by || !compaction) return { summary: undefined, events: conversation };
   const lastRead = by.metadata?.['lastRead'];
-  const read = events.findLastIndex(({ id }) => id === lastRead);
-  const rest = events.filter(
-    (event, index) => index > end || (index > read && event.runId !== by.runId),
-  );
+  let covered = events.some(({ id }) => id === compaction.upTo);
+  let read = events.some(({ id }) => id === lastRead);
+  const kept = new Set(conversation);
+  const rest: Event[] = [];
+  for (const event of events) {
+    const isLater = !covered || (!read && event.runId !== by.runId);
+    if (isLater && kept.has(event)) rest.push(event);
+    if (event.id === compaction.upTo) covered = false;
+    if (event.id === lastRead) read = false;
+  }
   return { summary: compaction.summary, events: rest };
 }
 

@@ -63,6 +63,8 @@ export interface RunOptions {
   readonly runId?: string;
   /** Set before the agent begins. */
   readonly state?: State;
+  /** Beside the conversation: later prompts see nothing of this run. */
+  readonly aside?: boolean;
   /** Where answers come in while the run is under way. Without one they wait until it stops. */
   readonly inbox?: AnswerInbox;
 }
