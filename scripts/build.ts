@@ -1,6 +1,7 @@
 // Builds dist/, the folder that is packed and published:
 //   the library   tsc over the sources of package.json's exports and what they import
 //   the program   one esbuild bundle of src/cli/main.ts, with chunks for what it imports lazily
+//   settings.schema.json  for editors, of the settings that the coding agent reads
 //   package.json  the root one, with paths from dist/ and only the dependencies that the files above need
 // Nothing is done when nothing has changed since the last build; --force builds all the same.
 // Only errors and notes are printed, and on standard error, so that `npm start` leaves standard output to the program.
@@ -10,6 +11,7 @@ import * as fs from 'node:fs';
 import { isBuiltin } from 'node:module';
 import path from 'node:path';
 import { build } from 'esbuild';
+import { settingsJsonSchema } from '../src/coder/settings/schema.ts';
 import { importsOf } from './imports.ts';
 
 type Target = string | Record<string, string>;
@@ -163,7 +165,11 @@ function writePackage(
   for (const file of ['README.md', 'LICENSE']) {
     if (fs.existsSync(file)) fs.copyFileSync(file, path.join(staging, file));
   }
-  if (bundled) fs.cpSync('bin', path.join(staging, 'bin'), { recursive: true });
+  if (bundled) {
+    fs.cpSync('bin', path.join(staging, 'bin'), { recursive: true });
+    const schema = `${JSON.stringify(settingsJsonSchema(), null, 2)}\n`;
+    fs.writeFileSync(path.join(staging, 'settings.schema.json'), schema);
+  }
 
   const { name, version, description, keywords, license, author, type, engines } = manifest;
   const library = new Set([...packagesImportedBy(staging)].map(packageName));

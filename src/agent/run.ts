@@ -8,6 +8,7 @@ import type { Artifacts } from './artifact.ts';
 import type { Content } from './content.ts';
 import { RunFailure, RunOver, StoreFailure } from './errors.ts';
 import type { Event } from './event.ts';
+import type { AnswerInbox } from './inbox.ts';
 import type { JsonValue } from './json.ts';
 import type { Model } from './model.ts';
 import type { Plugin } from './plugin.ts';
@@ -55,6 +56,7 @@ export interface RunStart {
   readonly resumed: boolean;
   readonly artifacts: Artifacts;
   readonly signal: AbortSignal;
+  readonly inbox: AnswerInbox | undefined;
 }
 
 export class Run {
@@ -65,6 +67,7 @@ export class Run {
   readonly resumed: boolean;
   readonly artifacts: Artifacts;
   readonly signal: AbortSignal;
+  readonly inbox: AnswerInbox | undefined;
   /** The session's events as this run knows them. Grows, and never changes otherwise. */
   readonly log: Event[];
   /** The last event of the session that this run has read. */
@@ -86,6 +89,7 @@ export class Run {
     this.resumed = start.resumed;
     this.artifacts = start.artifacts;
     this.signal = start.signal;
+    this.inbox = start.inbox;
     this.#steps = start.index.steps;
     this.log = [...start.session.events];
     this.lastRead = this.log.at(-1)?.id;

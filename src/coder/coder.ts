@@ -7,7 +7,7 @@
 import { EXTENSION_URI } from '../protocol/development-tool.ts';
 import type { Agent, AgentProfile } from '../server/index.ts';
 import { coderExecutor } from './executor.ts';
-import { openSeats, type SeatsOptions } from './seats.ts';
+import { openSeats, type Seats, type SeatsOptions } from './seats.ts';
 
 export interface CoderOptions extends SeatsOptions {
   /** What the card is to say otherwise. */
@@ -16,6 +16,7 @@ export interface CoderOptions extends SeatsOptions {
 
 export interface Coder {
   readonly agent: Agent;
+  readonly seats: Seats;
   /** Ends what runs in the background. Close the server first, the sessions afterwards. */
   close(): Promise<void>;
 }
@@ -47,6 +48,7 @@ export async function createCoder(options: CoderOptions): Promise<Coder> {
   const profile = { ...PROFILE, ...options.profile };
   return {
     agent: coderExecutor({ seats, profile, logger: options.logger }),
+    seats,
     close: () => seats.close(),
   };
 }

@@ -10,13 +10,14 @@ import type { Answer, Question } from '../agent/event.ts';
 import type { JsonObject, JsonValue } from '../agent/json.ts';
 import {
   ConfirmationRequest,
-  eventIn,
+  EventSource,
   looksLikeConfirmation,
   ToolCall,
   ToolCallConfirmation,
   type ConfirmationOption,
 } from '../protocol/development-tool.ts';
 import { A2AError, isObject, parseWith, type Message, type Task } from '../protocol/index.ts';
+import { SOURCE_KEY } from '../server/index.ts';
 import { optionsFor, type Asked } from './approval-options.ts';
 import type { Preview } from './tool.ts';
 
@@ -167,8 +168,8 @@ export function standingOf({ history = [], status }: Task): Standing {
 
 /** Who said it, as the server has noted it in the message. */
 function speakerOf({ metadata }: Message): string {
-  const source = eventIn(metadata)?.source;
-  return source?.name ?? source?.client ?? 'another client';
+  const source = EventSource.safeParse(metadata?.[SOURCE_KEY]);
+  return source.success ? (source.data.name ?? source.data.client) : 'another client';
 }
 
 /** Refuses a confirmation that cannot be taken: of an unknown call, a settled one, with a wrong choice. */

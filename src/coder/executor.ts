@@ -23,7 +23,7 @@ import {
   type DevelopmentToolEvent,
   type ToolCallConfirmation,
 } from '../protocol/development-tool.ts';
-import { textOf, type Task } from '../protocol/index.ts';
+import { A2AError, textOf, type Task } from '../protocol/index.ts';
 import type {
   Admission,
   Agent,
@@ -58,15 +58,15 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
 
   /** Nothing answers without a task; but what cannot become one is refused here, before there is any. */
   async function reply(context: RequestContext): Promise<undefined> {
-    refuseIncompatible([...context.extensions, ...Object.keys(context.message.metadata ?? {})]);
+    refuseIncompatible(namedExtensions(context));
     confirmationsIn(context.message);
-    await seats.check(context);
+    await seats.check(context.message.metadata, context);
     return undefined;
   }
 
   function admit(context: RequestContext, task: Task): Admission {
     const { message } = context;
-    refuseIncompatible(context.extensions);
+    refuseIncompatible(namedExtensions(context));
     const confirmations = confirmationsIn(message);
     if (confirmations.length > 0) {
       const standing = standingOf(task);
@@ -74,12 +74,10 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
     }
     const inbox = confirmations.length > 0 ? inboxes.get(task.id) : undefined;
     const kind = confirmations.length > 0 ? 'TOOL_CALL_CONFIRMATION' : 'TEXT_CONTENT';
-    const event: DevelopmentToolEvent = {
-      kind,
-      model: seats.model.name,
-      source: sourceOf(context),
-    };
+    const source = sourceOf(context);
+    const event: DevelopmentToolEvent = { kind, model: seats.model.name, source };
     return {
+      source,
       metadata: extensionMetadata(event),
       brief: isActive(context),
       ...(inbox?.open && { deliver: () => inbox.put(confirmations) }),
@@ -88,17 +86,28 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
 
   async function* execute(context: ExecutionContext): AsyncGenerator<ExecutorEvent> {
     const { task, signal } = context;
-    const { seat, state } = await seats.of(context);
+    let place: Awaited<ReturnType<Seats['of']>>;
+    try {
+      place = await seats.of(context);
+    } catch (error) {
+      // Settings that came with a message for a task that was there: nobody could look at them before.
+      if (!(error instanceof A2AError)) throw error;
+      yield refused(error);
+      return;
+    }
+    const { seat, state } = place;
     const events = new TurnEvents({
       model: seat.model.name,
       agent: APP,
       describe: (tool, args) => seat.describe(tool, args),
     });
     const at = { user: userOf(context), session: context.contextId, runId: runIdOf(context) };
-    const inbox = new Inbox();
+    const inbox = new Inbox(({ questionId, confirmed }) => {
+      if (confirmed === false) events.declined(questionId);
+    });
     inboxes.set(task.id, inbox);
     try {
-      let run = await begin(seat, at, context, events, state);
+      let run = await begin(seat, at, context, { events, state, inbox });
       if (run === undefined) {
         yield events.state('failed', { message: LOST, error: LOST });
         return;
@@ -118,9 +127,9 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
           return;
         }
         const open = await pending(seat, at);
-        const answers = inbox.take().flatMap((said) => answersTo(open, [said], events));
+        const answers = open.flatMap((question) => inbox.take(question) ?? []);
         if (answers.length > 0) {
-          run = seat.runner.resume({ ...at, answers, signal });
+          run = seat.runner.resume({ ...at, answers, signal, inbox });
           continue;
         }
         inbox.close();
@@ -138,8 +147,7 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
     seat: Seat,
     at: Place,
     context: ExecutionContext,
-    events: TurnEvents,
-    state: State | undefined,
+    { events, state, inbox }: TurnParts,
   ): Promise<AsyncIterable<Event> | undefined> {
     const { message, signal, turn } = context;
     const known = await knownCalls(seat, at);
@@ -148,7 +156,7 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
       const first = turn[0] ?? message;
       const { parts, problems } = await messageContext(first.parts, seat.workspace, signal);
       const notes = problems.map((text) => ({ kind: 'text' as const, text: `[${text}]` }));
-      const said = { ...at, message: [...parts, ...notes], signal };
+      const said = { ...at, message: [...parts, ...notes], signal, inbox };
       return seat.runner.run({ ...said, ...(state && { state }) });
     }
     const open = await pending(seat, at);
@@ -167,7 +175,13 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
         if (confirmed === false) events.declined(questionId);
       }
     }
-    return seat.runner.resume({ ...at, answers, signal });
+    return seat.runner.resume({ ...at, answers, signal, inbox });
+  }
+
+  function refused({ message }: A2AError): ExecutorEvent {
+    const event = { kind: 'STATE_CHANGE', model: seats.model.name, error: message } as const;
+    const metadata = extensionMetadata(event);
+    return { kind: 'status-update', state: 'failed', message, metadata };
   }
 
   function failed(event: Event, context: ExecutionContext, events: TurnEvents): ExecutorEvent {
@@ -187,6 +201,14 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
     continues: isActive,
     resumes: true,
   };
+}
+
+/** What belongs to one execution. */
+interface TurnParts {
+  readonly events: TurnEvents;
+  /** What the session is to remember. */
+  readonly state: State | undefined;
+  readonly inbox: Inbox;
 }
 
 interface Place {
@@ -248,8 +270,14 @@ function runIdOf({ task, turn }: ExecutionContext): string {
 }
 
 /** Whether the client speaks the extension: it says so, or uses it. */
-function isActive({ extensions, message }: RequestContext): boolean {
-  return extensions.some(isCompatible) || Object.keys(message.metadata ?? {}).some(isCompatible);
+function isActive(context: RequestContext): boolean {
+  return namedExtensions(context).some(isCompatible);
+}
+
+/** The extensions that a request names, in whichever way. */
+function namedExtensions({ extensions, message, metadata }: RequestContext): string[] {
+  const used = { ...metadata, ...message.metadata };
+  return [...extensions, ...(message.extensions ?? []), ...Object.keys(used)];
 }
 
 function sourceOf({ user, message }: RequestContext): { client: string; name?: string } {

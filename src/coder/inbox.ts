@@ -1,9 +1,19 @@
-/** Confirmations that come while a turn is under way, for the turn to take when it gets to them. */
+/** Confirmations that come while a turn is under way: a call that waits beside others that run takes them at once. */
+import type { Answer, Question } from '../agent/event.ts';
+import type { AnswerInbox } from '../agent/inbox.ts';
 import type { ToolCallConfirmation } from '../protocol/development-tool.ts';
+import { answerFor } from './confirmations.ts';
 
-export class Inbox {
-  #said: ToolCallConfirmation[] = [];
+export class Inbox implements AnswerInbox {
+  readonly #said = new Map<string, ToolCallConfirmation>();
+  readonly #listeners = new Set<() => void>();
+  readonly #onAnswer: (answer: Answer) => void;
   #open = true;
+
+  /** `onAnswer` is told of each answer that is taken. */
+  constructor(onAnswer: (answer: Answer) => void) {
+    this.#onAnswer = onAnswer;
+  }
 
   /** False: the turn is about to end, and would not look again. */
   get open(): boolean {
@@ -11,13 +21,24 @@ export class Inbox {
   }
 
   put(confirmations: readonly ToolCallConfirmation[]): void {
-    this.#said.push(...confirmations);
+    for (const confirmation of confirmations) {
+      this.#said.set(confirmation.tool_call_id, confirmation);
+    }
+    for (const arrived of this.#listeners) arrived();
   }
 
-  take(): readonly ToolCallConfirmation[] {
-    const said = this.#said;
-    this.#said = [];
-    return said;
+  take(question: Question): Answer | undefined {
+    const said = this.#said.get(question.id);
+    if (!said) return undefined;
+    this.#said.delete(question.id);
+    const answer = answerFor(question, said);
+    this.#onAnswer(answer);
+    return answer;
+  }
+
+  listen(arrived: () => void): Disposable {
+    this.#listeners.add(arrived);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(arrived) };
   }
 
   close(): void {

@@ -14,7 +14,7 @@ import {
   type AgentSettings,
   type McpServers,
 } from '../protocol/development-tool.ts';
-import { A2AError, type Message } from '../protocol/index.ts';
+import { A2AError, type Metadata, type Task } from '../protocol/index.ts';
 import type { ExecutionContext, Logger, RequestContext } from '../server/index.ts';
 import { isInside } from './files/names.ts';
 import { APP, openSeat, type Seat } from './seat.ts';
@@ -28,6 +28,8 @@ import type { GuardedGetOptions } from './web/guarded-get.ts';
 const MAX_SEATS = 64;
 /** Where a session notes what its client has settled. */
 const SETTINGS_KEY = 'coder.settings';
+/** Where a session notes the folder it works in, for those who look for it there. */
+export const WORKSPACE_KEY = 'coder.workspace';
 
 export interface SeatsOptions {
   /** The folders that clients may work in. */
@@ -50,12 +52,17 @@ export interface SeatsOptions {
 
 export interface Seats {
   readonly model: Model;
-  /** Refuses a message whose settings cannot be met. */
-  check(context: RequestContext): Promise<void>;
-  /** Where this execution works, and what the session is to remember of that. */
-  of(context: ExecutionContext): Promise<{ readonly seat: Seat; readonly state?: State }>;
+  /** Refuses settings that cannot be met, in the metadata of a message or a task. */
+  check(metadata: Metadata | undefined, place: SessionPlace): Promise<void>;
+  /** Where a task is worked on, and what the session is to remember of that. */
+  of(place: TaskPlace): Promise<{ readonly seat: Seat; readonly state: State }>;
   close(): Promise<void>;
 }
+
+/** Whose session. */
+export type SessionPlace = Pick<RequestContext, 'user' | 'tenant' | 'contextId'>;
+/** A task in it. */
+export type TaskPlace = SessionPlace & Pick<ExecutionContext, 'task'>;
 
 interface Choice {
   readonly folder: string;
@@ -94,16 +101,13 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
     return folder;
   }
 
-  /** What the client has settled: in these messages, else earlier in the session. */
+  /** What the client has settled: these, else what it has earlier in the session. */
   async function settled(
-    messages: readonly Message[],
-    context: RequestContext,
+    own: AgentSettings | undefined,
+    place: SessionPlace,
   ): Promise<AgentSettings | undefined> {
-    for (const message of messages) {
-      const settings = settingsIn(message.metadata);
-      if (settings) return settings;
-    }
-    const noted = (await options.sessions.get(keyOf(context)))?.state[SETTINGS_KEY];
+    if (own) return own;
+    const noted = (await options.sessions.get(keyOf(place)))?.state[SETTINGS_KEY];
     return noted === undefined ? undefined : settingsIn({ [EXTENSION_URI]: noted });
   }
 
@@ -148,14 +152,14 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
 
   return {
     model: options.model,
-    async check(context) {
-      await choose(await settled([context.message], context));
+    async check(metadata, place) {
+      await choose(await settled(settingsIn(metadata), place));
     },
-    async of(context) {
-      const said = (context.task.history ?? []).filter(({ role }) => role === 'user');
-      const settings = await settled(said, context);
+    async of(place) {
+      const settings = await settled(settledIn(place.task)?.settings, place);
       const seat = await seatFor(await choose(settings));
-      return { seat, ...(settings && { state: { [SETTINGS_KEY]: settings } }) };
+      const state = { [WORKSPACE_KEY]: seat.root, ...(settings && { [SETTINGS_KEY]: settings }) };
+      return { seat, state };
     },
     async close() {
       await Promise.allSettled([...seats.values()].map(async (seat) => (await seat).close()));
@@ -163,8 +167,20 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
   };
 }
 
-function keyOf(context: RequestContext): SessionKey {
-  return { app: APP, user: userOf(context), id: context.contextId };
+/** The settings that count in a task, and where they are: the first of its own or in a message of its user. */
+export function settledIn(
+  task: Task,
+): { readonly settings: AgentSettings; readonly metadata: Metadata | undefined } | undefined {
+  const said = (task.history ?? []).filter(({ role }) => role === 'user');
+  for (const { metadata } of [task, ...said]) {
+    const settings = settingsIn(metadata);
+    if (settings) return { settings, metadata };
+  }
+  return undefined;
+}
+
+function keyOf(place: SessionPlace): SessionKey {
+  return { app: APP, user: userOf(place), id: place.contextId };
 }
 
 function refused(message: string): A2AError {

@@ -63,8 +63,13 @@ export interface ArtifactEvent {
 
 export type ExecutorEvent = StatusEvent | ArtifactEvent;
 
+/** Where a message in a task's log says who has sent it. Written by the server alone. */
+export const SOURCE_KEY = 'parley.source';
+
 /** What an executor makes of a message for a task that exists. */
 export interface Admission {
+  /** Who speaks, as everybody else is to know it: it stands in the message's metadata, under SOURCE_KEY. */
+  readonly source?: Metadata;
   /** Stands beside the message in the task's log. */
   readonly metadata?: Metadata;
   /**

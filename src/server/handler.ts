@@ -33,6 +33,7 @@ import { memoryStore } from './memory-store.ts';
 import { pushOperations } from './push-operations.ts';
 import type { Deliver } from './push.ts';
 import type { SerializedEntry } from './published.ts';
+import { reserve, type ReserveParams } from './reserve.ts';
 import { completeEvent, tellCanceled } from './run.ts';
 import { Runtime, type RuntimeLimits } from './runtime.ts';
 import { scopeOf, wireOf } from './scope.ts';
@@ -79,6 +80,8 @@ export interface RequestHandler extends AgentService {
   /** `seen` is the last event that the client got when it sent the same message before. */
   streamMessage(params: MessageSendParams, call?: Call, seen?: number): Promise<TaskStream>;
   subscribe(params: SubscribeParams, call?: Call): Promise<TaskStream>;
+  /** Makes a task that waits for its first message. */
+  reserveTask(params: ReserveParams, call?: Call): Promise<Task>;
   /** A page of the task's log: the entries behind `after`, at most LOG_PAGE, or fewer if they are large. */
   readLog(params: SubscribeParams, call?: Call): Promise<LogPage>;
   /** Ends or resumes what was being executed when the process died. Call it once, before serving. */
@@ -297,6 +300,7 @@ export function createHandler(
     subscribe,
     ...pushOperations(runtime),
     getExtendedCard,
+    reserveTask: (params, call = {}) => reserve(runtime, params, call),
     readLog,
     recover: () => runtime.recover(),
     close: (ms = 0) => runtime.close(ms),

@@ -11,6 +11,7 @@ export type {
   RequestContext,
   StatusEvent,
 } from './executor.ts';
+export { SOURCE_KEY } from './executor.ts';
 export { createHandler, HANDLER_LIMITS, LOG_PAGE } from './handler.ts';
 export type { HandlerOptions, RequestHandler } from './handler.ts';
 export type { Logger } from './logger.ts';

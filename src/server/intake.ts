@@ -7,14 +7,16 @@ import {
   A2AError,
   type Call,
   isInterrupted,
+  isObject,
   isTerminal,
   type Message,
   type MessageSendParams,
+  type Metadata,
   type Task,
   type TaskStatusUpdateEvent,
 } from '../protocol/index.ts';
 import { type LiveTask, LogFullError, LogLostError } from './event-log.ts';
-import type { RequestContext } from './executor.ts';
+import { type RequestContext, SOURCE_KEY } from './executor.ts';
 import { foldOn, loadTask } from './load.ts';
 import { agentMessage } from './run.ts';
 import type { Runtime } from './runtime.ts';
@@ -143,7 +145,7 @@ async function begin(
   runtime.checkRoom();
   const { contextId } = request;
   const id = randomUUIDv7();
-  const message: Message = { ...request.message, taskId: id, contextId };
+  const message = receivedMessage(request.message, { taskId: id, contextId });
   const task: Task = {
     kind: 'task',
     id,
@@ -193,7 +195,10 @@ async function proceed(
   const waits = () =>
     !live.running &&
     live.state !== undefined &&
-    (isInterrupted(live.state) || (opensTurn && live.state === 'completed'));
+    // One that is submitted, and executed by nobody, waits for its first message.
+    (live.state === 'submitted' ||
+      isInterrupted(live.state) ||
+      (opensTurn && live.state === 'completed'));
   const config = params.configuration?.pushNotificationConfig;
   if (config && push && waits()) await push.saveOnce(taskId, config, wireOf(call));
   let loaded = await loadTask(live);
@@ -210,7 +215,7 @@ async function proceed(
     throw refused(live);
   }
   const { task: before, seq: after } = loaded;
-  const received: Message = { ...message, taskId, contextId };
+  const received = receivedMessage(message, live, admission?.source);
   const status = { state: 'working', timestamp: timestamp() } as const;
   live.running = true;
   const event: TaskStatusUpdateEvent = {
@@ -242,6 +247,19 @@ async function proceed(
   runtime.start(live, { ...request, message: received, task, turn, resumed: false });
   live.holds++;
   return started;
+}
+
+/** As the log has it. What a client says of itself under the server's own key does not count. */
+function receivedMessage(
+  message: Message,
+  { taskId, contextId }: { taskId: string; contextId: string },
+  source?: Metadata,
+): Message {
+  const received: Message = { ...message, taskId, contextId };
+  if (source === undefined && message.metadata?.[SOURCE_KEY] === undefined) return received;
+  const { [SOURCE_KEY]: _, ...metadata } = message.metadata ?? {};
+  received.metadata = source === undefined ? metadata : { ...metadata, [SOURCE_KEY]: source };
+  return received;
 }
 
 function refused({ taskId, state }: LiveTask): A2AError {
@@ -280,7 +298,12 @@ async function repeated(
 
 /** `said` is the stored message, which has its task's ids filled in. */
 function sameContent(message: Message, said: Message): boolean {
-  const filled = { ...message, taskId: said.taskId, contextId: said.contextId };
+  const source: unknown = said.metadata?.[SOURCE_KEY];
+  const filled = receivedMessage(
+    message,
+    { taskId: said.taskId ?? '', contextId: said.contextId ?? '' },
+    isObject(source) ? source : undefined,
+  );
   const idsFit =
     (message.taskId === undefined || message.taskId === said.taskId) &&
     (message.contextId === undefined || message.contextId === said.contextId);

@@ -5,6 +5,7 @@ import type { AgentExecutor, ExecutionContext, RequestContext } from './executor
 import { loadTask } from './load.ts';
 import type { Logger } from './logger.ts';
 import { type Deliver, PushNotifier } from './push.ts';
+import { isReserved } from './reserve.ts';
 import { completeEvent, INTERRUPTED, type Run, type RunLimits, startRun } from './run.ts';
 import type { Scope, TaskStore } from './store.ts';
 import { within } from './time.ts';
@@ -96,8 +97,9 @@ export class Runtime {
     if (!live) throw taskNotFound(taskId);
     try {
       if (live.stored === 0) throw taskNotFound(taskId);
-      const orphan = !live.running && (live.state === 'working' || live.state === 'submitted');
-      if (orphan && live.stored === live.seq && !this.closing) await this.#interrupt(live);
+      if (this.#isOrphan(live) && !(await isReserved(live)) && this.#isOrphan(live)) {
+        await this.#interrupt(live);
+      }
       return live;
     } catch (error) {
       live[Symbol.dispose]();
@@ -109,7 +111,7 @@ export class Runtime {
   async recover(): Promise<void> {
     for (const head of await this.store.unfinished()) {
       using live = await this.log.open(head, head.taskId);
-      if (!live || live.running) continue;
+      if (!live || live.running || (await isReserved(live))) continue;
       if (this.executor.resumes) await this.#resume(live);
       else await this.#interrupt(live);
     }
@@ -126,6 +128,12 @@ export class Runtime {
     this.push?.close();
     this.closed = true;
     await this.store.close();
+  }
+
+  /** It should be executed, and nobody does; unless it waits for its first message. */
+  #isOrphan({ running, state, stored, seq }: LiveTask): boolean {
+    const unfinished = state === 'working' || state === 'submitted';
+    return unfinished && !running && stored === seq && !this.closing;
   }
 
   async #interrupt(live: LiveTask): Promise<void> {

@@ -7,6 +7,8 @@ import type { Model } from '../../src/agent/model.ts';
 import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { sqliteSessions } from '../../src/agent/sqlite.ts';
 import { createCoder, type CoderOptions } from '../../src/coder/coder.ts';
+import type { CommandService } from '../../src/coder/commands/service.ts';
+import { coderServeOptions } from '../../src/coder/serve-options.ts';
 import { EXTENSION_URI, eventIn, ToolCall } from '../../src/protocol/development-tool.ts';
 import type { Message, StreamEvent, Task } from '../../src/protocol/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
@@ -35,12 +37,19 @@ export interface Started {
 export interface StartOptions extends Partial<CoderOptions> {
   readonly script?: readonly ScriptedResponse[];
   readonly server?: ServeOptions;
+  /** In the place of the agent's own. */
+  readonly commands?: CommandService;
 }
+
+const noCommands: CommandService = {
+  list: () => Promise.resolve([]),
+  execute: () => Promise.resolve({ execution_id: '', status: 'FAILED_TO_START' }),
+};
 
 export async function startCoder(
   t: TestContext,
   place: Place,
-  { script = [], server: serveOptions, ...more }: StartOptions = {},
+  { script = [], server: serveOptions, commands = noCommands, ...more }: StartOptions = {},
 ): Promise<Started> {
   const model: Model = more.model ?? scriptedModel(script);
   const sessions = sqliteSessions(join(place.home, 'sessions.db'));
@@ -54,6 +63,7 @@ export async function startCoder(
     model,
   });
   const server = serve(coder.agent, {
+    ...coderServeOptions({ seats: coder.seats, commands }),
     logger: silent,
     store: sqliteStore(join(place.home, 'tasks.db')),
     ...serveOptions,

@@ -174,3 +174,34 @@ for (const command of Object.keys(manifest.bin ?? {})) {
     assert.ok(stdout.includes(manifest.version), stdout);
   });
 }
+
+test('the schema of settings.json is there for editors', () => {
+  const schema = JSON.parse(readFileSync(installed('parley-a2a/settings.schema.json'), 'utf8'));
+  assert.equal(schema.$schema, 'https://json-schema.org/draft/2020-12/schema');
+  assert.ok('policy' in schema.properties && 'mcpServers' in schema.properties);
+});
+
+test('parley serve answers, and its tools find their native parts', async () => {
+  const home = path.join(consumer, 'home');
+  const env = { ...process.env, PARLEY_HOME: home, XDG_CONFIG_HOME: home };
+  const workspace = path.join(consumer, 'work');
+  mkdirSync(workspace);
+  writeFileSync(path.join(workspace, 'a.txt'), 'a needle\n');
+  const flags = ['--port', '0', '--json', '--model', 'offline', '--approval', 'yolo'];
+  const program = installed('.bin/parley');
+  const child = spawn(program, ['serve', '--workspace', workspace, ...flags], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  try {
+    const [line] = await once(child.stdout, 'data');
+    const { url } = JSON.parse(String(line));
+    const say = async (text: string) =>
+      (await execute(program, ['send', url, text], { env })).stdout;
+    assert.match(await say('run test -t 1 && echo on a terminal'), /on a terminal/);
+    assert.match(await say('search needle'), /a\.txt/);
+  } finally {
+    child.kill();
+    await once(child, 'exit');
+  }
+});

@@ -1,0 +1,107 @@
+/** What clients of the flat API send, and what it is in the protocol's words. */
+import { randomUUIDv7 } from 'node:crypto';
+import * as z from 'zod';
+import {
+  extensionMetadata,
+  McpServers,
+  type AgentSettings,
+  type ToolCallConfirmation,
+} from '../../protocol/development-tool.ts';
+import { A2AError, Id, type Message, type Metadata, type Part } from '../../protocol/index.ts';
+
+const MAX_TEXT = 1024 * 1024;
+const MAX_ARGUMENTS = 64;
+
+const Settings = z.looseObject({
+  kind: z.literal('agent-settings').optional(),
+  workspacePath: z.string().min(1).max(4096).optional(),
+  autoExecute: z.boolean().optional(),
+  mcpServers: McpServers.optional(),
+});
+export type Settings = z.infer<typeof Settings>;
+
+const Confirmation = z.looseObject({
+  kind: z.literal('tool-call-confirmation'),
+  toolCallId: Id,
+  approved: z.boolean(),
+  /** Which of the choices; unless told, to do it once or not at all. */
+  optionId: Id.optional(),
+});
+type Confirmation = z.infer<typeof Confirmation>;
+
+const Text = z.string().min(1).max(MAX_TEXT);
+
+export const CreateTask = z.looseObject({
+  contextId: Id.optional(),
+  agentSettings: Settings.optional(),
+});
+
+export const StreamMessage = z.looseObject({
+  taskId: Id.optional(),
+  contextId: Id.optional(),
+  userMessage: z.union(
+    [
+      Text,
+      z.discriminatedUnion('kind', [
+        z.looseObject({ kind: z.literal('text-content'), text: Text }),
+        Confirmation,
+      ]),
+    ],
+    { error: 'text, or an object of the kind text-content or tool-call-confirmation' },
+  ),
+  agentSettings: Settings.optional(),
+});
+type StreamMessage = z.infer<typeof StreamMessage>;
+
+export const ExecuteCommand = z.looseObject({
+  /** `memory add`, with or without a slash in front. */
+  command: z.string().min(1).max(1024),
+  args: z.array(z.string().max(MAX_TEXT)).max(MAX_ARGUMENTS).default([]),
+});
+
+/** The settings as they travel in metadata. */
+export function settingsMetadata(settings: Settings | undefined): Metadata | undefined {
+  if (!settings) return undefined;
+  const { workspacePath, autoExecute, mcpServers } = settings;
+  const known: AgentSettings = {
+    ...(workspacePath !== undefined && { workspace_path: workspacePath }),
+    ...(autoExecute !== undefined && { autoExecute }),
+    ...(mcpServers && { mcpServers }),
+  };
+  return extensionMetadata(known);
+}
+
+export function messageFrom({
+  taskId,
+  contextId,
+  userMessage,
+  agentSettings,
+}: StreamMessage): Message {
+  const metadata = settingsMetadata(agentSettings);
+  return {
+    kind: 'message',
+    messageId: randomUUIDv7(),
+    role: 'user',
+    parts: [partFrom(userMessage, taskId)],
+    ...(taskId !== undefined && { taskId }),
+    ...(contextId !== undefined && { contextId }),
+    ...(metadata && { metadata }),
+  };
+}
+
+function partFrom(said: StreamMessage['userMessage'], taskId: string | undefined): Part {
+  if (typeof said === 'string') return { kind: 'text', text: said };
+  if (said.kind === 'text-content') return { kind: 'text', text: said.text };
+  if (taskId === undefined) {
+    throw new A2AError('invalidParams', 'taskId: a confirmation is for the task that asks');
+  }
+  return { kind: 'data', data: confirmationFrom(said) };
+}
+
+function confirmationFrom({ toolCallId, approved, optionId }: Confirmation): ToolCallConfirmation {
+  const chosen = optionId ?? (approved ? 'proceed_once' : 'cancel');
+  if (approved === (chosen === 'cancel')) {
+    throw new A2AError('invalidParams', 'optionId: it says the opposite of approved');
+  }
+  return { tool_call_id: toolCallId, selected_option_id: chosen };
+}

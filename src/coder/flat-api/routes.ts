@@ -1,0 +1,152 @@
+/**
+ * The flat API: plain endpoints over the same tasks and sessions, for clients that speak no A2A.
+ *
+ *   POST /tasks                {contextId?, agentSettings?}                            201, the task's id
+ *   POST /message/stream       {taskId?, contextId?, userMessage, agentSettings?}      events (flat-events.ts)
+ *   GET  /tasks/{id}/metadata                                                          {metadata}
+ *   GET  /tasks/metadata                                                               [metadata…], 204 without tasks
+ *   GET  /listCommands                                                                 {commands}
+ *   POST /executeCommand       {command, args[]}                                       {name, data}
+ *
+ * A task that was made by POST /tasks is `submitted` until its first message comes, in whichever dialect. What goes
+ * wrong is `{error}` with a status of its own; what is settled already is 409.
+ */
+import { EXTENSION_URI } from '../../protocol/development-tool.ts';
+import { parseWith, type A2AError, type Call, type Task } from '../../protocol/index.ts';
+import type { JsonRoute, OwnRoute, RouteReply, StreamRoute } from '../../transport/index.ts';
+import type { CommandService } from '../commands/service.ts';
+import { settledIn, type SessionPlace, type Seats } from '../seats.ts';
+import {
+  CreateTask,
+  ExecuteCommand,
+  messageFrom,
+  settingsMetadata,
+  StreamMessage,
+  type Settings,
+} from './bodies.ts';
+import { executeCommand, flatCommand } from './commands.ts';
+import { FlatEvents, type SettingsInForce } from './flat-events.ts';
+import { listMetadata, taskMetadata } from './task-metadata.ts';
+
+export interface FlatApiOptions {
+  readonly seats: Seats;
+  readonly commands: CommandService;
+}
+
+/** Whoever is here speaks the extension, in other words. */
+const COMMON = { implies: [EXTENSION_URI], error: flatError };
+
+export function flatRoutes({ seats, commands }: FlatApiOptions): OwnRoute[] {
+  const createTask: JsonRoute = {
+    ...COMMON,
+    verb: 'POST',
+    path: '/tasks',
+    async handle({ body, call, handler }) {
+      const { contextId, agentSettings } = parseWith(CreateTask, body ?? {}, 'body');
+      const metadata = settingsMetadata(agentSettings);
+      if (metadata) await seats.check(metadata, placeOf(call, contextId ?? ''));
+      const { id } = await handler.reserveTask({ contextId, metadata }, call);
+      return { status: 201, body: id };
+    },
+  };
+
+  const streamMessage: StreamRoute = {
+    ...COMMON,
+    verb: 'POST',
+    path: '/message/stream',
+    async open({ body, call, handler }) {
+      const request = parseWith(StreamMessage, body ?? {}, 'body');
+      const message = messageFrom(request);
+      const { taskId } = message;
+      let settings: SettingsInForce | undefined;
+      if (taskId !== undefined) {
+        const task = await handler.getTask({ id: taskId }, call);
+        const { metadata } = settledIn(task) ?? message;
+        await seats.check(metadata, placeOf(call, task.contextId));
+        settings = request.agentSettings && (await overruled(task, request.agentSettings, call));
+      }
+      // In the words of 1.0 a stream begins with the task as it was, so that a change can be told from what was.
+      const caller: Call = { user: call.user, version: '1.0', extensions: [EXTENSION_URI] };
+      const stream = await handler.streamMessage({ message }, caller);
+      const events = new FlatEvents({ known: taskId !== undefined, settings });
+      return { stream, frame: ({ event, seq }) => framed(events.take(event), seq) };
+    },
+  };
+
+  /** What counts instead of the settings that come with a message: those that the task has from before. */
+  async function overruled(
+    task: Task,
+    asked: Settings,
+    call: Call,
+  ): Promise<SettingsInForce | undefined> {
+    const before = settledIn(task)?.settings;
+    if (!before) return undefined;
+    const { seat } = await seats.of({ ...placeOf(call, task.contextId), task });
+    const { workspacePath = seat.root, autoExecute = false } = asked;
+    const inForce = { workspacePath: seat.root, autoExecute: before.autoExecute === true };
+    const samePlace = workspacePath === seat.root || workspacePath === before.workspace_path;
+    return samePlace && autoExecute === inForce.autoExecute ? undefined : inForce;
+  }
+
+  const routes: JsonRoute[] = [
+    createTask,
+    {
+      ...COMMON,
+      verb: 'GET',
+      path: '/tasks/{id}/metadata',
+      async handle({ values, call, handler }) {
+        const metadata = await taskMetadata(seats, handler, values['id'] ?? '', call);
+        return { body: { metadata } };
+      },
+    },
+    {
+      ...COMMON,
+      verb: 'GET',
+      path: '/tasks/metadata',
+      async handle({ call, handler }) {
+        const all = await listMetadata(seats, handler, call);
+        return all.length === 0 ? { status: 204 } : { body: all };
+      },
+    },
+    {
+      ...COMMON,
+      verb: 'GET',
+      path: '/listCommands',
+      async handle() {
+        return { body: { commands: (await commands.list()).map(flatCommand) } };
+      },
+    },
+    {
+      ...COMMON,
+      verb: 'POST',
+      path: '/executeCommand',
+      async handle({ body, call, handler }) {
+        const request = parseWith(ExecuteCommand, body ?? {}, 'body');
+        return { body: await executeCommand(commands, request, call, handler) };
+      },
+    },
+  ];
+  return [...routes, streamMessage];
+}
+
+function placeOf({ user }: Call, contextId: string): SessionPlace {
+  return { user, tenant: user?.tenant ?? '', contextId };
+}
+
+/** The number of the log's entry goes with the last of the events that it is told as. */
+function framed(events: readonly object[], seq: number | undefined): string {
+  return events
+    .map((event, at) => {
+      const id = seq !== undefined && at === events.length - 1 ? `id: ${seq}\n` : '';
+      return `${id}data: ${JSON.stringify(event)}\n\n`;
+    })
+    .join('');
+}
+
+function flatError({ kind, message, httpStatus, detail }: A2AError): RouteReply {
+  const { reason, info } = detail;
+  return {
+    status: kind === 'unsupportedOperation' ? 409 : httpStatus,
+    body: { error: message, ...(reason !== undefined && { reason }), ...info },
+  };
+}

@@ -1,0 +1,102 @@
+/** What is known of a task beside its events: its state, the model, and the tools that it has. */
+import type { JsonObject } from '../../agent/json.ts';
+import type { Tool } from '../../agent/tool.ts';
+import { A2AError, type Call, type Task, type TaskState } from '../../protocol/index.ts';
+import type { RequestHandler } from '../../server/index.ts';
+import type { Seat } from '../seat.ts';
+import type { Seats } from '../seats.ts';
+
+/** A list has the tasks that changed last. */
+const MAX_LISTED = 100;
+/** More than any task has: the settings are in one of its messages. */
+const WHOLE_HISTORY = 1_000_000;
+
+interface ToolInfo {
+  readonly name: string;
+  readonly description: string;
+  readonly parameterSchema: JsonObject;
+}
+
+interface ServerInfo {
+  readonly name: string;
+  readonly status: 'connected' | 'disconnected';
+  readonly tools: readonly ToolInfo[];
+}
+
+interface Surroundings {
+  readonly mcpServers: readonly ServerInfo[];
+  readonly availableTools: readonly ToolInfo[];
+}
+
+export interface TaskMetadata extends Surroundings {
+  readonly id: string;
+  readonly contextId: string;
+  readonly taskState: TaskState;
+  readonly model: string;
+}
+
+export async function taskMetadata(
+  seats: Seats,
+  handler: RequestHandler,
+  id: string,
+  call: Call,
+): Promise<TaskMetadata> {
+  return describer(seats, call)(await handler.getTask({ id }, call));
+}
+
+export async function listMetadata(
+  seats: Seats,
+  handler: RequestHandler,
+  call: Call,
+): Promise<TaskMetadata[]> {
+  const describe = describer(seats, call);
+  const page = { pageSize: MAX_LISTED, historyLength: WHOLE_HISTORY };
+  const { tasks } = await handler.listTasks(page, call);
+  const all: TaskMetadata[] = [];
+  for (const task of tasks) all.push(await describe(task));
+  return all;
+}
+
+/** Asks each place only once what it has. */
+function describer(seats: Seats, call: Call): (task: Task) => Promise<TaskMetadata> {
+  const known = new Map<Seat, Promise<Surroundings>>();
+  return async (task) => {
+    const { id, contextId, status } = task;
+    const seat = await seatOf(seats, task, call);
+    let around: Promise<Surroundings> | undefined = seat && known.get(seat);
+    if (seat && !around) known.set(seat, (around = surroundings(seat, call)));
+    return {
+      id,
+      contextId,
+      taskState: status.state,
+      model: seats.model.name,
+      ...((await around) ?? { mcpServers: [], availableTools: [] }),
+    };
+  };
+}
+
+/** Undefined where the workspace is gone, or no longer allowed. */
+async function seatOf(seats: Seats, task: Task, { user }: Call): Promise<Seat | undefined> {
+  const place = { user, tenant: user?.tenant ?? '', contextId: task.contextId, task };
+  try {
+    return (await seats.of(place)).seat;
+  } catch (error) {
+    if (error instanceof A2AError) return undefined;
+    throw error;
+  }
+}
+
+async function surroundings(seat: Seat, { signal }: Call): Promise<Surroundings> {
+  const servers = await seat.mcp.status(signal ?? new AbortController().signal);
+  const mcpServers = servers.map(({ name, tools, problem }) => ({
+    name,
+    status: problem === undefined ? ('connected' as const) : ('disconnected' as const),
+    tools: tools.map(infoOf),
+  }));
+  const all = [...seat.tools.map(infoOf), ...mcpServers.flatMap(({ tools }) => tools)];
+  return { mcpServers, availableTools: all };
+}
+
+function infoOf({ name, description, parameters }: Tool): ToolInfo {
+  return { name, description, parameterSchema: parameters };
+}

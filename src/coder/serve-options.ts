@@ -1,0 +1,56 @@
+/**
+ * What the coding agent offers beside the protocol, for `serve`:
+ *
+ *   serve(coder.agent, { ...coderServeOptions(coder), store });
+ *
+ *   commands/get, command/execute              methods of JSON-RPC, of the development-tool extension
+ *   GET /commands, POST /commands:execute      the same in REST
+ *   and the flat API (flat-api/routes.ts)
+ */
+import {
+  EXTENSION_URI,
+  ExecuteSlashCommandRequest,
+  isCompatible,
+  refuseIncompatible,
+} from '../protocol/development-tool.ts';
+import { parseWith, type Call } from '../protocol/index.ts';
+import type { OwnRoute, RequestHandler, ServeOptions } from '../transport/index.ts';
+import { flatRoutes, type FlatApiOptions } from './flat-api/routes.ts';
+
+export function coderServeOptions(
+  options: FlatApiOptions,
+): Required<Pick<ServeOptions, 'methods' | 'routes' | 'extensionOf'>> {
+  const { commands } = options;
+
+  const list = async () => ({ commands: await commands.list() });
+
+  function execute(params: unknown, call: Call, handler: RequestHandler) {
+    const request = parseWith(ExecuteSlashCommandRequest, params ?? {});
+    return commands.execute(request, call, handler);
+  }
+
+  const routes: OwnRoute[] = [
+    {
+      verb: 'GET',
+      path: '/commands',
+      handle: async () => ({ body: await list() }),
+    },
+    {
+      verb: 'POST',
+      path: '/commands:execute',
+      handle: async ({ body, call, handler }) => ({ body: await execute(body, call, handler) }),
+    },
+    ...flatRoutes(options),
+  ];
+  return {
+    methods: { 'commands/get': { handle: list }, 'command/execute': { handle: execute } },
+    routes,
+    extensionOf,
+  };
+}
+
+/** Every 0.x of the extension is the one on the card; another major version is refused. */
+function extensionOf(uri: string): string | undefined {
+  refuseIncompatible([uri]);
+  return isCompatible(uri) ? EXTENSION_URI : undefined;
+}
