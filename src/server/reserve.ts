@@ -1,7 +1,7 @@
 /** Tasks that wait for their first message: made beforehand, so that their id is known, and executed once it comes. */
 import { randomUUIDv7 } from 'node:crypto';
 import { A2AError, type Call, type Metadata, type Task } from '../protocol/index.ts';
-import { type LiveTask, LogFullError } from './event-log.ts';
+import { LogFullError } from './event-log.ts';
 import type { Runtime } from './runtime.ts';
 import { scopeOf } from './scope.ts';
 import { timestamp } from './time.ts';
@@ -30,11 +30,4 @@ export async function reserve(runtime: Runtime, params: ReserveParams, call: Cal
     throw new A2AError('unavailable', why, { retryAfterSeconds: 1 });
   }
   return task;
-}
-
-/** Whether nobody has said anything to the task yet: its log is the task alone, without a message. */
-export async function isReserved(live: LiveTask): Promise<boolean> {
-  if (live.state !== 'submitted' || live.seq !== 1 || live.running) return false;
-  const [first] = await live.read(0, 1);
-  return first?.event.kind === 'task' && (first.event.history ?? []).length === 0;
 }

@@ -5,7 +5,6 @@ import type { AgentExecutor, ExecutionContext, RequestContext } from './executor
 import { loadTask } from './load.ts';
 import type { Logger } from './logger.ts';
 import { type Deliver, PushNotifier } from './push.ts';
-import { isReserved } from './reserve.ts';
 import { completeEvent, INTERRUPTED, type Run, type RunLimits, startRun } from './run.ts';
 import type { Scope, TaskStore } from './store.ts';
 import { within } from './time.ts';
@@ -166,4 +165,11 @@ export class Runtime {
       resumed: true,
     });
   }
+}
+
+/** Whether nobody has said anything to the task yet: its log is the task alone, without a message. */
+async function isReserved(live: LiveTask): Promise<boolean> {
+  if (live.state !== 'submitted' || live.seq !== 1) return false;
+  const [first] = await live.read(0, 1);
+  return first?.event.kind === 'task' && (first.event.history ?? []).length === 0;
 }

@@ -4,11 +4,12 @@
  * The way of a request: Host and Origin, route, authentication, body, JSON-RPC or REST, handler.
  */
 import { A2AError, codecOf, type ProtocolVersion } from '../protocol/index.ts';
+import { answerRoute, routeError } from './answer-route.ts';
 import { encodeCard, type EncodedCard } from './card.ts';
 import type { AppContext } from './context.ts';
 import { answerJsonRpc, jsonRpcError } from './json-rpc.ts';
 import { requestedVersion, spokenVersion } from './negotiate.ts';
-import { answerRoute, routeError, type RouteMatch } from './own-routes.ts';
+import type { RouteMatch } from './own-routes.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { peerError } from './respond.ts';
 import { answerRest, matchRest, restError, type RestTarget } from './rest.ts';

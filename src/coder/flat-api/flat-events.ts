@@ -66,11 +66,11 @@ export class FlatEvents {
       this.#state = status.state;
       const { settings } = this.#options;
       if (settings) out.push({ kind: 'agent-settings', ...settings });
-      return out.map((told) => ({ ...told, taskId, contextId }));
+      return out.map((told) => Object.assign(told, { taskId, contextId }));
     }
     if (event.kind !== 'status-update') return [];
     const { taskId, contextId } = event;
-    return this.#status(event).map((told) => ({ ...told, taskId, contextId }));
+    return this.#status(event).map((told) => Object.assign(told, { taskId, contextId }));
   }
 
   #status(event: TaskStatusUpdateEvent): Told[] {
