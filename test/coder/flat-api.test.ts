@@ -167,6 +167,40 @@ test('clients of both dialects share a turn, and the later answer is told of the
   assert.match(told.error.message, /^already resolved by .*: cancel$/);
 });
 
+test('of clients of both dialects that answer at the same moment, one wins', async (t) => {
+  const place = makePlace(t);
+  const command = 'echo once >> count.txt';
+  const { url } = await startCoder(t, place, {
+    script: [[{ call: { name: 'run_shell_command', args: { command } } }], [{ text: 'Done.' }]],
+  });
+  const asked = await say(url, { userMessage: 'count' });
+  const { taskId, toolCallId } = asked.at(-2)!;
+  const { type } = asked.at(-2)!['confirmationRequest'] as { type: string };
+  assert.equal(type, 'danger');
+  const approved = { kind: 'tool-call-confirmation', toolCallId, approved: true };
+  const yes = { tool_call_id: toolCallId, selected_option_id: 'proceed_once' };
+  const won = await Promise.all(
+    Array.from({ length: 20 }, async (_, at) => {
+      if (at % 2 === 0) {
+        const message = confirmation(taskId, yes);
+        const { error } = await rpc(url, 'message/send', { message });
+        if (error) assert.match(error.message, /^already resolved by /);
+        return !error;
+      }
+      const body = JSON.stringify({ taskId, userMessage: approved });
+      const headers = { 'content-type': 'application/json' };
+      const reply = await fetch(`${url}/message/stream`, { method: 'POST', headers, body });
+      const text = await reply.text();
+      if (!reply.ok) assert.match(text, /"reason":"ALREADY_RESOLVED"/);
+      return reply.ok;
+    }),
+  );
+  assert.equal(won.filter(Boolean).length, 1);
+  const { result: task } = await rpc(url, 'tasks/get', { id: taskId });
+  assert.equal(task?.status.state, 'completed');
+  assert.equal(readFileSync(join(place.workspace, 'count.txt'), 'utf8'), 'once\n');
+});
+
 test('a client of A2A sees the turn that a flat one has begun, while it goes on', async (t) => {
   const script = [[{ text: 'Hello, ' }, { delayMs: 300 }, { text: 'both of you.' }]];
   const { url } = await startCoder(t, makePlace(t), { script });
@@ -182,6 +216,36 @@ test('a client of A2A sees the turn that a flat one has begun, while it goes on'
   const texts = flat.filter(({ kind }) => kind === 'text-content').map((event) => event['text']);
   const theirs = [...seen.matchAll(/"kind":"text","text":"([^"]*)"/g)].map(([, text]) => text);
   assert.deepEqual(theirs.slice(0, 1 + texts.length), ['hello', ...texts]);
+});
+
+test('a turn that fails says so, and why as far as a peer may know', async (t) => {
+  const script = [[{ error: { status: 400, message: 'a secret of ours' } }]];
+  const { url } = await startCoder(t, makePlace(t), { script });
+  const events = await say(url, { userMessage: 'hello' });
+  const last = events.at(-1)!;
+  assert.equal(flatOutline(last), 'state-change failed');
+  assert.match(String(last['error']), /^The model gave no answer\. Correlation id: /);
+});
+
+test('a turn that another client cancels ends the stream', async (t) => {
+  const place = makePlace(t);
+  const command = 'echo running; sleep 600';
+  const { url } = await startCoder(t, place, {
+    mode: 'yolo',
+    script: [[{ call: { name: 'run_shell_command', args: { command } } }]],
+  });
+  const taskId = await newTask(url);
+  const body = JSON.stringify({ taskId, userMessage: 'run' });
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(`${url}/message/stream`, { method: 'POST', headers, body });
+  let text = '';
+  for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
+    const ran = text.includes('"liveContent"');
+    text += piece;
+    if (!ran && text.includes('"liveContent"')) await rpc(url, 'tasks/cancel', { id: taskId });
+  }
+  assert.match(text, /"liveContent":"running/);
+  assert.match(text, /"kind":"state-change","state":"canceled"[^\n]*\n\n$/);
 });
 
 test('what a turn has read on the web is cited at its end', async (t) => {

@@ -135,6 +135,22 @@ test('a command that is not there is 404, one that does not start says why', asy
   assert.deepEqual(failed, { status: 400, body: { error: 'text: is missing' } });
 });
 
+test('a command that asks says so, with the task that waits for the answer', async (t) => {
+  const write = { call: { name: 'write_file', args: { path: 'a.txt', content: 'a' } } };
+  const { url } = await startCoder(t, makePlace(t), {
+    commands: commandsThat([]),
+    script: [[write], [{ error: { status: 400, message: 'no' } }]],
+  });
+  const { body } = await post(`${url}/executeCommand`, { command: 'memory', args: ['write'] });
+  const { data } = body as { data: { taskId: string; state: string } };
+  assert.equal(data.state, 'input-required');
+  const { result } = await rpc(url, 'tasks/get', { id: data.taskId });
+  assert.equal(result?.status.state, 'input-required');
+  const failed = await post(`${url}/executeCommand`, { command: 'memory', args: ['fail'] });
+  assert.equal(failed.status, 500);
+  assert.match((failed.body as { error: string }).error, /The model gave no answer/);
+});
+
 const at = (version: string): string => EXTENSION_URI.replace('/v0/', `/${version}/`);
 
 test('another major version of the extension is refused, and told which is served', async (t) => {

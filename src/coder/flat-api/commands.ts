@@ -1,10 +1,6 @@
 /** Slash commands in the flat API: asked for by name, answered with what they said. */
-import {
-  eventIn,
-  type ExecuteSlashCommandResponse,
-  type SlashCommand,
-} from '../../protocol/development-tool.ts';
-import { A2AError, textOf, type Call, type TaskState } from '../../protocol/index.ts';
+import { eventIn, type SlashCommand } from '../../protocol/development-tool.ts';
+import { A2AError, isTerminal, textOf, type Call, type TaskState } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../server/index.ts';
 import type { CommandService } from '../commands/service.ts';
 
@@ -48,16 +44,16 @@ export async function executeCommand(
   const request = { command_path: path, args: rest.join(' ') };
   const started = await commands.execute(request, call, handler);
   const name = path.join(' ');
-  const { execution_id: taskId, status } = started;
-  if (status === 'FAILED_TO_START') throw failedToStart(started, name);
-  const { state, text, data } = await outcome(taskId, call, handler);
+  const { execution_id: taskId, status, message = `The command ${name} did not start` } = started;
+  if (status === 'FAILED_TO_START') throw new A2AError('invalidParams', message);
+  const { state, text } = await outcome(taskId, call, handler);
+  if (state === 'completed') return { name, data: text };
   if (state === 'input-required') return { name, data: { taskId, state, text } };
-  if (state !== 'completed') throw new A2AError('internal', text === '' ? `It is ${state}` : text);
-  return { name, data: data ?? text };
-}
-
-function failedToStart({ message }: ExecuteSlashCommandResponse, name: string): A2AError {
-  return new A2AError('invalidParams', message ?? `The command ${name} did not start`);
+  const info = { taskId };
+  if (state === undefined || !isTerminal(state)) {
+    throw new A2AError('unavailable', 'The command goes on; follow its task', { info });
+  }
+  throw new A2AError('internal', text === '' ? `The command is ${state}` : text, { info });
 }
 
 /** The command by its path; words behind it that name commands below it belong to the path. */
@@ -84,8 +80,6 @@ function resolve(
 interface Outcome {
   readonly state: TaskState | undefined;
   readonly text: string;
-  /** The last thing that it said not in words. */
-  readonly data: unknown;
 }
 
 /** Follows the task to where it settles. */
@@ -95,21 +89,18 @@ async function outcome(id: string, call: Call, handler: RequestHandler): Promise
   call.signal?.addEventListener('abort', leave, { once: true });
   const said: string[] = [];
   let state: TaskState | undefined;
-  let data: unknown;
   try {
     for await (const { event } of stream) {
       if (event.kind !== 'status-update') continue;
       const { message } = event.status;
       state = event.status.state;
       if (message?.role !== 'agent') continue;
-      const kind = eventIn(event.metadata)?.kind;
-      if (kind === 'TEXT_CONTENT') said.push(textOf(message.parts));
-      else if (event.final && said.length === 0) said.push(textOf(message.parts));
-      const [part] = message.parts;
-      if (kind === 'TEXT_CONTENT' && part?.kind === 'data') data = part.data;
+      const isText = eventIn(event.metadata)?.kind === 'TEXT_CONTENT';
+      // The last status repeats what was said; where nothing was, it is all there is.
+      if (isText || (event.final && said.length === 0)) said.push(textOf(message.parts));
     }
   } finally {
     call.signal?.removeEventListener('abort', leave);
   }
-  return { state, text: said.join(''), data };
+  return { state, text: said.join('') };
 }
