@@ -10,11 +10,12 @@ import {
   type TaskStatus,
 } from '../protocol/index.ts';
 import type { Connection } from './connection.ts';
+import { createCallLines, type News, newsIn } from './development-events.ts';
 import { EXIT } from './exit.ts';
 import { onInterrupt } from './interrupt.ts';
 import { conclude } from './outcome.ts';
 import { answerOf, contentOf } from './render.ts';
-import { note, sayJson, shown } from './terminal.ts';
+import { note, sayJson, shown, word } from './terminal.ts';
 
 /**
  * Reads the stream to its end, or only until there is nothing to see before somebody acts: an agent may leave the
@@ -59,6 +60,7 @@ function statusOf(event: StreamEvent): TaskStatus | undefined {
 
 function createPrinter() {
   const added = createTextTracker();
+  const lineOf = createCallLines();
   let state: TaskState | undefined;
   /** Something of the answer was printed. */
   let any = false;
@@ -77,6 +79,25 @@ function createPrinter() {
     midLine = false;
   }
 
+  function remark(line: string): void {
+    // On a terminal both streams are one: the remark gets a line of its own.
+    if (process.stdout.isTTY) breakLine();
+    note(line);
+  }
+
+  function tell(news: News): void {
+    if (news.kind === 'text') {
+      write(shown(news.text));
+    } else if (news.kind === 'thought') {
+      remark(`… ${word(news.subject)}`);
+    } else {
+      const line = lineOf(news.call);
+      if (line === undefined) return;
+      breakLine();
+      remark(line);
+    }
+  }
+
   return {
     print(event: StreamEvent): void {
       const status = statusOf(event);
@@ -87,15 +108,14 @@ function createPrinter() {
         artifactId = event.artifact.artifactId;
       }
       write(text);
+      for (const news of newsIn(event)) tell(news);
       for (const part of otherParts(event)) {
         breakLine();
         write(contentOf([part]));
       }
       if (status && status.state !== state) {
         state = status.state;
-        // On a terminal both streams are one: the remark gets a line of its own.
-        if (process.stdout.isTTY) breakLine();
-        note(`· ${state}`);
+        remark(`· ${state}`);
       }
     },
     /** The status's words are the answer where there was no other; else they repeat it. */

@@ -1,6 +1,7 @@
 /** How a task ended, as the exit code and what a person needs to know beside the answer. */
 import { isInterrupted, type SendResult, type Task, textOf } from '../protocol/index.ts';
 import type { Connection } from './connection.ts';
+import { pendingCalls } from './development-events.ts';
 import { EXIT } from './exit.ts';
 import { isFailure } from './render.ts';
 import { complain, note, word } from './terminal.ts';
@@ -19,7 +20,18 @@ export function conclude(result: SendResult | undefined, connection: Connection)
   return EXIT.done;
 }
 
-function explainWait({ id, status }: Task, connection: Connection): void {
+function explainWait(task: Task, connection: Connection): void {
+  const { id, status } = task;
+  const calls = pendingCalls(task);
+  for (const call of calls) {
+    const { tool_call_id, description, tool_name, confirmation_request } = call;
+    const [first, ...others] = (confirmation_request?.options ?? []).map((option) => option.id);
+    const data = JSON.stringify({ tool_call_id, selected_option_id: first });
+    note(`The agent asks about ${word(description ?? tool_name)}. To answer:`);
+    note(`  ${connection.command('send', '--task', id, '--data', data)}`);
+    note(`  Instead of ${first}: ${others.map(word).join(', ')}`);
+  }
+  if (calls.length > 0) return;
   const what = status.state === 'auth-required' ? 'an authorization' : 'an answer';
   note(`The agent waits for ${what}. To give it:`);
   note(`  ${connection.command('send', '--task', id)} "…"`);

@@ -4,6 +4,7 @@
  */
 import type { ToolCall } from '../protocol/development-tool.ts';
 import { codecOf, type StreamEvent } from '../protocol/index.ts';
+import { createCallLines } from './development-events.ts';
 import { usageError } from './exit.ts';
 import type { TurnListener } from './prompt-turn.ts';
 import { note, sayJson, shown, word } from './terminal.ts';
@@ -34,7 +35,7 @@ export function outputFormat(text: string | undefined): OutputFormat {
 export function createPromptPrinter(format: OutputFormat): PromptPrinter {
   const watched = process.stderr.isTTY;
   const answer = format === 'text' ? answerPrinter() : undefined;
-  const known = new Map<string, ToolCall['status']>();
+  const lineOf = createCallLines();
 
   function progress(line: string): void {
     if (!watched) return;
@@ -55,13 +56,10 @@ export function createPromptPrinter(format: OutputFormat): PromptPrinter {
       if (subject !== '') progress(`… ${word(subject)}`);
     },
     call(call): void {
-      const { tool_call_id: id, status, description, tool_name, error } = call;
-      if (known.get(id) === status) return;
-      known.set(id, status);
+      const line = lineOf(call);
+      if (line === undefined) return;
       answer?.breakLine();
-      const what = word(description ?? tool_name);
-      if (status === 'EXECUTING') progress(`· ${what}`);
-      if (status === 'FAILED') progress(`✗ ${what}: ${word(error?.message ?? '')}`);
+      progress(line);
     },
     end(result): void {
       if (format !== 'text') sayJson(result);

@@ -5,11 +5,11 @@
 import type { AgentClient, AgentStream } from '../client/index.ts';
 import {
   EXTENSION_URI,
-  eventIn,
-  ToolCall,
+  type ToolCall,
   type ToolCallConfirmation,
 } from '../protocol/development-tool.ts';
 import { type StreamEvent, type Task, textOf } from '../protocol/index.ts';
+import { isAsked, newsIn } from './development-events.ts';
 
 /** A model that asks for what it was denied more often than this is not heard any more. */
 const MAX_DENIALS = 20;
@@ -65,7 +65,7 @@ export async function followTurn(
       }
       const { task } = stream;
       if (!task) throw new Error('the agent answered without a task');
-      const open = pending(calls);
+      const open = [...calls.values()].filter(isAsked);
       if (task.status.state !== 'input-required' || open.length === 0) {
         return { task, text: answerIn(task) || said, calls: [...calls.values()], denied };
       }
@@ -86,32 +86,20 @@ export async function followTurn(
   }
 
   function hear(event: StreamEvent): void {
-    if (event.kind !== 'status-update') return;
-    const { message } = event.status;
-    const kind = eventIn(event.metadata)?.kind;
-    if (!message || message.role === 'user') return;
-    if (kind === 'TEXT_CONTENT') {
-      const text = textOf(message.parts);
-      said += text;
-      listener.text(text);
-    }
-    for (const part of message.parts) {
-      if (part.kind !== 'data') continue;
-      if (kind === 'THOUGHT') listener.thought(subjectOf(part.data));
-      if (kind !== 'TOOL_CALL_UPDATE') continue;
-      const call = ToolCall.parse(part.data);
-      calls.set(call.tool_call_id, call);
-      // What was said before a call was not the answer yet.
-      said = '';
-      listener.call(call);
+    for (const news of newsIn(event)) {
+      if (news.kind === 'text') {
+        said += news.text;
+        listener.text(news.text);
+      } else if (news.kind === 'thought') {
+        listener.thought(news.subject);
+      } else {
+        calls.set(news.call.tool_call_id, news.call);
+        // What was said before a call was not the answer yet.
+        said = '';
+        listener.call(news.call);
+      }
     }
   }
-}
-
-function pending(calls: ReadonlyMap<string, ToolCall>): ToolCall[] {
-  return [...calls.values()].filter(
-    (call) => call.status === 'PENDING' && call.confirmation_request !== undefined,
-  );
 }
 
 /** Not a question that the agent asks in its own words. */
@@ -129,9 +117,4 @@ function decline({ tool_call_id, correlationId }: ToolCall): ToolCallConfirmatio
 
 function answerIn({ status }: Task): string {
   return status.message?.role === 'agent' ? textOf(status.message.parts) : '';
-}
-
-function subjectOf(data: unknown): string {
-  const subject: unknown = typeof data === 'object' && data ? Reflect.get(data, 'subject') : '';
-  return typeof subject === 'string' ? subject : '';
 }

@@ -282,7 +282,7 @@ function announce({ url, port }: Listening, agent: Agent, store: TaskStore, json
   }
   const { name } = agent.profile;
   say(`${bold(name)} is ready at ${cyan(url)} ${dim(`(${store.name} store, parley ${VERSION})`)}`);
-  if (process.stdout.isTTY) note(`Try it: parley send ${url} "hello there"    Stop it: Ctrl-C`);
+  if (process.stdout.isTTY) note(`Try it: parley send ${url} "list"    Stop it: Ctrl-C`);
 }
 
 /** The exit code of the signal that ends the server. A second one does not wait for the drain. */
