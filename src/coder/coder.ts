@@ -6,6 +6,7 @@
  */
 import { EXTENSION_URI } from '../protocol/development-tool.ts';
 import type { Agent, AgentProfile } from '../server/index.ts';
+import { createCommands, type CommandService } from './commands/service.ts';
 import { coderExecutor } from './executor.ts';
 import { openSeats, type Seats, type SeatsOptions } from './seats.ts';
 
@@ -17,6 +18,8 @@ export interface CoderOptions extends SeatsOptions {
 export interface Coder {
   readonly agent: Agent;
   readonly seats: Seats;
+  /** Slash commands. */
+  readonly commands: CommandService;
   /** Ends what runs in the background. Close the server first, the sessions afterwards. */
   close(): Promise<void>;
 }
@@ -45,10 +48,12 @@ const PROFILE: AgentProfile = {
 
 export async function createCoder(options: CoderOptions): Promise<Coder> {
   const seats = await openSeats(options);
+  const commands = createCommands(options);
   const profile = { ...PROFILE, ...options.profile };
   return {
-    agent: coderExecutor({ seats, profile, logger: options.logger }),
+    agent: coderExecutor({ seats, commands, profile, logger: options.logger }),
     seats,
+    commands,
     close: () => seats.close(),
   };
 }

@@ -33,8 +33,8 @@ import type {
   Logger,
   RequestContext,
 } from '../server/index.ts';
+import type { Commands, ReadMessage } from './commands/service.ts';
 import { answerFor, checkConfirmation, confirmationsIn, standingOf } from './confirmations.ts';
-import { messageContext } from './context.ts';
 import { Inbox } from './inbox.ts';
 import { APP, type Seat } from './seat.ts';
 import type { Seats } from './seats.ts';
@@ -44,6 +44,7 @@ import { userOf } from '../bridge/executor.ts';
 
 export interface CoderExecutorOptions {
   readonly seats: Seats;
+  readonly commands: Commands;
   readonly profile: AgentProfile;
   readonly logger: Logger;
 }
@@ -53,7 +54,7 @@ const MAX_FINAL_TEXT = 256 * 1024;
 const LOST = 'The conversation that asked this is gone. Please send the request again.';
 
 export function coderExecutor(options: CoderExecutorOptions): Agent {
-  const { seats, profile, logger } = options;
+  const { seats, commands, profile, logger } = options;
   const inboxes = new Map<string, Inbox>();
 
   /** Nothing answers without a task; but what cannot become one is refused here, before there is any. */
@@ -95,7 +96,9 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
       yield refused(error);
       return;
     }
-    const { seat, state } = place;
+    const { state } = place;
+    const first = await commands.read(context.turn[0] ?? context.message, place.seat);
+    const { seat } = first;
     const events = new TurnEvents({
       model: seat.model.name,
       agent: APP,
@@ -107,7 +110,7 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
     });
     inboxes.set(task.id, inbox);
     try {
-      let run = await begin(seat, at, context, { events, state, inbox });
+      let run = await begin(at, context, { first, events, state, inbox });
       if (run === undefined) {
         yield events.state('failed', { message: LOST, error: LOST });
         return;
@@ -144,19 +147,16 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
 
   /** The run as far as this execution takes it; undefined when the session does not know it. */
   async function begin(
-    seat: Seat,
     at: Place,
     context: ExecutionContext,
-    { events, state, inbox }: TurnParts,
+    { first, events, state, inbox }: TurnParts,
   ): Promise<AsyncIterable<Event> | undefined> {
     const { message, signal, turn } = context;
+    const { seat, aside } = first;
     const known = await knownCalls(seat, at);
     if (!known) {
       if (turn.length > 1 && !context.resumed) return undefined;
-      const first = turn[0] ?? message;
-      const { parts, problems } = await messageContext(first.parts, seat.workspace, signal);
-      const notes = problems.map((text) => ({ kind: 'text' as const, text: `[${text}]` }));
-      const said = { ...at, message: [...parts, ...notes], signal, inbox };
+      const said = { ...at, message: await first.parts(signal), aside, signal, inbox };
       return seat.runner.run({ ...said, ...(state && { state }) });
     }
     const open = await pending(seat, at);
@@ -205,6 +205,8 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
 
 /** What belongs to one execution. */
 interface TurnParts {
+  /** What the turn began with. */
+  readonly first: ReadMessage;
   readonly events: TurnEvents;
   /** What the session is to remember. */
   readonly state: State | undefined;
@@ -218,9 +220,12 @@ interface Place {
 }
 
 function completed(events: TurnEvents): ExecutorEvent {
-  const text = events.finalText;
+  const { finalText: text, problem } = events;
   const told = text !== '' && text.length <= MAX_FINAL_TEXT;
-  return events.state('completed', told ? { message: text } : {});
+  return events.state('completed', {
+    ...(told && { message: text }),
+    ...(problem !== undefined && { error: problem }),
+  });
 }
 
 /** The confirmations that answer open questions, as answers. The others were settled in the meantime. */
@@ -292,6 +297,8 @@ const FAILURES: Readonly<Record<string, string>> = {
   'step-limit': 'The turn has reached its limit of model calls.',
   'time-limit': 'The turn has reached its time limit.',
   'event-limit': 'The turn has reached its limit of events.',
+  'token-limit': 'The session has used the tokens that limits.maxTokens allows; begin a new one.',
+  'cost-limit': 'The session has cost what limits.maxCostUsd allows; begin a new one.',
   'model-exhausted': 'script exhausted.',
 };
 

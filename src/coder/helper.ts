@@ -4,6 +4,7 @@
 import * as z from 'zod';
 import { llmAgent } from '../agent/agents/llm.ts';
 import type { Instruction } from '../agent/agents/instruction.ts';
+import type { Callbacks } from '../agent/plugin.ts';
 import type { Tool, Toolset } from '../agent/tool.ts';
 import { agentTool } from '../agent/tools/agent-tool.ts';
 import type { CoderTool } from './tool.ts';
@@ -24,7 +25,11 @@ you found or did, briefly and exactly: your answer is all that the other agent g
 export const HELPER = 'helper';
 
 /** `tools` are those that the helper works with. */
-export function taskTool(instruction: Instruction, tools: readonly (Tool | Toolset)[]): CoderTool {
+export function taskTool(
+  instruction: Instruction,
+  tools: readonly (Tool | Toolset)[],
+  callbacks: Callbacks,
+): CoderTool {
   const helper = llmAgent({
     name: HELPER,
     description: 'Does one job in a context of its own.',
@@ -33,6 +38,7 @@ export function taskTool(instruction: Instruction, tools: readonly (Tool | Tools
       return `${common}\n\n${REPORT}`;
     },
     tools,
+    callbacks,
   });
   const inner = agentTool(helper);
   return defineTool({

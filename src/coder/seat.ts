@@ -3,7 +3,7 @@
  * the same workspace share it.
  */
 import { llmAgent } from '../agent/agents/llm.ts';
-import type { JsonObject } from '../agent/json.ts';
+import type { JsonObject, JsonValue } from '../agent/json.ts';
 import type { Model } from '../agent/model.ts';
 import { createRunner, type Runner } from '../agent/runner.ts';
 import type { SessionStore } from '../agent/session.ts';
@@ -14,7 +14,9 @@ import { CheckpointError, openCheckpoints, type Checkpoints } from './checkpoint
 import { guarded, type GuardOptions } from './guard.ts';
 import { taskTool } from './helper.ts';
 import { instructionFor } from './instruction.ts';
+import type { Ledger } from './ledger.ts';
 import { mcpTools, type McpTools } from './mcp-tools.ts';
+import { sessionModel } from './session-model.ts';
 import { saveRule } from './settings/settings.ts';
 import type { ApprovalMode, Settings } from './settings/schema.ts';
 import { openSandbox } from './shell/sandbox.ts';
@@ -34,6 +36,7 @@ import { shellJobsTool } from './tools/shell-jobs.ts';
 import { todoTool } from './tools/todo.ts';
 import { writeFileTool } from './tools/write-file.ts';
 import type { GuardedGetOptions } from './web/guarded-get.ts';
+import { noteUsage } from './usage.ts';
 import { openWorkspace, type Workspace } from './workspace.ts';
 
 /** Whose sessions these are, in a session store. */
@@ -46,6 +49,7 @@ export interface SeatOptions {
   readonly mode: ApprovalMode;
   readonly model: Model;
   readonly sessions: SessionStore;
+  readonly ledger: Ledger;
   readonly configFolder: string;
   readonly dataFolder: string;
   readonly sandbox: boolean;
@@ -62,6 +66,9 @@ export interface Seat {
   readonly workspace: Workspace;
   readonly model: Model;
   readonly mode: ApprovalMode;
+  readonly limits: Settings['limits'];
+  /** The model of a session with this state. */
+  modelOf(state: (key: string) => JsonValue | undefined): Model;
   readonly runner: Runner;
   /** All but those of MCP servers. */
   readonly tools: readonly Tool[];
@@ -98,6 +105,8 @@ export async function openSeat(options: SeatOptions): Promise<Seat> {
 
   const guard: GuardOptions = {
     root,
+    ledger: options.ledger,
+    truePath: (path) => workspace.truePath(path).catch(() => undefined),
     mode,
     rules: settings.policy ?? [],
     saveRule: (rule) => saveRule(configFolder, rule),
@@ -137,14 +146,20 @@ export async function openSeat(options: SeatOptions): Promise<Seat> {
   });
   const instruction = () => instructionFor({ workspace: root, configFolder });
   const basic = own.map((tool) => guarded(tool, guard));
-  const task = taskTool(instruction, [...basic, mcp]);
+  // A helper asks the seat's model, whatever the session has chosen.
+  const task = taskTool(instruction, [...basic, mcp], noteUsage(model.name));
   const tools = [...basic, guarded(task, guard)];
-  const agent = llmAgent({
-    name: APP,
-    description: 'Reads, writes and runs code in a workspace.',
+  const { agent, modelOf } = sessionModel({
     model,
-    instruction,
-    tools: [...tools, mcp],
+    limits: settings.limits,
+    agentWith: (chosen) =>
+      llmAgent({
+        name: APP,
+        description: 'Reads, writes and runs code in a workspace.',
+        model: chosen,
+        instruction,
+        tools: [...tools, mcp],
+      }),
   });
   const byName = new Map([...own, task].map((tool) => [tool.name, tool]));
   const { maxSteps } = settings.limits ?? {};
@@ -154,10 +169,13 @@ export async function openSeat(options: SeatOptions): Promise<Seat> {
     workspace,
     model,
     mode,
+    limits: settings.limits,
+    modelOf,
     runner: createRunner({
       agent,
       app: APP,
       sessions: options.sessions,
+      defaultModel: model,
       ...(maxSteps !== undefined && { limits: { steps: maxSteps } }),
     }),
     tools,

@@ -58,15 +58,23 @@ export class TurnEvents {
   /** What was sent of the answer that is being given. */
   #said = '';
   #final = '';
+  #problem: string | undefined;
   #usage: Usage = { inputTokens: 0, outputTokens: 0 };
+  #model: string;
 
   constructor(options: TurnEventsOptions) {
     this.#options = options;
+    this.#model = options.model;
   }
 
   /** The last answer of the agent. */
   get finalText(): string {
     return this.#final;
+  }
+
+  /** Why a command did not do what it was told. */
+  get problem(): string | undefined {
+    return this.#problem;
   }
 
   get usage(): Usage {
@@ -104,7 +112,10 @@ export class TurnEvents {
   }
 
   translate(event: Event): StatusEvent[] {
-    const { content, actions, partial, author } = event;
+    const { content, actions, partial, author, metadata } = event;
+    // A session may have another model than the one that it began with.
+    if (typeof metadata?.['model'] === 'string') this.#model = metadata['model'];
+    if (typeof metadata?.['problem'] === 'string') this.#problem = metadata['problem'];
     const out: StatusEvent[] = [];
     if (author === this.#options.agent && content?.role === 'model') {
       if (partial === true) out.push(...this.#piece(event));
@@ -277,7 +288,7 @@ export class TurnEvents {
   }
 
   #metadata(event: Omit<DevelopmentToolEvent, 'model'>): Record<string, unknown> {
-    return extensionMetadata({ ...event, model: this.#options.model });
+    return extensionMetadata({ ...event, model: this.#model });
   }
 }
 

@@ -62,9 +62,13 @@ export interface Checkpoints {
   list(signal?: AbortSignal): Promise<readonly Checkpoint[]>;
   /**
    * Makes the files what they were. Those that came since are removed, as far as a checkpoint has them: `before` is
-   * taken first, so that this too can be undone.
+   * taken first, with `extra` beside it, so that this too can be undone.
    */
-  restore(id: string, signal?: AbortSignal): Promise<Restored & { readonly before: Checkpoint }>;
+  restore(
+    id: string,
+    signal?: AbortSignal,
+    extra?: JsonObject,
+  ): Promise<Restored & { readonly before: Checkpoint }>;
   /** Waits for what is under way. */
   close(): Promise<void>;
 }
@@ -157,7 +161,7 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
       return inTurn(() => take(label, extra, signal));
     },
     list: (signal) => inTurn(() => all(place, signal)),
-    restore: (id, signal) =>
+    restore: (id, signal, extra = {}) =>
       inTurn(async () => {
         const wanted = (await all(place, signal)).find((each) => each.id === id);
         if (!wanted) {
@@ -167,7 +171,8 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
         const args = ['ls-tree', '-r', '-z', '--name-only', '--full-tree', target];
         // Whatever will be written over is kept, also when it is ignored by now.
         const also = splitZ(await git(place, args, { signal }));
-        const before = await take(`before going back to ${id}`, { restores: id }, signal, also);
+        const note = { ...extra, restores: id };
+        const before = await take(`before going back to ${id}`, note, signal, also);
         const restored = await restoreFiles(place, {
           now: REFS + before.id,
           target,

@@ -1,11 +1,32 @@
-/** What serves slash commands, whichever dialect they are asked for in. */
-import type {
-  ExecuteSlashCommandRequest,
-  ExecuteSlashCommandResponse,
-  SlashCommand,
+/**
+ * Slash commands as clients see them: a list, and a way to run one as a task.
+ *
+ * A command is also what a person types: a message that begins with its name is the command, whichever client it comes
+ * from. Its output is the answer of that turn. A command that could not do what it was told completes the turn with
+ * one line that says why, and the line is also the `error` of the closing event: the task goes on taking messages.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { customAgent, type Yielded } from '../../agent/agents/custom.ts';
+import { textOf, type Part } from '../../agent/content.ts';
+import { createRunner } from '../../agent/runner.ts';
+import type { SessionStore } from '../../agent/session.ts';
+import { userOf } from '../../bridge/executor.ts';
+import {
+  EXTENSION_URI,
+  type ExecuteSlashCommandRequest,
+  type ExecuteSlashCommandResponse,
+  type SlashCommand,
 } from '../../protocol/development-tool.ts';
-import type { Call } from '../../protocol/index.ts';
+import type { Call, Message } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../server/index.ts';
+import { APP } from '../seat.ts';
+import { CheckpointError } from '../checkpoints/checkpoints.ts';
+import { messageContext } from '../context.ts';
+import type { Seat } from '../seat.ts';
+import { WORKSPACE_KEY } from '../seats.ts';
+import { CommandError, toSlashCommand, type Command } from './command.ts';
+import { parsePath, parseTyped } from './parse.ts';
+import { loadCommands } from './registry.ts';
 
 export interface CommandService {
   /** The commands at the top, with those below them. */
@@ -16,4 +37,134 @@ export interface CommandService {
     call: Call,
     handler: RequestHandler,
   ): Promise<ExecuteSlashCommandResponse>;
+}
+
+/** A message as the agent is to take it. */
+export interface ReadMessage {
+  /** Who takes it: for a command, the seat with a runner for commands. */
+  readonly seat: Seat;
+  /** It is no part of the conversation. */
+  readonly aside: boolean;
+  /** What is said, with the files that it mentions. */
+  parts(signal: AbortSignal): Promise<readonly Part[]>;
+}
+
+export interface Commands extends CommandService {
+  read(message: Message, seat: Seat): Promise<ReadMessage>;
+}
+
+export interface CommandsOptions {
+  readonly configFolder: string;
+  readonly roots: readonly string[];
+  readonly sessions: SessionStore;
+  readonly allowAutoExecute?: boolean;
+}
+
+export function createCommands(options: CommandsOptions): Commands {
+  const { configFolder, roots, sessions } = options;
+  const runners = new WeakMap<Seat, Seat['runner']>();
+
+  /** Where the commands of a conversation are; of one that is not there yet, where it will be. */
+  async function commandsFor(call: Call, contextId: string | undefined): Promise<Command[]> {
+    const { user } = call;
+    const owner = userOf({ user, tenant: user?.tenant ?? '' });
+    const key = { app: APP, user: owner, id: contextId ?? '' };
+    const noted = contextId === undefined ? undefined : (await sessions.get(key))?.state;
+    const folder = noted?.[WORKSPACE_KEY];
+    const only = roots.length === 1 ? roots[0] : undefined;
+    return loadCommands({ configFolder, workspace: typeof folder === 'string' ? folder : only });
+  }
+
+  function runnerOf(seat: Seat): Seat['runner'] {
+    let runner = runners.get(seat);
+    if (!runner) runners.set(seat, (runner = makeRunner(seat)));
+    return runner;
+  }
+
+  function makeRunner(seat: Seat): Seat['runner'] {
+    const agent = customAgent({ name: APP }, async function* (run): AsyncGenerator<Yielded> {
+      const commands = await loadCommands({ configFolder, workspace: seat.root });
+      const typed = parseTyped(textOf(run.input), commands);
+      if (typed.kind !== 'command' || !typed.command.run) {
+        yield failure(typed.kind === 'problem' ? typed.problem : GONE);
+        return;
+      }
+      const allowYolo = options.allowAutoExecute === true;
+      try {
+        yield* typed.command.run(typed.args, { run, seat, configFolder, allowYolo, commands });
+      } catch (error) {
+        run.signal.throwIfAborted();
+        if (!(error instanceof CommandError || error instanceof CheckpointError)) throw error;
+        yield failure(error.message);
+      }
+    });
+    return createRunner({ agent, app: APP, sessions });
+  }
+
+  return {
+    async list() {
+      return (await commandsFor({}, undefined)).map(toSlashCommand);
+    },
+
+    async execute({ command_path, args, contextId }, call, handler) {
+      const typed = parsePath(command_path, args, await commandsFor(call, contextId));
+      if (typed.kind !== 'command') {
+        const message = typed.kind === 'problem' ? typed.problem : GONE;
+        return { execution_id: '', status: 'FAILED_TO_START', message };
+      }
+      const message: Message = {
+        kind: 'message',
+        messageId: randomUUIDv7(),
+        role: 'user',
+        parts: [{ kind: 'text', text: `/${[...typed.path, typed.args].join(' ').trim()}` }],
+        ...(contextId !== undefined && { contextId }),
+      };
+      // Only what may ask at once is waited for: until it asks or is done.
+      const configuration = { blocking: typed.command.asks === true && typed.args !== '' };
+      const extensions = [...new Set([...(call.extensions ?? []), EXTENSION_URI])];
+      const task = await handler.sendMessage({ message, configuration }, { ...call, extensions });
+      const waits = task.kind === 'task' && task.status.state === 'input-required';
+      return {
+        execution_id: task.kind === 'task' ? task.id : '',
+        status: waits ? 'AWAITING_ACTION_CONFIRMATION' : 'STARTED',
+      };
+    },
+
+    async read(message, seat) {
+      const [first, ...others] = message.parts;
+      const said = (parts: Message['parts']): ReadMessage => ({
+        seat,
+        aside: false,
+        parts: (signal) => withContext(parts, seat, signal),
+      });
+      if (first?.kind !== 'text' || !first.text.startsWith('/')) return said(message.parts);
+      const commands = await loadCommands({ configFolder, workspace: seat.root });
+      const typed = parseTyped(first.text, commands);
+      if (typed.kind === 'text') return said([{ ...first, text: typed.text }, ...others]);
+      if (typed.kind === 'command' && typed.command.prompt) {
+        return said([{ ...first, text: typed.command.prompt(typed.args) }, ...others]);
+      }
+      return {
+        seat: { ...seat, runner: runnerOf(seat) },
+        aside: true,
+        parts: async () => [{ kind: 'text', text: first.text }],
+      };
+    },
+  };
+}
+
+const GONE = 'There is no such command any more; /help lists those that there are.';
+
+function failure(text: string): Yielded {
+  const content = { role: 'model', parts: [{ kind: 'text', text }] } as const;
+  return { content, metadata: { problem: text } };
+}
+
+async function withContext(
+  given: Message['parts'],
+  { workspace }: Seat,
+  signal: AbortSignal,
+): Promise<Part[]> {
+  const { parts, problems } = await messageContext(given, workspace, signal);
+  return [...parts, ...problems.map((text): Part => ({ kind: 'text', text: `[${text}]` }))];
 }

@@ -1,0 +1,23 @@
+/** /compress: a summary takes the place of the conversation so far. */
+import { compact } from '../../agent/compaction.ts';
+import { scopeOf } from '../../agent/run-context.ts';
+import { APP } from '../seat.ts';
+import { CommandError, type Command } from './command.ts';
+
+export const compressCommand: Command = {
+  name: 'compress',
+  description: 'Puts a summary by the model in the place of the conversation so far.',
+  async *run(_args, { seat, run }) {
+    const model = seat.modelOf((key) => run.state.get(key));
+    const { runId, branch } = run;
+    const view = { agent: APP, runId, branch, include: 'default', model: model.name } as const;
+    const made = await compact(scopeOf(run), model, view, { atTokens: 0, keepEvents: 0 });
+    if (made === 'failed') throw new CommandError('The model gave no summary; try again later.');
+    if (!made) {
+      yield 'The conversation is too short to be worth a summary.';
+      return;
+    }
+    yield made;
+    yield `A summary of ${made.actions.compaction?.summary.length ?? 0} characters takes the place of the conversation so far.`;
+  },
+};

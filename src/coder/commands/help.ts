@@ -1,0 +1,18 @@
+/** /help: what there is. */
+import { usageOf, type Command } from './command.ts';
+
+export const helpCommand: Command = {
+  name: 'help',
+  description: 'Lists the commands.',
+  async *run(_args, { commands }) {
+    yield commands.flatMap((command) => linesOf([command.name], command)).join('\n');
+    yield '\n\nTo say something to the model that begins with a command, write two slashes.';
+  },
+};
+
+function linesOf(path: readonly string[], command: Command): string[] {
+  const own =
+    (command.run ?? command.prompt) ? [`${usageOf(path, command)}: ${command.description}`] : [];
+  const below = (command.subCommands ?? []).flatMap((each) => linesOf([...path, each.name], each));
+  return [...own, ...below];
+}

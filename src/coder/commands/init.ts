@@ -1,0 +1,19 @@
+/** /init: has the model write AGENTS.md, from what it finds in the workspace. */
+import type { Command } from './command.ts';
+
+const PROMPT = `Write AGENTS.md in the root of this workspace: what an agent, or a new colleague, has to know to work \
+here.
+
+Look around first: the README, the manifest and its scripts, the layout of folders, the configuration of tests, linters \
+and CI, a few typical source files. If there is an AGENTS.md, GEMINI.md or CLAUDE.md, keep what is right in it.
+
+Then write, in at most a page: what the project is, in two sentences; how to build, test and check it, with the exact \
+commands; how the code is laid out; the conventions that are not obvious from any single file. Only what you have seen: \
+no guesses, no commonplaces.`;
+
+export const initCommand: Command = {
+  name: 'init',
+  description:
+    'Looks at the workspace and writes AGENTS.md, which is read at the start of every conversation.',
+  prompt: (args) => (args === '' ? PROMPT : `${PROMPT}\n\n${args}`),
+};

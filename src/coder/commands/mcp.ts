@@ -1,0 +1,19 @@
+/** /mcp: the MCP servers, whether they answer, and what they offer. */
+import type { McpStatus } from '../mcp-tools.ts';
+import type { Command } from './command.ts';
+import { lineOf } from './tools.ts';
+
+export const mcpCommand: Command = {
+  name: 'mcp',
+  description: 'Lists the MCP servers, whether they answer, and their tools.',
+  async *run(_args, { seat, run }) {
+    const servers = await seat.mcp.status(run.signal);
+    yield servers.map(describe).join('\n') || 'There are no MCP servers in the settings.';
+  },
+};
+
+function describe({ name, tools, problem }: McpStatus): string {
+  if (problem !== undefined) return `${name}: not available (${problem})`;
+  const lines = tools.map((tool) => `  ${lineOf(tool)}`);
+  return [`${name}: ready, ${tools.length} tools`, ...lines].join('\n');
+}

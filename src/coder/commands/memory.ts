@@ -1,0 +1,58 @@
+/** /memory: what the agent knows from the start (../memory.ts). */
+import { addMemory, loadMemory, memoryText, type Memory } from '../memory.ts';
+import { argument, CommandError, type Command, type CommandContext } from './command.ts';
+
+export const memoryCommand: Command = {
+  name: 'memory',
+  description:
+    'What the agent knows from the start: your memory, and AGENTS.md, GEMINI.md and CLAUDE.md.',
+  subCommands: [
+    {
+      name: 'show',
+      description: 'Shows the text that the model is given.',
+      async *run(_args, context) {
+        yield memoryText(await load(context)) ?? 'Nothing is written down yet.';
+      },
+    },
+    {
+      name: 'add',
+      description: 'Adds a line to your own memory.',
+      arguments: [argument('TEXT', 'What to remember.')],
+      async *run(text, { configFolder }) {
+        try {
+          yield `Written down in ${await addMemory(configFolder, text)}`;
+        } catch (error) {
+          if (error instanceof RangeError) throw new CommandError(error.message);
+          throw error;
+        }
+      },
+    },
+    {
+      name: 'list',
+      description: 'Lists the files that are read.',
+      async *run(_args, context) {
+        yield listOf(await load(context));
+      },
+    },
+    {
+      name: 'refresh',
+      description: 'Reads the files again, and says what was found.',
+      async *run(_args, context) {
+        const memory = await load(context);
+        const size = memoryText(memory)?.length ?? 0;
+        // The instructions are made anew for every request: there is nothing else to refresh.
+        yield `${memory.files.length} files, ${size} characters. They are read before every answer.\n`;
+        yield listOf(memory);
+      },
+    },
+  ],
+};
+
+function load({ seat, configFolder, run }: CommandContext): Promise<Memory> {
+  return loadMemory({ workspace: seat.root, configFolder, signal: run.signal });
+}
+
+function listOf({ files, problems }: Memory): string {
+  const lines = files.map(({ path, scope, cut }) => `${path} (${scope}${cut ? ', cut' : ''})`);
+  return [...lines, ...problems].join('\n') || 'There are none.';
+}

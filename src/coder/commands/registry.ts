@@ -1,0 +1,63 @@
+/** All commands: those that come with the program, then the user's own, none of which takes the place of another. */
+import { isTrusted } from '../settings/trust.ts';
+import { approvalCommand } from './approval.ts';
+import { clearCommand } from './clear.ts';
+import type { Command } from './command.ts';
+import { compressCommand } from './compress.ts';
+import { loadFileCommands, type FileCommand } from './files.ts';
+import { helpCommand } from './help.ts';
+import { initCommand } from './init.ts';
+import { mcpCommand } from './mcp.ts';
+import { memoryCommand } from './memory.ts';
+import { modelCommand } from './model.ts';
+import { restoreCommand } from './restore.ts';
+import { statsCommand } from './stats.ts';
+import { toolsCommand } from './tools.ts';
+
+const BUILT_IN: readonly Command[] = [
+  helpCommand,
+  initCommand,
+  memoryCommand,
+  restoreCommand,
+  compressCommand,
+  clearCommand,
+  toolsCommand,
+  mcpCommand,
+  modelCommand,
+  approvalCommand,
+  statsCommand,
+];
+
+export interface CommandsPlace {
+  readonly configFolder: string;
+  /** Undefined: which one is not known, and only the user's commands count. */
+  readonly workspace: string | undefined;
+}
+
+/** The files are read each time: they may have changed, and so may the trust in the workspace. */
+export async function loadCommands({ configFolder, workspace }: CommandsPlace): Promise<Command[]> {
+  const trusted = workspace !== undefined && (await isTrusted(configFolder, workspace));
+  const place = { configFolder, workspace: workspace ?? configFolder, trusted };
+  const { commands } = await loadFileCommands(place);
+  const taken = new Set(BUILT_IN.map(({ name }) => name));
+  const own = commands.filter(({ path }) => !taken.has(path[0] ?? ''));
+  return [...BUILT_IN, ...treeOf(own, 0)];
+}
+
+/** The files whose paths begin alike are below one command, which may be a file itself. */
+function treeOf(files: readonly FileCommand[], depth: number): Command[] {
+  const groups = Map.groupBy(files, ({ path }) => path[depth]!);
+  return Array.from(groups, ([name, group]): Command => {
+    const own = group.find(({ path }) => path.length === depth + 1);
+    const subCommands = treeOf(
+      group.filter((file) => file !== own),
+      depth + 1,
+    );
+    return {
+      name,
+      description: own?.description ?? '',
+      subCommands,
+      ...(own && { arguments: own.arguments, prompt: (args: string) => own.prompt(args) }),
+    };
+  });
+}

@@ -1,0 +1,173 @@
+/**
+ * /restore: goes back to where a checkpoint was taken, with the files and with the conversation.
+ *
+ * Files that the checkpoint has are overwritten, so a person is asked first, as about any call. The conversation goes
+ * back to what it was before the model asked for the change; a checkpoint of another conversation, or of a helper,
+ * only has files. Both can be undone: what was before is a checkpoint too.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import type { Yielded } from '../../agent/agents/custom.ts';
+import { functionCalls } from '../../agent/content.ts';
+import { conversationOf, eventBefore } from '../../agent/conversation.ts';
+import type { Event, Question, Rewind } from '../../agent/event.ts';
+import type { ConfirmationRequest } from '../../protocol/development-tool.ts';
+import { APP } from '../seat.ts';
+import { CheckpointError, type Checkpoint, type Checkpoints } from '../checkpoints/checkpoints.ts';
+import { BEGUN } from '../guard.ts';
+import { modeOf } from './approval.ts';
+import { argument, CommandError, type Command, type CommandContext } from './command.ts';
+
+const NAME = 'restore';
+/** More are there, and can be named. */
+const MAX_LISTED = 30;
+
+export const restoreCommand: Command = {
+  name: NAME,
+  description:
+    'Goes back to a checkpoint, with the files and the conversation; without an ID it lists them.',
+  arguments: [argument('ID', 'The checkpoint, as the list has it.', false)],
+  asks: true,
+  subCommands: [
+    {
+      name: 'list',
+      description: 'Lists the checkpoints, the latest first.',
+      run: (_args, context) => list(context),
+    },
+  ],
+  run: (id, context) => (id === '' ? list(context) : restore(id, context)),
+};
+
+async function checkpointsOf({ seat }: CommandContext): Promise<Checkpoints> {
+  const checkpoints = await seat.checkpoints();
+  if (checkpoints) return checkpoints;
+  throw new CommandError(
+    'There are no checkpoints here: git is missing, or there are too many files.',
+  );
+}
+
+async function* list(context: CommandContext): AsyncGenerator<Yielded> {
+  const all = await (await checkpointsOf(context)).list(context.run.signal);
+  if (all.length === 0) {
+    yield 'There are no checkpoints yet; one is taken before each change.';
+    return;
+  }
+  const lines = all.slice(0, MAX_LISTED).map((checkpoint) => {
+    const filesOnly = rewindTo(checkpoint, context) ? '' : ' (files only)';
+    return `${checkpoint.id}  ${new Date(checkpoint.at).toISOString()}  ${checkpoint.label}${filesOnly}`;
+  });
+  yield lines.join('\n');
+  if (all.length > lines.length) yield `\nand ${all.length - lines.length} older ones`;
+}
+
+async function* restore(id: string, context: CommandContext): AsyncGenerator<Yielded> {
+  const { run } = context;
+  const checkpoints = await checkpointsOf(context);
+  const wanted = (await checkpoints.list(run.signal)).find((each) => each.id === id);
+  if (!wanted) throw new CommandError(`There is no checkpoint ${id}; /restore list shows them.`);
+
+  const callId = `${NAME}-${run.runId}`;
+  const answer = run.answer(callId);
+  const asked = run.events.find((event) => isQuestion(event, run.runId));
+  if (!answer && (asked || modeOf(context) !== 'yolo')) {
+    yield asked ?? askFirst(callId, wanted);
+    return;
+  }
+  if (answer && answer.confirmed !== true) {
+    yield settled(callId, 'the person declined', true);
+    yield 'Nothing was changed.';
+    return;
+  }
+
+  if (asked) yield { partial: true, actions: { progress: { callId, value: BEGUN } } };
+  const head = conversationOf(run.events, undefined).at(-1)?.id ?? null;
+  const place = { session: run.session.id, eventId: head };
+  const rewind = rewindTo(wanted, context);
+  const { written, removed, blocked, before } = await restoreFiles(
+    checkpoints,
+    id,
+    place,
+    run.signal,
+  );
+  const done = `Back to ${id}: ${written.length} files written, ${removed.length} removed.`;
+  const text = [
+    done,
+    ...(blocked.length > 0
+      ? [`Not written, because something is in the way: ${blocked.join(', ')}`]
+      : []),
+    rewind ? 'The conversation is where it was then.' : 'The conversation stays as it is.',
+    `/restore ${before.id} undoes this.`,
+  ].join('\n');
+  if (asked) yield settled(callId, done, false);
+  yield {
+    content: { role: 'model', parts: [{ kind: 'text', text }] },
+    ...(rewind && { actions: { rewind } }),
+  };
+}
+
+async function restoreFiles(
+  checkpoints: Checkpoints,
+  id: string,
+  place: { readonly session: string; readonly eventId: string | null },
+  signal: AbortSignal,
+) {
+  try {
+    return await checkpoints.restore(id, signal, place);
+  } catch (error) {
+    if (error instanceof CheckpointError) throw new CommandError(error.message);
+    throw error;
+  }
+}
+
+/** Where the conversation was, if it was this one. */
+function rewindTo({ extra }: Checkpoint, { run }: CommandContext): Rewind | undefined {
+  const { session, runId, callId, eventId } = extra;
+  if (session !== run.session.id) return undefined;
+  if (eventId === null) return { to: null };
+  if (typeof eventId === 'string') {
+    return run.events.some(({ id }) => id === eventId) ? { to: eventId } : undefined;
+  }
+  const made = run.events.find(
+    (event) =>
+      event.runId === runId && functionCalls(event.content).some(({ id }) => id === callId),
+  );
+  const to = made && eventBefore(run.events, made.id);
+  return typeof to === 'string' ? { to } : undefined;
+}
+
+function isQuestion({ runId, actions }: Event, wanted: string): boolean {
+  return runId === wanted && actions.questions !== undefined;
+}
+
+/** A call that the model did not make, and that is asked about like one. */
+function askFirst(id: string, { id: checkpoint, label, at }: Checkpoint): Yielded {
+  const args = { id: checkpoint };
+  const when = new Date(at).toISOString();
+  const description = `Overwrite the files of this workspace with those of ${when}, before "${label}"`;
+  const request: ConfirmationRequest = {
+    options: [
+      { id: 'proceed_once', name: 'Go back' },
+      { id: 'cancel', name: 'Leave everything as it is' },
+    ],
+    generic_details: { description },
+  };
+  const question: Question = {
+    id,
+    kind: 'confirmation',
+    text: `Go back to ${checkpoint}`,
+    agent: APP,
+    tool: NAME,
+    args,
+    detail: { request, correlationId: randomUUIDv7() },
+  };
+  return {
+    content: { role: 'model', parts: [{ kind: 'function-call', id, name: NAME, args }] },
+    actions: { questions: [question] },
+    metadata: { asks: 'confirmation' },
+  };
+}
+
+function settled(id: string, text: string, isError: boolean): Yielded {
+  const response = { kind: 'function-response', id, name: NAME, response: text } as const;
+  const shown = isError ? { isError } : { display: { text } };
+  return { content: { role: 'user', parts: [{ ...response, ...shown }] } };
+}

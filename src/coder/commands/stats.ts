@@ -1,0 +1,65 @@
+/** /stats: what this session has used. */
+import { functionResponses } from '../../agent/content.ts';
+import type { Event } from '../../agent/event.ts';
+import { Spending, type Tally } from '../usage.ts';
+import type { Command } from './command.ts';
+
+export const statsCommand: Command = {
+  name: 'stats',
+  description: 'Says what this session has used: tokens, cost, calls, time.',
+  async *run(_args, { seat, run }) {
+    const spending = new Spending(run.events, (key) => run.state.get(key));
+    yield [
+      activityOf(run.events),
+      ...tokensOf(spending),
+      costOf(spending),
+      ...limitsOf(seat.limits),
+    ].join('\n');
+  },
+};
+
+function activityOf(events: readonly Event[]): string {
+  const asides = new Set(events.filter(({ aside }) => aside === true).map(({ runId }) => runId));
+  const own = events.filter(({ runId }) => !asides.has(runId));
+  const turns = new Set(own.map(({ runId }) => runId)).size;
+  const responses = own.flatMap(({ content }) => functionResponses(content));
+  const failed = responses.filter(({ isError }) => isError === true).length;
+  const spent = (own.at(-1)?.timestamp ?? 0) - (own[0]?.timestamp ?? 0);
+  return `${turns} turns, ${responses.length} tool calls (${failed} failed), in ${durationOf(spent)}`;
+}
+
+function tokensOf({ byModel }: Spending): string[] {
+  if (byModel.size === 0) return ['No model was asked yet.'];
+  return [...byModel].map(([model, tally]) => `${model}: ${tallyText(tally)}`);
+}
+
+function tallyText({ requests, inputTokens, outputTokens, cachedTokens }: Tally): string {
+  return `${requests} requests, ${inputTokens} tokens in (${cachedTokens} cached), ${outputTokens} out`;
+}
+
+function costOf(spending: Spending): string {
+  const { usd, unknown } = spending.cost;
+  if (unknown.length === 0) return `Cost: $${usd.toFixed(4)}`;
+  const known = usd > 0 ? `at least $${usd.toFixed(4)}` : 'unknown';
+  return `Cost: ${known} (there is no price for ${unknown.join(', ')})`;
+}
+
+function limitsOf(
+  limits: { maxTokens?: number | undefined; maxCostUsd?: number | undefined } = {},
+): string[] {
+  const { maxTokens, maxCostUsd } = limits;
+  return [
+    ...(maxTokens === undefined ? [] : [`Limit: ${maxTokens} tokens`]),
+    ...(maxCostUsd === undefined ? [] : [`Limit: $${maxCostUsd}, where prices are known`]),
+  ];
+}
+
+function durationOf(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  const units = ['h', 'min', 's'];
+  const shown = parts
+    .map((value, at) => `${value} ${units[at]}`)
+    .filter((_, at) => at === 2 || parts.slice(0, at + 1).some((value) => value > 0));
+  return shown.join(' ');
+}

@@ -1,0 +1,18 @@
+/** /tools: what the model can call. */
+import type { Tool } from '../../agent/tool.ts';
+import type { Command } from './command.ts';
+
+export const toolsCommand: Command = {
+  name: 'tools',
+  description: 'Lists the tools that the model can call.',
+  async *run(_args, { seat, run }) {
+    const tools = [...seat.tools, ...(await seat.mcp.tools(run.signal))];
+    yield tools.map(lineOf).join('\n');
+  },
+};
+
+/** The name, and the first sentence of what it does. */
+export function lineOf({ name, description }: Tool): string {
+  const [sentence = ''] = description.split(/(?<=\.)\s|\n/, 1);
+  return `${name}: ${sentence}`;
+}

@@ -1,0 +1,60 @@
+/**
+ * What well-known models cost, as their vendors list it: US dollars for a million tokens.
+ *
+ * A name counts for its dated and preview versions too (`gpt-5` for `gpt-5-2025-08-07`), the longest that fits for
+ * most. Whoever is not in here costs an unknown sum, and is said to. A key of the operator's own contract, surcharges
+ * for very long prompts and batch discounts are not considered: this is for orientation and for limits.
+ */
+
+export interface Price {
+  readonly input: number;
+  readonly output: number;
+  /** For input that came from the vendor's cache. */
+  readonly cached: number;
+}
+
+const price = (input: number, output: number, cached: number): Price => ({ input, output, cached });
+
+const FREE = price(0, 0, 0);
+
+const PRICES: Readonly<Record<string, Readonly<Record<string, Price>>>> = {
+  google: {
+    'gemini-3-pro': price(2, 12, 0.2),
+    'gemini-3-flash': price(0.5, 3, 0.05),
+    'gemini-2.5-pro': price(1.25, 10, 0.125),
+    'gemini-2.5-flash': price(0.3, 2.5, 0.03),
+    'gemini-2.5-flash-lite': price(0.1, 0.4, 0.01),
+  },
+  anthropic: {
+    'claude-opus-4-5': price(5, 25, 0.5),
+    'claude-opus-4-1': price(15, 75, 1.5),
+    'claude-sonnet-4-5': price(3, 15, 0.3),
+    'claude-sonnet-4': price(3, 15, 0.3),
+    'claude-haiku-4-5': price(1, 5, 0.1),
+  },
+  openai: {
+    'gpt-5.1': price(1.25, 10, 0.125),
+    'gpt-5': price(1.25, 10, 0.125),
+    'gpt-5-mini': price(0.25, 2, 0.025),
+    'gpt-5-nano': price(0.05, 0.4, 0.005),
+    'gpt-4.1': price(2, 8, 0.5),
+    'gpt-4.1-mini': price(0.4, 1.6, 0.1),
+    'gpt-4o': price(2.5, 10, 1.25),
+    'gpt-4o-mini': price(0.15, 0.6, 0.075),
+  },
+};
+
+/** What may stand behind a name: a date, a version, `preview`, `latest`. */
+const VERSION = /^(?:-(?:\d[\d-]*|preview|latest|exp))*$/;
+
+/** By the model's name as on the command line; undefined where the price is not known. */
+export function priceOf(model: string): Price | undefined {
+  const [vendor = '', ...rest] = model.split(':');
+  if (vendor === 'offline' || vendor === 'scripted') return FREE;
+  const name = rest.join(':');
+  const known = Object.hasOwn(PRICES, vendor) ? Object.entries(PRICES[vendor]!) : [];
+  const [best] = known
+    .filter(([prefix]) => name.startsWith(prefix) && VERSION.test(name.slice(prefix.length)))
+    .toSorted(([a], [b]) => b.length - a.length);
+  return best?.[1];
+}
