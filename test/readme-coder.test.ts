@@ -1,0 +1,47 @@
+// The coding agent's commands in the README, typed into a shell as they stand there, against `parley serve` without a
+// key and without a network.
+import assert from 'node:assert/strict';
+import { execFile, spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { folder, serving } from './cli/support.ts';
+
+const root = path.resolve(import.meta.dirname, '..');
+const readme = readFileSync(path.join(root, 'README.md'), 'utf8');
+const scripts = [...readme.matchAll(/```sh\n(.*?)```/gs)].map(([, script = '']) => script);
+
+function scriptWith(words: string): string {
+  const found = scripts.find((script) => script.includes(words));
+  assert.ok(found, `no script of the README has ${words}`);
+  return found;
+}
+
+/** A folder with an `npx` in it that runs the program from its sources. */
+function commands(): string {
+  const bin = path.join(folder, 'bin');
+  mkdirSync(bin, { recursive: true });
+  const main = path.join(root, 'src/cli/main.ts');
+  const npx = `#!/bin/sh\nshift\nexec "${process.execPath}" --conditions=parley-source "${main}" "$@"\n`;
+  writeFileSync(path.join(bin, 'npx'), npx);
+  chmodSync(path.join(bin, 'npx'), 0o755);
+  return bin;
+}
+
+test('the appendix of the extension can be typed as the README has it', async () => {
+  const workspace = path.join(folder, 'work');
+  mkdirSync(workspace);
+  const server = await serving(['--workspace', workspace]);
+  const hasCurl = spawnSync('curl', ['--version']).status === 0;
+  const script = `set -e\n${scriptWith('proceed_once')}\n${hasCurl ? scriptWith('curl -sN') : ''}`;
+  const here = script.replace('URL=http://localhost:41242', `URL=${server.url}`);
+  const env = { ...process.env, PATH: `${commands()}:${process.env['PATH']}` };
+  const { stdout, stderr } = await promisify(execFile)('sh', ['-c', here], { cwd: workspace, env });
+  await server.stop();
+  assert.match(stderr, /\? Write hello\.txt\n· input-required\n/);
+  assert.match(stderr, /✓ Write hello\.txt\n· completed\n/);
+  assert.match(stdout, /I wrote hello\.txt\.\nhellohello\.txt says:\n/);
+  if (hasCurl) assert.match(stdout, /"state":"completed"[^\n]*"final":true/);
+  assert.equal(readFileSync(path.join(workspace, 'hello.txt'), 'utf8'), 'hello');
+});
