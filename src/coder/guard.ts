@@ -10,6 +10,7 @@ import type { JsonObject } from '../agent/json.ts';
 import type { MutableState, Tool, ToolContext } from '../agent/tool.ts';
 import { grantFrom, type Asked } from './approval-options.ts';
 import { chosenOption, detailFor } from './confirmations.ts';
+import type { Ledger } from './ledger.ts';
 import { decide, rulesFrom, type Policy } from './policy.ts';
 import { ApprovalMode, PolicyRule } from './settings/schema.ts';
 import type { CoderTool } from './tool.ts';
@@ -21,6 +22,10 @@ export interface GuardOptions {
   readonly rules: readonly PolicyRule[];
   /** Keeps a rule for later sessions. */
   saveRule(rule: PolicyRule): Promise<void>;
+  /** Of all sessions in the workspace. */
+  readonly ledger: Ledger;
+  /** The true path of what a tool's `path` names. */
+  truePath(path: string): Promise<string | undefined>;
   /** Before a call that may change files. What it throws stops the call. */
   beforeChange(label: string, context: ToolContext): Promise<void>;
 }
@@ -50,6 +55,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     ...(tool.longRunning !== undefined && { longRunning: tool.longRunning }),
 
     async confirm(args, context) {
+      options.ledger.begin({ session: context.session.id, runId: context.runId });
       const preview = await tool.preview(args, context);
       const { decision, reason } = decide(policyOf(options, context.state), tool, args, preview);
       if (decision === 'deny') throw new Error(`not allowed: ${reason}`);
@@ -60,14 +66,30 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
 
     async run(args, context) {
       const { confirmation } = context;
+      const { ledger } = options;
+      const actor = { session: context.session.id, runId: context.runId };
       if (confirmation) await grant(args, confirmation, context);
       if (tool.effect === 'edit' || tool.effect === 'execute') {
         await options.beforeChange(tool.describe(args), context);
       }
       context.progress(BEGUN);
-      return tool.run(args, context);
+      const work = async (): Promise<unknown> => tool.run(args, context);
+      if (tool.effect === 'edit') return ledger.change(actor, await changedBy(args, context), work);
+      const result = await work();
+      if (tool.effect === 'read' && typeof args['path'] === 'string') {
+        const file = await options.truePath(args['path']);
+        if (file !== undefined) ledger.saw(actor, file);
+      }
+      return result;
     },
   };
+
+  /** The files that a call would change, by their true paths. */
+  async function changedBy(args: JsonObject, context: ToolContext): Promise<string[]> {
+    const preview = await tool.preview(args, context);
+    const paths = preview.kind === 'edit' ? preview.diffs.map(({ file_path }) => file_path) : [];
+    return Promise.all(paths.map(async (path) => (await options.truePath(path)) ?? path));
+  }
 
   async function grant(
     args: JsonObject,

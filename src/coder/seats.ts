@@ -17,6 +17,7 @@ import {
 import { A2AError, type Metadata, type Task } from '../protocol/index.ts';
 import type { ExecutionContext, Logger, RequestContext } from '../server/index.ts';
 import { isInside } from './files/names.ts';
+import { Ledger } from './ledger.ts';
 import { APP, openSeat, type Seat } from './seat.ts';
 import type { ApprovalMode } from './settings/schema.ts';
 import { loadSettings } from './settings/settings.ts';
@@ -73,6 +74,7 @@ interface Choice {
 export async function openSeats(options: SeatsOptions): Promise<Seats> {
   const roots = await Promise.all(options.roots.map((root) => realpath(root)));
   const seats = new Map<string, Promise<Seat>>();
+  const ledger = new Ledger();
 
   async function choose(settings: AgentSettings | undefined): Promise<Choice> {
     const { workspace_path, autoExecute = false, mcpServers = {} } = settings ?? {};
@@ -142,6 +144,7 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
     }
     return openSeat({
       ...options,
+      ledger,
       folder,
       settings,
       mode: autoExecute ? 'yolo' : (options.mode ?? settings.approval ?? 'ask'),
