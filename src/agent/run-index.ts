@@ -38,7 +38,7 @@ export class RunIndex {
   readonly checkpoints = new Map<string, JsonValue>();
   /** How many of the run's events there are. */
   events = 0;
-  /** How many of them are a model's answers. */
+  /** How many of them are a model's answers; what other agents say is none. */
   steps = 0;
   /** How often the run was taken up. */
   resumes = 0;
@@ -53,7 +53,7 @@ export class RunIndex {
     if (event.runId !== this.runId) return;
     const { actions, content } = event;
     this.events++;
-    if (content?.role === 'model') this.steps++;
+    if (content?.role === 'model' && event.metadata?.['model'] !== undefined) this.steps++;
     for (const part of functionCalls(content)) {
       this.openCalls.set(part.id, { part, agent: event.author, branch: event.branch });
     }

@@ -377,6 +377,23 @@ for (const { limit, agent, limits = {} } of beyond) {
   });
 }
 
+test('what agents without a model say is no step, also after the run was taken up', async () => {
+  const talker = customAgent({ name: 'talker' }, async function* (context) {
+    if (context.checkpoint() === 'said') return;
+    for (let index = 0; index < 5; index++) {
+      yield context.event({ content: { role: 'model', parts: [{ kind: 'text', text: 'hm' }] } });
+    }
+    yield { actions: { checkpoint: { path: context.path, value: 'said' } } };
+  });
+  const writer = llmAgent({ name: 'writer', model: scriptedModel([[{ text: 'written' }]]) });
+  const agent = sequentialAgent({ name: 'line', subAgents: [talker, asking, writer] });
+  const runner = runnerOf(agent, { limits: { steps: 2 } });
+  const { runId, questions } = await runner.runToEnd({ ...at, message: 'go' });
+  const answers = [{ questionId: questions[0]!.id, value: 'Rome' }];
+  const { text, error } = await resultOf(runner.resume({ ...at, runId, answers }));
+  assert.deepEqual([text, error], ['written', undefined]);
+});
+
 test('an agent that throws ends the run with an event of its own', async () => {
   const bad = customAgent({ name: 'bad' }, async function* () {
     yield 'so far';
