@@ -1,5 +1,7 @@
 /** The coding agent for `parley serve`: its tasks in the store, its sessions beside it. */
+import { coderServeOptions } from '../coder/serve-options.ts';
 import type { Agent, TaskStore } from '../server/index.ts';
+import type { ServeOptions } from '../transport/serve.ts';
 import { openCoder, openSessions, tellNotes, type CoderFlags } from './coder-setup.ts';
 import { reasonOf } from './exit.ts';
 import type { Environment } from './flags.ts';
@@ -19,7 +21,7 @@ export interface CoderServerInput {
 export interface CoderServer {
   readonly agent: Agent;
   readonly store: TaskStore;
-  readonly deduplicate: boolean;
+  readonly options: ServeOptions;
   begin(): void;
   close(): Promise<void>;
 }
@@ -38,7 +40,7 @@ export async function serveCoder(
       return {
         agent: coder.agent,
         store,
-        deduplicate: true,
+        options: coderServeOptions(coder),
         begin() {
           tellNotes(coder);
           coder.sweep().catch((error: unknown) => {

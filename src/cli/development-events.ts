@@ -33,6 +33,12 @@ export function newsIn(event: StreamEvent): News[] {
   }
 }
 
+/** What went wrong with the agent itself, or with a command, as an event says it. */
+export function problemIn(event: StreamEvent): string | undefined {
+  if (event.kind !== 'status-update') return undefined;
+  return DevelopmentToolEvent.safeParse(event.metadata?.[EXTENSION_URI]).data?.error;
+}
+
 /** The calls that somebody has to decide about before the task goes on. */
 export function pendingCalls({ history = [], status }: Task): ToolCall[] {
   const calls = new Map<string, ToolCall>();

@@ -9,7 +9,7 @@ import {
   type ToolCallConfirmation,
 } from '../protocol/development-tool.ts';
 import { type StreamEvent, type Task, textOf } from '../protocol/index.ts';
-import { isAsked, newsIn } from './development-events.ts';
+import { isAsked, newsIn, problemIn } from './development-events.ts';
 
 /** A model that asks for what it was denied more often than this is not heard any more. */
 const MAX_DENIALS = 20;
@@ -33,6 +33,8 @@ export interface TurnOutcome {
   readonly calls: readonly ToolCall[];
   /** Something would have needed an approval. */
   readonly denied: boolean;
+  /** What the agent says has gone wrong. */
+  readonly problem?: string | undefined;
 }
 
 /** Follows a turn from its first stream on. When the signal is aborted the task is canceled, and the turn ends so. */
@@ -45,6 +47,7 @@ export async function followTurn(
   const calls = new Map<string, ToolCall>();
   let stream = first;
   let said = '';
+  let problem: string | undefined;
   let denials = 0;
   let denied = false;
 
@@ -67,7 +70,8 @@ export async function followTurn(
       if (!task) throw new Error('the agent answered without a task');
       const open = [...calls.values()].filter(isAsked);
       if (task.status.state !== 'input-required' || open.length === 0) {
-        return { task, text: answerIn(task) || said, calls: [...calls.values()], denied };
+        const text = answerIn(task) || said;
+        return { task, text, calls: [...calls.values()], denied, problem };
       }
       denials += open.length;
       if (denials > MAX_DENIALS) {
@@ -86,6 +90,7 @@ export async function followTurn(
   }
 
   function hear(event: StreamEvent): void {
+    problem = problemIn(event) ?? problem;
     for (const news of newsIn(event)) {
       if (news.kind === 'text') {
         said += news.text;

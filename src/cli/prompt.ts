@@ -185,13 +185,17 @@ async function resultOf(
 }
 
 function conclude(
-  { task, text, denied }: TurnOutcome,
+  { task, text, denied, problem }: TurnOutcome,
   problems: readonly string[],
   { aborted }: AbortSignal,
 ): number {
   const { state } = task.status;
   if (aborted && state === 'canceled') return EXIT.interrupted;
-  if (state === 'completed') return denied ? EXIT.denied : EXIT.done;
+  if (state === 'completed') {
+    // A command that could not do what it was told; its answer says why.
+    if (problem !== undefined) return EXIT.failed;
+    return denied ? EXIT.denied : EXIT.done;
+  }
   if (denied && state === 'canceled') {
     complain('the model asked again and again for what it was denied: the turn was ended');
     return EXIT.denied;

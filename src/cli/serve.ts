@@ -129,11 +129,11 @@ async function run(settings: Settings): Promise<number> {
     ...(authenticate && { authenticate }),
   };
   const picked = await pickAgent(values.agent ?? 'coder', settings, log);
-  const { agent, store, deduplicate } = picked;
+  const { agent, store } = picked;
   const server = serve(values['require-extension'] ? requiring(agent) : agent, {
     ...options,
+    ...picked.options,
     store,
-    deduplicate,
   });
   let listening: Listening;
   try {
@@ -169,7 +169,8 @@ function onlyVersion(text: string | undefined): Pick<ServeOptions, 'versions'> {
 interface Picked {
   readonly agent: Agent;
   readonly store: TaskStore;
-  readonly deduplicate: boolean;
+  /** What serving it takes, besides what the flags say. */
+  readonly options?: ServeOptions;
   /** Once requests are served. */
   begin?(): void;
   /** What the agent has open beside the store. */
@@ -189,26 +190,30 @@ async function pickAgent(name: string, settings: Settings, log: ServerLog): Prom
     }
     case 'echo': {
       const { echo } = await import('./agents/echo.ts');
-      return { agent: echo, store: (await open(name)).store, deduplicate: true };
+      return { agent: echo, store: (await open(name)).store };
     }
     case 'bench': {
       const { bench } = await import('./agents/bench.ts');
-      return { agent: bench, store: (await open(name)).store, deduplicate: true };
+      return { agent: bench, store: (await open(name)).store };
     }
     case 'conformance': {
       const { conformance } = await import('./agents/conformance.ts');
-      return { agent: conformance, store: (await open(name)).store, deduplicate: false };
+      return {
+        agent: conformance,
+        store: (await open(name)).store,
+        options: { deduplicate: false },
+      };
     }
     default: {
       const { isFrameworkAgent, loadAgentFile } = await import('./agent-file.ts');
       const { agent, file, storeName } = await loadAgentFile(name);
       const { place, store } = await open(storeName);
-      if (!isFrameworkAgent(agent)) return { agent, store, deduplicate: true };
+      if (!isFrameworkAgent(agent)) return { agent, store };
       const { bridge } = await import('./framework-agent.ts');
       try {
         const { model } = values;
         const bridged = await bridge(agent, { file, model, environment, place });
-        return { ...bridged, store, deduplicate: true };
+        return { ...bridged, store };
       } catch (error) {
         await store.close();
         throw error;
