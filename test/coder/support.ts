@@ -41,15 +41,10 @@ export interface StartOptions extends Partial<CoderOptions> {
   readonly commands?: CommandService;
 }
 
-const noCommands: CommandService = {
-  list: () => Promise.resolve([]),
-  execute: () => Promise.resolve({ execution_id: '', status: 'FAILED_TO_START' }),
-};
-
 export async function startCoder(
   t: TestContext,
   place: Place,
-  { script = [], server: serveOptions, commands = noCommands, ...more }: StartOptions = {},
+  { script = [], server: serveOptions, commands, ...more }: StartOptions = {},
 ): Promise<Started> {
   const model: Model = more.model ?? scriptedModel(script);
   const sessions = sqliteSessions(join(place.home, 'sessions.db'));
@@ -63,7 +58,7 @@ export async function startCoder(
     model,
   });
   const server = serve(coder.agent, {
-    ...coderServeOptions({ seats: coder.seats, commands }),
+    ...coderServeOptions({ seats: coder.seats, commands: commands ?? coder.commands }),
     logger: silent,
     store: sqliteStore(join(place.home, 'tasks.db')),
     ...serveOptions,

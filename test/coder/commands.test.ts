@@ -1,0 +1,502 @@
+/** Slash commands through a real server: typed as messages, and by command/execute. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import type { ModelRequest } from '../../src/agent/model.ts';
+import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
+import { trust } from '../../src/coder/settings/trust.ts';
+import {
+  eventIn,
+  ExecuteSlashCommandResponse,
+  GetAllSlashCommandsResponse,
+} from '../../src/protocol/development-tool.ts';
+import { textOf, type Message, type StreamEvent } from '../../src/protocol/index.ts';
+import {
+  callIn,
+  confirmation,
+  makePlace,
+  outline,
+  rpc,
+  startCoder,
+  stream,
+  userMessage,
+  type Place,
+  type StartOptions,
+} from './support.ts';
+
+interface Turn {
+  readonly events: readonly StreamEvent[];
+  readonly taskId: string;
+  readonly contextId: string;
+  /** The answer, as the closing event has it. */
+  readonly text: string;
+  readonly state: string;
+  /** What the closing event says went wrong. */
+  readonly error: string | undefined;
+}
+
+interface Talk {
+  readonly url: string;
+  readonly place: Place;
+  readonly requests: ModelRequest[];
+  /** In one conversation, each time in a new task unless told. */
+  say(text: string, more?: Partial<Message>): Promise<Turn>;
+  answer(turn: Turn, option: string): Promise<Turn>;
+  execute(
+    path: readonly string[],
+    args?: string,
+    contextId?: string,
+  ): Promise<ExecuteSlashCommandResponse>;
+}
+
+async function begin(
+  t: TestContext,
+  script: readonly ScriptedResponse[] = [],
+  { place = makePlace(t), ...more }: StartOptions & { readonly place?: Place } = {},
+): Promise<Talk> {
+  const requests: ModelRequest[] = [];
+  const model = scriptedModel(script, { onRequest: (request) => requests.push(request) });
+  const { url } = await startCoder(t, place, { model, ...more });
+  let contextId: string | undefined;
+  const send = async (message: Message): Promise<Turn> => {
+    const turn = turnOf(await stream(url, message));
+    contextId ??= turn.contextId;
+    return turn;
+  };
+  return {
+    url,
+    place,
+    requests,
+    say: (text, fields = {}) =>
+      send(userMessage(text, { ...(contextId !== undefined && { contextId }), ...fields })),
+    answer(turn, option) {
+      const call = turn.events.map(callIn).findLast((each) => each !== undefined);
+      const answer = { tool_call_id: call?.tool_call_id, selected_option_id: option };
+      return send(confirmation(turn.taskId, answer));
+    },
+    async execute(path, args = '', inContext) {
+      const params = { command_path: path, args, ...(inContext && { contextId: inContext }) };
+      const { result, error } = await rpc(url, 'command/execute', params);
+      assert.equal(error, undefined);
+      return ExecuteSlashCommandResponse.parse(result);
+    },
+  };
+}
+
+function turnOf(events: readonly StreamEvent[]): Turn {
+  const last = events.at(-1);
+  assert.ok(last?.kind === 'status-update' && last.final);
+  return {
+    events,
+    taskId: last.taskId,
+    contextId: last.contextId,
+    text: textOf(last.status.message?.parts ?? []),
+    state: last.status.state,
+    error: eventIn(last.metadata)?.error,
+  };
+}
+
+const heard = (request: ModelRequest | undefined): string => JSON.stringify(request?.messages);
+const writes = (path: string, content: string): ScriptedResponse => [
+  { call: { name: 'write_file', args: { path, content } } },
+];
+
+test('commands/get lists the built-in commands with their arguments and those below them', async (t) => {
+  const { url } = await begin(t);
+  const { result } = await rpc(url, 'commands/get', {});
+  const { commands } = GetAllSlashCommandsResponse.parse(result);
+  const names = commands.map(({ name }) => name);
+  for (const name of ['init', 'memory', 'restore', 'compress', 'tools', 'mcp', 'model']) {
+    assert.ok(names.includes(name), name);
+  }
+  for (const name of ['approval', 'stats', 'clear', 'help']) assert.ok(names.includes(name), name);
+  const memory = commands.find(({ name }) => name === 'memory');
+  assert.deepEqual(
+    memory?.sub_commands.map(({ name }) => name),
+    ['show', 'add', 'list', 'refresh'],
+  );
+  assert.equal(memory?.sub_commands[1]?.arguments[0]?.is_required, true);
+});
+
+test("a command's output is text with the extension's metadata, and the turn completes", async (t) => {
+  const { say, requests } = await begin(t);
+  const { events, text } = await say('/help');
+  assert.deepEqual(events.map(outline), [
+    'task submitted',
+    'STATE_CHANGE working',
+    'TEXT_CONTENT',
+    'STATE_CHANGE completed final',
+  ]);
+  assert.match(text, /^\/memory add TEXT: /m);
+  assert.equal(requests.length, 0);
+});
+
+test('what only looks like a command goes to the model, and two slashes say a command to it', async (t) => {
+  const { say, requests } = await begin(t, [[{ text: 'a' }], [{ text: 'b' }], [{ text: 'c' }]]);
+  await say('/etc/hosts is broken');
+  await say('//help me');
+  await say('// what is this comment?');
+  const said = requests.map(({ messages }) => messages.at(-1)?.parts.at(-1));
+  assert.deepEqual(said, [
+    { kind: 'text', text: '/etc/hosts is broken' },
+    { kind: 'text', text: '/help me' },
+    { kind: 'text', text: '// what is this comment?' },
+  ]);
+});
+
+test('a command in a task that is going on is a turn of it, and the model hears nothing of it', async (t) => {
+  const { say, requests } = await begin(t, [[{ text: 'Hello.' }], [{ text: 'Again.' }]]);
+  const { taskId } = await say('hi');
+  const help = await say('/tools', { taskId });
+  assert.equal(help.taskId, taskId);
+  assert.match(help.text, /^write_file: /m);
+  await say('and again', { taskId });
+  assert.match(heard(requests[1]), /hi.*Hello\..*and again/);
+  assert.doesNotMatch(heard(requests[1]), /tools|write_file/);
+});
+
+for (const [typed, says] of [
+  ['/memory', /\/memory show, \/memory add TEXT/],
+  ['/memory forget it', /\/memory show/],
+  ['/memory add', /An argument is missing: \/memory add TEXT/],
+  ['/clear everything', /\/clear takes no arguments/],
+  ['/approval sometimes', /There is no mode sometimes; there are ask, auto-edit, yolo, plan/],
+  ['/restore 20200101-000000-000-aaaa', /There is no checkpoint .*; \/restore list/],
+  ['/model gpt', /there is no model "gpt"/],
+  ['/model scripted:/etc/passwd', /at the start only/],
+] as const) {
+  test(`${typed} says in one line what is wrong, and the turn completes`, async (t) => {
+    const { say } = await begin(t);
+    const { text, state, error } = await say(typed);
+    assert.match(text, says);
+    assert.doesNotMatch(text, /\n/);
+    assert.deepEqual([state, error], ['completed', text]);
+  });
+}
+
+test('/memory adds, shows and lists', async (t) => {
+  const { say, place } = await begin(t);
+  writeFileSync(join(place.workspace, 'AGENTS.md'), 'Use tabs.\n');
+  const file = join(place.home, 'config', 'AGENTS.md');
+  assert.equal((await say('/memory add Tea, not coffee')).text, `Written down in ${file}`);
+  assert.equal(readFileSync(file, 'utf8'), '- Tea, not coffee\n');
+  assert.match((await say('/memory show')).text, /Tea, not coffee[^]*Use tabs/);
+  assert.match((await say('/memory list')).text, /\(user\)\n.*AGENTS\.md \(workspace\)$/);
+  assert.match((await say('/memory refresh')).text, /^2 files, \d+ characters/);
+});
+
+test('/clear begins anew: the model sees nothing of before', async (t) => {
+  const { say, requests } = await begin(t, [[{ text: 'Noted.' }], [{ text: 'Which?' }]]);
+  await say('my secret is 42');
+  await say('/clear');
+  await say('what is my secret?');
+  assert.equal(heard(requests[1]), heard({ messages: [said('what is my secret?')] }));
+});
+
+function said(text: string): ModelRequest['messages'][number] {
+  return { role: 'user', parts: [{ kind: 'text', text }] };
+}
+
+test('/compress puts a summary in the place of the conversation', async (t) => {
+  const { say, requests } = await begin(t, [
+    [{ text: 'One.' }],
+    [{ text: 'Two.' }],
+    [{ text: 'They counted.' }],
+    [{ text: 'Three.' }],
+  ]);
+  await say('count');
+  assert.match((await say('/compress')).text, /too short/);
+  await say('go on');
+  assert.match((await say('/compress')).text, /summary of 13 characters/);
+  assert.match(heard(requests[2]), /User: count/);
+  await say('and on');
+  const prompt = heard(requests[3]);
+  assert.match(prompt, /They counted\..*and on/);
+  assert.doesNotMatch(prompt, /One\.|Two\.|go on/);
+});
+
+test('/compress says when the model gives no summary, and nothing is lost', async (t) => {
+  const failure = { error: { message: 'no' } };
+  const { say, requests } = await begin(t, [
+    [{ text: 'One.' }],
+    [{ text: 'Two.' }],
+    [failure],
+    [{ text: 'Three.' }],
+  ]);
+  await say('count');
+  await say('go on');
+  const { text, error } = await say('/compress');
+  assert.match(text, /gave no summary/);
+  assert.equal(error, text);
+  await say('and on');
+  assert.match(heard(requests[3]), /count.*One\..*go on.*Two\..*and on/);
+});
+
+async function withTwoFiles(t: TestContext): Promise<Talk & { readonly ids: readonly string[] }> {
+  const talk = await begin(
+    t,
+    [
+      writes('a.txt', 'one\n'),
+      [{ text: 'First done.' }],
+      writes('a.txt', 'two\n'),
+      [{ text: 'Second done.' }],
+      [{ text: 'After.' }],
+      [{ text: 'Later.' }],
+    ],
+    { mode: 'auto-edit' },
+  );
+  await talk.say('write one');
+  await talk.say('write two');
+  const { text } = await talk.say('/restore');
+  return { ...talk, ids: text.split('\n').map((line) => line.split(' ', 1)[0]!) };
+}
+
+test('/restore goes back with the files and with the conversation, once a person agrees', async (t) => {
+  const { say, answer, requests, place, ids } = await withTwoFiles(t);
+  assert.equal(ids.length, 2);
+  const asked = await say(`/restore ${ids[0]}`);
+  assert.deepEqual(asked.events.map(outline), [
+    'task submitted',
+    'STATE_CHANGE working',
+    'TOOL_CALL_UPDATE PENDING',
+    'STATE_CHANGE input-required final',
+  ]);
+  const call = callIn(asked.events[2]!);
+  assert.deepEqual(
+    call?.confirmation_request?.options.map(({ id }) => id),
+    ['proceed_once', 'cancel'],
+  );
+  assert.match(call.confirmation_request.generic_details?.description ?? '', /before ".*a\.txt"/);
+  assert.equal(readFileSync(join(place.workspace, 'a.txt'), 'utf8'), 'two\n');
+
+  const done = await answer(asked, 'proceed_once');
+  assert.deepEqual(done.events.map(outline), [
+    'TOOL_CALL_UPDATE EXECUTING',
+    'TOOL_CALL_UPDATE SUCCEEDED',
+    'TEXT_CONTENT',
+    'STATE_CHANGE completed final',
+  ]);
+  assert.match(done.text, /1 files written, 0 removed/);
+  assert.equal(readFileSync(join(place.workspace, 'a.txt'), 'utf8'), 'one\n');
+  await say('what now?');
+  const prompt = heard(requests.at(-1));
+  assert.match(prompt, /write one.*First done\..*write two.*what now\?/);
+  assert.doesNotMatch(prompt, /Second done|two\\\\n/);
+});
+
+test('/restore can be undone, with the conversation', async (t) => {
+  const { say, answer, requests, place, ids } = await withTwoFiles(t);
+  const { text } = await answer(await say(`/restore ${ids[1]}`), 'proceed_once');
+  assert.equal(existsSync(join(place.workspace, 'a.txt')), false);
+  await say('what now?');
+  assert.doesNotMatch(heard(requests.at(-1)), /First done|Second done/);
+  const [, undo] = /\/restore (\S+) undoes this/.exec(text) ?? [];
+  await answer(await say(`/restore ${undo}`), 'proceed_once');
+  assert.equal(readFileSync(join(place.workspace, 'a.txt'), 'utf8'), 'two\n');
+  await say('and now?');
+  const prompt = heard(requests.at(-1));
+  assert.match(prompt, /First done\..*Second done\..*and now\?/);
+  assert.doesNotMatch(prompt, /what now/);
+});
+
+test('a /restore that is declined changes nothing', async (t) => {
+  const { say, answer, requests, place, ids } = await withTwoFiles(t);
+  const done = await answer(await say(`/restore ${ids[0]}`), 'cancel');
+  assert.equal(outline(done.events[0]!), 'TOOL_CALL_UPDATE CANCELLED');
+  assert.equal(done.text, 'Nothing was changed.');
+  assert.equal(readFileSync(join(place.workspace, 'a.txt'), 'utf8'), 'two\n');
+  await say('what now?');
+  assert.match(heard(requests.at(-1)), /Second done/);
+});
+
+test('a checkpoint of another conversation brings back files only', async (t) => {
+  const { say, answer, requests, ids, place } = await withTwoFiles(t);
+  const other = { contextId: 'another' };
+  await say('hello', other);
+  assert.match((await say('/restore list', other)).text, /\(files only\)\n.*\(files only\)$/);
+  const { text } = await answer(await say(`/restore ${ids[0]}`, other), 'proceed_once');
+  assert.match(text, /The conversation stays as it is/);
+  assert.equal(readFileSync(join(place.workspace, 'a.txt'), 'utf8'), 'one\n');
+  await say('what now?', other);
+  assert.match(heard(requests.at(-1)), /hello.*After\..*what now/);
+});
+
+test('a /restore that waits goes on waiting after a restart', async (t) => {
+  const place = makePlace(t);
+  const first = await startCoder(t, place, {
+    script: [writes('a.txt', 'one\n'), [{ text: 'done' }]],
+    mode: 'auto-edit',
+  });
+  const contextId = 'c';
+  await stream(first.url, userMessage('write', { contextId }));
+  const listed = turnOf(await stream(first.url, userMessage('/restore', { contextId })));
+  const id = listed.text.split(' ', 1)[0]!;
+  const asked = turnOf(await stream(first.url, userMessage(`/restore ${id}`, { contextId })));
+  await first.stop();
+  const second = await begin(t, [], { place, mode: 'auto-edit' });
+  const done = await second.answer(asked, 'proceed_once');
+  assert.match(done.text, /1 removed/);
+  assert.equal(existsSync(join(place.workspace, 'a.txt')), false);
+});
+
+test('/approval changes what is asked in this session', async (t) => {
+  const { say, place } = await begin(t, [writes('a.txt', 'a\n'), [{ text: 'done' }]]);
+  assert.match((await say('/approval')).text, /^The mode is ask/);
+  assert.match((await say('/approval auto-edit')).text, /From now on/);
+  assert.equal((await say('write')).state, 'completed');
+  assert.equal(readFileSync(join(place.workspace, 'a.txt'), 'utf8'), 'a\n');
+  assert.match((await say('/approval', { contextId: 'another' })).text, /^The mode is ask/);
+});
+
+test('/approval yolo needs a server that allows it', async (t) => {
+  const strict = await begin(t);
+  assert.match((await strict.say('/approval yolo')).error ?? '', /--allow-auto-execute/);
+  assert.match((await strict.say('/approval')).text, /^The mode is ask/);
+  const open = await begin(t, [], { allowAutoExecute: true });
+  assert.match((await open.say('/approval yolo')).text, /From now on/);
+});
+
+test('/model takes another model for this session, which the events name', async (t) => {
+  const { say, requests } = await begin(t, [[{ text: 'I am the script.' }]]);
+  assert.equal((await say('/model')).text, 'The model is scripted.');
+  assert.match((await say('/model offline')).text, /is offline/);
+  const { events } = await say('who are you?');
+  assert.equal(requests.length, 0);
+  const last = events.at(-1);
+  assert.equal(eventIn(last?.kind === 'status-update' ? last.metadata : {})?.model, 'offline');
+  await say('/model scripted');
+  assert.equal((await say('and you?')).text, 'I am the script.');
+});
+
+test('/stats counts tokens, calls and cost', async (t) => {
+  const script = [writes('a.txt', 'a\n'), [{ text: 'done' }]];
+  const { say } = await begin(t, script, { mode: 'auto-edit' });
+  assert.match((await say('/stats')).text, /^0 turns, 0 tool calls[^]*No model was asked yet/);
+  await say('write');
+  const { text } = await say('/stats');
+  assert.match(text, /^1 turns, 1 tool calls \(0 failed\), in \d+ s$/m);
+  assert.match(text, /^scripted: 2 requests, [1-9]\d* tokens in \(0 cached\), [1-9]\d* out$/m);
+  assert.match(text, /^Cost: \$0\.0000$/m);
+});
+
+test('/mcp says which servers there are and why one is not available', async (t) => {
+  const place = makePlace(t);
+  settings(place, { mcpServers: { lost: { command: '/no/such/program' } } });
+  const { say } = await begin(t, [], { place });
+  assert.match((await say('/mcp')).text, /^lost: not available \(.+\)$/);
+  const none = await begin(t);
+  assert.match((await none.say('/mcp')).text, /There are no MCP servers/);
+});
+
+test('/init has the model write AGENTS.md', async (t) => {
+  const { say, requests } = await begin(t, [writes('AGENTS.md', '# Here\n')]);
+  const { state, events } = await say('/init mind the docs');
+  assert.match(heard(requests[0]), /Write AGENTS\.md.*mind the docs/);
+  assert.equal(state, 'input-required');
+  assert.equal(events.map(callIn).at(-2)?.tool_name, 'write_file');
+});
+
+test("the user's own commands are prompts, and a workspace's count once it is trusted", async (t) => {
+  const place = makePlace(t);
+  const folder = join(place.workspace, '.parley', 'commands', 'git');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'commit.md'), 'Commit with the message $ARGUMENTS, please.');
+  const { say, requests, execute } = await begin(t, [[{ text: 'a' }], [{ text: 'b' }]], { place });
+  await say('/git commit fix it');
+  assert.match(heard(requests[0]), /"\/git commit fix it"/);
+  const refused = await execute(['git', 'commit'], 'fix it');
+  assert.equal(refused.status, 'FAILED_TO_START');
+  assert.match(refused.message ?? '', /There is no command \/git commit; there are \/help/);
+  await trust(join(place.home, 'config'), place.workspace);
+  await say('/git commit fix it');
+  assert.match(heard(requests[1]), /Commit with the message fix it, please\./);
+  assert.match((await say('/help')).text, /^\/git commit: Commit with/m);
+});
+
+test('no file takes the place of a built-in command', async (t) => {
+  const place = makePlace(t);
+  const folder = join(place.home, 'config', 'commands');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'clear.md'), 'Delete everything.');
+  const { say, requests } = await begin(t, [], { place });
+  assert.equal((await say('/clear')).text, 'The conversation begins anew.');
+  assert.equal(requests.length, 0);
+});
+
+test('command/execute answers with a task whose log has what the command says', async (t) => {
+  const { url, execute } = await begin(t);
+  const { execution_id, status } = await execute(['memory', 'show']);
+  assert.equal(status, 'STARTED');
+  const log = await fetch(`${url}/tasks/${execution_id}/events`, { headers: JSON_ONLY });
+  assert.equal(log.status, 200);
+  const { result } = await finished(url, execution_id);
+  assert.equal(textOf(result?.status.message?.parts ?? []), 'Nothing is written down yet.');
+});
+
+const JSON_ONLY = { accept: 'application/json' };
+
+/** Waits by reading the task's stream; one that is over has none. */
+async function finished(url: string, id: string): Promise<Awaited<ReturnType<typeof rpc>>> {
+  const body = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tasks/resubscribe',
+    params: { id },
+  });
+  const headers = { 'content-type': 'application/json' };
+  await (await fetch(url, { method: 'POST', headers, body })).text();
+  return rpc(url, 'tasks/get', { id });
+}
+
+for (const [path, args, says] of [
+  [['nothing'], '', /^There is no command \/nothing; there are \/help, \/init/],
+  [['memory'], '', /is one of \/memory show/],
+  [['memory', 'add'], ' ', /An argument is missing: \/memory add TEXT/],
+  [['help'], 'me', /takes no arguments/],
+] as const) {
+  test(`command/execute ${JSON.stringify(path)} with "${args}" fails to start`, async (t) => {
+    const { execute } = await begin(t);
+    const { execution_id, status, message } = await execute(path, args);
+    assert.deepEqual([execution_id, status], ['', 'FAILED_TO_START']);
+    assert.match(message ?? '', says);
+  });
+}
+
+test('command/execute says that a restore waits, and its confirmation is taken', async (t) => {
+  const { execute, url, ids, say, place } = await withTwoFiles(t);
+  const { contextId } = await say('/stats');
+  const { execution_id, status } = await execute(['restore'], ids[0], contextId);
+  assert.equal(status, 'AWAITING_ACTION_CONFIRMATION');
+  const yes = userMessage('yes', { taskId: execution_id });
+  assert.match(turnOf(await stream(url, yes)).text, /The conversation is where it was then/);
+  assert.equal(readFileSync(join(place.workspace, 'a.txt'), 'utf8'), 'one\n');
+});
+
+function settings(place: Place, value: object): void {
+  mkdirSync(join(place.home, 'config'), { recursive: true });
+  writeFileSync(join(place.home, 'config', 'settings.json'), JSON.stringify(value));
+}
+
+test('a session that has used its tokens takes no more turns, and a new one does', async (t) => {
+  const place = makePlace(t);
+  settings(place, { limits: { maxTokens: 50 } });
+  const script = [[{ text: 'A long answer. '.repeat(20) }], [{ text: 'Hello.' }]];
+  const { say, requests } = await begin(t, script, { place });
+  assert.equal((await say('hi')).state, 'completed');
+  const { state, text } = await say('and?');
+  assert.equal(state, 'failed');
+  assert.match(text, /used the tokens that limits\.maxTokens allows/);
+  assert.equal(requests.length, 1);
+  assert.match((await say('/stats')).text, /^Limit: 50 tokens$/m);
+  assert.equal((await say('hi', { contextId: 'another' })).text, 'Hello.');
+});
+
+test('a turn that reaches the limit makes no more calls', async (t) => {
+  const place = makePlace(t);
+  settings(place, { limits: { maxTokens: 50 } });
+  const script = [[{ text: 'word '.repeat(100) }, ...writes('a.txt', 'a\n')]];
+  const { say } = await begin(t, script, { place, mode: 'auto-edit' });
+  assert.equal((await say('write')).state, 'failed');
+  assert.equal(existsSync(join(place.workspace, 'a.txt')), false);
+});
