@@ -197,3 +197,9 @@ describe('an answer in data', () => {
     );
   });
 });
+
+test('a text without end is neither a yes nor a no, and is found out at once', () => {
+  const since = performance.now();
+  assert.deepEqual(readAnswers(says(`${'!'.repeat(200_000)}x`), [remove]).answers, []);
+  assert.ok(performance.now() - since < 2000, 'in linear time');
+});

@@ -28,6 +28,8 @@ const NO = new Set(
   'no n nope deny denied reject rejected refuse refused disallow cancel stop false'.split(' '),
 ).add("don't");
 
+/** No yes and no no is longer; to look for its end in a text of any length could take for ever. */
+const MAX_WORD = 100;
 /** Longer arguments are cut in the words; the data part has them whole. */
 const MAX_ARGS_TEXT = 2000;
 
@@ -133,8 +135,9 @@ function answerOf(data: JsonObject, question: Question): Answer | undefined {
 
 /** Undefined: neither a clear yes nor a clear no. */
 function confirmed(text: string): boolean | undefined {
-  const words = text
-    .trim()
+  const said = text.trim();
+  if (said.length > MAX_WORD) return undefined;
+  const words = said
     .toLowerCase()
     .replaceAll('’', "'")
     .replace(/[.!]+$/, '');

@@ -130,3 +130,12 @@ test('property: a turn that goes on says what the turns before have not said', (
     }),
   );
 });
+
+test('a last word that is made to be slow to compare is compared at once', () => {
+  const half = 'a'.repeat(200_000);
+  const content = new RemoteContent(REMOTE_LIMITS, undefined);
+  content.artifact(artifact('a', text(`${half}b${half}`)), false);
+  const since = performance.now();
+  assert.equal(content.closing([text(half.repeat(4))]).length, 1);
+  assert.ok(performance.now() - since < 2000, 'in linear time');
+});

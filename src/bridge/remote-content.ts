@@ -179,14 +179,23 @@ export class RemoteContent {
   }
 }
 
-/** Whether a text has nothing but some of these in it, in whatever order, with blanks between them. */
+/**
+ * Whether a text has nothing but some of these in it, in whatever order, with blanks between them. They are only looked
+ * for where the last one ended: to search all of the text for one can take the square of its length.
+ */
 function isMadeOf(text: string, pieces: readonly string[]): boolean {
-  let rest = squeeze(text);
-  for (const piece of pieces.map(squeeze).toSorted((a, b) => b.length - a.length)) {
-    const at = piece === '' ? -1 : rest.indexOf(piece);
-    if (at >= 0) rest = rest.slice(0, at) + rest.slice(at + piece.length);
+  const whole = squeeze(text);
+  const left = pieces
+    .map(squeeze)
+    .filter((piece) => piece !== '')
+    .toSorted((a, b) => b.length - a.length);
+  for (let at = 0; at < whole.length;) {
+    const next = left.findIndex((piece) => whole.startsWith(piece, at));
+    const [piece] = next < 0 ? [] : left.splice(next, 1);
+    if (piece === undefined) return false;
+    at += piece.length;
   }
-  return rest === '';
+  return true;
 }
 
 function squeeze(text: string): string {

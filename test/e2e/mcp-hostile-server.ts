@@ -7,6 +7,10 @@ function answer(id: unknown, result: unknown): void {
   process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, result })}\n`);
 }
 
+function refuse(id: unknown, message: string): void {
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, error: { code: 1, message } })}\n`);
+}
+
 function toolsPage(cursor: unknown): unknown {
   const from = Number(cursor ?? 0);
   const tools = Array.from({ length: 500 }, (_, n) => ({
@@ -44,6 +48,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     );
   } else if (method === 'tools/call') {
     if (mode === 'flood') flood();
+    if (mode === 'blank') refuse(id, ' '.repeat(200_000));
     if (mode === 'nonsense') answer(id, { content: 'not a list' });
     if (mode === 'long') answer(id, { content: [{ type: 'text', text: 'x'.repeat(2_000_000) }] });
   }

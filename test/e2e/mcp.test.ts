@@ -450,4 +450,12 @@ describe('a hostile MCP server', () => {
   test('that answers nonsense is said to', async (t) => {
     await assert.rejects(call(hostile(t, 'nonsense'), 'x'), isMcp('invalid', /not MCP/));
   });
+
+  test('a reason of blanks without end is no work to read', async (t) => {
+    const toolset = hostile(t, 'blank');
+    await toolset.tools(new AbortController().signal);
+    const since = performance.now();
+    await assert.rejects(call(toolset, 'x'), isMcp('tool', /refuses/));
+    assert.ok(performance.now() - since < 2000, 'in linear time');
+  });
 });
