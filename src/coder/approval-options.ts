@@ -50,7 +50,7 @@ export function optionsFor(asked: Asked): ConfirmationOption[] {
   if (what !== undefined) {
     options.push(option('proceed_always_and_save', `Always allow ${what}, also in later sessions`));
   }
-  if (preview.kind === 'edit' && preview.diffs.length === 1) {
+  if (preview.kind === 'edit' && preview.modifiable === true) {
     options.push(option('modify', 'Allow with other content'));
   }
   options.push(option('cancel', 'Reject'));

@@ -38,7 +38,7 @@ function editOf(...files: string[]): Preview {
     file_path: path.join(ROOT, file),
     new_content: 'x',
   }));
-  return { kind: 'edit', diffs };
+  return { kind: 'edit', diffs, modifiable: files.length === 1 };
 }
 
 function verdict(

@@ -11,8 +11,16 @@ export type Effect = 'read' | 'edit' | 'execute' | 'network' | 'memory' | 'talk'
 /** What a call would do. The four kinds are those of a confirmation's details in the development-tool extension. */
 export type Preview =
   | { readonly kind: 'execute'; readonly command: string; readonly workingDirectory: string }
-  /** One entry per file. `fingerprint` says what the files were; it goes back in the answer's value. */
-  | { readonly kind: 'edit'; readonly diffs: readonly FileDiff[]; readonly fingerprint?: string }
+  /**
+   * One entry per file. `fingerprint` says what the files were; it goes back in the answer's value. `modifiable`: the
+   * whole new content of the only file is shown, so that a person can send another in its place.
+   */
+  | {
+      readonly kind: 'edit';
+      readonly diffs: readonly FileDiff[];
+      readonly fingerprint?: string;
+      readonly modifiable?: boolean;
+    }
   | { readonly kind: 'mcp'; readonly server: string; readonly tool: string }
   | { readonly kind: 'generic'; readonly description: string };
 

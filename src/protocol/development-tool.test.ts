@@ -298,6 +298,10 @@ test('settings and events are found in metadata under the URI of a compatible ve
     assert.equal(extension.eventIn(none), undefined);
   }
   assert.equal(extension.settingsIn(extension.extensionMetadata(event)), undefined);
+  assert.equal(extension.settingsIn({ [EXTENSION_URI]: { client: 'phone' } }), undefined);
+  assert.equal(extension.settingsIn({ [EXTENSION_URI]: {} }), undefined);
+  const named = { client: 'phone', ...settings };
+  assert.deepEqual(extension.settingsIn({ [EXTENSION_URI]: named }), named);
   assert.throws(() => extension.settingsIn({ [uri('v2')]: settings }), {
     kind: 'extensionRequired',
   });

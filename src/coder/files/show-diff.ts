@@ -37,6 +37,12 @@ export function fileDiff(
   };
 }
 
+/** Whether the content after the change is there, and `fileDiff` has all of it. */
+export function isShownWhole({ after }: Change): boolean {
+  if (after === undefined || binaryKind(after) !== undefined) return false;
+  return after.toString().length <= MAX_CONTENT;
+}
+
 function formatDiff(oldName: string, newName: string, old: string, next: string): string {
   const patch = structuredPatch(oldName, newName, old, next, undefined, undefined, {
     context: 3,

@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import { RichResponse, type ToolContext } from '../../agent/tool.ts';
 import { FileError } from '../files/file-error.ts';
-import { fileDiff } from '../files/show-diff.ts';
+import { fileDiff, isShownWhole } from '../files/show-diff.ts';
 import { decodeText, encodeText, MAX_TEXT_BYTES, toCrlf, usesCrlf } from '../files/text.ts';
 import type { FileDiff } from '../../protocol/development-tool.ts';
 import { fingerprintOf, newContentOf, type CoderTool, type Display } from '../tool.ts';
@@ -47,10 +47,12 @@ export function fileChangeTool<Input extends z.ZodObject>(
     effect: 'edit',
     async preview(args) {
       const planned = await prepare(args);
+      const diffs = diffsOf(planned, workspace);
       return {
         kind: 'edit',
-        diffs: diffsOf(planned, workspace),
+        diffs,
         fingerprint: fingerprint(planned.changes, workspace),
+        modifiable: diffs.length === 1 && planned.changes.some(isShownWhole),
       };
     },
     async run(args, context) {

@@ -114,3 +114,15 @@ test('an aborted run writes nothing', async (t) => {
   );
   await assert.rejects(readFile(at('a')), /ENOENT/);
 });
+
+test('a person can only put other content in the place of what is shown whole', async (t) => {
+  const { workspace } = await makeWorkspace(t);
+  const write = writeFileTool(workspace);
+  const modifiable = async (content: string) => {
+    const preview = await write.preview({ path: 'a.txt', content }, toolContext());
+    return preview.kind === 'edit' && preview.modifiable;
+  };
+  assert.equal(await modifiable('x'.repeat(256 * 1024)), true);
+  assert.equal(await modifiable('x'.repeat(256 * 1024 + 1)), false);
+  assert.equal(await modifiable('a\0b'), false);
+});

@@ -70,12 +70,17 @@ function extensionValue(metadata: Metadata | undefined): unknown {
   return undefined;
 }
 
+const SETTINGS = Object.keys(AgentSettings.shape);
+
 /** The client's settings in a message's metadata. */
 export function settingsIn(metadata: Metadata | undefined): AgentSettings | undefined {
   const value = extensionValue(metadata);
-  // A client may mark its confirmations as an agent marks its events; those are no settings.
-  if (isObject(value) && 'kind' in value) return undefined;
-  return value === undefined ? undefined : parseWith(AgentSettings, value, 'AgentSettings');
+  if (value === undefined) return undefined;
+  // A client may also mark its messages as an agent does its events, or say its own name there; that settles nothing.
+  if (isObject(value) && ('kind' in value || !SETTINGS.some((key) => key in value))) {
+    return undefined;
+  }
+  return parseWith(AgentSettings, value, 'AgentSettings');
 }
 
 /** What a status update is about. */
