@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { launch } from './launch.ts';
-import { MAX_JOBS, openShell, type Shell, type ShellOptions } from './shell.ts';
+import { liveInterval, MAX_JOBS, openShell, type Shell, type ShellOptions } from './shell.ts';
 
 const never = new AbortController().signal;
 const LONG = process.env['PARLEY_TEST_LONG'] !== undefined;
@@ -238,4 +238,15 @@ test('a command that is being started when the shell is closed is ended too', as
   const running = shell.run('sleep 1000', { signal: never });
   await shell.close();
   assert.equal((await running).signal, 'SIGTERM');
+});
+
+test('a command that prints all the time leaves ever fewer updates', () => {
+  const updatesIn = (minutes: number): number => {
+    let count = 0;
+    for (let elapsed = 0; elapsed < minutes * 60_000; elapsed += liveInterval(elapsed)) count++;
+    return count;
+  };
+  assert.ok(updatesIn(1 / 60) <= 10, 'not more than ten in a second');
+  assert.ok(updatesIn(10) < 300, `${updatesIn(10)} in ten minutes`);
+  assert.ok(updatesIn(60) < 400, `${updatesIn(60)} in an hour`);
 });

@@ -31,7 +31,10 @@ export interface ShellOptions {
 export interface RunOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs?: number | undefined;
-  /** Told at most eight times a second, with the last 8 KB. Must not throw. */
+  /**
+   * Told with the last 8 KB: at first up to eight times a second, and the rarer the longer the command runs, because
+   * who is told may keep it. Must not throw.
+   */
   readonly onOutput?: (recent: string) => void;
 }
 
@@ -70,6 +73,8 @@ export const MAX_JOBS = 16;
 const MAX_ENDED_JOBS = 16;
 /** A bit less than ten times a second. */
 const LIVE_INTERVAL_MS = 125;
+/** Of the time that a command has run already: ten minutes leave about 280 updates, an hour 370. */
+const LIVE_SHARE = 1 / 50;
 const LIVE_BYTES = 8 * 1024;
 /** How long an end is waited for after everything was killed. */
 const LAST_WAIT_MS = 1000;
@@ -236,11 +241,17 @@ export function openShell(options: ShellOptions): Shell {
   };
 }
 
+/** How long after the last update of a command that has run for so long there may be another. */
+export function liveInterval(elapsedMs: number): number {
+  return Math.max(LIVE_INTERVAL_MS, elapsedMs * LIVE_SHARE);
+}
+
 /** Shows the newest output, at once or when the last time is long enough ago. */
 function liveUpdates(onOutput: (recent: string) => void): {
   touch: (transcript: Transcript) => void;
   end: () => void;
 } {
+  const began = performance.now();
   let last = -Infinity;
   let timer: ReturnType<typeof setTimeout> | undefined;
   function touch(transcript: Transcript): void {
@@ -251,7 +262,7 @@ function liveUpdates(onOutput: (recent: string) => void): {
         last = performance.now();
         onOutput(transcript.tail(LIVE_BYTES));
       },
-      Math.max(0, last + LIVE_INTERVAL_MS - performance.now()),
+      Math.max(0, last + liveInterval(last - began) - performance.now()),
     );
   }
   return { touch, end: () => clearTimeout(timer) };
