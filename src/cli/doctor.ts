@@ -12,6 +12,7 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { broken, type Check, ok, printChecks, warning } from './checks.ts';
+import { coderChecks } from './coder-checks.ts';
 import { defineCommand } from './command.ts';
 import { dataFolder } from './data-folder.ts';
 import { reasonOf, systemCode } from './exit.ts';
@@ -44,6 +45,7 @@ export default defineCommand({
       checkClock(),
       checkFiles(),
       checkProxy(environment),
+      ...(await coderChecks(environment)),
     ];
     return printChecks(
       `parley ${VERSION} on ${process.platform} ${process.arch}`,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { assertRefused, folder, lines, parley, serving } from './support.ts';
@@ -20,6 +20,11 @@ describe('parley doctor', { concurrency: 3 }, () => {
     for (const name of ['node', 'data folder', 'sqlite', 'clock', 'open files', 'proxy']) {
       assert.match(out, new RegExp(`^ {2}[✓!] ${name} `, 'm'));
     }
+    for (const name of ['settings', 'trust', 'git', 'ripgrep', 'terminal']) {
+      assert.match(out, new RegExp(`^ {2}✓ ${name} `, 'm'));
+    }
+    assert.match(out, /^ {2}[✓!] sandbox /m);
+    assert.match(out, /! model +offline, because there is no key/);
     assert.match(out, /! secret key +PARLEY_SECRET_KEY is not set: webhooks .* are refused/);
   });
 
@@ -43,6 +48,19 @@ describe('parley doctor', { concurrency: 3 }, () => {
     assert.equal(code, 1);
     assert.match(out, /✗ data folder .* set PARLEY_HOME/);
     assert.match(out, /2 problems\.\n$/);
+  });
+
+  test('settings that cannot be read are broken, and so is a model without its key', async () => {
+    const config = path.join(folder, 'doctor-config');
+    mkdirSync(path.join(config, 'parley'), { recursive: true });
+    const file = path.join(config, 'parley', 'settings.json');
+    const env = { XDG_CONFIG_HOME: config };
+    writeFileSync(file, '{ "model": "google:gemini" }');
+    assert.match((await parley(['doctor'], { env })).out, /✗ model +.* needs GEMINI_API_KEY/);
+    writeFileSync(file, '{');
+    const { code, out } = await parley(['doctor'], { env });
+    assert.equal(code, 1);
+    assert.match(out, /✗ settings .*settings\.json:1: /);
   });
 
   test('says who has the port', async () => {

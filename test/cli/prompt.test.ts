@@ -243,6 +243,16 @@ describe('parley -p', { concurrency: 3 }, () => {
     assert.equal((await parley(['trust', '--show'], here)).code, 1);
   });
 
+  test('slash commands work too, and one that cannot be done fails', async () => {
+    const here = place();
+    const help = await parley(['-p', '/help', '--model', 'offline'], here);
+    assert.deepEqual([help.code, help.err], [0, '']);
+    assert.match(help.out, /^\/help: /m);
+    const wrong = await parley(['-p', '/memory wrong', '--model', 'offline'], here);
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.out, /\/memory show/);
+  });
+
   test('settings that cannot be read are named with their line', async () => {
     const here = place();
     const file = path.join(here.env.XDG_CONFIG_HOME, 'parley', 'settings.json');

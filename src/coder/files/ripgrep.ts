@@ -27,6 +27,12 @@ export interface Outcome {
   readonly stopped: 'enough' | 'timeout' | undefined;
 }
 
+/** Where the program is. */
+export async function ripgrepFile(): Promise<string> {
+  const { rgPath } = await import('@vscode/ripgrep');
+  return rgPath;
+}
+
 /** `onLine` returns false when it has enough. */
 export async function ripgrep(
   folder: Grip,
@@ -36,10 +42,10 @@ export async function ripgrep(
   timeoutMs = TIMEOUT_MS,
 ): Promise<Outcome> {
   signal.throwIfAborted();
-  const { rgPath } = await import('@vscode/ripgrep');
+  const file = await ripgrepFile();
   let stopped: Outcome['stopped'];
   const { promise, resolve, reject } = Promise.withResolvers<number | null>();
-  const child = spawn(rgPath, [...ALWAYS, ...args], {
+  const child = spawn(file, [...ALWAYS, ...args], {
     // On Linux this is the folder itself, by its descriptor, whatever its name leads to by now.
     cwd: folder.self,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -43,6 +43,11 @@ function loadPty(): Promise<Pty | undefined> {
   return pty;
 }
 
+/** Whether programs get a pseudo-terminal here. */
+export async function hasTerminal(): Promise<boolean> {
+  return (await loadPty()) !== undefined;
+}
+
 export async function launch(
   program: Launch,
   load: () => Promise<Pty | undefined> = loadPty,

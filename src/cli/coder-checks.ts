@@ -1,0 +1,111 @@
+/** What the coding agent needs of this machine, for `parley doctor`. It does without most of it, with less to offer. */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { defaultModelName, resolveModel } from '../agent/models/resolve.ts';
+import { ripgrepFile } from '../coder/files/ripgrep.ts';
+import { configFolder } from '../coder/settings/config-folder.ts';
+import { loadSettings, workspaceSettingsFile } from '../coder/settings/settings.ts';
+import { isTrusted } from '../coder/settings/trust.ts';
+import { hasTerminal } from '../coder/shell/launch.ts';
+import { openSandbox } from '../coder/shell/sandbox.ts';
+import { broken, type Check, ok, warning } from './checks.ts';
+import { reasonOf } from './exit.ts';
+import type { Environment } from './flags.ts';
+
+const PROBE_MS = 5000;
+
+export async function coderChecks(environment: Environment): Promise<Check[]> {
+  const here = process.cwd();
+  const config = configFolder(environment);
+  const [settings, ...others] = await Promise.all([
+    checkSettings(config, here, environment),
+    checkGit(),
+    checkSandbox(here),
+    checkSearch(),
+    checkTerminal(),
+  ]);
+  return [...settings, ...others];
+}
+
+/** The settings in force in this folder, with the model and the trust that they stand on. */
+async function checkSettings(
+  config: string,
+  here: string,
+  environment: Environment,
+): Promise<Check[]> {
+  try {
+    const trusted = await isTrusted(config, here);
+    const { settings, files } = await loadSettings({
+      configFolder: config,
+      workspace: here,
+      trusted,
+    });
+    const found = ok('settings', files.length > 0 ? files.join(', ') : `none in ${config}`);
+    return [found, checkTrust(here, trusted), checkModel(settings.model, environment)];
+  } catch (error) {
+    return [broken('settings', reasonOf(error))];
+  }
+}
+
+function checkTrust(here: string, trusted: boolean): Check {
+  const name = 'trust';
+  if (trusted) return ok(name, `${here} is trusted`);
+  return existsSync(workspaceSettingsFile(here))
+    ? warning(name, `the settings in ${here} do not count: read them, then parley trust`)
+    : ok(name, `${here} is not trusted, and has no settings of its own`);
+}
+
+function checkModel(wanted: string | undefined, environment: Environment): Check {
+  const name = 'model';
+  const model = wanted ?? defaultModelName(environment);
+  try {
+    resolveModel(model, { env: environment, checkKey: true });
+  } catch (error) {
+    return broken(name, reasonOf(error));
+  }
+  return model === 'offline' && wanted === undefined
+    ? warning(
+        name,
+        'offline, because there is no key: set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY',
+      )
+    : ok(name, model);
+}
+
+async function checkGit(): Promise<Check> {
+  const name = 'git';
+  try {
+    const { stdout } = await promisify(execFile)('git', ['--version'], { timeout: PROBE_MS });
+    return ok(name, stdout.trim());
+  } catch {
+    return warning(name, 'git does not run: without it there are no checkpoints to go back to');
+  }
+}
+
+async function checkSandbox(here: string): Promise<Check> {
+  const name = 'sandbox';
+  try {
+    await openSandbox(here);
+    return ok(name, 'bubblewrap works: --sandbox can be used');
+  } catch (error) {
+    return warning(name, reasonOf(error));
+  }
+}
+
+async function checkSearch(): Promise<Check> {
+  const name = 'ripgrep';
+  try {
+    const file = await ripgrepFile();
+    const { stdout } = await promisify(execFile)(file, ['--version'], { timeout: PROBE_MS });
+    return ok(name, stdout.split('\n', 1)[0] ?? '');
+  } catch (error) {
+    return broken(name, `${reasonOf(error)}: search and glob fail; install parley again`);
+  }
+}
+
+async function checkTerminal(): Promise<Check> {
+  const name = 'terminal';
+  return (await hasTerminal())
+    ? ok(name, 'commands get a pseudo-terminal')
+    : warning(name, 'there is no pseudo-terminal for this system: commands run on pipes');
+}
