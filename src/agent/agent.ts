@@ -26,7 +26,15 @@ export interface Agent {
    * returning, also when it waits for a person: it is run again, with the same run id, when the answer is there.
    */
   run(context: RunContext): AsyncIterable<Event>;
+  /**
+   * A run that may have waited for something of this agent's was canceled: what it has left to others is to end. What
+   * is under way here ends by its signal. What this throws is passed over.
+   */
+  cancel?(run: CanceledRun): Promise<void>;
 }
+
+/** A run that will not go on. */
+export type CanceledRun = Pick<RunContext, 'runId' | 'session' | 'events' | 'signal'>;
 
 export interface RunContext {
   readonly runId: string;

@@ -4,7 +4,7 @@
  *   const agent = llmAgent({ name: 'weather', model: 'google:gemini-3-flash', instruction: '…', tools: [forecast] });
  *   const { text } = await createRunner({ agent }).runToEnd({ user: 'ann', session: 's1', message: 'Rain in Rome?' });
  */
-export type { Agent, ChildOptions, RunContext } from './agent.ts';
+export type { Agent, CanceledRun, ChildOptions, RunContext } from './agent.ts';
 export {
   customAgent,
   type AgentFunction,
@@ -57,6 +57,7 @@ export { resultOf, type RunResult } from './run-result.ts';
 export type { RunLimits } from './run.ts';
 export {
   createRunner,
+  type CancelOptions,
   type PendingOptions,
   type ResumeOptions,
   type Runner,

@@ -75,6 +75,10 @@ export interface PendingOptions {
   readonly runId: string;
 }
 
+export interface CancelOptions extends PendingOptions {
+  readonly signal?: AbortSignal;
+}
+
 export interface ResumeOptions extends PendingOptions {
   /** To questions that are open. None: the run goes on where a process that died has left it. */
   readonly answers: readonly Answer[];
@@ -92,6 +96,11 @@ export interface Runner {
   resume(options: ResumeOptions): AsyncIterable<Event>;
   /** What the run waits for, in the order in which it was asked. */
   pending(options: PendingOptions): Promise<readonly Question[]>;
+  /**
+   * Ends a run that waits or was aborted for good: it takes no answer any more, agents that left work to others have
+   * them told, and later prompts say that this request was canceled. One that goes on is waited for: abort it first.
+   */
+  cancel(options: CancelOptions): Promise<void>;
   /** Runs until the agent is done or waits, and says what came of it. Throws what the iteration throws. */
   runToEnd(options: RunOptions): Promise<RunResult>;
 }
@@ -226,6 +235,24 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     }
   }
 
+  async function cancel({ user, session: id, runId, signal }: CancelOptions): Promise<void> {
+    const key: SessionKey = { app, user, id };
+    using _claim = await claimRun(store, key, runId, [], signal);
+    const { session, index } = await load(key, runId);
+    if (index.failed) return;
+    const error = { code: 'canceled', message: 'the run was canceled' };
+    const event = createEvent({ runId, author: 'user' }, { content: userContent(CANCELED), error });
+    await store.append(key, [event]);
+    const canceled = {
+      runId,
+      session: key,
+      events: session.events,
+      signal: signal ?? new AbortController().signal,
+    };
+    const tell = async (agent: Agent) => agent.cancel?.(canceled);
+    await Promise.allSettled([...tree.agents].map(tell));
+  }
+
   async function load(key: SessionKey, runId: string) {
     const session = await store.get(key);
     if (!session) throw new SessionNotFound(key);
@@ -265,6 +292,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     sessions: store,
     run,
     resume,
+    cancel,
     async pending({ user, session, runId }) {
       const { index } = await load({ app, user, id: session }, runId);
       return [...index.questions.values()];
@@ -272,6 +300,9 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     runToEnd: (asked) => resultOf(run(asked)),
   };
 }
+
+/** What later prompts say of it: an unanswered request looks as if it still had to be done. */
+const CANCELED = '[The user canceled this request.]';
 
 /** A longer timer would go off at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;

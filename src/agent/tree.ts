@@ -55,6 +55,10 @@ export class AgentTree {
     }
   }
 
+  get agents(): Iterable<Agent> {
+    return this.#agents.values();
+  }
+
   find(name: string): Agent | undefined {
     return this.#agents.get(name);
   }

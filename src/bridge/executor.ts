@@ -10,10 +10,13 @@
  *
  * - the agent is done, or has escalated and there is nobody above: `completed`, with the answer's text;
  * - questions are open: `input-required`, or `auth-required` when all that is wanted is authorization;
- * - an error event, an unknown agent among them: `failed`, with the cause in our log alone.
+ * - an error event, an unknown agent among them: `failed`, with the cause in our log alone;
+ * - the task is canceled: so is its run, whether it goes on or waits, and what remote agents do for it.
  *
- * Nothing is kept between executions: what a waiting run needs is in its session.
+ * What a waiting run needs is in its session. Kept between executions is only where that is, because who cancels names
+ * the task alone: so a cancellation reaches a waiting run in the process that asked, and ends the task in any.
  */
+import { isInterrupted } from '../protocol/index.ts';
 import type {
   Agent as ServerAgent,
   AgentExecutor,
@@ -49,6 +52,8 @@ export interface A2AExecutorOptions
 const ANONYMOUS = 'anonymous';
 /** A longer answer is only in its artifact, not in the completing status as well. */
 const MAX_FINAL_TEXT = 256 * 1024;
+/** Of the runs that wait, the latest: those before are canceled with their task alone. */
+const MAX_KNOWN = 100_000;
 const LOST = 'The conversation that asked this is gone. Please send the request again.';
 
 export function a2aExecutor(agent: Agent, options: A2AExecutorOptions = {}): ServerAgent {
@@ -56,21 +61,52 @@ export function a2aExecutor(agent: Agent, options: A2AExecutorOptions = {}): Ser
   const { app = agent.name, sessions = memorySessions(), artifacts = memoryArtifacts() } = rest;
   const runner = createRunner({ ...rest, agent, app, sessions, artifacts });
 
+  /** Runs that go on or wait, by task. */
+  const known = new Map<string, PendingOptions>();
+
+  function remember(taskId: string, at: PendingOptions): void {
+    known.delete(taskId);
+    known.set(taskId, at);
+    const [oldest] = known.size > MAX_KNOWN ? known.keys() : [];
+    if (oldest !== undefined) known.delete(oldest);
+  }
+
   /** What the run waits for; nothing where the store does not know it. */
   async function pending(at: PendingOptions): Promise<readonly Question[]> {
-    try {
-      return await runner.pending(at);
-    } catch (error) {
-      if (error instanceof SessionNotFound || isUnknownRun(error)) return [];
-      throw error;
-    }
+    return (await unlessUnknown(runner.pending(at))) ?? [];
+  }
+
+  async function cancel(taskId: string): Promise<void> {
+    const at = known.get(taskId);
+    known.delete(taskId);
+    if (at) await unlessUnknown(runner.cancel(at));
   }
 
   async function* execute(context: ExecutionContext): AsyncGenerator<ExecutorEvent> {
+    const at = {
+      user: userOf(context),
+      session: context.contextId,
+      runId: runIdOf(context),
+    };
+    remember(context.task.id, at);
+    let waits = false;
+    try {
+      for await (const event of turnOf(context, at)) {
+        waits = event.kind === 'status-update' && isInterrupted(event.state);
+        yield event;
+      }
+    } finally {
+      if (!waits) known.delete(context.task.id);
+    }
+  }
+
+  async function* turnOf(
+    context: ExecutionContext,
+    at: PendingOptions,
+  ): AsyncGenerator<ExecutorEvent> {
     const { message, signal, task, turn } = context;
     if (task.status.state !== 'working') yield { kind: 'status-update', state: 'working' };
-    const user = userOf(context);
-    const at = { user, session: context.contextId, runId: runIdOf(context) };
+    const key = { app, user: at.user, id: at.session };
     let waits = false;
     let events: AsyncIterable<Event>;
     if (turn.length === 1) {
@@ -95,7 +131,7 @@ export function a2aExecutor(agent: Agent, options: A2AExecutorOptions = {}): Ser
       waits ||= event.actions.questions !== undefined;
       yield* translation.translate(event);
       for (const [name, version] of Object.entries(event.actions.artifactDelta ?? {})) {
-        const content = await artifacts.load({ app, user, id: at.session }, name, version);
+        const content = await artifacts.load(key, name, version);
         if (content) yield saved(name, content);
       }
     }
@@ -106,12 +142,20 @@ export function a2aExecutor(agent: Agent, options: A2AExecutorOptions = {}): Ser
   return {
     profile: profileOf(agent, profile),
     execute,
+    cancel,
     ...(continues !== undefined && { continues }),
   };
 }
 
-function isUnknownRun(error: unknown): boolean {
-  return error instanceof RunError && error.code === 'unknown-run';
+/** Undefined where the store does not know the run. */
+async function unlessUnknown<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof SessionNotFound) return undefined;
+    if (error instanceof RunError && error.code === 'unknown-run') return undefined;
+    throw error;
+  }
 }
 
 /** For our log. */

@@ -6,7 +6,7 @@
  *
  * It hears what was said since it last spoke, in one conversation (`contextId`) for each session. What it says comes as
  * partial events and then as one whole; what it asks is a question of the run, and the answer goes to the same task. A
- * run that is aborted cancels the remote's task. The task's ids are noted in our events, so that a run goes on after a
+ * run that is aborted, or canceled while it waits, cancels the remote's task. The task's ids are noted in our events, so that a run goes on after a
  * crash of ours, whether the remote waits for an answer or is at work.
  *
  * What it sends is a stranger's data. It becomes content and nothing else: no metadata of a remote's sets state, branch,
@@ -21,6 +21,7 @@ import {
   type RemoteConnection,
   type RemoteConnectionOptions,
 } from './remote-connection.ts';
+import { waitingTasks } from './remote-note.ts';
 import { explain, quote, remoteLimits, type RemoteLimits } from './remote-limits.ts';
 import { nextTurn, stillOpen, toNewTask, type RemoteTurn } from './remote-turn.ts';
 
@@ -79,6 +80,13 @@ export function remoteAgent(options: RemoteAgentOptions): Agent {
           turn = toNewTask(turn);
         }
       }
+    },
+    async cancel({ events, ...run }) {
+      const tasks = waitingTasks(events, name, run.runId);
+      if (tasks.length === 0) return;
+      const signal = AbortSignal.any([run.signal, AbortSignal.timeout(limits.cancelMs)]);
+      const client = await connection.open({ ...run, signal }, new AbortController());
+      await Promise.allSettled(tasks.map((id) => client.cancel(id, { signal })));
     },
   };
 }

@@ -5,7 +5,7 @@
  * Credentials go to the origin that the address names, and to no other: neither a redirect nor a card can lead them
  * elsewhere, unless `origins` allows it.
  */
-import type { RunContext } from '../agent/agent.ts';
+import type { CanceledRun } from '../agent/agent.ts';
 import type { SessionKey } from '../agent/session.ts';
 import {
   connect,
@@ -46,7 +46,7 @@ export interface RemoteConnection {
   /** The card that was found last. */
   readonly card: AgentCard | undefined;
   /** A client for one run. `stop` is aborted when the remote sends too much. */
-  open(context: RunContext, stop: AbortController): Promise<AgentClient>;
+  open(run: Omit<CanceledRun, 'events'>, stop: AbortController): Promise<AgentClient>;
   /** The card may be out of date: it is looked for again when it is next needed. */
   forget(): void;
 }

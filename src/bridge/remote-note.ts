@@ -5,7 +5,7 @@
 import * as z from 'zod';
 import type { Event } from '../agent/event.ts';
 import type { JsonObject, JsonValue } from '../agent/json.ts';
-import { TaskState } from '../protocol/index.ts';
+import { isInterrupted, TaskState } from '../protocol/index.ts';
 
 /** How much of an artifact has been said here: the length of its texts, and the number of its other parts. */
 const Said = z.tuple([z.int().min(0), z.int().min(0)]);
@@ -30,6 +30,19 @@ export function parseNote(value: JsonValue | undefined): RemoteNote | undefined 
 
 export function noteOf(event: Event): RemoteNote | undefined {
   return parseNote(event.metadata?.['a2a']);
+}
+
+/** The tasks in which the remote waits for somebody to answer in this run: one for each path at which it was run. */
+export function waitingTasks(events: readonly Event[], agent: string, runId: string): string[] {
+  const latest = new Map<string, RemoteNote>();
+  for (const event of events) {
+    const path = event.actions.checkpoint?.path;
+    const note = event.author === agent && event.runId === runId ? noteOf(event) : undefined;
+    if (path !== undefined && note) latest.set(path, note);
+  }
+  return [...latest.values()].flatMap(({ taskId, state }) =>
+    taskId !== undefined && isInterrupted(state) ? [taskId] : [],
+  );
 }
 
 /** The fields of an event that keep the note. */

@@ -79,10 +79,11 @@ function sees(branch: string | undefined, other: string | undefined): boolean {
 }
 
 function partsOf(event: Event): A2APart[] {
-  if (event.error !== undefined || event.content === undefined) return [];
-  const parts = event.content.parts.filter((part) => part.kind !== 'text' || part.text !== '');
+  const parts =
+    event.content?.parts.filter((part) => part.kind !== 'text' || part.text !== '') ?? [];
+  // Also when he says that he has canceled something.
   if (event.author === 'user') return toA2AParts(parts, HIDDEN);
-  return parts.flatMap((part) => contextOf(part, event.author));
+  return event.error ? [] : parts.flatMap((part) => contextOf(part, event.author));
 }
 
 function contextOf(part: Part, author: string): A2APart[] {

@@ -1,0 +1,83 @@
+// Who cancels a task of a bridged agent cancels all of it: what waits elsewhere, and what would be done later.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { customAgent } from '../../src/agent/agents/custom.ts';
+import { llmAgent } from '../../src/agent/agents/llm.ts';
+import { parallelAgent } from '../../src/agent/agents/parallel.ts';
+import { sequentialAgent } from '../../src/agent/agents/sequential.ts';
+import { textOf } from '../../src/agent/content.ts';
+import type { ModelRequest } from '../../src/agent/model.ts';
+import { remoteAgent } from '../../src/bridge/remote-agent.ts';
+import { bridge, lastOf, modelOf, send, toolOf } from './support.ts';
+
+const asking = customAgent({ name: 'asking', description: 'Asks' }, async function* (ctx) {
+  yield ctx.question('city', { text: 'Which city?' });
+});
+const local = customAgent({ name: 'local' }, async function* () {
+  yield 'passing on';
+});
+
+test('a cancel reaches the remote agents that wait for the answer, through every server between', async (t) => {
+  const inner = await bridge(t, asking);
+  const innermost = await inner.client();
+  const between = await bridge(t, remoteAgent({ name: 'between', url: inner.url }));
+  const subAgents = ['left', 'right'].map((name) => remoteAgent({ name, url: between.url }));
+  const both = parallelAgent({ name: 'both', subAgents });
+  const outer = await bridge(t, sequentialAgent({ name: 'outer', subAgents: [local, both] }));
+  const client = await outer.client();
+  const task = await send(client, 'go');
+  assert.equal(task.status.state, 'input-required');
+  const states = async () => (await innermost.list()).tasks.map(({ status }) => status.state);
+  assert.deepEqual(await states(), ['input-required', 'input-required']);
+  assert.equal((await client.cancel(task.id)).status.state, 'canceled');
+  assert.deepEqual(await states(), ['canceled', 'canceled']);
+});
+
+test('a cancel ends a task whose remote agent is not there any more', async (t) => {
+  const inner = await bridge(t, asking);
+  const agent = remoteAgent({ name: 'remote', url: inner.url, retry: { attempts: 1 } });
+  const client = await (await bridge(t, agent)).client();
+  const task = await send(client, 'go');
+  await inner.close();
+  assert.equal((await client.cancel(task.id)).status.state, 'canceled');
+});
+
+test('later prompts say of a request that it was canceled, whether it ran or waited', async (t) => {
+  const seen: ModelRequest[] = [];
+  const begun = Promise.withResolvers<void>();
+  const tools = [
+    toolOf('ask', { run: (_, ctx) => ctx.ask({ text: 'Really?' }) }),
+    toolOf('hang', {
+      async run(_, { signal }) {
+        begun.resolve();
+        await once(signal, 'abort');
+      },
+    }),
+  ];
+  const model = modelOf((request) => {
+    seen.push(request);
+    const said = lastOf(request).at(-1);
+    const name = said?.kind === 'text' ? said.text : '';
+    const call = { kind: 'function-call', id: `${seen.length}`, name, args: {} } as const;
+    return tools.some((tool) => tool.name === name) ? [call] : [{ kind: 'text', text: 'hello' }];
+  });
+  const agent = llmAgent({ name: 'helper', description: 'Helps', model, tools });
+  const client = await (await bridge(t, agent)).client();
+  const waiting = await send(client, 'ask');
+  await client.cancel(waiting.id);
+  const configuration = { blocking: false };
+  const { contextId } = waiting;
+  const running = await client.send('hang', { contextId, configuration });
+  assert.ok(running.kind === 'task');
+  await begun.promise;
+  await client.cancel(running.id);
+  await send(client, 'hello', { contextId });
+  const canceled = '[The user canceled this request.]';
+  const heard = seen
+    .at(-1)!
+    .messages.map((content) =>
+      content.parts.map((part) => textOf({ role: 'user', parts: [part] })),
+    );
+  assert.deepEqual(heard, [['ask', canceled, 'hang', canceled, 'hello']]);
+});
