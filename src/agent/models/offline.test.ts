@@ -224,6 +224,14 @@ test('anything else gets the gist back, and what can be asked here', async () =>
   assert.match((await say('hello', [])).text, /No tools are offered here/);
 });
 
+test('what other agents said beside it is no part of the request', async () => {
+  const parts = ['What is the weather in Paris?', '[greeter] said: One moment.'].map(
+    (text) => ({ kind: 'text', text }) as const,
+  );
+  const { calls } = await ask({ messages: [{ role: 'user', parts }], tools: [weather] });
+  assert.deepEqual(calls, [['get_weather', { city: 'Paris' }]]);
+});
+
 test('an earlier request is not made again', async () => {
   const messages: Content[] = [
     userContent('list'),

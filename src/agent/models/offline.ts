@@ -8,7 +8,13 @@
  * It keeps nothing: how far it has come is in the conversation.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { functionCalls, functionResponses, textOf, type FunctionResponsePart } from '../content.ts';
+import {
+  functionCalls,
+  functionResponses,
+  textOf,
+  type Content,
+  type FunctionResponsePart,
+} from '../content.ts';
 import type { JsonValue } from '../json.ts';
 import type { Model, ModelChunk, ModelRequest, ToolDeclaration } from '../model.ts';
 import { FORMS, parseForm, splitRequests, type Step } from './offline-request.ts';
@@ -53,13 +59,10 @@ function decide({ messages, tools = [], toolChoice }: ModelRequest): Step | stri
   const at = messages.findLastIndex(
     (content) => content.role === 'user' && textOf(content).trim() !== '',
   );
-  const asked = textOf(messages[at]).trim();
-  if (asked.length > MAX_REQUEST_CHARS) return `That is too long for me.\n\n${help(offered)}`;
-  const requests = splitRequests(asked, (said) => understand(said, offered) !== undefined);
-  const steps = requests.map((said) => understand(said, offered));
-  const plan = steps.filter((step) => step !== undefined).slice(0, MAX_STEPS);
-  if (plan.length === 0 || plan.length < Math.min(steps.length, MAX_STEPS))
-    return answer(asked, offered);
+  const { own, all } = wordsOf(messages[at]);
+  if (own.length > MAX_REQUEST_CHARS) return `That is too long for me.\n\n${help(offered)}`;
+  const plan = planOf(own, offered) ?? planOf(all.slice(0, MAX_REQUEST_CHARS), offered);
+  if (!plan) return answer(own, offered);
 
   const since = messages.slice(at + 1);
   const calls = since.flatMap((content) => functionCalls(content));
@@ -82,6 +85,26 @@ function decide({ messages, tools = [], toolChoice }: ModelRequest): Step | stri
   if (left > 0)
     report.push(`I left out the ${left === 1 ? 'last request' : `last ${left} requests`}.`);
   return report.join('\n\n');
+}
+
+/** How a model is told of what other agents said and did: see history.ts. */
+const TOLD = /^\s*\[[\w-]{1,64}\] (?:said|called|got from|sent)\b/;
+
+/** What the user said; and with it what other agents said, who may be the ones that ask. */
+function wordsOf(content: Content | undefined): { readonly own: string; readonly all: string } {
+  const texts = (content?.parts ?? []).flatMap((part) => (part.kind === 'text' ? [part.text] : []));
+  const all = texts.join('\n').trim();
+  const own = texts.filter((text) => !TOLD.test(text)).join('');
+  return { own: own.trim() || all, all };
+}
+
+/** The calls that are asked for; undefined where not all of it is understood. */
+function planOf(asked: string, offered: readonly ToolDeclaration[]): Step[] | undefined {
+  const requests = splitRequests(asked, (said) => understand(said, offered) !== undefined);
+  const steps = requests.map((said) => understand(said, offered));
+  const plan = steps.filter((step) => step !== undefined).slice(0, MAX_STEPS);
+  if (plan.length === 0 || plan.length < Math.min(steps.length, MAX_STEPS)) return undefined;
+  return plan;
 }
 
 /** A tool by its name first, then the forms, then what a tool's name is about. */
