@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { customAgent } from '../agents/custom.ts';
@@ -141,6 +142,34 @@ test('an agent with schemas takes an object and gives one', async () => {
   const agent = llmAgent({ name: 'outer', model: outer, tools: [tool] });
   const events = await all(createRunner({ agent }).run({ ...at, message: 'go' }));
   assert.deepEqual(responseIn(events), { sum: 3 });
+});
+
+test('an agent that is given up in the middle leaves no session behind', async () => {
+  const begun = Promise.withResolvers<void>();
+  const inner = customAgent({ name: 'inner' }, async function* ({ signal }) {
+    yield 'begun';
+    begun.resolve();
+    await once(signal, 'abort');
+  });
+  const { sessions, runner } = caller(agentTool(inner));
+  const { promise: deleted, resolve } = Promise.withResolvers<void>();
+  const { delete: remove } = sessions;
+  sessions.delete = async (key) => {
+    const found = await remove.call(sessions, key);
+    resolve();
+    return found;
+  };
+  const controller = new AbortController();
+  const run = all(runner().run({ ...at, message: 'go', signal: controller.signal }));
+  await begun.promise;
+  controller.abort(new Error('enough'));
+  await assert.rejects(run, /enough/);
+  await deleted;
+  const left = await sessions.list({ app: 'app', user: 'ann' });
+  assert.deepEqual(
+    left.map(({ id }) => id),
+    ['s'],
+  );
 });
 
 test('an agent that fails is told to the one that called it', async () => {

@@ -3,7 +3,7 @@
  *
  * It sees the caller's state, what it sets there is the caller's too, and its files are the caller's. When it asks a
  * person, the call asks; the answer goes on with its run, in whatever process. Its session is named after the call,
- * and is deleted when the job is done.
+ * and is deleted when the job is done or given up.
  */
 import { hash } from 'node:crypto';
 import type { Agent } from '../agent.ts';
@@ -47,12 +47,22 @@ export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
         typeof args['request'] === 'string' && !inputSchema
           ? args['request']
           : JSON.stringify(args);
-      const { question, error, answer } = await follow(begin(runner, message, context), context);
+      const forget = () =>
+        context.services.sessions.delete({ ...context.session, id: innerSession(context) });
+      let outcome: Outcome;
+      try {
+        outcome = await follow(begin(runner, message, context), context);
+      } catch (failure) {
+        // Nobody goes on with it: an aborted call is not made again.
+        await forget().catch(() => undefined);
+        throw failure;
+      }
+      const { question, error, answer } = outcome;
       if (question) {
         const { id: _, agent: asker, ...asked } = question;
         return context.ask({ ...asked, detail: { agent: asker, detail: asked.detail ?? null } });
       }
-      await context.services.sessions.delete({ ...context.session, id: innerSession(context) });
+      await forget();
       if (error) throw new Error(`${agent.name} failed: ${error.message}`);
       const text = textOf(answer);
       return outputSchema && text !== '' ? (JSON.parse(text) as JsonValue) : text;
