@@ -11,7 +11,6 @@
  * - After a crash the turn goes on: calls that were running are not made again, those that wait go on waiting.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { functionCalls } from '../agent/content.ts';
 import { RunError } from '../agent/errors.ts';
 import type { Answer, Event, Question } from '../agent/event.ts';
 import { SessionNotFound, type SessionKey, type State } from '../agent/session.ts';
@@ -33,13 +32,21 @@ import type {
   Logger,
   RequestContext,
 } from '../server/index.ts';
-import type { Commands, ReadMessage } from './commands/service.ts';
-import { answerFor, checkConfirmation, confirmationsIn, standingOf } from './confirmations.ts';
+import { BESIDE, type Commands, type ReadMessage } from './commands/service.ts';
+import {
+  answerFor,
+  askDetail,
+  checkConfirmation,
+  confirmationsIn,
+  standingOf,
+  type Standing,
+} from './confirmations.ts';
 import { Inbox } from './inbox.ts';
 import { APP, type Seat } from './seat.ts';
 import type { Seats } from './seats.ts';
 import { TurnEvents } from './turn-events.ts';
 import { spokenAnswer } from './spoken-answer.ts';
+import { messagesOf } from './task-messages.ts';
 import { userOf } from '../bridge/executor.ts';
 
 export interface CoderExecutorOptions {
@@ -110,12 +117,15 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
     });
     inboxes.set(task.id, inbox);
     try {
+      const beside = yield* commandBeside(place.seat, at, context, events);
+      if (beside) return;
       let run = await begin(at, context, { first, events, state, inbox });
       if (run === undefined) {
         yield events.state('failed', { message: LOST, error: LOST });
         return;
       }
       if (context.turn.length === 1 || context.resumed) yield events.state('working');
+      yield* events.missed();
       for (;;) {
         let failure: Event | undefined;
         for await (const event of run) {
@@ -145,6 +155,27 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
     }
   }
 
+  /** A command that is typed while the turn waits for an answer: it is run, and the turn goes on waiting. */
+  async function* commandBeside(
+    waiting: Seat,
+    at: Place,
+    { message, turn, resumed, signal }: ExecutionContext,
+    events: TurnEvents,
+  ): AsyncGenerator<ExecutorEvent, boolean> {
+    if (turn.length < 2 || resumed || confirmationsIn(message).length > 0) return false;
+    const { seat, aside, parts } = await commands.read(message, waiting);
+    if (!aside || (await pending(waiting, at)).length === 0) return false;
+    const runId = `${at.runId}/${turn.length}`;
+    const said = { ...at, runId, message: await parts(signal), aside, state: BESIDE, signal };
+    for await (const event of seat.runner.run(said)) {
+      if (event.error) logger.error({ problem: event.error.message }, 'a command failed');
+      yield* events.translate(event);
+    }
+    yield* events.flush();
+    if (!signal.aborted) yield events.state('input-required');
+    return true;
+  }
+
   /** The run as far as this execution takes it; undefined when the session does not know it. */
   async function begin(
     at: Place,
@@ -153,21 +184,16 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
   ): Promise<AsyncIterable<Event> | undefined> {
     const { message, signal, turn } = context;
     const { seat, aside } = first;
-    const known = await knownCalls(seat, at);
-    if (!known) {
+    const before = await eventsOf(seat, at);
+    if (before.length === 0) {
       if (turn.length > 1 && !context.resumed) return undefined;
       const said = { ...at, message: await first.parts(signal), aside, signal, inbox };
       return seat.runner.run({ ...said, ...(state && { state }) });
     }
     const open = await pending(seat, at);
-    for (const call of known) {
-      events.know(
-        call,
-        open.find(({ id }) => id === call.id),
-      );
-    }
-    const said = context.resumed ? turn.slice(1) : [message];
-    const confirmations = said.flatMap(confirmationsIn);
+    const standing = standingOf(context.task);
+    events.recall(before, open, standing.calls);
+    const confirmations = context.resumed ? unheard(open, standing) : confirmationsIn(message);
     let answers = answersTo(open, confirmations, events);
     if (answers.length === 0 && confirmations.length === 0 && !context.resumed) {
       answers = open.map((question) => spokenAnswer(question, textOf(message.parts)));
@@ -259,17 +285,29 @@ function isUnknownRun(error: unknown): boolean {
   return error instanceof RunError && error.code === 'unknown-run';
 }
 
-/** The calls that the run has made; undefined where there is no such run. */
-async function knownCalls({ runner }: Seat, { user, session, runId }: Place) {
+/** What the run has come to until now; nothing where there is no such run. */
+async function eventsOf({ runner }: Seat, { user, session, runId }: Place): Promise<Event[]> {
   const key: SessionKey = { app: runner.app, user, id: session };
   const found = await runner.sessions.get(key);
-  const events = found?.events.filter((event) => event.runId === runId) ?? [];
-  return events.length === 0 ? undefined : events.flatMap(({ content }) => functionCalls(content));
+  return found?.events.filter((event) => event.runId === runId) ?? [];
+}
+
+/**
+ * Confirmations in the task's log that the run may not have heard before the process died. Each is for the request that
+ * stands before it, and for no other that the same call has made since.
+ */
+function unheard(open: readonly Question[], { calls, resolved }: Standing): ToolCallConfirmation[] {
+  return open.flatMap((question) => {
+    const asked = calls.get(question.id)?.correlationId;
+    const resolution = resolved.get(question.id);
+    if (!resolution || asked !== askDetail(question).correlationId) return [];
+    return [resolution.confirmation];
+  });
 }
 
 /** The task's id; in a later turn, with the number of messages before it. */
 function runIdOf({ task, turn }: ExecutionContext): string {
-  const said = task.history?.filter(({ role }) => role === 'user').length ?? 0;
+  const said = messagesOf(task).filter(({ role }) => role === 'user').length;
   const before = said - turn.length;
   return before > 0 ? `${task.id}:${before}` : task.id;
 }

@@ -16,6 +16,7 @@ import { taskTool } from './helper.ts';
 import { instructionFor } from './instruction.ts';
 import type { Ledger } from './ledger.ts';
 import { mcpTools, type McpTools } from './mcp-tools.ts';
+import { priceOf } from './prices.ts';
 import { sessionModel } from './session-model.ts';
 import { saveRule } from './settings/settings.ts';
 import type { ApprovalMode, Settings } from './settings/schema.ts';
@@ -161,6 +162,9 @@ export async function openSeat(options: SeatOptions): Promise<Seat> {
         tools: [...tools, mcp],
       }),
   });
+  if (settings.limits?.maxCostUsd !== undefined && !priceOf(model.name)) {
+    logger.warn({ model: model.name }, 'its price is not known: limits.maxCostUsd does not hold');
+  }
   const byName = new Map([...own, task].map((tool) => [tool.name, tool]));
   const { maxSteps } = settings.limits ?? {};
 

@@ -4,113 +4,20 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { ModelRequest } from '../../src/agent/model.ts';
-import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { trust } from '../../src/coder/settings/trust.ts';
-import {
-  eventIn,
-  ExecuteSlashCommandResponse,
-  GetAllSlashCommandsResponse,
-} from '../../src/protocol/development-tool.ts';
-import { textOf, type Message, type StreamEvent } from '../../src/protocol/index.ts';
-import {
-  callIn,
-  confirmation,
-  makePlace,
-  outline,
-  rpc,
-  startCoder,
-  stream,
-  userMessage,
-  type Place,
-  type StartOptions,
-} from './support.ts';
-
-interface Turn {
-  readonly events: readonly StreamEvent[];
-  readonly taskId: string;
-  readonly contextId: string;
-  /** The answer, as the closing event has it. */
-  readonly text: string;
-  readonly state: string;
-  /** What the closing event says went wrong. */
-  readonly error: string | undefined;
-}
-
-interface Talk {
-  readonly url: string;
-  readonly place: Place;
-  readonly requests: ModelRequest[];
-  /** In one conversation, each time in a new task unless told. */
-  say(text: string, more?: Partial<Message>): Promise<Turn>;
-  answer(turn: Turn, option: string): Promise<Turn>;
-  execute(
-    path: readonly string[],
-    args?: string,
-    contextId?: string,
-  ): Promise<ExecuteSlashCommandResponse>;
-}
-
-async function begin(
-  t: TestContext,
-  script: readonly ScriptedResponse[] = [],
-  { place = makePlace(t), ...more }: StartOptions & { readonly place?: Place } = {},
-): Promise<Talk> {
-  const requests: ModelRequest[] = [];
-  const model = scriptedModel(script, { onRequest: (request) => requests.push(request) });
-  const { url } = await startCoder(t, place, { model, ...more });
-  let contextId: string | undefined;
-  const send = async (message: Message): Promise<Turn> => {
-    const turn = turnOf(await stream(url, message));
-    contextId ??= turn.contextId;
-    return turn;
-  };
-  return {
-    url,
-    place,
-    requests,
-    say: (text, fields = {}) =>
-      send(userMessage(text, { ...(contextId !== undefined && { contextId }), ...fields })),
-    answer(turn, option) {
-      const call = turn.events.map(callIn).findLast((each) => each !== undefined);
-      const answer = { tool_call_id: call?.tool_call_id, selected_option_id: option };
-      return send(confirmation(turn.taskId, answer));
-    },
-    async execute(path, args = '', inContext) {
-      const params = { command_path: path, args, ...(inContext && { contextId: inContext }) };
-      const { result, error } = await rpc(url, 'command/execute', params);
-      assert.equal(error, undefined);
-      return ExecuteSlashCommandResponse.parse(result);
-    },
-  };
-}
-
-function turnOf(events: readonly StreamEvent[]): Turn {
-  const last = events.at(-1);
-  assert.ok(last?.kind === 'status-update' && last.final);
-  return {
-    events,
-    taskId: last.taskId,
-    contextId: last.contextId,
-    text: textOf(last.status.message?.parts ?? []),
-    state: last.status.state,
-    error: eventIn(last.metadata)?.error,
-  };
-}
-
-const heard = (request: ModelRequest | undefined): string => JSON.stringify(request?.messages);
-const writes = (path: string, content: string): ScriptedResponse => [
-  { call: { name: 'write_file', args: { path, content } } },
-];
+import { eventIn, GetAllSlashCommandsResponse } from '../../src/protocol/development-tool.ts';
+import { textOf } from '../../src/protocol/index.ts';
+import { callIn, makePlace, outline, rpc, startCoder, stream, userMessage } from './support.ts';
+import { begin, heard, settings, turnOf, writes, type Talk } from './talk.ts';
 
 test('commands/get lists the built-in commands with their arguments and those below them', async (t) => {
   const { url } = await begin(t);
   const { result } = await rpc(url, 'commands/get', {});
   const { commands } = GetAllSlashCommandsResponse.parse(result);
-  const names = commands.map(({ name }) => name);
-  for (const name of ['init', 'memory', 'restore', 'compress', 'tools', 'mcp', 'model']) {
-    assert.ok(names.includes(name), name);
-  }
-  for (const name of ['approval', 'stats', 'clear', 'help']) assert.ok(names.includes(name), name);
+  assert.equal(
+    commands.map(({ name }) => name).join(' '),
+    'help init memory restore compress clear tools mcp model approval stats',
+  );
   const memory = commands.find(({ name }) => name === 'memory');
   assert.deepEqual(
     memory?.sub_commands.map(({ name }) => name),
@@ -154,6 +61,22 @@ test('a command in a task that is going on is a turn of it, and the model hears 
   await say('and again', { taskId });
   assert.match(heard(requests[1]), /hi.*Hello\..*and again/);
   assert.doesNotMatch(heard(requests[1]), /tools|write_file/);
+});
+
+test('a command that is typed while a call waits is run, and the call goes on waiting', async (t) => {
+  const { say, answer, requests } = await begin(t, [writes('a.txt', 'a\n'), [{ text: 'done' }]]);
+  const asked = await say('write');
+  const { taskId } = asked;
+  const beside = await say('/approval', { taskId });
+  assert.deepEqual(beside.events.map(outline), [
+    'TEXT_CONTENT',
+    'STATE_CHANGE input-required final',
+  ]);
+  const restore = await say('/restore 20200101-000000-000-aaaa', { taskId });
+  assert.match(JSON.stringify(restore.events[0]), /answer what is waiting first/);
+  const done = await answer(asked, 'proceed_once');
+  assert.deepEqual([done.state, done.text], ['completed', 'done']);
+  assert.doesNotMatch(heard(requests[1]), /approval|restore/);
 });
 
 for (const [typed, says] of [
@@ -424,17 +347,13 @@ test('no file takes the place of a built-in command', async (t) => {
   assert.equal(requests.length, 0);
 });
 
-test('command/execute answers with a task whose log has what the command says', async (t) => {
+test('command/execute answers with a task that has what the command says', async (t) => {
   const { url, execute } = await begin(t);
   const { execution_id, status } = await execute(['memory', 'show']);
   assert.equal(status, 'STARTED');
-  const log = await fetch(`${url}/tasks/${execution_id}/events`, { headers: JSON_ONLY });
-  assert.equal(log.status, 200);
   const { result } = await finished(url, execution_id);
   assert.equal(textOf(result?.status.message?.parts ?? []), 'Nothing is written down yet.');
 });
-
-const JSON_ONLY = { accept: 'application/json' };
 
 /** Waits by reading the task's stream; one that is over has none. */
 async function finished(url: string, id: string): Promise<Awaited<ReturnType<typeof rpc>>> {
@@ -471,32 +390,4 @@ test('command/execute says that a restore waits, and its confirmation is taken',
   const yes = userMessage('yes', { taskId: execution_id });
   assert.match(turnOf(await stream(url, yes)).text, /The conversation is where it was then/);
   assert.equal(readFileSync(join(place.workspace, 'a.txt'), 'utf8'), 'one\n');
-});
-
-function settings(place: Place, value: object): void {
-  mkdirSync(join(place.home, 'config'), { recursive: true });
-  writeFileSync(join(place.home, 'config', 'settings.json'), JSON.stringify(value));
-}
-
-test('a session that has used its tokens takes no more turns, and a new one does', async (t) => {
-  const place = makePlace(t);
-  settings(place, { limits: { maxTokens: 50 } });
-  const script = [[{ text: 'A long answer. '.repeat(20) }], [{ text: 'Hello.' }]];
-  const { say, requests } = await begin(t, script, { place });
-  assert.equal((await say('hi')).state, 'completed');
-  const { state, text } = await say('and?');
-  assert.equal(state, 'failed');
-  assert.match(text, /used the tokens that limits\.maxTokens allows/);
-  assert.equal(requests.length, 1);
-  assert.match((await say('/stats')).text, /^Limit: 50 tokens$/m);
-  assert.equal((await say('hi', { contextId: 'another' })).text, 'Hello.');
-});
-
-test('a turn that reaches the limit makes no more calls', async (t) => {
-  const place = makePlace(t);
-  settings(place, { limits: { maxTokens: 50 } });
-  const script = [[{ text: 'word '.repeat(100) }, ...writes('a.txt', 'a\n')]];
-  const { say } = await begin(t, script, { place, mode: 'auto-edit' });
-  assert.equal((await say('write')).state, 'failed');
-  assert.equal(existsSync(join(place.workspace, 'a.txt')), false);
 });

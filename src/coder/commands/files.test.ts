@@ -3,7 +3,8 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { loadFileCommands, toSlashCommands } from './files.ts';
+import { toSlashCommand } from './command.ts';
+import { loadFileCommands, toCommands } from './files.ts';
 
 async function folders(t: TestContext) {
   const root = await realpath(await mkdtemp(path.join(tmpdir(), 'parley-commands-')));
@@ -51,7 +52,7 @@ test('a file is a command, a folder its sub-commands', async (t) => {
     arguments: [],
     sub_commands: [],
   });
-  assert.deepEqual(toSlashCommands(commands), [
+  assert.deepEqual(toCommands(commands).map(toSlashCommand), [
     {
       ...leaf('git', 'All about git'),
       sub_commands: [

@@ -18,9 +18,10 @@
  */
 import { readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { SlashCommand, SlashCommandArgument } from '../../protocol/development-tool.ts';
+import type { SlashCommandArgument } from '../../protocol/development-tool.ts';
 import { FileError, systemCode } from '../files/file-error.ts';
 import { readBounded } from '../files/read-bounded.ts';
+import type { Command } from './command.ts';
 
 const MAX_FILE_BYTES = 64 * 1024;
 const MAX_COMMANDS = 200;
@@ -78,25 +79,19 @@ export async function loadFileCommands(options: {
   return { commands, problems };
 }
 
-/** The commands as a tree, as the development-tool extension lists them. */
-export function toSlashCommands(commands: readonly FileCommand[]): SlashCommand[] {
-  const top: SlashCommand[] = [];
-  for (const command of commands) {
-    let level = top;
-    for (const [at, name] of command.path.entries()) {
-      let node = level.find((each) => each.name === name);
-      if (!node) {
-        node = { name, description: '', arguments: [], sub_commands: [] };
-        level.push(node);
-      }
-      if (at === command.path.length - 1) {
-        node.description = command.description;
-        node.arguments = [...command.arguments];
-      }
-      level = node.sub_commands;
-    }
-  }
-  return top;
+/** The commands as a tree: files whose paths begin alike are below one command, which may be a file itself. */
+export function toCommands(files: readonly FileCommand[], depth = 0): Command[] {
+  const groups = Map.groupBy(files, ({ path }) => path[depth]!);
+  return Array.from(groups, ([name, group]): Command => {
+    const own = group.find(({ path }) => path.length === depth + 1);
+    const below = group.filter((file) => file !== own);
+    return {
+      name,
+      description: own?.description ?? '',
+      subCommands: toCommands(below, depth + 1),
+      ...(own && { arguments: own.arguments, prompt: (args: string) => own.prompt(args) }),
+    };
+  });
 }
 
 /** The Markdown files below a folder, in the order of their names. */

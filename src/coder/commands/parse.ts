@@ -32,8 +32,12 @@ export function parsePath(
   args: string,
   commands: readonly Command[],
 ): Typed {
-  const typed = parseTyped(`/${[...path, args.trim()].join(' ').trim()}`, commands);
-  if (typed.kind !== 'text') return typed;
+  const isPlain = path.every((name) => /^[^\s/]+$/.test(name));
+  const text = `/${[...path, args.trim()].join(' ').trim()}`;
+  const typed = isPlain ? parseTyped(text, commands) : undefined;
+  if (typed?.kind === 'problem') return typed;
+  // A name that is none below the others would be an argument.
+  if (typed?.kind === 'command' && typed.path.length >= path.length) return typed;
   const names = commands.map(({ name }) => `/${name}`).join(', ');
   return { kind: 'problem', problem: `There is no command /${path.join(' ')}; there are ${names}` };
 }

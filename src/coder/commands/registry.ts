@@ -4,7 +4,7 @@ import { approvalCommand } from './approval.ts';
 import { clearCommand } from './clear.ts';
 import type { Command } from './command.ts';
 import { compressCommand } from './compress.ts';
-import { loadFileCommands, type FileCommand } from './files.ts';
+import { loadFileCommands, toCommands } from './files.ts';
 import { helpCommand } from './help.ts';
 import { initCommand } from './init.ts';
 import { mcpCommand } from './mcp.ts';
@@ -41,23 +41,5 @@ export async function loadCommands({ configFolder, workspace }: CommandsPlace): 
   const { commands } = await loadFileCommands(place);
   const taken = new Set(BUILT_IN.map(({ name }) => name));
   const own = commands.filter(({ path }) => !taken.has(path[0] ?? ''));
-  return [...BUILT_IN, ...treeOf(own, 0)];
-}
-
-/** The files whose paths begin alike are below one command, which may be a file itself. */
-function treeOf(files: readonly FileCommand[], depth: number): Command[] {
-  const groups = Map.groupBy(files, ({ path }) => path[depth]!);
-  return Array.from(groups, ([name, group]): Command => {
-    const own = group.find(({ path }) => path.length === depth + 1);
-    const subCommands = treeOf(
-      group.filter((file) => file !== own),
-      depth + 1,
-    );
-    return {
-      name,
-      description: own?.description ?? '',
-      subCommands,
-      ...(own && { arguments: own.arguments, prompt: (args: string) => own.prompt(args) }),
-    };
-  });
+  return [...BUILT_IN, ...toCommands(own)];
 }

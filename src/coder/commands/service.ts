@@ -39,6 +39,10 @@ export interface CommandService {
   ): Promise<ExecuteSlashCommandResponse>;
 }
 
+const BESIDE_KEY = 'temp:coder.beside';
+/** The state of a command's run that is beside a turn that waits: it cannot ask anything itself. */
+export const BESIDE = { [BESIDE_KEY]: true };
+
 /** A message as the agent is to take it. */
 export interface ReadMessage {
   /** Who takes it: for a command, the seat with a runner for commands. */
@@ -46,7 +50,7 @@ export interface ReadMessage {
   /** It is no part of the conversation. */
   readonly aside: boolean;
   /** What is said, with the files that it mentions. */
-  parts(signal: AbortSignal): Promise<readonly Part[]>;
+  readonly parts: (signal: AbortSignal) => Promise<readonly Part[]>;
 }
 
 export interface Commands extends CommandService {
@@ -91,6 +95,11 @@ export function createCommands(options: CommandsOptions): Commands {
       }
       const allowYolo = options.allowAutoExecute === true;
       try {
+        if (typed.command.asks === true && run.state.get(BESIDE_KEY) === true) {
+          throw new CommandError(
+            `/${typed.path.join(' ')} can wait: answer what is waiting first.`,
+          );
+        }
         yield* typed.command.run(typed.args, { run, seat, configFolder, allowYolo, commands });
       } catch (error) {
         run.signal.throwIfAborted();
