@@ -222,7 +222,7 @@ function checkToolNames(agent: string, tools: readonly { readonly name: string }
   }
 }
 
-export function jsonSchemaOf(schema: z.ZodType): JsonObject {
+function jsonSchemaOf(schema: z.ZodType): JsonObject {
   const { $schema: _, ...rest } = schema.toJSONSchema();
   // A JSON Schema is JSON; zod's type for it is wider.
   return JSON.parse(JSON.stringify(rest)) as JsonObject;

@@ -144,6 +144,16 @@ test('an agent with schemas takes an object and gives one', async () => {
   assert.deepEqual(responseIn(events), { sum: 3 });
 });
 
+test('arguments that an agent does not take are refused as those of any tool are', () => {
+  const inputSchema = z.object({ city: z.string(), days: z.number().default(3) });
+  const inner = llmAgent({ name: 'inner', model: scriptedModel([]), inputSchema });
+  const tool = agentTool(inner);
+  assert.deepEqual(tool.parameters['required'], ['city'], 'what has a default need not be written');
+  assert.throws(() => tool.parse?.({ days: 'two' }), {
+    message: /^the arguments do not fit the schema: city: .*; days: [^\n]*$/,
+  });
+});
+
 test('an agent that is given up in the middle leaves no session behind', async () => {
   const begun = Promise.withResolvers<void>();
   const inner = customAgent({ name: 'inner' }, async function* ({ signal }) {
@@ -153,9 +163,9 @@ test('an agent that is given up in the middle leaves no session behind', async (
   });
   const { sessions, runner } = caller(agentTool(inner));
   const { promise: deleted, resolve } = Promise.withResolvers<void>();
-  const { delete: remove } = sessions;
+  const remove = sessions.delete.bind(sessions);
   sessions.delete = async (key) => {
-    const found = await remove.call(sessions, key);
+    const found = await remove(key);
     resolve();
     return found;
   };

@@ -7,7 +7,7 @@
  */
 import { hash } from 'node:crypto';
 import type { Agent } from '../agent.ts';
-import { jsonSchemaOf, type LlmAgent } from '../agents/llm.ts';
+import type { LlmAgent } from '../agents/llm.ts';
 import { textOf, type Content } from '../content.ts';
 import { isFinalResponse, type Event, type EventError, type Question } from '../event.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
@@ -15,6 +15,7 @@ import { checkAgents } from '../tree.ts';
 import { surroundingsOf } from '../run.ts';
 import { makeRunner, type Runner } from '../runner.ts';
 import type { Tool, ToolContext } from '../tool.ts';
+import { checkArguments, parametersOf } from './function-tool.ts';
 
 export interface AgentToolOptions {
   /** The agent's unless told. */
@@ -35,9 +36,9 @@ export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
   return {
     name: options.name ?? agent.name,
     description: options.description ?? agent.description,
-    parameters: inputSchema ? jsonSchemaOf(inputSchema) : TEXT_REQUEST,
+    parameters: inputSchema ? parametersOf(inputSchema) : TEXT_REQUEST,
     parse(args) {
-      if (inputSchema) inputSchema.parse(args);
+      if (inputSchema) checkArguments(inputSchema, args);
       else if (typeof args['request'] !== 'string') throw new TypeError('request has to be a text');
       return args;
     },

@@ -59,28 +59,22 @@ export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Inp
   /** What `parse` has returned: it is not parsed again, because a schema may change what it reads. */
   const accepted = new WeakMap<object, z.output<Input>>();
 
-  function check(args: JsonObject): z.output<Input> {
-    const result = input.safeParse(args);
-    if (!result.success) throw new TypeError(explain(result.error.issues));
-    return result.data;
-  }
-
   function parse(args: JsonObject): JsonObject {
     // The schema's output need not be JSON (a date, say), but it goes to `confirm` and `run` and nowhere else.
-    const parsed = check(args) as z.output<Input> & JsonObject;
+    const parsed = checkArguments(input, args) as z.output<Input> & JsonObject;
     accepted.set(parsed, parsed);
     return parsed;
   }
 
   function typed(args: JsonObject): z.output<Input> {
-    return accepted.get(args) ?? check(args);
+    return accepted.get(args) ?? checkArguments(input, args);
   }
 
   return {
     name,
     description,
     get parameters() {
-      return (parameters ??= schemaOf(input));
+      return (parameters ??= parametersOf(input));
     },
     ...(longRunning !== undefined && { longRunning }),
     parse,
@@ -104,13 +98,23 @@ export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Inp
 }
 
 /** As the model writes it: before defaults and transformations. What JSON Schema cannot say is left open. */
-function schemaOf(input: z.ZodObject): JsonObject {
+export function parametersOf(input: z.ZodObject): JsonObject {
   const schema: Record<string, unknown> = input.toJSONSchema({
     io: 'input',
     unrepresentable: 'any',
   });
   const { $schema: _dialect, ...rest } = schema;
   return JSON.parse(JSON.stringify(rest));
+}
+
+/** The arguments as the schema makes them; throws with what is wrong, in one line for the model. */
+export function checkArguments<Input extends z.ZodObject>(
+  input: Input,
+  args: JsonObject,
+): z.output<Input> {
+  const result = input.safeParse(args);
+  if (!result.success) throw new TypeError(explain(result.error.issues));
+  return result.data;
 }
 
 function explain(issues: readonly z.core.$ZodIssue[]): string {
