@@ -19,6 +19,7 @@ import {
 import { A2AError, isObject, parseWith, type Message, type Task } from '../protocol/index.ts';
 import { SOURCE_KEY } from '../server/index.ts';
 import { optionsFor, type Asked } from './approval-options.ts';
+import { messagesOf } from './task-messages.ts';
 import type { Preview } from './tool.ts';
 
 /** What a question is about, in its `detail`. */
@@ -132,7 +133,7 @@ export function chosenOption(answer: Answer | undefined): string | undefined {
 /** How a call was settled, and by whom. */
 export interface Resolution {
   readonly by: string;
-  readonly option: string;
+  readonly confirmation: ToolCallConfirmation;
 }
 
 /** The calls of a task, by id, as its history has them last; and those that somebody has decided. */
@@ -141,17 +142,17 @@ export interface Standing {
   readonly resolved: ReadonlyMap<string, Resolution>;
 }
 
-export function standingOf({ history = [], status }: Task): Standing {
+export function standingOf(task: Task): Standing {
   const calls = new Map<string, ToolCall>();
   const resolved = new Map<string, Resolution>();
-  for (const message of status.message ? [...history, status.message] : history) {
+  for (const message of messagesOf(task)) {
     for (const part of message.parts) {
       if (part.kind !== 'data' || !isObject(part.data)) continue;
       if (message.role === 'user') {
         const said = ToolCallConfirmation.safeParse(part.data);
         if (!said.success || resolved.has(said.data.tool_call_id)) continue;
-        const { tool_call_id, selected_option_id } = said.data;
-        resolved.set(tool_call_id, { by: speakerOf(message), option: selected_option_id });
+        const resolution = { by: speakerOf(message), confirmation: said.data };
+        resolved.set(said.data.tool_call_id, resolution);
       } else if ('tool_call_id' in part.data) {
         const call = ToolCall.safeParse(part.data);
         if (!call.success) continue;
@@ -197,7 +198,8 @@ export function checkConfirmation(confirmation: ToolCallConfirmation, standing: 
   }
 }
 
-export function alreadyResolved({ by, option }: Resolution): A2AError {
+export function alreadyResolved({ by, confirmation }: Resolution): A2AError {
+  const option = confirmation.selected_option_id;
   return new A2AError('unsupportedOperation', `already resolved by ${by}: ${option}`, {
     reason: 'ALREADY_RESOLVED',
     info: { resolvedBy: by, selectedOptionId: option },

@@ -22,6 +22,7 @@ import { APP, openSeat, type Seat } from './seat.ts';
 import type { ApprovalMode } from './settings/schema.ts';
 import { loadSettings } from './settings/settings.ts';
 import { isTrusted } from './settings/trust.ts';
+import { messagesOf } from './task-messages.ts';
 import { userOf } from '../bridge/executor.ts';
 import type { GuardedGetOptions } from './web/guarded-get.ts';
 
@@ -174,7 +175,7 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
 export function settledIn(
   task: Task,
 ): { readonly settings: AgentSettings; readonly metadata: Metadata | undefined } | undefined {
-  const said = (task.history ?? []).filter(({ role }) => role === 'user');
+  const said = messagesOf(task).filter(({ role }) => role === 'user');
   for (const { metadata } of [task, ...said]) {
     const settings = settingsIn(metadata);
     if (settings) return { settings, metadata };

@@ -33,6 +33,12 @@ const GATHER_MS = 100;
 const GATHER_CHARS = 2048;
 /** What a running call shows is its end. */
 const MAX_LIVE = 8 * 1024;
+/**
+ * Each update stays in the task's log, so they come under ten a second, and the rarer the longer the call runs. What
+ * the shell shows is paced a little more slowly, so that none of it is left out here.
+ */
+const LIVE_MS = 100;
+const LIVE_SHARE = 1 / 60;
 
 export interface TurnEventsOptions {
   /** The model's name. */
@@ -50,8 +56,11 @@ export class TurnEvents {
   readonly #declined = new Set<string>();
   /** Calls whose beginning has been told. */
   readonly #told = new Set<string>();
+  /** When a running call was told of for the first time, and for the last. */
+  readonly #shown = new Map<string, { readonly since: number; readonly last: number }>();
   /** Requests that have been told, by their correlation id. */
   readonly #asked = new Set<string>();
+  readonly #unsaid: FunctionResponsePart[] = [];
   #text = '';
   #textSince = 0;
   #thought = '';
@@ -99,12 +108,40 @@ export class TurnEvents {
     };
   }
 
-  /** A call that was made before this execution, with the question that is open about it. */
-  know(call: FunctionCallPart, question: Question | undefined): void {
-    const known = this.#callOf(call);
-    this.#told.add(call.id);
-    this.#calls.set(call.id, question ? this.#pendingCall(known, question) : known);
-    if (question) this.#asked.add(askDetail(question).correlationId);
+  /**
+   * What the run has come to before this execution, the questions that are open, and the calls as the task's log has
+   * them. Where the process died in between, the log lacks the last of it: `missed` says it.
+   */
+  recall(
+    events: readonly Event[],
+    open: readonly Question[],
+    logged: ReadonlyMap<string, ToolCall>,
+  ): void {
+    for (const event of events) {
+      const { content, actions, author } = event;
+      if (author === this.#options.agent && isFinalResponse(event)) this.#final = textOf(content);
+      for (const { questionId, confirmed } of actions.answers ?? []) {
+        if (confirmed === false) this.declined(questionId);
+      }
+      for (const call of functionCalls(content)) this.#calls.set(call.id, this.#callOf(call));
+      for (const response of functionResponses(content)) {
+        const { status = 'PENDING' } = logged.get(response.id) ?? {};
+        if (status === 'PENDING' || status === 'EXECUTING') this.#unsaid.push(response);
+        else this.#calls.delete(response.id);
+      }
+    }
+    for (const id of logged.keys()) this.#told.add(id);
+    for (const question of open) {
+      const { correlationId } = askDetail(question);
+      const call = this.#calls.get(question.id);
+      if (call) this.#calls.set(question.id, this.#pendingCall(call, question));
+      if (logged.get(question.id)?.correlationId === correlationId) this.#asked.add(correlationId);
+    }
+  }
+
+  /** The ends of calls that nobody was told of. */
+  missed(): StatusEvent[] {
+    return this.#unsaid.splice(0).flatMap((response) => this.#settle(response));
   }
 
   declined(callId: string): void {
@@ -218,14 +255,25 @@ export class TurnEvents {
   #progress(callId: string, value: JsonValue): StatusEvent[] {
     const call = this.#calls.get(callId);
     if (!call) return [];
-    const live = liveContent(value);
+    const live = liveContent(value)?.slice(-MAX_LIVE);
+    if (call.status === 'EXECUTING' && !this.#isDue(callId, live)) return [];
     const running: ToolCall = {
       ...announced(call),
       status: 'EXECUTING',
-      ...(live !== undefined && { live_content: live.slice(-MAX_LIVE) }),
+      ...(live !== undefined && { live_content: live }),
     };
     this.#calls.set(callId, running);
     return [...this.flush(), ...this.#begin(call), this.#update(running)];
+  }
+
+  /** Whether a call that runs is told of again: there is something new, and it is not too often. */
+  #isDue(callId: string, live: string | undefined): boolean {
+    if (live === undefined || live === this.#calls.get(callId)?.live_content) return false;
+    const now = performance.now();
+    const { since, last } = this.#shown.get(callId) ?? { since: now, last: -Infinity };
+    if (now - last < Math.max(LIVE_MS, (now - since) * LIVE_SHARE)) return false;
+    this.#shown.set(callId, { since, last: now });
+    return true;
   }
 
   /** A call that nobody was asked about is PENDING once, so that its life is whole for whoever follows it. */
@@ -243,6 +291,7 @@ export class TurnEvents {
       input_parameters: {},
     };
     this.#calls.delete(response.id);
+    this.#shown.delete(response.id);
     const { live_content: _, ...rest } = announced(call);
     const settled: ToolCall =
       response.isError === true
@@ -298,12 +347,14 @@ function announced(call: ToolCall): ToolCall {
   return rest;
 }
 
-/** What a tool shows while it runs: text, or an object with `live_content`. */
+/** What a tool shows while it runs: text, or, of an MCP server, how far it is. */
 function liveContent(value: JsonValue): string | undefined {
   if (typeof value === 'string') return value;
   if (!isObject(value)) return undefined;
-  const live: unknown = value['live_content'];
-  return typeof live === 'string' ? live : undefined;
+  const { message, progress, total } = value;
+  if (typeof message === 'string') return message;
+  if (typeof progress !== 'number') return undefined;
+  return typeof total === 'number' ? `${progress} of ${total}` : String(progress);
 }
 
 function outputOf({ response, display }: FunctionResponsePart): ToolOutput {
