@@ -3,12 +3,10 @@ import type { Part } from '../agent/content.ts';
 import type { Event } from '../agent/event.ts';
 import type { Session } from '../agent/session.ts';
 import { APP } from '../coder/seat.ts';
-import { openSessions } from './coder-setup.ts';
 import { defineCommand } from './command.ts';
 import { EXIT, usageError } from './exit.ts';
 import { LOCAL_USER, sessionOf, workspaceOf } from './session-finder.ts';
-import { SESSION_FLAGS } from './session-flags.ts';
-import { storePlace } from './store-place.ts';
+import { SESSION_FLAGS, storedSessions } from './session-flags.ts';
 import { say, shown } from './terminal.ts';
 
 /** Of what a tool returned; the JSON has all of it. */
@@ -32,13 +30,12 @@ export default defineCommand({
     if (output !== 'markdown' && output !== 'json') {
       throw usageError(`--output ${output}: use markdown or json`);
     }
-    const place = await storePlace({ ...values, durability: undefined }, environment, APP);
-    const store = await openSessions(place);
+    const store = await storedSessions(values, environment);
     try {
       const session = await sessionOf(store, values.user ?? LOCAL_USER, id);
       say(output === 'json' ? JSON.stringify(session, null, 2) : shown(markdown(session)));
     } finally {
-      await store.close();
+      await store?.close();
     }
     return EXIT.done;
   },

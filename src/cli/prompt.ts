@@ -17,7 +17,7 @@ import { createPromptPrinter, outputFormat, type PromptResult } from './prompt-o
 import { followTurn, isApproval, type TurnOutcome } from './prompt-turn.ts';
 import { readStandardInput } from './standard-input.ts';
 import { storePlace } from './store-place.ts';
-import { complain, note } from './terminal.ts';
+import { complain, note, word } from './terminal.ts';
 import { workspaceFolders } from './workspace-folder.ts';
 
 const FLAGS = {
@@ -85,53 +85,53 @@ async function run(settings: Settings): Promise<number> {
   process.on('SIGHUP', stop);
 
   const { openCoder, openSessions, tellNotes } = await import('./coder-setup.ts');
-  const { findSession, LOCAL_USER, workspaceOf } = await import('./session-finder.ts');
   const place = await storePlace({ ...values, durability: undefined }, environment, 'coder');
+  await using open = new AsyncDisposableStack();
   const sessions = await openSessions(place);
-  try {
-    const [here = '', ...others] = await workspaceFolders(values.workspace);
-    if (others.length > 0) throw usageError('parley -p works in one folder: name one --workspace');
-    const resumed =
-      values.resume === undefined ? undefined : await findSession(sessions, values.resume, here);
-    const root = values.workspace.length > 0 ? here : (workspaceOf(resumed) ?? here);
-    if (root !== here) note(`This session works in ${root}.`);
+  open.defer(() => sessions.close());
+  const { root, resumed } = await whereToWork(values, sessions);
+  const problems: string[] = [];
+  const logger = environment['PARLEY_LOG_LEVEL'] ? createLog(environment) : quietLog(problems);
+  const coder = await openCoder({ values, environment, roots: [root], sessions, logger });
+  open.defer(() => coder.close());
+  const handler = createHandler(coder.agent, { store: memoryStore(), logger });
+  open.defer(() => handler.close(0));
+  tellNotes(coder);
+  await coder.sweep();
 
-    const problems: string[] = [];
-    const logger = environment['PARLEY_LOG_LEVEL'] ? createLog(environment) : quietLog(problems);
-    const coder = await openCoder({ values, environment, roots: [root], sessions, logger });
-    const handler = createHandler(coder.agent, { store: memoryStore(), logger });
-    try {
-      if (resumed === undefined) tellNotes(coder);
-      await coder.sweep();
-      const agent = local(handler);
-      const contextId = resumed?.id ?? randomUUIDv7();
-      const printer = createPromptPrinter(format);
-      const { denialOf } = await import('./denial.ts');
-      const first = agent.stream(prompt, {
-        contextId,
-        metadata: extensionMetadata({ workspace_path: root }),
-        extensions: [EXTENSION_URI],
-      });
-      const listener = {
-        ...printer,
-        denied: (call: ToolCall) =>
-          complain(
-            isApproval(call)
-              ? denialOf(call, coder.mode, root, environment)
-              : `a question went unanswered, because nobody can be asked here: ${call.description ?? call.tool_name}`,
-          ),
-      };
-      const outcome = await followTurn(agent, first, listener, interrupted.signal);
-      printer.end(await resultOf(outcome, sessions, { user: LOCAL_USER, id: contextId }));
-      if (process.stderr.isTTY) note(`Go on with: parley -p "…" --resume ${contextId}`);
-      return conclude(outcome, problems, interrupted.signal);
-    } finally {
-      await handler.close(0);
-      await coder.close();
-    }
-  } finally {
-    await sessions.close();
-  }
+  const { denialOf } = await import('./denial.ts');
+  const printer = createPromptPrinter(format);
+  const denied = (call: ToolCall): void => {
+    if (isApproval(call)) complain(denialOf(call, coder.mode, root, environment));
+    else complain(`nobody can be asked here, so this went unanswered: ${word(nameOf(call))}`);
+  };
+  const agent = local(handler);
+  const contextId = resumed?.id ?? randomUUIDv7();
+  const metadata = extensionMetadata({ workspace_path: root });
+  const first = agent.stream(prompt, { contextId, metadata, extensions: [EXTENSION_URI] });
+  const outcome = await followTurn(agent, first, { ...printer, denied }, interrupted.signal);
+  printer.end(await resultOf(outcome, sessions, contextId));
+  if (process.stderr.isTTY) note(`To go on: parley -p "…" --resume ${contextId}`);
+  return conclude(outcome, problems, interrupted.signal);
+}
+
+/** In the folder that is named; else where the session that is taken up has worked; else here. */
+async function whereToWork(
+  { workspace, resume }: Settings['values'],
+  sessions: SessionStore,
+): Promise<{ readonly root: string; readonly resumed: Session | undefined }> {
+  const [here = '', ...others] = await workspaceFolders(workspace);
+  if (others.length > 0) throw usageError('parley -p works in one folder: name one --workspace');
+  if (resume === undefined) return { root: here, resumed: undefined };
+  const { findSession, workspaceOf } = await import('./session-finder.ts');
+  const resumed = await findSession(sessions, resume, here);
+  const root = workspace.length > 0 ? here : (workspaceOf(resumed) ?? here);
+  if (root !== here) note(`This session works in ${root}.`);
+  return { root, resumed };
+}
+
+function nameOf({ description, tool_name }: ToolCall): string {
+  return description ?? tool_name;
 }
 
 /** The prompt and standard input, one below the other. */
@@ -169,19 +169,20 @@ function quietLog(problems: string[]): Logger {
 async function resultOf(
   { task, text, calls }: TurnOutcome,
   sessions: SessionStore,
-  place: Pick<Session, 'user' | 'id'>,
+  sessionId: string,
 ): Promise<PromptResult> {
-  const { APP } = await import('../coder/seat.ts');
-  const session = await sessions.get({ app: APP, ...place });
+  const { localSession } = await import('./session-finder.ts');
+  // A turn that failed at once may not have got that far.
+  const { events = [] } = (await sessions.get(localSession(sessionId))) ?? {};
   const usage = { inputTokens: 0, outputTokens: 0 };
-  for (const event of session?.events ?? []) {
+  for (const event of events) {
     // A turn's run is called after its task.
     if (!event.usage || !event.runId.startsWith(task.id)) continue;
     usage.inputTokens += event.usage.inputTokens;
     usage.outputTokens += event.usage.outputTokens;
   }
   const { state } = task.status;
-  return { sessionId: place.id, taskId: task.id, state, text, toolCalls: calls, usage };
+  return { sessionId, taskId: task.id, state, text, toolCalls: calls, usage };
 }
 
 function conclude(

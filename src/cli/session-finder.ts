@@ -1,5 +1,5 @@
 /** Finds a session to go on with, or to show. */
-import type { Session, SessionStore } from '../agent/session.ts';
+import type { Session, SessionKey, SessionStore } from '../agent/session.ts';
 import { userOf } from '../bridge/executor.ts';
 import { APP } from '../coder/seat.ts';
 import { WORKSPACE_KEY } from '../coder/seats.ts';
@@ -7,6 +7,10 @@ import { usageError } from './exit.ts';
 
 /** Whoever works here without being asked who they are: `parley -p`, and `parley serve` without tokens. */
 export const LOCAL_USER = userOf({ user: undefined, tenant: '' });
+
+export function localSession(id: string): SessionKey {
+  return { app: APP, user: LOCAL_USER, id };
+}
 
 /** So many are looked through for the last one of a folder. */
 const MAX_LOOKED_AT = 100;
@@ -27,11 +31,11 @@ export async function findSession(
 }
 
 export async function sessionOf(
-  sessions: SessionStore,
+  sessions: SessionStore | undefined,
   user: string,
   id: string,
 ): Promise<Session> {
-  const found = await sessions.get({ app: APP, user, id });
+  const found = await sessions?.get({ app: APP, user, id });
   if (found) return found;
   throw usageError(`there is no session ${id}: parley sessions lists them`);
 }

@@ -1,4 +1,12 @@
-/** What the commands about stored sessions share. */
+/** What the commands about stored sessions share: whose sessions, and where they are. */
+import { existsSync } from 'node:fs';
+import type { SessionStore } from '../agent/session.ts';
+import { APP } from '../coder/seat.ts';
+import { openSessions, sessionsFile } from './coder-setup.ts';
+import { usageError } from './exit.ts';
+import type { Environment } from './flags.ts';
+import { storePlace } from './store-place.ts';
+
 export const SESSION_FLAGS = {
   user: {
     type: 'string',
@@ -11,3 +19,13 @@ export const SESSION_FLAGS = {
     help: 'The store that they are beside: sqlite:PATH. By default the one in the data folder.',
   },
 } as const;
+
+/** The sessions that are there; undefined where none were ever kept. Nothing is made by looking. */
+export async function storedSessions(
+  { store }: { readonly store: string | undefined },
+  environment: Environment,
+): Promise<SessionStore | undefined> {
+  const place = await storePlace({ store, durability: undefined }, environment, APP);
+  if (place.kind === 'memory') throw usageError('--store memory keeps nothing: use sqlite:PATH');
+  return existsSync(sessionsFile(place.file)) ? openSessions(place) : undefined;
+}

@@ -2,14 +2,12 @@
 import { textOf } from '../agent/content.ts';
 import type { Session } from '../agent/session.ts';
 import { APP } from '../coder/seat.ts';
-import { openSessions } from './coder-setup.ts';
 import { defineCommand } from './command.ts';
 import { EXIT } from './exit.ts';
 import { wholeNumber } from './flags.ts';
 import { timeOf } from './render.ts';
 import { LOCAL_USER, workspaceOf } from './session-finder.ts';
-import { SESSION_FLAGS } from './session-flags.ts';
-import { storePlace } from './store-place.ts';
+import { SESSION_FLAGS, storedSessions } from './session-flags.ts';
 import { dim, note, say, sayJson, word } from './terminal.ts';
 
 const DEFAULT_LIMIT = '20';
@@ -29,18 +27,17 @@ export default defineCommand({
 
   async run({ values, environment }) {
     const limit = wholeNumber('--limit', values.limit ?? DEFAULT_LIMIT, { min: 1, max: MAX_LIMIT });
-    const place = await storePlace({ ...values, durability: undefined }, environment, APP);
-    const store = await openSessions(place);
+    const store = await storedSessions(values, environment);
     try {
       const owner = { app: APP, user: values.user ?? LOCAL_USER };
-      const found = await store.list(owner, { limit });
+      const found = (await store?.list(owner, { limit })) ?? [];
       for (const key of found) {
-        const session = await store.get(key);
+        const session = await store?.get(key);
         if (session) show(session, values.json);
       }
       if (found.length === 0 && !values.json) note('There are no sessions yet.');
     } finally {
-      await store.close();
+      await store?.close();
     }
     return EXIT.done;
   },

@@ -166,7 +166,7 @@ describe('parley -p', { concurrency: 3 }, () => {
     ]);
     const { code, out, err } = await parley(['-p', 'paint', '--model', model], here);
     assert.deepEqual([code, out], [0, 'Grey then.\n']);
-    assert.match(err, /a question went unanswered.*Red or blue\?/);
+    assert.match(err, /nobody can be asked here, so this went unanswered: .*Red or blue\?/);
   });
 
   test('a model that never gives in is ended', async () => {
