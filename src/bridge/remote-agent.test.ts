@@ -132,8 +132,8 @@ test('it hears only what it has not heard, the user as he speaks and other agent
   await collect(runner.run({ ...at, message: 'First' }));
   await collect(runner.run({ ...at, message: 'Second' }));
   assert.deepEqual(heard.map(texts), [
-    ['First', '[planner] said: A plan.'],
-    ['Second', '[planner] said: A plan.'],
+    ['First', '\n\n[planner] said: A plan.'],
+    ['Second', '\n\n[planner] said: A plan.'],
   ]);
   assert.deepEqual(heard[0]!.parts[1]!.metadata, { 'parley.context': { author: 'planner' } });
   assert.equal(heard[0]!.parts[0]!.metadata, undefined);
@@ -159,7 +159,7 @@ test('a model may hand the conversation over to it, and none of its calls are to
   const subAgents = [remoteAgent({ name: 'worker', description: 'Works', url })];
   const runner = createRunner({ agent: llmAgent({ name: 'boss', model, subAgents }) });
   const events = await collect(runner.run({ ...at, message: 'Work!' }));
-  assert.deepEqual(heard.map(texts), [['Work!', '[boss] said: One moment. ']]);
+  assert.deepEqual(heard.map(texts), [['Work!', '\n\n[boss] said: One moment. ']]);
   assert.equal(said(events).at(-1), 'noted');
 });
 

@@ -462,7 +462,7 @@ test('what never reached the remote is sent along the next time', async (t) => {
   assert.deepEqual(heard, [
     [
       { kind: 'text', text: 'one' },
-      { kind: 'text', text: 'two' },
+      { kind: 'text', text: '\n\ntwo' },
     ],
   ]);
 });

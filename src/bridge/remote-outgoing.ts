@@ -47,7 +47,20 @@ export function unseen(events: readonly Event[], agent: string): Unseen {
     }
     turns.push(turn);
   }
-  return { parts: turns.toReversed().flat(), seen: events.at(-1)?.id };
+  return { parts: apart(turns.toReversed()), seen: events.at(-1)?.id };
+}
+
+/** Each turn on lines of its own: those who get a message often take all of its texts for one. */
+function apart(turns: readonly A2APart[][]): A2APart[] {
+  const parts: A2APart[] = [];
+  for (const turn of turns) {
+    for (const [at, part] of turn.entries()) {
+      const begins = at === 0 || part.metadata?.[CONTEXT_MARK] !== undefined;
+      const follows = begins && parts.length > 0 && part.kind === 'text';
+      parts.push(follows ? { ...part, text: `\n\n${part.text}` } : part);
+    }
+  }
+  return parts;
 }
 
 /**
