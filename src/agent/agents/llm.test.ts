@@ -324,6 +324,14 @@ test('an agent hands over to another one, which also gets the next message', asy
   assert.equal(second.at(-1)?.author, 'billing');
 });
 
+test('a model that names nobody to hand over to is told whom it may name', async () => {
+  const runner = createRunner({
+    agent: triage([[call('transfer_to_agent', { agent: 'billing' })], [{ text: 'Hm.' }]]),
+  });
+  const events = await all(runner.run({ ...at, message: 'my bill' }));
+  assert.equal(responsesIn(events)[0]?.response, 'agent_name has to be one of: billing, support');
+});
+
 test('an agent that could not hand back does not keep the conversation', async () => {
   const agent = triage([transfer('support'), [{ text: 'Trouble?' }], [{ text: 'Hello' }]]);
   const runner = createRunner({ agent });

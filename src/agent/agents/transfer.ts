@@ -21,7 +21,7 @@ export function transferTool(scope: Scope): Tool[] {
       },
       run({ agent_name: name }, context) {
         if (typeof name !== 'string' || !names.includes(name)) {
-          throw new Error(`there is no such agent to hand over to; there are: ${names.join(', ')}`);
+          throw new Error(`agent_name has to be one of: ${names.join(', ')}`);
         }
         context.transferTo(name);
       },
