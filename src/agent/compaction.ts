@@ -6,7 +6,7 @@
  * conversation stays as it is, and the model may say that it is too long.
  */
 import { functionCalls, functionResponses, textOf, type Content } from './content.ts';
-import type { Event } from './event.ts';
+import type { Event, Usage } from './event.ts';
 import { afterSummary, historyOf, type HistoryOptions } from './history.ts';
 import type { Model } from './model.ts';
 import type { Scope } from './run-context.ts';
@@ -49,11 +49,13 @@ export async function compact(
   if (!last) return undefined;
   // The summary of before is a part of what is summed up now.
   const older = scope.events.slice(0, scope.events.indexOf(last) + 1);
-  const summary = await summarise(scope, model, historyOf(older, view));
-  if (summary === undefined) return 'failed';
+  const made = await summarise(scope, model, historyOf(older, view));
+  if (!made) return 'failed';
+  const { lastRead } = scope.inner;
   return scope.event({
-    actions: { compaction: { upTo: last.id, summary } },
-    ...(scope.inner.lastRead !== undefined && { metadata: { lastRead: scope.inner.lastRead } }),
+    actions: { compaction: { upTo: last.id, summary: made.summary } },
+    ...(made.usage && { usage: made.usage }),
+    metadata: { model: model.name, ...(lastRead !== undefined && { lastRead }) },
   });
 }
 
@@ -91,7 +93,7 @@ async function summarise(
   scope: Scope,
   model: Model,
   messages: readonly Content[],
-): Promise<string | undefined> {
+): Promise<{ readonly summary: string; readonly usage: Usage | undefined } | undefined> {
   scope.inner.countStep();
   const request = {
     system: INSTRUCTION,
@@ -100,16 +102,19 @@ async function summarise(
     ],
   };
   let summary = '';
+  let usage: Usage | undefined;
   try {
     for await (const chunk of model.generate(request, scope.signal)) {
       if (chunk.kind === 'text') summary += chunk.text;
+      if (chunk.kind === 'finish') usage = chunk.usage;
       if (summary.length > MAX_SUMMARY_CHARS) break;
     }
   } catch (error) {
     if (scope.signal.aborted) throw error;
     return undefined;
   }
-  return summary.trim() === '' ? undefined : summary.slice(0, MAX_SUMMARY_CHARS);
+  if (summary.trim() === '') return undefined;
+  return { summary: summary.slice(0, MAX_SUMMARY_CHARS), usage };
 }
 
 /** As text: a model that is shown calls wants to make some. */

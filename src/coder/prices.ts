@@ -19,6 +19,8 @@ const FREE = price(0, 0, 0);
 
 const PRICES: Readonly<Record<string, Readonly<Record<string, Price>>>> = {
   google: {
+    // Half of it until the end of 2026.
+    'gemini-3.8-flash': price(1.5, 7.5, 0.15),
     'gemini-3-pro': price(2, 12, 0.2),
     'gemini-3-flash': price(0.5, 3, 0.05),
     'gemini-2.5-pro': price(1.25, 10, 0.125),
@@ -26,6 +28,9 @@ const PRICES: Readonly<Record<string, Readonly<Record<string, Price>>>> = {
     'gemini-2.5-flash-lite': price(0.1, 0.4, 0.01),
   },
   anthropic: {
+    'claude-sonnet-5-5': price(2, 10, 0.2),
+    'claude-sonnet-5': price(2, 10, 0.2),
+    'claude-sonnet-4-6': price(3, 15, 0.3),
     'claude-opus-4-5': price(5, 25, 0.5),
     'claude-opus-4-1': price(15, 75, 1.5),
     'claude-sonnet-4-5': price(3, 15, 0.3),
@@ -33,6 +38,9 @@ const PRICES: Readonly<Record<string, Readonly<Record<string, Price>>>> = {
     'claude-haiku-4-5': price(1, 5, 0.1),
   },
   openai: {
+    'gpt-6.1-sol': price(2, 10, 0.1),
+    'gpt-6-sol': price(2, 10, 0.2),
+    'gpt-6-luna': price(0.1, 0.5, 0.01),
     'gpt-5.1': price(1.25, 10, 0.125),
     'gpt-5': price(1.25, 10, 0.125),
     'gpt-5-mini': price(0.25, 2, 0.025),
@@ -45,7 +53,7 @@ const PRICES: Readonly<Record<string, Readonly<Record<string, Price>>>> = {
 };
 
 /** What may stand behind a name: a date, a version, `preview`, `latest`. */
-const VERSION = /^(?:-(?:\d[\d-]*|preview|latest|exp))*$/;
+const VERSION = /^(?:-(?:\d{4,8}(?:-\d\d)*|preview(?:-[\d-]+)?|latest|exp))*$/;
 
 /** By the model's name as on the command line; undefined where the price is not known. */
 export function priceOf(model: string): Price | undefined {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEvent, type Event, type Usage } from '../agent/event.ts';
 import type { JsonValue } from '../agent/json.ts';
+import { VENDORS } from '../agent/models/vendors.ts';
 import { priceOf } from './prices.ts';
 import { Spending } from './usage.ts';
 
@@ -63,6 +64,8 @@ for (const [model, input] of [
   ['google:gemini-3-pro-preview', 2],
   ['anthropic:claude-sonnet-4-5-20250929', 3],
   ['scripted:/some/file.json', 0],
+  ['google:gemini-2.5-flash-preview-09-2025', 0.3],
+  ['anthropic:claude-sonnet-4-9', undefined],
   ['openai:gpt-5-turbo-ultra', undefined],
   ['openai:gpt-50', undefined],
   ['openai-compatible:gpt-5', undefined],
@@ -72,3 +75,9 @@ for (const [model, input] of [
     assert.equal(priceOf(model)?.input, input);
   });
 }
+
+test('the models that are taken unless told have a price', () => {
+  for (const [vendor, { defaultModel }] of Object.entries(VENDORS)) {
+    if (defaultModel !== undefined) assert.ok(priceOf(`${vendor}:${defaultModel}`), defaultModel);
+  }
+});

@@ -104,8 +104,9 @@ export function noteUsage(model: string): Callbacks {
 }
 
 function notedIn(state: ReadState, callId: string): Readonly<Record<string, Tally>> {
-  const noted = Noted.safeParse(state(HELPER_KEY + callId));
-  return noted.success ? noted.data : {};
+  const value = state(HELPER_KEY + callId);
+  const noted = value === undefined ? undefined : Noted.safeParse(value);
+  return noted?.success ? noted.data : {};
 }
 
 function tallyOf({ inputTokens, outputTokens, cachedTokens = 0 }: Usage): Tally {

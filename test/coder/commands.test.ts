@@ -137,6 +137,8 @@ test('/compress puts a summary in the place of the conversation', async (t) => {
   const prompt = heard(requests[3]);
   assert.match(prompt, /They counted\..*and on/);
   assert.doesNotMatch(prompt, /One\.|Two\.|go on/);
+  // The summary has its price too.
+  assert.match((await say('/stats')).text, /^scripted: 4 requests/m);
 });
 
 test('/compress says when the model gives no summary, and nothing is lost', async (t) => {
