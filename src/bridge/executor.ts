@@ -117,13 +117,18 @@ export function a2aExecutor(agent: Agent, options: A2AExecutorOptions = {}): Ser
         yield { kind: 'status-update', state: 'failed', message: LOST };
         return;
       }
-      const { answers, problem } = readAnswers(message, questions);
+      const { answers, files, problem } = readAnswers(message, questions);
       if (answers.length === 0) {
         yield asking(questions, problem);
         return;
       }
       waits = answers.length < questions.length;
-      events = runner.resume({ ...at, answers, signal });
+      events = runner.resume({
+        ...at,
+        answers,
+        ...(files.length > 0 && { message: files }),
+        signal,
+      });
     }
     const translation = createTranslation({ exposeThoughts, exposeToolCalls });
     for await (const event of events) {

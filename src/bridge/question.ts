@@ -8,7 +8,9 @@
  *
  * - a data part for each question: `{ "questionId": …, "confirmed": true }` for a confirmation, with `args` when the
  *   call is to be made with others; `{ "questionId": …, "value": … }` for anything else;
- * - words, when one question is open: yes or no to a confirmation, anything to another.
+ * - words, when one question is open: yes or no to a confirmation, anything to another; a file is an answer too.
+ *
+ * Files that come with an answer are said beside it: models see them, tools have them in their history.
  *
  * What is neither a clear yes nor a clear no confirms nothing and denies nothing: it is asked again. So is what comes
  * as words when several questions are open, since nobody can tell which one is meant.
@@ -16,7 +18,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { isObject, type Message, textOf } from '../protocol/index.ts';
 import type { Answer, Question } from '../agent/event.ts';
-import { fromA2AParts } from './converter.ts';
+import type { BlobPart, FilePart } from '../agent/content.ts';
+import { fromA2AParts, type ReceivedPart } from './converter.ts';
 import type { JsonObject, JsonValue } from '../agent/json.ts';
 
 const YES = new Set(
@@ -74,30 +77,37 @@ function shortened(text: string): string {
 export interface ReadAnswers {
   /** Clear ones to open questions, at most one for each. */
   readonly answers: readonly Answer[];
+  /** The files that came with them. */
+  readonly files: readonly (BlobPart | FilePart)[];
   /** Where there is no answer: what is wrong, for whoever gave it. */
   readonly problem?: string;
 }
 
 /** What a message says to the questions that are open. */
 export function readAnswers(message: Message, open: readonly Question[]): ReadAnswers {
-  const given = fromA2AParts(message.parts).flatMap((part) =>
+  const parts = fromA2AParts(message.parts);
+  const files = parts.filter((part) => part.kind === 'blob' || part.kind === 'file');
+  const given = parts.flatMap((part) =>
     part.kind === 'data' && typeof part.data['questionId'] === 'string' ? [part.data] : [],
   );
-  if (given.length > 0) return structured(given, open);
+  if (given.length > 0) return { files, ...structured(given, open) };
   const [question, ...others] = open;
   if (!question || others.length > 0) {
-    return { answers: [], problem: 'Several questions are open; say which one you answer.' };
+    return { answers: [], files, problem: 'Several questions are open; say which one you answer.' };
   }
   const text = textOf(message.parts).trim();
-  const answer = question.kind === 'confirmation' ? confirmed(text) : spoken(text, message);
-  if (answer === undefined) return { answers: [], problem: unclear(question) };
+  const answer = question.kind === 'confirmation' ? confirmed(text) : spoken(text, parts);
+  if (answer === undefined) return { answers: [], files, problem: unclear(question) };
   if (typeof answer === 'boolean') {
-    return { answers: [{ questionId: question.id, confirmed: answer }] };
+    return { answers: [{ questionId: question.id, confirmed: answer }], files };
   }
-  return { answers: [{ questionId: question.id, value: chosen(answer, question) }] };
+  return { answers: [{ questionId: question.id, value: chosen(answer, question) }], files };
 }
 
-function structured(given: readonly JsonObject[], open: readonly Question[]): ReadAnswers {
+function structured(
+  given: readonly JsonObject[],
+  open: readonly Question[],
+): Omit<ReadAnswers, 'files'> {
   const answers = new Map<string, Answer>();
   let problem: string | undefined;
   for (const data of given) {
@@ -145,10 +155,15 @@ function confirmed(text: string): boolean | undefined {
   return NO.has(words) ? false : undefined;
 }
 
-/** An answer in words or, where there are none, in data. */
-function spoken(text: string, message: Message): JsonValue | undefined {
+/** An answer in words or, where there are none, in data or the names of files. */
+function spoken(text: string, parts: readonly ReceivedPart[]): JsonValue | undefined {
   if (text !== '') return text;
-  return fromA2AParts(message.parts).find((part) => part.kind === 'data')?.data;
+  const data = parts.find((part) => part.kind === 'data')?.data;
+  const names = parts.flatMap((part) => {
+    if (part.kind === 'blob') return [part.name ?? part.mediaType];
+    return part.kind === 'file' ? [part.name ?? part.uri] : [];
+  });
+  return data ?? (names.length > 0 ? names.join(', ') : undefined);
 }
 
 /** The option as it was offered, where the answer names one in its own spelling. */

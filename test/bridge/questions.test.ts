@@ -122,6 +122,24 @@ test('a tool’s question is answered in free words, and the tool goes on with t
   assert.deepEqual(answers(await answer('the sea')), ['book="to the sea"']);
 });
 
+test('a file answers a question, and the tool and the model see it', async (t) => {
+  const seen: ModelRequest[] = [];
+  const picture = { kind: 'blob', mediaType: 'image/png', data: 'AAAA', name: 'a.png' } as const;
+  const read = toolOf('read', {
+    run(_args, ctx) {
+      if (!ctx.answer) return ctx.ask({ text: 'Which picture?' });
+      const shown = ctx.history.flatMap(({ parts }) => parts).find(({ kind }) => kind === 'blob');
+      assert.deepEqual(shown, picture);
+      return ctx.answer.value;
+    },
+  });
+  const { answer } = await asked(t, caller([read], seen), 'read:it');
+  const file = { bytes: 'AAAA', mimeType: 'image/png', name: 'a.png' };
+  const done = await answer([{ kind: 'file', file }]);
+  assert.deepEqual(answers(done), ['read="a.png"']);
+  assert.deepEqual(lastOf(seen.at(-1)!).at(-1), picture);
+});
+
 test('what a long-running tool waits for is its response', async (t) => {
   const ticket = toolOf('ticket', { longRunning: true, run: () => ({ ticket: 7 }) });
   const { task, answer } = await asked(t, caller([ticket]), 'ticket:open');
