@@ -108,6 +108,7 @@ export function a2aExecutor(agent: Agent, options: A2AExecutorOptions = {}): Ser
     if (task.status.state !== 'working') yield { kind: 'status-update', state: 'working' };
     const key = { app, user: at.user, id: at.session };
     let waits = false;
+    const translation = createTranslation({ exposeThoughts, exposeToolCalls });
     let events: AsyncIterable<Event>;
     if (turn.length === 1) {
       events = runner.run({ ...at, message: fromA2AMessage(message), signal });
@@ -123,6 +124,9 @@ export function a2aExecutor(agent: Agent, options: A2AExecutorOptions = {}): Ser
         return;
       }
       waits = answers.length < questions.length;
+      for (const event of (await sessions.get(key))?.events ?? []) {
+        if (event.runId === at.runId) translation.recall(event);
+      }
       events = runner.resume({
         ...at,
         answers,
@@ -130,7 +134,6 @@ export function a2aExecutor(agent: Agent, options: A2AExecutorOptions = {}): Ser
         signal,
       });
     }
-    const translation = createTranslation({ exposeThoughts, exposeToolCalls });
     for await (const event of events) {
       if (event.error) throw new RunFailed(event);
       waits ||= event.actions.questions !== undefined;

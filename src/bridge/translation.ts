@@ -22,6 +22,8 @@ import { type ConverterOptions, toA2AParts } from './converter.ts';
 const AUTHOR = 'parley.author';
 
 export interface Translation {
+  /** What was told before the run waited: of an answer in it, the final text goes on. */
+  recall(event: Event): void;
   /** What to tell of an event. Its artifact delta, questions and error are not looked at. */
   translate(event: Event): ExecutorEvent[];
   /** The answer: the last that was said or, where agents ran side by side, the last of each. */
@@ -99,11 +101,15 @@ export function createTranslation(options: ConverterOptions): Translation {
     const calls = parts.filter((part) => !isSaid(part));
     const shown = toA2AParts(calls, options);
     if (shown.length > 0) events.push(working(shown));
-    if (isFinalResponse(event)) noteFinal(finals, event);
+    recall(event);
     return events;
   }
 
-  return { translate, finalText: () => [...finals.values()].join('\n\n') };
+  function recall(event: Event): void {
+    if (isFinalResponse(event)) noteFinal(finals, event);
+  }
+
+  return { recall, translate, finalText: () => [...finals.values()].join('\n\n') };
 }
 
 const EMPTY: A2APart = { kind: 'text', text: '' };

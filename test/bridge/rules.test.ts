@@ -332,6 +332,21 @@ describe('how it ends', () => {
     assert.deepEqual(statusText(task).split('\n\n').toSorted(), whole);
   });
 
+  test('what one of them said while another one waited is a part of the answer', async (t) => {
+    const left = agentOf(async function* () {
+      yield 'left is done';
+    }, 'left');
+    const right = agentOf(async function* (ctx) {
+      if (ctx.answer('which')) yield 'right is done';
+      else yield ctx.question('which', { text: 'Which one?' });
+    }, 'right');
+    const team = parallelAgent({ name: 'team', subAgents: [left, right] });
+    const client = await (await bridge(t, team)).client();
+    const asked = await send(client, 'go');
+    const done = await send(client, 'this', { taskId: asked.id });
+    assert.equal(statusText(done), 'left is done\n\nright is done');
+  });
+
   test('of agents one after the other the last has the final word', async (t) => {
     const line = sequentialAgent({
       name: 'line',
