@@ -47,6 +47,11 @@ describe('a question as a message', () => {
     assert.equal(words?.kind === 'text' && words.text, `${text}\nAnswer yes or no.`);
   });
 
+  test('does not tell a person who is asked something else which call asks', () => {
+    const [words] = questionMessage([{ ...city, tool: 'plan_trip', args: { days: 2 } }]).parts;
+    assert.equal(words?.kind === 'text' && words.text, 'Which city?\nOptions: Rome, Oslo');
+  });
+
   test('says which answers there are to choose from', () => {
     const [words] = questionMessage([city]).parts;
     assert.equal(words?.kind === 'text' && words.text, 'Which city?\nOptions: Rome, Oslo');
@@ -76,6 +81,8 @@ describe('an answer in words', () => {
   test('is yes or no to a confirmation, in a few spellings', () => {
     for (const [said, confirmed] of [
       ['yes', true],
+      ['Yes, please!', true],
+      ['no thanks', false],
       [' OK. ', true],
       ['Go ahead!', true],
       ['no', false],

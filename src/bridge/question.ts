@@ -1,8 +1,9 @@
 /**
  * What a run asks a person, as a message; and what the person says to it, as answers.
  *
- * The message says in words what is asked, with the tool, its arguments and the answers to choose from, and has a data
- * part for programs: `{ "questions": [{ id, kind, text, agent, tool?, args?, options?, detail? }] }`.
+ * The message says in words what is asked, with the answers to choose from, and the tool and its arguments where the
+ * question is whether a call may be made; and it has a data part for programs:
+ * `{ "questions": [{ id, kind, text, agent, tool?, args?, options?, detail? }] }`.
  *
  * The next message on the task answers, in one of two ways:
  *
@@ -61,10 +62,13 @@ export function questionMessage(questions: readonly Question[], problem?: string
 
 function inWords({ kind, text, tool, args, options }: Question): string {
   const lines = [text];
+  // A call is what is asked about, or it is nobody's business. Many a text says what it is already.
+  const named = tool !== undefined && text.includes(tool);
   const given = args === undefined ? '' : JSON.stringify(args);
-  // Many a text says it already.
-  if (tool !== undefined && !text.includes(tool)) lines.push(`Tool: ${tool}`);
-  if (!text.includes(given)) lines.push(`Arguments: ${shortened(given)}`);
+  if (kind === 'confirmation' && tool !== undefined && !named) lines.push(`Tool: ${tool}`);
+  if ((kind === 'confirmation' || named) && !text.includes(given)) {
+    lines.push(`Arguments: ${shortened(given)}`);
+  }
   if (options?.length) lines.push(`Options: ${options.join(', ')}`);
   if (kind === 'confirmation') lines.push('Answer yes or no.');
   return lines.join('\n');
@@ -150,7 +154,8 @@ function confirmed(text: string): boolean | undefined {
   const words = said
     .toLowerCase()
     .replaceAll('’', "'")
-    .replace(/[.!]+$/, '');
+    .replace(/[.!]+$/, '')
+    .replace(/,? (?:please|thanks|thank you)$/, '');
   if (YES.has(words)) return true;
   return NO.has(words) ? false : undefined;
 }
