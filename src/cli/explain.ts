@@ -33,7 +33,10 @@ export function explain(error: unknown): { readonly code: number; readonly line:
     return { code: EXIT.unreachable, line: `${word(error.message)}: ${nextStep(error)}` };
   }
   if (error instanceof A2AError) {
-    const next = NEXT[error.kind] ?? 'check what was sent';
+    const settled = error.detail.reason === 'ALREADY_RESOLVED';
+    const next = settled
+      ? 'parley get URL TASK shows what came of it'
+      : (NEXT[error.kind] ?? 'check what was sent');
     return { code: EXIT.failed, line: `${word(error.message)} (${error.code}): ${next}` };
   }
   if (process.env['PARLEY_LOG_LEVEL'] === 'debug' && error instanceof Error && error.stack) {

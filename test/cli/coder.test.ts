@@ -174,6 +174,21 @@ describe('parley serve with the coding agent', { concurrency: 3 }, () => {
     assert.match(await fetching('--allow-network', '127.0.0.0/8'), /the page/);
   });
 
+  test('the client commands show a question with the way to answer it, and a late answer who was first', async () => {
+    const server = await serving(['--workspace', workspace(), '--model', 'offline']);
+    const asked = await parley(['send', server.url, 'create a.txt with alpha']);
+    assert.equal(asked.code, 0);
+    assert.match(asked.err, /The agent asks about Write a\.txt\. To answer:\n/);
+    const [, task = '', data = ''] = /--task (\S+) --data '(.*)'/.exec(asked.err) ?? [];
+    const answer = ['send', server.url, '--task', task, '--data', data, '--stream'];
+    const first = await parley(answer);
+    assert.deepEqual([first.code, first.out], [0, 'I wrote a.txt.\n']);
+    assert.match(first.err, /· Write a\.txt\n✓ Write a\.txt\n· completed\n/);
+    const late = await parley([...answer, '--extension', EXTENSION_URI]);
+    assertRefused(late, 1, /already resolved by .*proceed_once \(-32004\): parley get URL TASK/);
+    await server.stop();
+  });
+
   test('a question survives kill -9: after the restart it is answered, and the turn goes on', async () => {
     const root = workspace();
     const work = path.join(root, 'work');
@@ -193,15 +208,29 @@ describe('parley serve with the coding agent', { concurrency: 3 }, () => {
   });
 
   test('serving another agent loads nothing of the coding agent', async () => {
-    const coverage = path.join(workspace(), 'coverage');
-    const server = await serving(['--agent', 'echo'], { env: { NODE_V8_COVERAGE: coverage } });
-    await server.stop();
-    const [report = ''] = readdirSync(coverage);
-    const loaded = readFileSync(path.join(coverage, report), 'utf8');
+    const loaded = await loadedBy('--agent', 'echo');
     assert.match(loaded, /src\/cli\/serve\.ts/);
     assert.doesNotMatch(loaded, /src\/(coder|agent|bridge)\//);
   });
+
+  test('the coding agent is ready before anything is loaded that only some of its tools need', async () => {
+    const loaded = await loadedBy('--workspace', workspace());
+    assert.match(loaded, /src\/coder\/coder\.ts/);
+    assert.doesNotMatch(
+      loaded,
+      /node_modules\/(@modelcontextprotocol|@ai-sdk|@lydell|@vscode|pino)/,
+    );
+  });
 });
+
+/** The modules that a server has loaded by the time that it is ready, as V8's report on them has it. */
+async function loadedBy(...args: string[]): Promise<string> {
+  const coverage = path.join(workspace(), 'coverage');
+  const server = await serving(args, { env: { NODE_V8_COVERAGE: coverage } });
+  await server.stop();
+  const [report = ''] = readdirSync(coverage);
+  return readFileSync(path.join(coverage, report), 'utf8');
+}
 
 /** The address of an MCP server over HTTP. */
 async function mcpServer(t: TestContext): Promise<string> {

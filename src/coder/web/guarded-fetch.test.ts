@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import { guardedFetch } from './guarded-fetch.ts';
+
+async function serving(t: TestContext, answer: RequestListener): Promise<number> {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  t.after(() => server.closeAllConnections());
+  t.after(() => server.close());
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+test('private addresses are closed, by number and by name, and nothing is sent to them', async (t) => {
+  let asked = 0;
+  const port = await serving(t, (_, response) => {
+    asked += 1;
+    response.end();
+  });
+  const closed = guardedFetch();
+  for (const host of ['127.0.0.1', '[::1]', 'localhost', '0x7f.1', '2130706433']) {
+    await assert.rejects(closed(`http://${host}:${port}/`), host);
+  }
+  await assert.rejects(closed('file:///etc/passwd'), /only http and https/);
+  assert.equal(asked, 0);
+});
+
+test('an opened network is reached, with method, headers and body, and the answer comes as it is', async (t) => {
+  const port = await serving(t, (request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+    request.on('end', () => {
+      response.writeHead(201, {
+        'x-said': [String(request.method), String(request.headers['x-key'])],
+      });
+      response.end(body.toUpperCase());
+    });
+  });
+  const open = guardedFetch({ allowNetworks: ['127.0.0.0/8'] });
+  const init = { method: 'POST', headers: { 'x-key': 'k' }, body: 'hello' };
+  const response = await open(`http://127.0.0.1:${port}/`, init);
+  assert.deepEqual(
+    [response.status, response.headers.get('x-said'), await response.text()],
+    [201, 'POST, k', 'HELLO'],
+  );
+});
+
+test('a redirect is not followed: the key was meant for this host', async (t) => {
+  const port = await serving(t, (_, response) => {
+    response.writeHead(302, { location: 'http://elsewhere.example/' }).end();
+  });
+  const open = guardedFetch({ allowNetworks: ['127.0.0.0/8'] });
+  const response = await open(`http://127.0.0.1:${port}/`);
+  assert.deepEqual([response.status, await response.text()], [302, '']);
+});
+
+test('the signal ends a request, and an answer that is being read', async (t) => {
+  const port = await serving(t, (request, response) => {
+    if (request.url === '/begun') response.write('a');
+  });
+  const open = guardedFetch({ allowNetworks: ['127.0.0.0/8'] });
+  const silent = new AbortController();
+  const waiting = open(`http://127.0.0.1:${port}/`, { signal: silent.signal });
+  silent.abort();
+  await assert.rejects(waiting, { name: 'AbortError' });
+  const begun = new AbortController();
+  const response = await open(`http://127.0.0.1:${port}/begun`, { signal: begun.signal });
+  begun.abort();
+  await assert.rejects(response.text());
+});
