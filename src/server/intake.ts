@@ -6,6 +6,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import {
   A2AError,
   type Call,
+  ERRORS,
   isInterrupted,
   isObject,
   isTerminal,
@@ -70,7 +71,8 @@ export async function accept(
       if (answer) return agentMessage(answer, request);
     }
     return await begin(runtime, params, call, request, scope, ids);
-  } catch (error) {
+  } catch (thrown) {
+    const error = asOwn(thrown);
     const lost = error instanceof LogLostError;
     const refused = error instanceof A2AError && error.kind === 'unsupportedOperation';
     if (!lost && !refused) throw error;
@@ -81,6 +83,15 @@ export async function accept(
     const why = error instanceof LogFullError ? 'Too many tasks are unfinished' : undefined;
     throw new A2AError('unavailable', why, { retryAfterSeconds: 1 });
   }
+}
+
+/** An executor may have come with another copy of this package than the server: its A2AErrors are made ours. */
+function asOwn(error: unknown): unknown {
+  if (error instanceof A2AError || !(error instanceof Error) || error.name !== 'A2AError')
+    return error;
+  const { kind, message, detail }: Partial<A2AError> = error;
+  if (kind === undefined || !Object.hasOwn(ERRORS, kind)) return error;
+  return new A2AError(kind, message, detail);
 }
 
 function check(
