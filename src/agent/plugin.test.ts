@@ -7,17 +7,8 @@ import { scriptedModel, type ScriptedResponse } from './models/scripted.ts';
 import type { Callbacks, Plugin } from './plugin.ts';
 import { createRunner } from './runner.ts';
 import type { Tool } from './tool.ts';
+import { all, at, words } from '../../test/support/runs.ts';
 
-const at = { user: 'ann', session: 's' };
-
-const words = (value: unknown): string =>
-  typeof value === 'string' ? value : JSON.stringify(value);
-
-async function all(events: AsyncIterable<Event>): Promise<Event[]> {
-  const found: Event[] = [];
-  for await (const event of events) found.push(event);
-  return found;
-}
 const said = (text: string): Content => ({ role: 'model', parts: [{ kind: 'text', text }] });
 
 const greet: Tool = {

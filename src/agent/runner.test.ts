@@ -13,18 +13,7 @@ import { resultOf } from './run-result.ts';
 import { createRunner, type Runner, type RunnerOptions } from './runner.ts';
 import type { SessionStore } from './session.ts';
 import { memorySessions } from './sessions/memory.ts';
-import type { Tool } from './tool.ts';
-
-const at = { user: 'ann', session: 's' };
-
-const words = (value: unknown): string =>
-  typeof value === 'string' ? value : JSON.stringify(value);
-
-async function all(events: AsyncIterable<Event>): Promise<Event[]> {
-  const found: Event[] = [];
-  for await (const event of events) found.push(event);
-  return found;
-}
+import { all, at, toolOf, words } from '../../test/support/runs.ts';
 
 function runnerOf(agent: Agent, options: Partial<RunnerOptions> = {}): Runner {
   return createRunner({ agent, app: 'app', ...options });
@@ -33,10 +22,6 @@ function runnerOf(agent: Agent, options: Partial<RunnerOptions> = {}): Runner {
 async function stored(runner: Runner): Promise<readonly Event[]> {
   const session = await runner.sessions.get({ app: 'app', user: 'ann', id: 's' });
   return session?.events ?? [];
-}
-
-function toolOf(name: string, run: Tool['run'], more: Partial<Tool> = {}): Tool {
-  return { name, description: name, parameters: { type: 'object' }, run, ...more };
 }
 
 /** A model that does not mind its signal. */

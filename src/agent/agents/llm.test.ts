@@ -11,21 +11,7 @@ import { createRunner, type Runner, type RunnerOptions } from '../runner.ts';
 import { memorySessions } from '../sessions/memory.ts';
 import { RichResponse, type Tool } from '../tool.ts';
 import { llmAgent, type LlmAgentOptions } from './llm.ts';
-
-const at = { user: 'ann', session: 's' };
-
-const words = (value: unknown): string =>
-  typeof value === 'string' ? value : JSON.stringify(value);
-
-async function all(events: AsyncIterable<Event>): Promise<Event[]> {
-  const found: Event[] = [];
-  for await (const event of events) found.push(event);
-  return found;
-}
-
-function toolOf(name: string, run: Tool['run'], more: Partial<Tool> = {}): Tool {
-  return { name, description: name, parameters: { type: 'object' }, run, ...more };
-}
+import { all, at, toolOf, words } from '../../../test/support/runs.ts';
 
 /** A runner of one agent whose model says these things, and the requests that it gets. */
 function scripted(

@@ -2,24 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Agent, RunContext } from '../agent.ts';
 import { textOf } from '../content.ts';
-import type { Event } from '../event.ts';
 import { resultOf } from '../run-result.ts';
 import { createRunner, type Runner } from '../runner.ts';
 import { customAgent } from './custom.ts';
 import { loopAgent } from './loop.ts';
 import { parallelAgent } from './parallel.ts';
 import { sequentialAgent } from './sequential.ts';
-
-const at = { user: 'ann', session: 's' };
-
-const words = (value: unknown): string =>
-  typeof value === 'string' ? value : JSON.stringify(value);
-
-async function all(events: AsyncIterable<Event>): Promise<Event[]> {
-  const found: Event[] = [];
-  for await (const event of events) found.push(event);
-  return found;
-}
+import { all, at, words } from '../../../test/support/runs.ts';
 
 function says(name: string, say: (context: RunContext) => string = () => name): Agent {
   return customAgent({ name }, async function* (context) {

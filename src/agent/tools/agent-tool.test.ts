@@ -13,17 +13,7 @@ import { createRunner } from '../runner.ts';
 import { memorySessions } from '../sessions/memory.ts';
 import type { Tool } from '../tool.ts';
 import { agentTool } from './agent-tool.ts';
-
-const at = { user: 'ann', session: 's' };
-
-const words = (value: unknown): string =>
-  typeof value === 'string' ? value : JSON.stringify(value);
-
-async function all(events: AsyncIterable<Event>): Promise<Event[]> {
-  const found: Event[] = [];
-  for await (const event of events) found.push(event);
-  return found;
-}
+import { all, at, words } from '../../../test/support/runs.ts';
 
 const asks = (
   name: string,
