@@ -2,6 +2,7 @@
 import type { Artifacts } from './artifact.ts';
 import type { Actions } from './event.ts';
 import type { JsonValue } from './json.ts';
+import { toJson } from './sessions/storage-error.ts';
 import type { MutableState } from './tool.ts';
 
 export class Changes {
@@ -16,7 +17,11 @@ export class Changes {
         const value = this.#values.get(key);
         return value === undefined ? read(key) : (value ?? undefined);
       },
-      set: (key, value) => void this.#values.set(key, value),
+      set: (key, value) => {
+        // Whoever sets it hears of it: when the event is stored, it is too late to say whose fault it was.
+        if (value !== undefined) toJson(`value of ${key}`, value);
+        this.#values.set(key, value);
+      },
     };
     this.artifacts = {
       load: (name, version) => artifacts.load(name, version),

@@ -1,4 +1,5 @@
 /** What goes wrong with a run. */
+import { cutText, MAX_RESPONSE_LENGTH } from './tools/result.ts';
 
 export type RunErrorCode =
   /** The agents do not fit together; nothing was run. */
@@ -46,6 +47,12 @@ export class StoreFailure extends Error {
   }
 }
 
+/** What was thrown, whatever it is, in words that can be stored. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  try {
+    const said: unknown = error instanceof Error ? error.message : error;
+    return cutText(String(said), MAX_RESPONSE_LENGTH);
+  } catch {
+    return 'something that cannot be read was thrown';
+  }
 }

@@ -144,7 +144,7 @@ function told({ author, content }: Event): Part[] {
   return parts;
 }
 
-function cut(text: string): string {
+function cut(text = 'nothing'): string {
   return text.length > MAX_TOLD ? `${text.slice(0, MAX_TOLD)}…` : text;
 }
 

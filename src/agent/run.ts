@@ -4,6 +4,7 @@
  * The session is read once, when the run is begun or taken up; from then on the run sees that and its own events, and
  * nothing of what other runs do in the session meanwhile. An event costs the same however many there are.
  */
+import { setImmediate } from 'node:timers/promises';
 import type { Artifacts } from './artifact.ts';
 import type { Content } from './content.ts';
 import { RunFailure, RunOver, StoreFailure } from './errors.ts';
@@ -14,6 +15,7 @@ import type { Model } from './model.ts';
 import type { Plugin } from './plugin.ts';
 import { RunIndex } from './run-index.ts';
 import type { Session, SessionKey, SessionStore } from './session.ts';
+import { StorageError } from './sessions/storage-error.ts';
 import type { MutableState, ToolServices } from './tool.ts';
 import type { AgentTree } from './tree.ts';
 
@@ -34,6 +36,9 @@ export const DEFAULT_LIMITS: RunLimits = {
   events: 10_000,
   depth: 16,
 };
+
+/** After so many partial events others have their turn: an agent may have more of them than a timer can get between. */
+const SHOWN_AT_ONCE = 1000;
 
 /** What all runs of a runner have in common. */
 export interface RunServices {
@@ -79,6 +84,7 @@ export class Run {
   readonly #ids = new Set<string>();
   readonly #taken = new WeakSet<Event>();
   #steps: number;
+  #shown = 0;
   #over = false;
 
   constructor(services: RunServices, start: RunStart) {
@@ -117,7 +123,10 @@ export class Run {
     }
     const event = await this.#plugged(given);
     this.#taken.add(event);
-    if (event.partial === true) return event;
+    if (event.partial === true) {
+      if (++this.#shown % SHOWN_AT_ONCE === 0) await setImmediate();
+      return event;
+    }
     this.#check();
     const { limits } = this.services;
     if (event.error) this.#over = true;
@@ -137,6 +146,9 @@ export class Run {
     try {
       await this.services.store.append(this.key, [event]);
     } catch (error) {
+      if (error instanceof StorageError && error.code === 'invalid') {
+        throw new RunFailure('invalid-event', `${given.author}: ${error.message}`);
+      }
       throw new StoreFailure(error);
     }
     return event;

@@ -209,6 +209,8 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
       let waits = false;
       for await (const event of abortable(runAgent(run, first, place), signal)) {
         waits ||= (event.actions.questions?.length ?? 0) > 0;
+        // Many leave at the error.
+        if (event.error) outcome = 'failed';
         yield event;
       }
       outcome = waits ? 'waiting' : 'done';

@@ -35,15 +35,21 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
 
   function settle(call: OpenCall, isNew: boolean): void {
     const { id } = call.part;
+    let ended = false;
     open++;
     const progress = (value: JsonValue): void => {
+      if (ended) return;
       shown.set(id, value);
       wake?.();
     };
     settleCall({ scope, call, tools, isNew, history, progress }).then(
       (event) => {
+        ended = true;
         if (event.actions.questions && inbox) asking.set(id, call);
-        arrive(() => event);
+        arrive(() => {
+          shown.delete(id);
+          return event;
+        });
       },
       (error: unknown) =>
         arrive(() => {
@@ -56,8 +62,10 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
   for (const call of calls) settle(call, made.has(call.part.id));
 
   while (open > 0) {
-    for (const [callId, value] of shown) {
-      shown.delete(callId);
+    const showing = [...shown];
+    // Each once: one that always has something to show does not keep the outcomes of others waiting.
+    shown.clear();
+    for (const [callId, value] of showing) {
       yield scope.event({ partial: true, actions: { progress: { callId, value } } });
     }
     const outcome = outcomes.shift();

@@ -13,6 +13,7 @@
  */
 import type { Agent, RunContext } from '../agent.ts';
 import type { Content } from '../content.ts';
+import { RunFailure } from '../errors.ts';
 import type { Event, EventFields } from '../event.ts';
 import type { Callbacks } from '../plugin.ts';
 
@@ -29,6 +30,9 @@ export interface CustomAgentOptions {
   readonly callbacks?: Callbacks;
 }
 
+/** Of one answer. */
+const MAX_TEXT = 32 * 2 ** 20;
+
 export function customAgent(options: CustomAgentOptions, run: AgentFunction): Agent {
   return {
     name: options.name,
@@ -40,6 +44,12 @@ export function customAgent(options: CustomAgentOptions, run: AgentFunction): Ag
       for await (const yielded of run(context)) {
         if (typeof yielded === 'string') {
           text += yielded;
+          if (text.length > MAX_TEXT) {
+            throw new RunFailure(
+              'text-limit',
+              `${options.name} said more than ${MAX_TEXT} characters`,
+            );
+          }
           yield context.event({ partial: true, content: said(yielded) });
           continue;
         }

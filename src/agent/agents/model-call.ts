@@ -14,9 +14,11 @@ import {
 import { hooksOf, type ModelAnswer } from '../plugin.ts';
 import type { Scope } from '../run-context.ts';
 
-/** Characters of text and thoughts, and of base64. */
+/** Characters of text and thoughts, of base64, and of calls. */
 const MAX_ANSWER = 32 * 2 ** 20;
 const MAX_CALLS = 128;
+/** Also those that say nothing. */
+const MAX_CHUNKS = 2_000_000;
 
 export interface ModelCall {
   readonly scope: Scope;
@@ -106,6 +108,7 @@ class WholeAnswer {
   readonly #parts: Part[] = [];
   #size = 0;
   #calls = 0;
+  #chunks = 0;
   #finish: { reason: FinishReason; usage?: Usage } | undefined;
   /** The text part that is being made, in pieces. */
   #open:
@@ -129,7 +132,7 @@ class WholeAnswer {
       // What a vendor puts beside a text comes with its last piece.
       if (this.#open?.kind !== chunk.kind || this.#open.provider) this.#close();
       this.#open ??= { kind: chunk.kind, pieces: [], provider: undefined };
-      this.#open.pieces.push(chunk.text);
+      if (chunk.text !== '') this.#open.pieces.push(chunk.text);
       this.#open.provider = provider;
       return chunk.text === '' ? undefined : { kind: chunk.kind, text: chunk.text };
     }
@@ -155,9 +158,18 @@ class WholeAnswer {
   }
 
   #count(chunk: Exclude<ModelChunk, { kind: 'finish' }>): void {
-    if (chunk.kind === 'function-call') this.#calls++;
-    else this.#size += chunk.kind === 'blob' ? chunk.data.length : chunk.text.length;
-    if (this.#size > MAX_ANSWER || this.#calls > MAX_CALLS) {
+    this.#chunks++;
+    if (chunk.kind === 'function-call') {
+      const { name, args } = chunk;
+      if (typeof args !== 'object' || args === null || Array.isArray(args)) {
+        throw new ModelError('failed', `${this.#model} made a call whose arguments are no object`);
+      }
+      this.#calls++;
+      this.#size += name.length + JSON.stringify(args).length;
+    } else {
+      this.#size += chunk.kind === 'blob' ? chunk.data.length : chunk.text.length;
+    }
+    if (this.#size > MAX_ANSWER || this.#calls > MAX_CALLS || this.#chunks > MAX_CHUNKS) {
       throw new ModelError('failed', `${this.#model} gave an answer that is too large`);
     }
   }

@@ -13,6 +13,7 @@ import { hooksOf, type ToolCall, type ToolResult } from '../plugin.ts';
 import { DONE, type Scope } from '../run-context.ts';
 import type { Asks, OpenCall } from '../run-index.ts';
 import { toolServices } from '../run.ts';
+import { toJson } from '../sessions/storage-error.ts';
 import { jsonResponse } from '../tools/result.ts';
 import { RichResponse, Waiting, type Tool, type ToolContext } from '../tool.ts';
 
@@ -87,7 +88,7 @@ class CallWork {
     for (const hook of hooksOf('beforeTool', plugins, callbacks)) {
       const decided = await hook({ id: call.part.id, tool, args }, context);
       if (!decided) continue;
-      if ('result' in decided) return this.responded(decided.result);
+      if ('result' in decided) return this.responded(asJson(decided.result));
       args = this.#args = decided.args;
       break;
     }
@@ -101,7 +102,7 @@ class CallWork {
     try {
       const returned = await tool.run(args, context);
       if (returned instanceof Waiting) return this.#ask(returned.question, 'tool');
-      if (returned instanceof RichResponse) rich = returned;
+      if (returned instanceof RichResponse) rich = storable(returned);
       const response = jsonResponse(rich ? rich.response : returned, MAX_RESPONSE);
       if (tool.longRunning === true) return this.#waitForResponse(tool, response);
       result = { response };
@@ -112,7 +113,7 @@ class CallWork {
     for (const hook of hooksOf('afterTool', plugins, callbacks)) {
       const other = await hook(made, result, context);
       if (!other) continue;
-      result = other;
+      result = asJson(other);
       break;
     }
     return this.responded(result, rich);
@@ -150,6 +151,7 @@ class CallWork {
   }
 
   #ask(question: Question, asks: Asks): Event {
+    toJson('question', question);
     return this.#setup.scope.event({
       actions: this.#changes.drainInto({ questions: [question] }),
       metadata: { asks },
@@ -203,4 +205,18 @@ class CallWork {
       services: toolServices(scope.inner.services, scope.place.depth),
     };
   }
+}
+
+function asJson({ response, isError }: ToolResult): ToolResult {
+  return {
+    response: jsonResponse(response, MAX_RESPONSE),
+    ...(isError !== undefined && { isError }),
+  };
+}
+
+/** Throws where what is beside the response cannot be stored: the model is told. */
+function storable(rich: RichResponse): RichResponse {
+  toJson('display', rich.display ?? null);
+  toJson('files', rich.parts);
+  return rich;
 }
