@@ -25,7 +25,7 @@ export interface Command {
   readonly description: string;
   readonly arguments?: readonly SlashCommandArgument[];
   readonly subCommands?: readonly Command[];
-  /** It may ask a person before it does anything. */
+  /** With arguments, it may ask a person before it does anything. */
   readonly asks?: boolean;
   /** When it is taken up after an answer or a crash it is run again from its start. */
   readonly run?: (args: string, context: CommandContext) => AsyncIterable<Yielded>;

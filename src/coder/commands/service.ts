@@ -95,7 +95,7 @@ export function createCommands(options: CommandsOptions): Commands {
       }
       const allowYolo = options.allowAutoExecute === true;
       try {
-        if (typed.command.asks === true && run.state.get(BESIDE_KEY) === true) {
+        if (mayAsk(typed.command, typed.args) && run.state.get(BESIDE_KEY) === true) {
           throw new CommandError(
             `/${typed.path.join(' ')} can wait: answer what is waiting first.`,
           );
@@ -129,7 +129,7 @@ export function createCommands(options: CommandsOptions): Commands {
         ...(contextId !== undefined && { contextId }),
       };
       // Only what may ask at once is waited for: until it asks or is done.
-      const configuration = { blocking: typed.command.asks === true && typed.args !== '' };
+      const configuration = { blocking: mayAsk(typed.command, typed.args) };
       const extensions = [...new Set([...(call.extensions ?? []), EXTENSION_URI])];
       const task = await handler.sendMessage({ message, configuration }, { ...call, extensions });
       const waits = task.kind === 'task' && task.status.state === 'input-required';
@@ -163,6 +163,11 @@ export function createCommands(options: CommandsOptions): Commands {
 }
 
 const GONE = 'There is no such command any more; /help lists those that there are.';
+
+/** Without arguments a command only shows something. */
+function mayAsk({ asks }: Command, args: string): boolean {
+  return asks === true && args !== '';
+}
 
 function failure(text: string): Yielded {
   const content = { role: 'model', parts: [{ kind: 'text', text }] } as const;
