@@ -297,11 +297,16 @@ export class TurnEvents {
       response.isError === true
         ? {
             ...rest,
-            status: this.#declined.has(response.id) ? 'CANCELLED' : 'FAILED',
+            status: this.#isDeclined(call) ? 'CANCELLED' : 'FAILED',
             error: { message: textFor(response.response), type: 'tool_error' },
           }
         : { ...rest, status: 'SUCCEEDED', output: outputOf(response) };
     return [...this.#begin(call), this.#update(settled)];
+  }
+
+  /** What a helper was refused is one of its calls, not its job. */
+  #isDeclined({ tool_call_id, agent }: ToolCall): boolean {
+    return agent === undefined && this.#declined.has(tool_call_id);
   }
 
   #count({ inputTokens, outputTokens }: Usage): void {

@@ -1,0 +1,126 @@
+/** What is allowed for good, for how long, and what the modes allow. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { calls, done, shell, talk } from './checked-talk.ts';
+import { callIn, makePlace, outline } from './support.ts';
+import { heard, settings, writes } from './talk.ts';
+
+const asked = 'STATE_CHANGE input-required final';
+const completed = 'STATE_CHANGE completed final';
+const end = (events: Parameters<typeof outline>[0][]): string => outline(events.at(-1)!);
+
+test('a command that is allowed for the session is not asked about again; others are', async (t) => {
+  const { say, answer, goOn } = await talk(t, [
+    shell('echo one'),
+    done,
+    shell('echo one'),
+    done,
+    shell('echo two'),
+  ]);
+  assert.equal(end(await say('one')), asked);
+  assert.equal(end(await answer('proceed_always')), completed);
+  assert.equal(end(await goOn('again')), completed);
+  assert.equal(end(await goOn('another')), asked);
+});
+
+test('what is allowed in one session is asked about in another', async (t) => {
+  const { say, answer } = await talk(t, [writes('a.txt', '1'), done, writes('a.txt', '2')]);
+  await say('one');
+  assert.equal(end(await answer('proceed_always_tool')), completed);
+  assert.equal(end(await say('in a conversation of its own')), asked);
+});
+
+test('a file that is allowed is this file; a tool that is allowed is all of its calls', async (t) => {
+  const { say, answer, goOn, at } = await talk(t, [
+    writes('a.txt', '1'),
+    done,
+    writes('a.txt', '2'),
+    done,
+    writes('b.txt', '1'),
+    done,
+    writes('c.txt', '1'),
+    done,
+  ]);
+  await say('a');
+  assert.equal(end(await answer('proceed_always')), completed);
+  assert.equal(end(await goOn('a again')), completed);
+  assert.equal(readFileSync(at('a.txt'), 'utf8'), '2');
+  assert.equal(end(await goOn('b')), asked);
+  assert.equal(end(await answer('proceed_always_tool')), completed);
+  assert.equal(end(await goOn('c')), completed);
+});
+
+test("what is allowed for good stands in the user's settings, and holds in later sessions", async (t) => {
+  const place = makePlace(t);
+  const first = await talk(t, [shell('echo one'), done], { place });
+  await first.say('one');
+  assert.equal(end(await first.answer('proceed_always_and_save')), completed);
+  const file = readFileSync(join(place.home, 'config', 'settings.json'), 'utf8');
+  const { policy } = JSON.parse(file) as { policy: unknown[] };
+  assert.equal(policy.length, 1);
+  assert.match(JSON.stringify(policy), /"tool":"run_shell_command".*"decision":"allow"/);
+
+  const second = await talk(t, [shell('echo one'), done, shell('echo two')], {
+    // Other stores, beside the same settings.
+    place: { ...place, home: makePlace(t).home },
+    configFolder: join(place.home, 'config'),
+  });
+  assert.equal(end(await second.say('one')), completed);
+  assert.equal(end(await second.say('two')), asked);
+});
+
+test('in plan mode nothing is written or run, and the model is told so', async (t) => {
+  const { say, at, requests, seen } = await talk(
+    t,
+    [
+      calls('list_directory', {}),
+      writes('a.txt', 'a'),
+      shell('touch b'),
+      calls('fetch_url', { url: 'http://127.0.0.1:1/' }),
+      done,
+    ],
+    { mode: 'plan' },
+  );
+  assert.equal(end(await say('plan')), completed);
+  assert.equal(seen.lifeOf('list_directory'), 'PENDING EXECUTING SUCCEEDED');
+  for (const tool of ['write_file', 'run_shell_command', 'fetch_url']) {
+    assert.equal(seen.lifeOf(tool), 'PENDING FAILED');
+  }
+  assert.match(heard(requests[2]), /this is plan mode/);
+  assert.ok(!existsSync(at('a.txt')) && !existsSync(at('b')));
+});
+
+test('in auto-edit mode files are edited at once, and commands asked about', async (t) => {
+  const { say, at, seen, answer } = await talk(
+    t,
+    [writes('a.txt', 'a'), writes('.git/hooks/x', 'x'), shell('touch b'), done],
+    { mode: 'auto-edit' },
+  );
+  assert.equal(end(await say('edit')), asked);
+  assert.equal(readFileSync(at('a.txt'), 'utf8'), 'a');
+  assert.deepEqual(
+    seen.waiting.map(({ tool_name }) => tool_name),
+    ['run_shell_command'],
+  );
+  assert.equal(end(await answer('proceed_once')), completed);
+  assert.ok(existsSync(at('b')) && !existsSync(at('.git/hooks/x')));
+});
+
+test('in yolo mode nothing is asked, and what a rule denies is not done', async (t) => {
+  const place = makePlace(t);
+  settings(place, {
+    policy: [{ tool: 'run_shell_command', pattern: 'touch', decision: 'deny' }],
+  });
+  const { say, at } = await talk(
+    t,
+    [writes('a.txt', 'a'), shell('echo b > b'), shell('true && touch c'), done],
+    { place, mode: 'yolo' },
+  );
+  const events = await say('all of it');
+  assert.equal(end(events), completed);
+  assert.ok(existsSync(at('a.txt')) && existsSync(at('b')) && !existsSync(at('c')));
+  const failed = events.map(callIn).find((call) => call?.status === 'FAILED');
+  assert.match(failed?.error?.message ?? '', /a rule denies/);
+});
