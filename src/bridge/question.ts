@@ -60,17 +60,28 @@ export function questionMessage(questions: readonly Question[], problem?: string
   };
 }
 
-function inWords({ kind, text, tool, args, options }: Question): string {
+function inWords(question: Question): string {
+  const { kind, options } = question;
+  const lines = [withCall(question)];
+  if (options?.length) lines.push(`Options: ${options.join(', ')}`);
+  if (kind === 'confirmation') lines.push('Answer yes or no.');
+  return lines.join('\n');
+}
+
+interface Asked extends Pick<Question, 'kind' | 'text'> {
+  readonly tool?: string | undefined;
+  readonly args?: object | undefined;
+}
+
+/** The question, and the call where that is what is asked about. Many a text says it already. */
+export function withCall({ kind, text, tool, args }: Asked): string {
   const lines = [text];
-  // A call is what is asked about, or it is nobody's business. Many a text says what it is already.
   const named = tool !== undefined && text.includes(tool);
   const given = args === undefined ? '' : JSON.stringify(args);
   if (kind === 'confirmation' && tool !== undefined && !named) lines.push(`Tool: ${tool}`);
   if ((kind === 'confirmation' || named) && !text.includes(given)) {
     lines.push(`Arguments: ${shortened(given)}`);
   }
-  if (options?.length) lines.push(`Options: ${options.join(', ')}`);
-  if (kind === 'confirmation') lines.push('Answer yes or no.');
   return lines.join('\n');
 }
 

@@ -9,6 +9,7 @@ import * as z from 'zod';
 import type { Answer, Question } from '../agent/event.ts';
 import type { JsonValue } from '../agent/json.ts';
 import { isObject, textOf, type Part as A2APart } from '../protocol/index.ts';
+import { withCall } from './question.ts';
 import type { RemoteNote } from './remote-note.ts';
 
 export interface RemoteQuestion {
@@ -56,16 +57,14 @@ export function remoteQuestions(parts: readonly A2APart[], auth: boolean): Remot
 }
 
 function passedOn({ id, kind, text, tool, args, options, detail }: Asked): RemoteQuestion {
-  const lines = [text || 'May this be done?'];
-  if (tool !== undefined) lines.push(`Tool: ${tool}`);
-  if (args !== undefined) lines.push(`Arguments: ${JSON.stringify(args)}`);
+  const words = withCall({ kind, text: text || 'May this be done?', tool, args });
   const about = { tool, args, detail };
   const more = Object.values(about).some((value) => value !== undefined) ? [about] : [];
   return {
     remote: id,
     question: {
       kind,
-      text: cut(lines.join('\n')),
+      text: cut(words),
       ...(options !== undefined && { options }),
       ...detailed(more),
     },
