@@ -4,7 +4,9 @@ import { ModelError, type Model } from '../agent/model.ts';
 import { defaultModelName, resolveModel } from '../agent/models/resolve.ts';
 import type { SessionStore } from '../agent/session.ts';
 import { createCoder, type Coder } from '../coder/coder.ts';
+import { MODE_KEY } from '../coder/guard.ts';
 import { APP } from '../coder/seat.ts';
+import { MODEL_KEY } from '../coder/session-model.ts';
 import { configFolder } from '../coder/settings/config-folder.ts';
 import type { ApprovalMode, Settings } from '../coder/settings/schema.ts';
 import { loadSettings, SettingsError } from '../coder/settings/settings.ts';
@@ -37,6 +39,8 @@ export interface CoderSetup {
   /** True paths. */
   readonly roots: readonly string[];
   readonly sessions: SessionStore;
+  /** The flags' mode and model also count in sessions that have chosen others. */
+  readonly flagsWin?: boolean;
   readonly logger: Logger;
 }
 
@@ -88,6 +92,12 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
       dataFolder: dataFolder(environment),
       ...(mode !== undefined && { mode }),
       ...(values.sandbox && { sandbox: true }),
+      ...(setup.flagsWin === true && {
+        turnState: {
+          ...(mode !== undefined && { [MODE_KEY]: null }),
+          ...(values.model !== undefined && { [MODEL_KEY]: null }),
+        },
+      }),
       allowClientMcp: values['allow-client-mcp'] ?? false,
       allowAutoExecute: values['allow-auto-execute'] ?? false,
       web: { allowNetworks },

@@ -92,7 +92,8 @@ async function run(settings: Settings): Promise<number> {
   const { root, resumed } = await whereToWork(values, sessions);
   const problems: string[] = [];
   const logger = environment['PARLEY_LOG_LEVEL'] ? createLog(environment) : quietLog(problems);
-  const coder = await openCoder({ values, environment, roots: [root], sessions, logger });
+  const setup = { values, environment, roots: [root], sessions, logger, flagsWin: true };
+  const coder = await openCoder(setup);
   open.defer(() => coder.close());
   const handler = createHandler(coder.agent, { store: memoryStore(), logger });
   open.defer(() => handler.close(0));

@@ -47,6 +47,8 @@ export interface SeatsOptions {
   readonly allowClientMcp?: boolean;
   /** Clients may turn questions off. */
   readonly allowAutoExecute?: boolean;
+  /** What every turn begins with, whatever the session has in its place; null is nothing. */
+  readonly turnState?: State;
   readonly guardedFetch?: typeof fetch;
   readonly web?: GuardedGetOptions;
   readonly logger: Logger;
@@ -162,7 +164,8 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
     async of(place) {
       const settings = await settled(settledIn(place.task)?.settings, place);
       const seat = await seatFor(await choose(settings));
-      const state = { [WORKSPACE_KEY]: seat.root, ...(settings && { [SETTINGS_KEY]: settings }) };
+      const noted = { [WORKSPACE_KEY]: seat.root, ...(settings && { [SETTINGS_KEY]: settings }) };
+      const state = { ...options.turnState, ...noted };
       return { seat, state };
     },
     async close() {

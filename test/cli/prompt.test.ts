@@ -253,6 +253,17 @@ describe('parley -p', { concurrency: 3 }, () => {
     assert.match(wrong.out, /\/memory show/);
   });
 
+  test('what a session has chosen for itself holds until a flag says otherwise', async () => {
+    const here = place();
+    const model = ['--model', 'offline'];
+    const write = ['-p', 'create a.txt with alpha', '--resume', ...model];
+    await parley(['-p', '/approval auto-edit', ...model], here);
+    const strict = await parley([...write, '--approval', 'ask'], here);
+    assert.deepEqual([strict.code, existsSync(path.join(here.cwd, 'a.txt'))], [3, false]);
+    await parley(['-p', '/approval auto-edit', '--resume', ...model], here);
+    assert.equal((await parley(write, here)).code, 0);
+  });
+
   test('settings that cannot be read are named with their line', async () => {
     const here = place();
     const file = path.join(here.env.XDG_CONFIG_HOME, 'parley', 'settings.json');
