@@ -186,3 +186,20 @@ test('a summary of one branch does not count outside of it', () => {
     'user: Summary of the conversation so far:\nS',
   ]);
 });
+
+test('calls of one id, of runs that went on at the same time, have different ids for the model', () => {
+  const events = ['before', 'beside', 'now'].flatMap((runId) => [
+    event('user', [text(runId)], { runId }),
+    event('me', [call('1')], { runId }),
+    event('me', [response('1')], { runId }),
+  ]);
+  const ids = historyOf(events, options).flatMap(({ parts }) =>
+    parts.flatMap((part) => ('id' in part ? [part.id] : [])),
+  );
+  assert.equal(ids.length, 6);
+  const calls = ids.filter((_, at) => at % 2 === 0);
+  const responses = ids.filter((_, at) => at % 2 === 1);
+  assert.deepEqual(responses, calls, 'each response has the id of its call');
+  assert.equal(new Set(calls).size, 3);
+  assert.equal(calls[2], '1', 'the run that looks knows its own');
+});

@@ -6,7 +6,14 @@
  * broke off) is left out, and so is a response without a call. What a summary stands for is left out too, and what is no
  * part of the conversation (conversation.ts).
  */
-import type { Content, FunctionResponsePart, Part } from './content.ts';
+import { hash } from 'node:crypto';
+import {
+  functionCalls,
+  type Content,
+  type FunctionCallPart,
+  type FunctionResponsePart,
+  type Part,
+} from './content.ts';
 import { conversationOf } from './conversation.ts';
 import type { Event } from './event.ts';
 import { isVisible } from './run-context.ts';
@@ -42,6 +49,7 @@ export function historyOf(events: readonly Event[], options: HistoryOptions): Co
       if (!responses.has(key)) responses.set(key, part);
     }
   }
+  const idOf = uniqueIds(kept, options);
   const history: Draft[] = [];
   if (summary !== undefined) {
     add(history, 'user', [
@@ -52,7 +60,7 @@ export function historyOf(events: readonly Event[], options: HistoryOptions): Co
     if (!event.content) continue;
     if (event.author === 'user') add(history, 'user', event.content.parts);
     else if (event.author !== options.agent) add(history, 'user', told(event));
-    else if (event.content.role === 'model') addOwn(history, event, responses, options);
+    else if (event.content.role === 'model') addOwn(history, event, { responses, idOf }, options);
   }
   return history;
 }
@@ -69,23 +77,32 @@ function add(history: Draft[], role: Content['role'], parts: readonly Part[]): v
   else history.push({ role, parts: [...parts] });
 }
 
+interface Calls {
+  /** By their calls' keys. */
+  readonly responses: ReadonlyMap<string, FunctionResponsePart>;
+  readonly idOf: (event: Event, call: FunctionCallPart) => string;
+}
+
 function addOwn(
   history: Draft[],
   event: Event,
-  responses: ReadonlyMap<string, FunctionResponsePart>,
+  { responses, idOf }: Calls,
   options: HistoryOptions,
 ): void {
   const sameModel = event.metadata?.['model'] === options.model;
   const said: Part[] = [];
   const heard: Part[] = [];
-  for (const part of event.content?.parts ?? []) {
+  for (const given of event.content?.parts ?? []) {
+    let part = given;
     if (part.kind === 'function-response') continue;
     // Thoughts are for the turn in which they were thought, and only their own vendor can read their signature.
     if (part.kind === 'thought' && !(sameModel && event.runId === options.runId)) continue;
     if (part.kind === 'function-call') {
       const response = responses.get(callKey(event, part));
-      if (response) heard.push(forModel(response));
+      const id = idOf(event, part);
+      if (response) heard.push({ ...forModel(response), id });
       else if (options.openCalls !== true) continue;
+      part = { ...part, id };
     }
     said.push(sameModel ? part : withoutProvider(part));
   }
@@ -98,6 +115,21 @@ function addOwn(
 /** Runs that went on at the same time may have calls of one id. */
 function callKey({ runId }: Event, { id }: { readonly id: string }): string {
   return `${runId} ${id}`;
+}
+
+/** Vendors refuse a conversation with two calls of one id: of those, the run that looks knows its own by theirs. */
+function uniqueIds(events: readonly Event[], { agent, runId }: HistoryOptions): Calls['idOf'] {
+  const owners = new Map<string, string>();
+  for (const event of events) {
+    if (event.author !== agent || event.runId !== runId) continue;
+    for (const call of functionCalls(event.content)) owners.set(call.id, callKey(event, call));
+  }
+  return (event, call) => {
+    const key = callKey(event, call);
+    const owner = owners.get(call.id) ?? key;
+    owners.set(call.id, owner);
+    return owner === key ? call.id : `call_${hash('sha256', key).slice(0, 32)}`;
+  };
 }
 
 function forModel({ display: _display, ...response }: FunctionResponsePart): FunctionResponsePart {
