@@ -9,6 +9,7 @@ import { textOf } from './content.ts';
 import type { Event } from './event.ts';
 import type { Model } from './model.ts';
 import { scriptedModel } from './models/scripted.ts';
+import type { Plugin } from './plugin.ts';
 import { resultOf } from './run-result.ts';
 import { createRunner, type Runner, type RunnerOptions } from './runner.ts';
 import type { SessionStore } from './session.ts';
@@ -455,6 +456,37 @@ test('two runs of one session at the same time do not see each other', async () 
       kinds,
     );
   }
+});
+
+test('a run goes on with the agent that it began with, whoever had the conversation meanwhile', async () => {
+  const call = { name: 'transfer_to_agent', args: { agent_name: 'expert' } };
+  const ask = toolOf(
+    'ask',
+    (_, context) => context.answer?.value ?? context.ask({ text: 'Well?' }),
+  );
+  const expert = llmAgent({ name: 'expert', model: scriptedModel([[{ text: 'It is 42.' }]]) });
+  const root = llmAgent({
+    name: 'root',
+    model: scriptedModel([[{ call }], [{ call: { name: 'ask' } }], [{ text: 'Thank you.' }]]),
+    tools: [ask],
+    subAgents: [expert],
+  });
+  const held = Promise.withResolvers<void>();
+  const hold: Plugin = {
+    name: 'hold',
+    onUserMessage: (_, { runId }) => (runId === 'slow' ? held.promise : undefined),
+  };
+  const runner = runnerOf(root, { plugins: [hold] });
+  const slow = runner.runToEnd({ ...at, message: 'first', runId: 'slow' });
+  await runner.runToEnd({ ...at, message: 'second' });
+  held.resolve();
+  const { questions } = await slow;
+  const answers = [{ questionId: questions[0]!.id, value: 'well' }];
+  const events = await all(runner.resume({ ...at, runId: 'slow', answers }));
+  assert.deepEqual(
+    events.filter(({ partial }) => partial !== true).map(({ author }) => author),
+    ['root', 'root'],
+  );
 });
 
 test('state that a run is given is there for the agent, and state that it sets is there for the next run', async () => {

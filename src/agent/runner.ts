@@ -146,11 +146,14 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     const input = await heard(asked.message, { runId, session: key }, asked.signal);
     const actions = asked.state ? { stateDelta: asked.state } : {};
     const aside = asked.aside === true && { aside: true };
-    const event = createEvent({ runId, author: 'user' }, { content: input, actions, ...aside });
+    const first = tree.next(session.events);
+    const event = createEvent(
+      { runId, author: 'user' },
+      { content: input, actions, ...aside, metadata: { first: first.name } },
+    );
     await store.append(key, [event]);
     const events = [...session.events, event];
     const state = withoutNulls({ ...session.state, ...asked.state });
-    const first = services.tree.next(session.events);
     const start = { key, session: { ...session, events, state }, input, first };
     yield* go(start, new RunIndex(runId, [event]), false, asked);
   }
@@ -183,9 +186,10 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     if (stored?.metadata?.['claim'] !== claim.metadata?.['claim']) {
       throw new RunError('not-open', `the run ${runId} was taken up elsewhere at the same time`);
     }
-    const began = session.events.findIndex((event) => event.runId === runId);
-    const input = session.events[began]?.content ?? userContent('');
-    const first = services.tree.next(session.events, began);
+    const began = session.events.find((event) => event.runId === runId);
+    const input = began?.content ?? userContent('');
+    const name = began?.metadata?.['first'];
+    const first = (typeof name === 'string' && tree.find(name)) || tree.root;
     yield* go({ key, session, input, first }, index, true, asked);
   }
 

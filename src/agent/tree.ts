@@ -76,9 +76,8 @@ export class AgentTree {
   }
 
   /** Who takes the next message: the agent that spoke last where it could also hand back, else the root. */
-  next(events: readonly Event[], end = events.length): Agent {
-    for (let index = end - 1; index >= 0; index--) {
-      const { author } = events[index]!;
+  next(events: readonly Event[]): Agent {
+    for (const { author } of events.toReversed()) {
       if (author === 'user') continue;
       const agent = this.#agents.get(author);
       if (agent) return this.#canHandBack(agent) ? agent : this.root;
