@@ -1,6 +1,6 @@
 /**
  * The exchange in docs/development-tool/exchange.json, played against a real `parley serve`: the client's side is sent
- * as it stands there, and the server has to say what stands there. Ids and times differ each time, so they are names in
+ * as it stands there, and the server has to say what stands there. The model is script.json, beside it. Ids and times differ each time, so they are names in
  * angle brackets. PARLEY_RECORD=1 writes down what the server says now.
  */
 import assert from 'node:assert/strict';
@@ -11,7 +11,8 @@ import { EXTENSION_URI, eventIn } from '../../src/protocol/development-tool.ts';
 import type { StreamEvent } from '../../src/protocol/index.ts';
 import { folder, serving } from '../cli/support.ts';
 
-const FILE = path.resolve(import.meta.dirname, '../../docs/development-tool/exchange.json');
+const FOLDER = path.resolve(import.meta.dirname, '../../docs/development-tool');
+const FILE = path.join(FOLDER, 'exchange.json');
 
 interface Step {
   readonly about: string;
@@ -100,7 +101,8 @@ async function post(url: string, body: string): Promise<unknown[]> {
 test('the recorded exchange is what the server says', async () => {
   const workspace = path.join(realpathSync(folder), 'exchange');
   mkdirSync(workspace);
-  const server = await serving(['--workspace', workspace, '--model', 'offline']);
+  const model = ['--model', 'scripted:script.json'];
+  const server = await serving(['--workspace', workspace, ...model], { cwd: FOLDER });
   const steps = JSON.parse(readFileSync(FILE, 'utf8')) as Step[];
   const names = createNames(workspace);
   const played: Step[] = [];
