@@ -12,7 +12,6 @@ import type { ApprovalMode, Settings } from '../coder/settings/schema.ts';
 import { loadSettings, SettingsError } from '../coder/settings/settings.ts';
 import { isTrusted } from '../coder/settings/trust.ts';
 import { openSandbox, SandboxUnavailable } from '../coder/shell/sandbox.ts';
-import { guardedFetch } from '../coder/web/guarded-fetch.ts';
 import type { Logger } from '../server/index.ts';
 import { approvalMode } from './coder-flags.ts';
 import { dataFolder } from './data-folder.ts';
@@ -82,7 +81,6 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
     const model = modelFor(values.model ?? settings.model, environment, notes);
     const sandbox = values.sandbox || settings.sandbox === true;
     if (sandbox) for (const root of roots) await openSandbox(root);
-    const allowNetworks = values['allow-network'] ?? [];
     const coder = await createCoder({
       roots,
       model,
@@ -100,11 +98,7 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
       }),
       allowClientMcp: values['allow-client-mcp'] ?? false,
       allowAutoExecute: values['allow-auto-execute'] ?? false,
-      web: { allowNetworks },
-      // Whoever may start programs here may reach what they could reach.
-      ...(values['allow-client-mcp'] !== true && {
-        guardedFetch: guardedFetch({ allowNetworks }),
-      }),
+      web: { allowNetworks: values['allow-network'] ?? [] },
     });
     const { retentionDays } = settings.limits ?? {};
     return {

@@ -24,6 +24,7 @@ import { loadSettings } from './settings/settings.ts';
 import { isTrusted } from './settings/trust.ts';
 import { messagesOf } from './task-messages.ts';
 import { userOf } from '../bridge/executor.ts';
+import { guardedFetch } from './web/guarded-fetch.ts';
 import type { GuardedGetOptions } from './web/guarded-get.ts';
 
 /** Workspaces in use at the same time. */
@@ -49,7 +50,7 @@ export interface SeatsOptions {
   readonly allowAutoExecute?: boolean;
   /** What every turn begins with, whatever the session has in its place; null is nothing. */
   readonly turnState?: State;
-  readonly guardedFetch?: typeof fetch;
+  /** How addresses are reached that a model or a client has named. */
   readonly web?: GuardedGetOptions;
   readonly logger: Logger;
 }
@@ -153,6 +154,8 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
       mode: autoExecute ? 'yolo' : (options.mode ?? settings.approval ?? 'ask'),
       sandbox: options.sandbox ?? settings.sandbox ?? false,
       mcpServers,
+      // Whoever may start programs here may reach what they could reach.
+      ...(options.allowClientMcp !== true && { guardedFetch: guardedFetch(options.web) }),
     });
   }
 

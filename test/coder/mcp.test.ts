@@ -1,0 +1,139 @@
+/** The tools of MCP servers: those in the settings, and those that a client brings. */
+import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
+import { test } from 'node:test';
+import { EXTENSION_URI, type McpServers } from '../../src/protocol/development-tool.ts';
+import { calls, done, lastCall, talk } from './checked-talk.ts';
+import { startMcp } from './mcp-http.ts';
+import { callIn, makePlace, outline, rpc, userMessage } from './support.ts';
+import { heard, settings } from './talk.ts';
+
+const program = {
+  command: process.execPath,
+  args: ['--conditions=parley-source', resolve(import.meta.dirname, '../e2e/mcp-server.ts')],
+};
+const add = calls('tools__add', { a: 2, b: 3 });
+const asked = 'STATE_CHANGE input-required final';
+const completed = 'STATE_CHANGE completed final';
+const end = (events: Parameters<typeof outline>[0][]): string => outline(events.at(-1)!);
+
+function brings(mcpServers: McpServers) {
+  return { metadata: { [EXTENSION_URI]: { mcpServers } } };
+}
+
+for (const wire of ['a program', 'an address']) {
+  test(`a tool of ${wire} in the settings is asked about, called, and shown`, async (t) => {
+    const place = makePlace(t);
+    const server = wire === 'a program' ? program : { url: (await startMcp(t)).url };
+    settings(place, { mcpServers: { tools: server } });
+    const { say, answer, onlyWaiting, seen, requests } = await talk(t, [add, done], { place });
+    assert.equal(end(await say('add')), asked);
+    const request = onlyWaiting().confirmation_request!;
+    assert.deepEqual(request.mcp_details, { server_name: 'tools', tool_name: 'add' });
+    assert.deepEqual(
+      request.options.map(({ id }) => id),
+      [
+        'proceed_once',
+        'proceed_always_tool',
+        'proceed_always_server',
+        'proceed_always_and_save',
+        'cancel',
+      ],
+    );
+    const events = await answer('proceed_once');
+    assert.deepEqual(lastCall(events).output, { structured_data: { sum: 5 } });
+    assert.equal(seen.lifeOf('tools__add'), 'PENDING EXECUTING SUCCEEDED');
+    assert.match(heard(requests[1]), /"sum":5/);
+    assert.ok(requests[0]?.tools?.some(({ name }) => name === 'tools__add'));
+  });
+}
+
+test('a tool that fails says so, in the words of its server', async (t) => {
+  const place = makePlace(t);
+  settings(place, { mcpServers: { tools: program } });
+  const { say, answer, seen, requests } = await talk(t, [calls('tools__fails', {}), done], {
+    place,
+  });
+  await say('fail');
+  const events = await answer('proceed_once');
+  assert.match(lastCall(events).error?.message ?? '', /the disk is on fire/);
+  assert.equal(seen.lifeOf('tools__fails'), 'PENDING EXECUTING FAILED');
+  assert.match(heard(requests[1]), /the disk is on fire/);
+});
+
+test('a tool that counts shows how far it is, and not too often', async (t) => {
+  const place = makePlace(t);
+  settings(place, { mcpServers: { tools: program } });
+  const { say, answer } = await talk(t, [calls('tools__counts', { steps: 500 }), done], { place });
+  await say('count');
+  const began = performance.now();
+  const events = await answer('proceed_once');
+  const seconds = Math.max(1, (performance.now() - began) / 1000);
+  const live = events.map((event) => callIn(event)?.live_content ?? '').filter(Boolean);
+  assert.ok(live.length > 0 && live.length <= 10 * seconds, `${live.length} updates`);
+  for (const line of live) assert.match(line, /^step \d+$/);
+});
+
+test('a tool that is allowed is this tool; a server that is allowed is all of its tools', async (t) => {
+  const place = makePlace(t);
+  settings(place, { mcpServers: { tools: program, others: program } });
+  const echo = calls('tools__echo', { text: 'hello' });
+  const { say, goOn, answer } = await talk(
+    t,
+    [add, done, add, done, echo, done, calls('tools__picture', {}), done, calls('others__add', {})],
+    { place },
+  );
+  await say('add');
+  assert.equal(end(await answer('proceed_always_tool')), completed);
+  assert.equal(end(await goOn('add again')), completed);
+  assert.equal(end(await goOn('echo')), asked);
+  assert.equal(end(await answer('proceed_always_server')), completed);
+  assert.equal(end(await goOn('another of the same server')), completed);
+  assert.equal(end(await goOn('one of another server')), asked);
+});
+
+test('a client brings a server by its address, and it is reached through the guard', async (t) => {
+  const { url } = await startMcp(t);
+  const { say, answer } = await talk(t, [add, done], {
+    web: { allowNetworks: ['127.0.0.0/8'] },
+  });
+  assert.equal(end(await say('add', brings({ tools: { url } }))), asked);
+  const events = await answer('proceed_once');
+  assert.deepEqual(lastCall(events).output, { structured_data: { sum: 5 } });
+});
+
+test('an address in a private network is not reached for a client', async (t) => {
+  const { url, asked: reached } = await startMcp(t);
+  const { say } = await talk(t, [add, done]);
+  const hosts = [url, url.replace('127.0.0.1', 'localhost'), url.replace('127.0.0.1', '[::1]')];
+  const mcpServers = Object.fromEntries(hosts.map((host, at) => [`tools${at}`, { url: host }]));
+  const events = await say('add', brings(mcpServers));
+  assert.match(lastCall(events).error?.message ?? '', /there is no tool tools__add/);
+  assert.equal(end(events), completed);
+  assert.deepEqual(reached, []);
+});
+
+test('a client may not bring programs, and nothing is begun', async (t) => {
+  const { url } = await talk(t, []);
+  const message = userMessage('add', brings({ tools: program }));
+  const { error } = await rpc(url, 'message/send', { message });
+  assert.equal(error?.code, -32602);
+  assert.match(error.message, /starts no programs for clients \(--allow-client-mcp\)/);
+});
+
+test('where the operator allows it, clients bring programs', async (t) => {
+  const { say } = await talk(t, [add], { allowClientMcp: true });
+  assert.equal(end(await say('add', brings({ tools: program }))), asked);
+});
+
+test("a client's server does not take the name of one in the settings", async (t) => {
+  const place = makePlace(t);
+  settings(place, {
+    mcpServers: { tools: program },
+    policy: [{ tool: 'tools__*', decision: 'allow' }],
+  });
+  const { url, asked: reached } = await startMcp(t);
+  const { say } = await talk(t, [add, done], { place });
+  assert.equal(end(await say('add', brings({ tools: { url } }))), completed);
+  assert.deepEqual(reached, []);
+});
