@@ -18,7 +18,7 @@ import { followTurn, isApproval, type TurnOutcome } from './prompt-turn.ts';
 import { readStandardInput } from './standard-input.ts';
 import { storePlace } from './store-place.ts';
 import { complain, note, word } from './terminal.ts';
-import { workspaceFolders } from './workspace-folder.ts';
+import { workspaceFolder, workspaceFolders } from './workspace-folder.ts';
 
 const FLAGS = {
   prompt: {
@@ -126,7 +126,8 @@ async function whereToWork(
   if (resume === undefined) return { root: here, resumed: undefined };
   const { findSession, workspaceOf } = await import('./session-finder.ts');
   const resumed = await findSession(sessions, resume, here);
-  const root = workspace.length > 0 ? here : (workspaceOf(resumed) ?? here);
+  const before = workspace.length > 0 ? undefined : workspaceOf(resumed);
+  const root = before === undefined ? here : await workspaceFolder(before);
   if (root !== here) note(`This session works in ${root}.`);
   return { root, resumed };
 }

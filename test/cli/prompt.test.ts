@@ -1,6 +1,13 @@
 // `parley -p`: one turn without a UI, as a real process.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
@@ -222,6 +229,9 @@ describe('parley -p', { concurrency: 3 }, () => {
     );
     assert.match(from.err, new RegExp(`works in ${here.cwd}`));
     assertRefused(await parley(['-p', 'x', '--resume'], elsewhere), 2, /no session in/);
+    renameSync(here.cwd, `${here.cwd}-moved`);
+    const gone = await parley(['-p', 'x', '--resume', first.sessionId], elsewhere);
+    assertRefused(gone, 2, /work: there is no such folder/);
   });
 
   test('the settings of a workspace count once it is trusted', async () => {
