@@ -45,7 +45,7 @@ import { Inbox } from './inbox.ts';
 import { APP, type Seat } from './seat.ts';
 import type { Seats } from './seats.ts';
 import { TurnEvents } from './turn-events.ts';
-import { spokenAnswer } from './spoken-answer.ts';
+import { inWords, spokenAnswer } from './spoken-answer.ts';
 import { messagesOf } from './task-messages.ts';
 import { userOf } from '../bridge/executor.ts';
 
@@ -146,7 +146,7 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
           continue;
         }
         inbox.close();
-        yield open.length > 0 ? events.state('input-required') : completed(events);
+        yield open.length > 0 ? asking(open, context, events) : completed(events);
         return;
       }
     } finally {
@@ -159,12 +159,14 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
   async function* commandBeside(
     waiting: Seat,
     at: Place,
-    { message, turn, resumed, signal }: ExecutionContext,
+    context: ExecutionContext,
     events: TurnEvents,
   ): AsyncGenerator<ExecutorEvent, boolean> {
     if (turn.length < 2 || resumed || confirmationsIn(message).length > 0) return false;
     const { seat, aside, parts } = await commands.read(message, waiting);
-    if (!aside || (await pending(waiting, at)).length === 0) return false;
+    const { message, turn, resumed, signal } = context;
+    const open = await pending(waiting, at);
+    if (!aside || open.length === 0) return false;
     const runId = `${at.runId}/${turn.length}`;
     const said = { ...at, runId, message: await parts(signal), aside, state: BESIDE, signal };
     for await (const event of seat.runner.run(said)) {
@@ -172,7 +174,7 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
       yield* events.translate(event);
     }
     yield* events.flush();
-    if (!signal.aborted) yield events.state('input-required');
+    if (!signal.aborted) yield asking(open, context, events);
     return true;
   }
 
@@ -248,6 +250,15 @@ interface Place {
 function completed(events: TurnEvents): ExecutorEvent {
   const { finalText: text, problem } = events;
   const told = text !== '' && text.length <= MAX_FINAL_TEXT;
+/** Whoever speaks the extension has the requests; anybody else gets them in words. */
+function asking(
+  open: readonly Question[],
+  context: ExecutionContext,
+  events: TurnEvents,
+): ExecutorEvent {
+  return events.state('input-required', isActive(context) ? {} : { message: inWords(open) });
+}
+
   return events.state('completed', {
     ...(told && { message: text }),
     ...(problem !== undefined && { error: problem }),
