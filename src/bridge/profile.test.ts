@@ -39,6 +39,11 @@ test('there is a skill for the agent, for each agent below it and for each tool'
   );
 });
 
+test('what has no description is described by its name', () => {
+  const { description, skills } = profileOf(agentOf('helper', { description: '' }));
+  assert.deepEqual([description, skills?.[0]?.description], ['helper', 'helper']);
+});
+
 test('a toolset is named and not opened', () => {
   const files: Toolset = {
     name: 'files',

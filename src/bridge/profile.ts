@@ -2,8 +2,9 @@
  * How an agent of the framework introduces itself: its card's profile, made from its own name, description and tools.
  *
  * There is a skill for the agent, one for each agent below it and one for each of their tools. A toolset is named and
- * not opened: what it holds is found out when a run needs it, and may need a network. Who wants other skills, or wants
- * to keep them to himself, says so in the overrides.
+ * not opened: what it holds is found out when a run needs it, and may need a network. What has no description is
+ * described by its name, because a card has to say something (A2A 1.0, AgentCard and AgentSkill). Who wants other
+ * skills, or wants to keep them to himself, says so in the overrides.
  */
 import type { AgentSkill } from '../protocol/index.ts';
 import type { AgentProfile } from '../server/index.ts';
@@ -22,7 +23,7 @@ const MAX_DESCRIPTION = 1000;
 export function profileOf(agent: Agent, overrides: Partial<AgentProfile> = {}): AgentProfile {
   return {
     name: agent.name,
-    description: agent.description,
+    description: agent.description || agent.name,
     version: DEFAULT_VERSION,
     inputModes: INPUT_MODES,
     outputModes: OUTPUT_MODES,
@@ -36,7 +37,8 @@ function skillsOf(root: Agent): AgentSkill[] {
   const skills: AgentSkill[] = [];
   const add = (id: string, name: string, description: string, tags: string[]) => {
     if (skills.length >= MAX_SKILLS) return;
-    skills.push({ id, name, description: description.slice(0, MAX_DESCRIPTION), tags });
+    const text = description.slice(0, MAX_DESCRIPTION) || name;
+    skills.push({ id, name, description: text, tags });
   };
   const visit = (agent: Agent) => {
     add(agent.name, agent.name, agent.description, agent === root ? ['agent'] : ['sub-agent']);
