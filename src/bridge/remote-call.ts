@@ -74,7 +74,7 @@ export class RemoteCall {
     const timer = setTimeout(() => this.#stop.abort(late), totalMs);
     let client: AgentClient | undefined;
     try {
-      client = await this.#connection.open(this.#context, this.#stop);
+      client = await this.#opened();
       yield* this.#follow(client);
       this.#complete = true;
     } finally {
@@ -92,6 +92,21 @@ export class RemoteCall {
     if (!this.#received) return this.#context.event(fields);
     const { state = 'unknown' } = this.#reading;
     return this.#keep(fields, isSettled(state) && !isInterrupted(state) ? state : 'canceled');
+  }
+
+  /** Also a card is waited for no longer than anything else. */
+  async #opened(): Promise<AgentClient> {
+    const { quietMs } = this.#limits;
+    const late = new RemoteAgentError(
+      'remote-timeout',
+      `its card did not come within ${quietMs} ms`,
+    );
+    const timer = setTimeout(() => this.#stop.abort(late), quietMs);
+    try {
+      return await raceAbort(this.#connection.open(this.#context, this.#stop), this.#over);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async *#follow(client: AgentClient): AsyncGenerator<Event> {

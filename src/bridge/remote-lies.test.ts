@@ -307,6 +307,20 @@ test('a limit that is none is refused when the agent is made, and there may be n
   assert.equal(events.at(-1)?.error, undefined);
 });
 
+test('a card that never comes, and one that comes without end but slowly, end in an error', async (t) => {
+  for (const begins of [false, true]) {
+    const remote = await startPeer(t, (_asked, response) => {
+      if (!begins) return;
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const drip = setInterval(() => response.write(' '), 20);
+      response.on('close', () => clearInterval(drip));
+    });
+    const { code, message } = await outcome(remote.url, { quietMs: 300, totalMs: 60_000 });
+    assert.equal(code, 'remote-timeout');
+    assert.match(message, /its card did not come within 300 ms/);
+  }
+});
+
 test('a stream that never begins ends in an error', async (t) => {
   const remote = await liar(t, (asked, response) => openStream(response));
   const error = await outcome(remote.url, { quietMs: 200 });
