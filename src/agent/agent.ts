@@ -5,6 +5,7 @@
  * session's events. So one agent can serve any number of runs at once.
  */
 import type { Artifacts } from './artifact.ts';
+import type { CanceledRun } from './canceled-run.ts';
 import type { Content } from './content.ts';
 import type { Answer, Event, EventFields, Question } from './event.ts';
 import type { JsonValue } from './json.ts';
@@ -32,9 +33,6 @@ export interface Agent {
    */
   cancel?(run: CanceledRun): Promise<void>;
 }
-
-/** A run that will not go on. */
-export type CanceledRun = Pick<RunContext, 'runId' | 'session' | 'events' | 'signal'>;
 
 export interface RunContext {
   readonly runId: string;

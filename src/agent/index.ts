@@ -4,7 +4,7 @@
  *   const agent = llmAgent({ name: 'weather', model: 'google:gemini-3-flash', instruction: '…', tools: [forecast] });
  *   const { text } = await createRunner({ agent }).runToEnd({ user: 'ann', session: 's1', message: 'Rain in Rome?' });
  */
-export type { Agent, CanceledRun, ChildOptions, RunContext } from './agent.ts';
+export type { Agent, ChildOptions, RunContext } from './agent.ts';
 export {
   customAgent,
   type AgentFunction,
@@ -23,6 +23,7 @@ export { parallelAgent } from './agents/parallel.ts';
 export { sequentialAgent, type WorkflowOptions } from './agents/sequential.ts';
 export type { ArtifactContent, Artifacts, ArtifactStore } from './artifact.ts';
 export { memoryArtifacts, type MemoryArtifactsOptions } from './artifacts/memory.ts';
+export type { CanceledRun } from './canceled-run.ts';
 export type { CompactionOptions } from './compaction.ts';
 export * from './content.ts';
 export { RunError, type RunErrorCode } from './errors.ts';

@@ -5,6 +5,8 @@
 import { functionCalls, functionResponses, type FunctionCallPart } from './content.ts';
 import type { Answer, Event, Question } from './event.ts';
 import type { JsonValue } from './json.ts';
+import { RunError } from './errors.ts';
+import { SessionNotFound, type Session, type SessionKey, type SessionStore } from './session.ts';
 
 /** Why a call's question is asked, and so what becomes of the answer. It is in the metadata of the question's event. */
 export type Asks =
@@ -104,6 +106,21 @@ export class RunIndex {
     if (call.asks === 'confirmation') call.confirmation = answer;
     call.unused = true;
   }
+}
+
+/** The session, and where the run in it stands. */
+export async function loadRun(
+  store: SessionStore,
+  key: SessionKey,
+  runId: string,
+): Promise<{ readonly session: Session; readonly index: RunIndex }> {
+  const session = await store.get(key);
+  if (!session) throw new SessionNotFound(key);
+  const index = new RunIndex(runId, session.events);
+  if (index.events === 0) {
+    throw new RunError('unknown-run', `the session ${key.id} has no run ${runId}`);
+  }
+  return { session, index };
 }
 
 function asksOf(value: JsonValue | undefined): Asks {

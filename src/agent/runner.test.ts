@@ -172,26 +172,6 @@ function viewOf(store: SessionStore): SessionStore {
   };
 }
 
-test('a run that was canceled while it waited takes no answer, and its agents are told once', async () => {
-  const told: string[] = [];
-  const elsewhere: Agent = {
-    ...asking,
-    async cancel({ runId, events }) {
-      told.push(`${runId} ${events.length}`);
-      throw new Error('nobody there');
-    },
-  };
-  const runner = runnerOf(elsewhere);
-  const { questions } = await runner.runToEnd({ ...at, message: 'go', runId: 'r' });
-  await runner.cancel({ ...at, runId: 'r' });
-  await runner.cancel({ ...at, runId: 'r' });
-  assert.deepEqual(told, ['r 2']);
-  assert.deepEqual(await runner.pending({ ...at, runId: 'r' }), []);
-  const answers = [{ questionId: questions[0]!.id, value: 'Rome' }];
-  await assert.rejects(all(runner.resume({ ...at, runId: 'r', answers })), { code: 'not-open' });
-  await assert.rejects(runner.cancel({ ...at, runId: 'other' }), { code: 'unknown-run' });
-});
-
 test('a run id is used once', async () => {
   const runner = runnerOf(asking);
   await runner.runToEnd({ ...at, message: 'go', runId: 'r' });

@@ -16,6 +16,7 @@ import type { Agent } from './agent.ts';
 import { abortable, raceAbort } from './abort.ts';
 import type { Artifacts, ArtifactStore } from './artifact.ts';
 import { memoryArtifacts } from './artifacts/memory.ts';
+import { cancelRun } from './cancel-run.ts';
 import { userContent, type Content, type Part } from './content.ts';
 import { RunError, RunFailure, RunOver, StoreFailure } from './errors.ts';
 import type { AnswerInbox } from './inbox.ts';
@@ -26,15 +27,9 @@ import type { Plugin, RunInfo, RunOutcome } from './plugin.ts';
 import { claimRun } from './run-claims.ts';
 import { resultOf, type RunResult } from './run-result.ts';
 import { runAgent } from './run-context.ts';
-import { RunIndex } from './run-index.ts';
+import { loadRun, RunIndex } from './run-index.ts';
 import { DEFAULT_LIMITS, Run, type RunLimits, type RunServices } from './run.ts';
-import {
-  SessionNotFound,
-  type Session,
-  type SessionKey,
-  type SessionStore,
-  type State,
-} from './session.ts';
+import type { Session, SessionKey, SessionStore, State } from './session.ts';
 import { memorySessions } from './sessions/memory.ts';
 import type { MutableState } from './tool.ts';
 import { AgentTree } from './tree.ts';
@@ -164,7 +159,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     const { runId, answers } = asked;
     const ids = answers.map(({ questionId }) => questionId);
     using _claim = await claimRun(store, key, runId, ids, asked.signal);
-    const before = await load(key, runId);
+    const before = await loadRun(store, key, runId);
     checkAnswers(before.index, runId, answers);
     const content =
       asked.message === undefined
@@ -181,7 +176,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     );
     const claim = { ...event, id: `${runId}.${before.index.resumes + 1}` };
     await store.append(key, [claim]);
-    const { session, index } = await load(key, runId);
+    const { session, index } = await loadRun(store, key, runId);
     const stored = session.events.find(({ id }) => id === claim.id);
     if (stored?.metadata?.['claim'] !== claim.metadata?.['claim']) {
       throw new RunError('not-open', `the run ${runId} was taken up elsewhere at the same time`);
@@ -241,34 +236,6 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     }
   }
 
-  async function cancel({ user, session: id, runId, signal }: CancelOptions): Promise<void> {
-    const key: SessionKey = { app, user, id };
-    using _claim = await claimRun(store, key, runId, [], signal);
-    const { session, index } = await load(key, runId);
-    if (index.failed) return;
-    const error = { code: 'canceled', message: 'the run was canceled' };
-    const event = createEvent({ runId, author: 'user' }, { content: userContent(CANCELED), error });
-    await store.append(key, [event]);
-    const canceled = {
-      runId,
-      session: key,
-      events: session.events,
-      signal: signal ?? new AbortController().signal,
-    };
-    const tell = async (agent: Agent) => agent.cancel?.(canceled);
-    await Promise.allSettled([...tree.agents].map(tell));
-  }
-
-  async function load(key: SessionKey, runId: string) {
-    const session = await store.get(key);
-    if (!session) throw new SessionNotFound(key);
-    const index = new RunIndex(runId, session.events);
-    if (index.events === 0) {
-      throw new RunError('unknown-run', `the session ${key.id} has no run ${runId}`);
-    }
-    return { session, index };
-  }
-
   async function heard(
     said: RunOptions['message'],
     info: RunInfo,
@@ -298,17 +265,15 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     sessions: store,
     run,
     resume,
-    cancel,
+    cancel: ({ user, session: id, runId, signal }) =>
+      cancelRun(tree, store, { app, user, id }, runId, signal),
     async pending({ user, session, runId }) {
-      const { index } = await load({ app, user, id: session }, runId);
+      const { index } = await loadRun(store, { app, user, id: session }, runId);
       return [...index.questions.values()];
     },
     runToEnd: (asked) => resultOf(run(asked)),
   };
 }
-
-/** What later prompts say of it: an unanswered request looks as if it still had to be done. */
-const CANCELED = '[The user canceled this request.]';
 
 /** A longer timer would go off at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;

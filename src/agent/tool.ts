@@ -6,6 +6,7 @@
  * signal's abort goes up.
  */
 import type { Artifacts } from './artifact.ts';
+import type { CanceledRun } from './canceled-run.ts';
 import type { BlobPart, Content, FilePart } from './content.ts';
 import type { Answer, Question } from './event.ts';
 import type { JsonObject, JsonValue } from './json.ts';
@@ -117,6 +118,8 @@ export interface Tool extends ToolDeclaration {
   run(args: JsonObject, context: ToolContext): MaybePromise<unknown>;
   /** The call is answered later, from outside. What `run` returns is shown meanwhile. */
   readonly longRunning?: boolean;
+  /** A call waits for an answer, and its run was canceled: what it has left to others is to end. */
+  cancel?(callId: string, run: CanceledRun): Promise<void>;
 }
 
 /** Tools that are found out when they are needed. */

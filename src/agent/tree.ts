@@ -20,11 +20,6 @@ export function isConversational(agent: Agent): agent is ConversationalAgent {
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const MAX_AGENTS = 1000;
 
-/** Throws a RunError where the agents do not fit together. */
-export function checkAgents(root: Agent): void {
-  void new AgentTree(root);
-}
-
 export class AgentTree {
   readonly root: Agent;
   readonly #agents = new Map<string, Agent>();

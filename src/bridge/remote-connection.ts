@@ -5,7 +5,7 @@
  * Credentials go to the origin that the address names, and to no other: neither a redirect nor a card can lead them
  * elsewhere, unless `origins` allows it.
  */
-import type { CanceledRun } from '../agent/agent.ts';
+import type { CanceledRun } from '../agent/canceled-run.ts';
 import type { SessionKey } from '../agent/session.ts';
 import {
   connect,
@@ -46,7 +46,10 @@ export interface RemoteConnection {
   /** The card that was found last. */
   readonly card: AgentCard | undefined;
   /** A client for one run. `stop` is aborted when the remote sends too much. */
-  open(run: Omit<CanceledRun, 'events'>, stop: AbortController): Promise<AgentClient>;
+  open(
+    run: Pick<CanceledRun, 'runId' | 'session' | 'signal'>,
+    stop: AbortController,
+  ): Promise<AgentClient>;
   /** The card may be out of date: it is looked for again when it is next needed. */
   forget(): void;
 }

@@ -8,6 +8,9 @@ import { parallelAgent } from '../../src/agent/agents/parallel.ts';
 import { sequentialAgent } from '../../src/agent/agents/sequential.ts';
 import { textOf } from '../../src/agent/content.ts';
 import type { ModelRequest } from '../../src/agent/model.ts';
+import { scriptedModel } from '../../src/agent/models/scripted.ts';
+import { memorySessions } from '../../src/agent/sessions/memory.ts';
+import { agentTool } from '../../src/agent/tools/agent-tool.ts';
 import { remoteAgent } from '../../src/bridge/remote-agent.ts';
 import { bridge, lastOf, modelOf, send, toolOf } from './support.ts';
 
@@ -32,6 +35,29 @@ test('a cancel reaches the remote agents that wait for the answer, through every
   assert.deepEqual(await states(), ['input-required', 'input-required']);
   assert.equal((await client.cancel(task.id)).status.state, 'canceled');
   assert.deepEqual(await states(), ['canceled', 'canceled']);
+});
+
+test('a cancel reaches a remote agent that waits as a tool, and its session is gone', async (t) => {
+  const inner = await bridge(t, asking);
+  const innermost = await inner.client();
+  const tool = agentTool(remoteAgent({ name: 'remote', url: inner.url }));
+  const call = { name: 'remote', args: { request: 'go' } };
+  const agent = llmAgent({ name: 'outer', model: scriptedModel([[{ call }]]), tools: [tool] });
+  const sessions = memorySessions();
+  const client = await (await bridge(t, agent, { sessions })).client();
+  const task = await send(client, 'go');
+  assert.equal(task.status.state, 'input-required');
+  await client.cancel(task.id);
+  const { tasks } = await innermost.list();
+  assert.deepEqual(
+    tasks.map(({ status }) => status.state),
+    ['canceled'],
+  );
+  const left = await sessions.list({ app: 'outer', user: 'anonymous' });
+  assert.deepEqual(
+    left.map(({ id }) => id),
+    [task.contextId],
+  );
 });
 
 test('a cancel ends a task whose remote agent is not there any more', async (t) => {

@@ -18,6 +18,7 @@ import type { Model, ModelRequest, ToolDeclaration } from '../model.ts';
 import { resolveModel } from '../models/resolve.ts';
 import type { Callbacks, ModelAnswer } from '../plugin.ts';
 import { DONE, isFinished, scopeOf, type Scope } from '../run-context.ts';
+import { RunIndex, type OpenCall } from '../run-index.ts';
 import { isToolset, type Tool, type Toolset } from '../tool.ts';
 import type { ConversationalAgent } from '../tree.ts';
 import { settleCalls } from './calls.ts';
@@ -63,10 +64,8 @@ export interface LlmAgent extends ConversationalAgent {
 export function llmAgent(options: LlmAgentOptions): LlmAgent {
   const { name, tools = [], inputSchema, outputSchema, callbacks } = options;
   const model = options.model === undefined ? undefined : resolveModel(options.model);
-  checkToolNames(
-    name,
-    tools.filter((tool) => !isToolset(tool)),
-  );
+  const plainTools = tools.filter((tool): tool is Tool => !isToolset(tool));
+  checkToolNames(name, plainTools);
   const schema = outputSchema && jsonSchemaOf(outputSchema);
   return {
     kind: 'llm',
@@ -80,6 +79,13 @@ export function llmAgent(options: LlmAgentOptions): LlmAgent {
     ...(outputSchema && { outputSchema }),
     disallowTransferToParent: options.disallowTransferToParent ?? false,
     disallowTransferToPeers: options.disallowTransferToPeers ?? false,
+    async cancel(run) {
+      const calls = [...new RunIndex(run.runId, run.events).openCalls.values()];
+      const waiting = calls.filter((call) => call.agent === name && call.question !== undefined);
+      const tell = async ({ part }: OpenCall) =>
+        plainTools.find((tool) => tool.name === part.name)?.cancel?.(part.id, run);
+      await Promise.allSettled(waiting.map(tell));
+    },
     async *run(context) {
       const scope = scopeOf(context);
       const used = model ?? scope.inner.services.defaultModel;

@@ -8,10 +8,11 @@
 import { hash } from 'node:crypto';
 import type { Agent } from '../agent.ts';
 import type { LlmAgent } from '../agents/llm.ts';
+import { cancelRun } from '../cancel-run.ts';
 import { textOf, type Content } from '../content.ts';
 import { isFinalResponse, type Event, type EventError, type Question } from '../event.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
-import { checkAgents } from '../tree.ts';
+import { AgentTree } from '../tree.ts';
 import { surroundingsOf } from '../run.ts';
 import { makeRunner, type Runner } from '../runner.ts';
 import type { Tool, ToolContext } from '../tool.ts';
@@ -32,7 +33,7 @@ const TEXT_REQUEST: JsonObject = {
 
 export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
   const { inputSchema, outputSchema } = schemasOf(agent);
-  checkAgents(agent);
+  const tree = new AgentTree(agent);
   return {
     name: options.name ?? agent.name,
     description: options.description ?? agent.description,
@@ -68,6 +69,11 @@ export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
       const text = textOf(answer);
       return outputSchema && text !== '' ? (JSON.parse(text) as JsonValue) : text;
     },
+    async cancel(callId, { session, sessions, signal }) {
+      const key = { ...session, id: innerSession({ session, callId }) };
+      await cancelRun(tree, sessions, key, callId, signal);
+      await sessions.delete(key);
+    },
   };
 }
 
@@ -89,7 +95,7 @@ function runnerFor(agent: Agent, context: ToolContext): Runner {
   );
 }
 
-function innerSession({ session, callId }: ToolContext): string {
+function innerSession({ session, callId }: Pick<ToolContext, 'session' | 'callId'>): string {
   // Of one length, however many agents are inside each other.
   return `agent-tool-${hash('sha256', JSON.stringify([session.id, callId])).slice(0, 32)}`;
 }
