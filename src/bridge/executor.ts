@@ -174,9 +174,9 @@ class RunFailed extends Error {
   }
 }
 
-/** The same id in another tenant is another user; no id makes anybody somebody else. */
+/** The same id in another tenant is another user; no id makes anybody somebody else. The empty one is no id. */
 export function userOf({ user, tenant }: Pick<RequestContext, 'user' | 'tenant'>): string {
-  const id = user === undefined ? ANONYMOUS : named(user.id);
+  const id = user === undefined || user.id === '' ? ANONYMOUS : named(user.id);
   return tenant === '' ? id : `${encodeURIComponent(tenant)}/${id}`;
 }
 

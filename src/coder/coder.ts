@@ -20,6 +20,8 @@ export interface Coder {
   readonly seats: Seats;
   /** Slash commands. */
   readonly commands: CommandService;
+  /** The tasks that are live sessions (live/hub.ts). */
+  readonly live: Set<string>;
   /** Ends what runs in the background. Close the server first, the sessions afterwards. */
   close(): Promise<void>;
 }
@@ -49,11 +51,19 @@ const PROFILE: AgentProfile = {
 export async function createCoder(options: CoderOptions): Promise<Coder> {
   const seats = await openSeats(options);
   const commands = createCommands(options);
+  const live = new Set<string>();
   const profile = { ...PROFILE, ...options.profile };
   return {
-    agent: coderExecutor({ seats, commands, profile, logger: options.logger }),
+    agent: coderExecutor({
+      seats,
+      commands,
+      profile,
+      logger: options.logger,
+      isLive: (taskId) => live.has(taskId),
+    }),
     seats,
     commands,
+    live,
     close: () => seats.close(),
   };
 }

@@ -22,7 +22,7 @@ import {
   type DevelopmentToolEvent,
   type ToolCallConfirmation,
 } from '../protocol/development-tool.ts';
-import { A2AError, textOf, type Task } from '../protocol/index.ts';
+import { A2AError, isObject, textOf, type Task } from '../protocol/index.ts';
 import type {
   Admission,
   Agent,
@@ -54,6 +54,8 @@ export interface CoderExecutorOptions {
   readonly commands: Commands;
   readonly profile: AgentProfile;
   readonly logger: Logger;
+  /** Whether the task is a live session. */
+  isLive(taskId: string): boolean;
 }
 
 /** A longer answer is only in its TEXT_CONTENT events. */
@@ -162,9 +164,9 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
     context: ExecutionContext,
     events: TurnEvents,
   ): AsyncGenerator<ExecutorEvent, boolean> {
+    const { message, turn, resumed, signal } = context;
     if (turn.length < 2 || resumed || confirmationsIn(message).length > 0) return false;
     const { seat, aside, parts } = await commands.read(message, waiting);
-    const { message, turn, resumed, signal } = context;
     const open = await pending(waiting, at);
     if (!aside || open.length === 0) return false;
     const runId = `${at.runId}/${turn.length}`;
@@ -227,6 +229,7 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
     admit,
     execute,
     continues: isActive,
+    spans: (taskId) => options.isLive(taskId),
     resumes: true,
   };
 }
@@ -247,9 +250,6 @@ interface Place {
   readonly runId: string;
 }
 
-function completed(events: TurnEvents): ExecutorEvent {
-  const { finalText: text, problem } = events;
-  const told = text !== '' && text.length <= MAX_FINAL_TEXT;
 /** Whoever speaks the extension has the requests; anybody else gets them in words. */
 function asking(
   open: readonly Question[],
@@ -259,6 +259,9 @@ function asking(
   return events.state('input-required', isActive(context) ? {} : { message: inWords(open) });
 }
 
+function completed(events: TurnEvents): ExecutorEvent {
+  const { finalText: text, problem } = events;
+  const told = text !== '' && text.length <= MAX_FINAL_TEXT;
   return events.state('completed', {
     ...(told && { message: text }),
     ...(problem !== undefined && { error: problem }),
@@ -334,12 +337,19 @@ function namedExtensions({ extensions, message, metadata }: RequestContext): str
   return [...extensions, ...(message.extensions ?? []), ...Object.keys(used)];
 }
 
+/**
+ * Who speaks. A live session knows its clients, and says so in their user; of anybody else there is their own word for
+ * their name.
+ */
 function sourceOf({ user, message }: RequestContext): { client: string; name?: string } {
   const own = message.metadata?.[EXTENSION_URI];
-  const named: unknown = typeof own === 'object' && own !== null ? Reflect.get(own, 'client') : '';
-  const client = user?.id ?? 'a2a';
-  const name = typeof named === 'string' && named !== '' ? named.slice(0, 80) : undefined;
-  return { client, ...(name !== undefined && { name }) };
+  const claimed: unknown = isObject(own) ? own['client'] : undefined;
+  const client = user?.['client'] ?? user?.id;
+  const name = user?.['name'] ?? claimed;
+  return {
+    client: typeof client === 'string' && client !== '' ? client : 'a2a',
+    ...(typeof name === 'string' && name !== '' && { name: name.slice(0, 80) }),
+  };
 }
 
 const FAILURES: Readonly<Record<string, string>> = {

@@ -108,6 +108,12 @@ export interface AgentExecutor {
   /** A message to a completed task starts a new turn of it. A function decides by what the client asked for. */
   readonly continues?: boolean | ((context: RequestContext) => boolean);
 
+  /**
+   * The task is a session that has one turn after the other: one may subscribe to it in every state, and sees the turns
+   * to come. Asked each time that the task comes to rest. Must not throw.
+   */
+  spans?(taskId: string): boolean;
+
   /** After a crash, an execution that was cut off is started again (`context.resumed`) instead of failed. */
   readonly resumes?: boolean;
 }

@@ -33,6 +33,7 @@ import { memoryStore } from './memory-store.ts';
 import { pushOperations } from './push-operations.ts';
 import type { Deliver } from './push.ts';
 import type { SerializedEntry } from './published.ts';
+import { mayGoOn } from './reader.ts';
 import { reserve, type ReserveParams } from './reserve.ts';
 import { completeEvent, tellCanceled } from './run.ts';
 import { Runtime, type RuntimeLimits } from './runtime.ts';
@@ -251,11 +252,19 @@ export function createHandler(
     const loaded = await loadTask(live);
     if (!loaded) throw taskNotFound(taskId);
     const { task, seq } = loaded;
-    if (isTerminal(task.status.state)) {
+    const spans = spansOf(live);
+    if (isTerminal(task.status.state) && !spans) {
       const message = `The task is ${task.status.state}; there is nothing to subscribe to`;
       throw new A2AError('unsupportedOperation', message, { info: { taskId } });
     }
-    return TaskStream.read(log, live, seq, opening(task, seq));
+    return TaskStream.read(log, live, seq, opening(task, seq), spans);
+  }
+
+  /** For a task that spans turns, and can have another one. */
+  function spansOf({ taskId, state }: LiveTask): (() => boolean) | undefined {
+    const over = state !== undefined && isTerminal(state) && !mayGoOn(state);
+    const spans = () => executor.spans?.(taskId) === true;
+    return !over && spans() ? spans : undefined;
   }
 
   /** Goes on behind an entry that the client has seen; a finished task's stream ends where its log does. */
@@ -263,8 +272,11 @@ export function createHandler(
     if (after > live.seq) {
       throw new A2AError('invalidParams', `The task's log ends at ${live.seq}, before ${after}`);
     }
+    const spans = spansOf(live);
     const over = after >= live.seq && live.state !== undefined && isTerminal(live.state);
-    return over ? TaskStream.empty() : TaskStream.read(log, live, after);
+    return over && !spans
+      ? TaskStream.empty()
+      : TaskStream.read(log, live, after, undefined, spans);
   }
 
   async function readLog(params: SubscribeParams, call: Call = {}): Promise<LogPage> {

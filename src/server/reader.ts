@@ -5,6 +5,7 @@
  * sink has room again (`resume`) it reads what it missed from the store, in small pieces, until it is up to date. So a
  * reader that does not read costs a cursor, not a queue, and never holds the others.
  */
+import { isInterrupted, type TaskState } from '../protocol/index.ts';
 import { Published, type SerializedEntry } from './published.ts';
 import { nextPiece } from './size.ts';
 import type { MaybePromise } from './store.ts';
@@ -19,6 +20,8 @@ export interface Sink {
   end(reason: EndReason): void;
   /** Goes on after a terminal or interrupted state, and when the log closes, until its owner closes the reader. */
   readonly endless?: boolean;
+  /** Asked at a settled state that another turn may follow: true, and the reader waits for it. */
+  readonly spans?: (() => boolean) | undefined;
 }
 
 /** The log that a reader reads. */
@@ -32,6 +35,11 @@ export interface Readable {
 }
 
 const PIECE = 64;
+
+/** Whether a task that has come to rest in this state can have another turn. */
+export function mayGoOn(state: TaskState): boolean {
+  return state === 'completed' || isInterrupted(state);
+}
 
 export class LogReader {
   /** The last entry that the sink has taken. */
@@ -78,8 +86,9 @@ export class LogReader {
 
   /** A settled state is the end only where the log ends: behind a question that was answered, the task goes on. */
   #isLast({ seq, event }: Published): boolean {
-    const settled = event.kind === 'status-update' && event.final;
-    return settled && !this.#sink.endless && seq === this.#log.seq;
+    if (event.kind !== 'status-update' || !event.final || seq !== this.#log.seq) return false;
+    const { endless = false, spans } = this.#sink;
+    return !endless && !(mayGoOn(event.status.state) && spans?.());
   }
 
   async #catchUp(): Promise<void> {

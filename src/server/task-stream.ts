@@ -29,6 +29,7 @@ export interface StreamSink {
 const BUFFER = 64;
 
 export class TaskStream implements AsyncIterable<StreamItem>, Sink {
+  readonly spans: Sink['spans'];
   readonly #opening: Opening | undefined;
   #reader: LogReader | undefined;
   #sink: StreamSink | undefined;
@@ -45,8 +46,14 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
   }
 
   /** A stream of the entries behind `after`. Its reader holds the task live from now on. */
-  static read(log: EventLog, live: LiveTask, after: number, first?: Opening): TaskStream {
-    const stream = new TaskStream(first);
+  static read(
+    log: EventLog,
+    live: LiveTask,
+    after: number,
+    first?: Opening,
+    spans?: Sink['spans'],
+  ): TaskStream {
+    const stream = new TaskStream(first, spans);
     stream.#reader = log.read(live, after, stream);
     return stream;
   }
@@ -57,8 +64,9 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     return stream;
   }
 
-  private constructor(first: Opening | undefined) {
+  private constructor(first: Opening | undefined, spans?: Sink['spans']) {
     this.#opening = first;
+    this.spans = spans;
   }
 
   /** The last entry that was taken: what the client resumes after. */

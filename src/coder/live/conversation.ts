@@ -1,0 +1,403 @@
+/**
+ * The conversation of a live session: which task it is in, how far its turn is, and what is to be said next.
+ *
+ * It follows the task's log like any other client. Messages that come over A2A beside it are turns like its own; it
+ * sees them begin and end, and sends what it has queued in between. A task that failed or was canceled is over: the
+ * conversation goes on in another one of the same context.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  EXTENSION_URI,
+  eventIn,
+  extensionMetadata,
+  ToolCall,
+  ToolCallConfirmation,
+} from '../../protocol/development-tool.ts';
+import {
+  A2AError,
+  isInterrupted,
+  isTerminal,
+  type Call,
+  type Message,
+  type StreamEvent,
+  type Task,
+  type TaskStatusUpdateEvent,
+} from '../../protocol/index.ts';
+import type { QueuedPrompt } from '../../client/live.ts';
+import type { Logger, RequestHandler, TaskStream } from '../../server/index.ts';
+
+/** Prompts that wait. */
+const MAX_QUEUED = 64;
+/** An answer that comes while a turn is between two states is offered again, so often. */
+const ANSWER_TRIES = 50;
+/** How long to wait for an event before looking again. */
+const MOVEMENT_MS = 100;
+/** Between two attempts to get a new task, where the store has no room. */
+const RENEW_WAIT_MS = 1000;
+
+/** The conversation's own calls: nobody's in particular, as for all clients of the session. */
+const OWN_CALL: Call = { extensions: [EXTENSION_URI] };
+
+export interface ConversationOptions {
+  readonly handler: RequestHandler;
+  readonly workspace: string;
+  /** The tasks that span turns. */
+  readonly live: Set<string>;
+  readonly contextId?: string | undefined;
+  /** The task to go on with, where it still takes messages. */
+  readonly taskId?: string | undefined;
+  readonly logger: Logger;
+  /** The queue has changed. */
+  readonly onQueue: () => void;
+  /** A turn has ended or waits, or the task is another one. */
+  readonly onRest: () => void;
+  /** It is over, by itself or by `close`. */
+  readonly onClose: () => void;
+}
+
+/** What came of a prompt. */
+export interface Taken {
+  readonly queued: boolean;
+  readonly taskId: string;
+}
+
+interface Waiting extends QueuedPrompt {
+  readonly message: Message;
+  readonly call: Call;
+  /** Tells the one who waits to hear whether it was taken at once. */
+  tried?: ((outcome: { readonly error?: unknown; readonly queued?: boolean }) => void) | undefined;
+}
+
+type TurnState = 'idle' | 'busy' | 'waiting';
+
+export class Conversation {
+  readonly #options: ConversationOptions;
+  readonly #ending = new AbortController();
+  #task: Task;
+  /** `idle`: a message begins a turn. `waiting`: for answers. */
+  #state: TurnState;
+  /** The last event of the task that was seen. */
+  #seq = 0;
+  #stream: TaskStream | undefined;
+  /** Calls that wait for an answer. */
+  readonly #pending = new Map<string, ToolCall>();
+  readonly #queue: Waiting[] = [];
+  #sending = false;
+  #pumped: Promise<void> | undefined;
+  /** Resolved when there is another task, or none any more. */
+  #renewed = Promise.withResolvers<void>();
+  #moved = Promise.withResolvers<void>();
+
+  static async open(options: ConversationOptions): Promise<Conversation> {
+    const { handler, taskId } = options;
+    const known = taskId === undefined ? undefined : await continued(handler, taskId);
+    const task = known ?? (await reserve(options, options.contextId));
+    const conversation = new Conversation(options, task);
+    options.live.add(task.id);
+    await conversation.#watch(0);
+    return conversation;
+  }
+
+  private constructor(options: ConversationOptions, task: Task) {
+    this.#options = options;
+    this.#task = task;
+    this.#state = turnState(task);
+  }
+
+  /** As it was when the conversation came to it. */
+  get task(): Task {
+    return this.#task;
+  }
+
+  get closed(): boolean {
+    return this.#ending.signal.aborted;
+  }
+
+  get queued(): readonly QueuedPrompt[] {
+    return this.#queue.map(({ text, from }) => ({ text, from }));
+  }
+
+  /** The task that the conversation is in once it has left `taskId`. Undefined: it is over. */
+  async taskAfter(taskId: string): Promise<string | undefined> {
+    while (!this.closed && this.#task.id === taskId) await this.#renewed.promise;
+    return this.closed ? undefined : this.#task.id;
+  }
+
+  /** Begins a turn, or waits for the one that is under way. Words that a question waits for answer it. */
+  async prompt(message: Message, call: Call, shown: QueuedPrompt): Promise<Taken> {
+    this.#check();
+    const { messageId } = message;
+    if (this.#queue.some((each) => each.message.messageId === messageId)) return this.#taken(true);
+    if (this.#queue.length >= MAX_QUEUED) {
+      throw new A2AError('rateLimited', `${MAX_QUEUED} prompts wait already`, {
+        retryAfterSeconds: 5,
+      });
+    }
+    if (this.#state === 'waiting' && this.#answersInWords()) {
+      try {
+        await this.#send(message, call, this.#task.id);
+        return this.#taken(false);
+      } catch (error) {
+        if (!isBusy(error)) throw error;
+      }
+    }
+    if (this.#state !== 'idle' || this.#sending || this.#queue.length > 0) {
+      this.#queue.push({ ...shown, message, call });
+      this.#options.onQueue();
+      return this.#taken(true);
+    }
+    return new Promise((resolve, reject) => {
+      const tried: Waiting['tried'] = ({ error, queued = false }) => {
+        if (error === undefined) resolve(this.#taken(queued));
+        else reject(error);
+      };
+      this.#queue.push({ ...shown, message, call, tried });
+      this.#pump();
+    });
+  }
+
+  /** Hands an answer over. Throws what the agent has against it. */
+  async answer(message: Message, call: Call): Promise<void> {
+    this.#check();
+    const { id } = this.#task;
+    for (let tries = 1; ; tries++) {
+      const seen = this.#seq;
+      try {
+        return await this.#send(message, call, id);
+      } catch (error) {
+        const over = this.closed || this.#task.id !== id || tries >= ANSWER_TRIES;
+        if (over || !isBusy(error)) throw error;
+        // The turn comes to rest, or has just been taken up: it takes answers again in a moment.
+        if (this.#seq === seen) await this.#movement();
+      }
+    }
+  }
+
+  /** Stops the turn, and forgets what was to come behind it. False: there was none. */
+  async cancel(call: Call): Promise<boolean> {
+    this.#check();
+    // What is on its way is let through, so that there is a turn to cancel.
+    const dropped = this.#queue.splice(this.#sending ? 1 : 0);
+    if (dropped.length > 0) this.#options.onQueue();
+    if (this.#sending) await this.#pumped;
+    if (this.#state === 'idle') return false;
+    try {
+      await this.#options.handler.cancelTask({ id: this.#task.id }, call);
+      return true;
+    } catch (error) {
+      // It came to its end by itself.
+      if (error instanceof A2AError && error.kind === 'taskNotCancelable') return false;
+      throw error;
+    }
+  }
+
+  close(): void {
+    if (this.closed) return;
+    this.#ending.abort();
+    this.#options.live.delete(this.#task.id);
+    this.#stream?.close();
+    for (const { tried } of this.#queue.splice(0)) tried?.({ error: over() });
+    this.#renewed.resolve();
+    this.#move();
+    this.#options.onClose();
+  }
+
+  #check(): void {
+    if (this.closed) throw over();
+  }
+
+  #taken(queued: boolean): Taken {
+    return { queued, taskId: this.#task.id };
+  }
+
+  #answersInWords(): boolean {
+    const calls = [...this.#pending.values()];
+    return calls.every(({ confirmation_request: request }) =>
+      request?.options.some(({ id }) => id === 'answer'),
+    );
+  }
+
+  async #send(message: Message, call: Call, taskId: string): Promise<void> {
+    const { contextId } = this.#task;
+    await this.#options.handler.sendMessage(
+      {
+        message: { ...message, taskId, contextId },
+        configuration: { blocking: false, historyLength: 0 },
+      },
+      call,
+    );
+  }
+
+  #pump(): void {
+    if (!this.#sending) this.#pumped = this.#sendWaiting();
+  }
+
+  /** Sends what waits, one after the other, each when the turn before it has ended. */
+  async #sendWaiting(): Promise<void> {
+    this.#sending = true;
+    try {
+      while (this.#state === 'idle' && !this.closed) {
+        const [next] = this.#queue;
+        if (!next) return;
+        await this.#sendFirst(next);
+      }
+    } finally {
+      this.#sending = false;
+    }
+  }
+
+  async #sendFirst(next: Waiting): Promise<void> {
+    const { onQueue, logger } = this.#options;
+    const seen = this.#seq;
+    const { tried } = next;
+    // The log will say so in a moment; until then nothing else is to begin.
+    this.#state = 'busy';
+    try {
+      await this.#send(next.message, next.call, this.#task.id);
+    } catch (error) {
+      const still = this.#seq === seen;
+      if (still) this.#state = 'idle';
+      if (isBusy(error)) {
+        // Somebody else's turn. This prompt stays in front; the log says when.
+        next.tried = undefined;
+        tried?.({ queued: true });
+        onQueue();
+        if (still) await this.#movement();
+        return;
+      }
+      tried?.({ error });
+      if (!tried) logger.warn({ err: error, from: next.from }, 'a prompt was not taken');
+    }
+    if (this.#queue[0] === next) this.#queue.shift();
+    next.tried?.({});
+    if (!tried) onQueue();
+  }
+
+  /** The next event, or a moment later. */
+  async #movement(): Promise<void> {
+    await Promise.race([this.#moved.promise, delay(MOVEMENT_MS)]);
+  }
+
+  async #watch(after: number): Promise<void> {
+    const { id } = this.#task;
+    const stream = await this.#options.handler.subscribe({ id, after }, OWN_CALL);
+    if (this.closed) return stream.close();
+    this.#stream = stream;
+    stream.pipe({
+      take: ({ event, seq }) => {
+        this.#saw(event, seq ?? this.#seq);
+        return true;
+      },
+      end: (reason) => {
+        if (this.closed || this.#stream !== stream) return;
+        if (reason === 'shutdown') return this.close();
+        const going = reason === 'final' ? this.#renew() : this.#watch(this.#seq);
+        going.catch((error: unknown) => {
+          this.#options.logger.error({ err: error }, 'the live session has lost its task');
+          this.close();
+        });
+      },
+    });
+  }
+
+  #saw(event: StreamEvent, seq: number): void {
+    this.#seq = seq;
+    if (event.kind === 'status-update') {
+      this.#note(event);
+      this.#enter(turnState(event));
+      if (isTerminal(event.status.state)) this.#pending.clear();
+    } else if (event.kind === 'task') {
+      this.#enter(turnState(event));
+    }
+    this.#move();
+  }
+
+  #enter(state: TurnState): void {
+    const changed = this.#state !== state;
+    this.#state = state;
+    if (changed && state !== 'busy') this.#options.onRest();
+    if (state === 'idle') this.#pump();
+  }
+
+  /** Keeps what waits for an answer. */
+  #note({ metadata, status: { message } }: TaskStatusUpdateEvent): void {
+    const [part] = message?.parts ?? [];
+    if (part?.kind !== 'data') return;
+    if (message?.role === 'user') {
+      const said = ToolCallConfirmation.safeParse(part.data);
+      if (said.success) this.#pending.delete(said.data.tool_call_id);
+      return;
+    }
+    if (eventIn(metadata)?.kind !== 'TOOL_CALL_UPDATE') return;
+    const call = ToolCall.safeParse(part.data);
+    if (!call.success) return;
+    if (call.data.confirmation_request) this.#pending.set(call.data.tool_call_id, call.data);
+    else this.#pending.delete(call.data.tool_call_id);
+  }
+
+  #move(): void {
+    this.#moved.resolve();
+    this.#moved = Promise.withResolvers();
+  }
+
+  async #renew(): Promise<void> {
+    const { id: before, contextId } = this.#task;
+    const { live, logger } = this.#options;
+    let task: Task | undefined;
+    while (!task) {
+      try {
+        task = await reserve(this.#options, contextId);
+      } catch (error) {
+        if (this.closed) return;
+        logger.warn({ err: error }, 'there is no new task for the live session yet');
+        await delay(RENEW_WAIT_MS, undefined, { signal: this.#ending.signal, ref: false });
+      }
+    }
+    live.delete(before);
+    if (this.closed) return;
+    live.add(task.id);
+    this.#task = task;
+    this.#seq = 0;
+    this.#state = 'idle';
+    this.#options.onRest();
+    const { resolve } = this.#renewed;
+    this.#renewed = Promise.withResolvers();
+    resolve();
+    await this.#watch(0);
+  }
+}
+
+function over(): A2AError {
+  return new A2AError('unavailable', 'The live session is over');
+}
+
+/** A task is being worked on, or has just ended: not now, that is, and nothing else is wrong. */
+function isBusy(error: unknown): boolean {
+  if (!(error instanceof A2AError) || error.kind !== 'unsupportedOperation') return false;
+  const { reason, info } = error.detail;
+  return reason === undefined && info?.['taskId'] !== undefined;
+}
+
+/** After an end that is no completion it is busy, until there is another task. */
+function turnState(event: Task | TaskStatusUpdateEvent): TurnState {
+  const { state } = event.status;
+  const reserved = event.kind === 'task' && state === 'submitted' && !event.history?.length;
+  if (state === 'completed' || reserved) return 'idle';
+  return isInterrupted(state) ? 'waiting' : 'busy';
+}
+
+/** The settings are the task's own, so that no client's message moves the session elsewhere. */
+function reserve(
+  { handler, workspace }: ConversationOptions,
+  contextId: string | undefined,
+): Promise<Task> {
+  const metadata = extensionMetadata({ workspace_path: workspace });
+  return handler.reserveTask({ contextId, metadata }, OWN_CALL);
+}
+
+/** A task that can have another turn, or waits in one. */
+async function continued(handler: RequestHandler, id: string): Promise<Task | undefined> {
+  const task = await handler.getTask({ id, historyLength: 0 }, OWN_CALL);
+  const { state } = task.status;
+  return isTerminal(state) && state !== 'completed' ? undefined : task;
+}

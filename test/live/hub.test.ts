@@ -1,0 +1,250 @@
+// The live session as those in the same process see it.
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
+import { writes } from '../coder/talk.ts';
+import { openSession, Watcher } from './support.ts';
+
+const says = (text: string): ScriptedResponse => [{ text }];
+
+test('a prompt of one client is seen by all, with its name, in the same order', async (t) => {
+  const { live } = await openSession(t, { script: [says('Hello.')] });
+  const terminal = new Watcher(live.join({ kind: 'terminal' }));
+  const phone = new Watcher(live.join({ kind: 'a2a', name: 'phone' }));
+  await terminal.until(({ kind }) => (kind === 'snapshot' ? true : undefined));
+  await phone.until(({ kind }) => (kind === 'snapshot' ? true : undefined));
+  const { queued, taskId } = await phone.session.prompt('hi');
+  assert.deepEqual([queued, taskId], [false, live.taskId]);
+  await Promise.all([terminal.state('completed'), phone.state('completed')]);
+  assert.deepEqual(terminal.said, ['phone: hi', 'agent: Hello.']);
+  assert.deepEqual(phone.order, terminal.order);
+});
+
+test('one who joins gets the task so far, what waits, the mode and who is there', async (t) => {
+  const { live, place } = await openSession(t, { script: [writes('a.txt', 'A'), says('Done.')] });
+  const terminal = new Watcher(live.join({ kind: 'terminal', name: 'Ann' }));
+  await terminal.session.prompt('write');
+  const call = await terminal.pending();
+  const late = new Watcher(live.join({ kind: 'acp', name: 'zed' }));
+  const snapshot = await late.until((item) =>
+    item.kind === 'snapshot' ? item.snapshot : undefined,
+  );
+  assert.equal(snapshot.taskId, live.taskId);
+  assert.deepEqual(snapshot.pending, [call]);
+  assert.equal(snapshot.task.history?.[0]?.role, 'user');
+  assert.deepEqual(
+    [snapshot.approval, snapshot.model, snapshot.workspace],
+    ['ask', 'scripted', place.workspace],
+  );
+  assert.deepEqual(
+    snapshot.clients.map(({ name, kind, roles }) => `${name} ${kind} ${roles.join()}`),
+    ['Ann terminal view,prompt,approve', 'zed acp view,prompt,approve'],
+  );
+  assert.ok(snapshot.seq >= 3);
+});
+
+test('the first answer counts everywhere; the late one is told whose it was', async (t) => {
+  const { live, place } = await openSession(t, { script: [writes('a.txt', 'A'), says('Done.')] });
+  const ann = new Watcher(live.join({ kind: 'terminal', name: 'Ann' }));
+  const bob = new Watcher(live.join({ kind: 'a2a', name: 'Bob' }));
+  await ann.session.prompt('write');
+  const { tool_call_id, correlationId } = await bob.pending();
+  await bob.session.confirm({ tool_call_id, selected_option_id: 'proceed_once', correlationId });
+  await assert.rejects(ann.session.confirm({ tool_call_id, selected_option_id: 'cancel' }), {
+    code: -32004,
+    reason: 'ALREADY_RESOLVED',
+    message: 'already resolved by Bob: proceed_once',
+  });
+  await ann.state('completed');
+  assert.ok(existsSync(join(place.workspace, 'a.txt')));
+  const late = new Watcher(live.join({ kind: 'a2a' }));
+  const { pending } = await late.until((i) => (i.kind === 'snapshot' ? i.snapshot : undefined));
+  assert.deepEqual(pending, []);
+});
+
+test('two calls that wait are answered by two clients at the same moment', async (t) => {
+  const both = [...writes('a.txt', 'A'), ...writes('b.txt', 'B')];
+  const { live, place } = await openSession(t, { script: [both, says('Done.')] });
+  const ann = new Watcher(live.join({ kind: 'terminal', name: 'Ann' }));
+  const bob = new Watcher(live.join({ kind: 'a2a', name: 'Bob' }));
+  await ann.session.prompt('write both');
+  const [one, other] = await Promise.all([ann.pending(0), bob.pending(1)]);
+  await ann.state('input-required');
+  await Promise.all([
+    ann.session.confirm({ tool_call_id: one.tool_call_id, selected_option_id: 'proceed_once' }),
+    bob.session.confirm({ tool_call_id: other.tool_call_id, selected_option_id: 'proceed_once' }),
+  ]);
+  await ann.state('completed');
+  for (const name of ['a.txt', 'b.txt']) assert.ok(existsSync(join(place.workspace, name)));
+});
+
+test('prompts that come while a turn runs wait, are shown, and are sent in their order', async (t) => {
+  const script = [writes('a.txt', 'A'), says('One.'), says('Two.'), says('Three.')];
+  const { live } = await openSession(t, { script });
+  const ann = new Watcher(live.join({ kind: 'terminal', name: 'Ann' }));
+  const bob = new Watcher(live.join({ kind: 'a2a', name: 'Bob' }));
+  await ann.session.prompt('first');
+  const { tool_call_id } = await ann.pending();
+  assert.equal((await bob.session.prompt('second')).queued, true);
+  assert.equal((await ann.session.prompt('third')).queued, true);
+  const shown = await ann.until((item) =>
+    item.kind === 'presence' && item.queued.length === 2 ? item.queued : undefined,
+  );
+  assert.deepEqual(shown, [
+    { text: 'second', from: 'Bob' },
+    { text: 'third', from: 'Ann' },
+  ]);
+  await bob.session.confirm({ tool_call_id, selected_option_id: 'proceed_once' });
+  await ann.state('completed', 3);
+  const lines = ['Ann: first', 'One.', 'Bob: second', 'Two.', 'Ann: third', 'Three.'];
+  assert.deepEqual(
+    ann.said.map((line) => line.replace('agent: ', '')),
+    lines,
+  );
+  await ann.until((i) => (i.kind === 'presence' && i.queued.length === 0 ? true : undefined));
+});
+
+test('a turn that is canceled ends its task; everybody goes on in another one', async (t) => {
+  const { live } = await openSession(t, { script: [writes('a.txt', 'A'), says('Again.')] });
+  const ann = new Watcher(live.join({ kind: 'terminal', name: 'Ann' }));
+  const bob = new Watcher(live.join({ kind: 'a2a', name: 'Bob' }));
+  await ann.session.prompt('write');
+  await bob.pending();
+  await bob.session.prompt('and that');
+  const { taskId: before, contextId } = live;
+  await bob.session.cancel();
+  await ann.state('canceled');
+  const snapshot = await ann.until((item) =>
+    item.kind === 'snapshot' && item.snapshot.taskId !== before ? item.snapshot : undefined,
+  );
+  assert.equal(snapshot.contextId, contextId);
+  assert.deepEqual(snapshot.pending, []);
+  await ann.session.prompt('once more');
+  await bob.state('completed');
+  assert.deepEqual(ann.said, ['Ann: write', 'Ann: once more', 'agent: Again.']);
+  assert.deepEqual(bob.order, ann.order);
+});
+
+test('a turn that fails ends its task; what was queued is sent in the next one', async (t) => {
+  const failure: ScriptedResponse = [{ delayMs: 50 }, { error: { status: 400, message: 'no' } }];
+  const { live } = await openSession(t, { script: [failure, says('Better.')] });
+  const ann = new Watcher(live.join({ kind: 'terminal' }));
+  await ann.session.prompt('first');
+  assert.equal((await ann.session.prompt('second')).queued, true);
+  await ann.state('completed');
+  assert.equal(ann.said.at(-1), 'agent: Better.');
+  assert.equal(ann.items.filter(({ kind }) => kind === 'snapshot').length, 2);
+});
+
+test('to cancel while nothing runs changes nothing', async (t) => {
+  const { live } = await openSession(t, { script: [says('Hello.')] });
+  const { taskId } = live;
+  const ann = new Watcher(live.join({ kind: 'terminal' }));
+  await ann.session.cancel();
+  await ann.session.prompt('hi');
+  await ann.state('completed');
+  await ann.session.cancel();
+  assert.equal(live.taskId, taskId);
+});
+
+test('a client does what its roles allow, and no more', async (t) => {
+  const { live } = await openSession(t, { script: [writes('a.txt', 'A'), says('Done.')] });
+  const viewer = live.join({ kind: 'a2a', name: 'wall', roles: ['view'] });
+  const prompter = live.join({ kind: 'a2a', name: 'bot', roles: ['view', 'prompt'] });
+  const watcher = new Watcher(viewer);
+  const forbidden = { code: -31403 };
+  await assert.rejects(viewer.prompt('hi'), forbidden);
+  await assert.rejects(viewer.cancel(), forbidden);
+  await assert.rejects(viewer.execute({ command_path: ['help'], args: '' }), forbidden);
+  await prompter.prompt('write');
+  const { tool_call_id } = await watcher.pending();
+  const answer = { tool_call_id, selected_option_id: 'proceed_once' };
+  await assert.rejects(prompter.confirm(answer), forbidden);
+  await assert.rejects(prompter.prompt([{ kind: 'data', data: answer }]), forbidden);
+  // Its words are no answer either: they wait.
+  assert.equal((await prompter.prompt('yes')).queued, true);
+  await live.join({ kind: 'terminal' }).confirm(answer);
+  await watcher.state('completed');
+});
+
+test('a question in free words is answered by a prompt', async (t) => {
+  const ask: ScriptedResponse = [{ call: { name: 'ask_user', args: { question: 'Which one?' } } }];
+  const { live } = await openSession(t, { script: [ask, says('Blue it is.')] });
+  const ann = new Watcher(live.join({ kind: 'terminal', name: 'Ann' }));
+  await ann.session.prompt('paint it');
+  await ann.state('input-required');
+  assert.equal((await ann.session.prompt('blue')).queued, false);
+  await ann.state('completed');
+  assert.deepEqual(ann.said.at(-1), 'agent: Blue it is.');
+});
+
+test('a command is a turn that everybody sees', async (t) => {
+  const { live } = await openSession(t);
+  const ann = new Watcher(live.join({ kind: 'terminal', name: 'Ann' }));
+  const bob = live.join({ kind: 'a2a', name: 'Bob' });
+  const started = await bob.execute({ command_path: ['approval'], args: 'auto-edit' });
+  assert.deepEqual(started, { execution_id: live.taskId, status: 'STARTED' });
+  await ann.state('completed');
+  assert.equal(ann.said[0], 'Bob: /approval auto-edit');
+  const late = new Watcher(live.join({ kind: 'a2a' }));
+  const { approval } = await late.until((i) => (i.kind === 'snapshot' ? i.snapshot : undefined));
+  assert.equal(approval, 'auto-edit');
+  const unknown = await bob.execute({ command_path: ['nothing'], args: '' });
+  assert.equal(unknown.status, 'FAILED_TO_START');
+  assert.ok((await bob.commands()).some(({ name }) => name === 'help'));
+});
+
+test('one who comes back goes on behind the last event it saw', async (t) => {
+  const { live } = await openSession(t, { script: [says('One.'), says('Two.')] });
+  const ann = new Watcher(live.join({ kind: 'terminal', name: 'Ann' }));
+  const bob = live.join({ kind: 'a2a', name: 'Bob' });
+  const first = new Watcher(bob);
+  await bob.prompt('first');
+  await first.state('completed');
+  await bob.close();
+  await first.done;
+  const last = first.items.findLast((item) => item.kind === 'event');
+  assert.ok(last?.kind === 'event');
+  await ann.session.prompt('second');
+  await ann.state('completed', 2);
+  const again = new Watcher(live.join({ kind: 'a2a', name: 'Bob' }), { after: last.seq });
+  await again.state('completed');
+  assert.deepEqual([...first.order, ...again.order], ann.order);
+  assert.ok(!again.items.some(({ kind }) => kind === 'snapshot'));
+});
+
+test('one who resumes behind an event that there is not gets a snapshot', async (t) => {
+  const { live } = await openSession(t);
+  const lost = new Watcher(live.join({ kind: 'a2a' }), { after: 999 });
+  await lost.until(({ kind }) => (kind === 'snapshot' ? true : undefined));
+});
+
+test('clients hear who comes and who leaves', async (t) => {
+  const { live } = await openSession(t);
+  const ann = new Watcher(live.join({ kind: 'terminal', name: 'Ann' }));
+  const bob = live.join({ kind: 'a2a', name: ' Bob\u001b[2J\n ' });
+  const names = (names: string[]) =>
+    ann.until((item) => {
+      if (item.kind !== 'presence') return undefined;
+      const seen = item.clients.map(({ name }) => name);
+      return seen.join() === names.join() ? true : undefined;
+    });
+  await names(['Ann', 'Bob [2J']);
+  await bob.close();
+  await names(['Ann']);
+  await assert.rejects(bob.prompt('still here?'), { code: -31503 });
+});
+
+test('the session ends for everybody when it is closed, and when the server is', async (t) => {
+  for (const how of ['session', 'server'] as const) {
+    const { live, server } = await openSession(t);
+    const ann = new Watcher(live.join({ kind: 'terminal' }));
+    await ann.until(({ kind }) => (kind === 'snapshot' ? true : undefined));
+    await (how === 'session' ? live.close() : server.close(0));
+    await live.closed;
+    await ann.done;
+    assert.throws(() => live.join({ kind: 'a2a' }), { code: -31503 });
+  }
+});

@@ -1,0 +1,144 @@
+/** A live session of a coding agent with a scripted model, in this process. */
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import type { Model } from '../../src/agent/model.ts';
+import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
+import { sqliteSessions } from '../../src/agent/sqlite.ts';
+import type { LiveItem, LiveSession } from '../../src/client/live.ts';
+import { createCoder, type CoderOptions } from '../../src/coder/coder.ts';
+import { openLive, type Live } from '../../src/coder/live/hub.ts';
+import { coderServeOptions } from '../../src/coder/serve-options.ts';
+import { eventIn, type ToolCall } from '../../src/protocol/development-tool.ts';
+import { textOf } from '../../src/protocol/index.ts';
+import { sqliteStore } from '../../src/store/sqlite.ts';
+import { serve, type AgentServer, type ServeOptions } from '../../src/transport/serve.ts';
+import { callIn, makePlace, type Place } from '../coder/support.ts';
+
+export const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+export interface OpenOptions extends Partial<CoderOptions> {
+  readonly script?: readonly ScriptedResponse[];
+  readonly server?: ServeOptions;
+  readonly place?: Place;
+}
+
+export interface Opened {
+  readonly live: Live;
+  readonly server: AgentServer;
+  readonly place: Place;
+}
+
+export async function openSession(
+  t: TestContext,
+  { script = [], server: serveOptions, place = makePlace(t), ...more }: OpenOptions = {},
+): Promise<Opened> {
+  const model: Model = more.model ?? scriptedModel(script);
+  const sessions = sqliteSessions(join(place.home, 'sessions.db'));
+  const coder = await createCoder({
+    roots: [place.workspace],
+    sessions,
+    configFolder: join(place.home, 'config'),
+    dataFolder: place.home,
+    logger: silent,
+    ...more,
+    model,
+  });
+  const server = serve(coder.agent, {
+    ...coderServeOptions(coder),
+    logger: silent,
+    store: sqliteStore(join(place.home, 'tasks.db')),
+    ...serveOptions,
+  });
+  const { workspace } = place;
+  const live = await openLive({ coder, handler: server.handler, workspace, logger: silent });
+  t.after(async () => {
+    await live.close();
+    await server.close(0);
+    await coder.close();
+    await sessions.close();
+  });
+  return { live, server, place };
+}
+
+/** A client that writes down what it sees, and can wait for what it wants to see. */
+export class Watcher {
+  readonly items: LiveItem[] = [];
+  readonly session: LiveSession;
+  readonly done: Promise<void>;
+  #waiting: (() => void)[] = [];
+
+  constructor(session: LiveSession, options?: Parameters<LiveSession['items']>[0]) {
+    this.session = session;
+    this.done = this.#read(options);
+  }
+
+  async #read(options: Parameters<LiveSession['items']>[0]): Promise<void> {
+    for await (const item of this.session.items(options)) {
+      this.items.push(item);
+      for (const wake of this.#waiting.splice(0)) wake();
+    }
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  /** The first that `find` finds anything in, from the `from`th on. */
+  async until<T>(find: (item: LiveItem) => T | undefined, from = 0): Promise<T> {
+    for (let at = from; ; at++) {
+      while (at >= this.items.length) {
+        await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      }
+      const found = find(this.items[at]!);
+      if (found !== undefined) return found;
+    }
+  }
+
+  /** The next call that waits for an answer, after so many others. */
+  async pending(after = 0): Promise<ToolCall> {
+    const seen = new Set<string>();
+    return this.until((item) => {
+      const calls =
+        item.kind === 'snapshot'
+          ? item.snapshot.pending
+          : item.kind === 'event'
+            ? [callIn(item.event)]
+            : [];
+      for (const call of calls) {
+        if (!call?.confirmation_request) continue;
+        seen.add(call.tool_call_id);
+        if (seen.size > after) return call;
+      }
+      return undefined;
+    });
+  }
+
+  /** Waits until so many turns have come to this state. */
+  async state(state: string, times = 1): Promise<void> {
+    let left = times;
+    await this.until((item) => {
+      if (item.kind !== 'event' || item.event.kind !== 'status-update') return undefined;
+      const { final, status } = item.event;
+      if (final && status.state === state) left--;
+      return left === 0 ? true : undefined;
+    });
+  }
+
+  /** What was said, as `who: text`. */
+  get said(): string[] {
+    const lines: string[] = [];
+    for (const item of this.items) {
+      if (item.kind !== 'event' || item.event.kind !== 'status-update') continue;
+      const { status, metadata } = item.event;
+      const told = eventIn(metadata);
+      if (told?.kind !== 'TEXT_CONTENT' || !status.message) continue;
+      const who = status.message.role === 'user' ? (told.source?.name ?? 'user') : 'agent';
+      lines.push(`${who}: ${textOf(status.message.parts)}`);
+    }
+    return lines;
+  }
+
+  /** The numbers of the events, in the order in which they came, by task. */
+  get order(): string[] {
+    return this.items.flatMap((item) =>
+      item.kind === 'event' ? [`${item.taskId}#${item.seq}`] : [],
+    );
+  }
+}
