@@ -5,7 +5,7 @@
  * the run's id. Whatever a run has to remember beyond the process's life is in its events: calls without a response,
  * open questions and their answers, how far a sequence has come. So a run goes on in another process as in its own.
  *
- * Partial events are pieces of a whole that follows; they are shown and not stored.
+ * Partial events are pieces of a whole that follows, and have its id; they are shown and not stored.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { functionCalls, functionResponses, type Content } from './content.ts';

@@ -80,6 +80,8 @@ for (const version of VERSIONS) {
       'what the last status repeats is not said twice',
     );
     assert.ok(events.every(({ author }) => author === 'weather'));
+    const ids = events.filter(({ content }) => content).map(({ id }) => id);
+    assert.deepEqual([ids.length, new Set(ids).size], [3, 1], 'pieces have the id of the whole');
   });
 
   test(`${version}: a question is one of the run, and its answer goes to the same task`, async (t) => {

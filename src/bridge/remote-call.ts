@@ -41,6 +41,8 @@ export class RemoteCall {
   readonly #stop = new AbortController();
   /** Aborted with the run, or by us. */
   readonly #over: AbortSignal;
+  /** What is shown meanwhile has the id of the whole answer. */
+  readonly #piece: Event;
   #received = false;
   /** The remote has said all that it had to say. */
   #complete = false;
@@ -55,6 +57,7 @@ export class RemoteCall {
   ) {
     this.#connection = connection;
     this.#context = context;
+    this.#piece = context.event({ partial: true });
     this.#turn = turn;
     this.#limits = options.limits;
     this.#continues = options.continues;
@@ -134,7 +137,7 @@ export class RemoteCall {
           yield this.#keep({}, 'working');
         }
         if (parts.length > 0) {
-          yield this.#context.event({ partial: true, content: { role: 'model', parts } });
+          yield { ...this.#piece, content: { role: 'model', parts } };
         }
       }
     } finally {
@@ -163,12 +166,13 @@ export class RemoteCall {
     }
     const parts = this.#reading.whole();
     const content = { role: 'model', parts } as const;
+    const { id } = this.#piece;
     if (state === 'completed') {
-      yield this.#keep({ content }, state);
+      yield { ...this.#keep({ content }, state), id };
       return;
     }
     if (!isInterrupted(state)) throw this.#endedAs(state);
-    if (parts.length > 0) yield this.#context.event({ content });
+    if (parts.length > 0) yield { ...this.#context.event({ content }), id };
     yield this.#asking(state);
   }
 

@@ -41,6 +41,14 @@ export function customAgent(options: CustomAgentOptions, run: AgentFunction): Ag
     ...(options.callbacks && { callbacks: options.callbacks }),
     async *run(context) {
       let text = '';
+      /** Those of one text have the id of the whole. */
+      let piece = context.event({ partial: true });
+      function whole(): Event {
+        const event = { ...context.event({ content: said(text) }), id: piece.id };
+        text = '';
+        piece = context.event({ partial: true });
+        return event;
+      }
       for await (const yielded of run(context)) {
         if (typeof yielded === 'string') {
           text += yielded;
@@ -50,16 +58,13 @@ export function customAgent(options: CustomAgentOptions, run: AgentFunction): Ag
               `${options.name} said more than ${MAX_TEXT} characters`,
             );
           }
-          yield context.event({ partial: true, content: said(yielded) });
+          yield { ...piece, content: said(yielded) };
           continue;
         }
-        if (text !== '' && yielded.partial !== true) {
-          yield context.event({ content: said(text) });
-          text = '';
-        }
+        if (text !== '' && yielded.partial !== true) yield whole();
         yield isEvent(yielded) ? yielded : context.event(yielded);
       }
-      if (text !== '') yield context.event({ content: said(text) });
+      if (text !== '') yield whole();
     },
   };
 }
