@@ -10,10 +10,11 @@ import { customAgent } from '../agent/agents/custom.ts';
 import { parallelAgent } from '../agent/agents/parallel.ts';
 import { sequentialAgent } from '../agent/agents/sequential.ts';
 import { llmAgent } from '../agent/agents/llm.ts';
-import { scriptedModel } from '../agent/models/scripted.ts';
+import { scriptedModel, type ScriptedResponse } from '../agent/models/scripted.ts';
+import { agentTool } from '../agent/tools/agent-tool.ts';
 import { tool } from '../agent/tools/function-tool.ts';
 import type { Agent } from '../agent/agent.ts';
-import { textOf } from '../agent/content.ts';
+import { functionResponses, textOf } from '../agent/content.ts';
 import type { Event, Question } from '../agent/event.ts';
 import { createRunner } from '../agent/runner.ts';
 import { sqliteSessions } from '../agent/sqlite.ts';
@@ -90,6 +91,30 @@ test('a run that waits for an answer goes on in another process of ours', async 
   const [question] = asked(await collect(process().run({ ...at, message: 'A trip' })));
   const answers = [{ questionId: question!.id, value: 'Paris' }];
   assert.deepEqual(said(await collect(process().resume({ ...at, answers }))), ['Off to Paris!']);
+});
+
+test('a remote agent that is a tool asks by its call, and is answered in another process of ours', async (t) => {
+  const listening = await serve(trip, { logger: quiet }).listen(0);
+  t.after(() => listening.close());
+  const file = path.join(folder(t), 'sessions.db');
+  const call = { name: 'remote', args: { request: 'A trip!' } };
+  function process(script: ScriptedResponse[]) {
+    const sessions = sqliteSessions(file);
+    const tools = [agentTool(remoteAgent({ name: 'remote', url: listening.url }))];
+    const agent = llmAgent({ name: 'caller', model: scriptedModel(script), tools });
+    return { runner: createRunner({ agent, sessions }), close: () => sessions.close() };
+  }
+  const first = process([[{ call }]]);
+  const [question] = asked(await collect(first.runner.run({ ...at, message: 'go' })));
+  assert.equal(question?.text, 'Which city?');
+  await first.close();
+  const second = process([[{ text: 'Booked.' }]]);
+  t.after(second.close);
+  const answers = [{ questionId: question.id, value: 'Rome' }];
+  const events = await collect(second.runner.resume({ ...at, answers }));
+  const [response] = events.flatMap(({ content }) => functionResponses(content));
+  assert.equal(response?.response, 'Off to Rome!');
+  assert.deepEqual(said(events).at(-1), 'Booked.');
 });
 
 test('a remote that restarts while it waits is survived, also when the answer finds it away', async (t) => {
