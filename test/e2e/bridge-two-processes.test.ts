@@ -118,6 +118,17 @@ const ASKING = { left: [[{ text: 'Let me see. ' }, ask]], right: [[{ text: 'Righ
 /** A new process replays from its start: what is left to say is all that its script has. */
 const ANSWERING = { left: [[{ text: 'Off we go.' }]], right: [] };
 
+test('a cancel by the outermost caller reaches the inner process while it waits for an answer', async (t) => {
+  const { inner, client } = await chain(t, ASKING);
+  const { id } = await asked(client);
+  assert.equal((await client.cancel(id)).status.state, 'canceled');
+  const { tasks } = await (await connect(inner.url)).list();
+  assert.deepEqual(
+    tasks.map(({ status }) => status.state),
+    ['canceled'],
+  );
+});
+
 for (const who of ['the remote', 'both processes']) {
   test(`an answer completes the chain though ${who} died with SIGKILL while it was waited for`, async (t) => {
     const { folder, inner, outer, client } = await chain(t, ASKING);
