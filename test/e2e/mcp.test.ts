@@ -359,6 +359,26 @@ describe('an MCP server that is a program', () => {
     await assert.rejects(toolset.tools(never), problem);
   });
 
+  for (const [what, code, says] of [
+    [
+      'the first error',
+      'console.error("starting\\nError: no database\\nbye"); process.exit(3)',
+      'Error: no database',
+    ],
+    [
+      'its last words',
+      'process.stderr.write("starting\\nno database"); process.exit(3)',
+      'no database',
+    ],
+  ] as const) {
+    test(`that ends before it is ready is quoted with ${what}`, async (t) => {
+      const toolset = mcpToolset({ name: 'srv', command: process.execPath, args: ['-e', code] });
+      t.after(() => toolset.close());
+      const problem = new RegExp(`^the MCP server srv is not there: [^\\n]*: ${says}$`);
+      await assert.rejects(toolset.tools(never), isMcp('unreachable', problem));
+    });
+  }
+
   test('whoever leaves while it starts leaves at once, and others still get it', async (t) => {
     const { toolset } = await overStdio(t);
     const stop = new AbortController();

@@ -145,10 +145,14 @@ export class McpConnection {
     const { connectTimeoutMs: timeout, changed, log } = this.#options;
     let live: Live | undefined;
     let reason = 'it ended';
+    const complaint = createComplaint();
     try {
       const { Client } = await import('@modelcontextprotocol/client');
       const { transport, end } = await openTransport(this.#server, {
-        log,
+        log: (line) => {
+          complaint.note(line);
+          log?.(line);
+        },
         overflow: (why) => {
           reason = why;
           if (live) this.#lost(live, why);
@@ -178,7 +182,7 @@ export class McpConnection {
     } catch (error) {
       if (this.#closing.signal.aborted) throw this.#closed();
       const late = error instanceof Error && error.name === 'TimeoutError';
-      this.#failed(late ? `no answer within ${timeout} ms` : reasonOf(error));
+      this.#failed(complaint.after(late ? `no answer within ${timeout} ms` : reasonOf(error)));
       throw this.#down();
     }
   }
@@ -243,6 +247,20 @@ function statusOf(error: unknown): number | undefined {
 }
 
 const MAX_REASON_LENGTH = 300;
+
+/** What a program that does not get ready says on stderr: the first line that speaks of an error, else the last. */
+function createComplaint() {
+  let said = '';
+  let telling = false;
+  return {
+    note(line: string): void {
+      if (telling || line.trim() === '') return;
+      telling = /error/i.test(line);
+      said = line.trim().slice(0, MAX_REASON_LENGTH);
+    },
+    after: (reason: string) => (said === '' ? reason : `${reason}: ${said}`),
+  };
+}
 
 /** In one line. A failed fetch has its reason below. */
 function reasonOf(error: unknown): string {

@@ -28,7 +28,7 @@ export type McpServer = McpCommand | McpUrl;
 
 export interface TransportEvents {
   /** A line of the program's stderr. */
-  readonly log: ((line: string) => void) | undefined;
+  readonly log: (line: string) => void;
   /** The server has sent more than it may. */
   readonly overflow: (reason: string) => void;
 }
@@ -50,28 +50,33 @@ export async function openTransport(
   const { command, args, env, cwd } = server;
   const transport = new StdioClientTransport({
     command,
-    stderr: events.log ? 'pipe' : 'ignore',
+    stderr: 'pipe',
     maxBufferSize: MAX_MESSAGE_BYTES,
     ...(args && { args: [...args] }),
     ...(env && { env: { ...env } }),
     ...(cwd !== undefined && { cwd }),
   });
-  if (events.log) transport.stderr?.on('data', lines(events.log));
+  const log = lines(events.log);
+  transport.stderr?.on('data', (chunk) => log.take(chunk)).on('end', () => log.end());
   return { transport };
 }
 
 /** Splits what comes into lines, and cuts those that are too long. */
-function lines(log: (line: string) => void): (chunk: Uint8Array) => void {
+function lines(log: (line: string) => void) {
   const decoder = new TextDecoder();
-  let rest = '';
-  return (chunk) => {
-    const found = (rest + decoder.decode(chunk, { stream: true })).split('\n');
-    rest = found.pop() ?? '';
-    for (const line of found) log(line.slice(0, MAX_LOG_LINE));
-    if (rest.length > MAX_LOG_LINE) {
-      log(rest.slice(0, MAX_LOG_LINE));
-      rest = '';
-    }
+  let begun = '';
+  const end = (): void => {
+    if (begun !== '') log(begun.slice(0, MAX_LOG_LINE));
+    begun = '';
+  };
+  return {
+    take(chunk: Uint8Array): void {
+      const found = (begun + decoder.decode(chunk, { stream: true })).split('\n');
+      begun = found.pop() ?? '';
+      for (const line of found) log(line.slice(0, MAX_LOG_LINE));
+      if (begun.length > MAX_LOG_LINE) end();
+    },
+    end,
   };
 }
 
