@@ -3,6 +3,7 @@
  * that the request was canceled, because one without an answer looks as if it still had to be done.
  */
 import type { Agent } from './agent.ts';
+import { CANCELED_REQUEST } from './canceled-run.ts';
 import { userContent } from './content.ts';
 import { createEvent } from './event.ts';
 import { claimRun } from './run-claims.ts';
@@ -10,7 +11,7 @@ import { loadRun } from './run-index.ts';
 import type { SessionKey, SessionStore } from './session.ts';
 import type { AgentTree } from './tree.ts';
 
-const CANCELED = userContent('[The user canceled this request.]');
+const CANCELED = userContent(CANCELED_REQUEST);
 const ERROR = { code: 'canceled', message: 'the run was canceled' };
 
 /** Waits for a run that goes on: whoever cancels it aborts it first. */

@@ -1,6 +1,9 @@
-/** A run that will not go on, to those who have left a part of it to others. */
+/** A run that will not go on: what prompts say of it, and what those are told who have left a part of it to others. */
 import type { Event } from './event.ts';
 import type { SessionKey, SessionStore } from './session.ts';
+
+/** What the log says behind the request, as the user's own words. */
+export const CANCELED_REQUEST = '[The user canceled this request.]';
 
 export interface CanceledRun {
   readonly runId: string;

@@ -124,9 +124,6 @@ export function a2aExecutor(agent: Agent, options: A2AExecutorOptions = {}): Ser
         return;
       }
       waits = answers.length < questions.length;
-      for (const event of (await sessions.get(key))?.events ?? []) {
-        if (event.runId === at.runId) translation.recall(event);
-      }
       events = runner.resume({
         ...at,
         answers,

@@ -22,11 +22,12 @@ import { type ConverterOptions, toA2AParts } from './converter.ts';
 const AUTHOR = 'parley.author';
 
 export interface Translation {
-  /** What was told before the run waited: of an answer in it, the final text goes on. */
-  recall(event: Event): void;
   /** What to tell of an event. Its artifact delta, questions and error are not looked at. */
   translate(event: Event): ExecutorEvent[];
-  /** The answer: the last that was said or, where agents ran side by side, the last of each. */
+  /**
+   * The answer: the last that was said or, where agents ran side by side, the last of each. What was said before a
+   * question is not repeated: those who heard it then would hear it twice.
+   */
   finalText(): string;
 }
 
@@ -101,15 +102,11 @@ export function createTranslation(options: ConverterOptions): Translation {
     const calls = parts.filter((part) => !isSaid(part));
     const shown = toA2AParts(calls, options);
     if (shown.length > 0) events.push(working(shown));
-    recall(event);
+    if (isFinalResponse(event)) noteFinal(finals, event);
     return events;
   }
 
-  function recall(event: Event): void {
-    if (isFinalResponse(event)) noteFinal(finals, event);
-  }
-
-  return { recall, translate, finalText: () => [...finals.values()].join('\n\n') };
+  return { translate, finalText: () => [...finals.values()].join('\n\n') };
 }
 
 const EMPTY: A2APart = { kind: 'text', text: '' };

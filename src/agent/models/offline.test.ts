@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { answerOf, saidIn } from '../../../test/support/model.ts';
 import { functionCalls, userContent, type Content, type FunctionResponsePart } from '../content.ts';
+import { CANCELED_REQUEST } from '../canceled-run.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import type { ModelRequest, ToolDeclaration } from '../model.ts';
 import { offlineModel } from './offline.ts';
@@ -230,6 +231,15 @@ test('what other agents said beside it is no part of the request', async () => {
   );
   const { calls } = await ask({ messages: [{ role: 'user', parts }], tools: [weather] });
   assert.deepEqual(calls, [['get_weather', { city: 'Paris' }]]);
+});
+
+test('a request that was canceled is not made', async () => {
+  const parts = ['run rm a.txt', CANCELED_REQUEST, 'list'].map((text) => ({
+    kind: 'text' as const,
+    text,
+  }));
+  const messages: Content[] = [{ role: 'user', parts }];
+  assert.deepEqual((await ask({ messages, tools: coding })).calls, [['list_directory', {}]]);
 });
 
 test('an earlier request is not made again', async () => {

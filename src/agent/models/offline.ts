@@ -15,6 +15,7 @@ import {
   type Content,
   type FunctionResponsePart,
 } from '../content.ts';
+import { CANCELED_REQUEST } from '../canceled-run.ts';
 import type { JsonValue } from '../json.ts';
 import type { Model, ModelChunk, ModelRequest, ToolDeclaration } from '../model.ts';
 import { FORMS, parseForm, splitRequests, type Step } from './offline-request.ts';
@@ -92,7 +93,8 @@ const TOLD = /^\s*\[[\w-]{1,64}\] (?:said|called|got from|sent)\b/;
 
 /** What the user said; and with it what other agents said, who may be the ones that ask. */
 function wordsOf(content: Content | undefined): { readonly own: string; readonly all: string } {
-  const texts = (content?.parts ?? []).flatMap((part) => (part.kind === 'text' ? [part.text] : []));
+  const said = (content?.parts ?? []).flatMap((part) => (part.kind === 'text' ? [part.text] : []));
+  const texts = said.slice(said.lastIndexOf(CANCELED_REQUEST) + 1);
   const all = texts.join('\n').trim();
   const own = texts.filter((text) => !TOLD.test(text)).join('');
   return { own: own.trim() || all, all };
