@@ -47,6 +47,8 @@ export function createMcpServer(note: (line: string) => void): McpServer {
           params: { progressToken, progress, total: steps, message: `step ${progress}` },
         });
       }
+      // A client that reads the result together with the last notification passes that over.
+      await ctx.mcpReq.send({ method: 'ping' });
       return { content: [{ type: 'text', text: 'counted' }] };
     },
   );
