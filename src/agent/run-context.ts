@@ -16,6 +16,7 @@ import type { JsonValue } from './json.ts';
 import { ModelError } from './model.ts';
 import { hooksOf, type HookContext } from './plugin.ts';
 import type { Run } from './run.ts';
+import { Waits } from './run-index.ts';
 import type { SessionKey } from './session.ts';
 import type { MutableState } from './tool.ts';
 
@@ -167,7 +168,7 @@ export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGene
     const scope = new Scope(run, agent, { ...place, path });
     const handedOver = transferOf(scope);
     const settled = run.index.callsOf(agent.name, place.branch).length === 0;
-    let waits = false;
+    const waits = new Waits(run.index);
     if (handedOver === undefined || !settled) {
       try {
         checkDepth(scope);
@@ -176,7 +177,7 @@ export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGene
           place.signal.throwIfAborted();
           const isNew = run.isNew(given);
           const event = isNew ? await run.take(withTransfer(given, path)) : given;
-          waits ||= (event.actions.questions?.length ?? 0) > 0;
+          waits.note(event);
           yield event;
           if (isNew && event.error) throw new RunOver();
         }
@@ -187,7 +188,7 @@ export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGene
       }
     }
     const next = transferOf(scope);
-    if (next === undefined || waits) return;
+    if (next === undefined || waits.any) return;
     const target = run.services.tree.find(next);
     if (!target) {
       const message = `${agent.name} handed over to ${next}, and there is no such agent`;
@@ -229,12 +230,12 @@ async function* withCallbacks(scope: Scope): AsyncGenerator<Event> {
     yield scope.event({ content });
     return;
   }
-  let waits = false;
+  const waits = new Waits(inner.index);
   for await (const event of agent.run(scope)) {
-    waits ||= (event.actions.questions?.length ?? 0) > 0;
+    waits.note(event);
     yield event;
   }
-  if (waits) return;
+  if (waits.any) return;
   for (const hook of hooksOf('afterAgent', inner.services.plugins, agent.callbacks)) {
     const content = await hook(scope.hookContext);
     if (!content) continue;

@@ -123,6 +123,25 @@ export async function loadRun(
   return { session, index };
 }
 
+/** Whether those who have asked still wait: answers may come while others run. */
+export class Waits {
+  readonly #index: RunIndex;
+  readonly #asked = new Set<string>();
+
+  constructor(index: RunIndex) {
+    this.#index = index;
+  }
+
+  note({ actions }: Event): void {
+    for (const { id } of actions.questions ?? []) this.#asked.add(id);
+  }
+
+  /** Asked once the events that were noted have been taken. */
+  get any(): boolean {
+    return [...this.#asked].some((id) => this.#index.questions.has(id));
+  }
+}
+
 function asksOf(value: JsonValue | undefined): Asks {
   return value === 'confirmation' || value === 'response' ? value : 'tool';
 }

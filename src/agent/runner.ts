@@ -27,7 +27,7 @@ import type { Plugin, RunInfo, RunOutcome } from './plugin.ts';
 import { claimRun } from './run-claims.ts';
 import { resultOf, type RunResult } from './run-result.ts';
 import { runAgent } from './run-context.ts';
-import { loadRun, RunIndex } from './run-index.ts';
+import { loadRun, RunIndex, Waits } from './run-index.ts';
 import { DEFAULT_LIMITS, Run, type RunLimits, type RunServices } from './run.ts';
 import type { Session, SessionKey, SessionStore, State } from './session.ts';
 import { memorySessions } from './sessions/memory.ts';
@@ -205,14 +205,14 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     const place = { path: first.name, branch: undefined, depth: services.depth + 1, signal };
     let outcome: RunOutcome = 'aborted';
     try {
-      let waits = false;
+      const waits = new Waits(index);
       for await (const event of abortable(runAgent(run, first, place), signal)) {
-        waits ||= (event.actions.questions?.length ?? 0) > 0;
+        waits.note(event);
         // Many leave at the error.
         if (event.error) outcome = 'failed';
         yield event;
       }
-      outcome = waits ? 'waiting' : 'done';
+      outcome = waits.any ? 'waiting' : 'done';
     } catch (error) {
       if (error === outOfTime) {
         outcome = 'failed';

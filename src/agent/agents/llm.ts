@@ -18,7 +18,7 @@ import type { Model, ModelRequest, ToolDeclaration } from '../model.ts';
 import { resolveModel } from '../models/resolve.ts';
 import type { Callbacks, ModelAnswer } from '../plugin.ts';
 import { DONE, isFinished, scopeOf, type Scope } from '../run-context.ts';
-import { RunIndex, type OpenCall } from '../run-index.ts';
+import { RunIndex, Waits, type OpenCall } from '../run-index.ts';
 import { isToolset, type Tool, type Toolset } from '../tool.ts';
 import type { ConversationalAgent } from '../tree.ts';
 import { settleCalls } from './calls.ts';
@@ -121,12 +121,12 @@ async function* converse(scope: Scope, conversation: Conversation): AsyncGenerat
 
   for (;;) {
     const calls = scope.inner.index.callsOf(agent.name, branch);
-    let waits = false;
+    const waits = new Waits(scope.inner.index);
     for await (const event of settleCalls({ scope, calls, tools, made, history })) {
-      waits ||= event.actions.questions !== undefined;
+      waits.note(event);
       yield event;
     }
-    if (waits || isFinished(scope)) return;
+    if (waits.any || isFinished(scope)) return;
 
     if (compacts) {
       const summed = await compact(scope, model, view, options.compaction || undefined);

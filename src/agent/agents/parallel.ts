@@ -6,6 +6,8 @@
  */
 import type { Agent, RunContext } from '../agent.ts';
 import type { Event } from '../event.ts';
+import { scopeOf } from '../run-context.ts';
+import { Waits } from '../run-index.ts';
 import type { WorkflowOptions } from './sequential.ts';
 
 export function parallelAgent(options: WorkflowOptions): Agent {
@@ -22,7 +24,7 @@ export function parallelAgent(options: WorkflowOptions): Agent {
 interface Lane {
   readonly agent: Agent;
   readonly events: AsyncIterator<Event>;
-  waits: boolean;
+  readonly waits: Waits;
 }
 
 interface Step {
@@ -35,23 +37,24 @@ async function* runSideBySide(
   agents: readonly Agent[],
 ): AsyncGenerator<Event> {
   const noted = context.checkpoint();
+  const { index } = scopeOf(context).inner;
   const done = new Set(Array.isArray(noted) ? noted : []);
   const stop = new AbortController();
   const lanes = agents
     .filter(({ name }) => !done.has(name))
     .map((agent): Lane => {
       const events = context.run(agent, { parallel: true, signal: stop.signal });
-      return { agent, events: events[Symbol.asyncIterator](), waits: false };
+      return { agent, events: events[Symbol.asyncIterator](), waits: new Waits(index) };
     });
   const arrivals = new Arrivals(lanes);
   try {
     while (arrivals.open > 0) {
       const { lane, result } = await arrivals.next();
       if (result.done !== true) {
-        lane.waits ||= (result.value.actions.questions?.length ?? 0) > 0;
+        lane.waits.note(result.value);
         yield result.value;
         arrivals.ask(lane);
-      } else if (!lane.waits) {
+      } else if (!lane.waits.any) {
         done.add(lane.agent.name);
         yield context.event({ actions: { checkpoint: { path: context.path, value: [...done] } } });
       }

@@ -7,6 +7,7 @@ import type { Agent, RunContext } from '../agent.ts';
 import type { Event } from '../event.ts';
 import type { JsonValue } from '../json.ts';
 import { scopeOf, type Scope } from '../run-context.ts';
+import { Waits } from '../run-index.ts';
 
 /** In a loop each round's agents are told apart by its number, and an escalation goes no further than the loop. */
 export async function* runSteps(
@@ -25,16 +26,16 @@ export async function* runSteps(
       step = 0;
       continue;
     }
-    let waits = false;
+    const waits = new Waits(scope.inner.index);
     for await (const event of scope.run(agent, loop ? { step: round } : {})) {
-      waits ||= (event.actions.questions?.length ?? 0) > 0;
+      waits.note(event);
       if (event.actions.escalate === true && !scope.inner.escalationsSettled.has(event)) {
         escalated = true;
         if (loop) scope.inner.escalationsSettled.add(event);
       }
       yield event;
     }
-    if (waits) return;
+    if (waits.any) return;
     step++;
     const value = escalated ? { round: rounds + 1, step: 0 } : { round, step };
     yield scope.event({ actions: { checkpoint: { path: scope.path, value } } });
