@@ -21,6 +21,7 @@ export async function resultOf(events: AsyncIterable<Event>): Promise<RunResult>
   for await (const event of events) {
     runId = event.runId;
     for (const question of event.actions.questions ?? []) questions.set(question.id, question);
+    for (const { questionId } of event.actions.answers ?? []) questions.delete(questionId);
     if (event.error) error = event.error;
     if (isFinalResponse(event)) text = textOf(event.content);
   }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Agent } from '../agent.ts';
 import { functionResponses, textOf } from '../content.ts';
 import type { Event } from '../event.ts';
+import type { AnswerInbox } from '../inbox.ts';
 import type { ModelRequest } from '../model.ts';
 import { scriptedModel, type ScriptedResponse } from '../models/scripted.ts';
 import { resultOf } from '../run-result.ts';
@@ -373,4 +374,30 @@ test('a run that was handed over and waits goes on with the agent that waits', a
     events.filter(({ partial }) => !partial).map(({ author }) => author),
     ['clerk', 'clerk'],
   );
+});
+
+test('what is answered while another call runs is waited for no more, and the agent goes on', async () => {
+  const arrived = Promise.withResolvers<void>();
+  const confirm = () => true;
+  const first = toolOf('first', () => arrived.promise.then(() => 'one'), { confirm });
+  const second = toolOf(
+    'second',
+    () => {
+      arrived.resolve();
+      return 'two';
+    },
+    { confirm },
+  );
+  const { runner } = scripted([[call('first'), call('second')], [{ text: 'both ran' }]], {
+    tools: [first, second],
+  });
+  const { runId, questions } = await runner.runToEnd({ ...at, message: 'go' });
+  const [one] = questions.map(({ id }) => ({ questionId: id, confirmed: true }));
+  // The other answer is there as soon as it is looked for.
+  const inbox: AnswerInbox = {
+    take: ({ id }) => ({ questionId: id, confirmed: true }),
+    listen: () => ({ [Symbol.dispose]: () => {} }),
+  };
+  const result = await resultOf(runner.resume({ ...at, runId, answers: [one!], inbox }));
+  assert.deepEqual([result.text, result.questions], ['both ran', []]);
 });
