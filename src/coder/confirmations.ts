@@ -16,11 +16,19 @@ import {
   ToolCallConfirmation,
   type ConfirmationOption,
 } from '../protocol/development-tool.ts';
-import { A2AError, isObject, parseWith, type Message, type Task } from '../protocol/index.ts';
+import {
+  A2AError,
+  isObject,
+  parseWith,
+  textOf,
+  type Message,
+  type Task,
+} from '../protocol/index.ts';
 import { SOURCE_KEY } from '../server/index.ts';
 import { optionsFor, type Asked } from './approval-options.ts';
 import { messagesOf } from './task-messages.ts';
 import type { Preview } from './tool.ts';
+import { meansYes } from './words.ts';
 
 /** What a question is about, in its `detail`. */
 export interface AskDetail {
@@ -133,7 +141,10 @@ export function chosenOption(answer: Answer | undefined): string | undefined {
 /** How a call was settled, and by whom. */
 export interface Resolution {
   readonly by: string;
+  /** The choice; of words, the one that they come to. */
   readonly confirmation: ToolCallConfirmation;
+  /** What was said, where nothing was chosen. */
+  readonly words?: string;
 }
 
 /** The calls of a task, by id, as its history has them last; and those that somebody has decided. */
@@ -146,25 +157,60 @@ export function standingOf(task: Task): Standing {
   const calls = new Map<string, ToolCall>();
   const resolved = new Map<string, Resolution>();
   for (const message of messagesOf(task)) {
-    for (const part of message.parts) {
-      if (part.kind !== 'data' || !isObject(part.data)) continue;
-      if (message.role === 'user') {
-        const said = ToolCallConfirmation.safeParse(part.data);
-        if (!said.success || resolved.has(said.data.tool_call_id)) continue;
-        const resolution = { by: speakerOf(message), confirmation: said.data };
-        resolved.set(said.data.tool_call_id, resolution);
-      } else if ('tool_call_id' in part.data) {
-        const call = ToolCall.safeParse(part.data);
-        if (!call.success) continue;
-        const before = calls.get(call.data.tool_call_id);
-        calls.set(call.data.tool_call_id, call.data);
-        // Asked anew, by another request: what was said to the one before does not count for it.
-        const again = before?.correlationId !== call.data.correlationId;
-        if (call.data.confirmation_request && again) resolved.delete(call.data.tool_call_id);
-      }
-    }
+    if (message.role === 'user') noteAnswers(message, calls, resolved);
+    else noteCalls(message, calls, resolved);
   }
   return { calls, resolved };
+}
+
+function noteCalls(
+  { parts }: Message,
+  calls: Map<string, ToolCall>,
+  resolved: Map<string, Resolution>,
+): void {
+  for (const part of parts) {
+    if (part.kind !== 'data' || !isObject(part.data) || !('tool_call_id' in part.data)) continue;
+    const call = ToolCall.safeParse(part.data);
+    if (!call.success) continue;
+    const before = calls.get(call.data.tool_call_id);
+    calls.set(call.data.tool_call_id, call.data);
+    // Asked anew, by another request: what was said to the one before does not count for it.
+    const again = before?.correlationId !== call.data.correlationId;
+    if (call.data.confirmation_request && again) resolved.delete(call.data.tool_call_id);
+  }
+}
+
+function noteAnswers(
+  message: Message,
+  calls: ReadonlyMap<string, ToolCall>,
+  resolved: Map<string, Resolution>,
+): void {
+  const by = speakerOf(message);
+  let chooses = false;
+  for (const part of message.parts) {
+    if (part.kind !== 'data') continue;
+    const said = ToolCallConfirmation.safeParse(part.data);
+    if (!said.success) continue;
+    chooses = true;
+    const confirmation = said.data;
+    if (resolved.has(confirmation.tool_call_id)) continue;
+    resolved.set(confirmation.tool_call_id, { by, confirmation });
+  }
+  const words = textOf(message.parts);
+  // A command says nothing to what waits.
+  if (chooses || words.startsWith('/')) return;
+  // Words answer all that waits.
+  for (const [tool_call_id, { status, confirmation_request: asked }] of calls) {
+    if (status !== 'PENDING' || !asked || resolved.has(tool_call_id)) continue;
+    const selected_option_id = meantBy(words, asked);
+    resolved.set(tool_call_id, { by, confirmation: { tool_call_id, selected_option_id }, words });
+  }
+}
+
+/** The choice that words come to. */
+function meantBy(words: string, { options }: ConfirmationRequest): string {
+  if (!options.some(({ id }) => id === 'proceed_once')) return FREE_TEXT.id;
+  return meansYes(words) ? 'proceed_once' : CANCEL.id;
 }
 
 /** Who said it, as the server has noted it in the message. */

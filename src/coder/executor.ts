@@ -22,7 +22,7 @@ import {
   type DevelopmentToolEvent,
   type ToolCallConfirmation,
 } from '../protocol/development-tool.ts';
-import { A2AError, isObject, textOf, type Task } from '../protocol/index.ts';
+import { A2AError, isInterrupted, isObject, textOf, type Task } from '../protocol/index.ts';
 import type {
   Admission,
   Agent,
@@ -42,6 +42,7 @@ import {
   type Standing,
 } from './confirmations.ts';
 import { Inbox } from './inbox.ts';
+import { requireRole } from './live/access.ts';
 import { APP, type Seat } from './seat.ts';
 import type { Seats } from './seats.ts';
 import { TurnEvents } from './turn-events.ts';
@@ -78,11 +79,18 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
     const { message } = context;
     refuseIncompatible(namedExtensions(context));
     const confirmations = confirmationsIn(message);
+    // Words are an answer too, where the task waits for one.
+    if (isInterrupted(task.status.state)) requireRole(context.user, 'approve');
     if (confirmations.length > 0) {
       const standing = standingOf(task);
       for (const confirmation of confirmations) checkConfirmation(confirmation, standing);
     }
-    const inbox = confirmations.length > 0 ? inboxes.get(task.id) : undefined;
+    let inbox = inboxes.get(task.id);
+    if (isInterrupted(task.status.state) && !inbox?.open) {
+      // Others may answer while the turn is being taken up.
+      inbox = new Inbox();
+      inboxes.set(task.id, inbox);
+    }
     const kind = confirmations.length > 0 ? 'TOOL_CALL_CONFIRMATION' : 'TEXT_CONTENT';
     const source = sourceOf(context);
     const event: DevelopmentToolEvent = { kind, model: seats.model.name, source };
@@ -90,12 +98,31 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
       source,
       metadata: extensionMetadata(event),
       brief: isActive(context),
-      ...(inbox?.open && { deliver: () => inbox.put(confirmations) }),
+      ...(confirmations.length > 0 && inbox?.open && { deliver: () => inbox.put(confirmations) }),
     };
   }
 
   async function* execute(context: ExecutionContext): AsyncGenerator<ExecutorEvent> {
-    const { task, signal } = context;
+    const { id } = context.task;
+    const waiting = inboxes.get(id);
+    const inbox = waiting?.open ? waiting : new Inbox();
+    inbox.begun = true;
+    inboxes.set(id, inbox);
+    try {
+      yield* turn(context, inbox);
+    } finally {
+      inbox.close();
+      if (inboxes.get(id) === inbox) inboxes.delete(id);
+    }
+  }
+
+  /** Between a message and the turn that it would have continued: nobody comes for the answers any more. */
+  function cancel(taskId: string): void {
+    if (inboxes.get(taskId)?.begun === false) inboxes.delete(taskId);
+  }
+
+  async function* turn(context: ExecutionContext, inbox: Inbox): AsyncGenerator<ExecutorEvent> {
+    const { signal } = context;
     let place: Awaited<ReturnType<Seats['of']>>;
     try {
       place = await seats.of(context);
@@ -114,50 +141,52 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
       describe: (tool, args) => seat.describe(tool, args),
     });
     const at = { user: userOf(context), session: context.contextId, runId: runIdOf(context) };
-    const inbox = new Inbox(({ questionId, confirmed }) => {
+    inbox.onAnswer = ({ questionId, confirmed }) => {
       if (confirmed === false) events.declined(questionId);
-    });
-    inboxes.set(task.id, inbox);
-    try {
-      const beside = yield* commandBeside(place.seat, at, context, events);
-      if (beside) return;
-      let run = await begin(at, context, { first, events, state, inbox });
-      if (run === undefined) {
-        yield events.state('failed', { message: LOST, error: LOST });
-        return;
-      }
-      if (context.turn.length === 1 || context.resumed) yield events.state('working');
-      yield* events.missed();
-      for (;;) {
-        let failure: Event | undefined;
-        for await (const event of run) {
-          if (event.error) failure = event;
-          yield* events.translate(event);
-        }
-        yield* events.flush();
-        // Told to stop, it stopped: the server says what that means.
-        if (signal.aborted) return;
-        if (failure) {
-          yield failed(failure, context, events);
-          return;
-        }
-        const open = await pending(seat, at);
-        const answers = open.flatMap((question) => inbox.take(question) ?? []);
-        if (answers.length > 0) {
-          run = seat.runner.resume({ ...at, answers, signal, inbox });
-          continue;
-        }
+    };
+    const beside = yield* commandBeside(place.seat, at, context, events);
+    if (beside) {
+      const open = await pending(place.seat, at);
+      if (signal.aborted) return;
+      if (inbox.empty) {
         inbox.close();
-        yield open.length > 0 ? asking(open, context, events) : completed(events);
+        yield asking(open, context, events);
         return;
       }
-    } finally {
+    }
+    let run = await begin(at, context, { first, events, state, inbox, beside });
+    if (run === undefined) {
+      yield events.state('failed', { message: LOST, error: LOST });
+      return;
+    }
+    if (context.turn.length === 1 || context.resumed) yield events.state('working');
+    yield* events.missed();
+    for (;;) {
+      let failure: Event | undefined;
+      for await (const event of run) {
+        if (event.error) failure = event;
+        yield* events.translate(event);
+      }
+      yield* events.flush();
+      // Told to stop, it stopped: the server says what that means.
+      if (signal.aborted) return;
+      if (failure) {
+        yield failed(failure, context, events);
+        return;
+      }
+      const open = await pending(seat, at);
+      const answers = open.flatMap((question) => inbox.take(question) ?? []);
+      if (answers.length > 0) {
+        run = seat.runner.resume({ ...at, answers, signal, inbox });
+        continue;
+      }
       inbox.close();
-      if (inboxes.get(task.id) === inbox) inboxes.delete(task.id);
+      yield open.length > 0 ? asking(open, context, events) : completed(events);
+      return;
     }
   }
 
-  /** A command that is typed while the turn waits for an answer: it is run, and the turn goes on waiting. */
+  /** A command that is typed while the turn waits for an answer: it is run, and the turn goes on waiting. False: there is none. */
   async function* commandBeside(
     waiting: Seat,
     at: Place,
@@ -176,7 +205,6 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
       yield* events.translate(event);
     }
     yield* events.flush();
-    if (!signal.aborted) yield asking(open, context, events);
     return true;
   }
 
@@ -184,27 +212,31 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
   async function begin(
     at: Place,
     context: ExecutionContext,
-    { first, events, state, inbox }: TurnParts,
+    { first, events, state, inbox, beside }: TurnParts,
   ): Promise<AsyncIterable<Event> | undefined> {
     const { message, signal, turn } = context;
     const { seat, aside } = first;
     const before = await eventsOf(seat, at);
     if (before.length === 0) {
-      if (turn.length > 1 && !context.resumed) return undefined;
+      // It has asked something: there was a run.
+      if (turn.length > 1) return undefined;
       const said = { ...at, message: await first.parts(signal), aside, signal, inbox };
       return seat.runner.run({ ...said, ...(state && { state }) });
     }
     const open = await pending(seat, at);
     const standing = standingOf(context.task);
     events.recall(before, open, standing.calls);
-    const confirmations = context.resumed ? unheard(open, standing) : confirmationsIn(message);
-    let answers = answersTo(open, confirmations, events);
-    if (answers.length === 0 && confirmations.length === 0 && !context.resumed) {
-      answers = open.map((question) => spokenAnswer(question, textOf(message.parts)));
-      for (const { questionId, confirmed } of answers) {
-        if (confirmed === false) events.declined(questionId);
-      }
-    }
+    const confirmations = confirmationsIn(message);
+    const inWords = confirmations.length === 0 && !beside;
+    const said = (question: Question): Answer | undefined =>
+      chosenFor(question, confirmations) ??
+      inbox.take(question) ??
+      (inWords ? spokenAnswer(question, textOf(message.parts)) : undefined);
+    const answers = open.flatMap((question) => {
+      const answer = context.resumed ? unheard(question, standing) : said(question);
+      if (answer?.confirmed === false) events.declined(question.id);
+      return answer ?? [];
+    });
     return seat.runner.resume({ ...at, answers, signal, inbox });
   }
 
@@ -228,6 +260,7 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
     reply,
     admit,
     execute,
+    cancel,
     continues: isActive,
     spans: (taskId) => options.isLive(taskId),
     resumes: true,
@@ -242,6 +275,8 @@ interface TurnParts {
   /** What the session is to remember. */
   readonly state: State | undefined;
   readonly inbox: Inbox;
+  /** The message was a command, which has been run: it says nothing to what waits. */
+  readonly beside: boolean;
 }
 
 interface Place {
@@ -268,21 +303,13 @@ function completed(events: TurnEvents): ExecutorEvent {
   });
 }
 
-/** The confirmations that answer open questions, as answers. The others were settled in the meantime. */
-function answersTo(
-  open: readonly Question[],
+/** What the first of the confirmations that are for this question says to it. */
+function chosenFor(
+  question: Question,
   confirmations: readonly ToolCallConfirmation[],
-  events: TurnEvents,
-): Answer[] {
-  const answers = new Map<string, Answer>();
-  for (const confirmation of confirmations) {
-    const question = open.find(({ id }) => id === confirmation.tool_call_id);
-    if (!question || answers.has(question.id)) continue;
-    const answer = answerFor(question, confirmation);
-    answers.set(question.id, answer);
-    if (answer.confirmed === false) events.declined(question.id);
-  }
-  return [...answers.values()];
+): Answer | undefined {
+  const chosen = confirmations.find(({ tool_call_id }) => tool_call_id === question.id);
+  return chosen && answerFor(question, chosen);
 }
 
 /** What the run waits for; nothing where the store does not know it. */
@@ -307,16 +334,15 @@ async function eventsOf({ runner }: Seat, { user, session, runId }: Place): Prom
 }
 
 /**
- * Confirmations in the task's log that the run may not have heard before the process died. Each is for the request that
- * stands before it, and for no other that the same call has made since.
+ * An answer in the task's log that the run may not have heard before the process died. It is for the request that stands
+ * before it, and for no other that the same call has made since.
  */
-function unheard(open: readonly Question[], { calls, resolved }: Standing): ToolCallConfirmation[] {
-  return open.flatMap((question) => {
-    const asked = calls.get(question.id)?.correlationId;
-    const resolution = resolved.get(question.id);
-    if (!resolution || asked !== askDetail(question).correlationId) return [];
-    return [resolution.confirmation];
-  });
+function unheard(question: Question, { calls, resolved }: Standing): Answer | undefined {
+  const asked = calls.get(question.id)?.correlationId;
+  const resolution = resolved.get(question.id);
+  if (!resolution || asked !== askDetail(question).correlationId) return undefined;
+  const { words, confirmation } = resolution;
+  return words === undefined ? answerFor(question, confirmation) : spokenAnswer(question, words);
 }
 
 /** The task's id; in a later turn, with the number of messages before it. */

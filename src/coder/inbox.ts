@@ -1,4 +1,7 @@
-/** Confirmations that come while a turn is under way: a call that waits beside others that run takes them at once. */
+/**
+ * Confirmations that come while a turn is under way, or about to be: a call that waits beside others that run takes them
+ * at once. It is there from the moment on at which the message is taken that begins or continues the turn.
+ */
 import type { Answer, Question } from '../agent/event.ts';
 import type { AnswerInbox } from '../agent/inbox.ts';
 import type { ToolCallConfirmation } from '../protocol/development-tool.ts';
@@ -7,17 +10,19 @@ import { answerFor } from './confirmations.ts';
 export class Inbox implements AnswerInbox {
   readonly #said = new Map<string, ToolCallConfirmation>();
   readonly #listeners = new Set<() => void>();
-  readonly #onAnswer: (answer: Answer) => void;
   #open = true;
-
-  /** `onAnswer` is told of each answer that is taken. */
-  constructor(onAnswer: (answer: Answer) => void) {
-    this.#onAnswer = onAnswer;
-  }
+  /** The turn has been taken up: it closes the inbox when it ends. */
+  begun = false;
+  /** Told of each answer that is taken. */
+  onAnswer: (answer: Answer) => void = () => {};
 
   /** False: the turn is about to end, and would not look again. */
   get open(): boolean {
     return this.#open;
+  }
+
+  get empty(): boolean {
+    return this.#said.size === 0;
   }
 
   put(confirmations: readonly ToolCallConfirmation[]): void {
@@ -32,7 +37,7 @@ export class Inbox implements AnswerInbox {
     if (!said) return undefined;
     this.#said.delete(question.id);
     const answer = answerFor(question, said);
-    this.#onAnswer(answer);
+    this.onAnswer(answer);
     return answer;
   }
 

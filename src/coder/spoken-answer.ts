@@ -4,9 +4,7 @@
  */
 import type { Answer, Question } from '../agent/event.ts';
 import { askDetail } from './confirmations.ts';
-
-const YES = /^(?:y|yes|yep|yeah|ok|okay|sure|allow|approve|approved|proceed|go ahead|do it)[.!]*$/i;
-const NO = /^(?:n|no|nope|deny|reject|cancel|stop|don['’]t)[.!]*$/i;
+import { meansNo, meansYes } from './words.ts';
 
 export function spokenAnswer(question: Question, text: string): Answer {
   const said = text.trim();
@@ -15,8 +13,8 @@ export function spokenAnswer(question: Question, text: string): Answer {
     const wanted = question.options?.find((option) => option.toLowerCase() === said.toLowerCase());
     return { questionId, value: wanted ?? said };
   }
-  if (!YES.test(said)) {
-    return { questionId, confirmed: false, ...(!NO.test(said) && said !== '' && { value: said }) };
+  if (!meansYes(said)) {
+    return { questionId, confirmed: false, ...(!meansNo(said) && said !== '' && { value: said }) };
   }
   const { fingerprint } = askDetail(question);
   const value = {
