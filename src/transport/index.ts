@@ -14,6 +14,7 @@ export type {
   RouteStream,
   StreamRoute,
 } from './own-routes.ts';
+export type { PeerSocket, SocketListener, SocketRequest, SocketRoute } from './socket-route.ts';
 export { isLoopback, serve } from './serve.ts';
 export type { AgentServer, Listening, ServeLimits, ServeOptions } from './serve.ts';
 export { webhookDelivery } from './webhook.ts';

@@ -4,6 +4,7 @@
  *   http.createServer(serve(agent).node)        express().use('/agent', serve(agent).node)
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Writable } from 'node:stream';
 import { A2AError } from '../protocol/index.ts';
 import type { Logger } from '../server/index.ts';
 import { isLoopbackAddress } from './admission.ts';
@@ -25,13 +26,16 @@ export interface NodeOptions {
 
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
-class NodeRequest implements TransportRequest {
+/** What a request is answered on: its response or, for a WebSocket, the connection itself. */
+type Answered = Pick<Writable, 'destroyed' | 'once'>;
+
+export class NodeRequest implements TransportRequest {
   readonly #request: IncomingMessage;
-  readonly #response: ServerResponse;
+  readonly #response: Answered;
   readonly #publicUrl: string | undefined;
   #controller: AbortController | undefined;
 
-  constructor(request: IncomingMessage, response: ServerResponse, publicUrl: string | undefined) {
+  constructor(request: IncomingMessage, response: Answered, publicUrl: string | undefined) {
     this.#request = request;
     this.#response = response;
     this.#publicUrl = publicUrl;

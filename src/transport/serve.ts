@@ -23,8 +23,10 @@ import { createFetchHandler, type FetchHandler } from './fetch.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { createNodeHandler, type NodeHandler } from './node.ts';
 import { type OwnMethod, ownMethods, type OwnRoute, routeTable } from './own-routes.ts';
+import { plainRoute, type SocketRoute } from './socket-route.ts';
 import { StreamCounter } from './stream-limits.ts';
 import { webhookDelivery, type WebhookOptions } from './webhook.ts';
+import type { Upgrades } from './websocket.ts';
 
 export interface ServeLimits extends NonNullable<HandlerOptions['limits']> {
   readonly maxBodyBytes?: number;
@@ -35,6 +37,8 @@ export interface ServeLimits extends NonNullable<HandlerOptions['limits']> {
   readonly stallMs?: number;
   /** For the whole of a request to arrive, headers and body. */
   readonly requestTimeoutMs?: number;
+  /** WebSockets that are open at the same time. */
+  readonly maxSockets?: number;
 }
 
 const LIMITS = {
@@ -44,6 +48,7 @@ const LIMITS = {
   heartbeatMs: 15_000,
   stallMs: 60_000,
   requestTimeoutMs: 60_000,
+  maxSockets: 4000,
 } satisfies ServeLimits;
 
 /** For the headers of a request to arrive, and between two looks at who is late. */
@@ -77,6 +82,10 @@ export interface ServeOptions {
   readonly methods?: Readonly<Record<string, OwnMethod>>;
   /** HTTP routes of the agent's own. */
   readonly routes?: readonly OwnRoute[];
+  /** WebSockets of the agent's own. */
+  readonly sockets?: readonly SocketRoute[];
+  /** Stands between those who call and the handler: what it refuses by throwing an A2AError is not done. */
+  readonly guard?: (handler: RequestHandler) => RequestHandler;
   /**
    * The extension on the card that a request means by another URI: the same in a version that fits. Undefined: none.
    * Throws an A2AError for a version that does not.
@@ -145,7 +154,7 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
   const streams = new StreamCounter(limits);
   const heartbeat = new Heartbeat(limits);
   const answer = createApp({
-    handler,
+    handler: options.guard?.(handler) ?? handler,
     logger,
     admission,
     streams,
@@ -153,7 +162,7 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
     extensions: offered.extensions ?? [],
     extensionOf: options.extensionOf,
     methods: ownMethods(options.methods),
-    routes: routeTable(options.routes),
+    routes: routeTable([...(options.routes ?? []), ...(options.sockets ?? []).map(plainRoute)]),
     cardAt,
   });
   let recovering: Promise<void> | undefined;
@@ -181,6 +190,7 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
     await recover();
     const requestTimeout = limits.requestTimeoutMs;
     const headersTimeout = Math.min(HEADERS_MS, requestTimeout);
+    const upgrades = await openUpgrades();
     // Not by `import`: node:http as a module namespace brings undici along, and that is most of a start.
     const server = process.getBuiltinModule('node:http').createServer(
       {
@@ -188,9 +198,11 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
         headersTimeout,
         connectionsCheckingInterval: headersTimeout || HEADERS_MS,
         keepAliveTimeout: 65_000,
+        shouldUpgradeCallback: (request) => upgrades?.wanted(request) === true,
       },
       node,
     );
+    server.on('upgrade', (request, socket, head) => upgrades?.handle(request, socket, head));
     const sockets = new Set<Socket>();
     server.on('connection', (socket: Socket) => {
       sockets.add(socket);
@@ -212,10 +224,22 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
         // Not node:http's own close: it cuts off answers that are written but not sent yet.
         NetServer.prototype.close.call(server);
         await close(ms);
+        upgrades?.close();
         await flushed(sockets, Math.max(FLUSH_MS, until - performance.now()));
         server.closeAllConnections();
+        // Those that became something else are not the server's any more.
+        for (const socket of sockets) socket.destroy();
       },
     };
+  }
+
+  async function openUpgrades(): Promise<Upgrades | undefined> {
+    const { sockets: routes = [] } = options;
+    if (routes.length === 0) return undefined;
+    const { createUpgrades } = await import('./websocket.ts');
+    const { maxBodyBytes: maxFrameBytes, maxSockets, heartbeatMs: pingMs } = limits;
+    const sizes = { maxFrameBytes, maxSockets, pingMs };
+    return createUpgrades({ routes, admission, publicUrl, logger, ...sizes });
   }
 
   function close(ms?: number): Promise<void> {

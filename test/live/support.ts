@@ -7,11 +7,17 @@ import { sqliteSessions } from '../../src/agent/sqlite.ts';
 import type { LiveItem, LiveSession } from '../../src/client/live.ts';
 import { createCoder, type CoderOptions } from '../../src/coder/coder.ts';
 import { openLive, type Live } from '../../src/coder/live/hub.ts';
+import { liveServeOptions, type LiveServeOptions } from '../../src/coder/live/ws-route.ts';
 import { coderServeOptions } from '../../src/coder/serve-options.ts';
 import { eventIn, type ToolCall } from '../../src/protocol/development-tool.ts';
 import { textOf } from '../../src/protocol/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
-import { serve, type AgentServer, type ServeOptions } from '../../src/transport/serve.ts';
+import {
+  serve,
+  type AgentServer,
+  type Listening,
+  type ServeOptions,
+} from '../../src/transport/serve.ts';
 import { callIn, makePlace, type Place } from '../coder/support.ts';
 
 export const silent = { debug() {}, info() {}, warn() {}, error() {} };
@@ -20,18 +26,22 @@ export interface OpenOptions extends Partial<CoderOptions> {
   readonly script?: readonly ScriptedResponse[];
   readonly server?: ServeOptions;
   readonly place?: Place;
+  /** How it is served to others. */
+  readonly access?: Partial<LiveServeOptions>;
 }
 
 export interface Opened {
   readonly live: Live;
   readonly server: AgentServer;
   readonly place: Place;
+  listen(): Promise<Listening>;
 }
 
 export async function openSession(
   t: TestContext,
-  { script = [], server: serveOptions, place = makePlace(t), ...more }: OpenOptions = {},
+  { script = [], server: serveOptions, place = makePlace(t), access, ...more }: OpenOptions = {},
 ): Promise<Opened> {
+  let live: Live | undefined;
   const model: Model = more.model ?? scriptedModel(script);
   const sessions = sqliteSessions(join(place.home, 'sessions.db'));
   const coder = await createCoder({
@@ -45,19 +55,38 @@ export async function openSession(
   });
   const server = serve(coder.agent, {
     ...coderServeOptions(coder),
+    ...liveServeOptions({ live: () => live, logger: silent, ...access }),
     logger: silent,
     store: sqliteStore(join(place.home, 'tasks.db')),
     ...serveOptions,
   });
   const { workspace } = place;
-  const live = await openLive({ coder, handler: server.handler, workspace, logger: silent });
+  const opened = await openLive({ coder, handler: server.handler, workspace, logger: silent });
+  live = opened;
+  const listening: Listening[] = [];
   t.after(async () => {
-    await live.close();
+    await opened.close();
+    for (const each of listening) await each.close(0);
     await server.close(0);
     await coder.close();
     await sessions.close();
   });
-  return { live, server, place };
+  const listen = async () => {
+    const at = await server.listen(0);
+    listening.push(at);
+    return at;
+  };
+  return { live: opened, server, place, listen };
+}
+
+/** A session that others can join, and where. */
+export async function serveSession(
+  t: TestContext,
+  options: OpenOptions = {},
+): Promise<Opened & { readonly url: string; readonly ws: string }> {
+  const opened = await openSession(t, options);
+  const { url } = await opened.listen();
+  return { ...opened, url, ws: `${url.replace('http', 'ws')}/ws` };
 }
 
 /** A client that writes down what it sees, and can wait for what it wants to see. */

@@ -19,6 +19,7 @@ import {
   isTerminal,
   type Call,
   type Message,
+  type SendResult,
   type StreamEvent,
   type Task,
   type TaskStatusUpdateEvent,
@@ -123,8 +124,13 @@ export class Conversation {
     return this.closed ? undefined : this.#task.id;
   }
 
-  /** Begins a turn, or waits for the one that is under way. Words that a question waits for answer it. */
-  async prompt(message: Message, call: Call, shown: QueuedPrompt): Promise<Taken> {
+  /** Begins a turn, or waits for the one that is under way. Where a question waits for words, it may be answered. */
+  async prompt(
+    message: Message,
+    call: Call,
+    shown: QueuedPrompt,
+    mayAnswer: boolean,
+  ): Promise<Taken> {
     this.#check();
     const { messageId } = message;
     if (this.#queue.some((each) => each.message.messageId === messageId)) return this.#taken(true);
@@ -133,7 +139,7 @@ export class Conversation {
         retryAfterSeconds: 5,
       });
     }
-    if (this.#state === 'waiting' && this.#answersInWords()) {
+    if (mayAnswer && this.#state === 'waiting' && this.#waitsForWords()) {
       try {
         await this.#send(message, call, this.#task.id);
         return this.#taken(false);
@@ -163,7 +169,8 @@ export class Conversation {
     for (let tries = 1; ; tries++) {
       const seen = this.#seq;
       try {
-        return await this.#send(message, call, id);
+        await this.#send(message, call, id);
+        return;
       } catch (error) {
         const over = this.closed || this.#task.id !== id || tries >= ANSWER_TRIES;
         if (over || !isBusy(error)) throw error;
@@ -210,16 +217,16 @@ export class Conversation {
     return { queued, taskId: this.#task.id };
   }
 
-  #answersInWords(): boolean {
+  #waitsForWords(): boolean {
     const calls = [...this.#pending.values()];
     return calls.every(({ confirmation_request: request }) =>
       request?.options.some(({ id }) => id === 'answer'),
     );
   }
 
-  async #send(message: Message, call: Call, taskId: string): Promise<void> {
+  #send(message: Message, call: Call, taskId: string): Promise<SendResult> {
     const { contextId } = this.#task;
-    await this.#options.handler.sendMessage(
+    return this.#options.handler.sendMessage(
       {
         message: { ...message, taskId, contextId },
         configuration: { blocking: false, historyLength: 0 },
@@ -253,7 +260,9 @@ export class Conversation {
     // The log will say so in a moment; until then nothing else is to begin.
     this.#state = 'busy';
     try {
-      await this.#send(next.message, next.call, this.#task.id);
+      const sent = await this.#send(next.message, next.call, this.#task.id);
+      // A message that was here before begins nothing: then the log stays as it is.
+      if (this.#seq === seen && sent.kind === 'task') this.#state = turnState(sent);
     } catch (error) {
       const still = this.#seq === seen;
       if (still) this.#state = 'idle';

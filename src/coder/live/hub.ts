@@ -19,11 +19,10 @@ import { standingOf } from '../confirmations.ts';
 import { MODE_KEY } from '../guard.ts';
 import { APP, type Seat } from '../seat.ts';
 import { ApprovalMode } from '../settings/schema.ts';
+import { LIVE_ROLES } from './access.ts';
 import { Conversation } from './conversation.ts';
 import type { Followed, Presence } from './follower.ts';
 import { Member } from './member.ts';
-
-export const LIVE_ROLES: readonly LiveRole[] = ['view', 'prompt', 'approve'];
 
 const MAX_CLIENTS = 2000;
 const MAX_NAME = 80;
@@ -59,6 +58,7 @@ export interface Live {
   /** The task that the session is in now. */
   readonly taskId: string;
   readonly contextId: string;
+  readonly handler: RequestHandler;
   readonly clients: readonly LiveClient[];
   /** Resolves when the session is over. */
   readonly closed: Promise<void>;
@@ -168,7 +168,8 @@ export async function openLive(options: LiveOptions): Promise<Live> {
         id: `${kind}-${++joined}`,
         name: shown === '' ? kind : shown,
         kind,
-        roles: LIVE_ROLES.filter((role) => roles.includes(role)),
+        // To be there is to see it.
+        roles: LIVE_ROLES.filter((role) => role === 'view' || roles.includes(role)),
       };
       const member = new Member(self, {
         followed,
@@ -190,6 +191,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     get contextId() {
       return conversation.task.contextId;
     },
+    handler,
     get clients() {
       return clients();
     },

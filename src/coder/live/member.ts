@@ -17,6 +17,7 @@ import {
 import { A2AError, textOf, type Call, type Message, type Part } from '../../protocol/index.ts';
 import type { CommandService } from '../commands/service.ts';
 import { confirmationsIn } from '../confirmations.ts';
+import { requireRole, type LiveUser } from './access.ts';
 import type { Conversation, Taken } from './conversation.ts';
 import { Follower, type Followed, type LiveSink, type Resume } from './follower.ts';
 
@@ -38,22 +39,22 @@ export class Member implements LiveSession {
   readonly self: LiveClient;
   readonly #options: MemberOptions;
   readonly #followers = new Set<Follower>();
-  readonly #call: Call;
+  /** What goes along with its calls. */
+  readonly call: Call;
   #left = false;
 
   constructor(self: LiveClient, options: MemberOptions) {
     this.self = self;
     this.#options = options;
     // No id, because the session is everybody's; the name is what others are told.
-    const user = { id: '', client: self.id, name: self.name };
-    this.#call = { user, extensions: [EXTENSION_URI] };
+    const user: LiveUser = { id: '', client: self.id, name: self.name, roles: self.roles };
+    this.call = { user, extensions: [EXTENSION_URI] };
   }
 
   /** Refuses what the client's roles do not allow. */
   require(role: LiveRole): void {
     if (this.#left) throw new A2AError('unavailable', 'This client has left the live session');
-    if (this.self.roles.includes(role)) return;
-    throw new A2AError('forbidden', `This client may not ${role} here`, { info: { role } });
+    requireRole(this.call.user, role);
   }
 
   /** Pushes what happens into a sink, until it is closed. */
@@ -152,13 +153,14 @@ export class Member implements LiveSession {
     const { conversation } = this.#options;
     if (confirmationsIn(message).length > 0) {
       this.require('approve');
-      await conversation.answer(message, this.#call);
+      await conversation.answer(message, this.call);
       return { queued: false, taskId: conversation.task.id };
     }
     this.require('prompt');
     const text = textOf(message.parts).slice(0, SHOWN_CHARS);
     const shown: QueuedPrompt = { text, from: this.self.name };
-    return conversation.prompt(message, this.#call, shown);
+    const mayAnswer = this.self.roles.includes('approve');
+    return conversation.prompt(message, this.call, shown, mayAnswer);
   }
 
   async confirm(confirmation: ToolCallConfirmation): Promise<void> {
@@ -178,7 +180,7 @@ export class Member implements LiveSession {
   /** Like `cancel`, and says whether there was a turn. */
   async stop(): Promise<boolean> {
     this.require('prompt');
-    return this.#options.conversation.cancel(this.#call);
+    return this.#options.conversation.cancel(this.call);
   }
 
   async commands(): Promise<readonly SlashCommand[]> {

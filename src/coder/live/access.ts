@@ -1,0 +1,103 @@
+/**
+ * Who may do what in a live session.
+ *
+ * Each token has a name and roles. All who are let in share the session, so none of them is a user of their own: their
+ * id is empty, as that of whoever sits at the terminal, and what tells them apart are the fields beside it.
+ */
+import type { LiveRole } from '../../client/live.ts';
+import { A2AError, type Call, type MessageSendParams, type User } from '../../protocol/index.ts';
+import type { RequestHandler } from '../../server/index.ts';
+import type { Authenticate } from '../../transport/admission.ts';
+import { sameSecret } from '../../transport/admission.ts';
+import { tokenIn } from '../../transport/socket-route.ts';
+import { confirmationsIn } from '../confirmations.ts';
+
+export const LIVE_ROLES: readonly LiveRole[] = ['view', 'prompt', 'approve'];
+
+export interface LiveToken {
+  readonly name: string;
+  /** Everybody may view. */
+  readonly roles: readonly LiveRole[];
+  readonly token: string;
+}
+
+/** A client as its calls carry it. */
+export interface LiveUser extends User {
+  readonly id: '';
+  /** Its id in the session. Unless told, `a2a`. */
+  readonly client?: string;
+  readonly name: string;
+  readonly roles: readonly LiveRole[];
+}
+
+/** Lets in whoever has one of the tokens: as a bearer token, or as the subprotocol `token.T` of a WebSocket. */
+export function liveAuthentication(tokens: readonly LiveToken[]): Authenticate {
+  const known = tokens.map(({ token, name, roles }) => ({
+    token,
+    user: { id: '', name, roles } satisfies LiveUser,
+  }));
+  return ({ header }) => {
+    const [scheme, bearer] = (header('authorization') ?? '').split(' ', 2);
+    const byHeader = scheme?.toLowerCase() === 'bearer' ? bearer : undefined;
+    const given = byHeader ?? tokenIn(header('sec-websocket-protocol'));
+    if (!given) return undefined;
+    let found: User | undefined;
+    // All are compared, so that the time does not tell which one matched.
+    for (const { token, user } of known) if (sameSecret(given, token)) found = user;
+    return found;
+  };
+}
+
+/** What a user may do. Everything, where nothing is said of it. */
+export function rolesOf(user: User | undefined): readonly LiveRole[] {
+  const roles = user?.['roles'];
+  if (!Array.isArray(roles)) return LIVE_ROLES;
+  return LIVE_ROLES.filter((role) => role === 'view' || roles.includes(role));
+}
+
+export function requireRole(user: User | undefined, role: LiveRole): void {
+  if (rolesOf(user).includes(role)) return;
+  throw new A2AError('forbidden', `This client may not ${role} here`, { info: { role } });
+}
+
+/** The handler for those who call over HTTP, within their roles. */
+export function guardRoles(handler: RequestHandler): RequestHandler {
+  const mayPrompt = (call: Call | undefined) => requireRole(call?.user, 'prompt');
+
+  /** Words that answer a call are the agent's to refuse: it alone knows what a task waits for. */
+  function maySay({ message }: MessageSendParams, call: Call | undefined): void {
+    const answers = confirmationsIn(message).length > 0;
+    requireRole(call?.user, answers ? 'approve' : 'prompt');
+  }
+
+  return {
+    ...handler,
+    get running() {
+      return handler.running;
+    },
+    async sendMessage(params, call) {
+      maySay(params, call);
+      return handler.sendMessage(params, call);
+    },
+    async streamMessage(params, call, seen) {
+      maySay(params, call);
+      return handler.streamMessage(params, call, seen);
+    },
+    async reserveTask(params, call) {
+      mayPrompt(call);
+      return handler.reserveTask(params, call);
+    },
+    async cancelTask(params, call) {
+      mayPrompt(call);
+      return handler.cancelTask(params, call);
+    },
+    async setPushConfig(params, call) {
+      mayPrompt(call);
+      return handler.setPushConfig(params, call);
+    },
+    async deletePushConfig(params, call) {
+      mayPrompt(call);
+      return handler.deletePushConfig(params, call);
+    },
+  };
+}

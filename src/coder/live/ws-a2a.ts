@@ -1,0 +1,147 @@
+/**
+ * A client of the live session over WebSocket, in A2A's JSON-RPC: one message per text frame.
+ *
+ * To the client: `session/snapshot` first, unless it resumes (`?after=SEQ`), then each event of the session once, as
+ * `tasks/event`; with `?presence=1` also `session/presence`, when somebody comes or goes or the queue changes. From the
+ * client: the methods of ws-methods.ts, with one response each.
+ *
+ * The client's place is in the log, not in a queue: where it reads slowly, no more events are taken out until it has
+ * read. One that reads nothing for a while, or asks for more than it reads, is closed with 4008.
+ */
+import { A2AError, inspectJson, isObject } from '../../protocol/index.ts';
+import type { Logger, RequestHandler } from '../../server/index.ts';
+import { peerError } from '../../transport/respond.ts';
+import { CLOSE, type PeerSocket, type SocketListener } from '../../transport/socket-route.ts';
+import type { Follower, LiveSink, Resume } from './follower.ts';
+import type { Live } from './hub.ts';
+import type { Member } from './member.ts';
+import { type LiveFrames, snapshotFrame, WIRE } from './ws-frames.ts';
+import { callMethod } from './ws-methods.ts';
+
+/** From so many bytes on that have not left, no events are taken out of the log. */
+const HIGH_WATER = 256 * 1024;
+/** Where this many wait, they are answers that are asked for and not read. */
+const MAX_BUFFERED = 8 * 1024 * 1024;
+/** Requests of a client under way; until one is answered no more are read. */
+const MAX_UNDER_WAY = 32;
+
+export interface A2aSocketOptions {
+  readonly live: Live;
+  readonly handler: RequestHandler;
+  readonly member: Member;
+  readonly frames: LiveFrames;
+  readonly resume: Resume | undefined;
+  readonly presence: boolean;
+  /** A client that has read nothing for so long is closed. */
+  readonly stallMs: number;
+  readonly logger: Logger;
+}
+
+export class A2aSocket implements SocketListener, LiveSink {
+  readonly #socket: PeerSocket;
+  readonly #options: A2aSocketOptions;
+  readonly #follower: Follower;
+  #underWay = 0;
+  #stalled: NodeJS.Timeout | undefined;
+
+  constructor(socket: PeerSocket, options: A2aSocketOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#follower = options.member.follow(this, options.resume);
+  }
+
+  snapshot(snapshot: Parameters<LiveSink['snapshot']>[0]): boolean {
+    this.#send(snapshotFrame(snapshot, this.#options.member.self));
+    return this.#hasRoom();
+  }
+
+  event(...[taskId, entry]: Parameters<LiveSink['event']>): boolean {
+    this.#socket.send(this.#options.frames.event(taskId, entry));
+    return this.#hasRoom();
+  }
+
+  presence(presence: Parameters<LiveSink['presence']>[0]): void {
+    if (this.#options.presence) this.#send(this.#options.frames.presence(presence));
+  }
+
+  end(): void {
+    this.#socket.close(CLOSE.goingAway, 'the session is over');
+  }
+
+  message(text: string): void {
+    if (++this.#underWay >= MAX_UNDER_WAY) this.#socket.pause();
+    void this.#answer(text).finally(() => {
+      if (this.#underWay-- === MAX_UNDER_WAY) this.#socket.resume();
+    });
+  }
+
+  drain(): void {
+    clearTimeout(this.#stalled);
+    this.#stalled = undefined;
+    this.#follower.resume();
+  }
+
+  close(): void {
+    clearTimeout(this.#stalled);
+    void this.#options.member.close();
+  }
+
+  #hasRoom(): boolean {
+    if (this.#socket.buffered < HIGH_WATER) return true;
+    this.#stalled ??= setTimeout(() => this.#tooSlow(), this.#options.stallMs).unref();
+    return false;
+  }
+
+  #send(frame: string | Uint8Array): void {
+    if (this.#socket.buffered > MAX_BUFFERED) this.#tooSlow();
+    else this.#socket.send(frame);
+  }
+
+  #tooSlow(): void {
+    if (!this.#socket.open) return;
+    const { cursor } = this.#follower;
+    const { name } = this.#options.member.self;
+    this.#options.logger.warn({ client: name, resumeAfter: cursor }, 'a client reads too slowly');
+    this.#socket.close(CLOSE.tooSlow, `resume after ${cursor}`);
+  }
+
+  async #answer(text: string): Promise<void> {
+    let id: string | number | null = null;
+    let answer: object;
+    try {
+      const raw = parse(text);
+      // A response: we have asked nothing.
+      if (!('method' in raw) && ('result' in raw || 'error' in raw)) return;
+      if (typeof raw['id'] === 'string' || typeof raw['id'] === 'number') id = raw['id'];
+      const { method } = envelope(raw);
+      answer = { result: await callMethod(method, raw['params'], this.#options) };
+    } catch (error) {
+      answer = { error: WIRE.encodeError(peerError(this.#options, error)) };
+    }
+    this.#send(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
+  }
+}
+
+function parse(text: string): Record<string, unknown> {
+  let raw: unknown;
+  try {
+    raw = JSON.parse(text);
+  } catch {
+    throw new A2AError('parse');
+  }
+  if (Array.isArray(raw)) throw new A2AError('invalidRequest', 'Batches are not supported');
+  if (!isObject(raw)) throw new A2AError('invalidRequest', 'A request is a JSON object');
+  inspectJson(raw);
+  return raw;
+}
+
+function envelope({ jsonrpc, id, method }: Record<string, unknown>): { method: string } {
+  if (jsonrpc !== '2.0') throw new A2AError('invalidRequest', 'jsonrpc: must be "2.0"');
+  if (typeof id === 'string' ? id.length > 256 : id != null && typeof id !== 'number') {
+    throw new A2AError('invalidRequest', 'id: a number, or a string of at most 256 characters');
+  }
+  if (typeof method !== 'string') {
+    throw new A2AError('invalidRequest', 'method: a string is required');
+  }
+  return { method };
+}
