@@ -83,7 +83,7 @@ export interface Seat {
 
 export async function openSeat(options: SeatOptions): Promise<Seat> {
   const { settings, model, mode, configFolder, dataFolder, logger } = options;
-  const workspace = await openWorkspace([options.folder]);
+  const workspace = await openWorkspace([options.folder], { own: [configFolder, dataFolder] });
   const root = workspace.roots[0]!;
   const sandbox = options.sandbox ? await openSandbox(root) : undefined;
   const shell = openShell({ cwd: root, ...(sandbox && { sandbox }) });

@@ -8,7 +8,8 @@
  * - Only files and folders are touched: devices, pipes and sockets are refused, and so is all of /proc, /sys and /dev.
  * - A file is replaced by renaming a complete one into its place: readers see the old one or the new one. Its mode
  *   stays. A link at the end of the path is followed when it leads to a file inside; it stays a link.
- * - `.git` and `.parley/settings.json` can be read and not be written, by whatever name they are reached.
+ * - `.git`, `.parley/settings.json` and the folders of our own settings and data can be read and not be written, by
+ *   whatever name they are reached.
  * - A hard link cannot be told from a file. Reading one shows what it shares with a file outside; writing never
  *   changes that file, because the new content is a new file. Likewise what is mounted inside a root is inside.
  */
@@ -51,12 +52,14 @@ export interface Workspace extends Writer {
 export interface WorkspaceOptions {
   /** False: as on a system without /proc. */
   readonly pin?: boolean;
+  /** Where our own settings and data are; absolute. */
+  readonly own?: readonly string[];
 }
 
 /** Opens a workspace of these folders; they must exist. */
 export async function openWorkspace(
   folders: readonly string[],
-  { pin = canPin }: WorkspaceOptions = {},
+  { pin = canPin, own = [] }: WorkspaceOptions = {},
 ): Promise<Workspace> {
   const access = await openAccess(folders, pin);
   const { roots, locate, show, hold } = access;
@@ -101,7 +104,7 @@ export async function openWorkspace(
     show,
     truePath,
     openFile,
-    ...createWriter(access),
+    ...createWriter(access, own),
 
     async openFolder(path) {
       const absolute = locate(path);

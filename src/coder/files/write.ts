@@ -62,7 +62,10 @@ export interface Writer {
   apply(changes: readonly Change[]): Promise<void>;
 }
 
-export function createWriter({ roots, locate, show, rootOf, hold }: Access): Writer {
+/** `own`: folders that nothing is written into. */
+export function createWriter(access: Access, own: readonly string[]): Writer {
+  const { roots, locate, show, rootOf, hold } = access;
+
   /** By its names, and by whether it is what a protected name leads to. */
   async function refuseProtected(absolute: string): Promise<void> {
     const root = rootOf(absolute);
@@ -77,6 +80,15 @@ export function createWriter({ roots, locate, show, rootOf, hold }: Access): Wri
           `${show(absolute)} is what ${name} leads to, and tools do not write there`,
         );
       }
+    }
+    for (const folder of own) {
+      const real = await trueName(folder);
+      // A workspace inside of it is no part of it.
+      if (!isInside(real, absolute) || isInside(real, root)) continue;
+      throw new FileError(
+        'protected',
+        `${show(absolute)}: Parley keeps its own settings and sessions there, so tools do not write there`,
+      );
     }
   }
 
@@ -296,6 +308,13 @@ async function undo({ change: { before }, place: { folder, name } }: Staged): Pr
   if (before === undefined) return unlink(folder.at(name));
   const temporary = await writeBeside(folder, before.bytes, before.stats, undefined);
   return rename(folder.at(temporary), folder.at(name));
+}
+
+/** Where a folder is, or would be. */
+async function trueName(folder: string): Promise<string> {
+  const parent = dirname(folder);
+  const real = await realpath(folder).catch(() => undefined);
+  return real ?? (parent === folder ? folder : join(await trueName(parent), basename(folder)));
 }
 
 export function checkFile(stats: BigIntStats, shown: string): void {
