@@ -1,0 +1,92 @@
+/**
+ * What people say: ACP's content blocks as the parts of a message, and parts as blocks.
+ *
+ * A link to a file becomes a mention (`@"/home/ann/a.ts"`), where it stands in the sentence: the agent reads the file
+ * itself. What an editor brings along whole is a file of the message.
+ */
+import { fileURLToPath } from 'node:url';
+import {
+  RequestError,
+  type ContentBlock,
+  type EmbeddedResource,
+  type ResourceLink,
+} from '@agentclientprotocol/sdk';
+import type { FilePart, Part } from '../protocol/index.ts';
+
+const MAX_BLOCKS = 256;
+
+export function partsFrom(blocks: readonly ContentBlock[]): Part[] {
+  if (blocks.length === 0 || blocks.length > MAX_BLOCKS) {
+    throw RequestError.invalidParams({}, `prompt: expected 1 to ${MAX_BLOCKS} content blocks`);
+  }
+  return blocks.flatMap(partsOf);
+}
+
+function partsOf(block: ContentBlock): Part[] {
+  switch (block.type) {
+    case 'text':
+      return [text(block.text)];
+    case 'image': {
+      const { data: bytes, mimeType } = block;
+      const name = block.uri ? nameOf(block.uri) : undefined;
+      return [file({ bytes, mimeType, ...(name !== undefined && { name }) })];
+    }
+    case 'resource_link':
+      return [linked(block)];
+    case 'resource':
+      return embedded(block);
+    default:
+      throw RequestError.invalidParams({}, `prompt: ${block.type} is not taken here`);
+  }
+}
+
+function linked({ uri, name, mimeType }: ResourceLink): Part {
+  const path = pathOf(uri);
+  if (path !== undefined && !/["\n]/.test(path)) return text(`@"${path}"`);
+  return file({ uri, name, ...(mimeType && { mimeType }) });
+}
+
+function embedded({ resource }: EmbeddedResource): Part[] {
+  const name = nameOf(resource.uri);
+  const bytes =
+    'text' in resource ? Buffer.from(resource.text, 'utf8').toString('base64') : resource.blob;
+  const { mimeType } = resource;
+  // The name holds its place in the sentence; the content comes behind it.
+  return [text(`\`${name}\``), file({ bytes, name, ...(mimeType && { mimeType }) })];
+}
+
+/** A part as a client is shown it. Undefined: there is nothing to see. */
+export function blockFrom(part: Part): ContentBlock | undefined {
+  if (part.kind === 'text') return { type: 'text', text: part.text };
+  if (part.kind === 'data') return { type: 'text', text: JSON.stringify(part.data) };
+  const { bytes, uri, mimeType, name = 'file' } = part.file;
+  if (uri !== undefined) return { type: 'resource_link', uri, name };
+  if (bytes !== undefined && mimeType?.startsWith('image/')) {
+    return { type: 'image', data: bytes, mimeType };
+  }
+  // Of any other file that came along whole, its name is in the words before it.
+  return undefined;
+}
+
+function text(words: string): Part {
+  return { kind: 'text', text: words };
+}
+
+function file(content: FilePart['file']): Part {
+  return { kind: 'file', file: content };
+}
+
+/** For people: the path of a file, with the lines that an editor puts behind it (`#L3:9`). */
+function nameOf(uri: string): string {
+  const path = pathOf(uri);
+  return path === undefined ? uri : path + (URL.parse(uri)?.hash ?? '');
+}
+
+function pathOf(uri: string): string | undefined {
+  if (URL.parse(uri)?.protocol !== 'file:') return undefined;
+  try {
+    return fileURLToPath(uri);
+  } catch {
+    return undefined;
+  }
+}

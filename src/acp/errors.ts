@@ -1,0 +1,20 @@
+/** What went wrong, as ACP says it. Its codes overlap with A2A's and mean other things, so none is passed on as it is. */
+import { RequestError } from '@agentclientprotocol/sdk';
+import { A2AError } from '../protocol/index.ts';
+import type { Logger } from '../server/index.ts';
+
+const INTERNAL = -32603;
+const NOT_FOUND = -32002;
+
+/** The error for the peer. What it may not know is only in our log. */
+export function requestError(error: unknown, logger: Logger): RequestError {
+  if (error instanceof RequestError) return error;
+  if (!(error instanceof A2AError)) {
+    logger.error({ err: error }, 'an ACP request failed');
+    return RequestError.internalError();
+  }
+  const { message, reason } = error;
+  if (error.kind === 'taskNotFound') return new RequestError(NOT_FOUND, 'Session not found');
+  if (error.kind === 'invalidParams') return RequestError.invalidParams({ reason }, message);
+  return new RequestError(INTERNAL, message, { reason });
+}

@@ -1,0 +1,101 @@
+/**
+ * Ways to carry ACP: standard input and output (a message per line), and a WebSocket (a message per text frame).
+ *
+ * Nothing but messages may be written to standard output while it carries them; logs go to standard error.
+ */
+import { Readable, Writable } from 'node:stream';
+import { ndJsonStream, type AnyMessage, type Stream } from '@agentclientprotocol/sdk';
+import type { LiveSession } from '../client/live.ts';
+import { inspectJson } from '../protocol/index.ts';
+import { CLOSE, type PeerSocket, type SocketListener } from '../transport/socket-route.ts';
+import { serveAcp, type AcpOptions } from './serve.ts';
+
+/** One line: pictures come in them. Of frames the server has its own limit. */
+const MAX_LINE_BYTES = 10 * 1024 * 1024;
+/** From so many bytes on that have not left, a peer is waited for. */
+const HIGH_WATER = 256 * 1024;
+/** So long. */
+const STALL_MS = 30_000;
+
+export function stdioStream(
+  input: Readable = process.stdin,
+  output: Writable = process.stdout,
+): Stream {
+  // The same bytes: Node's type of a web stream leaves open what is in it.
+  const bytes = Readable.toWeb(input) as ReadableStream<Uint8Array>;
+  return ndJsonStream(Writable.toWeb(output), bytes, { maxMessageBytes: MAX_LINE_BYTES });
+}
+
+export interface AcpSocketOptions extends Pick<AcpOptions, 'version' | 'logger'> {
+  /** A peer that has read nothing for so long is closed. */
+  readonly stallMs?: number;
+}
+
+/**
+ * Speaks ACP on a WebSocket whose peer has joined a session: it gets that one, whatever it asks for.
+ *
+ *   liveServeOptions({ …, acp: (socket, session) => acpSocket(socket, session, { version, logger }) })
+ */
+export function acpSocket(
+  socket: PeerSocket,
+  session: LiveSession,
+  { version, logger, stallMs = STALL_MS }: AcpSocketOptions,
+): SocketListener {
+  let drained = Promise.withResolvers<void>();
+  let incoming: ReadableStreamDefaultController<AnyMessage> | undefined;
+
+  const readable = new ReadableStream<AnyMessage>({
+    start: (controller) => void (incoming = controller),
+    cancel: () => socket.close(CLOSE.goingAway, 'the session is over'),
+  });
+  const writable = new WritableStream<AnyMessage>({
+    async write(message) {
+      socket.send(JSON.stringify(message));
+      if (socket.buffered < HIGH_WATER) return;
+      const stalled = setTimeout(() => {
+        logger.warn({ client: session.self.name }, 'an ACP client reads too slowly');
+        socket.close(CLOSE.tooSlow, 'load the session again');
+      }, stallMs);
+      await drained.promise;
+      clearTimeout(stalled);
+    },
+  });
+
+  serveAcp({ readable, writable }, { version, logger, join: () => session, leave: async () => {} });
+
+  return {
+    message(text) {
+      const message = parse(text);
+      if (message === undefined) socket.send(PARSE_ERROR);
+      else incoming?.enqueue(message);
+    },
+    drain() {
+      drained.resolve();
+      drained = Promise.withResolvers();
+    },
+    close() {
+      drained.resolve();
+      // Closed already where the connection was ended from here.
+      if (incoming?.desiredSize !== null) incoming?.close();
+      incoming = undefined;
+      void session.close();
+    },
+  };
+}
+
+const PARSE_ERROR = JSON.stringify({
+  jsonrpc: '2.0',
+  id: null,
+  error: { code: -32700, message: 'Parse error' },
+});
+
+/** Undefined for what is no JSON, or more of it than anybody has to say. */
+function parse(text: string): AnyMessage | undefined {
+  try {
+    const message: AnyMessage = JSON.parse(text);
+    inspectJson(message);
+    return message;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,130 @@
+/** Tool calls as ACP shows them: what kind of thing is done, how far it is, to which files, and what came of it. */
+import { resolve } from 'node:path';
+import type {
+  ToolCallContent,
+  ToolCallLocation,
+  ToolCallStatus,
+  ToolKind,
+} from '@agentclientprotocol/sdk';
+import type { FileDiff, ToolCall } from '../protocol/development-tool.ts';
+
+/** The fields that `tool_call`, `tool_call_update` and `session/request_permission` share. */
+export interface ToolView {
+  readonly toolCallId: string;
+  readonly title: string;
+  readonly name: string;
+  readonly kind: ToolKind;
+  readonly status: ToolCallStatus;
+  readonly content: ToolCallContent[];
+  readonly locations: ToolCallLocation[];
+  readonly rawInput: unknown;
+  readonly rawOutput?: unknown;
+}
+
+const KINDS: Readonly<Record<string, ToolKind>> = {
+  read_file: 'read',
+  list_directory: 'read',
+  glob: 'search',
+  search: 'search',
+  write_file: 'edit',
+  edit: 'edit',
+  apply_patch: 'edit',
+  run_shell_command: 'execute',
+  shell_jobs: 'execute',
+  fetch_url: 'fetch',
+  todo: 'think',
+  task: 'think',
+};
+
+const STATUSES: Readonly<Record<ToolCall['status'], ToolCallStatus>> = {
+  STATUS_UNSPECIFIED: 'pending',
+  PENDING: 'pending',
+  EXECUTING: 'in_progress',
+  SUCCEEDED: 'completed',
+  FAILED: 'failed',
+  CANCELLED: 'failed',
+};
+
+/** What these print is not Markdown, and would be garbled if it were taken for it. */
+const VERBATIM: ReadonlySet<ToolKind> = new Set(['read', 'search', 'execute', 'fetch', 'edit']);
+/** Tools whose `path` is one file. */
+const OF_ONE_FILE: ReadonlySet<string> = new Set(['read_file', 'write_file', 'edit']);
+
+export function toolView(call: ToolCall, workspace: string): ToolView {
+  const { tool_name: name, agent, description } = call;
+  const kind = KINDS[name] ?? 'other';
+  const rawOutput = outputOf(call);
+  const what = description ?? name;
+  return {
+    toolCallId: call.tool_call_id,
+    title: agent === undefined ? what : `${agent}: ${what}`,
+    name,
+    kind,
+    status: STATUSES[call.status],
+    content: contentOf(call, kind),
+    locations: locationsOf(call, workspace),
+    rawInput: call.input_parameters,
+    ...(rawOutput !== undefined && { rawOutput }),
+  };
+}
+
+export function isOver({ status }: ToolCall): boolean {
+  return status === 'SUCCEEDED' || status === 'FAILED' || status === 'CANCELLED';
+}
+
+function contentOf(call: ToolCall, kind: ToolKind): ToolCallContent[] {
+  const { output, error, live_content: live, confirmation_request: request } = call;
+  if (error) return [words(error.message)];
+  if (output?.diff) return [diffOf(output.diff)];
+  if (output?.text !== undefined) {
+    return [VERBATIM.has(kind) ? verbatim(output.text, languageOf(kind)) : words(output.text)];
+  }
+  if (output?.structured_data) {
+    return [verbatim(JSON.stringify(output.structured_data, undefined, 2), 'json')];
+  }
+  // What a command has printed so far. It comes whole each time, and so does a call's content.
+  if (live !== undefined) return [verbatim(live)];
+  if (!request) return [];
+  const { execute_details, file_edit_details, mcp_details, generic_details } = request;
+  if (file_edit_details) return [diffOf(file_edit_details)];
+  if (execute_details) return [verbatim(execute_details.command, 'sh')];
+  if (mcp_details) return [words(`${mcp_details.tool_name} of ${mcp_details.server_name}`)];
+  const text = generic_details?.description ?? '';
+  return [kind === 'edit' ? verbatim(text, 'diff') : words(text)];
+}
+
+function languageOf(kind: ToolKind): string {
+  return kind === 'edit' ? 'diff' : '';
+}
+
+function diffOf({ file_path, old_content, new_content }: FileDiff): ToolCallContent {
+  return { type: 'diff', path: file_path, oldText: old_content ?? null, newText: new_content };
+}
+
+function words(text: string): ToolCallContent {
+  return { type: 'content', content: { type: 'text', text } };
+}
+
+/** In a fence that nothing inside can close. */
+function verbatim(text: string, language = ''): ToolCallContent {
+  const runs = text.match(/`{3,}/g) ?? [];
+  const fence = '`'.repeat(Math.max(3, ...runs.map((run) => run.length + 1)));
+  const end = text.endsWith('\n') || text === '' ? '' : '\n';
+  return words(`${fence}${language}\n${text}${end}${fence}`);
+}
+
+function outputOf({ output, error }: ToolCall): unknown {
+  if (error) return { error: error.message };
+  // A diff is in the content, whole.
+  return (
+    output?.structured_data ?? (output?.text === undefined ? undefined : { text: output.text })
+  );
+}
+
+function locationsOf(call: ToolCall, workspace: string): ToolCallLocation[] {
+  const diff = call.output?.diff ?? call.confirmation_request?.file_edit_details;
+  if (diff) return [{ path: diff.file_path }];
+  const { path, offset } = call.input_parameters;
+  if (!OF_ONE_FILE.has(call.tool_name) || typeof path !== 'string') return [];
+  return [{ path: resolve(workspace, path), ...(typeof offset === 'number' && { line: offset }) }];
+}
