@@ -36,7 +36,7 @@ export async function serveCoder(
   try {
     const sessions = await openSessions(place);
     try {
-      const coder = await openCoder({ values, environment, roots, sessions, logger });
+      const coder = await openCoder({ values, environment, roots, sessions, serves: true, logger });
       return {
         agent: coder.agent,
         store,

@@ -17,6 +17,7 @@ import { approvalMode } from './coder-flags.ts';
 import { dataFolder } from './data-folder.ts';
 import { usageError } from './exit.ts';
 import type { Environment } from './flags.ts';
+import { VERSION } from './product.ts';
 import type { StorePlace } from './store-place.ts';
 import { note, quoted } from './terminal.ts';
 
@@ -40,6 +41,8 @@ export interface CoderSetup {
   readonly sessions: SessionStore;
   /** The flags' mode and model also count in sessions that have chosen others. */
   readonly flagsWin?: boolean;
+  /** Others than the operator use it: where the flags say plan, nobody may leave it. */
+  readonly serves?: boolean;
   readonly logger: Logger;
 }
 
@@ -88,7 +91,9 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
       logger,
       configFolder: config,
       dataFolder: dataFolder(environment),
+      profile: { version: VERSION },
       ...(mode !== undefined && { mode }),
+      ...(setup.serves === true && mode === 'plan' && { loosest: 'plan' }),
       ...(values.sandbox && { sandbox: true }),
       ...(setup.flagsWin === true && {
         turnState: {

@@ -30,6 +30,8 @@ const PROFILE: AgentProfile = {
   name: 'Parley',
   description:
     'A coding agent: reads, writes and runs code in a workspace, and asks before it changes anything.',
+  // Pictures and documents go to the model, text as text; of anything else it hears the name and the size.
+  inputModes: ['text/plain', 'application/json', 'image/*', 'application/pdf', '*/*'],
   skills: [
     {
       id: 'code_generation',

@@ -15,10 +15,16 @@ import { decide, rulesFrom, type Policy } from './policy.ts';
 import { ApprovalMode, PolicyRule } from './settings/schema.ts';
 import type { CoderTool } from './tool.ts';
 
-export interface GuardOptions {
+export interface Modes {
+  /** What a session begins with. */
+  readonly mode: ApprovalMode;
+  /** The loosest that it may choose instead. */
+  readonly loosest: ApprovalMode;
+}
+
+export interface GuardOptions extends Modes {
   /** The workspace's root. */
   readonly root: string;
-  readonly mode: ApprovalMode;
   readonly rules: readonly PolicyRule[];
   /** Keeps a rule for later sessions. */
   saveRule(rule: PolicyRule): Promise<void>;
@@ -32,6 +38,8 @@ export interface GuardOptions {
 
 /** The session's mode, where it differs from the one it began with. */
 export const MODE_KEY = 'coder.approval';
+/** The strictest first. */
+const BY_STRICTNESS: readonly ApprovalMode[] = ['plan', 'ask', 'auto-edit', 'yolo'];
 const GRANTS_KEY = 'coder.grants';
 const MAX_GRANTS = 500;
 const Grants = z.array(PolicyRule);
@@ -108,13 +116,22 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
   }
 }
 
-function policyOf({ root, mode, rules }: GuardOptions, state: MutableState): Policy {
-  const chosen = ApprovalMode.safeParse(state.get(MODE_KEY));
+function policyOf(options: GuardOptions, state: MutableState): Policy {
   return {
-    root,
-    mode: chosen.success ? chosen.data : mode,
-    rules: rulesFrom(rules, grantsIn(state)),
+    root: options.root,
+    mode: modeOf(options, (key) => state.get(key)),
+    rules: rulesFrom(options.rules, grantsIn(state)),
   };
+}
+
+export function mayChoose({ mode, loosest }: Modes, wanted: ApprovalMode): boolean {
+  return wanted === mode || BY_STRICTNESS.indexOf(wanted) <= BY_STRICTNESS.indexOf(loosest);
+}
+
+/** The mode of the session with this state. What it chose where it might choose more does not count here. */
+export function modeOf(modes: Modes, read: (key: string) => unknown): ApprovalMode {
+  const chosen = ApprovalMode.safeParse(read(MODE_KEY)).data;
+  return chosen !== undefined && mayChoose(modes, chosen) ? chosen : modes.mode;
 }
 
 function grantsIn(state: MutableState): readonly PolicyRule[] {

@@ -6,6 +6,7 @@ import { mcpTools, type McpToolsOptions } from './mcp-tools.ts';
 const guard: McpToolsOptions['guard'] = {
   root: '/work',
   mode: 'ask',
+  loosest: 'auto-edit',
   rules: [],
   saveRule: () => Promise.resolve(),
   beforeChange: () => Promise.resolve(),

@@ -11,7 +11,7 @@ import type { Tool, ToolContext } from '../agent/tool.ts';
 import type { McpServers } from '../protocol/development-tool.ts';
 import type { Logger } from '../server/index.ts';
 import { CheckpointError, openCheckpoints, type Checkpoints } from './checkpoints/checkpoints.ts';
-import { guarded, type GuardOptions } from './guard.ts';
+import { guarded, type GuardOptions, type Modes } from './guard.ts';
 import { taskTool } from './helper.ts';
 import { instructionFor } from './instruction.ts';
 import type { Ledger } from './ledger.ts';
@@ -19,7 +19,7 @@ import { mcpTools, type McpTools } from './mcp-tools.ts';
 import { priceOf } from './prices.ts';
 import { sessionModel } from './session-model.ts';
 import { saveRule } from './settings/settings.ts';
-import type { ApprovalMode, Settings } from './settings/schema.ts';
+import type { Settings } from './settings/schema.ts';
 import { openSandbox } from './shell/sandbox.ts';
 import { openShell } from './shell/shell.ts';
 import type { CoderTool } from './tool.ts';
@@ -43,11 +43,10 @@ import { openWorkspace, type Workspace } from './workspace.ts';
 /** Whose sessions these are, in a session store. */
 export const APP = 'coder';
 
-export interface SeatOptions {
+export interface SeatOptions extends Modes {
   /** The folder to work in. */
   readonly folder: string;
   readonly settings: Settings;
-  readonly mode: ApprovalMode;
   readonly model: Model;
   readonly sessions: SessionStore;
   readonly ledger: Ledger;
@@ -62,11 +61,10 @@ export interface SeatOptions {
   readonly logger: Logger;
 }
 
-export interface Seat {
+export interface Seat extends Modes {
   readonly root: string;
   readonly workspace: Workspace;
   readonly model: Model;
-  readonly mode: ApprovalMode;
   readonly limits: Settings['limits'];
   /** The model of a session with this state. */
   modelOf(state: (key: string) => JsonValue | undefined): Model;
@@ -82,7 +80,7 @@ export interface Seat {
 }
 
 export async function openSeat(options: SeatOptions): Promise<Seat> {
-  const { settings, model, mode, configFolder, dataFolder, logger } = options;
+  const { settings, model, mode, loosest, configFolder, dataFolder, logger } = options;
   const workspace = await openWorkspace([options.folder], { own: [configFolder, dataFolder] });
   const root = workspace.roots[0]!;
   const sandbox = options.sandbox ? await openSandbox(root) : undefined;
@@ -109,6 +107,7 @@ export async function openSeat(options: SeatOptions): Promise<Seat> {
     ledger: options.ledger,
     truePath: (path) => workspace.truePath(path).catch(() => undefined),
     mode,
+    loosest,
     rules: settings.policy ?? [],
     saveRule: (rule) => saveRule(configFolder, rule),
     beforeChange: async (label, context) => {
@@ -173,6 +172,7 @@ export async function openSeat(options: SeatOptions): Promise<Seat> {
     workspace,
     model,
     mode,
+    loosest,
     limits: settings.limits,
     modelOf,
     runner: createRunner({

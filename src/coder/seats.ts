@@ -40,6 +40,8 @@ export interface SeatsOptions {
   readonly model: Model;
   /** Over what the settings say. */
   readonly mode?: ApprovalMode;
+  /** The loosest mode that sessions may choose. Unless told, auto-edit, and yolo where questions may be turned off. */
+  readonly loosest?: ApprovalMode;
   readonly sandbox?: boolean;
   readonly sessions: SessionStore;
   readonly configFolder: string;
@@ -84,6 +86,9 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
     const { workspace_path, autoExecute = false, mcpServers = {} } = settings ?? {};
     if (autoExecute && options.allowAutoExecute !== true) {
       throw refused('autoExecute: this server does not allow it (--allow-auto-execute)');
+    }
+    if (autoExecute && (options.loosest ?? 'yolo') !== 'yolo') {
+      throw refused(`autoExecute: this server does not allow it (--approval ${options.loosest})`);
     }
     for (const [name, { command }] of Object.entries(mcpServers)) {
       if (command === undefined || options.allowClientMcp === true) continue;
@@ -146,12 +151,15 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
         'the settings of a workspace that is not trusted do not count',
       );
     }
+    const mode = autoExecute ? 'yolo' : (options.mode ?? settings.approval ?? 'ask');
     return openSeat({
       ...options,
       ledger,
       folder,
       settings,
-      mode: autoExecute ? 'yolo' : (options.mode ?? settings.approval ?? 'ask'),
+      mode,
+      loosest:
+        options.loosest ?? (options.allowAutoExecute || mode === 'yolo' ? 'yolo' : 'auto-edit'),
       sandbox: options.sandbox ?? settings.sandbox ?? false,
       mcpServers,
       // Whoever may start programs here may reach what they could reach.

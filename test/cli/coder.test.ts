@@ -15,6 +15,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, test, type TestContext } from 'node:test';
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
+import { VERSION } from '../../src/cli/product.ts';
 import { connect } from '../../src/client/index.ts';
 import { EXTENSION_URI, extensionMetadata } from '../../src/protocol/development-tool.ts';
 import type { Message, Task } from '../../src/protocol/index.ts';
@@ -59,6 +60,10 @@ describe('parley serve with the coding agent', { concurrency: 3 }, () => {
     assert.deepEqual(
       card.skills.map(({ id }) => id),
       ['code_generation'],
+    );
+    assert.equal(card.version, VERSION);
+    assert.ok(
+      ['text/plain', 'image/*', '*/*'].every((each) => card.defaultInputModes.includes(each)),
     );
     const { result } = await rpc(server.url, 'commands/get', {});
     assert.ok(result?.commands?.some(({ name }) => name === 'help'));
@@ -114,6 +119,17 @@ describe('parley serve with the coding agent', { concurrency: 3 }, () => {
     const allowed = await rpc(open.url, 'message/send', said('run true', free));
     assert.equal(allowed.result?.status.state, 'completed');
     await Promise.all([plain.stop(), open.stop()]);
+  });
+
+  test('--approval plan: no client can choose another mode', async () => {
+    const args = ['--workspace', workspace(), '--model', 'offline', '--approval', 'plan'];
+    const server = await serving([...args, '--allow-auto-execute']);
+    const { result } = await rpc(server.url, 'message/send', said('/approval ask'));
+    assert.match(JSON.stringify(result?.status), /started with --approval plan/);
+    const contextId = result?.contextId ?? '';
+    const edit = await rpc(server.url, 'message/send', said('create a.txt with a', { contextId }));
+    assert.match(JSON.stringify(edit.result?.status), /plan mode/);
+    await server.stop();
   });
 
   test('--require-extension: a request that does not name it is refused', async () => {

@@ -5,7 +5,11 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { ModelRequest } from '../../src/agent/model.ts';
 import { trust } from '../../src/coder/settings/trust.ts';
-import { eventIn, GetAllSlashCommandsResponse } from '../../src/protocol/development-tool.ts';
+import {
+  eventIn,
+  EXTENSION_URI,
+  GetAllSlashCommandsResponse,
+} from '../../src/protocol/development-tool.ts';
 import { textOf } from '../../src/protocol/index.ts';
 import { callIn, makePlace, outline, rpc, startCoder, stream, userMessage } from './support.ts';
 import { begin, heard, settings, turnOf, writes, type Talk } from './talk.ts';
@@ -280,6 +284,41 @@ test('/approval yolo needs a server that allows it', async (t) => {
   assert.match((await strict.say('/approval')).text, /^The mode is ask/);
   const open = await begin(t, [], { allowAutoExecute: true });
   assert.match((await open.say('/approval yolo')).text, /From now on/);
+});
+
+test('where the operator says plan, no client leaves it, nor changes anything by a command', async (t) => {
+  const place = makePlace(t);
+  const before = await begin(t, [writes('a.txt', 'a\n'), [{ text: 'done' }]], {
+    place,
+    mode: 'auto-edit',
+  });
+  await before.say('write');
+  const checkpoint = /^\S+/.exec((await before.say('/restore')).text)?.[0];
+  await before.stop();
+  const plan = { place, mode: 'plan', loosest: 'plan', allowAutoExecute: true } as const;
+  const { say, url } = await begin(t, [writes('b.txt', 'b\n'), [{ text: 'no' }]], plan);
+  for (const mode of ['ask', 'auto-edit', 'yolo']) {
+    assert.match((await say(`/approval ${mode}`)).error ?? '', /started with --approval plan/);
+  }
+  assert.match((await say('/approval plan')).text, /From now on/);
+  assert.match((await say(`/restore ${checkpoint}`)).error ?? '', /plan mode/);
+  assert.match((await say('/memory add tea')).error ?? '', /plan mode/);
+  await say('write');
+  assert.ok(!existsSync(join(place.workspace, 'b.txt')));
+  const metadata = { [EXTENSION_URI]: { autoExecute: true } };
+  const message = userMessage('write', { metadata });
+  const { error } = await rpc(url, 'message/send', { message });
+  assert.match(error?.message ?? '', /autoExecute: .*--approval plan/);
+});
+
+test('a mode that was chosen where it was allowed does not count where it is not', async (t) => {
+  const place = makePlace(t);
+  const open = await begin(t, [], { place, allowAutoExecute: true });
+  const { contextId } = await open.say('/approval yolo');
+  await open.stop();
+  const strict = await begin(t, [writes('a.txt', 'a\n')], { place });
+  assert.match((await strict.say('/approval', { contextId })).text, /^The mode is ask/);
+  assert.equal((await strict.say('write', { contextId })).state, 'input-required');
 });
 
 test('/model takes another model for this session, which the events name', async (t) => {

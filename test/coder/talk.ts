@@ -32,6 +32,7 @@ export interface Turn {
 
 export interface Talk {
   readonly url: string;
+  readonly stop: () => Promise<void>;
   readonly place: Place;
   readonly requests: ModelRequest[];
   /** In one conversation, each time in a new task unless told. */
@@ -51,7 +52,7 @@ export async function begin(
 ): Promise<Talk> {
   const requests: ModelRequest[] = [];
   const model = scriptedModel(script, { onRequest: (request) => requests.push(request) });
-  const { url } = await startCoder(t, place, { model, ...more });
+  const { url, stop } = await startCoder(t, place, { model, ...more });
   let contextId: string | undefined;
   const send = async (message: Message): Promise<Turn> => {
     const turn = turnOf(await stream(url, message));
@@ -60,6 +61,7 @@ export async function begin(
   };
   return {
     url,
+    stop,
     place,
     requests,
     say: (text, fields = {}) =>

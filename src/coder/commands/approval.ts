@@ -1,5 +1,5 @@
 /** /approval: shows or sets what is asked before it is done, for this session. */
-import { MODE_KEY } from '../guard.ts';
+import { mayChoose, MODE_KEY, modeOf } from '../guard.ts';
 import { ApprovalMode } from '../settings/schema.ts';
 import { argument, CommandError, type Command, type CommandContext } from './command.ts';
 
@@ -16,7 +16,7 @@ export const approvalCommand: Command = {
   arguments: [argument('MODE', 'ask, auto-edit, yolo or plan.', false)],
   async *run(wanted, context) {
     if (wanted === '') {
-      const mode = modeOf(context);
+      const mode = modeIn(context);
       yield `The mode is ${mode}: ${MEANINGS[mode]}.`;
       return;
     }
@@ -26,17 +26,27 @@ export const approvalCommand: Command = {
         `There is no mode ${wanted}; there are ${Object.keys(MEANINGS).join(', ')}`,
       );
     }
-    if (mode === 'yolo' && !context.allowYolo && context.seat.mode !== 'yolo') {
-      throw new CommandError(
-        'yolo is not allowed on this server; start it with --approval yolo or --allow-auto-execute',
-      );
-    }
+    if (!mayChoose(context.seat, mode)) throw new CommandError(refusal(mode, context));
     context.run.state.set(MODE_KEY, mode);
     yield `From now on the mode of this session is ${mode}: ${MEANINGS[mode]}.`;
   },
 };
 
+function refusal(mode: ApprovalMode, { seat }: CommandContext): string {
+  if (seat.loosest !== 'plan') {
+    return `${mode} is not allowed on this server; start it with --approval yolo or --allow-auto-execute`;
+  }
+  return `${mode} is not allowed on this server, which was started with --approval plan`;
+}
+
 /** The session's, as the guard sees it. */
-export function modeOf({ run, seat }: CommandContext): ApprovalMode {
-  return ApprovalMode.safeParse(run.state.get(MODE_KEY)).data ?? seat.mode;
+export function modeIn({ run, seat }: CommandContext): ApprovalMode {
+  return modeOf(seat, (key) => run.state.get(key));
+}
+
+/** What a person tells the agent to change is not changed in plan mode either. */
+export function refuseInPlan(context: CommandContext): void {
+  if (modeIn(context) === 'plan') {
+    throw new CommandError('This is plan mode, in which nothing is changed; see /approval.');
+  }
 }

@@ -14,8 +14,6 @@ export interface CommandContext {
   readonly run: RunContext;
   readonly seat: Seat;
   readonly configFolder: string;
-  /** Clients may turn questions off. */
-  readonly allowYolo: boolean;
   /** All that there are, the user's own included. */
   readonly commands: readonly Command[];
 }

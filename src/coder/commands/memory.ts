@@ -1,5 +1,6 @@
 /** /memory: what the agent knows from the start (../memory.ts). */
 import { addMemory, loadMemory, memoryText, type Memory } from '../memory.ts';
+import { refuseInPlan } from './approval.ts';
 import { argument, CommandError, type Command, type CommandContext } from './command.ts';
 
 export const memoryCommand: Command = {
@@ -18,9 +19,10 @@ export const memoryCommand: Command = {
       name: 'add',
       description: 'Adds a line to your own memory.',
       arguments: [argument('TEXT', 'What to remember.')],
-      async *run(text, { configFolder }) {
+      async *run(text, context) {
+        refuseInPlan(context);
         try {
-          yield `Written down in ${await addMemory(configFolder, text)}`;
+          yield `Written down in ${await addMemory(context.configFolder, text)}`;
         } catch (error) {
           if (error instanceof RangeError) throw new CommandError(error.message);
           throw error;

@@ -14,7 +14,7 @@ import type { ConfirmationRequest } from '../../protocol/development-tool.ts';
 import { APP } from '../seat.ts';
 import { CheckpointError, type Checkpoint, type Checkpoints } from '../checkpoints/checkpoints.ts';
 import { BEGUN } from '../guard.ts';
-import { modeOf } from './approval.ts';
+import { modeIn, refuseInPlan } from './approval.ts';
 import { argument, CommandError, type Command, type CommandContext } from './command.ts';
 
 const NAME = 'restore';
@@ -61,6 +61,7 @@ async function* list(context: CommandContext): AsyncGenerator<Yielded> {
 
 async function* restore(id: string, context: CommandContext): AsyncGenerator<Yielded> {
   const { run } = context;
+  refuseInPlan(context);
   const checkpoints = await checkpointsOf(context);
   const wanted = (await checkpoints.list(run.signal)).find((each) => each.id === id);
   if (!wanted) throw new CommandError(`There is no checkpoint ${id}; /restore list shows them.`);
@@ -68,7 +69,7 @@ async function* restore(id: string, context: CommandContext): AsyncGenerator<Yie
   const callId = `${NAME}-${run.runId}`;
   const answer = run.answer(callId);
   const asked = run.events.find((event) => isQuestion(event, run.runId));
-  if (!answer && (asked || modeOf(context) !== 'yolo')) {
+  if (!answer && (asked || modeIn(context) !== 'yolo')) {
     yield asked ?? askFirst(callId, wanted);
     return;
   }

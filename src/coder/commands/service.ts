@@ -61,7 +61,6 @@ export interface CommandsOptions {
   readonly configFolder: string;
   readonly roots: readonly string[];
   readonly sessions: SessionStore;
-  readonly allowAutoExecute?: boolean;
 }
 
 export function createCommands(options: CommandsOptions): Commands {
@@ -93,14 +92,13 @@ export function createCommands(options: CommandsOptions): Commands {
         yield failure(typed.kind === 'problem' ? typed.problem : GONE);
         return;
       }
-      const allowYolo = options.allowAutoExecute === true;
       try {
         if (mayAsk(typed.command, typed.args) && run.state.get(BESIDE_KEY) === true) {
           throw new CommandError(
             `/${typed.path.join(' ')} can wait: answer what is waiting first.`,
           );
         }
-        yield* typed.command.run(typed.args, { run, seat, configFolder, allowYolo, commands });
+        yield* typed.command.run(typed.args, { run, seat, configFolder, commands });
       } catch (error) {
         run.signal.throwIfAborted();
         if (!(error instanceof CommandError || error instanceof CheckpointError)) throw error;
