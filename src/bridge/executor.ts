@@ -13,14 +13,13 @@
  * - an error event, an unknown agent among them: `failed`, with the cause in our log alone;
  * - the task is canceled: so is its run, whether it goes on or waits, and what remote agents do for it.
  *
- * What a waiting run needs is in its session. Kept between executions is only where that is, because who cancels names
- * the task alone: so a cancellation reaches a waiting run in the process that asked, and ends the task in any.
+ * Nothing is kept between executions: what a waiting run needs is in its session.
  */
-import { isInterrupted } from '../protocol/index.ts';
 import type {
   Agent as ServerAgent,
   AgentExecutor,
   AgentProfile,
+  CancelContext,
   ExecutionContext,
   ExecutorEvent,
   RequestContext,
@@ -52,8 +51,6 @@ export interface A2AExecutorOptions
 const ANONYMOUS = 'anonymous';
 /** A longer answer is only in its artifact, not in the completing status as well. */
 const MAX_FINAL_TEXT = 256 * 1024;
-/** Of the runs that wait, the latest: those before are canceled with their task alone. */
-const MAX_KNOWN = 100_000;
 const LOST = 'The conversation that asked this is gone. Please send the request again.';
 
 export function a2aExecutor(agent: Agent, options: A2AExecutorOptions = {}): ServerAgent {
@@ -61,50 +58,18 @@ export function a2aExecutor(agent: Agent, options: A2AExecutorOptions = {}): Ser
   const { app = agent.name, sessions = memorySessions(), artifacts = memoryArtifacts() } = rest;
   const runner = createRunner({ ...rest, agent, app, sessions, artifacts });
 
-  /** Runs that go on or wait, by task. */
-  const known = new Map<string, PendingOptions>();
-
-  function remember(taskId: string, at: PendingOptions): void {
-    known.delete(taskId);
-    known.set(taskId, at);
-    const [oldest] = known.size > MAX_KNOWN ? known.keys() : [];
-    if (oldest !== undefined) known.delete(oldest);
-  }
-
   /** What the run waits for; nothing where the store does not know it. */
   async function pending(at: PendingOptions): Promise<readonly Question[]> {
     return (await unlessUnknown(runner.pending(at))) ?? [];
   }
 
-  async function cancel(taskId: string): Promise<void> {
-    const at = known.get(taskId);
-    known.delete(taskId);
-    if (at) await unlessUnknown(runner.cancel(at));
+  async function cancel(_taskId: string, context: CancelContext): Promise<void> {
+    await unlessUnknown(runner.cancel(placeOf(context)));
   }
 
   async function* execute(context: ExecutionContext): AsyncGenerator<ExecutorEvent> {
-    const at = {
-      user: userOf(context),
-      session: context.contextId,
-      runId: runIdOf(context),
-    };
-    remember(context.task.id, at);
-    let waits = false;
-    try {
-      for await (const event of turnOf(context, at)) {
-        waits = event.kind === 'status-update' && isInterrupted(event.state);
-        yield event;
-      }
-    } finally {
-      if (!waits) known.delete(context.task.id);
-    }
-  }
-
-  async function* turnOf(
-    context: ExecutionContext,
-    at: PendingOptions,
-  ): AsyncGenerator<ExecutorEvent> {
     const { message, signal, task, turn } = context;
+    const at = placeOf(context);
     if (task.status.state !== 'working') yield { kind: 'status-update', state: 'working' };
     const key = { app, user: at.user, id: at.session };
     let waits = false;
@@ -152,6 +117,11 @@ export function a2aExecutor(agent: Agent, options: A2AExecutorOptions = {}): Ser
   };
 }
 
+/** Where the run of a task's turn is. */
+function placeOf(context: CancelContext): PendingOptions {
+  return { user: userOf(context), session: context.contextId, runId: runIdOf(context) };
+}
+
 /** Undefined where the store does not know the run. */
 async function unlessUnknown<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
@@ -182,7 +152,7 @@ function named(id: string): string {
 }
 
 /** The task's id; in a later turn, with the number of messages before it. */
-function runIdOf({ task, turn }: ExecutionContext): string {
+function runIdOf({ task, turn }: CancelContext): string {
   const said = task.history?.filter(({ role }) => role === 'user').length ?? 0;
   const before = said - turn.length;
   return before > 0 ? `${task.id}:${before}` : task.id;

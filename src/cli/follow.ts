@@ -6,6 +6,7 @@ import {
   isTerminal,
   type Part,
   type StreamEvent,
+  type Task,
   type TaskState,
   type TaskStatus,
 } from '../protocol/index.ts';
@@ -14,7 +15,7 @@ import { createCallLines, type News, newsIn } from './development-events.ts';
 import { EXIT } from './exit.ts';
 import { onInterrupt } from './interrupt.ts';
 import { conclude } from './outcome.ts';
-import { answerOf, contentOf } from './render.ts';
+import { answerOf, contentOf, questionOf } from './render.ts';
 import { note, sayJson, shown, word } from './terminal.ts';
 
 /**
@@ -50,7 +51,7 @@ export async function follow(
     if (untilSettled && status && isSettled(status.state) && (await isLast(status))) break;
   }
   const result = stream.message ?? stream.task;
-  if (!json) printer.end(stream.task ? answerOf(stream.task) : '');
+  if (!json) printer.end(stream.task);
   return conclude(result, connection);
 }
 
@@ -118,9 +119,14 @@ function createPrinter() {
         remark(`· ${state}`);
       }
     },
-    /** The status's words are the answer where there was no other; else they repeat it. */
-    end(answer: string): void {
-      if (!any) write(answer);
+    /** The status's words are the answer where there was no other, or the question; else they repeat it. */
+    end(task: Task | undefined): void {
+      if (task && !any) {
+        write(answerOf(task));
+      } else if (task) {
+        breakLine();
+        write(questionOf(task));
+      }
       breakLine();
     },
   };

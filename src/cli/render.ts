@@ -33,10 +33,24 @@ function describeFile({ file }: FilePart): string {
   return `[${[name, file.mimeType && word(file.mimeType), where].filter(Boolean).join(', ')}]`;
 }
 
-/** The answer in a task: its artifacts or, where there are none, what its status says, unless that is why it ended. */
-export function answerOf({ artifacts = [], status }: Task): string {
-  if (artifacts.length > 0) return joined(artifacts.map(({ parts }) => contentOf(parts)));
+/**
+ * The answer in a task: its artifacts, and what it asks where it waits; where there are none, what its status says,
+ * unless that is why it ended.
+ */
+export function answerOf(task: Task): string {
+  const { artifacts = [], status } = task;
+  const said = artifacts.map(({ parts }) => contentOf(parts));
+  if (isInterrupted(status.state)) return joined([...said, questionOf(task)]);
+  if (said.length > 0) return joined(said);
   return isFailure(status.state) ? '' : contentOf(status.message?.parts ?? []);
+}
+
+/** What a task that waits asks, in words where it has any: the rest of it is for programs. */
+export function questionOf({ status }: Task): string {
+  if (!isInterrupted(status.state)) return '';
+  const parts = status.message?.parts ?? [];
+  const words = parts.filter((part) => part.kind === 'text' && part.text !== '');
+  return contentOf(words.length > 0 ? words : parts);
 }
 
 /** The task has ended, and not with what was asked for. */

@@ -17,8 +17,27 @@ function chunk(artifactId: string, text: string, append = true): StreamEvent {
   return { kind: 'artifact-update', ...ids, artifact: artifact(artifactId, text), append };
 }
 
-test('a task’s text is that of its artifacts', () => {
-  assert.equal(answerText(task(artifact('a', 'one '), artifact('b', 'two'))), 'one two');
+test('a task’s text is that of its artifacts, with an empty line between', () => {
+  assert.equal(answerText(task(artifact('a', 'one'), artifact('b', 'two'))), 'one\n\ntwo');
+});
+
+test('text as it comes is the text at the end, however artifacts alternate', () => {
+  const added = createTextTracker();
+  const update = (id: string, text: string, append: boolean) =>
+    added({
+      kind: 'artifact-update',
+      taskId: 't',
+      contextId: 'c',
+      artifact: artifact(id, text),
+      append,
+    });
+  assert.equal(
+    update('a', 'one', false) +
+      update('a', ' more', true) +
+      update('b', '', false) +
+      update('b', 'two', true),
+    'one more\n\ntwo',
+  );
 });
 
 test('a task without artifacts has the text of its status', () => {

@@ -1,14 +1,16 @@
-/** The text of an answer: all at once, or as it comes. */
+/** The text of an answer: all at once, or as it comes. Between what two artifacts say there is an empty line. */
 import { textOf, type Artifact, type SendResult, type StreamEvent } from '../protocol/index.ts';
 
 /** A message's text; a task's artifacts' text or, where they have none, what its status says. */
 export function answerText(answer: SendResult | undefined): string {
   if (answer === undefined) return '';
   if (answer.kind === 'message') return textOf(answer.parts);
-  let text = '';
-  for (const artifact of answer.artifacts ?? []) text += textOf(artifact.parts);
+  const texts = (answer.artifacts ?? []).map(({ parts }) => textOf(parts));
+  const text = texts.filter((each) => each !== '').join(BETWEEN);
   return text === '' && answer.status.message ? textOf(answer.status.message.parts) : text;
 }
+
+const BETWEEN = '\n\n';
 
 /**
  * What each event adds to the text that was already given out. A snapshot, which a stream that was taken up again may
@@ -16,12 +18,21 @@ export function answerText(answer: SendResult | undefined): string {
  */
 export function createTextTracker(): (event: StreamEvent) => string {
   const given = new Map<string, string>();
+  let speaking: string | undefined;
+
+  /** What is said next, apart from what another artifact said before it. */
+  function said(artifactId: string, text: string): string {
+    if (text === '' || speaking === artifactId) return text;
+    const first = speaking === undefined;
+    speaking = artifactId;
+    return first ? text : BETWEEN + text;
+  }
 
   function whole(artifact: Artifact): string {
     const text = textOf(artifact.parts);
     const before = given.get(artifact.artifactId) ?? '';
     given.set(artifact.artifactId, text);
-    return text.startsWith(before) ? text.slice(before.length) : text;
+    return said(artifact.artifactId, text.startsWith(before) ? text.slice(before.length) : text);
   }
 
   return (event) => {
@@ -36,6 +47,6 @@ export function createTextTracker(): (event: StreamEvent) => string {
     const { artifactId } = event.artifact;
     const text = textOf(event.artifact.parts);
     given.set(artifactId, (given.get(artifactId) ?? '') + text);
-    return text;
+    return said(artifactId, text);
   };
 }

@@ -43,6 +43,12 @@ export interface ExecutionContext extends RequestContext {
   readonly resumed: boolean;
 }
 
+/** The turn that is canceled. */
+export type CancelContext = Pick<
+  ExecutionContext,
+  'task' | 'turn' | 'contextId' | 'user' | 'tenant'
+>;
+
 /** A change of state. The runtime fills in ids, the time and `final`. */
 export interface StatusEvent {
   readonly kind: 'status-update';
@@ -102,8 +108,11 @@ export interface AgentExecutor {
    */
   execute(context: ExecutionContext): AsyncIterable<ExecutorEvent>;
 
-  /** Told when a task is canceled, after its signal was aborted, also while it waits for input. Must not throw. */
-  cancel?(taskId: string): MaybePromise<void>;
+  /**
+   * Told when a task is canceled, after its signal was aborted, also while it waits for input, in whatever process it
+   * was executed before. Must not throw.
+   */
+  cancel?(taskId: string, context: CancelContext): MaybePromise<void>;
 
   /** A message to a completed task starts a new turn of it. A function decides by what the client asked for. */
   readonly continues?: boolean | ((context: RequestContext) => boolean);

@@ -35,7 +35,7 @@ import type { Deliver } from './push.ts';
 import type { SerializedEntry } from './published.ts';
 import { mayGoOn } from './reader.ts';
 import { reserve, type ReserveParams } from './reserve.ts';
-import { completeEvent, tellCanceled } from './run.ts';
+import { completeEvent } from './run.ts';
 import { Runtime, type RuntimeLimits } from './runtime.ts';
 import { scopeOf, wireOf } from './scope.ts';
 import { roughSize } from './size.ts';
@@ -232,7 +232,7 @@ export function createHandler(
         const after = live.seq;
         void log.append(live, completeEvent(live, { kind: 'status-update', state: 'canceled' }));
         await runtime.push?.attach(live, after);
-        await tellCanceled(executor, taskId, logger);
+        await runtime.tellCanceled(live);
         await live.whenStored(live.seq).catch(() => {
           throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
         });

@@ -15,7 +15,13 @@ import {
   TaskState,
 } from '../protocol/index.ts';
 import { type EventLog, type LiveTask, LogLostError } from './event-log.ts';
-import type { AgentExecutor, ExecutionContext, ExecutorEvent, StatusEvent } from './executor.ts';
+import type {
+  AgentExecutor,
+  CancelContext,
+  ExecutionContext,
+  ExecutorEvent,
+  StatusEvent,
+} from './executor.ts';
 import type { Logger } from './logger.ts';
 import { timestamp, within } from './time.ts';
 
@@ -133,7 +139,7 @@ export function startRun(options: RunOptions): Run {
   return {
     done,
     cancel: () =>
-      (canceled ??= stop('canceled', tellCanceled(executor, live.taskId, logger), {
+      (canceled ??= stop('canceled', tellCanceled(executor, context, logger), {
         kind: 'status-update',
         state: 'canceled',
       })),
@@ -151,11 +157,12 @@ export function startRun(options: RunOptions): Run {
 /** Tells the executor that a task was canceled; what it throws is logged. */
 export async function tellCanceled(
   executor: AgentExecutor,
-  taskId: string,
+  context: CancelContext,
   logger: Logger,
 ): Promise<void> {
+  const taskId = context.task.id;
   try {
-    await executor.cancel?.(taskId);
+    await executor.cancel?.(taskId, context);
   } catch (error) {
     logger.warn({ err: error, taskId }, 'an agent threw when it was told of a cancellation');
   }

@@ -5,7 +5,14 @@ import type { AgentExecutor, ExecutionContext, RequestContext } from './executor
 import { loadTask } from './load.ts';
 import type { Logger } from './logger.ts';
 import { type Deliver, PushNotifier } from './push.ts';
-import { completeEvent, INTERRUPTED, type Run, type RunLimits, startRun } from './run.ts';
+import {
+  completeEvent,
+  INTERRUPTED,
+  type Run,
+  type RunLimits,
+  startRun,
+  tellCanceled,
+} from './run.ts';
 import type { Scope, TaskStore } from './store.ts';
 import { within } from './time.ts';
 
@@ -106,6 +113,16 @@ export class Runtime {
     }
   }
 
+  /** Tells the executor of a task that was canceled while nobody executed it. */
+  async tellCanceled(live: LiveTask): Promise<void> {
+    if (!this.executor.cancel) return;
+    const loaded = await loadTask(live);
+    if (!loaded) return;
+    const { task, turn } = loaded;
+    const context = { task, turn, contextId: live.contextId, ...callerOf(live) };
+    await tellCanceled(this.executor, context, this.logger);
+  }
+
   /** Ends or resumes what was being executed when the process died. */
   async recover(): Promise<void> {
     for (const head of await this.store.unfinished()) {
@@ -156,8 +173,7 @@ export class Runtime {
     this.start(live, {
       message,
       contextId: live.contextId,
-      user: live.owner === '' ? undefined : { id: live.owner, tenant: live.tenant },
-      tenant: live.tenant,
+      ...callerOf(live),
       extensions: message.extensions ?? [],
       metadata: undefined,
       task: loaded.task,
@@ -172,4 +188,9 @@ async function isReserved(live: LiveTask): Promise<boolean> {
   if (live.state !== 'submitted' || live.seq !== 1) return false;
   const [first] = await live.read(0, 1);
   return first?.event.kind === 'task' && (first.event.history ?? []).length === 0;
+}
+
+/** Whose task it is, as far as its log knows. */
+function callerOf({ owner, tenant }: LiveTask): Pick<RequestContext, 'user' | 'tenant'> {
+  return { user: owner === '' ? undefined : { id: owner, tenant }, tenant };
 }

@@ -1,6 +1,9 @@
 // Who cancels a task of a bridged agent cancels all of it: what waits elsewhere, and what would be done later.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { customAgent } from '../../src/agent/agents/custom.ts';
 import { llmAgent } from '../../src/agent/agents/llm.ts';
@@ -10,8 +13,10 @@ import { textOf } from '../../src/agent/content.ts';
 import type { ModelRequest } from '../../src/agent/model.ts';
 import { scriptedModel } from '../../src/agent/models/scripted.ts';
 import { memorySessions } from '../../src/agent/sessions/memory.ts';
+import { sqliteSessions } from '../../src/agent/sqlite.ts';
 import { agentTool } from '../../src/agent/tools/agent-tool.ts';
 import { remoteAgent } from '../../src/bridge/remote-agent.ts';
+import { sqliteStore } from '../../src/store/sqlite.ts';
 import { bridge, lastOf, modelOf, send, toolOf } from './support.ts';
 
 const asking = customAgent({ name: 'asking', description: 'Asks' }, async function* (ctx) {
@@ -57,6 +62,31 @@ test('a cancel reaches a remote agent that waits as a tool, and its session is g
   assert.deepEqual(
     left.map(({ id }) => id),
     [task.contextId],
+  );
+});
+
+test('a cancel after a restart reaches the remote agent that waits', async (t) => {
+  const inner = await bridge(t, asking);
+  const innermost = await inner.client();
+  const folder = mkdtempSync(join(tmpdir(), 'parley-cancel-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const start = () =>
+    bridge(
+      t,
+      remoteAgent({ name: 'outer', url: inner.url }),
+      { sessions: sqliteSessions(join(folder, 'sessions.db')) },
+      { store: sqliteStore(join(folder, 'tasks.db')) },
+    );
+  const before = await start();
+  const task = await send(await before.client(), 'go');
+  assert.equal(task.status.state, 'input-required');
+  await before.close();
+  const client = await (await start()).client();
+  assert.equal((await client.cancel(task.id)).status.state, 'canceled');
+  const { tasks } = await innermost.list();
+  assert.deepEqual(
+    tasks.map(({ status }) => status.state),
+    ['canceled'],
   );
 });
 

@@ -36,6 +36,22 @@ function refused(name: string, ...more: string[]): Promise<Ended> {
 }
 
 describe('parley serve with an agent of the framework', { concurrency: 3 }, () => {
+  test('send shows the question, also behind what the agent said before it', async () => {
+    const name = agentFile(
+      'planner.ts',
+      `export default customAgent({ name: 'planner' }, async function* (ctx) {
+         yield 'Let me see.';
+         yield ctx.question('city', { text: 'Which city?' });
+       });`,
+    );
+    const server = await serving(['--agent', name, '--store', 'memory'], { env: NO_KEYS });
+    for (const flags of [[], ['--stream']]) {
+      const { out: stdout } = await parley(['send', server.url, 'go', ...flags]);
+      assert.match(stdout, /Let me see\.\s+Which city\?/);
+    }
+    await server.stop();
+  });
+
   test('asks, shows, remembers: by file, where nothing is installed', async () => {
     const name = agentFile(
       'host.ts',
