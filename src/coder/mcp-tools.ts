@@ -1,10 +1,19 @@
-/** The tools of MCP servers behind the policy. A server that is away leaves its tools out; it stops nothing. */
+/**
+ * The tools of MCP servers behind the policy. A server that is away leaves its tools out; it stops nothing. One that
+ * says nothing is waited for once; from then on its tools are there when it has answered.
+ */
+import { raceAbort } from '../agent/abort.ts';
 import type { JsonObject } from '../agent/json.ts';
 import type { Tool, Toolset } from '../agent/tool.ts';
 import { mcpToolset, type McpServer } from '../agent/tools/mcp.ts';
 import type { McpServers } from '../protocol/development-tool.ts';
 import { guarded, type GuardOptions } from './guard.ts';
 import type { CoderTool } from './tool.ts';
+
+/** How long a turn waits for a server that starts. */
+const PATIENCE_MS = 10_000;
+/** And for one that was late before. */
+const GLANCE_MS = 100;
 
 export interface McpToolsOptions {
   readonly guard: GuardOptions;
@@ -16,6 +25,8 @@ export interface McpToolsOptions {
   readonly guardedFetch?: typeof fetch;
   /** Must not throw. */
   readonly warn: (server: string, problem: string) => void;
+  /** How long the first look at a server may take; ten seconds unless told. */
+  readonly patienceMs?: number;
 }
 
 export interface McpTools extends Toolset {
@@ -31,7 +42,7 @@ export interface McpStatus {
 }
 
 export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTools {
-  const { clients = {}, guardedFetch } = options;
+  const { clients = {}, guardedFetch, patienceMs = PATIENCE_MS } = options;
   const all = [
     ...Object.entries(servers).map(([name, server]) => ({ name, server, fetch: undefined })),
     // A rule that allows a server of the settings must not come to mean another one.
@@ -41,13 +52,16 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
   ];
   const sets = all
     .filter(({ server }) => server.disabled !== true)
-    .map(({ name, server, fetch }) => ({ name, set: openServer(name, server, fetch, options) }));
+    .map(({ name, server, fetch }) => {
+      const set = openServer(name, server, fetch, options);
+      return { name, set, look: patiently(set, patienceMs) };
+    });
 
   async function status(signal: AbortSignal): Promise<McpStatus[]> {
     return Promise.all(
-      sets.map(async ({ name, set }): Promise<McpStatus> => {
+      sets.map(async ({ name, look }): Promise<McpStatus> => {
         try {
-          const found = await set.tools(signal);
+          const found = await look(signal);
           const tools = found.map((tool) => guarded(described(name, tool), options.guard));
           return { name, tools };
         } catch (error) {
@@ -67,6 +81,30 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
     async close() {
       await Promise.all(sets.map(({ set }) => set.close()));
     },
+  };
+}
+
+/** Asks for the tools, and goes on asking when nobody waits for the answer any more. */
+function patiently(set: Toolset, patienceMs: number): Toolset['tools'] {
+  let asked: Promise<readonly Tool[]> | undefined;
+  let late = false;
+  return async (signal) => {
+    // Closing the server ends it.
+    const unending = new AbortController().signal;
+    asked ??= Promise.resolve(set.tools(unending)).finally(() => (asked = undefined));
+    const patience = AbortSignal.timeout(late ? GLANCE_MS : patienceMs);
+    try {
+      const found = await raceAbort(asked, AbortSignal.any([signal, patience]));
+      late = false;
+      return found;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!patience.aborted) throw error;
+      late = true;
+      throw new Error('it has not answered yet; its tools are left out until it has', {
+        cause: error,
+      });
+    }
   };
 }
 
