@@ -63,7 +63,6 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     ...(tool.longRunning !== undefined && { longRunning: tool.longRunning }),
 
     async confirm(args, context) {
-      options.ledger.begin({ session: context.session.id, runId: context.runId });
       const preview = await tool.preview(args, context);
       const { decision, reason } = decide(policyOf(options, context.state), tool, args, preview);
       if (decision === 'deny') throw new Error(`not allowed: ${reason}`);
@@ -83,10 +82,11 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
       context.progress(BEGUN);
       const work = async (): Promise<unknown> => tool.run(args, context);
       if (tool.effect === 'edit') return ledger.change(actor, await changedBy(args, context), work);
+      const began = ledger.now();
       const result = await work();
       if (tool.effect === 'read' && typeof args['path'] === 'string') {
         const file = await options.truePath(args['path']);
-        if (file !== undefined) ledger.saw(actor, file);
+        if (file !== undefined) ledger.saw(actor, file, began);
       }
       return result;
     },

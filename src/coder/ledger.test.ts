@@ -15,10 +15,10 @@ function both(): Ledger {
 
 test('a session does not write over what another has written since it read', async () => {
   const ledger = both();
-  ledger.saw(ann, 'a.txt');
+  ledger.saw(ann, 'a.txt', ledger.now());
   assert.equal(await ledger.change(ben, ['a.txt'], done), 'done');
   await assert.rejects(ledger.change(ann, ['a.txt'], done), /another task has changed/);
-  ledger.saw(ann, 'a.txt');
+  ledger.saw(ann, 'a.txt', ledger.now());
   assert.equal(await ledger.change(ann, ['a.txt'], done), 'done');
 });
 

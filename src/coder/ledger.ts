@@ -31,12 +31,18 @@ export class Ledger {
   /** The run is under way from now on. */
   begin({ runId }: Actor): void {
     if (this.#began.has(runId)) return;
-    this.#began.set(runId, ++this.#clock);
+    this.#began.set(runId, this.now());
     forget(this.#began, MAX_RUNS);
   }
 
-  saw({ session }: Actor, file: string): void {
-    this.#seen.set(`${session}\0${file}`, ++this.#clock);
+  /** For `saw`: what is read from now on has all that was written before. */
+  now(): number {
+    return ++this.#clock;
+  }
+
+  /** The session knows the file as it was then. */
+  saw({ session }: Actor, file: string, at: number): void {
+    this.#seen.set(`${session}\0${file}`, at);
     forget(this.#seen, MAX_FILES);
   }
 
@@ -48,9 +54,10 @@ export class Ledger {
         for (const file of files) this.#check(actor, file);
         const result = await work();
         for (const file of files) {
-          this.saw(actor, file);
+          const at = this.now();
+          this.saw(actor, file, at);
           this.#written.delete(file);
-          this.#written.set(file, { session: actor.session, at: this.#clock });
+          this.#written.set(file, { session: actor.session, at });
         }
         forget(this.#written, MAX_FILES);
         return result;

@@ -5,6 +5,7 @@
 import { llmAgent } from '../agent/agents/llm.ts';
 import type { JsonObject, JsonValue } from '../agent/json.ts';
 import type { Model } from '../agent/model.ts';
+import type { Plugin } from '../agent/plugin.ts';
 import { createRunner, type Runner } from '../agent/runner.ts';
 import type { SessionStore } from '../agent/session.ts';
 import type { Tool, ToolContext } from '../agent/tool.ts';
@@ -180,6 +181,7 @@ export async function openSeat(options: SeatOptions): Promise<Seat> {
       app: APP,
       sessions: options.sessions,
       defaultModel: model,
+      plugins: [ledgerOf(options.ledger)],
       ...(maxSteps !== undefined && { limits: { steps: maxSteps } }),
     }),
     tools,
@@ -196,6 +198,14 @@ export async function openSeat(options: SeatOptions): Promise<Seat> {
     async close() {
       await Promise.all([shell.close(), mcp.close(), opened?.then((taken) => taken?.close())]);
     },
+  };
+}
+
+/** Tells the ledger of each run before its model is asked: what others write from then on it does not know. */
+function ledgerOf(ledger: Ledger): Plugin {
+  return {
+    name: 'ledger',
+    beforeAgent: ({ session, runId }) => ledger.begin({ session: session.id, runId }),
   };
 }
 
