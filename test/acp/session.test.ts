@@ -1,0 +1,332 @@
+// An editor in a live session: what it is told, and what it can do there.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { methods } from '@agentclientprotocol/sdk';
+import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
+import { allowed, editorIn, outline, startLive, textIn, VERSION } from './support.ts';
+
+test('initialize says what is spoken here, and who answers', async (t) => {
+  const editor = editorIn(t, await startLive(t));
+  const { protocolVersion, agentInfo, agentCapabilities } = await editor.initialize();
+  assert.equal(protocolVersion, 1);
+  assert.deepEqual(agentInfo, { name: 'parley', title: 'Parley', version: VERSION });
+  assert.equal(agentCapabilities?.loadSession, true);
+  assert.equal(agentCapabilities?.promptCapabilities?.embeddedContext, true);
+});
+
+test('session/new gives the live session, its modes and its commands', async (t) => {
+  const started = await startLive(t);
+  const editor = editorIn(t, started);
+  const { sessionId, modes } = await editor.open();
+  assert.equal(sessionId, started.live.contextId);
+  assert.equal(modes?.currentModeId, 'ask');
+  assert.deepEqual(
+    modes?.availableModes.map(({ id }) => id),
+    ['ask', 'auto-edit', 'plan', 'yolo'],
+  );
+  await editor.until(() => editor.of('available_commands_update').length > 0);
+  const [{ availableCommands } = { availableCommands: [] }] = editor.of(
+    'available_commands_update',
+  );
+  const approval = availableCommands.find(({ name }) => name === 'approval');
+  assert.equal(approval?.input?.hint, '[MODE]');
+});
+
+test('a prompt is answered in pieces, and ends with its turn', async (t) => {
+  const script = [
+    [{ thought: { subject: 'Greeting', description: 'Be kind.' } }, { text: 'Hello there.' }],
+  ];
+  const editor = editorIn(t, await startLive(t, { script }));
+  await editor.open();
+  assert.deepEqual(await editor.prompt('hi'), { stopReason: 'end_turn' });
+  assert.equal(editor.text, 'Hello there.');
+  assert.match(textIn(editor.of('agent_thought_chunk')), /^\*\*Greeting\*\*\n\nBe kind\.\n\n$/);
+  assert.deepEqual(editor.heard, [], 'its own words are not sent back');
+});
+
+test('a file is written after permission: the diff is shown, the call goes its way', async (t) => {
+  const call = { name: 'write_file', args: { path: 'a.txt', content: 'new\n' } };
+  const started = await startLive(t, { script: [[{ call }], [{ text: 'Done.' }]] });
+  const file = join(started.workspace, 'a.txt');
+  writeFileSync(file, 'old\n');
+  const editor = editorIn(t, started);
+  editor.answer = () => allowed;
+  await editor.open();
+  assert.deepEqual(await editor.prompt('write it'), { stopReason: 'end_turn' });
+  assert.equal(readFileSync(file, 'utf8'), 'new\n');
+  const [request] = editor.asked;
+  const diff = { type: 'diff', path: file, oldText: 'old\n', newText: 'new\n' };
+  assert.deepEqual(request?.toolCall.content, [diff]);
+  assert.deepEqual(request?.toolCall.locations, [{ path: file }]);
+  assert.deepEqual(
+    request?.options.map(({ optionId, kind }) => `${optionId} ${kind}`),
+    [
+      'proceed_once allow_once',
+      'proceed_always allow_always',
+      'proceed_always_tool allow_always',
+      'proceed_always_and_save allow_always',
+      'cancel reject_once',
+    ],
+  );
+  const [announced] = editor.of('tool_call');
+  assert.equal(announced?.kind, 'edit');
+  assert.equal(announced?.name, 'write_file');
+  assert.deepEqual(announced?.rawInput, call.args);
+  const statuses = editor.of('tool_call_update').map(({ status }) => status);
+  assert.deepEqual([announced?.status, ...statuses], ['pending', 'in_progress', 'completed']);
+  assert.deepEqual(editor.of('tool_call_update').at(-1)?.content, [diff]);
+});
+
+test('a call that is rejected has failed, and the turn goes on', async (t) => {
+  const call = { name: 'run_shell_command', args: { command: 'rm -rf .' } };
+  const editor = editorIn(t, await startLive(t, { script: [[{ call }], [{ text: 'Left it.' }]] }));
+  editor.answer = () => ({ outcome: { outcome: 'selected', optionId: 'cancel' } });
+  await editor.open();
+  assert.deepEqual(await editor.prompt('clean up'), { stopReason: 'end_turn' });
+  assert.equal(editor.asked[0]?.toolCall.kind, 'execute');
+  const [content] = editor.asked[0]?.toolCall.content ?? [];
+  assert.deepEqual(content, {
+    type: 'content',
+    content: { type: 'text', text: '```sh\nrm -rf .\n```' },
+  });
+  assert.equal(editor.of('tool_call_update').at(-1)?.status, 'failed');
+  assert.equal(editor.text, 'Left it.');
+});
+
+test('what a command prints is shown while it runs', async (t) => {
+  const command = 'echo one; until [ -e go ]; do sleep 0.02; done; echo two';
+  const call = { name: 'run_shell_command', args: { command } };
+  const started = await startLive(t, { script: [[{ call }], [{ text: 'Ran.' }]] });
+  const editor = editorIn(t, started);
+  editor.answer = () => allowed;
+  await editor.open();
+  const ended = editor.prompt('run it');
+  const shown = () => JSON.stringify(editor.of('tool_call_update').at(-1)?.content);
+  await editor.until(() => shown()?.includes('one') ?? false);
+  assert.equal(editor.of('tool_call_update').at(-1)?.status, 'in_progress');
+  writeFileSync(join(started.workspace, 'go'), '');
+  await ended;
+  const { content, rawOutput, status } = editor.of('tool_call_update').at(-1)!;
+  const text = '```\none\ntwo\n```';
+  assert.deepEqual(content, [{ type: 'content', content: { type: 'text', text } }]);
+  assert.deepEqual(rawOutput, { text: 'one\ntwo\n' });
+  assert.equal(status, 'completed');
+});
+
+test('reading has a place in a file, and the to-do list is the plan', async (t) => {
+  const items = [
+    { text: 'look', status: 'completed' },
+    { text: 'leap', status: 'pending' },
+  ];
+  const script: ScriptedResponse[] = [
+    [
+      { call: { name: 'read_file', args: { path: 'a.txt', offset: 2 } } },
+      { call: { name: 'todo', args: { items } } },
+    ],
+    [{ text: 'Planned.' }],
+  ];
+  const started = await startLive(t, { script });
+  const file = join(started.workspace, 'a.txt');
+  writeFileSync(file, 'one\ntwo\n');
+  const editor = editorIn(t, started);
+  await editor.open();
+  await editor.prompt('plan');
+  const [read, ...others] = editor.of('tool_call');
+  assert.equal(read?.kind, 'read');
+  assert.deepEqual(read?.locations, [{ path: file, line: 2 }]);
+  assert.deepEqual(others, [], 'the list is no call besides');
+  assert.deepEqual(editor.of('plan'), [
+    {
+      sessionUpdate: 'plan',
+      entries: [
+        { content: 'look', priority: 'medium', status: 'completed' },
+        { content: 'leap', priority: 'medium', status: 'pending' },
+      ],
+    },
+  ]);
+});
+
+test('session/cancel ends the turn, what runs in it, and the prompts behind it', async (t) => {
+  const call = { name: 'run_shell_command', args: { command: 'sleep 600' } };
+  const editor = editorIn(t, await startLive(t, { script: [[{ call }], [{ text: 'Again.' }]] }));
+  editor.answer = () => allowed;
+  await editor.open();
+  const first = editor.prompt('run it');
+  await editor.until(() =>
+    editor.of('tool_call_update').some((each) => each.status === 'in_progress'),
+  );
+  const second = editor.prompt('and then');
+  await editor.cancel();
+  assert.deepEqual(await first, { stopReason: 'cancelled' });
+  assert.deepEqual(await second, { stopReason: 'cancelled' });
+  assert.equal(editor.of('tool_call_update').at(-1)?.status, 'failed');
+  assert.deepEqual(await editor.prompt('once more'), { stopReason: 'end_turn' });
+  assert.equal(editor.text, 'Again.');
+});
+
+test('a turn that is canceled while it asks takes its question back', async (t) => {
+  const call = { name: 'run_shell_command', args: { command: 'date' } };
+  const editor = editorIn(t, await startLive(t, { script: [[{ call }]] }));
+  await editor.open();
+  const ended = editor.prompt('run it');
+  await editor.until(() => editor.asked.length === 1);
+  await editor.cancel();
+  assert.deepEqual(await ended, { stopReason: 'cancelled' });
+  await editor.until(() => editor.withdrawn.length === 1);
+});
+
+test('prompts that are sent together are turns one after the other', async (t) => {
+  const script = [[{ text: 'One.' }], [{ text: 'Two.' }], [{ text: 'Three.' }]];
+  const editor = editorIn(t, await startLive(t, { script }));
+  await editor.open();
+  const ended = await Promise.all(['1', '2', '3'].map((text) => editor.prompt(text)));
+  assert.deepEqual(ended, Array(3).fill({ stopReason: 'end_turn' }));
+  assert.equal(editor.text, 'One.Two.Three.');
+});
+
+test('a slash command is a prompt like any other', async (t) => {
+  const editor = editorIn(t, await startLive(t));
+  await editor.open();
+  assert.deepEqual(await editor.prompt('/help'), { stopReason: 'end_turn' });
+  assert.match(editor.text, /\/approval/);
+});
+
+test('the mode is set for everybody, without a word; a mode that is not allowed is refused', async (t) => {
+  const started = await startLive(t);
+  const [one, other] = [editorIn(t, started), editorIn(t, started)];
+  await Promise.all([one.open(), other.open()]);
+  const { agent } = one.connection;
+  const set = (modeId: string) =>
+    agent.request(methods.agent.session.setMode, { sessionId: one.sessionId, modeId });
+  await set('plan');
+  await other.until(() => other.of('current_mode_update').length === 1);
+  assert.equal(other.of('current_mode_update')[0]?.currentModeId, 'plan');
+  assert.equal(one.text, '');
+  await assert.rejects(set('yolo'), { code: -32602, message: /yolo is not allowed here/ });
+  await assert.rejects(set('nonsense'), { code: -32602, message: /there is no mode nonsense/ });
+});
+
+test('what others say comes with their names', async (t) => {
+  const started = await startLive(t, { script: [[{ text: 'Hello, phone.' }]] });
+  const editor = editorIn(t, started);
+  await editor.open();
+  await started.live.join({ kind: 'a2a', name: 'phone' }).prompt('hi');
+  await editor.until(() => editor.text === 'Hello, phone.');
+  assert.deepEqual(editor.heard, ['[phone] hi']);
+  assert.deepEqual(editor.of('user_message_chunk')[0]?._meta, {
+    'parley.source': { client: 'a2a-2', name: 'phone' },
+  });
+});
+
+test('a question in words ends the turn, and the next prompt answers it', async (t) => {
+  const call = { name: 'ask_user', args: { question: 'Which colour?' } };
+  const script = [[{ call }], [{ text: 'Blue it is.' }]];
+  const editor = editorIn(t, await startLive(t, { script }));
+  await editor.open();
+  assert.deepEqual(await editor.prompt('paint'), { stopReason: 'end_turn' });
+  assert.match(editor.text, /Which colour\?/);
+  assert.deepEqual(editor.asked, []);
+  assert.deepEqual(await editor.prompt('blue'), { stopReason: 'end_turn' });
+  assert.match(editor.text, /Blue it is\.$/);
+});
+
+test('a question with choices is asked like a permission', async (t) => {
+  const call = { name: 'ask_user', args: { question: 'Which?', options: ['red', 'blue'] } };
+  const editor = editorIn(t, await startLive(t, { script: [[{ call }], [{ text: 'Good.' }]] }));
+  editor.answer = () => ({ outcome: { outcome: 'selected', optionId: 'blue' } });
+  await editor.open();
+  assert.deepEqual(await editor.prompt('paint'), { stopReason: 'end_turn' });
+  const kinds = editor.asked[0]?.options.map(({ optionId, kind }) => `${optionId} ${kind}`);
+  assert.deepEqual(kinds, ['red allow_once', 'blue allow_once', 'cancel reject_once']);
+});
+
+test('a turn that fails says so to whoever began it, and the next one works', async (t) => {
+  const script = [[{ error: { status: 400, message: 'secret cause' } }], [{ text: 'Fine.' }]];
+  const editor = editorIn(t, await startLive(t, { script }));
+  await editor.open();
+  await assert.rejects(editor.prompt('go'), (error: Error) => {
+    assert.match(error.message, /The model gave no answer\. Correlation id: /);
+    assert.doesNotMatch(JSON.stringify(error), /secret/);
+    return true;
+  });
+  assert.deepEqual(await editor.prompt('again'), { stopReason: 'end_turn' });
+});
+
+test('a turn with too many model calls ends as one', async (t) => {
+  const call = { name: 'list_directory', args: {} };
+  const script = Array.from({ length: 101 }, () => [{ call }]);
+  const editor = editorIn(t, await startLive(t, { script }));
+  await editor.open();
+  assert.deepEqual(await editor.prompt('go round'), { stopReason: 'max_turn_requests' });
+});
+
+test('who loads the session is told what was, before the answer comes', async (t) => {
+  const call = { name: 'write_file', args: { path: 'a.txt', content: 'a' } };
+  const script = [[{ text: 'Hello.' }], [{ call }], [{ text: 'Written.' }]];
+  const started = await startLive(t, { script });
+  const [first, late] = [editorIn(t, started), editorIn(t, started)];
+  first.answer = () => allowed;
+  await first.open();
+  await first.prompt('hi');
+  await first.prompt('write');
+  await late.initialize();
+  const { modes } = await late.load(first.sessionId);
+  assert.equal(modes?.currentModeId, 'ask');
+  assert.equal(late.text, 'Hello.Written.');
+  assert.deepEqual(late.heard, ['hi', 'write'], 'zed has said this, and this is zed');
+  assert.deepEqual(late.asked, [], 'what is settled is not asked');
+  assert.equal(
+    outline(
+      late.updates.filter(({ sessionUpdate }) => sessionUpdate !== 'available_commands_update'),
+    ),
+    'user_message_chunk, agent_message_chunk, user_message_chunk, tool_call pending, tool_call_update in_progress, tool_call_update completed, agent_message_chunk',
+  );
+});
+
+test('who comes while a call waits is asked too', async (t) => {
+  const call = { name: 'run_shell_command', args: { command: 'echo hi' } };
+  const started = await startLive(t, { script: [[{ call }], [{ text: 'Ran.' }]] });
+  const [first, late, later] = [editorIn(t, started), editorIn(t, started), editorIn(t, started)];
+  await first.open();
+  const ended = first.prompt('run');
+  await first.until(() => first.asked.length === 1);
+  late.answer = () => new Promise(() => {});
+  await late.open();
+  await late.until(() => late.asked.length === 1);
+  later.answer = () => allowed;
+  await later.initialize();
+  await later.connection.agent.request(methods.agent.session.resume, {
+    sessionId: first.sessionId,
+    cwd: '/',
+  });
+  assert.deepEqual(await ended, { stopReason: 'end_turn' });
+  assert.equal(outline(later.updates).split(', ').includes('user_message_chunk'), false);
+});
+
+test('a session that is not there cannot be loaded or prompted', async (t) => {
+  const editor = editorIn(t, await startLive(t));
+  await editor.initialize();
+  await assert.rejects(editor.load('nowhere'), { code: -32002 });
+  await assert.rejects(editor.prompt('hi'), { code: -32002 });
+});
+
+test('a client that is gone takes nothing with it', async (t) => {
+  const call = { name: 'run_shell_command', args: { command: 'echo hi' } };
+  const started = await startLive(t, { script: [[{ call }], [{ text: 'Ran.' }]] });
+  const [gone, stays] = [editorIn(t, started), editorIn(t, started)];
+  await Promise.all([gone.open(), stays.open()]);
+  gone.prompt('run').catch(() => {});
+  await Promise.all([gone, stays].map((editor) => editor.until(() => editor.asked.length === 1)));
+  gone.connection.close();
+  stays.answer = () => allowed;
+  const joined = editorIn(t, started);
+  joined.answer = () => allowed;
+  await joined.open();
+  await stays.until(() => stays.text === 'Ran.');
+  assert.deepEqual(
+    started.live.clients.map(({ kind }) => kind),
+    ['acp', 'acp'],
+  );
+});
