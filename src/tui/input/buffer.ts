@@ -1,0 +1,128 @@
+/** Text with a cursor in it, and what editing keys do to it. Places are offsets that never lie inside a character. */
+import { graphemes, graphemeWidth } from '../text/width.ts';
+
+/** More than anybody types; a paste beyond it is cut. */
+export const MAX_TEXT = 100_000;
+
+export interface Buffer {
+  readonly text: string;
+  readonly cursor: number;
+}
+
+export const BLANK: Buffer = { text: '', cursor: 0 };
+
+export function withText(text: string): Buffer {
+  return { text, cursor: text.length };
+}
+
+export function insert({ text, cursor }: Buffer, typed: string): Buffer {
+  const room = Math.max(0, MAX_TEXT - text.length);
+  const added = typed.slice(0, room).toWellFormed();
+  return {
+    text: text.slice(0, cursor) + added + text.slice(cursor),
+    cursor: cursor + added.length,
+  };
+}
+
+/** Puts `replacement` in the place of what is between two offsets. */
+export function replace({ text }: Buffer, start: number, end: number, replacement: string): Buffer {
+  return {
+    text: text.slice(0, start) + replacement + text.slice(end),
+    cursor: start + replacement.length,
+  };
+}
+
+export function left({ text, cursor }: Buffer): Buffer {
+  const last = graphemes(text.slice(0, cursor)).at(-1) ?? '';
+  return { text, cursor: cursor - last.length };
+}
+
+export function right({ text, cursor }: Buffer): Buffer {
+  const [first = ''] = graphemes(text.slice(cursor, cursor + 64));
+  return { text, cursor: cursor + first.length };
+}
+
+export function wordLeft({ text, cursor }: Buffer): Buffer {
+  const word = /[^\s]*\s*$/.exec(text.slice(0, cursor))?.[0] ?? '';
+  return { text, cursor: cursor - word.length };
+}
+
+export function wordRight({ text, cursor }: Buffer): Buffer {
+  const word = /^\s*[^\s]*/.exec(text.slice(cursor))?.[0] ?? '';
+  return { text, cursor: cursor + word.length };
+}
+
+export function lineStart({ text, cursor }: Buffer): Buffer {
+  return { text, cursor: text.lastIndexOf('\n', cursor - 1) + 1 };
+}
+
+export function lineEnd({ text, cursor }: Buffer): Buffer {
+  const end = text.indexOf('\n', cursor);
+  return { text, cursor: end < 0 ? text.length : end };
+}
+
+/** The line above, at the same place as far as there is one; undefined in the first line. */
+export function up(buffer: Buffer): Buffer | undefined {
+  const start = lineStart(buffer).cursor;
+  if (start === 0) return undefined;
+  const above = lineStart({ ...buffer, cursor: start - 1 }).cursor;
+  return { ...buffer, cursor: Math.min(above + buffer.cursor - start, start - 1) };
+}
+
+export function down(buffer: Buffer): Buffer | undefined {
+  const end = lineEnd(buffer).cursor;
+  if (end === buffer.text.length) return undefined;
+  const column = buffer.cursor - lineStart(buffer).cursor;
+  const last = lineEnd({ ...buffer, cursor: end + 1 }).cursor;
+  return { ...buffer, cursor: Math.min(end + 1 + column, last) };
+}
+
+/** Takes out what lies between the cursor and where `move` would bring it. */
+export function erase(buffer: Buffer, move: (buffer: Buffer) => Buffer): Buffer {
+  const to = move(buffer).cursor;
+  return replace(buffer, Math.min(to, buffer.cursor), Math.max(to, buffer.cursor), '');
+}
+
+/** The text in rows of a width, and the row and column of the cursor. */
+export interface Layout {
+  readonly rows: readonly string[];
+  readonly row: number;
+  readonly column: number;
+}
+
+export function layout({ text, cursor }: Buffer, width: number): Layout {
+  const room = Math.max(1, width);
+  const rows: string[] = [];
+  let [row, column] = [0, 0];
+  let current = '';
+  let used = 0;
+  let at = 0;
+  const here = (): void => {
+    if (at !== cursor) return;
+    row = rows.length;
+    column = used;
+  };
+  const next = (): void => {
+    rows.push(current);
+    current = '';
+    used = 0;
+  };
+  for (const grapheme of graphemes(text)) {
+    if (grapheme === '\n') {
+      here();
+      next();
+    } else {
+      const takes = graphemeWidth(grapheme);
+      if (used + takes > room) next();
+      here();
+      current += grapheme;
+      used += takes;
+    }
+    at += grapheme.length;
+  }
+  // The cursor behind a full row stands at the beginning of the next one.
+  if (used >= room) next();
+  here();
+  rows.push(current);
+  return { rows, row, column };
+}

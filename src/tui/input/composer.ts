@@ -1,0 +1,201 @@
+/**
+ * What a person is writing: the text, the earlier prompts (↑, ↓, Ctrl-R), and the list of completions below it. Pure:
+ * a key makes a new state, and says when a prompt is ready to be sent.
+ */
+import {
+  BLANK,
+  down,
+  erase,
+  insert,
+  left,
+  lineEnd,
+  lineStart,
+  replace,
+  right,
+  up,
+  withText,
+  wordLeft,
+  wordRight,
+  type Buffer,
+} from './buffer.ts';
+import type { Choice } from './completion.ts';
+import { isCtrl, type KeyPress } from './keys.ts';
+
+export interface Composer {
+  readonly buffer: Buffer;
+  /** Earlier prompts, the oldest first. */
+  readonly past: readonly string[];
+  /** While one of them is shown: which, and what was being written. */
+  readonly browsing?: { readonly at: number; readonly draft: string };
+  readonly search?: {
+    readonly query: string;
+    /** The prompt that is found; -1 for none. */
+    readonly at: number;
+    readonly draft: Buffer;
+  };
+  readonly completion?: {
+    /** Where what is completed begins. */
+    readonly start: number;
+    readonly choices: readonly Choice[];
+    readonly selected: number;
+  };
+}
+
+export interface ComposerStep {
+  readonly composer: Composer;
+  readonly submit?: string;
+}
+
+const MAX_PAST = 1000;
+
+export function createComposer(past: readonly string[] = []): Composer {
+  return { buffer: BLANK, past: past.slice(-MAX_PAST) };
+}
+
+/** Another text, and nothing else under way. */
+export function edited({ past }: Composer, buffer: Buffer): Composer {
+  return { buffer, past };
+}
+
+export function withCompletion(
+  composer: Composer,
+  start: number,
+  choices: readonly Choice[],
+): Composer {
+  const { completion: _, ...rest } = composer;
+  return choices.length === 0 ? rest : { ...rest, completion: { start, choices, selected: 0 } };
+}
+
+export function typed(composer: Composer, text: string): Composer {
+  return edited(composer, insert(composer.buffer, text));
+}
+
+/** Undefined: the key means nothing here, and may mean something elsewhere. */
+export function composerKey(composer: Composer, key: KeyPress): ComposerStep | undefined {
+  if (composer.search) return searchKey(composer, composer.search, key);
+  const chosen = composer.completion && completionKey(composer, composer.completion, key);
+  if (chosen) return { composer: chosen };
+  if (key.name === 'enter') return enter(composer, key);
+  if (isCtrl(key, 'r')) return startSearch(composer);
+  if (key.name === 'up' || isCtrl(key, 'p')) return { composer: older(composer) };
+  if (key.name === 'down' || isCtrl(key, 'n')) return { composer: newer(composer) };
+  const change = editing(key);
+  if (change) return { composer: edited(composer, change(composer.buffer)) };
+  if (key.name === 'text' && !key.ctrl && !key.alt) return { composer: typed(composer, key.text) };
+  return undefined;
+}
+
+const LETTERS: Readonly<Record<string, (buffer: Buffer) => Buffer>> = {
+  a: lineStart,
+  e: lineEnd,
+  b: left,
+  f: right,
+  u: (buffer) => erase(buffer, lineStart),
+  k: (buffer) => erase(buffer, lineEnd),
+  w: (buffer) => erase(buffer, wordLeft),
+};
+
+function editing(key: KeyPress): ((buffer: Buffer) => Buffer) | undefined {
+  const byWord = key.ctrl || key.alt;
+  switch (key.name) {
+    case 'left':
+      return byWord ? wordLeft : left;
+    case 'right':
+      return byWord ? wordRight : right;
+    case 'home':
+      return lineStart;
+    case 'end':
+      return lineEnd;
+    case 'backspace':
+      return (buffer) => erase(buffer, byWord ? wordLeft : left);
+    case 'delete':
+      return (buffer) => erase(buffer, byWord ? wordRight : right);
+    case 'text':
+      if (key.ctrl) return LETTERS[key.text];
+      if (key.alt && key.text === 'b') return wordLeft;
+      return key.alt && key.text === 'f' ? wordRight : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function enter(composer: Composer, key: KeyPress): ComposerStep {
+  const { buffer, past } = composer;
+  if (key.shift || key.alt || key.ctrl) return { composer: typed(composer, '\n') };
+  // A backslash at the end says that the text goes on.
+  if (buffer.text.slice(0, buffer.cursor).endsWith('\\')) {
+    return { composer: edited(composer, replace(buffer, buffer.cursor - 1, buffer.cursor, '\n')) };
+  }
+  const text = buffer.text.trim();
+  if (text === '') return { composer };
+  const remembered = past.at(-1) === text ? past : [...past, text].slice(-MAX_PAST);
+  return { composer: { buffer: BLANK, past: remembered }, submit: text };
+}
+
+function older(composer: Composer): Composer {
+  const { buffer, past, browsing } = composer;
+  const moved = browsing ? undefined : up(buffer);
+  if (moved) return edited(composer, moved);
+  const at = (browsing?.at ?? past.length) - 1;
+  const text = past[at];
+  if (text === undefined) return composer;
+  return { buffer: withText(text), past, browsing: { at, draft: browsing?.draft ?? buffer.text } };
+}
+
+function newer(composer: Composer): Composer {
+  const { buffer, past, browsing } = composer;
+  if (!browsing) return edited(composer, down(buffer) ?? buffer);
+  const at = browsing.at + 1;
+  const text = past[at];
+  if (text === undefined) return { buffer: withText(browsing.draft), past };
+  return { buffer: withText(text), past, browsing: { ...browsing, at } };
+}
+
+function completionKey(
+  composer: Composer,
+  completion: NonNullable<Composer['completion']>,
+  key: KeyPress,
+): Composer | undefined {
+  const { choices, selected, start } = completion;
+  const select = (index: number): Composer => ({
+    ...composer,
+    completion: { ...completion, selected: (index + choices.length) % choices.length },
+  });
+  if (key.name === 'up' || isCtrl(key, 'p')) return select(selected - 1);
+  if (key.name === 'down' || isCtrl(key, 'n')) return select(selected + 1);
+  if (key.name === 'escape') return withCompletion(composer, start, []);
+  const choice = choices[selected];
+  const { buffer } = composer;
+  const changes = choice && choice.text.trimEnd() !== buffer.text.slice(start, buffer.cursor);
+  // What is written out already is sent by Enter, not completed to itself.
+  const accepts = key.name === 'tab' || (key.name === 'enter' && changes && !key.shift && !key.alt);
+  if (!accepts || !choice) return undefined;
+  return edited(composer, replace(buffer, start, buffer.cursor, choice.text));
+}
+
+function startSearch(composer: Composer): ComposerStep {
+  const { buffer, past } = composer;
+  return { composer: { buffer, past, search: { query: '', at: past.length, draft: buffer } } };
+}
+
+function searchKey(
+  composer: Composer,
+  search: NonNullable<Composer['search']>,
+  key: KeyPress,
+): ComposerStep {
+  const { past } = composer;
+  const { query, at, draft } = search;
+  const find = (wanted: string, from: number): ComposerStep => {
+    const found = past.findLastIndex(
+      (text, index) => index < from && text.toLowerCase().includes(wanted.toLowerCase()),
+    );
+    const hit = wanted === '' ? past.length : found;
+    const buffer = past[hit] === undefined ? composer.buffer : withText(past[hit]);
+    return { composer: { buffer, past, search: { query: wanted, at: hit, draft } } };
+  };
+  if (isCtrl(key, 'r')) return find(query, at < 0 ? past.length : at);
+  if (key.name === 'backspace') return find(query.slice(0, -1), past.length);
+  if (key.name === 'text' && !key.ctrl && !key.alt) return find(query + key.text, past.length);
+  if (key.name === 'escape') return { composer: { buffer: draft, past } };
+  return { composer: { buffer: composer.buffer, past } };
+}

@@ -1,0 +1,21 @@
+/** Commands that concern only this terminal; all others are the session's. */
+import type { SlashCommand } from '../../protocol/development-tool.ts';
+
+export const KEYS = `Enter sends · Shift-Enter, Alt-Enter, Ctrl-J or a \\ at the end: a new line
+↑ ↓ earlier prompts · Ctrl-R searches them · @ files · / commands
+Ctrl-G writes in your editor · Ctrl-T thoughts · Ctrl-O the last call's whole output
+Esc cancels the turn · Esc Esc goes back · Ctrl-C Ctrl-C or /quit leaves`;
+
+export const LOCAL_COMMANDS: readonly SlashCommand[] = [
+  command('quit', 'Leaves. The work of a turn that is under way ends with the program.'),
+  command('keys', 'Says what the keys do.'),
+];
+
+function command(name: string, description: string): SlashCommand {
+  return { name, description, arguments: [], sub_commands: [] };
+}
+
+export function localCommand(text: string): 'quit' | 'keys' | undefined {
+  if (/^\/(?:quit|exit)\s*$/.test(text)) return 'quit';
+  return /^\/keys\s*$/.test(text) ? 'keys' : undefined;
+}

@@ -1,0 +1,15 @@
+/** A list to choose from: arrows and Enter, or the number. */
+import { isCtrl, type KeyPress } from './keys.ts';
+
+export type MenuStep = { readonly selected: number } | { readonly chosen: number };
+
+/** Undefined: the key means nothing here. */
+export function menuKey(selected: number, count: number, key: KeyPress): MenuStep | undefined {
+  if (count === 0) return undefined;
+  if (key.name === 'up' || isCtrl(key, 'p')) return { selected: (selected + count - 1) % count };
+  if (key.name === 'down' || isCtrl(key, 'n')) return { selected: (selected + 1) % count };
+  if (key.name === 'enter') return { chosen: Math.min(selected, count - 1) };
+  if (key.name !== 'text' || key.ctrl || key.alt || !/^[1-9]$/.test(key.text)) return undefined;
+  const chosen = Number(key.text) - 1;
+  return chosen < count ? { chosen } : undefined;
+}

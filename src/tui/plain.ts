@@ -1,0 +1,215 @@
+/**
+ * The session line by line, for screen readers and for terminals that can do no more: nothing is drawn twice, nothing is
+ * only a colour or a sign, and lines are edited by the terminal itself.
+ *
+ * What is typed is a prompt, or the number of an answer while one is waited for. Ctrl-C cancels the turn, twice it leaves.
+ */
+import type { LiveSession } from '../client/live.ts';
+import { Answers } from './answers.ts';
+import type { ExitReason, TuiOptions } from './options.ts';
+import { isBusy, waitingCalls, type State } from './state/state.ts';
+import type { CallEntry } from './state/entry.ts';
+import { SessionStore } from './store.ts';
+import { EMPTY, line, type Line } from './text/span.ts';
+import { NONE } from './text/theme.ts';
+import { clean, cleanLine } from './text/width.ts';
+import { titleOf } from './view/call-lines.ts';
+import { aboutLines } from './view/dialog-lines.ts';
+import { entryLines, type View } from './view/entry-lines.ts';
+import { nameOf } from './view/who.ts';
+
+/** Lines are as long as they are: the terminal breaks them. */
+const WIDTH = 4000;
+const MAX_LINE = 100_000;
+const TWICE_MS = 2000;
+const HELP = `Type a request and press Enter; a backslash at the end of a line continues it.
+/cancel stops the turn, /quit leaves, /help lists the session's commands.`;
+
+export async function startPlain(session: LiveSession, options: TuiOptions): Promise<ExitReason> {
+  const { stdin = process.stdin, stdout = process.stdout } = options;
+  const renderers = await import('./view/renderers.ts');
+  const abort = new AbortController();
+  const done = Promise.withResolvers<ExitReason>();
+  const store = new SessionStore(() => show(store.state));
+  const answers = new Answers(session, {
+    editor: options.editor,
+    notice: (level, text) => store.dispatch({ kind: 'notice', level, text }),
+    answering: () => {},
+  });
+  let printed = 0;
+  let greeted = false;
+  let busy = false;
+  /** The request that was read out last. */
+  let asked = '';
+  let unfinished = '';
+  /** Prompts whose turns have not ended, as far as we know. */
+  let awaited = 0;
+  let inputEnded = false;
+  let interrupted = -Infinity;
+
+  function write(lines: readonly Line[]): void {
+    for (const each of lines) stdout.write(`${NONE.paint(each)}\n`);
+  }
+
+  function show(state: State): void {
+    const view: View = {
+      width: WIDTH,
+      renderers,
+      self: session.self,
+      clients: state.clients,
+      plain: true,
+      spinner: '',
+    };
+    if (!greeted && state.place) {
+      greeted = true;
+      const mode = state.approval === '' ? '' : `, mode ${state.approval}`;
+      write([
+        line(
+          `Parley in ${cleanLine(state.place.workspace)}, model ${cleanLine(state.model)}${mode}.`,
+        ),
+      ]);
+      write(HELP.split('\n').map((each) => line(each)));
+    }
+    for (const entry of state.log.finished.slice(printed)) {
+      // The terminal has shown what was typed here.
+      const own = entry.kind === 'prompt' && nameOf(entry.from, view) === undefined;
+      if (!own || !stdin.isTTY) write(entryLines(entry, view));
+    }
+    printed = state.log.finished.length;
+    const [first] = waitingCalls(state);
+    const request = first && (first.call.correlationId ?? first.call.tool_call_id);
+    if (first && request !== asked) ask(first, view);
+    asked = request ?? '';
+    if (busy && !isBusy(state)) {
+      awaited = Math.max(0, awaited - 1);
+      if (!first) write([line('Ready.')]);
+    }
+    busy = isBusy(state);
+    leaveWhenDone();
+  }
+
+  function ask(entry: CallEntry, view: View): void {
+    const { call } = entry;
+    const request = call.confirmation_request;
+    if (!request) return;
+    const options = request.options.map(({ name }, index) =>
+      line(`  ${index + 1}: ${cleanLine(name)}`),
+    );
+    const mayAnswer = session.self.roles.includes('approve');
+    write([
+      line(`Question: ${titleOf(call)}?`),
+      ...aboutLines(request, view),
+      ...(mayAnswer ? [...options, line('Type the number of an answer.')] : []),
+    ]);
+  }
+
+  /** Nobody types any more: what was asked for is still waited for, unless only a person could go on. */
+  function leaveWhenDone(): void {
+    const waits = waitingCalls(store.state).length > 0;
+    if (inputEnded && !busy && (awaited === 0 || waits)) done.resolve('left');
+  }
+
+  function run(work: Promise<unknown>): void {
+    work.catch((error: unknown) => {
+      const text = error instanceof Error ? error.message : String(error);
+      store.dispatch({ kind: 'notice', level: 'error', text });
+    });
+  }
+
+  function take(typed: string): void {
+    if (typed.endsWith('\\')) {
+      unfinished = `${unfinished}${typed.slice(0, -1)}\n`.slice(0, MAX_LINE);
+      return;
+    }
+    const text = `${unfinished}${typed}`.trim();
+    unfinished = '';
+    if (text === '') return;
+    const [entry] = waitingCalls(store.state);
+    const option = entry?.call.confirmation_request?.options[Number(text) - 1];
+    if (entry && option && /^\d+$/.test(text)) {
+      run(answers.choose(entry, option));
+      return;
+    }
+    if (/^\/(?:quit|exit)$/.test(text)) {
+      done.resolve('left');
+    } else if (text === '/cancel') {
+      run(session.cancel());
+    } else {
+      options.history?.add(text);
+      awaited += 1;
+      run(
+        session.prompt(text).catch((error: unknown) => {
+          awaited -= 1;
+          throw error;
+        }),
+      );
+    }
+  }
+
+  const interrupt = (): void => {
+    const now = performance.now();
+    if (now - interrupted < TWICE_MS) {
+      done.resolve('left');
+      return;
+    }
+    interrupted = now;
+    if (busy) run(session.cancel());
+    write([EMPTY, line('Ctrl-C again to leave.')]);
+  };
+
+  process.on('SIGINT', interrupt);
+  const input = readLines(
+    stdin,
+    (text) => take(clean(text)),
+    () => {
+      inputEnded = true;
+      leaveWhenDone();
+    },
+  );
+  try {
+    store.follow(session, abort.signal).then(
+      () => done.resolve('ended'),
+      (error: unknown) => {
+        run(Promise.reject(error));
+        done.resolve('ended');
+      },
+    );
+    return await done.promise;
+  } finally {
+    process.off('SIGINT', interrupt);
+    input.stop();
+    abort.abort();
+    store.flush();
+    store.close();
+  }
+}
+
+/** Lines as the terminal hands them over, each at most so long. */
+function readLines(
+  stream: NodeJS.ReadStream,
+  onLine: (text: string) => void,
+  onEnd: () => void,
+): { stop(): void } {
+  const decoder = new TextDecoder();
+  let rest = '';
+  const onData = (chunk: Uint8Array | string): void => {
+    rest += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
+    const lines = rest.split(/\r?\n/);
+    rest = (lines.pop() ?? '').slice(0, MAX_LINE);
+    for (const each of lines) onLine(each.slice(0, MAX_LINE));
+  };
+  const onClose = (): void => {
+    if (rest !== '') onLine(rest);
+    rest = '';
+    onEnd();
+  };
+  stream.on('data', onData);
+  stream.once('end', onClose);
+  return {
+    stop() {
+      stream.off('data', onData);
+      stream.off('end', onClose);
+      stream.pause();
+    },
+  };
+}

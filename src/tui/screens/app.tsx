@@ -1,0 +1,89 @@
+/** The whole screen: the history above, the frame below, and the keys. */
+import { Box, useAnimation, useApp, useCursor, useInput, usePaste, useWindowSize } from 'ink';
+import { useEffect, useState, useSyncExternalStore } from 'react';
+import type { Controller } from '../controller.ts';
+import { keysOf } from '../input/keys.ts';
+import type { TuiOptions } from '../options.ts';
+import type { Theme } from '../text/theme.ts';
+import type { View } from '../view/entry-lines.ts';
+import { frame } from '../view/frame.ts';
+import { History } from './history.tsx';
+import { Lines } from './lines.tsx';
+
+const SPINNER = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+const SPINNER_MS = 120;
+/** Narrower than this is drawn as if it were this wide. */
+const MIN_WIDTH = 20;
+
+export interface AppProps {
+  readonly controller: Controller;
+  readonly theme: Theme;
+  readonly options: Pick<TuiOptions, 'a2aUrl' | 'attachedTo'>;
+}
+
+export function App({ controller, theme, options }: AppProps) {
+  const ui = useSyncExternalStore(
+    (listener) => controller.subscribe(listener),
+    () => controller.ui,
+  );
+  const { columns, rows } = useWindowSize();
+  const renderers = useRenderers();
+  const { frame: tick } = useAnimation({
+    interval: SPINNER_MS,
+    isActive: ui.busySince !== undefined,
+  });
+  useKeys(controller);
+
+  const width = Math.max(MIN_WIDTH, columns);
+  const { self } = controller.session;
+  const spinner = SPINNER[tick % SPINNER.length] ?? '';
+  const { lines, cursor, scroll } = frame({
+    ui,
+    self,
+    width,
+    height: rows,
+    spinner,
+    now: Date.now(),
+    renderers,
+    ...options,
+  });
+  const { setCursorPosition } = useCursor();
+  setCursorPosition(cursor);
+  useEffect(() => {
+    if (scroll !== undefined) controller.scrolledTo(scroll);
+  }, [controller, scroll, ui]);
+
+  return (
+    <Box flexDirection="column">
+      {renderers && ui.state.place && (
+        <History
+          entries={ui.state.log.finished}
+          workspace={ui.state.place.workspace}
+          view={{ width, renderers, self, clients: ui.state.clients, plain: false, spinner }}
+          theme={theme}
+        />
+      )}
+      <Lines lines={lines} theme={theme} />
+    </Box>
+  );
+}
+
+/** Loaded behind the first frame, which has nothing for them to draw. */
+function useRenderers(): View['renderers'] | undefined {
+  const [renderers, setRenderers] = useState<View['renderers']>();
+  useEffect(() => {
+    void import('../view/renderers.ts').then((loaded) => setRenderers(loaded));
+  }, []);
+  return renderers;
+}
+
+function useKeys(controller: Controller): void {
+  const { suspendTerminal } = useApp();
+  useInput((input, key) => {
+    for (const each of keysOf(input, key)) controller.key(each);
+  });
+  usePaste((text) => controller.paste(text));
+  useEffect(() => {
+    controller.useTerminal((run) => suspendTerminal(run));
+  }, [controller, suspendTerminal]);
+}

@@ -1,0 +1,11 @@
+/** Lines that are wrapped and measured already, in the colours of the theme. */
+import { Text } from 'ink';
+import type { Line } from '../text/span.ts';
+import type { Theme } from '../text/theme.ts';
+
+export function Lines({ lines, theme }: { lines: readonly Line[]; theme: Theme }) {
+  if (lines.length === 0) return null;
+  // A line without a character would have no height.
+  const painted = lines.map((each) => theme.paint(each) || ' ');
+  return <Text wrap="truncate">{painted.join('\n')}</Text>;
+}

@@ -1,0 +1,53 @@
+/** Asks which session to take up again, before there is one to show. */
+import { render, useApp, useInput, useWindowSize } from 'ink';
+import { useRef, useState } from 'react';
+import { keysOf } from '../input/keys.ts';
+import { pickerKey, type Picker, type PickerItem } from '../input/picker.ts';
+import type { TuiOptions } from '../options.ts';
+import { themeFor, type Theme } from '../text/theme.ts';
+import { pickerLines } from '../view/picker-lines.ts';
+import { Lines } from './lines.tsx';
+
+export interface PickerScreenProps {
+  readonly items: readonly PickerItem[];
+  readonly theme: Theme;
+  readonly onPick: (id: string | undefined) => void;
+}
+
+export function PickerScreen({ items, theme, onPick }: PickerScreenProps) {
+  const { exit } = useApp();
+  const { columns, rows } = useWindowSize();
+  // Keys can come faster than frames: the state they act on is not the one that was drawn.
+  const current = useRef<Picker>({ items, query: '', selected: 0 });
+  const [picker, setPicker] = useState(current.current);
+  useInput((input, key) => {
+    for (const each of keysOf(input, key)) {
+      const step = pickerKey(current.current, each);
+      if ('picked' in step) {
+        onPick(step.picked);
+        exit();
+        return;
+      }
+      current.current = step.picker;
+    }
+    setPicker(current.current);
+  });
+  return <Lines lines={pickerLines(picker, columns, rows)} theme={theme} />;
+}
+
+/** The chosen session's id; undefined for a new one. */
+export async function pickSession(
+  items: readonly PickerItem[],
+  options: Pick<TuiOptions, 'theme' | 'stdin' | 'stdout' | 'environment'> = {},
+): Promise<string | undefined> {
+  const { stdin = process.stdin, stdout = process.stdout, environment = process.env } = options;
+  let picked: string | undefined;
+  const theme = themeFor(options.theme, environment);
+  const screen = render(
+    <PickerScreen items={items} theme={theme} onPick={(id) => (picked = id)} />,
+    { stdin, stdout, exitOnCtrlC: false, interactive: true },
+  );
+  await screen.waitUntilExit();
+  screen.clear();
+  return picked;
+}

@@ -1,0 +1,63 @@
+/**
+ * Starts the terminal UI on a live session, and resolves when the person has left or the session is over. It is a client
+ * like any other: all it knows of the session is `LiveSession`.
+ *
+ *   await startTui(session, { theme: 'dark', a2aUrl: 'http://127.0.0.1:1234' });
+ */
+import { render } from 'ink';
+import type { LiveSession } from '../client/live.ts';
+import { Controller } from './controller.ts';
+import type { ExitReason, TuiOptions } from './options.ts';
+import { startPlain } from './plain.ts';
+import { App } from './screens/app.tsx';
+import { themeFor } from './text/theme.ts';
+
+const MAX_FPS = 60;
+
+export async function startTui(
+  session: LiveSession,
+  options: TuiOptions = {},
+): Promise<ExitReason> {
+  const { stdin = process.stdin, stdout = process.stdout, environment = process.env } = options;
+  const reason = await (options.plain === true
+    ? startPlain(session, options)
+    : startScreen(session, options));
+  options.onExit?.(reason);
+  return reason;
+
+  async function startScreen(live: LiveSession, given: TuiOptions): Promise<ExitReason> {
+    if (!isTerminal(stdin, stdout)) {
+      throw new Error('The terminal UI needs a terminal; without one there is --plain.');
+    }
+    const controller = new Controller(live, given);
+    const { a2aUrl, attachedTo } = given;
+    const app = (
+      <App
+        controller={controller}
+        theme={themeFor(given.theme, environment)}
+        options={{ a2aUrl, attachedTo }}
+      />
+    );
+    const screen = render(app, {
+      stdin,
+      stdout,
+      exitOnCtrlC: false,
+      patchConsole: true,
+      incrementalRendering: true,
+      maxFps: MAX_FPS,
+      // Shift-Enter, in terminals that can tell it from Enter.
+      kittyKeyboard: { mode: 'auto' },
+      interactive: true,
+    });
+    const left = await controller.run();
+    await screen.waitUntilRenderFlush();
+    screen.unmount();
+    await screen.waitUntilExit();
+    return left;
+  }
+}
+
+/** Whether there is somebody to draw for. */
+export function isTerminal(stdin: NodeJS.ReadStream, stdout: NodeJS.WriteStream): boolean {
+  return stdin.isTTY && stdout.isTTY;
+}

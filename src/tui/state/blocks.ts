@@ -1,0 +1,58 @@
+/**
+ * Where a Markdown text that is still being written can be cut: behind a block that nothing to come can change.
+ *
+ * Only whole lines are looked at, and each decision rests on what is before it, so the same text gives the same blocks
+ * in whatever pieces it comes. Code in fences stays together, and so does a list with its items.
+ */
+const FENCE = /^( {0,3})(`{3,}|~{3,})/;
+const LIST_ITEM = /^(?:[-*+]|\d{1,9}[.)])(?:\s|$)/;
+
+export interface Blocks {
+  readonly done: readonly string[];
+  /** The block that is being written. */
+  readonly rest: string;
+}
+
+export function splitBlocks(text: string): Blocks {
+  const done: string[] = [];
+  let start = 0;
+  let blank = false;
+  let fence: { readonly sign: string; readonly indent: number } | undefined;
+  const cutAt = (end: number): void => {
+    const block = text
+      .slice(start, end)
+      .replace(/^(?:[^\S\n]*\n)+/, '')
+      .trimEnd();
+    if (block !== '') done.push(block);
+    start = end;
+  };
+  for (let at = 0; ;) {
+    const end = text.indexOf('\n', at);
+    if (end < 0) break;
+    const line = text.slice(at, end);
+    const mark = FENCE.exec(line);
+    const sign = mark?.[2];
+    if (fence) {
+      const closes = sign !== undefined && sign.startsWith(fence.sign) && line.trim() === sign;
+      if (closes) {
+        if (fence.indent === 0) cutAt(end + 1);
+        fence = undefined;
+        blank = false;
+      }
+    } else if (line.trim() === '') {
+      blank = true;
+    } else {
+      const inList = LIST_ITEM.test(text.slice(start).trimStart());
+      const goesOn = /^\s/.test(line) || (inList && LIST_ITEM.test(line));
+      if (blank && !goesOn) cutAt(at);
+      blank = false;
+      if (sign !== undefined) {
+        const indent = mark?.[1]?.length ?? 0;
+        if (indent === 0) cutAt(at);
+        fence = { sign, indent };
+      }
+    }
+    at = end + 1;
+  }
+  return { done, rest: text.slice(start) };
+}

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { LiveItem } from '../../client/live.ts';
+import { editCall, shellCall } from '../../../test/tui/demo.ts';
+import { PHONE, ScriptedSession, TERMINAL } from '../../../test/tui/scripted-session.ts';
+import type { Entry } from './entry.ts';
+import { INITIAL, isBusy, reduceState, waitingCalls, type State } from './state.ts';
+
+/** A session whose items are kept, and the state that they make. */
+function recorded() {
+  const session = new ScriptedSession();
+  const items: LiveItem[] = [session.snapshot()];
+  const reading = session.items();
+  void (async () => {
+    for await (const item of reading)
+      if (item.kind === 'event' || items.length > 0) items.push(item);
+  })();
+  return {
+    session,
+    /** Everything that has been told so far. */
+    state: async (): Promise<State> => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return items.reduce(reduceState, INITIAL);
+    },
+  };
+}
+
+function shown({ log }: State): unknown[] {
+  return [...log.finished, ...log.open].filter(isVisible).map(withoutId);
+}
+
+function isVisible(entry: Entry): boolean {
+  return entry.kind !== 'text' || entry.text.trim() !== '';
+}
+
+function withoutId(entry: Entry): unknown {
+  return { ...entry, id: 0, ...(entry.kind === 'text' && { text: entry.text.trim() }) };
+}
+
+test('a turn is its prompt, thoughts, calls and blocks of text', async () => {
+  const { session, state } = recorded();
+  session.heard('do it', TERMINAL);
+  session.think('Subject', 'Description');
+  session.call({ ...shellCall('1', 'ls'), status: 'EXECUTING', live_content: 'a' });
+  session.say('First ');
+  session.say('block.\n\nSecond one.\n');
+  assert.equal(isBusy(await state()), true);
+  assert.deepEqual(
+    (await state()).log.finished.map(({ kind }) => kind),
+    ['prompt', 'thought'],
+    'what comes behind a running call may not be printed yet',
+  );
+  session.call({ ...shellCall('1', 'ls'), status: 'SUCCEEDED', output: { text: 'a' } });
+  session.state('completed', 'First block.\n\nSecond one.');
+  const after = await state();
+  assert.deepEqual(after.log.open, []);
+  assert.deepEqual(
+    after.log.finished.map((entry) => (entry.kind === 'text' ? entry.text : entry.kind)),
+    ['prompt', 'thought', 'call', 'First block.', 'Second one.'],
+  );
+  assert.equal(isBusy(after), false);
+});
+
+test('the closing message is shown only where nobody has said it before', async () => {
+  const { session, state } = recorded();
+  session.heard('x', TERMINAL);
+  session.state('completed', 'Said at once.');
+  const { log } = await state();
+  assert.deepEqual(
+    log.finished.map((entry) => entry.kind === 'text' && entry.text),
+    [false, 'Said at once.'],
+  );
+});
+
+test('a call waits until somebody answers, and says who and what', async () => {
+  const { session, state } = recorded();
+  session.heard('edit', TERMINAL);
+  void session.ask(editCall('e'));
+  assert.deepEqual(
+    waitingCalls(await state()).map(({ call }) => call.tool_call_id),
+    ['e'],
+  );
+  session.answer({ tool_call_id: 'e', selected_option_id: 'proceed_once' }, PHONE);
+  const after = await state();
+  assert.deepEqual(waitingCalls(after), []);
+  const call = after.log.open.find((entry) => entry.kind === 'call');
+  assert.equal(call?.decision?.option, 'Allow once');
+  assert.equal(call?.decision?.by?.name, 'phone');
+});
+
+test('a call that is asked about again waits again', async () => {
+  const { session, state } = recorded();
+  void session.ask(editCall('e'));
+  session.answer({ tool_call_id: 'e', selected_option_id: 'proceed_once' }, PHONE);
+  session.call({ ...editCall('e'), correlationId: 'another' });
+  assert.equal(waitingCalls(await state()).length, 1);
+});
+
+test('a turn that fails or is canceled leaves nothing open', async () => {
+  for (const end of ['failed', 'canceled'] as const) {
+    const { session, state } = recorded();
+    session.heard('x', TERMINAL);
+    session.call({ ...shellCall('1', 'sleep'), status: 'EXECUTING' });
+    session.say('half a');
+    session.state(end, 'Why.');
+    const { log } = await state();
+    assert.deepEqual(log.open, []);
+    assert.deepEqual(
+      log.finished.map((entry) =>
+        entry.kind === 'notice' ? `${entry.level} ${entry.text}` : entry.kind,
+      ),
+      ['prompt', 'call', 'text', end === 'failed' ? 'error Why.' : 'info Canceled.'],
+    );
+  }
+});
+
+test('the history goes on when the conversation goes on in another task', async () => {
+  const { session, state } = recorded();
+  session.heard('one', TERMINAL);
+  await session.cancel();
+  session.heard('two', TERMINAL);
+  assert.deepEqual(
+    (await state()).log.finished.map((entry) => ('text' in entry ? entry.text : '')),
+    ['one', 'Canceled.', 'two'],
+  );
+});
+
+test('a command that sets the mode shows in the state, unless it failed', async () => {
+  const { session, state } = recorded();
+  session.heard('/approval plan', TERMINAL);
+  assert.equal((await state()).approval, 'ask');
+  session.state('completed', 'From now on …');
+  assert.equal((await state()).approval, 'plan');
+});
+
+test('what this client has to say does not part a paragraph', async () => {
+  const { session, state } = recorded();
+  session.say('A sentence ');
+  const half = reduceState(await state(), { kind: 'notice', level: 'info', text: 'hello' });
+  assert.deepEqual(
+    [...half.log.finished, ...half.log.open].map((entry) => 'text' in entry && entry.text),
+    ['hello', 'A sentence '],
+  );
+});
+
+test('an event that came before is not taken twice', async () => {
+  const { session, state } = recorded();
+  session.heard('once', TERMINAL);
+  const before = await state();
+  const again: LiveItem = { kind: 'event', taskId: session.task.id, seq: 2, event: session.task };
+  assert.equal(reduceState(before, again), before);
+});
+
+// Things that happen in a session, as one may do them in any order.
+type Step = (session: ScriptedSession) => void;
+const ids = fc.constantFrom('a', 'b', 'c');
+const words = fc.constantFrom('word ', 'end.\n\n', '- item\n', '```\ncode\n', '```\n', 'ha', '\n');
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: words.map(
+      (text): Step =>
+        (session) =>
+          session.say(text),
+    ),
+  },
+  { weight: 1, arbitrary: fc.constant<Step>((session) => session.think('S', 'D')) },
+  {
+    weight: 2,
+    arbitrary: ids.map(
+      (id): Step =>
+        (session) =>
+          session.call({ ...shellCall(id, 'x'), status: 'EXECUTING', live_content: 'y' }),
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: ids.map(
+      (id): Step =>
+        (session) =>
+          session.call({ ...shellCall(id, 'x'), status: 'SUCCEEDED', output: { text: 'y' } }),
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: ids.map(
+      (id): Step =>
+        (session) =>
+          void session.ask(editCall(`e${id}`)),
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: ids.map((id): Step => (session) => {
+      try {
+        session.answer({ tool_call_id: `e${id}`, selected_option_id: 'cancel' }, PHONE);
+      } catch {
+        // Somebody was first.
+      }
+    }),
+  },
+);
+/** A turn's answer closes with all that was said since its last call. */
+const turn = fc
+  .array(step, { maxLength: 12 })
+  .map((steps): Step[] => steps.toSpliced(0, 0, begin).concat(end));
+
+function begin(session: ScriptedSession): void {
+  session.heard('go', PHONE);
+}
+
+/** No turn is done while a question is open. */
+function end(session: ScriptedSession): void {
+  for (const tool_call_id of waitingIn(session)) {
+    session.answer({ tool_call_id, selected_option_id: 'cancel' }, TERMINAL);
+  }
+  const said = sinceLastCall(session);
+  session.state('completed', said.trim() === '' ? undefined : said);
+}
+
+function waitingIn(session: ScriptedSession): string[] {
+  return waitingCalls(reduceState(INITIAL, session.snapshot())).map(
+    ({ call }) => call.tool_call_id,
+  );
+}
+
+function sinceLastCall({ task }: ScriptedSession): string {
+  const messages = [...(task.history ?? []), ...(task.status.message ? [task.status.message] : [])];
+  const last = messages.findLastIndex(
+    ({ role, parts }) =>
+      role === 'user' ||
+      parts.some(
+        (part) => part.kind === 'data' && JSON.stringify(part.data).includes('tool_call_id'),
+      ),
+  );
+  return messages
+    .slice(last + 1)
+    .flatMap(({ parts }) => parts)
+    .map((part) => (part.kind === 'text' ? part.text : ''))
+    .join('');
+}
+
+test('any prefix as a snapshot, and then the rest, make the state that all events make', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(turn, { maxLength: 4 }), fc.nat(), async (turns, cut) => {
+      const steps = turns.flat();
+      const { session, state } = recorded();
+      const at = steps.length === 0 ? 0 : cut % steps.length;
+      for (const each of steps.slice(0, at)) each(session);
+      const late: LiveItem[] = [session.snapshot()];
+      const lateReader = session.items();
+      await lateReader.next();
+      void (async () => {
+        for await (const item of lateReader) late.push(item);
+      })();
+      await new Promise((resolve) => setImmediate(resolve));
+      for (const each of steps.slice(at)) each(session);
+      const all = await state();
+      const joined = late.reduce(reduceState, INITIAL);
+      assert.deepEqual(shown(joined), shown(all));
+      assert.deepEqual(waitingCalls(joined).length, waitingCalls(all).length);
+      assert.equal(joined.turn, all.turn);
+      await session.close();
+    }),
+    { numRuns: 200 },
+  );
+});

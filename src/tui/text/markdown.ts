@@ -1,0 +1,223 @@
+/**
+ * Markdown as lines for a terminal: marked reads it, this writes it. Everything is wrapped to the width with its indent
+ * kept; code keeps its lines, and a long one goes on below.
+ */
+import { lexer, type Token, type Tokens } from 'marked';
+import { highlight } from './highlight.ts';
+import { EMPTY, fit, gutter, line, lineWidth, span, wrap, type Line, type Look } from './span.ts';
+import { clean, widthOf } from './width.ts';
+
+/** Lists and quotes inside each other; deeper ones are shown at this depth. */
+const MAX_DEPTH = 8;
+const MAX_RULE = 40;
+
+/** `source` need not be clean. Without blank lines around it. */
+export function markdown(source: string, width: number): Line[] {
+  return blocks(lexer(clean(source)), Math.max(8, width), 0);
+}
+
+function blocks(tokens: readonly Token[], width: number, depth: number, tight = false): Line[] {
+  const out: Line[] = [];
+  for (const token of tokens) {
+    const lines = block(token, width, depth);
+    if (lines.length === 0) continue;
+    if (out.length > 0 && !tight) out.push(EMPTY);
+    out.push(...lines);
+  }
+  return out;
+}
+
+/** One block. Tokens of marked are told apart by `type`; an extension could add others, and there is none. */
+function block(token: Token, width: number, depth: number): Line[] {
+  switch (token.type) {
+    case 'space':
+    case 'def':
+      return [];
+    case 'heading': {
+      const { tokens, depth: level } = token as Tokens.Heading;
+      const look: Look = { tone: 'heading', bold: true, underline: level === 1 };
+      return flow(inline(tokens, look), width);
+    }
+    case 'code': {
+      const { text, lang = '' } = token as Tokens.Code;
+      const [name = ''] = lang.split(/[\s,{]/, 1);
+      const bar = line('│ ', 'faint');
+      const lines = highlight(text, name).flatMap((each) => wrap(each, width - 2));
+      return gutter(lines, bar, bar);
+    }
+    case 'blockquote': {
+      const { tokens } = token as Tokens.Blockquote;
+      const bar = line('▎ ', 'dim');
+      const inner = blocks(tokens, innerWidth(width, depth), depth + 1);
+      return gutter(inner, bar, bar).map((each) =>
+        each.map((piece) => ({ italic: true, ...piece })),
+      );
+    }
+    case 'list':
+      return list(token as Tokens.List, width, depth);
+    case 'hr':
+      return [line('─'.repeat(Math.min(width, MAX_RULE)), 'faint')];
+    case 'table':
+      return table(token as Tokens.Table, width);
+    case 'html':
+      return flow(line((token as Tokens.HTML).text.trim(), 'dim'), width);
+    default: {
+      const { tokens, text } = token as Tokens.Paragraph | Tokens.Text;
+      return flow(tokens ? inline(tokens, {}) : line(text), width);
+    }
+  }
+}
+
+function innerWidth(width: number, depth: number): number {
+  return depth < MAX_DEPTH ? Math.max(4, width - 2) : width;
+}
+
+function list(token: Tokens.List, width: number, depth: number): Line[] {
+  const first = token.ordered ? Number(token.start) : 0;
+  const widest = token.ordered ? String(first + token.items.length - 1).length + 2 : 2;
+  const out: Line[] = [];
+  for (const [index, item] of token.items.entries()) {
+    const sign = token.ordered ? `${first + index}.`.padStart(widest - 1) : '•';
+    const box = item.task ? `${item.checked === true ? '☑' : '☐'} ` : '';
+    const mark = [span(`${sign} `, 'dim'), ...line(box, 'accent')];
+    const taken = depth < MAX_DEPTH ? lineWidth(mark) : 0;
+    const lines = blocks(
+      // The box has its own sign.
+      item.tokens.filter(({ type }) => type !== 'checkbox'),
+      Math.max(4, width - taken),
+      depth + 1,
+      !token.loose,
+    );
+    if (index > 0 && token.loose) out.push(EMPTY);
+    out.push(...gutter(lines.length > 0 ? lines : [EMPTY], mark, line(' '.repeat(taken))));
+  }
+  return out;
+}
+
+const GAP = 2;
+const NARROWEST = 6;
+
+/** Columns as wide as they need to be, or as there is room for; where there is none, each row is a list. */
+function table({ header, rows }: Tokens.Table, width: number): Line[] {
+  const cells = [header, ...rows].map((row) => row.map(({ tokens }) => inline(tokens, {})));
+  const columns = header.length;
+  const wanted = Array.from({ length: columns }, (_, at) =>
+    Math.max(1, ...cells.map((row) => lineWidth(row[at] ?? EMPTY))),
+  );
+  const room = width - GAP * (columns - 1);
+  if (room < columns * NARROWEST && sum(wanted) > room) return narrowTable(cells, width);
+  const widths = shared(wanted, room);
+  const rule = line(widths.map((each) => '─'.repeat(each)).join(' '.repeat(GAP)), 'faint');
+  const [head = [], ...body] = cells.map((row) => tableRow(row, widths));
+  return [...head.map(strong), rule, ...body.flat()];
+}
+
+function tableRow(row: readonly Line[], widths: readonly number[]): Line[] {
+  const wrapped = widths.map((width, at) => wrap(row[at] ?? EMPTY, width));
+  const height = Math.max(...wrapped.map((lines) => lines.length));
+  return Array.from({ length: height }, (_, down) =>
+    widths.flatMap((width, at): Line => {
+      const text = fit(wrapped[at]?.[down] ?? EMPTY, width);
+      const last = at === widths.length - 1;
+      return [...text, ...line(last ? '' : ' '.repeat(width - lineWidth(text) + GAP))];
+    }),
+  );
+}
+
+function narrowTable(cells: readonly (readonly Line[])[], width: number): Line[] {
+  const [names = [], ...rows] = cells;
+  const out: Line[] = [];
+  for (const row of rows) {
+    if (out.length > 0) out.push(EMPTY);
+    for (const [at, cell] of row.entries()) {
+      out.push(...flow([...strong(names[at] ?? EMPTY), span(': '), ...cell], width));
+    }
+  }
+  return out;
+}
+
+/** Takes from the widest until all fit. */
+function shared(wanted: readonly number[], room: number): number[] {
+  const widths = [...wanted];
+  while (sum(widths) > room) {
+    const widest = Math.max(...widths);
+    if (widest <= 1) break;
+    widths[widths.indexOf(widest)] = widest - 1;
+  }
+  return widths;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
+}
+
+function strong(pieces: Line): Line {
+  return pieces.map((piece) => ({ ...piece, bold: true }));
+}
+
+/** Pieces with line breaks in them, wrapped. */
+function flow(pieces: Line, width: number): Line[] {
+  const lines: Line[] = [];
+  let current: Line = EMPTY;
+  for (const piece of pieces) {
+    for (const [index, text] of piece.text.split('\n').entries()) {
+      if (index > 0) {
+        lines.push(current);
+        current = EMPTY;
+      }
+      if (text !== '') current = [...current, { ...piece, text }];
+    }
+  }
+  return [...lines, current].flatMap((each) => wrap(each, width));
+}
+
+function inline(tokens: readonly Token[], look: Look): Line {
+  return tokens.flatMap((token): Line => {
+    switch (token.type) {
+      case 'strong':
+        return inline((token as Tokens.Strong).tokens, { ...look, bold: true });
+      case 'em':
+        return inline((token as Tokens.Em).tokens, { ...look, italic: true });
+      case 'del':
+        return inline((token as Tokens.Del).tokens, { ...look, strike: true });
+      case 'codespan':
+        return line((token as Tokens.Codespan).text, { ...look, tone: 'code' });
+      case 'br':
+        return line('\n');
+      case 'link':
+        return link(token as Tokens.Link, look);
+      case 'image': {
+        const { text, href } = token as Tokens.Image;
+        return line(`[image: ${text === '' ? href : text}]`, { ...look, tone: 'dim' });
+      }
+      case 'checkbox':
+        return EMPTY;
+      default: {
+        const { tokens: inner, text } = token as Tokens.Text;
+        return inner && inner.length > 0 ? inline(inner, look) : line(decoded(text), look);
+      }
+    }
+  });
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&lt;': '<',
+  '&gt;': '>',
+  '&amp;': '&',
+  '&quot;': '"',
+  '&#39;': "'",
+};
+
+/** A line break in a paragraph is where its writer's line was full, not ours. */
+function decoded(text: string): string {
+  return text
+    .replaceAll('\n', ' ')
+    .replaceAll(/&(?:lt|gt|amp|quot|#39);/g, (entity) => ENTITIES[entity] ?? entity);
+}
+
+/** The address is shown, unless the text is the address: nobody should have to guess where a link leads. */
+function link({ tokens, href, text }: Tokens.Link, look: Look): Line {
+  const shown = inline(tokens, { ...look, tone: 'link', underline: true });
+  const same = href === text || href === `mailto:${text}` || widthOf(href) === 0;
+  return same ? shown : [...shown, span(` (${href})`, 'dim')];
+}

@@ -1,0 +1,58 @@
+/**
+ * Text as a terminal shows it: how many columns it takes, and nothing in it that the terminal would obey.
+ *
+ * What a model, a tool or another client says is cleaned before it is shown: an escape sequence in it could move the
+ * cursor over a question, and a bidirectional control could make a command look like another one.
+ */
+import { stripVTControlCharacters } from 'node:util';
+
+const TAB = '    ';
+const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
+const WIDE =
+  /^(?:[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}|[^\p{ASCII}]\ufe0f)/u;
+const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}\p{Cc}]+$/u;
+const BIDIRECTIONAL = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const CONTROL = /(?!\n)\p{Cc}/gu;
+
+const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+
+/** What a reader takes for characters. */
+export function graphemes(text: string): string[] {
+  if (PRINTABLE_ASCII.test(text)) return text.split('');
+  return Array.from(segmenter.segment(text), ({ segment }) => segment);
+}
+
+export function graphemeWidth(grapheme: string): number {
+  if (PRINTABLE_ASCII.test(grapheme)) return grapheme.length;
+  if (INVISIBLE.test(grapheme)) return 0;
+  return WIDE.test(grapheme) ? 2 : 1;
+}
+
+/** Columns that a line of text takes. */
+export function widthOf(text: string): number {
+  if (PRINTABLE_ASCII.test(text)) return text.length;
+  let width = 0;
+  for (const { segment } of segmenter.segment(text)) width += graphemeWidth(segment);
+  return width;
+}
+
+/** Text of others, made safe to show: plain characters and line breaks. */
+export function clean(text: string): string {
+  const plain = stripVTControlCharacters(text.replaceAll('\r\n', '\n'));
+  const drawn = plain.includes('\r') ? plain.split('\n').map(overwritten).join('\n') : plain;
+  return drawn
+    .replaceAll('\t', TAB)
+    .replaceAll(CONTROL, '')
+    .replaceAll(BIDIRECTIONAL, '\ufffd')
+    .toWellFormed();
+}
+
+/** The same in one line. */
+export function cleanLine(text: string): string {
+  return clean(text).replaceAll(/\s+/g, ' ').trim();
+}
+
+/** What is left of a line that begins anew at each carriage return, as progress bars do. */
+function overwritten(line: string): string {
+  return line.split('\r').findLast((part) => part !== '') ?? '';
+}

@@ -1,0 +1,31 @@
+/** A key that does something only when it is pressed twice in a short time. */
+export type TwiceAction = 'leave' | 'rewind';
+
+const TWICE_MS = 2000;
+
+export class Twice {
+  readonly #onHint: (hint: string | undefined) => void;
+  #armed: { readonly action: TwiceAction; readonly timer: NodeJS.Timeout } | undefined;
+
+  /** `onHint` is told what to say while the second press is awaited. */
+  constructor(onHint: (hint: string | undefined) => void) {
+    this.#onHint = onHint;
+  }
+
+  /** Whether this is the second press. */
+  press(action: TwiceAction, hint: string): boolean {
+    const second = this.#armed?.action === action;
+    this.clear();
+    if (second) return true;
+    this.#armed = { action, timer: setTimeout(() => this.clear(), TWICE_MS) };
+    this.#onHint(hint);
+    return false;
+  }
+
+  clear(): void {
+    if (!this.#armed) return;
+    clearTimeout(this.#armed.timer);
+    this.#armed = undefined;
+    this.#onHint(undefined);
+  }
+}

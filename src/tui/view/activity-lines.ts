@@ -1,0 +1,27 @@
+/** What goes on between the history and the text field: the turn, and the prompts that wait for it. */
+import type { QueuedPrompt } from '../../client/live.ts';
+import { fit, line, span, type Line } from '../text/span.ts';
+import { cleanLine } from '../text/width.ts';
+
+const MAX_QUEUED = 4;
+
+export function queueLines(queued: readonly QueuedPrompt[], self: string, width: number): Line[] {
+  const shown = queued.slice(0, MAX_QUEUED).map(({ text, from }): Line => {
+    const who = from === self ? '' : `${cleanLine(from)}: `;
+    return fit([span('  ○ ', 'faint'), span(who, 'other'), span(cleanLine(text), 'dim')], width);
+  });
+  const more = queued.length - shown.length;
+  return more > 0 ? [...shown, line(`  ○ and ${more} more`, 'faint')] : shown;
+}
+
+export function activityLine(spinner: string, seconds: number, width: number): Line {
+  const time = seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m ${seconds % 60}s`;
+  return fit(
+    [
+      span(`${spinner} `, 'accent'),
+      span('Working', 'dim'),
+      span(`  ${time} · Esc cancels`, 'faint'),
+    ],
+    width,
+  );
+}

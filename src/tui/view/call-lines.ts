@@ -1,0 +1,129 @@
+/** A tool call: a line that says what it does and how it stands, and below it what it has to show, cut. */
+import type { ToolCall } from '../../protocol/development-tool.ts';
+import type { CallEntry } from '../state/entry.ts';
+import { cut, EMPTY, fit, gutter, line, span, wrap, type Line, type Tone } from '../text/span.ts';
+import { clean, cleanLine } from '../text/width.ts';
+import type { View } from './entry-lines.ts';
+import { nameOf } from './who.ts';
+
+const MAX_OUTPUT_LINES = 6;
+const MAX_LIVE_LINES = 8;
+const MAX_DIFF_LINES = 24;
+/** Of a text that is cut anyway, more than this is not even looked at. */
+const MAX_CHARS = 20_000;
+
+interface Standing {
+  readonly sign: string;
+  readonly word: string;
+  readonly tone: Tone;
+}
+
+export function callLines(entry: CallEntry, view: View): Line[] {
+  const { call, decision } = entry;
+  const { width, plain } = view;
+  const { sign, word, tone } = standing(entry, view);
+  const body = bodyLines(call, view);
+  const head: Line = [
+    ...(call.agent === undefined ? [] : [span(`${cleanLine(call.agent)} › `, 'dim')]),
+    span(titleOf(call), { bold: !plain }),
+    ...(body.summary.length > 0 ? [span('  '), ...body.summary] : []),
+    ...(entry.stopped === true ? [span('  stopped', 'dim')] : []),
+  ];
+  const who = nameOf(decision?.by, view);
+  const chosen = decision && (who === undefined ? decision.option : `${who}: ${decision.option}`);
+  const below = [
+    ...(chosen === undefined
+      ? []
+      : wrap(line(`↳ ${cleanLine(chosen)}`, who === undefined ? 'dim' : 'other'), width - 4)),
+    ...body.lines,
+  ];
+  if (plain) return [[span(`Tool, ${word}: `), ...head], ...below];
+  const bar = line('│ ', 'faint');
+  return [
+    ...gutter(wrap(head, width - 2), line(`${sign} `, tone), line('  ')),
+    ...gutter(below, [span('  '), ...bar], [span('  '), ...bar]),
+  ];
+}
+
+function standing({ call, stopped, decision }: CallEntry, { spinner }: View): Standing {
+  if (stopped === true) return { sign: '⊘', word: 'stopped', tone: 'dim' };
+  switch (call.status) {
+    case 'SUCCEEDED':
+      return { sign: '✓', word: 'done', tone: 'good' };
+    case 'FAILED':
+      return { sign: '✗', word: 'failed', tone: 'bad' };
+    case 'CANCELLED':
+      return { sign: '⊘', word: 'declined', tone: 'warning' };
+    case 'PENDING':
+      if (call.confirmation_request && !decision) {
+        return { sign: '?', word: 'waiting for an answer', tone: 'warning' };
+      }
+      return { sign: spinner, word: 'about to run', tone: 'accent' };
+    default:
+      return { sign: spinner, word: 'running', tone: 'accent' };
+  }
+}
+
+/** What the call does, in one line. */
+export function titleOf(call: ToolCall): string {
+  const told = cleanLine(call.description ?? '');
+  if (told !== '') return told;
+  const args = cleanLine(JSON.stringify(call.input_parameters));
+  return args === '{}' ? cleanLine(call.tool_name) : `${cleanLine(call.tool_name)} ${args}`;
+}
+
+interface Body {
+  readonly lines: readonly Line[];
+  /** For the end of the first line: `+3 −1`. */
+  readonly summary: Line;
+}
+
+function bodyLines(call: ToolCall, { width, renderers }: View): Body {
+  const room = width - 4;
+  const { output, error, live_content: live, status } = call;
+  if (status === 'EXECUTING' && live !== undefined) {
+    return text(live.slice(-MAX_CHARS), room, MAX_LIVE_LINES, 'dim', 'last');
+  }
+  if (error) {
+    return text(error.message, room, MAX_OUTPUT_LINES, status === 'FAILED' ? 'bad' : 'dim');
+  }
+  if (output?.diff) {
+    const diff = renderers.diffLines(output.diff, room);
+    return { lines: cut(diff.lines, MAX_DIFF_LINES), summary: renderers.summary(diff) };
+  }
+  if (output?.text !== undefined) return text(output.text, room, MAX_OUTPUT_LINES, 'dim');
+  if (output?.structured_data) {
+    const shown = JSON.stringify(output.structured_data).slice(0, MAX_CHARS);
+    return { lines: [fit(line(cleanLine(shown), 'dim'), room)], summary: EMPTY };
+  }
+  return { lines: [], summary: EMPTY };
+}
+
+function text(
+  shown: string,
+  width: number,
+  max: number,
+  tone: Tone,
+  keep: 'first' | 'last' = 'first',
+): Body {
+  const part = keep === 'last' ? shown : shown.slice(0, MAX_CHARS);
+  const cleaned = clean(part).trimEnd();
+  if (cleaned === '') return { lines: [], summary: EMPTY };
+  // A long line is cut, not wrapped: of an output its shape says more than its every word.
+  const lines = cleaned.split('\n').map((each) => fit(line(each, tone), width));
+  return { lines: cut(lines, max, keep), summary: EMPTY };
+}
+
+/** All of what a call has to show, for the pane. */
+export function wholeCall({ call }: CallEntry, view: View): Line[] {
+  const { output, error, live_content: live } = call;
+  if (output?.diff) return [...view.renderers.diffLines(output.diff, view.width).lines];
+  const shown =
+    output?.text ??
+    error?.message ??
+    live ??
+    JSON.stringify(output?.structured_data ?? call.input_parameters, null, 2);
+  return clean(shown)
+    .split('\n')
+    .flatMap((each) => wrap(line(each), view.width));
+}

@@ -1,0 +1,75 @@
+/** What is being written, between two rules; below it the completions, or the search through earlier prompts. */
+import { layout } from '../input/buffer.ts';
+import type { Composer } from '../input/composer.ts';
+import { fit, line, lineWidth, span, type Line } from '../text/span.ts';
+import { cleanLine } from '../text/width.ts';
+
+const MAX_CHOICES = 6;
+
+export interface ComposerLines {
+  readonly lines: readonly Line[];
+  /** Where the cursor is in them. */
+  readonly row: number;
+  readonly column: number;
+}
+
+export interface ComposerRoom {
+  readonly width: number;
+  readonly maxRows: number;
+  /** Shown while there is no text. */
+  readonly placeholder: string;
+}
+
+export function composerLines(
+  composer: Composer,
+  { width, maxRows, placeholder }: ComposerRoom,
+): ComposerLines {
+  const { buffer, search, completion } = composer;
+  const rule = line('─'.repeat(width), 'faint');
+  const { rows, row, column } = layout(buffer, width - 2);
+  const first = Math.max(0, Math.min(row - maxRows + 1, rows.length - maxRows));
+  const shown = rows.slice(first, first + maxRows).map((text, index): Line => {
+    const sign = first + index === 0 ? '❯ ' : '  ';
+    return [span(sign, { tone: 'person', bold: true }), span(text)];
+  });
+  if (buffer.text === '')
+    shown[0] = [span('❯ ', { tone: 'person', bold: true }), span(placeholder, 'faint')];
+  const below = search ? [searchLine(search)] : completion ? choiceLines(completion, width) : [];
+  return {
+    lines: [rule, ...shown.map((each) => fit(each, width)), rule, ...below],
+    row: 1 + row - first,
+    column: 2 + column,
+  };
+}
+
+function searchLine({ query, at }: NonNullable<Composer['search']>): Line {
+  return [
+    span('  search: ', 'dim'),
+    span(query, 'accent'),
+    ...(at < 0
+      ? [span('  nothing like it', 'dim')]
+      : [span('  Ctrl-R older · Enter takes it', 'faint')]),
+  ];
+}
+
+function choiceLines(
+  { choices, selected }: NonNullable<Composer['completion']>,
+  width: number,
+): Line[] {
+  const first = Math.max(0, Math.min(selected - MAX_CHOICES + 1, choices.length - MAX_CHOICES));
+  const shown = choices.slice(first, first + MAX_CHOICES);
+  const widest = Math.max(...shown.map(({ text }) => lineWidth(line(cleanLine(text)))));
+  return shown.map(({ text, description }, index) => {
+    const here = first + index === selected;
+    const name = cleanLine(text);
+    const pad = ' '.repeat(Math.max(0, widest - lineWidth(line(name))) + 2);
+    return fit(
+      [
+        span(here ? '❯ ' : '  ', 'accent'),
+        span(name, here ? { tone: 'accent', bold: true } : {}),
+        span(`${pad}${cleanLine(description)}`, 'dim'),
+      ],
+      width,
+    );
+  });
+}

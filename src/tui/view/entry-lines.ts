@@ -1,0 +1,82 @@
+/** Entries of the history as lines, whether they are printed for good or still change. */
+import { cut, EMPTY, gutter, line, span, wrap, type Line } from '../text/span.ts';
+import { clean, cleanLine } from '../text/width.ts';
+import type { Entry, NoticeEntry, PromptEntry, TextEntry, ThoughtEntry } from '../state/entry.ts';
+import { callLines } from './call-lines.ts';
+import { signature, type Company } from './who.ts';
+
+export interface View extends Company {
+  readonly width: number;
+  readonly renderers: typeof import('./renderers.ts');
+  /** Line by line, for a screen reader: words instead of signs. */
+  readonly plain: boolean;
+  /** What a running call's sign is at the moment. */
+  readonly spinner: string;
+}
+
+/** A prompt of a page or more is in the log; here its beginning does. */
+const MAX_PROMPT_LINES = 40;
+
+/** Without the blank line before it. */
+export function entryLines(entry: Entry, view: View): Line[] {
+  switch (entry.kind) {
+    case 'prompt':
+      return promptLines(entry, view);
+    case 'text':
+      return textLines(entry, view);
+    case 'thought':
+      return thoughtLines(entry, view);
+    case 'call':
+      return callLines(entry, view);
+    default:
+      return noticeLines(entry, view);
+  }
+}
+
+function noticeLines({ level, text }: NoticeEntry, { width, plain }: View): Line[] {
+  const tone = level === 'error' ? 'bad' : 'dim';
+  const lines = clean(text)
+    .split('\n')
+    .flatMap((each) => wrap(line(each, tone), width - 2));
+  if (plain) return gutter(lines, line(level === 'error' ? 'Error: ' : ''), EMPTY);
+  return gutter(lines, line(level === 'error' ? '✗ ' : '· ', tone), line('  '));
+}
+
+function promptLines({ text, from }: PromptEntry, view: View): Line[] {
+  const who = signature(from, view);
+  const lines = clean(text)
+    .split('\n')
+    .flatMap((each, index) => {
+      const said = line(each, { tone: 'person', bold: true });
+      return wrap(index === 0 ? [...who, ...said] : said, view.width - 2);
+    });
+  const shown = cut(lines, MAX_PROMPT_LINES);
+  if (view.plain) return gutter(shown, line(who.length > 0 ? '' : 'You: '), EMPTY);
+  return gutter(shown, line('❯ ', { tone: 'person', bold: true }), line('  '));
+}
+
+function textLines({ text, first }: TextEntry, { width, renderers, plain }: View): Line[] {
+  if (text.trim() === '') return [];
+  // Read aloud, Markdown is better as it was written than with signs drawn around it.
+  if (plain) {
+    const said = clean(text).split('\n');
+    return gutter(
+      said.map((each) => line(each)),
+      line(first ? 'Agent: ' : ''),
+      EMPTY,
+    );
+  }
+  const lines = renderers.markdown(text, width - 2);
+  return gutter(lines, line(first ? '● ' : '  ', 'accent'), line('  '));
+}
+
+/** One line: the whole thought is behind a key. */
+function thoughtLines({ thought }: ThoughtEntry, { width, plain }: View): Line[] {
+  const subject = cleanLine(thought.subject);
+  if (plain) return [line(`Thought: ${subject}`)];
+  return gutter(
+    wrap(line(subject, { tone: 'dim', italic: true }), width - 2),
+    [span('✻ ', 'faint')],
+    line('  '),
+  );
+}

@@ -1,0 +1,153 @@
+/**
+ * The part of the screen that is drawn again and again: what is still being written, dialogs, the text field, the status.
+ *
+ * It never grows taller than the terminal: what is taller is not drawn over but scrolls away, and flickers. So every part
+ * says how many lines it has, and what is being written gets the rest.
+ */
+import type { LiveClient } from '../../client/live.ts';
+import type { Entry } from '../state/entry.ts';
+import { cut, EMPTY, line, type Line } from '../text/span.ts';
+import { asking, lastCall, REWIND_CHOICES, thoughtsOfTurn, type Ui } from '../ui.ts';
+import { activityLine, queueLines } from './activity-lines.ts';
+import { box } from './box.ts';
+import { titleOf, wholeCall } from './call-lines.ts';
+import { composerLines } from './composer-lines.ts';
+import { aboutLines, dialogLines } from './dialog-lines.ts';
+import { entryLines, type View } from './entry-lines.ts';
+import { menuLines } from './menu-lines.ts';
+import { paneLines, thoughtContent, type Pane } from './pane-lines.ts';
+import { statusLine } from './status-lines.ts';
+
+export interface FrameOptions {
+  readonly ui: Ui;
+  readonly self: LiveClient;
+  readonly width: number;
+  readonly height: number;
+  readonly spinner: string;
+  readonly now: number;
+  readonly renderers: View['renderers'] | undefined;
+  readonly a2aUrl?: string | undefined;
+  readonly attachedTo?: string | undefined;
+}
+
+export interface Frame {
+  readonly lines: readonly Line[];
+  /** Where the text cursor is; undefined while keys go elsewhere. */
+  readonly cursor: { readonly x: number; readonly y: number } | undefined;
+  /** How far the pane is scrolled. */
+  readonly scroll: number | undefined;
+}
+
+const MAX_COMPOSER_ROWS = 8;
+/** What is being written is always worth a few lines. */
+const MIN_LIVE_ROWS = 3;
+const NARROW = 52;
+
+export function frame(options: FrameOptions): Frame {
+  const { ui, self, width, height, renderers } = options;
+  const { state } = ui;
+  const view: View | undefined = renderers && {
+    width,
+    renderers,
+    self,
+    clients: state.clients,
+    plain: false,
+    spinner: options.spinner,
+  };
+  const composer = composerLines(ui.composer, {
+    width,
+    maxRows: Math.max(1, Math.min(MAX_COMPOSER_ROWS, height - 8)),
+    placeholder: placeholderFor(ui, self, width),
+  });
+  const status = statusLine({ ...options, state, hint: ui.hint });
+  const queued = queueLines(state.queued, self.name, width);
+  const busy = ui.busySince !== undefined;
+  const seconds = Math.max(0, Math.floor((options.now - (ui.busySince ?? options.now)) / 1000));
+  const activity = busy ? [EMPTY, activityLine(options.spinner, seconds, width)] : [];
+  // One row parts the rest from it, and one stays free: a frame as tall as the terminal scrolls.
+  const fixed = composer.lines.length + 1 + queued.length + activity.length + 2;
+  const room = Math.max(0, height - fixed);
+  const { lines: over, scroll } = view ? overlay(ui, view, Math.max(6, room - 1)) : {};
+  const rest = room - (over?.length ?? 0);
+  // What the dialog is about stands in the dialog.
+  const shown = over ? asking(ui)[0] : undefined;
+  const open = state.log.open.filter((entry) => entry !== shown);
+  const live = view && rest >= MIN_LIVE_ROWS ? liveLines(open, view, rest) : [];
+  const space = activity.length + queued.length > 0 || (over && live.length === 0) ? [] : [EMPTY];
+  const above = [...live, ...activity, ...queued, ...space, ...(over ?? [])];
+  const talking = over === undefined || (ui.dialog.talking && !ui.pane && !ui.rewind);
+  return {
+    lines: [...above, ...composer.lines, status],
+    cursor: talking
+      ? { x: Math.min(composer.column, width - 1), y: above.length + composer.row }
+      : undefined,
+    scroll,
+  };
+}
+
+function overlay(ui: Ui, view: View, maxRows: number): Partial<Pane> {
+  const { width } = view;
+  const inner = { ...view, width: width - 4 };
+  if (ui.rewind) {
+    const choices = menuLines(REWIND_CHOICES, ui.rewind.selected, width - 4);
+    const title = line('Go back', { bold: true });
+    return { lines: box(choices, width, { title, keys: '↑↓ Enter · Esc stays', tone: 'accent' }) };
+  }
+  const waiting = asking(ui);
+  const [entry] = waiting;
+  if (ui.pane) {
+    const pane = { scroll: ui.pane.scroll, width, maxRows };
+    const request = entry?.call.confirmation_request;
+    if (ui.pane.kind === 'request' && entry && request) {
+      return paneLines({
+        ...pane,
+        title: titleOf(entry.call),
+        content: aboutLines(request, inner),
+      });
+    }
+    if (ui.pane.kind === 'thoughts') {
+      const content = thoughtContent(thoughtsOfTurn(ui), width - 4);
+      const none = [line('There are none in this turn.', 'dim')];
+      return paneLines({
+        ...pane,
+        title: 'Thoughts',
+        content: content.length > 0 ? content : none,
+      });
+    }
+    const call = lastCall(ui);
+    const content = call ? wholeCall(call, inner) : [line('There was no call yet.', 'dim')];
+    return paneLines({ ...pane, title: call ? titleOf(call.call) : 'Calls', content });
+  }
+  if (!entry) return {};
+  const lines = dialogLines(
+    {
+      entry,
+      selected: ui.dialog.selected,
+      talking: ui.dialog.talking,
+      position: [1, waiting.length],
+      mayAnswer: view.self.roles.includes('approve'),
+      maxRows,
+    },
+    view,
+  );
+  return { lines };
+}
+
+/** The end of what is still being written. */
+function liveLines(open: readonly Entry[], view: View, maxRows: number): Line[] {
+  const lines: Line[] = [];
+  // From the end, and no further than there is room for.
+  for (let at = open.length - 1; at >= 0 && lines.length < maxRows; at--) {
+    const entry = open[at]!;
+    const drawn = entryLines(entry, view);
+    if (drawn.length > 0) lines.unshift(...(entry.gap ? [EMPTY] : []), ...drawn);
+  }
+  return cut(lines, maxRows, 'last');
+}
+
+function placeholderFor({ state, dialog }: Ui, self: LiveClient, width: number): string {
+  if (!self.roles.includes('prompt')) return 'This client may only look on';
+  if (dialog.talking) return 'Answer in words';
+  if (state.turn === 'working') return 'Say what comes next';
+  return width < NARROW ? 'Ask for something' : 'Ask for something, / for commands, @ for files';
+}

@@ -1,0 +1,44 @@
+/** A pane over the text field for what is too long for the history: thoughts in full, a call's whole output or diff. */
+import type { ThoughtEntry } from '../state/entry.ts';
+import { EMPTY, line, wrap, type Line } from '../text/span.ts';
+import { clean } from '../text/width.ts';
+import { box } from './box.ts';
+
+export interface PaneView {
+  readonly title: string;
+  readonly content: readonly Line[];
+  /** Rows that are scrolled away at the top. */
+  readonly scroll: number;
+  readonly width: number;
+  readonly maxRows: number;
+}
+
+export interface Pane {
+  readonly lines: readonly Line[];
+  /** As far as there is something to scroll. */
+  readonly scroll: number;
+}
+
+export function paneLines({ title, content, scroll, width, maxRows }: PaneView): Pane {
+  const room = Math.max(1, maxRows - 2);
+  const first = Math.max(0, Math.min(scroll, content.length - room));
+  const shown = content.slice(first, first + room);
+  const note = `${first + 1}–${first + shown.length} of ${content.length}`;
+  const lines = box(shown, width, {
+    title: line(title, { bold: true }),
+    ...(content.length > room && { note }),
+    keys: content.length > room ? '↑↓ PgUp PgDn · Esc closes' : 'Esc closes',
+    tone: 'accent',
+  });
+  return { lines, scroll: first };
+}
+
+export function thoughtContent(thoughts: readonly ThoughtEntry[], width: number): Line[] {
+  return thoughts.flatMap(({ thought }, index) => [
+    ...(index > 0 ? [EMPTY] : []),
+    ...wrap(line(clean(thought.subject), { tone: 'accent', bold: true }), width),
+    ...clean(thought.description)
+      .split('\n')
+      .flatMap((each) => wrap(line(each), width)),
+  ]);
+}

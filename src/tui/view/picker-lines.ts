@@ -1,0 +1,33 @@
+/** The list of sessions to take up again. */
+import { matching, type Picker } from '../input/picker.ts';
+import { fit, line, lineWidth, span, type Line } from '../text/span.ts';
+import { cleanLine } from '../text/width.ts';
+import { box } from './box.ts';
+
+export function pickerLines(picker: Picker, width: number, height: number): Line[] {
+  const found = matching(picker);
+  const inner = width - 4;
+  const room = Math.max(1, Math.min(found.length, height - 6));
+  const first = Math.max(0, Math.min(picker.selected - room + 1, found.length - room));
+  const rows = found.slice(first, first + room).map((item, index): Line => {
+    const here = first + index === picker.selected;
+    const when = span(`  ${cleanLine(item.when)}`, 'dim');
+    const title = fit(
+      [
+        span(here ? '❯ ' : '  ', 'accent'),
+        span(cleanLine(item.title), here ? { tone: 'accent', bold: true } : {}),
+      ],
+      inner - lineWidth([when]),
+    );
+    const space = Math.max(0, inner - lineWidth(title) - lineWidth([when]));
+    return title.concat(span(' '.repeat(space)), when);
+  });
+  const search: Line = [span('search: ', 'dim'), span(picker.query, 'accent')];
+  const none = line('No session is like that.', 'dim');
+  return box([search, ...(rows.length > 0 ? rows : [none])], width, {
+    title: line('Take up a session', { bold: true }),
+    note: `${found.length}`,
+    keys: '↑↓ Enter · type to search · Esc for a new one',
+    tone: 'accent',
+  });
+}

@@ -1,0 +1,84 @@
+/** The line at the bottom: what answers, what it may do unasked, what it has used, and who is there. */
+import type { LiveClient } from '../../client/live.ts';
+import type { State } from '../state/state.ts';
+import { fit, lineWidth, span, type Line, type Span } from '../text/span.ts';
+import { cleanLine } from '../text/width.ts';
+
+export interface StatusView {
+  readonly state: State;
+  readonly self: LiveClient;
+  readonly width: number;
+  /** Where others can join. */
+  readonly a2aUrl?: string | undefined;
+  /** Whose session this is, where it is somebody else's. */
+  readonly attachedTo?: string | undefined;
+  /** Takes the line's place for a moment. */
+  readonly hint?: string | undefined;
+}
+
+export function statusLine(view: StatusView): Line {
+  const { state, width, hint } = view;
+  if (hint !== undefined) return fit([span(` ${hint}`, 'warning')], width);
+  const mode = state.approval;
+  const left = joined([
+    span(cleanLine(state.model), 'dim'),
+    span(mode, mode === 'yolo' ? 'warning' : 'dim'),
+    span(contextText(state), 'dim'),
+    span(costText(state), 'dim'),
+  ]);
+  const right = joined([span(whereText(view), 'accent'), span(companyText(view), 'dim')]);
+  const space = width - lineWidth(left) - lineWidth(right) - 2;
+  // In a narrow terminal who is there matters more than what it costs.
+  if (space < 1) {
+    const short = joined([span(cleanLine(state.model), 'dim'), span(mode, 'dim')]);
+    const room = width - lineWidth(right) - 3;
+    const start = room > 3 ? fit(short, room) : [];
+    return fit([span(' '), ...start, ...(start.length > 0 ? [span(' ')] : []), ...right], width);
+  }
+  return [span(' '), ...left, span(' '.repeat(space)), ...right, span(' ')];
+}
+
+function joined(parts: readonly Span[]): Line {
+  return parts
+    .filter(({ text }) => text !== '')
+    .flatMap((part, index) => (index === 0 ? [part] : [span(' · ', 'faint'), part]));
+}
+
+function contextText({ usage }: State): string {
+  const { contextTokens: used, contextLimit: limit } = usage;
+  if (used === undefined) return '';
+  return limit === undefined || limit === 0
+    ? `${short(used)} tokens`
+    : `${Math.round((used / limit) * 100)}% of ${short(limit)}`;
+}
+
+function costText({ usage }: State): string {
+  return usage.costUsd === undefined ? '' : `$${usage.costUsd.toFixed(usage.costUsd < 1 ? 3 : 2)}`;
+}
+
+function short(count: number): string {
+  if (count < 1000) return `${count}`;
+  return count < 1_000_000 ? `${Math.round(count / 1000)}k` : `${(count / 1_000_000).toFixed(1)}M`;
+}
+
+function whereText({ a2aUrl, attachedTo }: StatusView): string {
+  if (attachedTo !== undefined) return `attached ${hostOf(attachedTo)}`;
+  return a2aUrl === undefined ? '' : `A2A :${portOf(a2aUrl)}`;
+}
+
+/** Those besides this one. */
+function companyText({ state, self, a2aUrl, attachedTo }: StatusView): string {
+  const others = state.clients.filter(({ id }) => id !== self.id).length;
+  if (others === 0 && a2aUrl === undefined && attachedTo === undefined) return '';
+  return `${others} ${others === 1 ? 'client' : 'clients'}`;
+}
+
+function portOf(url: string): string {
+  if (!URL.canParse(url)) return cleanLine(url);
+  const { port, protocol } = new URL(url);
+  return port === '' ? (protocol.startsWith('https') ? '443' : '80') : port;
+}
+
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : cleanLine(url);
+}

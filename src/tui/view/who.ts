@@ -1,0 +1,25 @@
+/** Whose words these are, as the person at this terminal is told. */
+import type { LiveClient } from '../../client/live.ts';
+import type { EventSource } from '../../protocol/development-tool.ts';
+import { span, type Line } from '../text/span.ts';
+import { cleanLine } from '../text/width.ts';
+
+export interface Company {
+  readonly self: LiveClient;
+  readonly clients: readonly LiveClient[];
+}
+
+/** Undefined for the person's own. */
+export function nameOf(from: EventSource | undefined, { self }: Company): string | undefined {
+  if (from === undefined || from.client === self.id) return undefined;
+  return cleanLine(from.name ?? from.client);
+}
+
+/** `[A2A] phone `; of another terminal only the name. Nothing for the person's own. */
+export function signature(from: EventSource | undefined, company: Company): Line {
+  const name = nameOf(from, company);
+  if (name === undefined) return [];
+  const client = company.clients.find(({ id }) => id === from?.client);
+  const mark = client?.kind === 'terminal' ? '' : '[A2A] ';
+  return [span(mark, { tone: 'other', bold: true }), span(`${name} `, 'other')];
+}
