@@ -41,7 +41,7 @@ export async function openSession(
   t: TestContext,
   { script = [], server: serveOptions, place = makePlace(t), access, ...more }: OpenOptions = {},
 ): Promise<Opened> {
-  let live: Live | undefined;
+  const session: { live?: Live } = {};
   const model: Model = more.model ?? scriptedModel(script);
   const sessions = sqliteSessions(join(place.home, 'sessions.db'));
   const coder = await createCoder({
@@ -55,14 +55,14 @@ export async function openSession(
   });
   const server = serve(coder.agent, {
     ...coderServeOptions(coder),
-    ...liveServeOptions({ live: () => live, logger: silent, ...access }),
+    ...liveServeOptions({ live: () => session.live, logger: silent, ...access }),
     logger: silent,
     store: sqliteStore(join(place.home, 'tasks.db')),
     ...serveOptions,
   });
   const { workspace } = place;
   const opened = await openLive({ coder, handler: server.handler, workspace, logger: silent });
-  live = opened;
+  session.live = opened;
   const listening: Listening[] = [];
   t.after(async () => {
     await opened.close();

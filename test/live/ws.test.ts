@@ -35,8 +35,9 @@ test('a client gets a snapshot, then each event once, numbered without a gap', a
     Array.from({ length: end.params.seq - 1 }, (_, at) => at + 2),
   );
   const [first] = events;
-  assert.deepEqual(Object.keys(first?.params), ['taskId', 'seq', 'event']);
-  const { event } = first?.params;
+  assert.ok(first);
+  assert.deepEqual(Object.keys(first.params), ['taskId', 'seq', 'event']);
+  const { event } = first.params;
   assert.equal(event.kind, 'status-update');
   assert.equal(event.status.message.role, 'user');
   assert.deepEqual(event.metadata[EXTENSION_URI].source, { client: 'a2a-1', name: 'phone' });
