@@ -132,6 +132,7 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
       yield refused(error);
       return;
     }
+    using _seat = place.hold();
     const { state } = place;
     const first = await commands.read(context.turn[0] ?? context.message, place.seat);
     const { seat } = first;

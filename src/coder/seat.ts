@@ -77,6 +77,8 @@ export interface Seat extends Modes {
   checkpoints(): Promise<Checkpoints | undefined>;
   /** One line for people about a call. */
   describe(tool: string, args: JsonObject): string | undefined;
+  /** Whether a command runs in the background. */
+  busy(): boolean;
   close(): Promise<void>;
 }
 
@@ -195,6 +197,7 @@ export async function openSeat(options: SeatOptions): Promise<Seat> {
         return undefined;
       }
     },
+    busy: () => shell.jobs().some((job) => job.outcome() === undefined),
     async close() {
       await Promise.all([shell.close(), mcp.close(), opened?.then((taken) => taken?.close())]);
     },

@@ -3,6 +3,9 @@
  *
  * A client may name one in the settings of its first message; it must lie inside a root that the operator has given.
  * The session remembers it. A session that was told none works in the only root; with several, it has to be told.
+ *
+ * A seat stays open for the next turn, until there are too many: then the one that nobody has used for longest, and in
+ * which nothing runs, is given up.
  */
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
@@ -27,7 +30,7 @@ import { userOf } from '../bridge/executor.ts';
 import { guardedFetch } from './web/guarded-fetch.ts';
 import type { GuardedGetOptions } from './web/guarded-get.ts';
 
-/** Workspaces in use at the same time. */
+/** Workspaces that are open at the same time. */
 const MAX_SEATS = 64;
 /** Where a session notes what its client has settled. */
 const SETTINGS_KEY = 'coder.settings';
@@ -62,8 +65,15 @@ export interface Seats {
   /** Refuses settings that cannot be met, in the metadata of a message or a task. */
   check(metadata: Metadata | undefined, place: SessionPlace): Promise<void>;
   /** Where a task is worked on, and what the session is to remember of that. */
-  of(place: TaskPlace): Promise<{ readonly seat: Seat; readonly state: State }>;
+  of(place: TaskPlace): Promise<Seating>;
   close(): Promise<void>;
+}
+
+export interface Seating {
+  readonly seat: Seat;
+  readonly state: State;
+  /** Keeps the seat open until it is disposed of. */
+  hold(): Disposable;
 }
 
 /** Whose session. */
@@ -79,7 +89,8 @@ interface Choice {
 
 export async function openSeats(options: SeatsOptions): Promise<Seats> {
   const roots = await Promise.all(options.roots.map((root) => realpath(root)));
-  const seats = new Map<string, Promise<Seat>>();
+  /** Those that were used last come last. */
+  const seats = new Map<string, Opened>();
   const ledger = new Ledger();
 
   async function choose(settings: AgentSettings | undefined): Promise<Choice> {
@@ -123,18 +134,30 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
   }
 
   /** One seat for all sessions that want the same. */
-  function seatFor(choice: Choice): Promise<Seat> {
+  function seatFor(choice: Choice): Opened {
     const name = JSON.stringify([choice.folder, choice.autoExecute, choice.mcpServers]);
-    let seat = seats.get(name);
-    if (!seat) {
-      if (seats.size >= MAX_SEATS)
-        throw new A2AError('unavailable', 'Too many workspaces are in use');
-      seat = open(choice);
-      seats.set(name, seat);
+    let opened = seats.get(name);
+    if (opened) seats.delete(name);
+    else {
+      if (seats.size >= MAX_SEATS) giveUpOne();
+      opened = openedSeat(open(choice));
       // The next one tries again.
-      seat.catch(() => seats.delete(name));
+      opened.seat.catch(() => seats.delete(name));
     }
-    return seat;
+    seats.set(name, opened);
+    return opened;
+  }
+
+  function giveUpOne(): void {
+    for (const [name, { holds, ready }] of seats) {
+      if (holds > 0 || !ready || ready.busy()) continue;
+      seats.delete(name);
+      ready.close().catch((error: unknown) => {
+        options.logger.warn({ workspace: ready.root, err: error }, 'a workspace was not left well');
+      });
+      return;
+    }
+    throw new A2AError('unavailable', 'Too many workspaces are in use');
   }
 
   async function open({ folder, autoExecute, mcpServers }: Choice): Promise<Seat> {
@@ -174,15 +197,39 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
     },
     async of(place) {
       const settings = await settled(settledIn(place.task)?.settings, place);
-      const seat = await seatFor(await choose(settings));
+      const opened = seatFor(await choose(settings));
+      // Nobody gives it up while it is waited for.
+      using _waiting = held(opened);
+      const seat = await opened.seat;
       const noted = { [WORKSPACE_KEY]: seat.root, ...(settings && { [SETTINGS_KEY]: settings }) };
       const state = { ...options.turnState, ...noted };
-      return { seat, state };
+      return { seat, state, hold: () => held(opened) };
     },
     async close() {
-      await Promise.allSettled([...seats.values()].map(async (seat) => (await seat).close()));
+      await Promise.allSettled([...seats.values()].map(async ({ seat }) => (await seat).close()));
     },
   };
+}
+
+interface Opened {
+  readonly seat: Promise<Seat>;
+  /** The same, once it is there. */
+  ready: Seat | undefined;
+  holds: number;
+}
+
+function openedSeat(seat: Promise<Seat>): Opened {
+  const opened: Opened = { seat, ready: undefined, holds: 0 };
+  seat.then(
+    (ready) => (opened.ready = ready),
+    () => {},
+  );
+  return opened;
+}
+
+function held(opened: Opened): Disposable {
+  opened.holds++;
+  return { [Symbol.dispose]: () => void opened.holds-- };
 }
 
 /** The settings that count in a task, and where they are: the first of its own or in a message of its user. */
