@@ -5,7 +5,8 @@
  * good when its commands are plain words; a rule could not tell it from others otherwise.
  */
 import type { JsonObject } from '../agent/json.ts';
-import type { ConfirmationOption } from '../protocol/development-tool.ts';
+import type { ConfirmationOption, FileDiff } from '../protocol/development-tool.ts';
+import { literalGlob } from './files/glob-pattern.ts';
 import { commandOf, FETCH_TOOL, hostOf, relative, SHELL_TOOL, type Subject } from './policy.ts';
 import type { PolicyRule } from './settings/schema.ts';
 import { exactPattern } from './shell/cover.ts';
@@ -95,10 +96,8 @@ function narrowRules({ tool, args, preview, root }: Asked): PolicyRule[] | undef
       : undefined;
   }
   if (preview.kind === 'edit') {
-    const files = preview.diffs.map((diff) => relative(root, diff.file_path));
-    // In a pattern these would mean more than themselves.
-    if (files.length === 0 || files.some((file) => /[*?{}]/.test(file))) return undefined;
-    return files.map((file) => allow(file));
+    const files = filesOf(preview.diffs, root);
+    return files.length === 0 ? undefined : files.map((file) => allow(literalGlob(file)));
   }
   if (tool.name === FETCH_TOOL) {
     const host = hostOf(args);
@@ -107,11 +106,16 @@ function narrowRules({ tool, args, preview, root }: Asked): PolicyRule[] | undef
   return preview.kind === 'mcp' && !tool.name.includes('*') ? [allow()] : undefined;
 }
 
+function filesOf(diffs: readonly FileDiff[], root: string): string[] {
+  return diffs.map(({ file_path }) => relative(root, file_path));
+}
+
 /** What "always" would be about, in words. */
 function subjectOf(asked: Asked): string | undefined {
   const rules = narrowRules(asked);
   if (!rules) return undefined;
   if (asked.tool.name === SHELL_TOOL) return rules.length === 1 ? 'this command' : 'these commands';
   if (asked.preview.kind === 'mcp') return asked.preview.tool;
+  if (asked.preview.kind === 'edit') return filesOf(asked.preview.diffs, asked.root).join(', ');
   return rules.map((rule) => rule.pattern).join(', ');
 }

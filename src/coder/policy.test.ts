@@ -176,7 +176,11 @@ test('a rule for a command covers it with more words, and nothing else', () => {
 test('whatever is put behind an allowed command as another one is not covered', () => {
   const rules = [shellRule('allow', 'git status')];
   const join = fc.constantFrom(';', '&&', '||', '|', '&', '\n', '|&', ' ; ', '\n\n');
-  const other = fc.string({ minLength: 1 }).filter((text) => /^[a-z./$`~*'"\\-]/.test(text));
+  // A word that only gives shape is no command: bash refuses the line.
+  const shape = /^(?:if|then|else|elif|fi|while|until|do|done)(?![\w-])/;
+  const other = fc
+    .string({ minLength: 1 })
+    .filter((text) => /^[a-z./$`~*'"\\-]/.test(text) && !shape.test(text));
   fc.assert(
     fc.property(join, other, (separator, text) => {
       assert.notEqual(shell(rules, `git status${separator}${text}`), 'allow');
@@ -238,6 +242,36 @@ test('a pattern that is no simple command allows nothing, asks to be safe, and i
   for (const fine of ['git status', 'npm run *', "echo 'a b' $", 'bash', 'sudo -n true']) {
     assert.equal(problemOf(shellRule('allow', fine)), undefined, fine);
   }
+});
+
+test('a rule that means nothing is named: an unknown tool, a pattern that leads out or is none', () => {
+  for (const [wrong, why] of [
+    [
+      rule('deny', 'run_shell_comand'),
+      /there is no tool "run_shell_comand"; there are read_file, /,
+    ],
+    [rule('deny', 'read_file', '/etc/**'), /not under the workspace/],
+    [rule('deny', 'read_file', 'a/../b'), /not under the workspace/],
+    [rule('deny', 'read_file', ''), /empty/],
+    [rule('deny', 'read_file', '{a,b}'.repeat(20)), /braces/],
+  ] as const) {
+    assert.match(problemOf(wrong) ?? '', why);
+  }
+  for (const fine of [
+    rule('allow', 'git__*'),
+    rule('allow', 'git__log', 'src/**'),
+    rule('ask', '*'),
+    rule('deny', 'write_file', 'app/[a-z]*.{ts,tsx}'),
+    rule('allow', 'fetch_url', '[::1]'),
+  ]) {
+    assert.equal(problemOf(fine), undefined, JSON.stringify(fine));
+  }
+});
+
+test('a pattern that is none allows nothing, and forbids to be safe', () => {
+  const none = '{a,b}'.repeat(20);
+  assert.equal(verdict([rule('allow', 'write_file', none)], WRITE, { path: 'a' }).decision, 'ask');
+  assert.equal(verdict([rule('deny', 'write_file', none)], WRITE, { path: 'a' }).decision, 'deny');
 });
 
 test('path rules are globs under the workspace, and all files of a patch must be covered', () => {
@@ -414,8 +448,11 @@ test('other grants are about the file, the tool, the host, the server', () => {
   const edit = asked(WRITE, { path: 'src/a.ts' }, editOf('src/a.ts'));
   assert.deepEqual(grantFrom('proceed_always', edit), [rule('allow', 'write_file', 'src/a.ts')]);
   assert.deepEqual(grantFrom('proceed_always_tool', edit), [rule('allow', 'write_file')]);
-  const strange = asked(WRITE, {}, editOf('src/**'));
-  assert.deepEqual(grantFrom('proceed_always', strange), []);
+  const strange = asked(WRITE, { path: 'src/[*]' }, editOf('src/[*]'));
+  const rules = grantFrom('proceed_always', strange);
+  assert.equal(verdict(rules, WRITE, { path: 'src/[*]' }).decision, 'allow');
+  assert.equal(verdict(rules, WRITE, { path: 'src/*' }).decision, 'ask');
+  assert.match(JSON.stringify(optionsFor(strange)), /Always allow src\/\[\*\] in this session/);
   const fetched = asked(
     FETCH,
     { url: 'https://Example.com/x' },

@@ -12,7 +12,8 @@
 import { realpathSync } from 'node:fs';
 import path from 'node:path';
 import type { JsonObject } from '../agent/json.ts';
-import { matchesName, matchesPath } from './glob.ts';
+import { FileError } from './files/file-error.ts';
+import { compileGlob, matchesName } from './files/glob-pattern.ts';
 import type { ApprovalMode, PolicyDecision, PolicyRule } from './settings/schema.ts';
 import { concerns, covers, parsePattern, type Pattern } from './shell/cover.ts';
 import { parseCommandLine } from './shell/parse.ts';
@@ -46,6 +47,24 @@ export interface Subject {
   readonly effect: Effect;
 }
 
+/** Those of the product. A rule for a tool that does not exist would be one that nobody misses. */
+const TOOLS: ReadonlySet<string> = new Set([
+  'read_file',
+  'write_file',
+  'edit',
+  'apply_patch',
+  'list_directory',
+  'glob',
+  'search',
+  SHELL_TOOL,
+  'shell_jobs',
+  FETCH_TOOL,
+  'todo',
+  'ask_user',
+  'save_memory',
+  'task',
+]);
+
 /** Where an edit would change what runs later, or what we ourselves obey: asked even where edits are free. */
 const BUILT_IN: readonly PolicyRule[] = ['write_file', 'edit', 'apply_patch'].flatMap((tool) =>
   ['**/.git/**', '**/.parley/**'].map((pattern) => ({ tool, pattern, decision: 'ask' as const })),
@@ -61,8 +80,24 @@ export function rulesFrom(
 
 /** What is wrong with a rule, for the one who wrote it; undefined when nothing is. */
 export function problemOf({ tool, pattern }: PolicyRule): string | undefined {
-  if (tool !== SHELL_TOOL || pattern === undefined || parsePattern(pattern)) return undefined;
-  return `"${pattern}" is no beginning of one simple command; write it like "git status"`;
+  if (!/__|[*?]/.test(tool) && !TOOLS.has(tool)) {
+    return `there is no tool "${tool}"; there are ${[...TOOLS].join(', ')}, and those of MCP servers, "SERVER__TOOL"`;
+  }
+  if (pattern === undefined || tool === FETCH_TOOL) return undefined;
+  if (tool === SHELL_TOOL) {
+    if (parsePattern(pattern)) return undefined;
+    return `"${pattern}" is no beginning of one simple command; write it like "git status"`;
+  }
+  if (path.isAbsolute(pattern) || pattern.split('/').includes('..')) {
+    return `"${pattern}" is not under the workspace; write it like "src/**"`;
+  }
+  try {
+    compileGlob(pattern);
+    return undefined;
+  } catch (error) {
+    if (error instanceof FileError) return error.message;
+    throw error;
+  }
 }
 
 export function decide(
@@ -189,7 +224,8 @@ function commandVerdict(
 /** One thing that a call touches, under every name that a pattern may know it by. */
 interface Target {
   readonly names: readonly string[];
-  readonly match: (pattern: string, name: string) => boolean;
+  /** Undefined for a pattern that is none. */
+  readonly matcher: (pattern: string) => ((name: string) => boolean) | undefined;
 }
 
 function verdict(rules: readonly PolicyRule[], targets: readonly Target[]): Verdict | undefined {
@@ -199,10 +235,11 @@ function verdict(rules: readonly PolicyRule[], targets: readonly Target[]): Verd
     return rule && said(rule);
   }
   return strictest(
-    targets.map(({ names, match }) => {
+    targets.map(({ names, matcher }) => {
       const rule = rules.findLast(({ pattern, decision }) => {
         if (pattern === undefined) return true;
-        const fits = (name: string): boolean => match(pattern, name);
+        const fits = matcher(pattern);
+        if (!fits) return decision !== 'allow';
         return decision === 'allow' ? names.every(fits) : names.some(fits);
       });
       return rule && said(rule);
@@ -218,11 +255,11 @@ function targetsOf(
 ): Target[] {
   if (tool.name === FETCH_TOOL) {
     const host = hostOf(args);
-    return host === undefined ? [] : [{ names: [host], match: matchesHost }];
+    return host === undefined ? [] : [{ names: [host], matcher: hostMatcher }];
   }
   const paths = preview?.kind === 'edit' ? preview.diffs.map((diff) => diff.file_path) : [];
   if (typeof args['path'] === 'string') paths.push(args['path']);
-  return paths.map((file) => ({ names: namesOf(root, file), match: matchesPath }));
+  return paths.map((file) => ({ names: namesOf(root, file), matcher: pathMatcher }));
 }
 
 /** The command line that a call of the shell is about. */
@@ -236,8 +273,18 @@ export function hostOf({ url }: JsonObject): string | undefined {
   return URL.parse(url)?.hostname.toLowerCase().replace(/\.$/, '') || undefined;
 }
 
-function matchesHost(pattern: string, host: string): boolean {
-  return matchesName(pattern.toLowerCase(), host);
+function hostMatcher(pattern: string): (host: string) => boolean {
+  const wanted = pattern.toLowerCase();
+  return (host) => matchesName(wanted, host);
+}
+
+function pathMatcher(pattern: string): ((file: string) => boolean) | undefined {
+  try {
+    return compileGlob(pattern, { anchored: true });
+  } catch (error) {
+    if (error instanceof FileError) return undefined;
+    throw error;
+  }
 }
 
 /** Under the workspace, as it is written and as it is once links are followed. */

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { ModelRequest } from '../../src/agent/model.ts';
+import { problemOf } from '../../src/coder/policy.ts';
 import { trust } from '../../src/coder/settings/trust.ts';
 import {
   eventIn,
@@ -319,6 +320,14 @@ test('a mode that was chosen where it was allowed does not count where it is not
   const strict = await begin(t, [writes('a.txt', 'a\n')], { place });
   assert.match((await strict.say('/approval', { contextId })).text, /^The mode is ask/);
   assert.equal((await strict.say('write', { contextId })).state, 'input-required');
+});
+
+test('there can be a rule for every tool that /tools lists', async (t) => {
+  const { say } = await begin(t);
+  const { text } = await say('/tools');
+  const names = text.split('\n').map((line) => line.split(':', 1)[0] ?? '');
+  assert.ok(names.length > 10);
+  for (const tool of names) assert.equal(problemOf({ tool, decision: 'ask' }), undefined);
 });
 
 test('/model takes another model for this session, which the events name', async (t) => {

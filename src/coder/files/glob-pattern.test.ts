@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { compileGlob } from './glob-pattern.ts';
+import { compileGlob, literalGlob, matchesName } from './glob-pattern.ts';
 
 const CASES: readonly (readonly [
   pattern: string,
@@ -29,6 +29,37 @@ for (const [pattern, yes, no] of CASES) {
     for (const path of no) assert.equal(matches(path), false, path);
   });
 }
+
+test('an anchored pattern is for paths from the root, hidden ones included', () => {
+  for (const [pattern, yes, no] of [
+    ['*.ts', ['a.ts', '.ts'], ['a.tsx', 'src/a.ts']],
+    ['src/**', ['src/a', 'src/a/b', 'src/.hidden', 'src'], ['lib/src/a']],
+    ['**/.git/**', ['.git/config', 'a/b/.git/hooks/x', '.git'], ['.gitignore', 'a.git/x']],
+    ['**/a/**/b', ['a/b', 'x/a/y/z/b'], ['a', 'b/a']],
+  ] as const) {
+    const matches = compileGlob(pattern, { anchored: true });
+    for (const path of yes) assert.equal(matches(path), true, `${pattern} ${path}`);
+    for (const path of no) assert.equal(matches(path), false, `${pattern} ${path}`);
+  }
+});
+
+test('a path as a pattern is for itself alone', () => {
+  const path = fc.string({ unit: fc.constantFrom(...'ab*?[]{},\\!-'), minLength: 1, maxLength: 8 });
+  fc.assert(
+    fc.property(path, path, (one, other) => {
+      const matches = compileGlob(literalGlob(one), { anchored: true });
+      assert.equal(matches(one), true);
+      assert.equal(matches(other), one === other);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('of a name, only stars and question marks mean more than themselves', () => {
+  assert.equal(matchesName('a.b+(c)[d]$*', 'a.b+(c)[d]$ and more'), true);
+  assert.equal(matchesName('[::1]', '[::1]'), true);
+  assert.equal(matchesName('a.b', 'axb'), false);
+});
 
 /** The slow and obvious way. */
 function obvious(pattern: string, name: string): boolean {
@@ -62,5 +93,6 @@ test('stars and question marks mean what they mean', () => {
 test('no pattern keeps the process busy', { timeout: 20_000 }, () => {
   const matches = compileGlob(`${'*a'.repeat(200)}b`);
   assert.equal(matches('a'.repeat(4000)), false);
+  assert.equal(matchesName(`${'*a'.repeat(200)}b`, 'a'.repeat(4000)), false);
   assert.equal(compileGlob(`${'**/a/'.repeat(100)}b`)('a/'.repeat(2000)), false);
 });

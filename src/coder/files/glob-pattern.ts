@@ -22,15 +22,23 @@ type Token =
 /** One name of a pattern, or `**`. */
 type Step = readonly Token[] | '**';
 
-/** A function that says whether a path, relative and with slashes, matches. */
-export function compileGlob(pattern: string): (path: string) => boolean {
+/**
+ * A function that says whether a path, relative and with slashes, matches. `anchored`: a pattern without a slash is for
+ * names in the root alone.
+ */
+export function compileGlob(
+  pattern: string,
+  { anchored = false }: { readonly anchored?: boolean } = {},
+): (path: string) => boolean {
   if (pattern === '' || pattern.length > MAX_PATTERN) {
     throw new FileError(
       'bad-pattern',
       `the pattern is empty or longer than ${MAX_PATTERN} characters`,
     );
   }
-  const alternatives = expand(pattern.replace(/^(?:\.?\/)+/, '')).map(stepsOf);
+  const alternatives = expand(pattern.replace(/^(?:\.?\/)+/, '')).map((one) =>
+    stepsOf(one, anchored),
+  );
   return (path) => {
     const names = path.split('/');
     return alternatives.some((steps) => matchSteps(steps, names));
@@ -97,9 +105,23 @@ function split(inner: string): string[] {
   return parts;
 }
 
-function stepsOf(pattern: string): Step[] {
+/** A path as a pattern for itself alone. */
+export function literalGlob(path: string): string {
+  return path.replaceAll(/[\\*?[\]{}]/g, '\\$&');
+}
+
+/** A name against a pattern in which only `*` and `?` mean more than themselves. */
+export function matchesName(pattern: string, name: string): boolean {
+  const tokens = Array.from(pattern, (char): Token => {
+    if (char === '*') return { kind: 'many' };
+    return char === '?' ? { kind: 'one' } : { kind: 'text', char };
+  });
+  return matchName(tokens, name);
+}
+
+function stepsOf(pattern: string, anchored: boolean): Step[] {
   const steps = pattern.split('/').map((name): Step => (name === '**' ? '**' : tokensOf(name)));
-  return steps.length === 1 && steps[0] !== '**' ? ['**', ...steps] : steps;
+  return !anchored && steps.length === 1 && steps[0] !== '**' ? ['**', ...steps] : steps;
 }
 
 function tokensOf(name: string): Token[] {

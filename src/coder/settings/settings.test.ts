@@ -56,6 +56,19 @@ test("a workspace's settings count only when it is trusted", async (t) => {
   });
 });
 
+test('a rule that means nothing is named with its line', () => {
+  const text = `{
+    "policy": [
+      { "tool": "run_shell_command", "pattern": "git status", "decision": "allow" },
+      { "tool": "run_shell_command", "pattern": "git status && rm", "decision": "deny" }
+    ]
+  }`;
+  assert.throws(
+    () => parseSettings('settings.json', text),
+    /^SettingsError: settings\.json:4: policy\.1: "git status && rm" is no beginning of one simple command/,
+  );
+});
+
 test('a broken file in an untrusted workspace stops nobody', async (t) => {
   const { config, workspace } = await folders(t);
   await writeFile(path.join(workspace, '.parley', 'settings.json'), '{ nonsense');

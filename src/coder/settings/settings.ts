@@ -11,6 +11,7 @@ import type * as z from 'zod';
 import { systemCode } from '../files/file-error.ts';
 import { inTurn } from '../files/queue.ts';
 import { readBounded } from '../files/read-bounded.ts';
+import { problemOf } from '../policy.ts';
 import { writePrivate } from './config-folder.ts';
 import { JsoncError, parseJsonc } from './jsonc.ts';
 import { Settings, type PolicyRule } from './schema.ts';
@@ -99,8 +100,18 @@ export function mergeSettings(under: Settings, over: Settings): Settings {
 
 /** Reads a text with a schema; `file` is for the messages. */
 export function parseSettings(file: string, text: string): Settings {
-  return readWith(file, text, Settings);
+  return readWith(file, text, Checked);
 }
+
+/** With rules that mean something: one that does not would be a hole that nobody sees. */
+const Checked = Settings.check(({ value: { policy = [] }, issues }) => {
+  for (const [at, rule] of policy.entries()) {
+    const message = problemOf(rule);
+    if (message !== undefined) {
+      issues.push({ code: 'custom', input: rule, path: ['policy', at], message });
+    }
+  }
+});
 
 /** Reads JSON with comments; what is wrong is named with its line and field. */
 export function readWith<T>(file: string, text: string, schema: z.ZodType<T>): T {
