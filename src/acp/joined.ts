@@ -86,12 +86,9 @@ export class Joined {
     return modeState(this.#mode);
   }
 
-  get started(): boolean {
-    return this.#started;
-  }
-
   /** Begins to tell, once. Resolves when what was before is told. */
   async start(onOver: () => void): Promise<void> {
+    if (this.#started) return this.#current.promise;
     this.#started = true;
     this.#run().then(
       () => this.#end(onOver),
@@ -139,28 +136,25 @@ export class Joined {
 
   async #run(): Promise<void> {
     const signal = AbortSignal.any([this.#leaving.signal, this.#options.signal]);
-    let after = this.#history ? 0 : undefined;
+    // Who takes a session up again begins at a snapshot, everybody else at the first event.
+    let resuming = !this.#history;
     void this.#sendCommands();
-    for (let first = true; ; first = false) {
-      let missed = false;
-      for await (const item of this.session.items({
-        signal,
-        ...(after !== undefined && { after }),
-      })) {
+    for (let missed = true; missed;) {
+      missed = false;
+      const from = resuming ? {} : { after: 0 };
+      for await (const item of this.session.items({ signal, ...from })) {
         if (item.kind === 'snapshot') {
           await this.#enter(item.snapshot);
-          // The task is another one, and it has gone on already: its events say how.
-          missed = !(first && after === undefined) && hasBegun(item.snapshot);
+          // The conversation goes on in another task, and has done so before this was heard: its events say how.
+          missed = !resuming && hasBegun(item.snapshot);
+          resuming = false;
           if (missed) break;
-          after ??= 0;
         } else if (item.kind === 'event') {
           if (item.event.kind === 'status-update') await this.#take(item.event);
           const { taskId, seq } = this.#snapshot;
           if (item.taskId !== taskId || item.seq >= seq) this.#reachPresent();
         }
       }
-      if (!missed) return;
-      after = 0;
     }
   }
 

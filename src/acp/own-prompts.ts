@@ -17,13 +17,13 @@ interface Sent {
 }
 
 export class OwnPrompts {
-  readonly #session: LiveSession;
+  readonly #session: Pick<LiveSession, 'prompt' | 'cancel'>;
   readonly #waiting: Sent[] = [];
   readonly #begun = new Set<Sent>();
   /** The turn is being canceled by this client. */
   #canceling = false;
 
-  constructor(session: LiveSession) {
+  constructor(session: Pick<LiveSession, 'prompt' | 'cancel'>) {
     this.#session = session;
   }
 

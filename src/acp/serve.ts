@@ -9,6 +9,7 @@
  */
 import {
   agent,
+  MessageTooLargeError,
   methods,
   PROTOCOL_VERSION,
   RequestError,
@@ -67,6 +68,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
   const { version, logger } = options;
   const joined = new Map<string, Joined>();
   let clientName = '';
+  let entering: Promise<unknown> = Promise.resolve();
 
   const answer: InitializeResponse = {
     protocolVersion: PROTOCOL_VERSION,
@@ -80,8 +82,15 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     authMethods: [],
   };
 
+  /** One at a time: who asks twice for the same session gets it once. */
+  function enter(...asked: Parameters<typeof enterNext>): Promise<Joined> {
+    const next = entering.then(() => enterNext(...asked));
+    entering = next.catch(() => {});
+    return next;
+  }
+
   /** Brings the client into the session that it asks for. It is told nothing before `start`. */
-  async function enter(
+  async function enterNext(
     client: AgentContext,
     { cwd, mcpServers = [], sessionId }: SessionRequest,
     history: boolean,
@@ -136,7 +145,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
   /** Behind the response: a client knows the session only from then on. */
   function startSoon(one: Joined): { sessionId: string; modes: SessionModeState } {
     // What becomes of it is told there.
-    if (!one.started) setImmediate(() => void start(one).catch(() => {}));
+    setImmediate(() => void start(one).catch(() => {}));
     return { sessionId: one.sessionId, modes: one.modes };
   }
 
@@ -220,6 +229,10 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
 
   return {
     closed: connection.closed.then(async () => {
+      const { reason } = connection.signal;
+      if (reason instanceof MessageTooLargeError) {
+        logger.warn({ problem: reason.message }, 'an ACP client was cut off');
+      }
       await Promise.all([...joined.values()].map(leave));
     }),
     close: () => connection.close(),

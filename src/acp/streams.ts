@@ -46,7 +46,10 @@ export function acpSocket(
 
   const readable = new ReadableStream<AnyMessage>({
     start: (controller) => void (incoming = controller),
-    cancel: () => socket.close(CLOSE.goingAway, 'the session is over'),
+    cancel() {
+      incoming = undefined;
+      socket.close(CLOSE.goingAway, 'the session is over');
+    },
   });
   const writable = new WritableStream<AnyMessage>({
     async write(message) {
@@ -75,8 +78,7 @@ export function acpSocket(
     },
     close() {
       drained.resolve();
-      // Closed already where the connection was ended from here.
-      if (incoming?.desiredSize !== null) incoming?.close();
+      incoming?.close();
       incoming = undefined;
       void session.close();
     },

@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { methods } from '@agentclientprotocol/sdk';
-import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import { allowed, editorIn, outline, startLive, textIn, VERSION } from './support.ts';
+import { pathToFileURL } from 'node:url';
+import { methods, type NewSessionRequest } from '@agentclientprotocol/sdk';
+import type { ModelRequest } from '../../src/agent/model.ts';
+import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
+import { allowed, editorFor, editorIn, outline, startLive, textIn, VERSION } from './support.ts';
 
 test('initialize says what is spoken here, and who answers', async (t) => {
   const editor = editorIn(t, await startLive(t));
@@ -166,6 +168,97 @@ test('session/cancel ends the turn, what runs in it, and the prompts behind it',
   assert.equal(editor.text, 'Again.');
 });
 
+test('a prompt whose request is canceled is a turn that is canceled', async (t) => {
+  const call = { name: 'run_shell_command', args: { command: 'date' } };
+  const editor = editorIn(t, await startLive(t, { script: [[{ call }]] }));
+  const { sessionId } = await editor.open();
+  const canceling = new AbortController();
+  const ended = editor.connection.agent.request(
+    methods.agent.session.prompt,
+    { sessionId, prompt: [{ type: 'text', text: 'run it' }] },
+    { cancellationSignal: canceling.signal },
+  );
+  await editor.until(() => editor.asked.length === 1);
+  canceling.abort();
+  assert.deepEqual(await ended, { stopReason: 'cancelled' });
+});
+
+test('a turn that somebody else cancels takes the prompts behind it along', async (t) => {
+  const call = { name: 'run_shell_command', args: { command: 'date' } };
+  const started = await startLive(t, { script: [[{ call }]] });
+  const editor = editorIn(t, started);
+  await editor.open();
+  const ended = [editor.prompt('run it'), editor.prompt('and then')];
+  await editor.until(() => editor.asked.length === 1);
+  await started.live.join({ kind: 'terminal' }).cancel();
+  const reasons = (await Promise.all(ended)).map(({ stopReason }) => stopReason);
+  assert.deepEqual(reasons, ['cancelled', 'cancelled']);
+});
+
+test('who asks twice for a new session is in the live one once', async (t) => {
+  const started = await startLive(t, { script: [[{ text: 'Hello.' }]] });
+  const editor = editorIn(t, started);
+  await editor.initialize();
+  const wanted: NewSessionRequest = { cwd: '/', mcpServers: [] };
+  const ask = () => editor.connection.agent.request(methods.agent.session.new, wanted);
+  const [first, second] = await Promise.all([ask(), ask()]);
+  assert.equal(first?.sessionId, second?.sessionId);
+  assert.equal(started.live.clients.length, 1);
+  editor.sessionId = first.sessionId;
+  await editor.prompt('hi');
+  assert.equal(editor.text, 'Hello.');
+});
+
+test('who closes the session leaves it', async (t) => {
+  const started = await startLive(t);
+  const editor = editorIn(t, started);
+  const { sessionId } = await editor.open();
+  await editor.connection.agent.request(methods.agent.session.close, { sessionId });
+  assert.deepEqual(started.live.clients, []);
+  await assert.rejects(editor.prompt('hi'), { code: -32002 });
+});
+
+test('who may only look is asked nothing, and refused what is more', async (t) => {
+  const call = { name: 'run_shell_command', args: { command: 'echo hi' } };
+  const started = await startLive(t, { script: [[{ call }], [{ text: 'Ran.' }]] });
+  const { editor: viewer } = editorFor(t, {
+    join: () => started.live.join({ kind: 'acp', roles: ['view'] }),
+  });
+  const editor = editorIn(t, started);
+  editor.answer = () => allowed;
+  await viewer.open();
+  await editor.open();
+  await assert.rejects(viewer.prompt('hi'), { message: 'This client may not prompt here' });
+  await editor.prompt('run');
+  await viewer.until(() => viewer.text === 'Ran.');
+  assert.deepEqual(viewer.asked, []);
+});
+
+test('what an editor brings along reaches the model', async (t) => {
+  const requests: ModelRequest[] = [];
+  const model = scriptedModel([[{ text: 'Seen.' }]], {
+    onRequest: (request) => requests.push(request),
+  });
+  const started = await startLive(t, { model });
+  const file = join(started.workspace, 'a b.txt');
+  writeFileSync(file, 'linked words');
+  const editor = editorIn(t, started);
+  const { sessionId } = await editor.open();
+  const { href: uri } = pathToFileURL(file);
+  await editor.connection.agent.request(methods.agent.session.prompt, {
+    sessionId,
+    prompt: [
+      { type: 'text', text: 'compare ' },
+      { type: 'resource_link', uri, name: 'a b.txt' },
+      { type: 'text', text: ' with ' },
+      { type: 'resource', resource: { uri: 'file:///other/b.txt#L1:2', text: 'embedded words' } },
+    ],
+  });
+  const sent = JSON.stringify(requests[0]?.messages.at(-1));
+  assert.match(sent, /linked words/);
+  assert.match(sent, /b\.txt#L1:2.*embedded words/);
+});
+
 test('a turn that is canceled while it asks takes its question back', async (t) => {
   const call = { name: 'run_shell_command', args: { command: 'date' } };
   const editor = editorIn(t, await startLive(t, { script: [[{ call }]] }));
@@ -182,7 +275,7 @@ test('prompts that are sent together are turns one after the other', async (t) =
   const editor = editorIn(t, await startLive(t, { script }));
   await editor.open();
   const ended = await Promise.all(['1', '2', '3'].map((text) => editor.prompt(text)));
-  assert.deepEqual(ended, Array(3).fill({ stopReason: 'end_turn' }));
+  assert.ok(ended.every(({ stopReason }) => stopReason === 'end_turn'));
   assert.equal(editor.text, 'One.Two.Three.');
 });
 

@@ -31,8 +31,8 @@ async function a2aAt(t: TestContext, url: string) {
   const pending = Promise.withResolvers<ToolCall>();
   const answers: { error?: { code: number; data?: unknown }; result?: unknown }[] = [];
   const answered = Promise.withResolvers<void>();
-  socket.on('message', (data) => {
-    const frame = JSON.parse(String(data));
+  socket.on('message', (data: Buffer) => {
+    const frame = JSON.parse(data.toString());
     if ('id' in frame) {
       answers.push(frame);
       answered.resolve();

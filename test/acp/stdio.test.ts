@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { ndJsonStream } from '@agentclientprotocol/sdk';
@@ -59,6 +60,8 @@ test('a line that is too long ends the connection, with a word in the log', asyn
   const { child } = start(t, []);
   child.stdin.on('error', () => {});
   const exit = once(child, 'exit');
+  const log = text(child.stderr);
   child.stdin.write(`"${'x'.repeat(11 * 1024 * 1024)}"\n`);
   assert.deepEqual(await exit, [0, null]);
+  assert.match(await log, /an ACP client was cut off/);
 });

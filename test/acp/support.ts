@@ -58,11 +58,11 @@ export async function startLive(t: TestContext, options: LiveStart = {}): Promis
     model: scriptedModel(script),
     ...more,
   });
-  let live: Live | undefined;
+  const opened: { live?: Live } = {};
   const server = serve(coder.agent, {
     ...coderServeOptions(coder),
     ...liveServeOptions({
-      live: () => live,
+      live: () => opened.live,
       acp: (socket, session) =>
         acpSocket(socket, session, { version: VERSION, logger: silent, stallMs }),
       logger: silent,
@@ -72,15 +72,15 @@ export async function startLive(t: TestContext, options: LiveStart = {}): Promis
   });
   const listening = await server.listen(0);
   const { workspace } = place;
-  live = await openLive({ coder, handler: server.handler, workspace, logger: silent });
-  const opened = live;
+  const live = await openLive({ coder, handler: server.handler, workspace, logger: silent });
+  opened.live = live;
   t.after(async () => {
-    await opened.close();
+    await live.close();
     await listening.close(0);
     await coder.close();
     await sessions.close();
   });
-  return { ...place, live: opened, url: listening.url };
+  return { ...place, live, url: listening.url };
 }
 
 /** Two ends of a connection in memory. */
@@ -166,7 +166,10 @@ export class Editor {
     const deadline = AbortSignal.timeout(20_000);
     while (!holds(this)) {
       await Promise.race([this.#changed.promise, once(deadline, 'abort')]);
-      assert.ok(!deadline.aborted, `never came: ${holds}\nupdates: ${outline(this.updates)}`);
+      assert.ok(
+        !deadline.aborted,
+        `never came: ${String(holds)}\nupdates: ${outline(this.updates)}`,
+      );
     }
   }
 
@@ -248,7 +251,9 @@ export async function editorAt(
 function webStream(socket: WebSocket): Stream {
   const readable = new ReadableStream<AnyMessage>({
     start(controller) {
-      socket.on('message', (data) => controller.enqueue(JSON.parse(String(data)) as AnyMessage));
+      socket.on('message', (data: Buffer) =>
+        controller.enqueue(JSON.parse(data.toString()) as AnyMessage),
+      );
       socket.on('close', () => controller.close());
     },
     cancel: () => socket.close(),

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RequestError } from '@agentclientprotocol/sdk';
+import { blockFrom, partsFrom } from './content.ts';
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+
+test('text stays text, and a link to a file is a mention where it stands', () => {
+  const parts = partsFrom([
+    { type: 'text', text: 'see ' },
+    { type: 'resource_link', uri: 'file:///work/a%20b.ts', name: 'a b.ts' },
+  ]);
+  assert.deepEqual(parts, [
+    { kind: 'text', text: 'see ' },
+    { kind: 'text', text: '@"/work/a b.ts"' },
+  ]);
+});
+
+test('a link that leads elsewhere, or whose name would end the mention, is a file by its address', () => {
+  for (const uri of ['https://example.com/a', 'file:///work/%22.ts', 'not an address']) {
+    const [part] = partsFrom([{ type: 'resource_link', uri, name: 'a', mimeType: 'text/plain' }]);
+    assert.deepEqual(part, { kind: 'file', file: { uri, name: 'a', mimeType: 'text/plain' } });
+  }
+});
+
+test('what is embedded comes whole, under the name of its file and lines', () => {
+  const uri = 'file:///work/a.ts#L3:9';
+  const name = '/work/a.ts#L3:9';
+  const shown = { kind: 'text', text: `\`${name}\`` };
+  assert.deepEqual(partsFrom([{ type: 'resource', resource: { uri, text: 'hé' } }]), [
+    shown,
+    { kind: 'file', file: { bytes: base64('hé'), name } },
+  ]);
+  const blob = { uri, blob: 'AAEC', mimeType: 'application/zip' };
+  assert.deepEqual(partsFrom([{ type: 'resource', resource: blob }]), [
+    shown,
+    { kind: 'file', file: { bytes: 'AAEC', name, mimeType: 'application/zip' } },
+  ]);
+});
+
+test('a picture is a file, and is shown to others as a picture', () => {
+  const [part] = partsFrom([{ type: 'image', data: 'AAEC', mimeType: 'image/png' }]);
+  assert.deepEqual(part, { kind: 'file', file: { bytes: 'AAEC', mimeType: 'image/png' } });
+  assert.deepEqual(part && blockFrom(part), { type: 'image', data: 'AAEC', mimeType: 'image/png' });
+});
+
+test('sound, nothing, and too much are refused', () => {
+  const text = { type: 'text', text: 'a' } as const;
+  for (const blocks of [
+    [{ type: 'audio', data: 'AAEC', mimeType: 'audio/wav' } as const],
+    [],
+    Array.from({ length: 257 }, () => text),
+  ]) {
+    assert.throws(() => partsFrom(blocks), RequestError);
+  }
+});
