@@ -1,0 +1,161 @@
+// What hosts are asked for, and sessions that do what real ones do only rarely.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { methods, type McpServer } from '@agentclientprotocol/sdk';
+import { editorFor } from '../../test/acp/support.ts';
+import type { LiveItem, LiveSession, LiveSnapshot } from '../client/live.ts';
+import { extensionMetadata, type DevelopmentToolEvent } from '../protocol/development-tool.ts';
+import { A2AError, type Message, type TaskState } from '../protocol/index.ts';
+import type { Wanted } from './serve.ts';
+
+function message(role: Message['role'], text: string): Message {
+  return { kind: 'message', messageId: `${role} ${text}`, role, parts: [{ kind: 'text', text }] };
+}
+
+function snapshot(taskId: string, seq: number, history: Message[] = []): LiveItem {
+  const contextId = 'c1';
+  const status = { state: 'working' as const };
+  const task: LiveSnapshot['task'] = { kind: 'task', id: taskId, contextId, status, history };
+  const around = { approval: 'ask', model: 'm', workspace: '/work', clients: [], pending: [] };
+  return { kind: 'snapshot', snapshot: { taskId, contextId, task, seq, ...around } };
+}
+
+function event(
+  [taskId, seq]: [string, number],
+  about: Partial<DevelopmentToolEvent>,
+  state: TaskState,
+  said?: Message,
+): LiveItem {
+  const status = { state, ...(said && { message: said }) };
+  const metadata = extensionMetadata({ kind: 'STATE_CHANGE', model: 'm', ...about });
+  const final = false;
+  const kind = 'status-update';
+  const update = { kind, taskId, contextId: 'c1', status, metadata, final } as const;
+  return { kind: 'event', taskId, seq, event: update };
+}
+
+/** A session whose readers are shown these items, one list after the other, and no end. */
+function sessionOf(...lists: LiveItem[][]): LiveSession & { readonly asked: unknown[] } {
+  const asked: unknown[] = [];
+  const unused = async () => {
+    throw new A2AError('unsupportedOperation');
+  };
+  return {
+    asked,
+    self: { id: 'acp-1', name: 'zed', kind: 'acp', roles: ['view', 'prompt', 'approve'] },
+    async *items({ after, signal } = {}) {
+      asked.push(after);
+      yield* lists.shift() ?? [];
+      if (signal && !signal.aborted) await once(signal, 'abort');
+    },
+    prompt: async () => ({ queued: false, taskId: 't1' }),
+    commands: async () => [],
+    cancel: unused,
+    confirm: unused,
+    execute: unused,
+    clients: async () => [],
+    close: async () => {},
+  };
+}
+
+test('a conversation that has gone on in another task unheard is told from there', async (t) => {
+  const said = { kind: 'TEXT_CONTENT' } as const;
+  const session = sessionOf(
+    [snapshot('t1', 1)],
+    [
+      event(['t1', 2], said, 'working', message('agent', 'One.')),
+      event(['t1', 3], {}, 'failed', message('agent', 'It failed.')),
+      snapshot('t2', 2, [message('user', 'again')]),
+    ],
+    [
+      event(['t2', 1], said, 'working', message('user', 'again')),
+      event(['t2', 2], said, 'working', message('agent', 'Two.')),
+    ],
+  );
+  const { editor } = editorFor(t, { join: () => session });
+  await editor.open();
+  await editor.until(() => editor.text === 'One.It failed.Two.');
+  assert.deepEqual(editor.heard, ['again']);
+  assert.deepEqual(session.asked, [undefined, 0, 0]);
+});
+
+test('a turn that the agent rejects was refused', async (t) => {
+  const own = { kind: 'TEXT_CONTENT', source: { client: 'acp-1' } } as const;
+  const session = sessionOf(
+    [snapshot('t1', 1)],
+    [
+      event(['t1', 1], {}, 'submitted'),
+      event(['t1', 2], own, 'working', message('user', 'hi')),
+      event(['t1', 3], {}, 'rejected'),
+    ],
+  );
+  const taken = Promise.withResolvers<void>();
+  // The session goes on once the prompt is there.
+  const slow: LiveSession = {
+    ...session,
+    async *items(options) {
+      for await (const item of session.items(options)) {
+        if (item.kind === 'event' && item.seq > 1) await taken.promise;
+        yield item;
+      }
+    },
+    async prompt() {
+      taken.resolve();
+      return { queued: false, taskId: 't1' };
+    },
+  };
+  const { editor } = editorFor(t, { join: () => slow });
+  await editor.open();
+  assert.deepEqual(await editor.prompt('hi'), { stopReason: 'refusal' });
+});
+
+test('the host hears who asks, for which folder, and with which MCP servers', async (t) => {
+  const heard: Wanted[] = [];
+  const { editor } = editorFor(t, {
+    join(wanted) {
+      heard.push(wanted);
+      return sessionOf([snapshot('t1', 0)]);
+    },
+  });
+  await editor.initialize('Zed');
+  const ask = (mcpServers: McpServer[]) =>
+    editor.connection.agent.request(methods.agent.session.new, { cwd: '/work', mcpServers });
+  await ask([
+    { name: 'my files', command: 'files', args: ['-v'], env: [{ name: 'A', value: '1' }] },
+    { type: 'http', name: 'docs', url: 'https://d.example', headers: [{ name: 'K', value: 'v' }] },
+  ]);
+  assert.deepEqual(heard, [
+    {
+      cwd: '/work',
+      clientName: 'Zed',
+      mcpServers: {
+        'my-files': { command: 'files', args: ['-v'], env: { A: '1' } },
+        docs: { url: 'https://d.example', headers: { K: 'v' } },
+      },
+    },
+  ]);
+  await assert.rejects(ask([{ type: 'sse', name: 'old', url: 'https://o.example', headers: [] }]), {
+    code: -32602,
+    message: /old: only stdio and http are spoken/,
+  });
+});
+
+test('a host that fails says no more than that it has', async (t) => {
+  const logged: object[] = [];
+  const note = (fields: object) => void logged.push(fields);
+  const { editor } = editorFor(t, {
+    logger: { debug() {}, info() {}, warn: note, error: note },
+    join: () => Promise.reject(new Error('/home/ann/secret')),
+  });
+  await assert.rejects(editor.open(), (error: Error) => {
+    assert.doesNotMatch(JSON.stringify(error) + error.message, /secret/);
+    return true;
+  });
+  assert.equal(logged.length, 1);
+});
+
+test('nothing is answered before initialize', async (t) => {
+  const { editor } = editorFor(t, { join: () => sessionOf() });
+  await assert.rejects(editor.prompt('hi'), { code: -32600 });
+});
