@@ -1,11 +1,10 @@
 /** What the coding agent needs of this machine, for `parley doctor`. It does without most of it, with less to offer. */
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { defaultModelName, resolveModel } from '../agent/models/resolve.ts';
 import { ripgrepFile } from '../coder/files/ripgrep.ts';
 import { configFolder } from '../coder/settings/config-folder.ts';
-import { loadSettings, workspaceSettingsFile } from '../coder/settings/settings.ts';
+import { loadSettings } from '../coder/settings/settings.ts';
 import { isTrusted } from '../coder/settings/trust.ts';
 import { hasTerminal } from '../coder/shell/launch.ts';
 import { openSandbox } from '../coder/shell/sandbox.ts';
@@ -36,24 +35,24 @@ async function checkSettings(
 ): Promise<Check[]> {
   try {
     const trusted = await isTrusted(config, here);
-    const { settings, files } = await loadSettings({
+    const { settings, files, untrusted } = await loadSettings({
       configFolder: config,
       workspace: here,
       trusted,
     });
     const found = ok('settings', files.length > 0 ? files.join(', ') : `none in ${config}`);
-    return [found, checkTrust(here, trusted), checkModel(settings.model, environment)];
+    return [found, checkTrust(here, trusted, untrusted), checkModel(settings.model, environment)];
   } catch (error) {
     return [broken('settings', reasonOf(error))];
   }
 }
 
-function checkTrust(here: string, trusted: boolean): Check {
+function checkTrust(here: string, trusted: boolean, untrusted: string | undefined): Check {
   const name = 'trust';
   if (trusted) return ok(name, `${here} is trusted`);
-  return existsSync(workspaceSettingsFile(here))
-    ? warning(name, `the settings in ${here} do not count: read them, then parley trust`)
-    : ok(name, `${here} is not trusted, and has no settings of its own`);
+  return untrusted === undefined
+    ? ok(name, `${here} is not trusted, and has no settings of its own`)
+    : warning(name, `${untrusted} does not count: read it, then parley trust`);
 }
 
 function checkModel(wanted: string | undefined, environment: Environment): Check {

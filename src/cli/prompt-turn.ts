@@ -11,6 +11,8 @@ import {
 import { type StreamEvent, type Task, textOf } from '../protocol/index.ts';
 import { isAsked, newsIn, problemIn } from './development-events.ts';
 
+/** What the model hears of a call that is declined here. */
+const NOBODY = 'nobody is there to be asked; do without it, and say what was left undone';
 /** A model that asks for what it was denied more often than this is not heard any more. */
 const MAX_DENIALS = 20;
 
@@ -116,6 +118,7 @@ function decline({ tool_call_id, correlationId }: ToolCall): ToolCallConfirmatio
   return {
     tool_call_id,
     selected_option_id: 'cancel',
+    reason: NOBODY,
     ...(correlationId !== undefined && { correlationId }),
   };
 }

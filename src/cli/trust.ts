@@ -12,7 +12,7 @@ export default defineCommand({
   name: 'trust',
   operands: ['[DIR]'],
   about:
-    'Trusts a workspace, the current folder by default: its .parley/settings.json counts from now on, with the rules and MCP servers in it. Folders inside it have to be trusted on their own.',
+    'Trusts a workspace, the current folder by default: its .parley/settings.json counts from now on, with the rules and MCP servers in it, and so do its .parley/commands. Folders inside it have to be trusted on their own.',
   flags: {
     revoke: { type: 'boolean', help: 'Trust it no longer.' },
     show: { type: 'boolean', help: 'Only say whether it is trusted; exit code 1 when it is not.' },

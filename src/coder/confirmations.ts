@@ -116,11 +116,14 @@ export function confirmationsIn({ parts }: Message): ToolCallConfirmation[] {
 
 /** The answer that a confirmation is, to its question. */
 export function answerFor(question: Question, confirmation: ToolCallConfirmation): Answer {
-  const { selected_option_id, file_details } = confirmation;
+  const { selected_option_id, file_details, reason } = confirmation;
   const questionId = question.id;
   if (question.kind !== 'confirmation') {
     const declined = selected_option_id === CANCEL.id;
     return { questionId, value: declined ? 'The person gave no answer.' : selected_option_id };
+  }
+  if (selected_option_id === CANCEL.id) {
+    return { questionId, confirmed: false, ...(reason !== undefined && { value: reason }) };
   }
   const { fingerprint } = askDetail(question);
   const value: JsonValue = {
@@ -128,7 +131,7 @@ export function answerFor(question: Question, confirmation: ToolCallConfirmation
     ...(fingerprint !== undefined && { fingerprint }),
     ...(file_details && { new_content: file_details.new_content }),
   };
-  return { questionId, confirmed: selected_option_id !== 'cancel', value };
+  return { questionId, confirmed: true, value };
 }
 
 export function chosenOption(answer: Answer | undefined): string | undefined {

@@ -32,6 +32,7 @@ import type {
   Logger,
   RequestContext,
 } from '../server/index.ts';
+import { setsApproval } from './commands/approval.ts';
 import { BESIDE, type Commands, type ReadMessage } from './commands/service.ts';
 import {
   answerFor,
@@ -69,16 +70,13 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
 
   /** Nothing answers without a task; but what cannot become one is refused here, before there is any. */
   async function reply(context: RequestContext): Promise<undefined> {
-    refuseIncompatible(namedExtensions(context));
-    confirmationsIn(context.message);
+    confirmationsFrom(context);
     await seats.check(context.message.metadata, context);
     return undefined;
   }
 
   function admit(context: RequestContext, task: Task): Admission {
-    const { message } = context;
-    refuseIncompatible(namedExtensions(context));
-    const confirmations = confirmationsIn(message);
+    const confirmations = confirmationsFrom(context);
     // Words are an answer too, where the task waits for one.
     if (isInterrupted(task.status.state)) requireRole(context.user, 'approve');
     if (confirmations.length > 0) {
@@ -351,6 +349,13 @@ function runIdOf({ task, turn }: ExecutionContext): string {
   const said = messagesOf(task).filter(({ role }) => role === 'user').length;
   const before = said - turn.length;
   return before > 0 ? `${task.id}:${before}` : task.id;
+}
+
+/** The confirmations in a message; throws for one that cannot be taken, whatever its task is. */
+function confirmationsFrom(context: RequestContext): ToolCallConfirmation[] {
+  refuseIncompatible(namedExtensions(context));
+  if (setsApproval(context.message)) requireRole(context.user, 'approve');
+  return confirmationsIn(context.message);
 }
 
 /** Whether the client speaks the extension: it says so, or uses it. */

@@ -15,7 +15,7 @@ import {
   type FunctionCallPart,
   type FunctionResponsePart,
 } from '../agent/content.ts';
-import { isFinalResponse, type Event, type Question, type Usage } from '../agent/event.ts';
+import { isFinalResponse, type Event, type Question } from '../agent/event.ts';
 import type { JsonObject, JsonValue } from '../agent/json.ts';
 import {
   extensionMetadata,
@@ -68,7 +68,6 @@ export class TurnEvents {
   #said = '';
   #final = '';
   #problem: string | undefined;
-  #usage: Usage = { inputTokens: 0, outputTokens: 0 };
   #model: string;
 
   constructor(options: TurnEventsOptions) {
@@ -84,10 +83,6 @@ export class TurnEvents {
   /** Why a command did not do what it was told. */
   get problem(): string | undefined {
     return this.#problem;
-  }
-
-  get usage(): Usage {
-    return this.#usage;
   }
 
   /** A change of the task's state. */
@@ -202,14 +197,13 @@ export class TurnEvents {
   }
 
   #whole(event: Event): StatusEvent[] {
-    const { content, usage } = event;
+    const { content } = event;
     const out = this.flush();
     const text = textOf(content);
     // Pieces have said most of it already, unless there were none, or something has changed it.
     const rest = text.startsWith(this.#said) ? text.slice(this.#said.length) : text;
     if (rest !== '') out.push(this.#say('TEXT_CONTENT', { kind: 'text', text: rest }));
     this.#said = '';
-    if (usage) this.#count(usage);
     if (isFinalResponse(event)) this.#final = text;
     for (const call of functionCalls(content)) this.#calls.set(call.id, this.#callOf(call));
     return out;
@@ -307,13 +301,6 @@ export class TurnEvents {
   /** What a helper was refused is one of its calls, not its job. */
   #isDeclined({ tool_call_id, agent }: ToolCall): boolean {
     return agent === undefined && this.#declined.has(tool_call_id);
-  }
-
-  #count({ inputTokens, outputTokens }: Usage): void {
-    this.#usage = {
-      inputTokens: this.#usage.inputTokens + inputTokens,
-      outputTokens: this.#usage.outputTokens + outputTokens,
-    };
   }
 
   #update(call: ToolCall): StatusEvent {

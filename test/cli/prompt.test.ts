@@ -161,6 +161,15 @@ describe('parley -p', { concurrency: 3 }, () => {
     assert.ok(existsSync(path.join(here.cwd, 'a.txt')) && existsSync(path.join(here.cwd, 'b')));
   });
 
+  test('of what is denied the model hears that nobody was there, and no decision of a person', async () => {
+    const here = place();
+    const model = script(here, [write('a.txt'), [{ text: 'Then not.' }]]);
+    const ended = await parley(['-p', 'go', '--model', model, '--output', 'json'], here);
+    const [call] = result(ended).toolCalls;
+    assert.equal(call?.status, 'CANCELLED');
+    assert.match(call?.error?.message ?? '', /: nobody is there to be asked; do without it/);
+  });
+
   test('a question that nobody can answer is passed over, and is no denial', async () => {
     const here = place();
     const model = script(here, [

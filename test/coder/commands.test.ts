@@ -312,6 +312,27 @@ test('where the operator says plan, no client leaves it, nor changes anything by
   assert.match(error?.message ?? '', /autoExecute: .*--approval plan/);
 });
 
+test('the mode is set by those who may allow calls', async (t) => {
+  const roles = { bot: ['prompt'], phone: ['prompt', 'approve'] };
+  const { url } = await begin(t, [], {
+    server: {
+      authenticate: ({ header }) => {
+        const name = header('x-name') === 'phone' ? 'phone' : 'bot';
+        return { id: '', name, roles: roles[name] };
+      },
+    },
+  });
+  const say = async (name: string, text: string) => {
+    const headers = { 'content-type': 'application/json', 'x-name': name };
+    const params = { message: userMessage(text, { contextId: 'c' }) };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/send', params });
+    return (await fetch(url, { method: 'POST', headers, body })).text();
+  };
+  assert.match(await say('bot', '/approval auto-edit'), /This client may not approve here/);
+  assert.match(await say('bot', '/approval'), /The mode is ask/);
+  assert.match(await say('phone', '/approval auto-edit'), /From now on/);
+});
+
 test('a mode that was chosen where it was allowed does not count where it is not', async (t) => {
   const place = makePlace(t);
   const open = await begin(t, [], { place, allowAutoExecute: true });

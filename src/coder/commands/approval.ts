@@ -1,7 +1,9 @@
 /** /approval: shows or sets what is asked before it is done, for this session. */
+import type { Message } from '../../protocol/index.ts';
 import { mayChoose, MODE_KEY, modeOf } from '../guard.ts';
 import { ApprovalMode } from '../settings/schema.ts';
 import { argument, CommandError, type Command, type CommandContext } from './command.ts';
+import { parseTyped } from './parse.ts';
 
 const MEANINGS: Readonly<Record<ApprovalMode, string>> = {
   ask: 'every change is asked about',
@@ -31,6 +33,13 @@ export const approvalCommand: Command = {
     yield `From now on the mode of this session is ${mode}: ${MEANINGS[mode]}.`;
   },
 };
+
+/** Whether the message sets the mode: that is for those to say who may also allow calls. */
+export function setsApproval({ parts: [first] }: Message): boolean {
+  if (first?.kind !== 'text') return false;
+  const typed = parseTyped(first.text, [approvalCommand]);
+  return typed.kind === 'command' && typed.args !== '';
+}
 
 function refusal(mode: ApprovalMode, { seat }: CommandContext): string {
   if (seat.loosest !== 'plan') {

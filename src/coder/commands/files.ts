@@ -21,6 +21,7 @@ import path from 'node:path';
 import type { SlashCommandArgument } from '../../protocol/development-tool.ts';
 import { FileError, systemCode } from '../files/file-error.ts';
 import { readBounded } from '../files/read-bounded.ts';
+import { workspaceCommandsFolder } from '../settings/settings.ts';
 import type { Command } from './command.ts';
 
 const MAX_FILE_BYTES = 64 * 1024;
@@ -71,7 +72,7 @@ export async function loadFileCommands(options: {
   // What a workspace has must lie in it; the user's own folder may be full of links.
   if (trusted) {
     const real = await realpath(workspace);
-    await load(path.join(real, '.parley', 'commands'), 'workspace', real);
+    await load(workspaceCommandsFolder(real), 'workspace', real);
   }
   const commands = [...found.values()].toSorted((a, b) =>
     a.path.join(' ').localeCompare(b.path.join(' '), 'en'),

@@ -56,6 +56,14 @@ test("a workspace's settings count only when it is trusted", async (t) => {
   });
 });
 
+test('commands of a workspace that is not trusted are told of like its settings', async (t) => {
+  const { config, workspace } = await folders(t);
+  const commands = path.join(workspace, '.parley', 'commands');
+  await mkdir(commands);
+  const { untrusted } = await loadSettings({ configFolder: config, workspace, trusted: false });
+  assert.equal(untrusted, commands);
+});
+
 test('a rule that means nothing is named with its line', () => {
   const text = `{
     "policy": [

@@ -42,7 +42,7 @@ export interface LoadedSettings {
   readonly settings: Settings;
   /** The files that they came from. */
   readonly files: readonly string[];
-  /** The workspace has settings, and they do not count: it is not trusted. */
+  /** The workspace has settings or commands, here, and they do not count: it is not trusted. */
   readonly untrusted?: string;
 }
 
@@ -52,6 +52,10 @@ export function userSettingsFile(configFolder: string): string {
 
 export function workspaceSettingsFile(workspace: string): string {
   return path.join(workspace, '.parley', 'settings.json');
+}
+
+export function workspaceCommandsFolder(workspace: string): string {
+  return path.join(workspace, '.parley', 'commands');
 }
 
 /** Reads and merges. Throws a SettingsError for a file that is there and wrong. */
@@ -70,7 +74,10 @@ export async function loadSettings(options: {
   const file = workspaceSettingsFile(workspace);
   // Nothing of an untrusted workspace is read, so nothing in it can stop us.
   if (!trusted) {
-    return { settings, files, ...((await isThere(file)) && { untrusted: file }) };
+    const own = [file, workspaceCommandsFolder(workspace)];
+    const there = await Promise.all(own.map(isThere));
+    const untrusted = own.find((_, at) => there[at]);
+    return { settings, files, ...(untrusted !== undefined && { untrusted }) };
   }
   const text = await readText(file, await realpath(workspace));
   if (text === undefined) return { settings, files };

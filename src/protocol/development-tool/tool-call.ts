@@ -126,6 +126,8 @@ export const ToolCallConfirmation = message({
   file_details: ModifiedFileDetails.optional(),
   /** Parley's: must be the request's, where it is there. */
   correlationId: Id.optional(),
+  /** Parley's: of a call that is declined, why; the model hears it. */
+  reason: z.string().max(4096).optional(),
 });
 export type ToolCallConfirmation = z.infer<typeof ToolCallConfirmation>;
 
