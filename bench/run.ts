@@ -6,6 +6,7 @@
  *   npm run bench -- unary      one scenario (or several)
  */
 import { broadcast, idle, neighbour, slowReader, start } from './holding.ts';
+import { live } from './live.ts';
 import { growth, list, sqlite, streams, unary } from './costs.ts';
 import { machine, type Row } from './measure.ts';
 import { heading, line, save } from './report.ts';
@@ -21,6 +22,7 @@ const SCENARIOS: Readonly<Record<string, () => Promise<Row[]>>> = {
   stall: slowReader,
   neighbour,
   broadcast,
+  live,
   start,
 };
 

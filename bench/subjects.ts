@@ -31,6 +31,16 @@ export function sdk(): Promise<Subject> {
   return started({ name: 'sdk', command: [join(here, 'servers/sdk.ts')] });
 }
 
+/** The bare `ws` library, which sends what it is given to everybody. */
+export function bareWs(): Promise<Subject> {
+  return started({ name: 'ws', command: [join(here, 'servers/bare-ws.ts')] });
+}
+
+/** A live session with a model that has much to say. */
+export function liveSession(): Promise<Subject> {
+  return started({ name: 'parley', command: [join(here, 'servers/live.ts'), scratch()] });
+}
+
 /** Our built server, as a user starts it. */
 export function parley(name: string, ...flags: string[]): Promise<Subject> {
   const command = [CLI, 'serve', '--agent', 'bench', '--port', '0', '--json', ...flags];

@@ -204,14 +204,14 @@ test('a flood of frames or pings is cut off', async (t) => {
 });
 
 test('one who never reads is dropped, told where to go on, and holds nobody up', async (t) => {
-  const script = Array.from({ length: 5 }, () => says('Still here.'));
-  const { ws, good, unharmed, logged } = await guarded(t, { script, access: { stallMs: 100 } });
+  const script = Array.from({ length: 9 }, () => says('Still here.'));
+  const { ws, good, unharmed, logged } = await guarded(t, { script, access: { stallMs: 1000 } });
   const client = new RawClient(t, ws);
   await client.snapshot();
   client.socket.pause();
   // More than the system keeps for a connection on both its sides.
-  const long = 'x'.repeat(6 * 1024 * 1024);
-  for (let turn = 1; turn <= 4; turn++) {
+  const long = 'x'.repeat(2 * 1024 * 1024);
+  for (let turn = 1; turn <= 8; turn++) {
     await good.say(long);
     await good.state('completed', turn);
   }

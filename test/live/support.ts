@@ -1,4 +1,7 @@
 /** A live session of a coding agent with a scripted model, in this process. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Model } from '../../src/agent/model.ts';
@@ -170,4 +173,39 @@ export class Watcher {
       item.kind === 'event' ? [`${item.taskId}#${item.seq}`] : [],
     );
   }
+}
+
+/** A way to the server that can be cut. */
+export async function bridge(t: TestContext, url: string) {
+  const sockets = new Set<Socket>();
+  let open = true;
+  const server = createServer((inner) => {
+    if (!open) {
+      inner.destroy();
+      return;
+    }
+    const outer = connect(Number(new URL(url).port), '127.0.0.1');
+    for (const socket of [inner, outer]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.once('close', () => sockets.delete(socket));
+    }
+    inner.pipe(outer).pipe(inner);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  t.after(() => {
+    server.close();
+    cut();
+  });
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  const setOpen = (value: boolean) => {
+    open = value;
+    if (!value) cut();
+  };
+  return { url: `http://127.0.0.1:${address.port}`, cut, setOpen };
 }
