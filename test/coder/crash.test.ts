@@ -1,102 +1,26 @@
 /** A server that is killed, at bad moments too: what was asked is still asked, and nothing is done twice. */
 import assert from 'node:assert/strict';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  writeFileSync,
-} from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { ConnectionError, connect, type RemoteAgentClient } from '../../src/client/index.ts';
-import { EXTENSION_URI, type ToolCall } from '../../src/protocol/development-tool.ts';
+import type { ToolCall } from '../../src/protocol/development-tool.ts';
 import { A2AError, fold, isTerminal, type LogEntry } from '../../src/protocol/index.ts';
-import { folder as home, startProgram } from '../cli/support.ts';
 import { calls, done, shell } from './checked-talk.ts';
-import { callIn } from './support.ts';
+import {
+  callsIn,
+  check,
+  confirmed,
+  extensions,
+  follow,
+  makeServer,
+  PATIENCE,
+} from './other-process.ts';
 import { writes } from './talk.ts';
-import { Transcript } from './transcript.ts';
 
 const LONG = process.env['PARLEY_TEST_LONG'] === '1';
 const SEEDS = LONG ? 20 : 3;
-const PATIENCE = { attempts: 200, delayMs: 20, maxDelayMs: 100 };
-
-/** A coding agent that is started again, on the same port, as often as it is killed. */
-async function makeServer(script: readonly ScriptedResponse[]) {
-  const folder = realpathSync(mkdtempSync(join(home, 'crash-')));
-  const workspace = join(folder, 'work');
-  mkdirSync(workspace);
-  writeFileSync(join(folder, 'script.json'), JSON.stringify(script));
-  let port = '0';
-  const begin = async () => {
-    const program = join(import.meta.dirname, 'coder-process.ts');
-    const running = startProgram(program, [folder, port]);
-    const [url] = await running.saying(/^http.*$/m);
-    port = new URL(url).port;
-    return { ...running, url };
-  };
-  let running = await begin();
-  const { url } = running;
-  const agent = await connect(url, { version: '0.3', retry: PATIENCE });
-  return {
-    url,
-    agent,
-    at: (name: string): string => join(workspace, name),
-    kill: async () => {
-      running.child.kill('SIGKILL');
-      await running.ended;
-    },
-    restart: async () => {
-      running = await begin();
-    },
-    close: () => {
-      agent.close();
-      running.child.kill('SIGKILL');
-    },
-  };
-}
-
-const extensions = [EXTENSION_URI];
-
-function confirmed(call: ToolCall): { kind: 'data'; data: Record<string, unknown> }[] {
-  const { tool_call_id, correlationId } = call;
-  return [
-    { kind: 'data', data: { tool_call_id, correlationId, selected_option_id: 'proceed_once' } },
-  ];
-}
-
-/** Follows the task from the entry on, to its end or its next question. */
-async function follow(
-  agent: RemoteAgentClient,
-  taskId: string,
-  log: LogEntry[],
-  onEvent: () => void = () => {},
-): Promise<void> {
-  const stream = agent.resubscribe(taskId, {
-    after: log.at(-1)?.seq ?? 0,
-    retry: PATIENCE,
-    extensions,
-  });
-  for await (const { event, seq } of stream) {
-    assert.ok(seq !== undefined && event.kind !== 'message');
-    log.push({ seq, event });
-    onEvent();
-  }
-}
-
-/** Every event held against the specification, in one go. */
-function check(log: readonly LogEntry[]): Transcript {
-  const seen = new Transcript();
-  for (const { event } of log) if (event.kind === 'status-update') seen.status(event);
-  return seen;
-}
-
-const callsIn = (log: readonly LogEntry[]): ToolCall[] =>
-  log.map(({ event }) => callIn(event)).filter((call) => call !== undefined);
 
 test('a request that waits when the server is killed still waits after the restart', async (t) => {
   const server = await makeServer([shell('echo ran >> ran.txt'), done]);
