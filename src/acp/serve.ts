@@ -106,17 +106,17 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     });
     try {
       const { signal } = connection;
-      const entering = await Joined.open({ session, client, history, logger, signal });
-      if (sessionId !== undefined && entering.sessionId !== sessionId) {
+      const one = await Joined.open({ session, client, history, logger, signal });
+      if (sessionId !== undefined && one.sessionId !== sessionId) {
         throw RequestError.sessionNotFound(sessionId);
       }
-      const before = joined.get(entering.sessionId);
+      const before = joined.get(one.sessionId);
       // Whoever asks for a new session and gets the live one again is in it already.
       if (before && sessionId === undefined) return before;
-      joined.set(entering.sessionId, entering);
+      joined.set(one.sessionId, one);
       before?.stop();
       if (before) await release(before.session);
-      return entering;
+      return one;
     } finally {
       await release(session);
     }
