@@ -65,7 +65,8 @@ export const CLOSE = {
   tooSlow: 4008,
 } as const;
 
-const TOKEN_PREFIX = 'token.';
+/** What a subprotocol that is a credential begins with. */
+export const TOKEN_PREFIX = 'token.';
 
 /** The credential in a list of subprotocols, for those who cannot send an Authorization header. */
 export function tokenIn(protocols: string | undefined): string | undefined {

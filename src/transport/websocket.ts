@@ -24,6 +24,8 @@ import {
   type PeerSocket,
   type SocketListener,
   type SocketRoute,
+  TOKEN_PREFIX,
+  tokenIn,
 } from './socket-route.ts';
 
 /** For the other side to close too, once it was told to. */
@@ -86,7 +88,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
   }
 
   async function upgrade(incoming: IncomingMessage, raw: Duplex, head: Buffer): Promise<void> {
-    const request = new NodeRequest(incoming, raw, publicUrl);
+    const request = new UpgradeRequest(incoming, raw, publicUrl);
     const fields = { path: pathOf(incoming), remote: request.remote };
     let user: Awaited<ReturnType<typeof admit>>;
     arriving++;
@@ -123,7 +125,12 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
       timer = undefined;
     });
     timer ??= setInterval(beat, options.pingMs).unref();
-    peer.listen(route.open(peer, { query, user, remote: request.remote }));
+    try {
+      peer.listen(route.open(peer, { query, user, remote: request.remote }));
+    } catch (error) {
+      logger.error({ err: error, path: route.path }, 'a WebSocket could not be opened');
+      peer.close(CLOSE.internal, 'internal error');
+    }
   }
 
   function beat(): void {
@@ -148,6 +155,16 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
   };
 }
 
+/** A browser cannot send an Authorization header with a WebSocket: its token comes as a subprotocol. */
+class UpgradeRequest extends NodeRequest {
+  override header(name: string): string | undefined {
+    const value = super.header(name);
+    if (name !== 'authorization' || value !== undefined) return value;
+    const token = tokenIn(super.header('sec-websocket-protocol'));
+    return token === undefined ? undefined : `Bearer ${token}`;
+  }
+}
+
 class Peer implements PeerSocket {
   readonly protocol: string;
   readonly #ws: WebSocket;
@@ -161,7 +178,7 @@ class Peer implements PeerSocket {
   constructor(ws: WebSocket, raw: Duplex, logger: Logger) {
     this.#ws = ws;
     this.#logger = logger;
-    this.protocol = ws.protocol.startsWith('token.') ? '' : ws.protocol;
+    this.protocol = ws.protocol.startsWith(TOKEN_PREFIX) ? '' : ws.protocol;
     ws.on('message', (data, isBinary) => this.#take(data, isBinary));
     ws.on('pong', () => (this.#alive = true));
     ws.on('ping', (data) => {

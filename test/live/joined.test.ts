@@ -230,3 +230,45 @@ test('a server that talks nonsense is left', async (t) => {
     );
   }
 });
+
+test('one who does not keep up lets the connection go, and goes on where it was', async (t) => {
+  const last = 10_000;
+  const ids = { taskId: 't', contextId: 'c' };
+  const status = { state: 'submitted' };
+  const task = { kind: 'task', id: 't', contextId: 'c', status };
+  const snapshot = { ...ids, task, pending: [], approval: 'ask', clients: [], seq: 0 };
+  const self = { id: 'a2a-1', name: 'slow', kind: 'a2a', roles: ['view'] };
+  const frame = (method: string, params: object) =>
+    JSON.stringify({ jsonrpc: '2.0', method, params });
+  const asked: (string | null)[] = [];
+  const { promise: gone, resolve: leave } = Promise.withResolvers<void>();
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => 'a2a' });
+  t.after(() => server.close());
+  server.on('connection', (socket, { url = '' }) => {
+    const after = new URL(url, 'http://localhost').searchParams.get('after');
+    asked.push(after);
+    socket.once('close', () => leave());
+    if (after === null) socket.send(frame('session/snapshot', { ...snapshot, self }));
+    for (let seq = Number(after ?? 0) + 1; seq <= last; seq++) {
+      const event = { kind: 'status-update', ...ids, status: { state: 'working' }, final: false };
+      socket.send(frame('tasks/event', { taskId: 't', seq, event }));
+    }
+  });
+  await once(server, 'listening');
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  const session = await join(t, `http://127.0.0.1:${address.port}`);
+  const seen: number[] = [];
+  for await (const item of session.items()) {
+    if (item.kind !== 'event') continue;
+    seen.push(item.seq);
+    if (item.seq === last) break;
+    // At first it has something else to do, for as long as more comes.
+    if (item.seq === 1) await gone;
+  }
+  assert.deepEqual(
+    seen,
+    Array.from({ length: last }, (_, at) => at + 1),
+  );
+  assert.ok(asked.length > 1 && asked.slice(1).every((after) => Number(after) > 0));
+});

@@ -7,9 +7,7 @@
 import type { LiveRole } from '../../client/live.ts';
 import { A2AError, type Call, type MessageSendParams, type User } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../server/index.ts';
-import type { Authenticate } from '../../transport/admission.ts';
-import { sameSecret } from '../../transport/admission.ts';
-import { tokenIn } from '../../transport/socket-route.ts';
+import { sameSecret, type Authenticate } from '../../transport/admission.ts';
 import { confirmationsIn } from '../confirmations.ts';
 
 export const LIVE_ROLES: readonly LiveRole[] = ['view', 'prompt', 'approve'];
@@ -30,17 +28,15 @@ export interface LiveUser extends User {
   readonly roles: readonly LiveRole[];
 }
 
-/** Lets in whoever has one of the tokens: as a bearer token, or as the subprotocol `token.T` of a WebSocket. */
+/** Lets in whoever has one of the tokens, as a bearer token. */
 export function liveAuthentication(tokens: readonly LiveToken[]): Authenticate {
   const known = tokens.map(({ token, name, roles }) => ({
     token,
     user: { id: '', name, roles } satisfies LiveUser,
   }));
   return ({ header }) => {
-    const [scheme, bearer] = (header('authorization') ?? '').split(' ', 2);
-    const byHeader = scheme?.toLowerCase() === 'bearer' ? bearer : undefined;
-    const given = byHeader ?? tokenIn(header('sec-websocket-protocol'));
-    if (!given) return undefined;
+    const [scheme, given] = (header('authorization') ?? '').split(' ', 2);
+    if (scheme?.toLowerCase() !== 'bearer' || !given) return undefined;
     let found: User | undefined;
     // All are compared, so that the time does not tell which one matched.
     for (const { token, user } of known) if (sameSecret(given, token)) found = user;

@@ -10,6 +10,7 @@ import {
   EXTENSION_URI,
   eventIn,
   extensionMetadata,
+  type McpServers,
   ToolCall,
   ToolCallConfirmation,
 } from '../../protocol/development-tool.ts';
@@ -47,6 +48,7 @@ export interface ConversationOptions {
   readonly contextId?: string | undefined;
   /** The task to go on with, where it still takes messages. */
   readonly taskId?: string | undefined;
+  readonly mcpServers?: McpServers | undefined;
   readonly logger: Logger;
   /** The queue has changed. */
   readonly onQueue: () => void;
@@ -357,9 +359,10 @@ export class Conversation {
       try {
         task = await reserve(this.#options, contextId);
       } catch (error) {
-        if (this.closed) return;
         logger.warn({ err: error }, 'there is no new task for the live session yet');
-        await delay(RENEW_WAIT_MS, undefined, { signal: this.#ending.signal, ref: false });
+        const { signal } = this.#ending;
+        await delay(RENEW_WAIT_MS, undefined, { signal, ref: false }).catch(() => undefined);
+        if (this.closed) return;
       }
     }
     live.delete(before);
@@ -397,10 +400,13 @@ function turnState(event: Task | TaskStatusUpdateEvent): TurnState {
 
 /** The settings are the task's own, so that no client's message moves the session elsewhere. */
 function reserve(
-  { handler, workspace }: ConversationOptions,
+  { handler, workspace, mcpServers }: ConversationOptions,
   contextId: string | undefined,
 ): Promise<Task> {
-  const metadata = extensionMetadata({ workspace_path: workspace });
+  const metadata = extensionMetadata({
+    workspace_path: workspace,
+    ...(mcpServers && { mcpServers }),
+  });
   return handler.reserveTask({ contextId, metadata }, OWN_CALL);
 }
 

@@ -11,7 +11,7 @@
 import type { State } from '../../agent/session.ts';
 import type { LiveClient, LiveRole, LiveSnapshot } from '../../client/live.ts';
 import { userOf } from '../../bridge/executor.ts';
-import type { ToolCall } from '../../protocol/development-tool.ts';
+import type { McpServers, ToolCall } from '../../protocol/development-tool.ts';
 import { A2AError, isTerminal, type Task } from '../../protocol/index.ts';
 import type { Logger, RequestHandler } from '../../server/index.ts';
 import type { Coder } from '../coder.ts';
@@ -41,6 +41,8 @@ export interface LiveOptions {
   /** The conversation to go on with, and the task of it, where that still takes messages. */
   readonly contextId?: string | undefined;
   readonly taskId?: string | undefined;
+  /** More MCP servers for this session. */
+  readonly mcpServers?: McpServers | undefined;
   readonly maxClients?: number | undefined;
 }
 
@@ -86,6 +88,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     live: coder.live,
     contextId: options.contextId,
     taskId: options.taskId,
+    mcpServers: options.mcpServers,
     logger,
     onQueue: announce,
     onRest: () => (around = undefined),
