@@ -43,6 +43,7 @@ import {
   type Standing,
 } from './confirmations.ts';
 import { Inbox } from './inbox.ts';
+import { openingState } from './opening-calls.ts';
 import { requireRole } from './live/access.ts';
 import { APP, type Seat } from './seat.ts';
 import type { Seats } from './seats.ts';
@@ -220,7 +221,8 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
       // It has asked something: there was a run.
       if (turn.length > 1) return undefined;
       const said = { ...at, message: await first.parts(signal), aside, signal, inbox };
-      return seat.runner.run({ ...said, ...(state && { state }) });
+      const opening = openingState(at.runId, first.shell);
+      return seat.runner.run({ ...said, state: { ...state, ...opening } });
     }
     const open = await pending(seat, at);
     const standing = standingOf(context.task);

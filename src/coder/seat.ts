@@ -17,6 +17,7 @@ import { taskTool } from './helper.ts';
 import { instructionFor } from './instruction.ts';
 import type { Ledger } from './ledger.ts';
 import { mcpTools, type McpTools } from './mcp-tools.ts';
+import { openingCalls } from './opening-calls.ts';
 import { priceOf } from './prices.ts';
 import { sessionModel } from './session-model.ts';
 import { saveRule } from './settings/settings.ts';
@@ -162,6 +163,7 @@ export async function openSeat(options: SeatOptions): Promise<Seat> {
         model: chosen,
         instruction,
         tools: [...tools, mcp],
+        callbacks: openingCalls,
       }),
   });
   if (settings.limits?.maxCostUsd !== undefined && !priceOf(model.name)) {

@@ -8,6 +8,7 @@ import type { RunContext } from '../../agent/agent.ts';
 import type { Yielded } from '../../agent/agents/custom.ts';
 import type { SlashCommand, SlashCommandArgument } from '../../protocol/development-tool.ts';
 import type { Seat } from '../seat.ts';
+import type { Filled } from './template.ts';
 
 export interface CommandContext {
   /** The run, with the session's events and state. */
@@ -23,12 +24,12 @@ export interface Command {
   readonly description: string;
   readonly arguments?: readonly SlashCommandArgument[];
   readonly subCommands?: readonly Command[];
-  /** With arguments, it may ask a person before it does anything. */
-  readonly asks?: boolean;
+  /** Whether, with these arguments, it may ask a person before it does anything. */
+  readonly asks?: (args: string) => boolean;
   /** When it is taken up after an answer or a crash it is run again from its start. */
   readonly run?: (args: string, context: CommandContext) => AsyncIterable<Yielded>;
-  /** What the model is told instead. */
-  readonly prompt?: (args: string) => string;
+  /** What the model is told instead, and which command lines are run before it is. */
+  readonly prompt?: (args: string) => Filled;
 }
 
 /** Why a command did not do what it was told, for the person who told it. */

@@ -72,7 +72,7 @@ test("a workspace's commands count only when it is trusted, and then before the 
   await mine('x.md', 'mine');
   await theirs('x.md', 'theirs');
   const prompts = async (trusted: boolean) =>
-    (await load(trusted)).commands.map((command) => command.prompt(''));
+    (await load(trusted)).commands.map((command) => command.prompt('').text);
   assert.deepEqual(await prompts(false), ['mine']);
   assert.deepEqual(await prompts(true), ['theirs']);
 });
@@ -80,14 +80,14 @@ test("a workspace's commands count only when it is trusted, and then before the 
 test('what is typed takes the place of the placeholders, as it is', async (t) => {
   const { one } = await folders(t);
   const both = await one('Fix $ARGUMENTS now, {{args}} and {{ args }}. $ARGUMENTSX');
-  assert.equal(both.prompt(' #7 '), 'Fix #7 now, #7 and #7. $ARGUMENTSX');
+  assert.equal(both.prompt(' #7 ').text, 'Fix #7 now, #7 and #7. $ARGUMENTSX');
   assert.equal(
-    both.prompt('$& {{args}} $ARGUMENTS'),
+    both.prompt('$& {{args}} $ARGUMENTS').text,
     'Fix $& {{args}} $ARGUMENTS now, $& {{args}} $ARGUMENTS and $& {{args}} $ARGUMENTS. $ARGUMENTSX',
   );
   const none = await one('Fix it');
-  assert.equal(none.prompt(''), 'Fix it');
-  assert.equal(none.prompt('fast'), 'Fix it\n\nfast');
+  assert.equal(none.prompt('').text, 'Fix it');
+  assert.equal(none.prompt('fast').text, 'Fix it\n\nfast');
 });
 
 test('the head says what the command is for and what it takes', async (t) => {
@@ -99,7 +99,7 @@ test('the head says what the command is for and what it takes', async (t) => {
   for (const list of ['issue, [note]', '[issue, [note]]', '"issue", "[note]"']) {
     const command = await one(`---\r\ndescription: "Fix: it"\r\narguments: ${list}\r\n---\r\nBody`);
     assert.deepEqual([command.description, command.arguments], ['Fix: it', expected], list);
-    assert.equal(command.prompt(''), 'Body');
+    assert.equal(command.prompt('').text, 'Body');
   }
   const block = await one(
     '---\narguments:\n  - issue: its number: 1\n  - [note]\nother: x\n  - y\n---\nBody',
@@ -110,7 +110,7 @@ test('the head says what the command is for and what it takes', async (t) => {
   ]);
   assert.equal(block.description, 'Body');
   const rule = await one('---\nnever closed');
-  assert.equal(rule.prompt(''), '---\nnever closed');
+  assert.equal(rule.prompt('').text, '---\nnever closed');
 });
 
 test('what is no command is said, and stops nobody', async (t) => {

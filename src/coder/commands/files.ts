@@ -5,7 +5,8 @@
  *   WORKSPACE/.parley/commands/git/commit.md     /git commit      (only when the workspace is trusted)
  *
  * What is typed behind the command takes the place of `$ARGUMENTS` or `{{args}}`; where the file has neither, it comes
- * at the end. The file may begin with a head:
+ * at the end. `!{git diff}` runs a command first, as the policy allows, for the model to see what it prints
+ * (template.ts). The file may begin with a head:
  *
  *   ---
  *   description: Fix an issue
@@ -23,6 +24,7 @@ import { FileError, systemCode } from '../files/file-error.ts';
 import { readBounded } from '../files/read-bounded.ts';
 import { workspaceCommandsFolder } from '../settings/settings.ts';
 import type { Command } from './command.ts';
+import { fillTemplate, type Filled } from './template.ts';
 
 const MAX_FILE_BYTES = 64 * 1024;
 const MAX_COMMANDS = 200;
@@ -30,6 +32,8 @@ const MAX_ENTRIES = 1000;
 const MAX_DEPTH = 4;
 const MAX_ARGUMENTS = 16;
 const MAX_DESCRIPTION = 500;
+/** Commands that are run before the model is asked. */
+const MAX_SHELL = 8;
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
 export interface FileCommand {
@@ -39,8 +43,10 @@ export interface FileCommand {
   readonly arguments: readonly SlashCommandArgument[];
   readonly source: 'user' | 'workspace';
   readonly file: string;
+  /** It has commands in it that are run first. */
+  readonly runs: boolean;
   /** What the model is told, with what was typed behind the command. */
-  prompt(args: string): string;
+  prompt(args: string): Filled;
 }
 
 export interface FileCommands {
@@ -90,7 +96,11 @@ export function toCommands(files: readonly FileCommand[], depth = 0): Command[] 
       name,
       description: own?.description ?? '',
       subCommands: toCommands(below, depth + 1),
-      ...(own && { arguments: own.arguments, prompt: (args: string) => own.prompt(args) }),
+      ...(own && {
+        arguments: own.arguments,
+        asks: () => own.runs,
+        prompt: (args: string) => own.prompt(args),
+      }),
     };
   });
 }
@@ -140,27 +150,24 @@ async function readCommand(
     }
     const { description, args, body } = parseCommand(read.bytes.toString('utf8'));
     if (body === '') throw new FileError('failed', `${file} is empty`);
+    const { shell } = fillTemplate(body, '');
+    if (shell.length > MAX_SHELL) {
+      throw new FileError('too-large', `${file} has more than ${MAX_SHELL} commands in !{…}`);
+    }
     return {
       path: names,
       description: description || firstLine(body),
       arguments: args,
       source,
       file,
-      prompt: (typed) => filled(body, typed.trim()),
+      runs: shell.length > 0,
+      prompt: (typed) => fillTemplate(body, typed.trim()),
     };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     problems.push(`${reason}: not taken as a command`);
     return undefined;
   }
-}
-
-const PLACEHOLDER = /\$ARGUMENTS\b|\{\{\s*args\s*\}\}/g;
-
-function filled(body: string, typed: string): string {
-  // In one pass and by a function: what was typed is neither searched nor has it special signs.
-  if (body.search(PLACEHOLDER) !== -1) return body.replaceAll(PLACEHOLDER, () => typed);
-  return typed === '' ? body : `${body}\n\n${typed}`;
 }
 
 function firstLine(body: string): string {

@@ -15,5 +15,5 @@ export const initCommand: Command = {
   name: 'init',
   description:
     'Looks at the workspace and writes AGENTS.md, which is read at the start of every conversation.',
-  prompt: (args) => (args === '' ? PROMPT : `${PROMPT}\n\n${args}`),
+  prompt: (args) => ({ text: args === '' ? PROMPT : `${PROMPT}\n\n${args}`, shell: [] }),
 };

@@ -16,7 +16,7 @@ const commands: readonly Command[] = [
       { name: 'add', description: '', arguments: [argument('TEXT', '')], run: nothing },
     ],
   },
-  { name: 'review', description: '', prompt: (args) => args },
+  { name: 'review', description: '', prompt: (text) => ({ text, shell: [] }) },
 ];
 
 /** `memory add | some text`, or the problem. */

@@ -26,7 +26,7 @@ export const restoreCommand: Command = {
   description:
     'Goes back to a checkpoint, with the files and the conversation; without an ID it lists them.',
   arguments: [argument('ID', 'The checkpoint, as the list has it.', false)],
-  asks: true,
+  asks: (id) => id !== '',
   subCommands: [
     {
       name: 'list',

@@ -12,12 +12,14 @@ import { createRunner } from '../../agent/runner.ts';
 import type { SessionStore } from '../../agent/session.ts';
 import { userOf } from '../../bridge/executor.ts';
 import {
+  eventIn,
   EXTENSION_URI,
+  ToolCall,
   type ExecuteSlashCommandRequest,
   type ExecuteSlashCommandResponse,
   type SlashCommand,
 } from '../../protocol/development-tool.ts';
-import type { Call, Message } from '../../protocol/index.ts';
+import type { Call, Message, StreamEvent, TaskStatusUpdateEvent } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../server/index.ts';
 import { APP } from '../seat.ts';
 import { CheckpointError } from '../checkpoints/checkpoints.ts';
@@ -49,6 +51,8 @@ export interface ReadMessage {
   readonly seat: Seat;
   /** It is no part of the conversation. */
   readonly aside: boolean;
+  /** Command lines that are run before the model is asked. */
+  readonly shell: readonly string[];
   /** What is said, with the files that it mentions. */
   readonly parts: (signal: AbortSignal) => Promise<readonly Part[]>;
 }
@@ -93,7 +97,7 @@ export function createCommands(options: CommandsOptions): Commands {
         return;
       }
       try {
-        if (mayAsk(typed.command, typed.args) && run.state.get(BESIDE_KEY) === true) {
+        if (typed.command.asks?.(typed.args) === true && run.state.get(BESIDE_KEY) === true) {
           throw new CommandError(
             `/${typed.path.join(' ')} can wait: answer what is waiting first.`,
           );
@@ -126,22 +130,21 @@ export function createCommands(options: CommandsOptions): Commands {
         parts: [{ kind: 'text', text: `/${[...typed.path, typed.args].join(' ').trim()}` }],
         ...(contextId !== undefined && { contextId }),
       };
-      // Only what may ask at once is waited for: until it asks or is done.
-      const configuration = { blocking: mayAsk(typed.command, typed.args) };
       const extensions = [...new Set([...(call.extensions ?? []), EXTENSION_URI])];
-      const task = await handler.sendMessage({ message, configuration }, { ...call, extensions });
-      const waits = task.kind === 'task' && task.status.state === 'input-required';
-      return {
-        execution_id: task.kind === 'task' ? task.id : '',
-        status: waits ? 'AWAITING_ACTION_CONFIRMATION' : 'STARTED',
-      };
+      const stream = await handler.streamMessage({ message }, { ...call, extensions });
+      try {
+        return await beginning(stream, typed.command.asks?.(typed.args) === true);
+      } finally {
+        stream.close();
+      }
     },
 
     async read(message, seat) {
       const [first, ...others] = message.parts;
-      const said = (parts: Message['parts']): ReadMessage => ({
+      const said = (parts: Message['parts'], shell: readonly string[] = []): ReadMessage => ({
         seat,
         aside: false,
+        shell,
         parts: (signal) => withContext(parts, seat, signal),
       });
       if (first?.kind !== 'text' || !first.text.startsWith('/')) return said(message.parts);
@@ -149,11 +152,13 @@ export function createCommands(options: CommandsOptions): Commands {
       const typed = parseTyped(first.text, commands);
       if (typed.kind === 'text') return said([{ ...first, text: typed.text }, ...others]);
       if (typed.kind === 'command' && typed.command.prompt) {
-        return said([{ ...first, text: typed.command.prompt(typed.args) }, ...others]);
+        const { text, shell } = typed.command.prompt(typed.args);
+        return said([{ ...first, text }, ...others], shell);
       }
       return {
         seat: { ...seat, runner: runnerOf(seat) },
         aside: true,
+        shell: [],
         parts: async () => [{ kind: 'text', text: first.text }],
       };
     },
@@ -162,9 +167,34 @@ export function createCommands(options: CommandsOptions): Commands {
 
 const GONE = 'There is no such command any more; /help lists those that there are.';
 
-/** Without arguments a command only shows something. */
-function mayAsk({ asks }: Command, args: string): boolean {
-  return asks === true && args !== '';
+/** How a command began. One that may ask at once is waited for: until it asks, goes ahead or is done. */
+async function beginning(
+  events: AsyncIterable<{ readonly event: StreamEvent }>,
+  mayAsk: boolean,
+): Promise<ExecuteSlashCommandResponse> {
+  let execution_id = '';
+  let asked: ToolCall | undefined;
+  for await (const { event } of events) {
+    execution_id ||= event.kind === 'task' ? event.id : (event.taskId ?? '');
+    if (!mayAsk) break;
+    if (event.kind !== 'status-update') continue;
+    const call = callIn(event);
+    if (call?.confirmation_request) asked = call;
+    else if (call) break;
+    if (event.status.state === 'input-required') {
+      const shell = asked?.confirmation_request?.execute_details !== undefined;
+      const status = shell ? 'AWAITING_SHELL_CONFIRMATION' : 'AWAITING_ACTION_CONFIRMATION';
+      return { execution_id, status };
+    }
+  }
+  return { execution_id, status: 'STARTED' };
+}
+
+/** The call that an event is about. */
+function callIn({ status, metadata }: TaskStatusUpdateEvent): ToolCall | undefined {
+  const [part] = status.message?.parts ?? [];
+  if (eventIn(metadata)?.kind !== 'TOOL_CALL_UPDATE' || part?.kind !== 'data') return undefined;
+  return ToolCall.safeParse(part.data).data;
 }
 
 function failure(text: string): Yielded {
