@@ -6,6 +6,8 @@ import { createCleaner } from './clean.ts';
 
 const HEAD_CHARACTERS = 10_000;
 const TAIL_CHARACTERS = 20_000;
+/** Bytes of a character in memory. */
+const UNIT = 2;
 
 export interface Transcript {
   write(chunk: string): void;
@@ -20,8 +22,12 @@ export interface Transcript {
 export function createTranscript(): Transcript {
   const cleaner = createCleaner();
   let head = '';
-  /** The end of what stands behind `head`; up to twice what is promised, so that not every chunk has to be copied. */
-  let tail = '';
+  /**
+   * The end of what stands behind `head`, in UTF-16; up to twice what is promised, so that not every chunk has to be
+   * copied. Not in strings: many that live for a moment make the heap grow by tens of megabytes.
+   */
+  const tail = Buffer.alloc(UNIT * 2 * TAIL_CHARACTERS);
+  let kept = 0;
   /** Of finished text, `head` included. */
   let total = 0;
 
@@ -33,15 +39,24 @@ export function createTranscript(): Transcript {
       head += text.slice(0, room);
       text = text.slice(room);
     }
-    if (text.length >= TAIL_CHARACTERS) tail = text.slice(-TAIL_CHARACTERS);
-    else tail += text;
-    if (tail.length > 2 * TAIL_CHARACTERS) tail = tail.slice(-TAIL_CHARACTERS);
+    text = text.slice(-TAIL_CHARACTERS);
+    if (kept + text.length > 2 * TAIL_CHARACTERS) {
+      tail.copyWithin(0, UNIT * (kept - TAIL_CHARACTERS), UNIT * kept);
+      kept = TAIL_CHARACTERS;
+    }
+    tail.write(text, UNIT * kept, 'utf16le');
+    kept += text.length;
+  }
+
+  /** The last so many characters of it. */
+  function lastOf(count: number): string {
+    return tail.toString('utf16le', UNIT * Math.max(0, kept - count), UNIT * kept);
   }
 
   function text(from = 0): string {
     const beginning = head.slice(from);
-    const ending = tail.slice(Math.max(0, from - (total - tail.length))) + lineFrom(from);
-    const cut = total - tail.length - Math.max(from, head.length);
+    const ending = lastOf(total - from) + lineFrom(from);
+    const cut = total - kept - Math.max(from, head.length);
     if (cut <= 0) return (beginning + ending).toWellFormed();
     const gap = beginning === '' || beginning.endsWith('\n') ? '' : '\n';
     const note = `[… ${cut.toLocaleString('en-GB')} characters were cut here …]\n`;
@@ -57,7 +72,7 @@ export function createTranscript(): Transcript {
     length: () => total + cleaner.line().length,
     text,
     tail(bytes) {
-      const recent = ((tail === '' ? head : tail) + cleaner.line()).slice(-bytes);
+      const recent = ((kept === 0 ? head : lastOf(bytes)) + cleaner.line()).slice(-bytes);
       const encoded = Buffer.from(recent.toWellFormed());
       if (encoded.length <= bytes) return recent.toWellFormed();
       let start = encoded.length - bytes;
