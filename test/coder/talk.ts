@@ -52,7 +52,8 @@ export async function begin(
 ): Promise<Talk> {
   const requests: ModelRequest[] = [];
   const model = scriptedModel(script, { onRequest: (request) => requests.push(request) });
-  const { url, stop } = await startCoder(t, place, { model, ...more });
+  const started = await startCoder(t, place, { model, ...more });
+  const { url } = started;
   let contextId: string | undefined;
   const send = async (message: Message): Promise<Turn> => {
     const turn = turnOf(await stream(url, message));
@@ -61,7 +62,7 @@ export async function begin(
   };
   return {
     url,
-    stop,
+    stop: () => started.stop(),
     place,
     requests,
     say: (text, fields = {}) =>
