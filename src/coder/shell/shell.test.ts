@@ -117,6 +117,14 @@ test('the output of a command goes to a terminal', async (t) => {
   assert.equal(output, 'yes\nno\n');
 });
 
+test('a command that sends all of its output elsewhere runs to its end', async (t) => {
+  const shell = await shellIn(t);
+  const command = 'exec >log.txt 2>&1; sleep 0.3; echo done; exit 3';
+  const { code, signal } = await shell.run(command, { signal: never });
+  assert.deepEqual([code, signal], [3, null]);
+  assert.equal(readFileSync(path.join(shell.cwd, 'log.txt'), 'utf8'), 'done\n');
+});
+
 test('a grandchild in a session of its own is ended too', { skip: !isLinux }, async (t) => {
   const shell = await shellIn(t);
   const cancel = new AbortController();

@@ -81,9 +81,10 @@ const LAST_WAIT_MS = 1000;
 
 /**
  * The inner shell takes the outer one's place, with nothing to read. The terminal leaves output as it is: its own
- * handling of line ends is what makes a terminal slow, twelve times with short lines.
+ * handling of line ends is what makes a terminal slow, twelve times with short lines. It is held by one descriptor more:
+ * a terminal that nobody has open any more, because the command sends its output elsewhere (`exec >log 2>&1`), hangs up.
  */
-const PROLOGUE = 'stty -opost 2>/dev/null; exec "$0" -c "$1" </dev/null';
+const PROLOGUE = 'stty -opost 2>/dev/null; exec "$0" -c "$1" </dev/null 8>&1';
 
 interface Execution {
   readonly startedAt: number;
