@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { isBuiltin } from 'node:module';
 import path from 'node:path';
-import { build } from 'esbuild';
+import { build, type Plugin } from 'esbuild';
 import { settingsJsonSchema } from '../src/coder/settings/schema.ts';
 import { importsOf } from './imports.ts';
 
@@ -34,8 +34,20 @@ interface Manifest {
 
 /** Packages with machine code or files of their own: the bundle leaves them to be installed. */
 const NATIVE_PACKAGES = ['@lydell/node-pty', '@vscode/ripgrep', 'pg-native'];
+/** What Ink looks for, and does without. */
+const OPTIONAL_PACKAGES = ['react-devtools-core'];
 const CLI = 'src/cli/main.ts';
 const STAMP = '.stamp';
+
+/** Yoga has its WebAssembly in a string and would read that with `fetch`, which costs as much as the rest of a start. */
+const YOGA_WITHOUT_FETCH: Plugin = {
+  name: 'yoga-without-fetch',
+  setup({ onLoad }) {
+    onLoad({ filter: /yoga-wasm-base64-esm\.js$/ }, ({ path: file }) => ({
+      contents: `const fetch = undefined;\n${fs.readFileSync(file, 'utf8')}`,
+    }));
+  },
+};
 
 const root = path.resolve(import.meta.dirname, '..');
 process.chdir(root);
@@ -141,9 +153,10 @@ async function bundleProgram(staging: string): Promise<Set<string> | undefined> 
     platform: 'node',
     format: 'esm',
     target: 'node24',
-    external: NATIVE_PACKAGES,
+    external: [...NATIVE_PACKAGES, ...OPTIONAL_PACKAGES],
     minifyWhitespace: true,
     minifySyntax: true,
+    plugins: [YOGA_WITHOUT_FETCH],
     define: { 'process.env.NODE_ENV': '"production"' },
     // CommonJS packages in an ES module bundle still call require for Node's own modules.
     banner: {

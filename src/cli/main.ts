@@ -16,6 +16,16 @@ interface Entry {
 }
 
 const COMMANDS: Readonly<Record<string, Entry>> = {
+  attach: {
+    operands: 'URL',
+    about: "Join somebody's session in this terminal",
+    load: () => import('./attach.ts'),
+  },
+  acp: {
+    operands: '',
+    about: 'Be the agent of an editor, over ACP on standard input and output',
+    load: () => import('./acp.ts'),
+  },
   serve: {
     operands: '',
     about: 'Serve the coding agent, or another one, over A2A',
@@ -84,7 +94,9 @@ async function run(args: readonly string[]): Promise<number> {
     return EXIT.done;
   }
   if (first === undefined || first.startsWith('-')) {
-    const { default: command } = await import('./prompt.ts');
+    const { default: command } = await (hasPrompt(args)
+      ? import('./prompt.ts')
+      : import('./terminal-ui.ts'));
     return command(args, process.env);
   }
   const entry = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
@@ -97,12 +109,22 @@ async function run(args: readonly string[]): Promise<number> {
   return command(args.slice(1), process.env);
 }
 
+/** Without one it is a person who is to be talked with. */
+function hasPrompt(args: readonly string[]): boolean {
+  const end = args.indexOf('--');
+  const flags = end < 0 ? args : args.slice(0, end);
+  return (
+    Boolean(process.env['PARLEY_PROMPT']) || flags.some((arg) => /^(-p|--prompt(=|$))/.test(arg))
+  );
+}
+
 function help(): string {
   const rows = Object.entries(COMMANDS).map(([name, { operands, about }]): [string, string] => [
     `parley ${name} ${operands}`.trimEnd(),
     about,
   ]);
   const all: [string, string][] = [
+    ['parley', 'Work with the coding agent in this terminal; --a2a-port N lets others join'],
     ['parley -p PROMPT', 'Do one turn of the coding agent here, without a UI'],
     ...rows,
   ];
@@ -113,12 +135,14 @@ function help(): string {
     bold('Commands'),
     ...all.map(([left, right]) => `  ${left.padEnd(width)}  ${dim(right)}`),
     '',
-    bold('Example'),
+    bold('Examples'),
+    '  parley --a2a-port 1234',
+    '  parley attach http://localhost:1234',
     '  parley serve &',
     '  parley send http://127.0.0.1:41242 "list src"',
     '',
     dim(
-      'parley COMMAND --help shows the flags of a command, with examples; so does parley -p --help.',
+      'parley COMMAND --help shows the flags of a command, with examples; so do parley -p --help and parley --plain --help.',
     ),
     '',
   ].join('\n');

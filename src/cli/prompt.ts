@@ -69,9 +69,7 @@ export default defineCommand({
 async function run(settings: Settings): Promise<number> {
   const { values, environment } = settings;
   if (values.prompt === undefined) {
-    throw usageError(
-      'there is no terminal UI yet: parley -p "PROMPT" does one turn, parley serve serves the agent, parley --help lists the rest',
-    );
+    throw usageError('there is nothing to do: say what, as in parley -p "list src"');
   }
   const format = outputFormat(values.output);
   const prompt = await promptOf(values.prompt);

@@ -2,13 +2,15 @@
 import { VERSIONS, versionOf } from '../protocol/index.ts';
 import type { Agent, AgentProfile, TaskStore } from '../server/index.ts';
 import { addressGuard } from '../transport/addresses.ts';
-import { isLoopback, type Listening, serve, type ServeOptions } from '../transport/serve.ts';
+import { isLoopback } from '../transport/loopback.ts';
+import { type Listening, serve, type ServeOptions } from '../transport/serve.ts';
 import { authentication } from './authentication.ts';
 import { CODER_FLAGS, CODER_VARIABLES } from './coder-flags.ts';
 import { defineCommand, type Input } from './command.ts';
-import { EXIT, reasonOf, systemCode, usageError } from './exit.ts';
+import { EXIT, reasonOf, usageError } from './exit.ts';
 import { wholeNumber } from './flags.ts';
 import { onInterrupt } from './interrupt.ts';
+import { explainListen } from './listen-error.ts';
 import { createLog, type ServerLog } from './log.ts';
 import { openStore, storePlace } from './store-place.ts';
 import { bold, complain, cyan, dim, note, say, sayJson } from './terminal.ts';
@@ -141,7 +143,7 @@ async function run(settings: Settings): Promise<number> {
   } catch (error) {
     await server.close(0);
     await picked.close?.();
-    throw explainListen(error, host, port);
+    throw explainListen(error, host, port, '--port');
   }
   const ended = untilSignal(log);
   announce(listening, agent, store, values.json);
@@ -252,30 +254,6 @@ function requiring(agent: Agent): Agent {
   };
   // Inherited, so that an agent that is an instance of a class keeps its methods and their `this`.
   return Object.create(agent, { profile: { value: profile, enumerable: true } }) as Agent;
-}
-
-function explainListen(error: unknown, host: string, port: number): unknown {
-  switch (systemCode(error)) {
-    case 'EADDRINUSE':
-      return usageError(
-        `port ${port} is in use: stop what uses it, or choose another with --port (0 picks a free one)`,
-        { cause: error },
-      );
-    case 'EACCES':
-      return usageError(
-        `port ${port} needs rights that this user does not have: choose one above 1023 with --port`,
-        { cause: error },
-      );
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return usageError(
-        `${host} is no address of this machine: use 127.0.0.1 for this machine alone, or 0.0.0.0`,
-        { cause: error },
-      );
-    default:
-      return error;
-  }
 }
 
 /** The one line on standard output that says that requests are served. */

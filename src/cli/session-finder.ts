@@ -1,9 +1,11 @@
 /** Finds a session to go on with, or to show. */
+import { textOf } from '../agent/content.ts';
 import type { Session, SessionKey, SessionStore } from '../agent/session.ts';
 import { userOf } from '../bridge/executor.ts';
 import { APP } from '../coder/seat.ts';
 import { WORKSPACE_KEY } from '../coder/seats.ts';
 import { usageError } from './exit.ts';
+import { word } from './terminal.ts';
 
 /** Whoever works here without being asked who they are: `parley -p`, and `parley serve` without tokens. */
 export const LOCAL_USER = userOf({ user: undefined, tenant: '' });
@@ -14,6 +16,7 @@ export function localSession(id: string): SessionKey {
 
 /** So many are looked through for the last one of a folder. */
 const MAX_LOOKED_AT = 100;
+const MAX_TITLE = 60;
 
 /** The session with this id; with an empty one, the last that worked in this folder. */
 export async function findSession(
@@ -44,4 +47,28 @@ export async function sessionOf(
 export function workspaceOf(session: Session | undefined): string | undefined {
   const folder = session?.state[WORKSPACE_KEY];
   return typeof folder === 'string' ? folder : undefined;
+}
+
+/** What it began with. */
+export function titleOf({ events }: Session): string {
+  const first = events.find(({ author, content }) => author === 'user' && content !== undefined);
+  const text = word(textOf(first?.content));
+  return text.length > MAX_TITLE ? `${text.slice(0, MAX_TITLE - 1)}…` : text;
+}
+
+/** Sessions to choose from, the latest first. */
+export async function recentSessions(
+  sessions: SessionStore,
+): Promise<{ readonly id: string; readonly title: string; readonly when: string }[]> {
+  const found = await sessions.list({ app: APP, user: LOCAL_USER }, { limit: MAX_LOOKED_AT });
+  const items = [];
+  for (const key of found) {
+    const session = await sessions.get(key);
+    if (!session || session.events.length === 0) continue;
+    const when = new Date(session.updatedAt).toLocaleString();
+    const folder = workspaceOf(session);
+    const title = [titleOf(session), folder === undefined ? '' : `in ${word(folder)}`].join(' ');
+    items.push({ id: session.id, title: title.trim(), when });
+  }
+  return items;
 }

@@ -1,18 +1,16 @@
 /** `parley sessions`: the conversations with the coding agent that are kept. */
-import { textOf } from '../agent/content.ts';
 import type { Session } from '../agent/session.ts';
 import { APP } from '../coder/seat.ts';
 import { defineCommand } from './command.ts';
 import { EXIT } from './exit.ts';
 import { wholeNumber } from './flags.ts';
 import { timeOf } from './render.ts';
-import { LOCAL_USER, workspaceOf } from './session-finder.ts';
+import { LOCAL_USER, titleOf, workspaceOf } from './session-finder.ts';
 import { SESSION_FLAGS, storedSessions } from './session-flags.ts';
 import { dim, note, say, sayJson, word } from './terminal.ts';
 
 const DEFAULT_LIMIT = '20';
 const MAX_LIMIT = 1000;
-const MAX_TITLE = 60;
 
 export default defineCommand({
   name: 'sessions',
@@ -57,11 +55,4 @@ function show(session: Session, json: boolean): void {
 
 function isoTime(time: number): string {
   return new Date(time).toISOString();
-}
-
-/** What it began with. */
-function titleOf({ events }: Session): string {
-  const first = events.find(({ author }) => author === 'user');
-  const text = word(textOf(first?.content));
-  return text.length > MAX_TITLE ? `${text.slice(0, MAX_TITLE - 1)}…` : text;
 }

@@ -1,6 +1,5 @@
 /** Where `--store` and `--durability` say that tasks are kept, and the store that is opened there. */
 import type { TaskStore } from '../server/index.ts';
-import { memoryStore } from '../server/memory-store.ts';
 import { usageError } from './exit.ts';
 import type { Environment } from './flags.ts';
 import type { ServerLog } from './log.ts';
@@ -45,7 +44,10 @@ export async function openStore(
   environment: Environment,
   log: ServerLog,
 ): Promise<TaskStore> {
-  if (place.kind === 'memory') return memoryStore();
+  if (place.kind === 'memory') {
+    const { memoryStore } = await import('../server/memory-store.ts');
+    return memoryStore();
+  }
   const { sqliteStore, StoreError } = await import('../store/sqlite.ts');
   const { file, durability } = place;
   const secretKey = environment['PARLEY_SECRET_KEY'] || undefined;

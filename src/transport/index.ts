@@ -15,7 +15,8 @@ export type {
   StreamRoute,
 } from './own-routes.ts';
 export type { PeerSocket, SocketListener, SocketRequest, SocketRoute } from './socket-route.ts';
-export { isLoopback, serve } from './serve.ts';
+export { isLoopback } from './loopback.ts';
+export { serve } from './serve.ts';
 export type { AgentServer, Listening, ServeLimits, ServeOptions } from './serve.ts';
 export { webhookDelivery } from './webhook.ts';
 export type { WebhookOptions } from './webhook.ts';

@@ -21,6 +21,7 @@ import { createApp } from './app.ts';
 import { makeCard } from './card.ts';
 import { createFetchHandler, type FetchHandler } from './fetch.ts';
 import { Heartbeat } from './heartbeat.ts';
+import { isLoopback } from './loopback.ts';
 import { createNodeHandler, type NodeHandler } from './node.ts';
 import { type OwnMethod, ownMethods, type OwnRoute, routeTable } from './own-routes.ts';
 import { plainRoute, type SocketRoute } from './socket-route.ts';
@@ -82,7 +83,7 @@ export interface ServeOptions {
   readonly methods?: Readonly<Record<string, OwnMethod>>;
   /** HTTP routes of the agent's own. */
   readonly routes?: readonly OwnRoute[];
-  /** WebSockets of the agent's own. */
+  /** WebSockets of the agent's own, where `listen` makes the server. */
   readonly sockets?: readonly SocketRoute[];
   /** Stands between those who call and the handler: what it refuses by throwing an A2AError is not done. */
   readonly guard?: (handler: RequestHandler) => RequestHandler;
@@ -263,8 +264,4 @@ async function flushed(sockets: ReadonlySet<Socket>, ms: number): Promise<void> 
     performance.now() < until &&
     [...sockets].some(({ writableLength }) => writableLength > 0)
   );
-}
-
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 }

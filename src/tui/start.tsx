@@ -30,13 +30,15 @@ export async function startTui(
       throw new Error('The terminal UI needs a terminal; without one there is --plain.');
     }
     const controller = new Controller(live, given);
-    const { a2aUrl, attachedTo } = given;
+    // Asked with each frame: a session that is still being opened has no address yet.
+    const where = {
+      get a2aUrl() {
+        return given.a2aUrl;
+      },
+      attachedTo: given.attachedTo,
+    };
     const app = (
-      <App
-        controller={controller}
-        theme={themeFor(given.theme, environment)}
-        options={{ a2aUrl, attachedTo }}
-      />
+      <App controller={controller} theme={themeFor(given.theme, environment)} options={where} />
     );
     const screen = render(app, {
       stdin,

@@ -6,7 +6,8 @@ import { assertRefused, parley } from './support.ts';
 
 const manifest = await import('../../package.json', { with: { type: 'json' } });
 
-const COMMANDS = 'serve send watch get list cancel card sessions export trust doctor'.split(' ');
+const COMMANDS =
+  'attach acp serve send watch get list cancel card sessions export trust doctor'.split(' ');
 
 describe('the command line', { concurrency: 3 }, () => {
   test('--version prints the version', async () => {
@@ -20,8 +21,8 @@ describe('the command line', { concurrency: 3 }, () => {
     for (const name of COMMANDS) {
       assert.match(out, new RegExp(`parley ${name}\\b`));
     }
-    assert.doesNotMatch(out, /gateway|attach|acp/);
-    assert.match(out, /Example\n {2}parley serve/);
+    assert.doesNotMatch(out, /gateway/);
+    assert.match(out, /Examples\n {2}parley --a2a-port/);
   });
 
   for (const name of COMMANDS) {
@@ -37,10 +38,15 @@ describe('the command line', { concurrency: 3 }, () => {
     ['an unknown command', ['sned'], /unknown command "sned": did you mean parley send\?/],
     ['a command that is to come', ['gateway'], /unknown command "gateway"/],
     ['an unknown flag', ['serve', '--prot', '1'], /unknown flag --prot: did you mean --port\?/],
-    ['an unknown flag of parley alone', ['--a2a-port', '1'], /unknown flag --a2a-port/],
+    ['an unknown flag of parley alone', ['--a2a-prot', '1'], /did you mean --a2a-port/],
     ['a flag without its value', ['serve', '--port'], /--port needs a value/],
     ['a value that is no port', ['serve', '--port', '70000'], /from 0 to 65535/],
-    ['parley alone, as long as it has no UI', [], /no terminal UI yet: parley -p .* parley serve/],
+    ['parley without a terminal', [], /no terminal here: parley -p .* parley serve/],
+    ['attach without a terminal', ['attach', 'http://localhost:1'], /no terminal here: .*--plain/],
+    ['attach to what is no address', ['attach', 'x', '--plain'], /write it as http:/],
+    ['off loopback without a live token', ['--a2a-port', '0', '--a2a-host', '::'], /a2a-token/],
+    ['a live token without roles', ['--a2a-port', '0', '--a2a-token', 'a:b'], /NAME:ROLES:TOKEN/],
+    ['a live port that is none', ['--a2a-port', 'x'], /--a2a-port x: a whole number/],
     ['a prompt that is empty', ['-p'], /nothing to do: say what/],
     ['an output that is none', ['-p', 'x', '--output', 'xml'], /text, json, stream-json/],
     ['a mode that is none', ['-p', 'x', '--approval', 'never'], /ask, auto-edit, yolo, plan/],

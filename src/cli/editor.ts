@@ -1,0 +1,37 @@
+/** A text in the person's editor: $VISUAL, $EDITOR, or vi. */
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Environment } from './flags.ts';
+
+const FALLBACK = 'vi';
+
+/** What was saved; undefined where the editor failed or nothing was changed. */
+export function personsEditor(environment: Environment) {
+  return async (text: string, fileName: string): Promise<string | undefined> => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'parley-edit-'));
+    try {
+      const file = path.join(folder, path.basename(fileName) || 'text');
+      await writeFile(file, text, { mode: 0o600 });
+      const command = environment['VISUAL'] || environment['EDITOR'] || FALLBACK;
+      if ((await runEditor(command, file)) !== 0) return undefined;
+      const saved = await readFile(file, 'utf8');
+      return saved === text ? undefined : saved;
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  };
+}
+
+/** The variable is a command with its arguments, so a shell reads it; the file's name is not part of what it reads. */
+function runEditor(command: string, file: string): Promise<number | null> {
+  const child =
+    process.platform === 'win32'
+      ? spawn(`${command} "${file}"`, { stdio: 'inherit', shell: true })
+      : spawn('/bin/sh', ['-c', `${command} "$1"`, 'editor', file], { stdio: 'inherit' });
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', resolve);
+  });
+}

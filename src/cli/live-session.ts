@@ -1,0 +1,154 @@
+/**
+ * A live session of the coding agent in this process, for the terminal and for editors: the agent, its tasks, the hub,
+ * and the port on which others join it, if there is one.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import type { SessionStore, State } from '../agent/session.ts';
+import { openLive, type Live } from '../coder/live/hub.ts';
+import { liveServeOptions } from '../coder/live/ws-route.ts';
+import { coderServeOptions } from '../coder/serve-options.ts';
+import { MODE_KEY } from '../coder/guard.ts';
+import { MODEL_KEY } from '../coder/session-model.ts';
+import { EXTENSION_URI, type McpServers } from '../protocol/development-tool.ts';
+import { isTerminal } from '../protocol/index.ts';
+import type { RequestHandler } from '../server/index.ts';
+import { type Listening, serve } from '../transport/serve.ts';
+import { openCoder, type CoderFlags, type OpenedCoder } from './coder-setup.ts';
+import { reasonOf } from './exit.ts';
+import type { Environment } from './flags.ts';
+import { explainListen } from './listen-error.ts';
+import type { Door } from './live-flags.ts';
+import { forgetLiveStore, openLiveStore, sweepLiveStores } from './live-store.ts';
+import type { ServerLog } from './log.ts';
+import { VERSION } from './product.ts';
+import { localSession } from './session-finder.ts';
+import type { StorePlace } from './store-place.ts';
+
+export interface LiveSetup {
+  readonly values: CoderFlags & { readonly store?: string | undefined };
+  readonly environment: Environment;
+  /** True paths. The session works in the first one. */
+  readonly roots: readonly string[];
+  readonly place: StorePlace;
+  readonly sessions: SessionStore;
+  /** The session to go on with. */
+  readonly resume?: string | undefined;
+  readonly mcpServers?: McpServers | undefined;
+  readonly door?: Door | undefined;
+  readonly log: ServerLog;
+}
+
+export interface OpenedLive {
+  readonly live: Live;
+  readonly coder: OpenedCoder;
+  readonly sessionId: string;
+  /** Where others join. */
+  readonly url: string | undefined;
+  /** Whether anything was said in it. */
+  used(): Promise<boolean>;
+  /** Ends it for everybody, and whatever runs in it. */
+  close(): Promise<void>;
+}
+
+export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
+  const { values, environment, roots, sessions, door, log, place } = setup;
+  const sessionId = setup.resume ?? randomUUIDv7();
+  await using undo = new AsyncDisposableStack();
+  const coder = await openCoder({ values, environment, roots, sessions, logger: log });
+  undo.defer(() => coder.close());
+  const named = values.store !== undefined;
+  const store = await openLiveStore({ place, named, sessionId, environment, log });
+  const session: { live?: Live } = {};
+  const { acpSocket } = door ? await import('../acp/streams.ts') : {};
+  const server = serve(coder.agent, {
+    ...coderServeOptions(coder),
+    ...(door &&
+      liveServeOptions({
+        live: () => session.live,
+        tokens: door.tokens,
+        acp:
+          acpSocket &&
+          ((socket, live) => acpSocket(socket, live, { version: VERSION, logger: log })),
+        logger: log,
+      })),
+    logger: log,
+    store,
+  });
+  undo.defer(() => server.close(0));
+  let listening: Listening | undefined;
+  if (door) {
+    try {
+      listening = await server.listen(door.port, door.host);
+    } catch (error) {
+      throw explainListen(error, door.host, door.port, '--a2a-port');
+    }
+    undo.adopt(listening, (each) => each.close(0));
+  } else {
+    await server.handler.recover();
+  }
+  if (setup.resume !== undefined) await rememberFlags(setup, setup.resume);
+  const live = await openLive({
+    coder,
+    handler: server.handler,
+    workspace: roots[0] ?? '',
+    logger: log,
+    contextId: sessionId,
+    taskId: setup.resume === undefined ? undefined : await lastTask(server.handler, sessionId),
+    mcpServers: setup.mcpServers,
+  });
+  session.live = live;
+  const opened = undo.move();
+
+  async function used(): Promise<boolean> {
+    return ((await sessions.get(localSession(sessionId)))?.events.length ?? 0) > 0;
+  }
+
+  return {
+    live,
+    coder,
+    sessionId,
+    url: listening?.url,
+    used,
+    async close() {
+      await live.close();
+      const forget = place.kind === 'sqlite' && !named && !(await used());
+      await opened.disposeAsync();
+      if (forget) await forgetLiveStore(environment, sessionId);
+    },
+  };
+}
+
+/** Removes what is not to be kept any more. Behind the first frame: nobody waits for it. */
+export function sweepSoon({ coder }: OpenedLive, setup: LiveSetup): void {
+  const sweep = async () => {
+    await coder.sweep();
+    if (setup.place.kind === 'sqlite') await sweepLiveStores(setup.environment, setup.sessions);
+  };
+  sweep().catch((error: unknown) => {
+    setup.log.warn({ problem: reasonOf(error) }, 'old sessions could not be removed');
+  });
+}
+
+/** What the flags say counts from now on, whatever the session has chosen before; what it chooses next counts then. */
+async function rememberFlags({ values, sessions }: LiveSetup, id: string): Promise<void> {
+  const stateDelta: State = {
+    ...(values.approval !== undefined && { [MODE_KEY]: null }),
+    ...(values.model !== undefined && { [MODEL_KEY]: null }),
+  };
+  if (Object.keys(stateDelta).length === 0) return;
+  const event = { id: randomUUIDv7(), runId: `flags-${randomUUIDv7()}`, author: 'user' };
+  await sessions.append(localSession(id), [
+    { ...event, timestamp: Date.now(), aside: true, actions: { stateDelta } },
+  ]);
+}
+
+/** The task of a session that takes more messages, the latest. */
+async function lastTask(handler: RequestHandler, contextId: string): Promise<string | undefined> {
+  const call = { extensions: [EXTENSION_URI] };
+  const { tasks } = await handler.listTasks({ contextId, pageSize: 10, historyLength: 1 }, call);
+  const going = tasks.filter(
+    ({ status: { state } }) => state === 'completed' || !isTerminal(state),
+  );
+  // One that was only reserved has nothing to show.
+  return (going.find(({ status }) => status.state !== 'submitted') ?? going[0])?.id;
+}

@@ -1,0 +1,188 @@
+/**
+ * `parley`: the coding agent in this terminal. With `--a2a-port`, others join the same session there.
+ *
+ * The terminal is a client of the session like any other. While it has the screen, the log goes to a file.
+ */
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { styleText } from 'node:util';
+import type { LiveSession } from '../client/live.ts';
+import { approvalMode, CODER_FLAGS, CODER_VARIABLES } from './coder-flags.ts';
+import { defineCommand, type Input } from './command.ts';
+import { dataFolder } from './data-folder.ts';
+import { personsEditor } from './editor.ts';
+import { EXIT, usageError } from './exit.ts';
+import { filesIn } from './file-paths.ts';
+import type { Environment } from './flags.ts';
+import { lateSession } from './late-session.ts';
+import { doorOf, LIVE_FLAGS } from './live-flags.ts';
+import type { OpenedLive } from './live-session.ts';
+import { createLog, LOG_FILE } from './log.ts';
+import { openHistory } from './prompt-history.ts';
+import { type StorePlace, storePlace } from './store-place.ts';
+import { note } from './terminal.ts';
+import { untilEnd } from './until-end.ts';
+import { workspaceFolder, workspaceFolders } from './workspace-folder.ts';
+
+const FLAGS = {
+  ...LIVE_FLAGS,
+  ...CODER_FLAGS,
+  resume: {
+    type: 'string',
+    optional: true,
+    value: 'ID',
+    help: 'Go on with this session, or choose one.',
+  },
+  plain: {
+    type: 'boolean',
+    help: 'Line by line, without frames and redrawing: for screen readers.',
+  },
+  store: {
+    type: 'string',
+    value: 'S',
+    help: 'Where the session is kept: memory, or sqlite:PATH. By default in the data folder.',
+  },
+} as const;
+
+type Settings = Input<typeof FLAGS>;
+
+export default defineCommand({
+  name: '',
+  operands: [],
+  about:
+    'Works with you in this folder, in the terminal. With --a2a-port, editors, other agents and other terminals join the same session: they see everything, prompt, and answer what is asked, as far as their roles go.',
+  flags: FLAGS,
+  variables: {
+    ...CODER_VARIABLES,
+    PARLEY_LOG_LEVEL: 'trace, debug, info, warn (the default), error or silent; into parley.log.',
+  },
+  examples: [
+    'parley',
+    'parley --a2a-port 1234',
+    'parley --a2a-port 1234 --a2a-token tv:view:s3cret --a2a-token phone:prompt,approve:0ther',
+    'parley --resume',
+    'parley --workspace ~/project --approval auto-edit --plain',
+  ],
+  run,
+});
+
+async function run(settings: Settings): Promise<number> {
+  const { values, environment } = settings;
+  const { plain } = values;
+  const door = doorOf(values);
+  approvalMode(values.approval);
+  if (!plain && !(process.stdin.isTTY && process.stdout.isTTY)) {
+    throw usageError(
+      'there is no terminal here: parley -p "PROMPT" does one turn, parley serve serves the agent',
+    );
+  }
+  const folder = dataFolder(environment);
+  const log = createLog(environment, path.join(folder, LOG_FILE));
+  const place = await storePlace({ ...values, durability: undefined }, environment, 'coder');
+  const roots = await workspaceFolders(values.workspace);
+  const theme = await themeIn(environment);
+  const tui = await import('../tui/index.ts');
+  await using open = new AsyncDisposableStack();
+  open.defer(() => log.flush());
+  // Only whoever takes a session up waits for them.
+  const chosen =
+    values.resume === undefined ? undefined : await choose(settings, place, tui, theme);
+  if (chosen?.root !== undefined) roots.splice(0, roots.length, chosen.root);
+
+  let opened: OpenedLive | undefined;
+  let url: string | undefined;
+  async function start(): Promise<LiveSession> {
+    // The first frame is drawn before the agent is loaded.
+    await new Promise((resolve) => setImmediate(resolve));
+    const [live, { openSessions }] = await Promise.all([
+      import('./live-session.ts'),
+      import('./coder-setup.ts'),
+    ]);
+    const sessions = await openSessions(place);
+    open.defer(() => sessions.close());
+    const setup = { values, environment, roots, place, sessions, door, log, resume: chosen?.id };
+    opened = await live.openLiveSession(setup);
+    ({ url } = opened);
+    for (const line of opened.coder.notes) tell(line);
+    setImmediate(() => opened && live.sweepSoon(opened, setup));
+    return opened.live.join({ kind: 'terminal' });
+  }
+
+  const opening = start();
+  const end = untilEnd(log, () => opening.then(() => opened?.live.close()), { interrupts: !plain });
+  const reason = await tui.startTui(lateSession(opening), {
+    plain,
+    theme,
+    get a2aUrl() {
+      return url;
+    },
+    history: openHistory(folder),
+    editor: personsEditor(environment),
+    files: filesIn(roots[0] ?? ''),
+    environment,
+  });
+  // Throws why it could not be opened.
+  await opening;
+  if (opened && place.kind === 'sqlite' && (await opened.used())) {
+    note(`To go on: parley --resume ${opened.sessionId}`);
+  }
+  await opened?.close();
+  return end.code ?? (reason === 'left' ? EXIT.done : EXIT.failed);
+}
+
+/** A line above the frame: while Ink has the screen, it prints what goes to the console there. */
+function tell(line: string): void {
+  console.error(styleText('dim', line, { stream: process.stderr }));
+}
+
+/** A person's own theme. A file that cannot be read is complained of when the agent reads it. */
+async function themeIn(environment: Environment): Promise<string | undefined> {
+  const { configFolder } = await import('../coder/settings/config-folder.ts');
+  const folder = configFolder(environment);
+  if (!existsSync(path.join(folder, 'settings.json'))) return undefined;
+  const { loadSettings } = await import('../coder/settings/settings.ts');
+  try {
+    return (await loadSettings({ configFolder: folder, workspace: folder, trusted: false }))
+      .settings.theme;
+  } catch {
+    return undefined;
+  }
+}
+
+interface Resumed {
+  readonly id: string;
+  /** Where it has worked; undefined where the flags say another folder. */
+  readonly root: string | undefined;
+}
+
+/** The session that is named, or chosen. Undefined: a new one after all. */
+async function choose(
+  { values: { resume = '', plain, workspace } }: Settings,
+  place: StorePlace,
+  { pickSession }: Pick<typeof import('../tui/index.ts'), 'pickSession'>,
+  theme: string | undefined,
+): Promise<Resumed | undefined> {
+  const [{ openSessions }, { findSession, recentSessions, workspaceOf }] = await Promise.all([
+    import('./coder-setup.ts'),
+    import('./session-finder.ts'),
+  ]);
+  const sessions = await openSessions(place);
+  try {
+    let id: string | undefined = resume;
+    if (resume === '' && !plain) {
+      const found = await recentSessions(sessions);
+      if (found.length === 0) {
+        throw usageError('there is no session yet: leave --resume out to begin one');
+      }
+      id = await pickSession(found, { theme });
+      if (id === undefined) return undefined;
+    }
+    const here = await workspaceFolder(workspace[0] ?? '.');
+    const session = await findSession(sessions, id, here);
+    const before = workspace.length > 0 ? undefined : workspaceOf(session);
+    const root = before === undefined ? undefined : await workspaceFolder(before);
+    return { id: session.id, root };
+  } finally {
+    await sessions.close();
+  }
+}
