@@ -126,6 +126,8 @@ export class Controller {
   }
 
   key(key: KeyPress): void {
+    // With another key between them two presses are not one.
+    if (key.name !== 'escape' && !isCtrl(key, 'c')) this.#twice.clear();
     if (isCtrl(key, 'c')) this.#interrupt();
     else if (this.#ui.rewind) this.#rewindKey(this.#ui.rewind.selected, key);
     else if (this.#ui.pane) this.#paneKey(this.#ui.pane, key);

@@ -15,7 +15,8 @@ import { NONE } from './text/theme.ts';
 import { clean, cleanLine } from './text/width.ts';
 import { titleOf } from './view/call-lines.ts';
 import { aboutLines } from './view/dialog-lines.ts';
-import { entryLines, type View } from './view/entry-lines.ts';
+import { entryLines } from './view/entry-lines.ts';
+import type { View } from './view/view.ts';
 import { nameOf } from './view/who.ts';
 
 /** Lines are as long as they are: the terminal breaks them. */
@@ -39,6 +40,8 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   let printed = 0;
   let greeted = false;
   let busy = false;
+  /** Something has happened since the last `Ready.`. */
+  let unheard = false;
   /** The request that was read out last. */
   let asked = '';
   let unfinished = '';
@@ -74,17 +77,19 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       // The terminal has shown what was typed here.
       const own = entry.kind === 'prompt' && nameOf(entry.from, view) === undefined;
       if (!own || !stdin.isTTY) write(entryLines(entry, view));
+      if (entry.local !== true) unheard = true;
     }
     printed = state.log.finished.length;
     const [first] = waitingCalls(state);
     const request = first && (first.call.correlationId ?? first.call.tool_call_id);
     if (first && request !== asked) ask(first, view);
     asked = request ?? '';
-    if (busy && !isBusy(state)) {
-      awaited = Math.max(0, awaited - 1);
-      if (!first) write([line('Ready.')]);
-    }
     busy = isBusy(state);
+    if (!busy && !first && unheard) {
+      awaited = 0;
+      unheard = false;
+      write([line('Ready.')]);
+    }
     leaveWhenDone();
   }
 

@@ -115,7 +115,7 @@ export function openTerminal(file: string, args: readonly string[], options: Ter
     /** Every byte that the program has written. */
     raw: () => raw,
     type: (keys: string) => program.write(keys),
-    resize(cols: number, lines: number) {
+    resize: (cols: number, lines: number) => {
       screen.resize(cols, lines);
       program.resize(cols, lines);
     },

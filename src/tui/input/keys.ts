@@ -47,8 +47,8 @@ export function press(name: KeyName, more: Partial<KeyPress> = {}): KeyPress {
 }
 
 /**
- * The keys of one report of Ink's. There can be several: what is typed fast, or by a program, comes together, and an
- * Enter at its end is an Enter. One in the middle is a line break, as in a paste that does not say that it is one.
+ * The keys of one report of Ink's. There can be several: what is typed fast, or by a program, comes together. A paste
+ * does not come here: terminals say where one begins and ends.
  */
 export function keysOf(input: string, key: Key): KeyPress[] {
   if (key.eventType === 'release') return [];
@@ -60,11 +60,24 @@ export function keysOf(input: string, key: Key): KeyPress[] {
   if (input === '\n') return [press('enter', { shift: true })];
   if (input === '') return [];
   if (key.ctrl || key.meta) return [press('text', { text: input, ...modifiers })];
-  // What was typed before the terminal was ours has line feeds.
-  const typed = input.replaceAll(/\r\n?/g, '\n');
-  const ends = typed.endsWith('\n');
-  const text = ends ? typed.slice(0, -1) : typed;
-  return [...(text === '' ? [] : [press('text', { text })]), ...(ends ? [press('enter')] : [])];
+  // What was typed before the terminal was ours ends in a line feed.
+  return input
+    .replace(/\r?\n$/, '\r')
+    .split(CONTROL)
+    .flatMap(typedKey);
+}
+
+const CONTROL = /((?!\t)\p{Cc})/u;
+
+function typedKey(text: string): KeyPress[] {
+  if (text === '') return [];
+  if (text === '\r') return [press('enter')];
+  if (text === '\n') return [press('enter', { shift: true })];
+  if (!CONTROL.test(text)) return [press('text', { text })];
+  const code = text.charCodeAt(0);
+  // Ctrl and a letter is the letter's place in the alphabet.
+  if (code > 26) return [];
+  return [press('text', { text: String.fromCharCode(code + 96), ctrl: true })];
 }
 
 export function isCtrl(key: KeyPress, letter: string): boolean {

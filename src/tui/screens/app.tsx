@@ -5,7 +5,7 @@ import type { Controller } from '../controller.ts';
 import { keysOf } from '../input/keys.ts';
 import type { TuiOptions } from '../options.ts';
 import type { Theme } from '../text/theme.ts';
-import type { View } from '../view/entry-lines.ts';
+import type { View } from '../view/view.ts';
 import { frame } from '../view/frame.ts';
 import { History } from './history.tsx';
 import { Lines } from './lines.tsx';

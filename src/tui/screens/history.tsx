@@ -8,7 +8,8 @@ import type { Entry } from '../state/entry.ts';
 import { EMPTY, line, span, wrap, type Line } from '../text/span.ts';
 import type { Theme } from '../text/theme.ts';
 import { cleanLine } from '../text/width.ts';
-import { entryLines, type View } from '../view/entry-lines.ts';
+import { entryLines } from '../view/entry-lines.ts';
+import type { View } from '../view/view.ts';
 import { Lines } from './lines.tsx';
 
 /** Entries of the past that a person who joins is shown. */

@@ -3,7 +3,7 @@ import type { ToolCall } from '../../protocol/development-tool.ts';
 import type { CallEntry } from '../state/entry.ts';
 import { cut, EMPTY, fit, gutter, line, span, wrap, type Line, type Tone } from '../text/span.ts';
 import { clean, cleanLine } from '../text/width.ts';
-import type { View } from './entry-lines.ts';
+import type { View } from './view.ts';
 import { nameOf } from './who.ts';
 
 const MAX_OUTPUT_LINES = 6;

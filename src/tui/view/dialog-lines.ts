@@ -5,7 +5,7 @@ import { cut, EMPTY, line, span, wrap, type Line } from '../text/span.ts';
 import { clean, cleanLine } from '../text/width.ts';
 import { box } from './box.ts';
 import { titleOf } from './call-lines.ts';
-import type { View } from './entry-lines.ts';
+import type { View } from './view.ts';
 import { menuLines } from './menu-lines.ts';
 
 export interface DialogView {

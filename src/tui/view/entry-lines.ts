@@ -3,16 +3,8 @@ import { cut, EMPTY, gutter, line, span, wrap, type Line } from '../text/span.ts
 import { clean, cleanLine } from '../text/width.ts';
 import type { Entry, NoticeEntry, PromptEntry, TextEntry, ThoughtEntry } from '../state/entry.ts';
 import { callLines } from './call-lines.ts';
-import { signature, type Company } from './who.ts';
-
-export interface View extends Company {
-  readonly width: number;
-  readonly renderers: typeof import('./renderers.ts');
-  /** Line by line, for a screen reader: words instead of signs. */
-  readonly plain: boolean;
-  /** What a running call's sign is at the moment. */
-  readonly spinner: string;
-}
+import type { View } from './view.ts';
+import { signature } from './who.ts';
 
 /** A prompt of a page or more is in the log; here its beginning does. */
 const MAX_PROMPT_LINES = 40;

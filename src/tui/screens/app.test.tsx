@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { render } from 'ink-testing-library';
+import { editCall } from '../../../test/tui/demo.ts';
+import { PHONE, ScriptedSession, TERMINAL } from '../../../test/tui/scripted-session.ts';
+import { Controller } from '../controller.ts';
+import { NONE } from '../text/theme.ts';
+import { App } from './app.tsx';
+import { PickerScreen } from './picker.tsx';
+
+function open(t: TestContext) {
+  const session = new ScriptedSession();
+  const controller = new Controller(session, {});
+  const screen = render(
+    <App controller={controller} theme={NONE} options={{ a2aUrl: 'http://127.0.0.1:1234' }} />,
+  );
+  const done = controller.run();
+  t.after(async () => {
+    controller.leave();
+    await done;
+    screen.unmount();
+  });
+  return { session, screen, sees: (pattern: RegExp) => seen(screen, pattern) };
+}
+
+/** Waits for a frame that looks so. */
+async function seen(
+  { stdout, lastFrame }: ReturnType<typeof render>,
+  pattern: RegExp,
+): Promise<string> {
+  const write = stdout.write.bind(stdout);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const look = () => pattern.test(lastFrame() ?? '') && resolve(lastFrame() ?? '');
+  stdout.write = (frame) => {
+    write(frame);
+    look();
+  };
+  look();
+  try {
+    return await promise;
+  } finally {
+    stdout.write = write;
+  }
+}
+
+test('the first frame has the text field, before anything else is there', (t) => {
+  const { screen } = open(t);
+  assert.match(screen.lastFrame() ?? '', /❯ Ask for something/);
+});
+
+test('the status says who is there', async (t) => {
+  const { session, sees } = open(t);
+  session.present([TERMINAL, PHONE, { ...PHONE, id: 'acp-3', name: 'zed', kind: 'acp' }]);
+  await sees(/scripted · ask .* A2A :1234 · 2 clients/);
+});
+
+test('what others say has their name', async (t) => {
+  const { session, sees } = open(t);
+  session.heard('from far away', PHONE);
+  await sees(/❯ \[A2A\] phone from far away/);
+});
+
+test('a dialog has the diff and every option, and goes when somebody answers', async (t) => {
+  const { session, sees } = open(t);
+  void session.ask(editCall('e'));
+  const dialog = await sees(/4 Reject/);
+  assert.match(dialog, /\+ import \{ once \}/);
+  assert.match(dialog, /❯ 1 Allow once/);
+  assert.match(dialog, /3 Allow with other content/);
+  session.answer({ tool_call_id: 'e', selected_option_id: 'proceed_once' }, PHONE);
+  const after = await sees(/phone: Allow once/);
+  assert.doesNotMatch(after, /4 Reject/);
+});
+
+test('prompts that wait are shown', async (t) => {
+  const { session, sees } = open(t);
+  session.present([TERMINAL], [{ text: 'and then this', from: 'terminal' }]);
+  await sees(/○ and then this/);
+});
+
+test('thoughts are one line, and whole behind Ctrl-T', async (t) => {
+  const { session, screen, sees } = open(t);
+  session.heard('think', TERMINAL);
+  session.think('The plan', 'First this,\nthen that.');
+  const closed = await sees(/✻ The plan/);
+  assert.doesNotMatch(closed, /then that/);
+  screen.stdin.write('\u0014');
+  await sees(/│ then that\./);
+  screen.stdin.write('\u0014');
+});
+
+test('the picker shows sessions, and picks the one that is searched for', async () => {
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  const items = [
+    { id: 'one', title: 'Fix the server', when: 'yesterday' },
+    { id: 'two', title: 'Write the docs', when: '2 days ago' },
+  ];
+  const screen = render(<PickerScreen items={items} theme={NONE} onPick={resolve} />);
+  assert.match(screen.lastFrame() ?? '', /❯ Fix the server .* yesterday/);
+  screen.stdin.write('docs');
+  await seen(screen, /❯ Write the docs/);
+  screen.stdin.write('\r');
+  assert.equal(await promise, 'two');
+  screen.unmount();
+});
