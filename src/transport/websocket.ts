@@ -2,8 +2,8 @@
  * WebSocket on the server's own port, for the routes of socket-route.ts. Loaded only where there are any.
  *
  * The way of a connection: Host and Origin (403), room (503), credentials, upgrade. Who has the wrong credentials is
- * upgraded only to be told so with 4001, because a browser does not show its page any other answer; nothing that such a
- * client sends is read.
+ * upgraded only to be told so with 4001, because a browser does not show its page any other answer; what such a client
+ * sends is not looked at.
  *
  * A connection has limits: the size of a frame (1009), frames per second (1008), and the time that a peer may be silent
  * when it is pinged. Frames are not compressed: that would cost each connection a context, and each frame each time.
@@ -60,7 +60,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
   const { admission, publicUrl, logger, maxSockets } = options;
   const routes = new Map(options.routes.map((route) => [route.path, route]));
   const peers = new Set<Peer>();
-  /** Connections that are not peers yet. */
+  /** Connections that are not peers yet, or will not be. */
   let arriving = 0;
   let timer: NodeJS.Timeout | undefined;
   const server = new WebSocketServer({
@@ -106,6 +106,8 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
     server.handleUpgrade(incoming, raw, head, (ws) => {
       if (user === 'nobody') {
         logger.warn({ ...fields, problem: 'not authorised' }, 'a WebSocket was refused');
+        arriving++;
+        ws.once('close', () => arriving--);
         return turnAway(ws);
       }
       accept(ws, raw, request, user);

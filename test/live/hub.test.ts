@@ -106,6 +106,31 @@ test('prompts that come while a turn runs wait, are shown, and are sent in their
   await ann.until((i) => (i.kind === 'presence' && i.queued.length === 0 ? true : undefined));
 });
 
+test('so many prompts wait, and no more', async (t) => {
+  const { live } = await openSession(t, { script: [writes('a.txt', 'A')] });
+  const ann = new Watcher(live.join({ kind: 'terminal' }));
+  await ann.session.prompt('first');
+  await ann.pending();
+  for (let prompt = 0; prompt < 64; prompt++) await ann.session.prompt(`next ${prompt}`);
+  await assert.rejects(ann.session.prompt('one more'), { code: -31429 });
+  await ann.session.cancel();
+  await ann.until((i) => (i.kind === 'presence' && i.queued.length === 0 ? true : undefined));
+});
+
+test('a message that comes again is no second turn, and stops nobody', async (t) => {
+  const { live } = await openSession(t, { script: [says('One.'), says('Two.')] });
+  const member = live.join({ kind: 'a2a', name: 'Ann' });
+  const ann = new Watcher(member);
+  const parts = [{ kind: 'text' as const, text: 'first' }];
+  const message = { kind: 'message', messageId: 'm1', role: 'user', parts } as const;
+  await Promise.all([member.send(message), member.send(message)]);
+  await ann.state('completed');
+  assert.equal((await member.send(message)).queued, false);
+  assert.equal((await member.prompt('second')).queued, false);
+  await ann.state('completed', 2);
+  assert.deepEqual(ann.said, ['Ann: first', 'agent: One.', 'Ann: second', 'agent: Two.']);
+});
+
 test('a turn that is canceled ends its task; everybody goes on in another one', async (t) => {
   const { live } = await openSession(t, { script: [writes('a.txt', 'A'), says('Again.')] });
   const ann = new Watcher(live.join({ kind: 'terminal', name: 'Ann' }));

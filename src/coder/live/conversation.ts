@@ -27,15 +27,17 @@ import {
 } from '../../protocol/index.ts';
 import type { QueuedPrompt } from '../../client/live.ts';
 import type { Logger, RequestHandler, TaskStream } from '../../server/index.ts';
+import { roughSize } from '../../server/size.ts';
 
-/** Prompts that wait. */
+/** Prompts that wait, and how large they may be together. */
 const MAX_QUEUED = 64;
+const MAX_QUEUED_BYTES = 32 * 1024 * 1024;
 /** An answer that comes while a turn is between two states is offered again, so often. */
 const ANSWER_TRIES = 50;
 /** How long to wait for an event before looking again. */
 const MOVEMENT_MS = 100;
-/** Between two attempts to get a new task, where the store has no room. */
-const RENEW_WAIT_MS = 1000;
+/** Between two attempts where the store has no room for a new task, or does not give the present one. */
+const STORE_WAIT_MS = 1000;
 
 /** The conversation's own calls: nobody's in particular, as for all clients of the session. */
 const OWN_CALL: Call = { extensions: [EXTENSION_URI] };
@@ -136,11 +138,7 @@ export class Conversation {
     this.#check();
     const { messageId } = message;
     if (this.#queue.some((each) => each.message.messageId === messageId)) return this.#taken(true);
-    if (this.#queue.length >= MAX_QUEUED) {
-      throw new A2AError('rateLimited', `${MAX_QUEUED} prompts wait already`, {
-        retryAfterSeconds: 5,
-      });
-    }
+    this.#checkRoom();
     if (mayAnswer && this.#state === 'waiting' && this.#waitsForWords()) {
       try {
         await this.#send(message, call, this.#task.id);
@@ -213,6 +211,12 @@ export class Conversation {
 
   #check(): void {
     if (this.closed) throw over();
+  }
+
+  #checkRoom(): void {
+    const bytes = this.#queue.reduce((sum, { message }) => sum + roughSize(message), 0);
+    if (this.#queue.length < MAX_QUEUED && bytes < MAX_QUEUED_BYTES) return;
+    throw new A2AError('rateLimited', 'Too many prompts wait already', { retryAfterSeconds: 5 });
   }
 
   #taken(queued: boolean): Taken {
@@ -302,7 +306,7 @@ export class Conversation {
       end: (reason) => {
         if (this.closed || this.#stream !== stream) return;
         if (reason === 'shutdown') return this.close();
-        const going = reason === 'final' ? this.#renew() : this.#watch(this.#seq);
+        const going = reason === 'final' ? this.#renew() : this.#watchAgain();
         going.catch((error: unknown) => {
           this.#options.logger.error({ err: error }, 'the live session has lost its task');
           this.close();
@@ -351,6 +355,16 @@ export class Conversation {
     this.#moved = Promise.withResolvers();
   }
 
+  async #watchAgain(): Promise<void> {
+    await this.#pause();
+    if (!this.closed) await this.#watch(this.#seq);
+  }
+
+  async #pause(): Promise<void> {
+    const { signal } = this.#ending;
+    await delay(STORE_WAIT_MS, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+
   async #renew(): Promise<void> {
     const { id: before, contextId } = this.#task;
     const { live, logger } = this.#options;
@@ -360,8 +374,7 @@ export class Conversation {
         task = await reserve(this.#options, contextId);
       } catch (error) {
         logger.warn({ err: error }, 'there is no new task for the live session yet');
-        const { signal } = this.#ending;
-        await delay(RENEW_WAIT_MS, undefined, { signal, ref: false }).catch(() => undefined);
+        await this.#pause();
         if (this.closed) return;
       }
     }

@@ -4,6 +4,7 @@
  * It holds a place in the log and no events. A sink that is full is left alone until `resume`, and then gets what it
  * has missed from the store.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { LiveClient, LiveSnapshot, QueuedPrompt } from '../../client/live.ts';
 import { EXTENSION_URI } from '../../protocol/development-tool.ts';
 import { A2AError, type Task } from '../../protocol/index.ts';
@@ -48,6 +49,9 @@ export interface Followed {
   /** What goes into every snapshot beside the task; asked before each. */
   readonly prepare: () => Promise<(task: Task, seq: number) => LiveSnapshot>;
 }
+
+/** Before a log is read again that could not be. */
+const LOST_WAIT_MS = 1000;
 
 const CALL = { extensions: [EXTENSION_URI] };
 
@@ -96,6 +100,7 @@ export class Follower {
       if (reason === 'shutdown') return;
       if (reason === 'lost') {
         after = this.cursor;
+        await delay(LOST_WAIT_MS, undefined, { ref: false });
         continue;
       }
       after = undefined;

@@ -22,8 +22,9 @@ import { callMethod } from './ws-methods.ts';
 const HIGH_WATER = 256 * 1024;
 /** Where this many wait, they are answers that are asked for and not read. */
 const MAX_BUFFERED = 8 * 1024 * 1024;
-/** Requests of a client under way; until one is answered no more are read. */
+/** Requests of a client under way, and their length; until some are answered no more are read. */
 const MAX_UNDER_WAY = 32;
+const MAX_UNDER_WAY_CHARS = 16 * 1024 * 1024;
 
 export interface A2aSocketOptions {
   readonly live: Live;
@@ -42,6 +43,7 @@ export class A2aSocket implements SocketListener, LiveSink {
   readonly #options: A2aSocketOptions;
   readonly #follower: Follower;
   #underWay = 0;
+  #underWayChars = 0;
   #stalled: NodeJS.Timeout | undefined;
 
   constructor(socket: PeerSocket, options: A2aSocketOptions) {
@@ -69,10 +71,8 @@ export class A2aSocket implements SocketListener, LiveSink {
   }
 
   message(text: string): void {
-    if (++this.#underWay >= MAX_UNDER_WAY) this.#socket.pause();
-    void this.#answer(text).finally(() => {
-      if (this.#underWay-- === MAX_UNDER_WAY) this.#socket.resume();
-    });
+    this.#count(1, text.length);
+    void this.#answer(text).finally(() => this.#count(-1, -text.length));
   }
 
   drain(): void {
@@ -84,6 +84,14 @@ export class A2aSocket implements SocketListener, LiveSink {
   close(): void {
     clearTimeout(this.#stalled);
     void this.#options.member.close();
+  }
+
+  #count(requests: number, chars: number): void {
+    this.#underWay += requests;
+    this.#underWayChars += chars;
+    const enough = this.#underWay >= MAX_UNDER_WAY || this.#underWayChars >= MAX_UNDER_WAY_CHARS;
+    if (enough) this.#socket.pause();
+    else this.#socket.resume();
   }
 
   #hasRoom(): boolean {
