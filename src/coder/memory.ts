@@ -9,13 +9,13 @@
  * Files reach the model, so a link in one of these folders must not lead out of the outermost of them. What is there
  * twice, as a link or as a copy, is read once.
  */
-import { lstat, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { FileError, systemCode } from './files/file-error.ts';
 import { isInside } from './files/names.ts';
 import { inTurn } from './files/queue.ts';
-import { readBounded } from './files/read-bounded.ts';
+import { isThere, readBounded } from './files/read-bounded.ts';
 import { cutText } from './files/text.ts';
 import { writePrivate } from './settings/config-folder.ts';
 
@@ -139,11 +139,4 @@ async function foldersAround(workspace: string, home: string): Promise<string[]>
   }
   const realHome = await realpath(home).catch(() => home);
   return around.filter((folder) => folder === workspace || isInside(realHome, folder));
-}
-
-async function isThere(file: string): Promise<boolean> {
-  return lstat(file).then(
-    () => true,
-    () => false,
-  );
 }

@@ -12,20 +12,20 @@ import { createRunner } from '../../agent/runner.ts';
 import type { SessionStore } from '../../agent/session.ts';
 import { userOf } from '../../bridge/executor.ts';
 import {
-  eventIn,
   EXTENSION_URI,
-  ToolCall,
   type ExecuteSlashCommandRequest,
   type ExecuteSlashCommandResponse,
   type SlashCommand,
+  type ToolCall,
 } from '../../protocol/development-tool.ts';
-import type { Call, Message, StreamEvent, TaskStatusUpdateEvent } from '../../protocol/index.ts';
+import type { Call, Message, StreamEvent } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../server/index.ts';
 import { APP } from '../seat.ts';
 import { CheckpointError } from '../checkpoints/checkpoints.ts';
 import { messageContext } from '../context.ts';
 import type { Seat } from '../seat.ts';
 import { WORKSPACE_KEY } from '../seats.ts';
+import { callIn } from '../task-messages.ts';
 import { CommandError, toSlashCommand, type Command } from './command.ts';
 import { parsePath, parseTyped } from './parse.ts';
 import { loadCommands } from './registry.ts';
@@ -178,7 +178,7 @@ async function beginning(
     execution_id ||= event.kind === 'task' ? event.id : (event.taskId ?? '');
     if (!mayAsk) break;
     if (event.kind !== 'status-update') continue;
-    const call = callIn(event);
+    const call = callIn(event.status.message);
     if (call?.confirmation_request) asked = call;
     else if (call) break;
     if (event.status.state === 'input-required') {
@@ -188,13 +188,6 @@ async function beginning(
     }
   }
   return { execution_id, status: 'STARTED' };
-}
-
-/** The call that an event is about. */
-function callIn({ status, metadata }: TaskStatusUpdateEvent): ToolCall | undefined {
-  const [part] = status.message?.parts ?? [];
-  if (eventIn(metadata)?.kind !== 'TOOL_CALL_UPDATE' || part?.kind !== 'data') return undefined;
-  return ToolCall.safeParse(part.data).data;
 }
 
 function failure(text: string): Yielded {

@@ -1,6 +1,6 @@
 /** Reads the start of a file, if it is one: no device, no pipe, and never more than was asked for. */
 import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { lstat, open } from 'node:fs/promises';
 import { FileError } from './file-error.ts';
 import { takeGrip } from './grip.ts';
 import { isInside, isOfSystem } from './names.ts';
@@ -42,4 +42,12 @@ export async function readBounded(
   }
   await grip.confirm();
   return { path: grip.path, bytes: buffer.subarray(0, filled), size };
+}
+
+/** Whether there is anything of that name, be it a link that leads nowhere. */
+export async function isThere(file: string): Promise<boolean> {
+  return lstat(file).then(
+    () => true,
+    () => false,
+  );
 }

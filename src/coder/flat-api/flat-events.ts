@@ -15,8 +15,8 @@ import {
   AgentThought,
   eventIn,
   looksLikeConfirmation,
-  ToolCall,
   type ConfirmationOption,
+  type ToolCall,
 } from '../../protocol/development-tool.ts';
 import {
   isTerminal,
@@ -27,6 +27,7 @@ import {
   type TaskStatusUpdateEvent,
 } from '../../protocol/index.ts';
 import { FETCH_TOOL } from '../policy.ts';
+import { callIn } from '../task-messages.ts';
 
 export interface FlatEvent {
   readonly kind: string;
@@ -122,13 +123,6 @@ export class FlatEvents {
 
 /** An event without the ids. */
 type Told = FlatEvent;
-
-function callIn({ parts }: Message): ToolCall | undefined {
-  const [part] = parts;
-  if (part?.kind !== 'data') return undefined;
-  const call = ToolCall.safeParse(part.data);
-  return call.success ? call.data : undefined;
-}
 
 function toldOf(call: ToolCall): Told[] {
   const { tool_call_id, tool_name, status, input_parameters, live_content, error } = call;

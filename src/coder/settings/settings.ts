@@ -5,12 +5,12 @@
  * What the workspace says wins, field by field; MCP servers and limits are merged by name. Its policy rules come
  * behind the user's, and of those that match a call the last one decides.
  */
-import { lstat, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type * as z from 'zod';
 import { systemCode } from '../files/file-error.ts';
 import { inTurn } from '../files/queue.ts';
-import { readBounded } from '../files/read-bounded.ts';
+import { isThere, readBounded } from '../files/read-bounded.ts';
 import { problemOf } from '../policy.ts';
 import { writePrivate } from './config-folder.ts';
 import { JsoncError, parseJsonc } from './jsonc.ts';
@@ -85,13 +85,6 @@ export async function loadSettings(options: {
     settings: mergeSettings(settings, parseSettings(file, text)),
     files: [...files, file],
   };
-}
-
-async function isThere(file: string): Promise<boolean> {
-  return lstat(file).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** `over` wins. */
