@@ -261,30 +261,32 @@ export class Conversation {
 
   async #sendFirst(next: Waiting): Promise<void> {
     const { onQueue, logger } = this.#options;
+    const { id } = this.#task;
     const seen = this.#seq;
     const { tried } = next;
+    /** Nothing has happened meanwhile. */
+    const still = () => this.#task.id === id && this.#seq === seen;
     // The log will say so in a moment; until then nothing else is to begin.
     this.#state = 'busy';
     try {
-      const sent = await this.#send(next.message, next.call, this.#task.id);
+      const sent = await this.#send(next.message, next.call, id);
       // A message that was here before begins nothing: then the log stays as it is.
-      if (this.#seq === seen && sent.kind === 'task') this.#state = turnState(sent);
+      if (still() && sent.kind === 'task') this.#state = turnState(sent);
+      tried?.({});
     } catch (error) {
-      const still = this.#seq === seen;
-      if (still) this.#state = 'idle';
+      if (still()) this.#state = 'idle';
       if (isBusy(error)) {
         // Somebody else's turn. This prompt stays in front; the log says when.
         next.tried = undefined;
         tried?.({ queued: true });
         onQueue();
-        if (still) await this.#movement();
+        if (still()) await this.#movement();
         return;
       }
       tried?.({ error });
       if (!tried) logger.warn({ err: error, from: next.from }, 'a prompt was not taken');
     }
     if (this.#queue[0] === next) this.#queue.shift();
-    next.tried?.({});
     if (!tried) onQueue();
   }
 
