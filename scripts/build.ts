@@ -42,8 +42,8 @@ const STAMP = '.stamp';
 /** Yoga has its WebAssembly in a string and would read that with `fetch`, which costs as much as the rest of a start. */
 const YOGA_WITHOUT_FETCH: Plugin = {
   name: 'yoga-without-fetch',
-  setup({ onLoad }) {
-    onLoad({ filter: /yoga-wasm-base64-esm\.js$/ }, ({ path: file }) => ({
+  setup(esbuild) {
+    esbuild.onLoad({ filter: /yoga-wasm-base64-esm\.js$/ }, ({ path: file }) => ({
       contents: `const fetch = undefined;\n${fs.readFileSync(file, 'utf8')}`,
     }));
   },
