@@ -85,8 +85,8 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
       for (const confirmation of confirmations) checkConfirmation(confirmation, standing);
     }
     let inbox = inboxes.get(task.id);
-    if (isInterrupted(task.status.state) && !inbox?.open) {
-      // Others may answer while the turn is being taken up.
+    if (isInterrupted(task.status.state)) {
+      // Others may answer while the turn is being taken up. What is left of an attempt that was not stored is gone.
       inbox = new Inbox();
       inboxes.set(task.id, inbox);
     }
