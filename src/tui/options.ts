@@ -19,7 +19,7 @@ export interface TuiOptions {
   readonly stdin?: NodeJS.ReadStream | undefined;
   readonly stdout?: NodeJS.WriteStream | undefined;
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Where others can join: `A2A :1234` in the status line. */
+  /** Where others can join: `A2A :1234` in the status line. May be a getter, and known only later. */
   readonly a2aUrl?: string | undefined;
   /** The address of the session, where it is somebody else's. */
   readonly attachedTo?: string | undefined;

@@ -21,8 +21,7 @@ function command(name: string, description: string, sub: SlashCommand[] = []): S
   return { name, description, arguments: [], sub_commands: sub };
 }
 
-const ANSWER = `The server listened on every address. It now takes the host from its options, and **loopback** is
-the default:
+const ANSWER = `The server listened on every address. It now takes the host from its options, and **loopback** is the default:
 
 \`\`\`ts
 export async function listen(port: number, host = '127.0.0.1') {

@@ -93,7 +93,7 @@ test('a paste keeps its lines and is not sent', async (t) => {
   await sees(/❯ one\n {2}two\n {2}three/);
   assert.doesNotMatch(visible(), /You said/);
   type(ENTER);
-  await sees(/● You said: one two three/);
+  await sees(/● You said: one\n {2}two\n {2}three/);
 });
 
 test('a line goes on after a backslash or Alt-Enter', async (t) => {

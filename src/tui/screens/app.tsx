@@ -45,7 +45,9 @@ export function App({ controller, theme, options }: AppProps) {
     spinner,
     now: Date.now(),
     renderers,
-    ...options,
+    // Read each time: a port may be known only later.
+    a2aUrl: options.a2aUrl,
+    attachedTo: options.attachedTo,
   });
   const { setCursorPosition } = useCursor();
   setCursorPosition(cursor);

@@ -8,8 +8,8 @@ function drawn(source: string, width = 60): string[] {
   return markdown(source, width).map((line) => textOfLine(line).trimEnd());
 }
 
-test('paragraphs are one text each, with a blank line between them', () => {
-  assert.deepEqual(drawn('one\ntwo\n\nthree  \nfour'), ['one two', '', 'three', 'four']);
+test('paragraphs have a blank line between them, and keep their own line breaks', () => {
+  assert.deepEqual(drawn('one\ntwo\n\nthree  \nfour'), ['one', 'two', '', 'three', 'four']);
 });
 
 test('lists keep their indent and their numbers', () => {

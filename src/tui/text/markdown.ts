@@ -208,11 +208,8 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '&#39;': "'",
 };
 
-/** A line break in a paragraph is where its writer's line was full, not ours. */
 function decoded(text: string): string {
-  return text
-    .replaceAll('\n', ' ')
-    .replaceAll(/&(?:lt|gt|amp|quot|#39);/g, (entity) => ENTITIES[entity] ?? entity);
+  return text.replaceAll(/&(?:lt|gt|amp|quot|#39);/g, (entity) => ENTITIES[entity] ?? entity);
 }
 
 /** The address is shown, unless the text is the address: nobody should have to guess where a link leads. */

@@ -74,7 +74,7 @@ export function frame(options: FrameOptions): Frame {
   const shown = over ? asking(ui)[0] : undefined;
   const open = state.log.open.filter((entry) => entry !== shown);
   const live = view && rest >= MIN_LIVE_ROWS ? liveLines(open, view, rest) : [];
-  const space = activity.length + queued.length > 0 || (over && live.length === 0) ? [] : [EMPTY];
+  const space = activity.length + queued.length > 0 ? [] : [EMPTY];
   const above = [...live, ...activity, ...queued, ...space, ...(over ?? [])];
   const talking = over === undefined || (ui.dialog.talking && !ui.pane && !ui.rewind);
   return {

@@ -1,0 +1,68 @@
+// The terminal UI of the real program, with the real agent and session behind it; only the model is a script.
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { openTerminal } from './terminal.ts';
+
+async function open(t: TestContext, script: unknown, flags: readonly string[] = []) {
+  const folder = await realpath(await mkdtemp(path.join(tmpdir(), 'parley-tui-')));
+  const file = path.join(folder, 'script.json');
+  await writeFile(file, JSON.stringify(script));
+  const workspace = path.join(folder, 'work');
+  await mkdir(workspace);
+  const args = [
+    '--workspace',
+    workspace,
+    '--model',
+    `scripted:${file}`,
+    '--store',
+    'memory',
+    ...flags,
+  ];
+  const environment = { PARLEY_HOME: folder, HOME: folder, XDG_CONFIG_HOME: folder };
+  const terminal = openTerminal('src/cli/main.ts', args, { environment, rows: 40 });
+  t.after(async () => {
+    terminal.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  await terminal.sees(/◆ Parley/);
+  return { ...terminal, read: (name: string) => readFile(path.join(workspace, name), 'utf8') };
+}
+
+test('a prompt, a question, an answer, a file', async (t) => {
+  const call = { name: 'write_file', args: { path: 'hello.txt', content: 'Hello!\n' } };
+  const { type, sees, read, exited } = await open(t, [
+    [
+      { thought: { subject: 'Greeting', description: 'A file will do.' } },
+      { text: 'I will write it.' },
+      { call },
+    ],
+    [{ text: 'It is **written**.' }],
+  ]);
+  type('Write a greeting\r');
+  await sees(/✻ Greeting/);
+  await sees(/● I will write it\./);
+  await sees(/❯ 1 Allow once/);
+  await sees(/1 \+ Hello!/);
+  type('1');
+  await sees(/✓ Write hello\.txt {2}\+1/);
+  await sees(/● It is written\./);
+  assert.equal(await read('hello.txt'), 'Hello!\n');
+  type('\u0003\u0003');
+  assert.deepEqual(await exited(), { code: 0 });
+});
+
+test('after a turn that was canceled the next one is answered', async (t) => {
+  const { type, sees } = await open(t, [
+    [{ text: 'Beginning… ' }, { delayMs: 60_000 }, { text: 'never' }],
+    [{ text: 'Here again.' }],
+  ]);
+  type('Take your time\r');
+  await sees(/Working/);
+  type('\u001b');
+  await sees(/Canceled\./);
+  type('And now?\r');
+  await sees(/● Here again\./);
+});
