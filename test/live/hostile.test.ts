@@ -149,6 +149,44 @@ test('roles hold on the WebSocket and over HTTP', async (t) => {
   await unharmed();
 });
 
+test('to answer is not to begin a task, and to prompt is not to turn the questions off', async (t) => {
+  const script = [says('Begun.'), says('Begun.'), says('Begun.'), says('Still here.')];
+  const { url, live, unharmed } = await guarded(t, {
+    script,
+    allowAutoExecute: true,
+    access: {
+      tokens: [...TOKENS, { name: 'boss', roles: ['approve'], token: 'secret-of-boss' }],
+    },
+  });
+  const post = async (token: string, path: string, body: object) => {
+    const headers = {
+      'content-type': 'application/json',
+      'x-a2a-extensions': EXTENSION_URI,
+      authorization: `Bearer ${token}`,
+    };
+    return (await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) }))
+      .status;
+  };
+  const send = (token: string, message: object) => {
+    const said = { kind: 'message', messageId: `${Math.random()}`, role: 'user', ...message };
+    const params = { message: said, configuration: { blocking: false } };
+    return post(token, '', { jsonrpc: '2.0', id: 1, method: 'message/send', params });
+  };
+  const words = { kind: 'text', text: 'write a file' };
+  const yes = { kind: 'data', data: { tool_call_id: 'x', selected_option_id: 'proceed_once' } };
+  const { contextId } = live;
+  assert.equal(await send('secret-of-boss', { parts: [words, yes] }), 403);
+  assert.equal(await send('secret-of-boss', { parts: [words, yes], contextId }), 403);
+  const metadata = { [EXTENSION_URI]: { autoExecute: true } };
+  assert.equal(await send('secret-of-bot', { parts: [words], metadata }), 403);
+  const agentSettings = { autoExecute: true };
+  assert.equal(await post('secret-of-bot', '/tasks', { agentSettings }), 403);
+  const flat = { userMessage: 'write a file', agentSettings };
+  assert.equal(await post('secret-of-bot', '/message/stream', flat), 403);
+  assert.equal(await post('secret-of-phone', '/tasks', { agentSettings }), 201);
+  await unharmed();
+});
+
 test('a frame of 100 MB is not read', async (t) => {
   const { ws, unharmed, lines } = await guarded(t);
   const client = new RawClient(t, ws);

@@ -5,7 +5,14 @@
  * id is empty, as that of whoever sits at the terminal, and what tells them apart are the fields beside it.
  */
 import type { LiveRole } from '../../client/live.ts';
-import { A2AError, type Call, type MessageSendParams, type User } from '../../protocol/index.ts';
+import { settingsIn } from '../../protocol/development-tool.ts';
+import {
+  A2AError,
+  type Call,
+  type MessageSendParams,
+  type Metadata,
+  type User,
+} from '../../protocol/index.ts';
 import type { RequestHandler } from '../../server/index.ts';
 import { sameSecret, type Authenticate } from '../../transport/admission.ts';
 import { confirmationsIn } from '../confirmations.ts';
@@ -60,10 +67,18 @@ export function requireRole(user: User | undefined, role: LiveRole): void {
 export function guardRoles(handler: RequestHandler): RequestHandler {
   const mayPrompt = (call: Call | undefined) => requireRole(call?.user, 'prompt');
 
+  /** To turn the questions off is to answer them all. */
+  function maySettle(metadata: Metadata | undefined, call: Call | undefined): void {
+    if (settingsIn(metadata)?.autoExecute) requireRole(call?.user, 'approve');
+  }
+
   /** Words that answer a call are the agent's to refuse: it alone knows what a task waits for. */
   function maySay({ message }: MessageSendParams, call: Call | undefined): void {
     const answers = confirmationsIn(message).length > 0;
-    requireRole(call?.user, answers ? 'approve' : 'prompt');
+    if (answers) requireRole(call?.user, 'approve');
+    // An answer is to a task that asks; without one it would begin a task of its own.
+    if (!answers || message.taskId === undefined) mayPrompt(call);
+    maySettle(message.metadata, call);
   }
 
   return {
@@ -81,6 +96,7 @@ export function guardRoles(handler: RequestHandler): RequestHandler {
     },
     async reserveTask(params, call) {
       mayPrompt(call);
+      maySettle(params.metadata, call);
       return handler.reserveTask(params, call);
     },
     async cancelTask(params, call) {
