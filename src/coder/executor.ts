@@ -20,6 +20,7 @@ import {
   isCompatible,
   refuseIncompatible,
   type DevelopmentToolEvent,
+  type SessionUsage,
   type ToolCallConfirmation,
 } from '../protocol/development-tool.ts';
 import { A2AError, isInterrupted, isObject, textOf, type Task } from '../protocol/index.ts';
@@ -50,6 +51,7 @@ import type { Seats } from './seats.ts';
 import { TurnEvents } from './turn-events.ts';
 import { inWords, spokenAnswer } from './spoken-answer.ts';
 import { messagesOf } from './task-messages.ts';
+import { usageOf } from './usage.ts';
 import { userOf } from '../bridge/executor.ts';
 
 export interface CoderExecutorOptions {
@@ -181,7 +183,8 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
         continue;
       }
       inbox.close();
-      yield open.length > 0 ? asking(open, context, events) : completed(events);
+      const usage = await spent(seat, at);
+      yield open.length > 0 ? asking(open, context, events, usage) : completed(events, usage);
       return;
     }
   }
@@ -291,14 +294,22 @@ function asking(
   open: readonly Question[],
   context: ExecutionContext,
   events: TurnEvents,
+  usage: SessionUsage = {},
 ): ExecutorEvent {
-  return events.state('input-required', isActive(context) ? {} : { message: inWords(open) });
+  const words = isActive(context) ? {} : { message: inWords(open) };
+  return events.state('input-required', { ...words, usage });
 }
 
-function completed(events: TurnEvents): ExecutorEvent {
+async function spent({ runner, model }: Seat, { user, session }: Place): Promise<SessionUsage> {
+  const found = await runner.sessions.get({ app: runner.app, user, id: session });
+  return found ? usageOf(found, model) : {};
+}
+
+function completed(events: TurnEvents, usage: SessionUsage): ExecutorEvent {
   const { finalText: text, problem } = events;
   const told = text !== '' && text.length <= MAX_FINAL_TEXT;
   return events.state('completed', {
+    usage,
     ...(told && { message: text }),
     ...(problem !== undefined && { error: problem }),
   });

@@ -22,6 +22,7 @@ import {
   ToolOutput,
   type AgentThought,
   type DevelopmentToolEvent,
+  type SessionUsage,
   type ToolCall,
 } from '../protocol/development-tool.ts';
 import { isObject, type Message, type Part, type TaskState } from '../protocol/index.ts';
@@ -88,9 +89,14 @@ export class TurnEvents {
   /** A change of the task's state. */
   state(
     state: TaskState,
-    more: { message?: string; error?: string; correlationId?: string } = {},
+    more: {
+      readonly message?: string;
+      readonly error?: string;
+      readonly correlationId?: string;
+      readonly usage?: SessionUsage;
+    } = {},
   ): StatusEvent {
-    const { message, error, correlationId } = more;
+    const { message, error, correlationId, usage } = more;
     return {
       kind: 'status-update',
       state,
@@ -99,6 +105,7 @@ export class TurnEvents {
         kind: 'STATE_CHANGE',
         ...(error !== undefined && { error }),
         ...(correlationId !== undefined && { correlationId }),
+        ...(usage && { usage }),
       }),
     };
   }

@@ -8,7 +8,10 @@ import * as z from 'zod';
 import { functionResponses } from '../agent/content.ts';
 import type { Event, Usage } from '../agent/event.ts';
 import type { JsonValue } from '../agent/json.ts';
+import type { Model } from '../agent/model.ts';
 import type { Callbacks } from '../agent/plugin.ts';
+import type { Session } from '../agent/session.ts';
+import type { SessionUsage } from '../protocol/development-tool.ts';
 import { priceOf } from './prices.ts';
 
 const Count = z.int().min(0);
@@ -85,6 +88,20 @@ export class Spending {
   #count(model: string, tally: Tally): void {
     this.#byModel.set(model, sum(this.#byModel.get(model) ?? NOTHING, tally));
   }
+}
+
+/** What clients are told: how full the context is, and what the session has cost where all prices are known. */
+export function usageOf(
+  { events, state }: Pick<Session, 'events' | 'state'>,
+  { contextWindow }: Pick<Model, 'contextWindow'>,
+): SessionUsage {
+  const last = events.findLast(({ usage, aside }) => usage !== undefined && aside !== true)?.usage;
+  const { usd, unknown } = new Spending(events, (key) => state[key]).cost;
+  return {
+    ...(last && { contextTokens: last.inputTokens + last.outputTokens }),
+    ...(contextWindow !== undefined && { contextLimit: contextWindow }),
+    ...(unknown.length === 0 && usd > 0 && { costUsd: usd }),
+  };
 }
 
 /** Callbacks of a helper that asks this model: they note what it uses. */

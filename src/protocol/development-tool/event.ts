@@ -17,6 +17,16 @@ export type DevelopmentToolEventKind = z.infer<typeof DevelopmentToolEventKind>;
 export const EventSource = message({ client: Id, name: z.string().optional() });
 export type EventSource = z.infer<typeof EventSource>;
 
+/** What the session has used, as far as it is known. */
+export const SessionUsage = message({
+  /** Of the last request and its answer: what the conversation takes up. */
+  contextTokens: z.int().min(0).optional(),
+  /** What the model can take. */
+  contextLimit: z.int().min(0).optional(),
+  costUsd: z.number().min(0).optional(),
+});
+export type SessionUsage = z.infer<typeof SessionUsage>;
+
 /** Says what a status update is about; its message's parts hold the thing itself. */
 export const DevelopmentToolEvent = message({
   kind: DevelopmentToolEventKind,
@@ -27,6 +37,8 @@ export const DevelopmentToolEvent = message({
   /** Parley's: the pending call's, or the failure's in the server's log. */
   correlationId: Id.optional(),
   source: EventSource.optional(),
+  /** Parley's: at the end of a turn, and where it waits. */
+  usage: SessionUsage.optional(),
 });
 export type DevelopmentToolEvent = z.infer<typeof DevelopmentToolEvent>;
 
