@@ -76,8 +76,8 @@ class RemoteSession implements LiveSession {
   readonly #options: JoinOptions;
   readonly #asked = new Map<number, Asked>();
   #socket: WebSocket | undefined;
-  /** Resolved when requests can be sent. */
-  #ready = Promise.withResolvers<void>();
+  /** Resolved when a connection opens or is lost, and then another one. */
+  #changed = Promise.withResolvers<void>();
   readonly #first = Promise.withResolvers<void>();
   #feed: LiveFeed;
   /** `late`: nobody has read, and what came was too much to keep. */
@@ -98,8 +98,6 @@ class RemoteSession implements LiveSession {
     this.#options = options;
     this.#feed = this.#makeFeed();
     this.joined = this.#first.promise;
-    // Who does not wait for it hears of it in another way.
-    this.#ready.promise.catch(() => undefined);
     options.signal?.addEventListener('abort', this.#onAbort, { once: true });
     this.#connect();
   }
@@ -198,7 +196,7 @@ class RemoteSession implements LiveSession {
     socket.addEventListener('open', () => {
       if (this.#socket !== socket) return;
       clearTimeout(this.#timer);
-      this.#ready.resolve();
+      this.#change();
       // A snapshot says who we are; behind an event there is none.
       if (address.searchParams.has('after')) void this.#whoAmI();
     });
@@ -273,12 +271,15 @@ class RemoteSession implements LiveSession {
 
   #unready(why: string): void {
     clearTimeout(this.#timer);
-    this.#ready.resolve();
-    this.#ready = Promise.withResolvers();
-    this.#ready.promise.catch(() => undefined);
+    this.#change();
     const error = new ConnectionError('broken', why);
     for (const { reject } of this.#asked.values()) reject(error);
     this.#asked.clear();
+  }
+
+  #change(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
   }
 
   #lost(code: number, reason: string): void {
@@ -309,9 +310,7 @@ class RemoteSession implements LiveSession {
     const { signal } = this.#options;
     signal?.removeEventListener('abort', this.#onAbort);
     this.#drop();
-    const why: unknown = signal?.aborted ? signal.reason : (error ?? closed());
-    this.#ready.reject(why);
-    this.#first.reject(why);
+    this.#first.reject(signal?.aborted ? signal.reason : (error ?? closed()));
     this.#first.promise.catch(() => undefined);
     this.#feed.end(error);
   }
@@ -319,7 +318,7 @@ class RemoteSession implements LiveSession {
   async #ask(method: string, params: unknown): Promise<unknown> {
     while (this.#socket?.readyState !== WebSocket.OPEN) {
       if (this.#over) throw closed();
-      await this.#ready.promise;
+      await this.#changed.promise;
     }
     const id = ++this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
