@@ -17,6 +17,23 @@ export interface AnswersOptions {
 
 /** Writes what the person makes of it, instead of what was shown. */
 const MODIFY = 'modify';
+const CANCEL = 'cancel';
+const MAX_REASON = 4096;
+/** The question is to be answered by a message. */
+const IN_WORDS = 'answer';
+
+export function wantsWords({ call }: CallEntry): boolean {
+  return call.confirmation_request?.options.some(({ id }) => id === IN_WORDS) ?? false;
+}
+
+export function isInWords(option: ConfirmationOption): boolean {
+  return option.id === IN_WORDS;
+}
+
+/** The option that Esc stands for. */
+export function cancelOption({ call }: CallEntry): ConfirmationOption | undefined {
+  return call.confirmation_request?.options.find(({ id }) => id === CANCEL);
+}
 
 export class Answers {
   readonly #session: LiveSession;
@@ -28,7 +45,14 @@ export class Answers {
     this.#options = options;
   }
 
-  async choose({ call }: CallEntry, option: ConfirmationOption): Promise<void> {
+  /** Words in the place of a choice: the answer to a question, or why a call is declined. */
+  async speak(entry: CallEntry, words: string): Promise<void> {
+    const cancel = cancelOption(entry);
+    if (wantsWords(entry) || !cancel) await this.#session.prompt(words);
+    else await this.choose(entry, cancel, words.slice(0, MAX_REASON));
+  }
+
+  async choose({ call }: CallEntry, option: ConfirmationOption, reason?: string): Promise<void> {
     const { tool_call_id, correlationId, confirmation_request: request } = call;
     const diff = request?.file_edit_details;
     let modified: string | undefined;
@@ -43,6 +67,7 @@ export class Answers {
         selected_option_id: option.id,
         ...(correlationId !== undefined && { correlationId }),
         ...(modified !== undefined && { file_details: { new_content: modified } }),
+        ...(reason !== undefined && { reason }),
       });
     } catch (error) {
       this.#forget(tool_call_id);

@@ -136,14 +136,32 @@ test('without an editor, or when nothing was saved, the dialog stays', async (t)
   }
 });
 
-test('Tab lets one answer in words', async (t) => {
+test('Tab lets one decline in words, which the agent hears', async (t) => {
   const { session, controller, type, until } = open(t);
-  void session.ask(editCall('e'));
+  const answered = session.ask(editCall('e'));
   await until((ui) => asking(ui).length === 1);
-  type(press('tab'), '1 is too few', enter);
-  const said = await until(({ state }) => state.log.open.some(({ kind }) => kind === 'prompt'));
-  assert.equal(said.dialog.talking, false);
-  assert.equal(asking(controller.ui).length, 1);
+  type(press('tab'), '1 address is too few', enter);
+  const { confirmation } = await answered;
+  assert.equal(confirmation.selected_option_id, 'cancel');
+  assert.equal(confirmation.reason, '1 address is too few');
+  assert.equal(asking(controller.ui).length, 0);
+});
+
+test('a question that wants words gets them as a message', async (t) => {
+  const { session, controller, type, until } = open(t);
+  const options = [
+    { id: 'answer', name: 'Answer in a message' },
+    { id: 'cancel', name: 'Do not answer' },
+  ];
+  const confirmation_request = { options, generic_details: { description: 'Which colour?' } };
+  void session.ask({ ...editCall('q'), confirmation_request });
+  await until((ui) => asking(ui).length === 1);
+  type(enter);
+  assert.equal(controller.ui.dialog.talking, true);
+  type('blue', enter);
+  const ui = await until(({ state }) => state.log.open.some(({ kind }) => kind === 'prompt'));
+  const said = ui.state.log.open.find((entry) => entry.kind === 'prompt');
+  assert.equal(said?.text, 'blue');
 });
 
 test('a client that may only look on answers nothing', async (t) => {

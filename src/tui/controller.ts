@@ -18,7 +18,7 @@ import {
 import { isCtrl, type KeyPress } from './input/keys.ts';
 import { KEYS, localCommand } from './input/local-commands.ts';
 import { menuKey } from './input/menu.ts';
-import { Answers } from './answers.ts';
+import { Answers, cancelOption, isInWords } from './answers.ts';
 import { Completions } from './completions.ts';
 import type { ExitReason, TuiOptions } from './options.ts';
 import { isBusy } from './state/state.ts';
@@ -191,9 +191,10 @@ export class Controller {
     this.#typedAt = -Infinity;
     this.#options.history?.add(text);
     const local = localCommand(text);
+    const [entry] = this.#ui.dialog.talking ? asking(this.#ui) : [];
     if (local === 'quit') this.leave();
     else if (local === 'keys') this.notice('info', KEYS);
-    else this.#run(this.session.prompt(text));
+    else this.#run(entry ? this.#answers.speak(entry, text) : this.session.prompt(text));
     this.#changed({ dialog: { ...this.#ui.dialog, talking: false } });
   }
 
@@ -210,7 +211,7 @@ export class Controller {
     if (dialog.talking || composer.completion || composer.search || writing) return false;
     const options = entry.call.confirmation_request?.options ?? [];
     if (key.name === 'escape') {
-      const cancel = options.find(({ id }) => id === 'cancel');
+      const cancel = cancelOption(entry);
       if (!cancel) return false;
       this.#run(this.#answers.choose(entry, cancel));
       return true;
@@ -219,7 +220,8 @@ export class Controller {
     if (!step) return false;
     if ('selected' in step) this.#changed({ dialog: { ...dialog, selected: step.selected } });
     const option = 'chosen' in step ? options[step.chosen] : undefined;
-    if (option) this.#run(this.#answers.choose(entry, option));
+    if (option && isInWords(option)) this.#changed({ dialog: { ...dialog, talking: true } });
+    else if (option) this.#run(this.#answers.choose(entry, option));
     return true;
   }
 

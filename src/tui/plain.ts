@@ -5,7 +5,7 @@
  * What is typed is a prompt, or the number of an answer while one is waited for. Ctrl-C cancels the turn, twice it leaves.
  */
 import type { LiveSession } from '../client/live.ts';
-import { Answers } from './answers.ts';
+import { Answers, isInWords } from './answers.ts';
 import type { ExitReason, TuiOptions } from './options.ts';
 import { isBusy, waitingCalls, type State } from './state/state.ts';
 import type { CallEntry } from './state/entry.ts';
@@ -104,7 +104,9 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     write([
       line(`Question: ${titleOf(call)}?`),
       ...aboutLines(request, view),
-      ...(mayAnswer ? [...options, line('Type the number of an answer.')] : []),
+      ...(mayAnswer
+        ? [...options, line('Type the number of an answer, or say in words why not.')]
+        : []),
     ]);
   }
 
@@ -132,7 +134,12 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     const [entry] = waitingCalls(store.state);
     const option = entry?.call.confirmation_request?.options[Number(text) - 1];
     if (entry && option && /^\d+$/.test(text)) {
-      run(answers.choose(entry, option));
+      if (isInWords(option)) write([line('Type your answer.')]);
+      else run(answers.choose(entry, option));
+      return;
+    }
+    if (entry && !text.startsWith('/')) {
+      run(answers.speak(entry, text));
       return;
     }
     if (/^\/(?:quit|exit)$/.test(text)) {

@@ -60,6 +60,6 @@ export async function startTui(
 }
 
 /** Whether there is somebody to draw for. */
-export function isTerminal(stdin: NodeJS.ReadStream, stdout: NodeJS.WriteStream): boolean {
+function isTerminal(stdin: NodeJS.ReadStream, stdout: NodeJS.WriteStream): boolean {
   return stdin.isTTY && stdout.isTTY;
 }

@@ -54,13 +54,13 @@ test('a prompt, a question, an answer, a file', async (t) => {
   assert.deepEqual(await exited(), { code: 0 });
 });
 
-test('after a turn that was canceled the next one is answered', async (t) => {
-  const { type, sees } = await open(t, [
-    [{ text: 'Beginning… ' }, { delayMs: 60_000 }, { text: 'never' }],
-    [{ text: 'Here again.' }],
-  ]);
+test('Esc ends what runs, and the next turn is answered', async (t) => {
+  const call = { name: 'run_shell_command', args: { command: 'echo begun; sleep 600' } };
+  const { type, sees } = await open(t, [[{ call }], [{ text: 'Here again.' }]]);
   type('Take your time\r');
-  await sees(/Working/);
+  await sees(/❯ 1 Allow once/);
+  type('1');
+  await sees(/│ begun/);
   type('\u001b');
   await sees(/Canceled\./);
   type('And now?\r');

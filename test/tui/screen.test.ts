@@ -40,7 +40,7 @@ test('a dialog is answered by keys, and its call is done', async (t) => {
 });
 
 test('an edit can be changed in the editor', async (t) => {
-  const { type, sees } = await open(t);
+  const { type, sees } = await open(t, [], { rows: 50 });
   type(`edit${ENTER}`);
   await sees(/3 Allow with other content/);
   type('3');

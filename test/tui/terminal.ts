@@ -124,6 +124,8 @@ export function openTerminal(file: string, args: readonly string[], options: Ter
     exited: () =>
       until('the end of the program', () => (exitCode === undefined ? false : { code: exitCode })),
     cursor: () => ({ x: screen.buffer.active.cursorX, y: screen.buffer.active.cursorY }),
+    pid: program.pid,
+    signal: (name: NodeJS.Signals) => program.kill(name),
     close() {
       if (exitCode === undefined) program.kill('SIGKILL');
       screen.dispose();

@@ -160,7 +160,8 @@ export class LogWriter {
     if (entry?.kind !== 'call' || entry.decision) return;
     const { options = [] } = entry.call.confirmation_request ?? {};
     const chosen = options.find(({ id }) => id === confirmation.selected_option_id);
-    const option = chosen?.name ?? confirmation.selected_option_id;
+    const name = chosen?.name ?? confirmation.selected_option_id;
+    const option = confirmation.reason === undefined ? name : `${name}: ${confirmation.reason}`;
     const decision = { by, option, correlationId: entry.call.correlationId };
     this.#open[at] = { ...entry, decision };
   }

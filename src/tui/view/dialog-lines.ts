@@ -1,5 +1,6 @@
 /** What is asked before a call is made: what it would do, and every answer that there is. */
 import type { ConfirmationRequest } from '../../protocol/development-tool.ts';
+import { wantsWords } from '../answers.ts';
 import type { CallEntry } from '../state/entry.ts';
 import { cut, EMPTY, line, span, wrap, type Line } from '../text/span.ts';
 import { clean, cleanLine } from '../text/width.ts';
@@ -40,14 +41,17 @@ export function dialogLines(dialog: DialogView, view: View): Line[] {
       span(titleOf(entry.call), { bold: true }),
     ],
     ...(of > 1 && { note: `${at} of ${of}` }),
-    keys: mayAnswer ? keysFor(talking, about.length > room) : '',
+    keys: mayAnswer ? keysFor(entry, talking, about.length > room) : '',
     tone: talking ? 'faint' : 'warning',
   });
 }
 
-function keysFor(talking: boolean, long: boolean): string {
+function keysFor(entry: CallEntry, talking: boolean, long: boolean): string {
   if (talking) return 'Tab back to the answers';
-  return ['↑↓ Enter', 'Esc rejects', ...(long ? ['Ctrl-O all'] : []), 'Tab in words'].join(' · ');
+  const more = long ? ['Ctrl-O all'] : [];
+  return wantsWords(entry)
+    ? ['↑↓ Enter', ...more, 'Tab to write'].join(' · ')
+    : ['↑↓ Enter', 'Esc rejects', ...more, 'Tab says why not'].join(' · ');
 }
 
 /** What the call would do. */
