@@ -3,7 +3,7 @@
  * loaded when it is asked for, so that none pays for the others.
  */
 import type { Command } from './command.ts';
-import { EXIT, Stop, systemCode, usageError } from './exit.ts';
+import { EXIT, Stop, usageError } from './exit.ts';
 import { nearest } from './flags.ts';
 import { listenForInterrupt } from './interrupt.ts';
 import { bold, complain, dim, flushed, say } from './terminal.ts';
@@ -148,12 +148,6 @@ function help(): string {
   ].join('\n');
 }
 
-/** Whoever read our output has gone: there is nothing left to say, and nobody to say it to. */
-function endQuietly(error: unknown): void {
-  if (systemCode(error) === 'EPIPE') process.exit(EXIT.done);
-  throw error;
-}
-
 async function report(error: unknown): Promise<number> {
   if (error instanceof Stop) {
     complain(error.message);
@@ -165,7 +159,6 @@ async function report(error: unknown): Promise<number> {
   return code;
 }
 
-process.stdout.on('error', endQuietly);
 process.stderr.on('error', () => {});
 listenForInterrupt();
 const code = await run(process.argv.slice(2)).catch(report);

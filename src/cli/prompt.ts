@@ -11,7 +11,7 @@ import { createHandler, memoryStore, type Logger } from '../server/index.ts';
 import { CODER_FLAGS, CODER_VARIABLES } from './coder-flags.ts';
 import { defineCommand, type Input } from './command.ts';
 import { EXIT, reasonOf, usageError } from './exit.ts';
-import { onInterrupt } from './interrupt.ts';
+import { onInterrupt, onReaderGone } from './interrupt.ts';
 import { createLog } from './log.ts';
 import { createPromptPrinter, outputFormat, type PromptResult } from './prompt-output.ts';
 import { followTurn, isApproval, type TurnOutcome } from './prompt-turn.ts';
@@ -79,6 +79,7 @@ async function run(settings: Settings): Promise<number> {
     interrupted.abort();
   };
   onInterrupt(stop);
+  onReaderGone(() => interrupted.abort());
   process.on('SIGTERM', stop);
   process.on('SIGHUP', stop);
 

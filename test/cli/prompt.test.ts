@@ -295,3 +295,20 @@ describe('parley -p', { concurrency: 3 }, () => {
     );
   });
 });
+
+test('whoever read the output has gone: what was started is ended all the same', async () => {
+  const here = place();
+  const deaf = 'trap "" HUP TERM; echo $$ > pid; while :; do echo on; sleep 0.2; done';
+  const model = script(here, [
+    [{ call: { name: 'run_shell_command', args: { command: deaf } } }],
+    [{ text: 'Never said.' }],
+  ]);
+  const flags = ['--model', model, '--approval', 'yolo', '--output', 'stream-json'];
+  const running = start(['-p', 'go', ...flags], here);
+  await running.saying(/"live_content":"on/);
+  running.child.stdout?.destroy();
+  const { code, err } = await running.ended;
+  assert.deepEqual({ code, err }, { code: 130, err: '' });
+  const pid = Number(readFileSync(path.join(here.cwd, 'pid'), 'utf8'));
+  assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
+});
