@@ -2,8 +2,8 @@
  * How a program that has the terminal is ended from outside: signals and errors that nobody caught close what is open,
  * so that the screen is put back before the process ends. A second signal does not wait.
  */
-import { EXIT, reasonOf } from './exit.ts';
-import { onInterrupt } from './interrupt.ts';
+import { EXIT, reasonOf, systemCode } from './exit.ts';
+import { onInterrupt, onReaderGone } from './interrupt.ts';
 import type { ServerLog } from './log.ts';
 import { complain } from './terminal.ts';
 
@@ -20,19 +20,26 @@ export function untilEnd(
 ): End {
   let code: number | undefined;
   const stop = (wanted: number): void => {
-    if (code !== undefined) process.exit(EXIT.interrupted);
+    if (code !== undefined) return;
     code = wanted;
     void close();
   };
-  process.on('SIGTERM', () => stop(EXIT.done));
+  const signalled = (wanted: number): void => {
+    if (code !== undefined) process.exit(EXIT.interrupted);
+    stop(wanted);
+  };
+  process.on('SIGTERM', () => signalled(EXIT.done));
+  // The terminal is gone, and tells so in more than one way.
   process.on('SIGHUP', () => stop(EXIT.interrupted));
+  onReaderGone(() => stop(EXIT.interrupted));
   onInterrupt(() => {
-    if (interrupts) stop(EXIT.interrupted);
+    if (interrupts) signalled(EXIT.interrupted);
   });
   process.on('unhandledRejection', (error) => {
     log.error({ err: error }, 'a rejection was not handled');
   });
   process.on('uncaughtException', (error) => {
+    if (systemCode(error) === 'EIO') return stop(EXIT.interrupted);
     log.error({ err: error }, 'an error was not caught; the session ends');
     // Once the screen is put back.
     process.once('exit', () => complain(`an error was not caught: ${reasonOf(error)}`));
