@@ -52,6 +52,8 @@ function createNames(workspace: string) {
     named(value: unknown): unknown {
       const text = JSON.stringify(value, (key, each: unknown) => {
         if (key === 'timestamp') return '<time>';
+        // The instruction names the workspace, so its length counts.
+        if (key === 'contextTokens') return 400;
         if (typeof each !== 'string') return each;
         return UUID.test(each) ? nameOf(key, each) : each.replaceAll(workspace, '<workspace>');
       });
