@@ -112,7 +112,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     const known = grantsIn(context.state);
     context.state.set(GRANTS_KEY, [...known, ...rules].slice(-MAX_GRANTS));
     if (option === 'proceed_always_and_save')
-      for (const rule of rules) await options.saveRule(rule);
+      for (const rule of rules) await options.saveRule({ ...rule, workspace: options.root });
   }
 }
 

@@ -106,7 +106,9 @@ export function decide(
   args: JsonObject,
   preview: Preview | undefined,
 ): Verdict {
-  const rules = policy.rules.filter((rule) => isAbout(rule, tool.name, preview));
+  const rules = policy.rules.filter(
+    (rule) => countsIn(rule, policy.root) && isAbout(rule, tool.name, preview),
+  );
   const ruled =
     tool.name === SHELL_TOOL
       ? shellVerdict(rules, commandOf(args))
@@ -137,6 +139,11 @@ function inMode(mode: ApprovalMode, { name, effect }: Subject, ruled: Ruled | un
 interface Ruled extends Verdict {
   /** Asked, because it cannot be seen whether it is what a rule denies. */
   readonly mayBeDenied?: boolean;
+}
+
+/** What a person has allowed for good counts where it was asked: `./build.sh` is another one elsewhere. */
+function countsIn({ workspace }: PolicyRule, root: string): boolean {
+  return workspace === undefined || workspace === root;
 }
 
 function isAbout(rule: PolicyRule, name: string, preview: Preview | undefined): boolean {

@@ -69,6 +69,13 @@ test("what is allowed for good stands in the user's settings, and holds in later
   });
   assert.equal(end(await second.say('one')), completed);
   assert.equal(end(await second.say('two')), asked);
+
+  // The same command is another one in another workspace.
+  const third = await talk(t, [shell('echo one')], {
+    place: makePlace(t),
+    configFolder: join(place.home, 'config'),
+  });
+  assert.equal(end(await third.say('one')), asked);
 });
 
 test('in plan mode nothing is written or run, and the model is told so', async (t) => {

@@ -25,6 +25,11 @@ export const PolicyRule = z.strictObject({
       'For the shell the words a command begins with ("git status"), for tools with paths a glob under the workspace ("src/**"), for fetch_url a host. Absent: any call.',
     ),
   decision: PolicyDecision.describe('What becomes of a call that matches.'),
+  workspace: z
+    .string()
+    .max(4096)
+    .optional()
+    .describe('The folder of the workspace in which the rule counts. Absent: in all.'),
 });
 export type PolicyRule = z.infer<typeof PolicyRule>;
 
