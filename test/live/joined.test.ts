@@ -95,7 +95,7 @@ test('a connection that is cut is made again, and nothing is missed or seen twic
   assert.equal((await session.clients()).filter(({ name }) => name === 'phone').length, 1);
 });
 
-test('one who was away while the task became another begins with a snapshot', async (t) => {
+test('one who was away while the task became another sees its end, and then the next', async (t) => {
   const { live, url } = await serveSession(t, { script: [writes('a.txt', 'A')] });
   const way = await bridge(t, url);
   const session = await join(t, way.url, { retry: { delayMs: 5, attempts: 100 } });
@@ -112,6 +112,7 @@ test('one who was away while the task became another begins with a snapshot', as
     item.kind === 'snapshot' && item.snapshot.taskId !== before ? true : undefined,
   );
   way.setOpen(true);
+  await phone.state('canceled');
   await phone.until((item) =>
     item.kind === 'snapshot' && item.snapshot.taskId === live.taskId ? true : undefined,
   );

@@ -38,6 +38,8 @@ const ANSWER_TRIES = 50;
 const MOVEMENT_MS = 100;
 /** Between two attempts where the store has no room for a new task, or does not give the present one. */
 const STORE_WAIT_MS = 1000;
+/** Tasks from before that one may still go on in, until one has come to the present. */
+const MAX_FORMER = 64;
 
 /** The conversation's own calls: nobody's in particular, as for all clients of the session. */
 const OWN_CALL: Call = { extensions: [EXTENSION_URI] };
@@ -89,6 +91,8 @@ export class Conversation {
   readonly #queue: Waiting[] = [];
   #sending = false;
   #pumped: Promise<void> | undefined;
+  /** The tasks from before, oldest first, each with the one that came after it. */
+  readonly #former = new Map<string, string>();
   /** Resolved when there is another task, or none any more. */
   #renewed = Promise.withResolvers<void>();
   #moved = Promise.withResolvers<void>();
@@ -122,10 +126,15 @@ export class Conversation {
     return this.#queue.map(({ text, from }) => ({ text, from }));
   }
 
-  /** The task that the conversation is in once it has left `taskId`. Undefined: it is over. */
+  /** Whether one can go on in that task: it is the present one, or leads to it. */
+  leads(taskId: string): boolean {
+    return taskId === this.#task.id || this.#former.has(taskId);
+  }
+
+  /** The task that the conversation went on in when it left `taskId`, once it has. Undefined: it is over. */
   async taskAfter(taskId: string): Promise<string | undefined> {
     while (!this.closed && this.#task.id === taskId) await this.#renewed.promise;
-    return this.closed ? undefined : this.#task.id;
+    return this.closed ? undefined : (this.#former.get(taskId) ?? this.#task.id);
   }
 
   /** Begins a turn, or waits for the one that is under way. Where a question waits for words, it may be answered. */
@@ -383,6 +392,9 @@ export class Conversation {
     live.delete(before);
     if (this.closed) return;
     live.add(task.id);
+    this.#former.set(before, task.id);
+    const [oldest] = this.#former.keys();
+    if (this.#former.size > MAX_FORMER && oldest !== undefined) this.#former.delete(oldest);
     this.#task = task;
     this.#seq = 0;
     this.#state = 'idle';

@@ -2,7 +2,7 @@
  * One who follows a live session: a reader of its task's log, and of the next task's when that one is over.
  *
  * It holds a place in the log and no events. A sink that is full is left alone until `resume`, and then gets what it
- * has missed from the store.
+ * has missed from the store. Whoever is slow, or was away, goes through the same tasks as everybody else.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LiveClient, LiveSnapshot, QueuedPrompt } from '../../client/live.ts';
@@ -37,7 +37,7 @@ export interface LiveSink {
 /** Where to go on: behind an event of a task. */
 export interface Resume {
   readonly after: number;
-  /** Unless told, the present one. */
+  /** Unless told, the present one. One from before leads to it, through those in between. */
   readonly taskId?: string | undefined;
 }
 
@@ -52,6 +52,9 @@ export interface Followed {
 
 /** Before a log is read again that could not be. */
 const LOST_WAIT_MS = 1000;
+
+/** Where in a task: as it is now, as it was when the conversation came to it, or behind an event. */
+type From = 'now' | 'start' | number;
 
 const CALL = { extensions: [EXTENSION_URI] };
 
@@ -92,26 +95,27 @@ export class Follower {
 
   async #follow(resume: Resume | undefined): Promise<void> {
     const { conversation } = this.#followed;
-    let taskId: string | undefined = conversation.task.id;
-    const same = resume?.taskId === undefined || resume.taskId === taskId;
-    let after = same ? resume?.after : undefined;
+    const { taskId: wanted = conversation.task.id } = resume ?? {};
+    const known = conversation.leads(wanted);
+    let taskId: string | undefined = known ? wanted : conversation.task.id;
+    let from: From = known && resume ? resume.after : 'now';
     while (taskId !== undefined && !this.#closed) {
-      const reason: EndReason | undefined = await this.#read(taskId, after);
+      const reason: EndReason | undefined = await this.#read(taskId, from);
       if (reason === 'shutdown') return;
       if (reason === 'lost') {
-        after = this.cursor;
+        if (this.cursor > 0) from = this.cursor;
         await delay(LOST_WAIT_MS, undefined, { ref: false });
         continue;
       }
-      after = undefined;
+      from = 'start';
       taskId = await conversation.taskAfter(taskId);
     }
   }
 
   /** Reads a task to its end. Undefined: it was over already. */
-  async #read(taskId: string, wanted: number | undefined): Promise<EndReason | undefined> {
+  async #read(taskId: string, wanted: From): Promise<EndReason | undefined> {
     const { prepare, presence } = this.#followed;
-    const { stream, after } = await this.#subscribe(taskId, wanted);
+    const { stream, from } = await this.#subscribe(taskId, wanted);
     if (!stream) return undefined;
     const snapshotOf = await prepare().catch((error: unknown) => {
       stream.close();
@@ -122,9 +126,9 @@ export class Follower {
       return 'closed';
     }
     this.#stream = stream;
-    if (after !== undefined) this.cursor = after;
+    this.cursor = typeof from === 'number' ? from : 0;
     return new Promise((resolve) => {
-      let opens = after === undefined;
+      let opens = typeof from !== 'number';
       if (!opens) this.#sink.presence(presence());
       stream.pipe({
         take: (item) => {
@@ -142,19 +146,22 @@ export class Follower {
 
   async #subscribe(
     id: string,
-    after: number | undefined,
-  ): Promise<{ readonly stream?: TaskStream; readonly after?: number }> {
+    from: From,
+  ): Promise<{ readonly stream?: TaskStream; readonly from: From }> {
     const { handler } = this.#followed;
     try {
-      if (after === undefined) return { stream: await handler.subscribe({ id }, CALL) };
-      return { stream: await handler.subscribe({ id, after }, CALL), after };
+      const after = from === 'start' ? 0 : from === 'now' ? undefined : from;
+      return {
+        stream: await handler.subscribe({ id, ...(after !== undefined && { after }) }, CALL),
+        from,
+      };
     } catch (error) {
       if (!(error instanceof A2AError)) throw error;
       // It has failed or was canceled a moment ago: the next one comes.
-      if (error.kind === 'unsupportedOperation') return {};
+      if (error.kind === 'unsupportedOperation') return { from };
       // There is no such event in this task: whoever saw it saw another, and begins anew.
-      if (error.kind === 'invalidParams' && after !== undefined) {
-        return this.#subscribe(id, undefined);
+      if (error.kind === 'invalidParams' && typeof from === 'number') {
+        return this.#subscribe(id, 'now');
       }
       throw error;
     }
