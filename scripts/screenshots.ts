@@ -36,7 +36,7 @@ const SCENES: Readonly<Record<string, Scene>> = {
   },
   streaming: {
     columns: 92,
-    rows: 26,
+    rows: 22,
     args: [...MODEL, '--pause', '60', '--play', 'stream'],
     title: 'parley',
     async drive({ sees, type }) {
@@ -47,7 +47,7 @@ const SCENES: Readonly<Record<string, Scene>> = {
   },
   diff: {
     columns: 92,
-    rows: 34,
+    rows: 31,
     args: [...MODEL, ...A2A, '--phone', '--play', 'edit'],
     title: 'parley --a2a-port 1234',
     async drive({ sees, type }) {

@@ -254,13 +254,15 @@ test('any prefix as a snapshot, and then the rest, make the state that all event
       void (async () => {
         for await (const item of lateReader) late.push(item);
       })();
-      await new Promise((resolve) => setImmediate(resolve));
+      const early = await state();
       for (const each of steps.slice(at)) each(session);
       const all = await state();
       const joined = late.reduce(reduceState, INITIAL);
       assert.deepEqual(shown(joined), shown(all));
       assert.deepEqual(waitingCalls(joined).length, waitingCalls(all).length);
       assert.equal(joined.turn, all.turn);
+      // And one who comes back, and is told all of it again, prints nothing twice.
+      assert.deepEqual(shown(reduceState(early, session.snapshot())), shown(all));
       await session.close();
     }),
     { numRuns: 200 },

@@ -22,6 +22,8 @@ export interface DialogView {
 
 /** Frame, and the blank line between what is asked and the answers. */
 const TAKEN = 3;
+/** Of what is asked, this much is seen however many answers there are. */
+const MIN_ABOUT = 2;
 
 export function dialogLines(dialog: DialogView, view: View): Line[] {
   const { entry, selected, position, talking, mayAnswer, maxRows } = dialog;
@@ -29,7 +31,7 @@ export function dialogLines(dialog: DialogView, view: View): Line[] {
   if (!request) return [];
   const width = view.width - 4;
   const choices = mayAnswer
-    ? menuLines(request.options, talking ? -1 : selected, width)
+    ? menuLines(request.options, talking ? -1 : selected, width, maxRows - TAKEN - MIN_ABOUT)
     : [line('This client may only look on; somebody else has to answer.', 'dim')];
   const room = Math.max(1, maxRows - choices.length - TAKEN);
   const about = aboutLines(request, { ...view, width });

@@ -47,7 +47,10 @@ function promptLines({ text, from }: PromptEntry, view: View): Line[] {
   return gutter(shown, line('❯ ', { tone: 'person', bold: true }), line('  '));
 }
 
-function textLines({ text, first }: TextEntry, { width, renderers, plain }: View): Line[] {
+function textLines(entry: TextEntry, { width, renderers, plain }: View): Line[] {
+  const { first, done } = entry;
+  // Half a fence at the end is not yet code.
+  const text = done ? entry.text : entry.text.replace(/(^|\n)[`~]{1,2}$/, '');
   if (text.trim() === '') return [];
   // Read aloud, Markdown is better as it was written than with signs drawn around it.
   if (plain) {

@@ -58,7 +58,7 @@ export function frame(options: FrameOptions): Frame {
   };
   const composer = composerLines(ui.composer, {
     width,
-    maxRows: Math.max(1, Math.min(MAX_COMPOSER_ROWS, height - 8)),
+    maxRows: Math.max(1, Math.min(MAX_COMPOSER_ROWS, Math.floor(height / 4))),
     placeholder: placeholderFor(ui, self, width),
   });
   const status = statusLine({ ...options, state, hint: ui.hint });
@@ -76,7 +76,9 @@ export function frame(options: FrameOptions): Frame {
   const open = state.log.open.filter((entry) => entry !== shown);
   const live = view && rest >= MIN_LIVE_ROWS ? liveLines(open, view, rest) : [];
   const space = activity.length + queued.length > 0 ? [] : [EMPTY];
-  const above = [...live, ...activity, ...queued, ...space, ...(over ?? [])];
+  const all = [...live, ...activity, ...queued, ...space, ...(over ?? [])];
+  // In a terminal of a few lines even that is too much: what is furthest up goes.
+  const above = all.slice(Math.max(0, all.length + composer.lines.length + 2 - height));
   const talking = over === undefined || (ui.dialog.talking && !ui.pane && !ui.rewind);
   return {
     lines: [...above, ...composer.lines, status],

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { editCall, shellCall } from '../../../test/tui/demo.ts';
+import { PHONE, ScriptedSession, TERMINAL } from '../../../test/tui/scripted-session.ts';
+import { withText } from '../input/buffer.ts';
+import { createComposer } from '../input/composer.ts';
+import { INITIAL, reduceState } from '../state/state.ts';
+import { lineWidth, textOfLine } from '../text/span.ts';
+import type { Ui } from '../ui.ts';
+import { frame } from './frame.ts';
+import { menuLines } from './menu-lines.ts';
+import * as renderers from './renderers.ts';
+import { statusLine } from './status-lines.ts';
+
+type Step = (session: ScriptedSession) => void;
+
+const steps: Readonly<Record<string, Step>> = {
+  prompt: (session) => session.heard('do something that takes a while to say', PHONE),
+  text: (session) => session.say('A long answer that goes on and on. '.repeat(20)),
+  code: (session) => session.say(`\`\`\`ts\n${'const a = 1;\n'.repeat(60)}`),
+  call: (session) =>
+    session.call({ ...shellCall('c', 'x'), status: 'EXECUTING', live_content: 'y\n'.repeat(30) }),
+  ask: (session) => void session.ask(editCall('e')),
+  askAgain: (session) => void session.ask(editCall('f')),
+};
+
+function uiAfter(names: readonly string[], changes: Partial<Ui>): Ui {
+  const session = new ScriptedSession();
+  for (const name of names) steps[name]?.(session);
+  const state = reduceState(INITIAL, session.snapshot());
+  return {
+    state: { ...state, queued: [{ text: 'next', from: 'phone' }] },
+    composer: createComposer(),
+    dialog: { callId: '', selected: 0, talking: false },
+    answering: new Set(),
+    pane: undefined,
+    rewind: undefined,
+    hint: undefined,
+    busySince: undefined,
+    ...changes,
+  };
+}
+
+const changes = fc.constantFrom<Partial<Ui>>(
+  {},
+  { busySince: 1 },
+  { rewind: { selected: 1 } },
+  { pane: { kind: 'thoughts', scroll: 0 } },
+  { pane: { kind: 'call', scroll: 50 } },
+  { pane: { kind: 'request', scroll: 3 } },
+  { composer: { ...createComposer(), buffer: withText('line\n'.repeat(30)) } },
+  { composer: { ...createComposer(), buffer: withText('word '.repeat(100)) } },
+);
+
+test('the frame is never taller or wider than the terminal, and the cursor is in it', () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.constantFrom(...Object.keys(steps)), { maxLength: 6 }),
+      changes,
+      fc.integer({ min: 30, max: 120 }),
+      fc.integer({ min: 12, max: 50 }),
+      (names, change, width, height) => {
+        const { lines, cursor } = frame({
+          ui: uiAfter(names, change),
+          self: TERMINAL,
+          width,
+          height,
+          spinner: '⠋',
+          now: 5000,
+          renderers,
+          a2aUrl: 'http://127.0.0.1:1234',
+        });
+        assert.ok(lines.length < height, `${lines.length} lines of ${height}`);
+        for (const line of lines) assert.ok(lineWidth(line) <= width, textOfLine(line));
+        if (cursor) assert.ok(cursor.y < lines.length && cursor.x < width);
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+test('with little room every answer is still one line, and the selected one is there', () => {
+  const texts = (selected: number, maxRows: number) =>
+    menuLines(
+      ['one', 'two that is too long for a line', 'three', 'four'].map((name) => ({ name })),
+      selected,
+      20,
+      maxRows,
+    ).map(textOfLine);
+  assert.deepEqual(texts(0, 4), ['❯ 1 one', '  2 two that is too…', '  3 three', '  4 four']);
+  assert.deepEqual(texts(3, 2), ['  3 three', '❯ 4 four']);
+  assert.equal(texts(0, 9).length, 5);
+});
+
+test('the status line tells what is known, and in a narrow terminal who is there', () => {
+  const state = {
+    ...INITIAL,
+    model: 'a-model',
+    approval: 'ask',
+    clients: [TERMINAL, PHONE],
+    usage: { contextTokens: 50_000, contextLimit: 200_000, costUsd: 1.5 },
+  };
+  const status = (width: number) =>
+    textOfLine(statusLine({ state, self: TERMINAL, width, a2aUrl: 'http://127.0.0.1:1234' }));
+  assert.match(status(80), /^ a-model · ask · 25% of 200k · \$1\.50 +A2A :1234 · 1 client $/);
+  assert.match(status(30), /^ a-mode… A2A :1234 · 1 client$/);
+  const attached = { state, self: PHONE, width: 80, attachedTo: 'http://127.0.0.1:9' };
+  assert.match(textOfLine(statusLine(attached)), /attached 127\.0\.0\.1:9 · 1 client $/);
+});
