@@ -22,6 +22,8 @@ import { LiveFeed } from './live-feed.ts';
 import { fields, list, readClient, readFrame, readTask } from './live-frames.ts';
 import type { RetryOptions } from './resume.ts';
 
+export type * from './live.ts';
+
 export interface JoinOptions {
   /** Of letters, digits and `-._~`, so that it can be sent from a browser too. */
   readonly token?: string | undefined;

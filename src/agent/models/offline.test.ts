@@ -211,6 +211,30 @@ describe('tools that it knows only by their declaration', () => {
   });
 });
 
+test('of a command it tells what it printed, and how it ended only when that is not well', async () => {
+  const shell = [{ name: 'run_shell_command', description: '', parameters: {} }];
+  const told = async (response: JsonObject) => {
+    const call = {
+      kind: 'function-call',
+      id: 'c1',
+      name: 'run_shell_command',
+      args: { command: 'ls' },
+    } as const;
+    const messages: Content[] = [
+      { role: 'user', parts: [{ kind: 'text', text: 'run ls' }] },
+      { role: 'model', parts: [call] },
+      { role: 'user', parts: [{ kind: 'function-response', id: 'c1', name: call.name, response }] },
+    ];
+    return (await ask({ messages, tools: shell })).text;
+  };
+  assert.equal(
+    await told({ output: 'a.txt\n', exit_code: 0, duration_ms: 3 }),
+    'I ran `ls`:\na.txt',
+  );
+  assert.equal(await told({ output: 'no\n', exit_code: 2 }), 'I ran `ls`:\nno\n[exit code 2]');
+  assert.equal(await told({ output: '', exit_code: 0 }), 'I ran `ls`:\n(nothing)');
+});
+
 test('it says what it is', async () => {
   const { text } = await say('Who are you?');
   assert.match(text, /offline model: .* no network and no key/);

@@ -16,7 +16,7 @@ import {
   type FunctionResponsePart,
 } from '../content.ts';
 import { CANCELED_REQUEST } from '../canceled-run.ts';
-import type { JsonValue } from '../json.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
 import type { Model, ModelChunk, ModelRequest, ToolDeclaration } from '../model.ts';
 import { FORMS, parseForm, splitRequests, type Step } from './offline-request.ts';
 import { matchTool, usageOf } from './offline-tool.ts';
@@ -140,6 +140,12 @@ function wordsIn(response: JsonValue): string {
     const values: JsonValue[] = Object.values(response);
     const [only, another] = values;
     if (typeof only === 'string' && another === undefined) return only.trimEnd();
+    // What a command has printed; how it ended is worth a word only when it ended badly.
+    const { output, exit_code: code } = response as JsonObject;
+    if (typeof output === 'string' && typeof code === 'number') {
+      const end = code === 0 ? '' : `[exit code ${code}]`;
+      return [output.trimEnd(), end].filter((line) => line !== '').join('\n');
+    }
   }
   return JSON.stringify(response);
 }
