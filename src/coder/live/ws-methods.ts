@@ -41,7 +41,7 @@ const send: Method = async (raw, { live, handler, member }) => {
   return encode(queued ? { ...task, metadata: { ...task.metadata, [QUEUED_KEY]: true } } : task);
 };
 
-const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
+export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['message/send', send],
   ['message/stream', send],
   [
