@@ -4,7 +4,7 @@
  */
 import type { LiveSession } from '../client/live.ts';
 import type { ConfirmationOption } from '../protocol/development-tool.ts';
-import { A2AError } from '../protocol/index.ts';
+import { A2AError } from '../protocol/errors.ts';
 import type { CallEntry } from './state/entry.ts';
 import { waitingCalls, type State } from './state/state.ts';
 

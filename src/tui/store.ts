@@ -3,12 +3,18 @@
  * hundredths of a second, however fast they come, so that a stream of words costs no more than can be seen.
  */
 import type { LiveSession } from '../client/live.ts';
-import { INITIAL, reduceState, type Action, type State } from './state/state.ts';
+import { INITIAL, type Action, type State } from './state/state.ts';
 
 const FRAME_MS = 33;
 
+type Reduce = (state: State, action: Action) => State;
+
 export class SessionStore {
   readonly #onChange: () => void;
+  /** Loaded while the first frame is drawn. */
+  readonly #reducer = import('./state/reduce.ts');
+  #reduce: Reduce | undefined;
+  readonly #early: Action[] = [];
   #state: State = INITIAL;
   #timer: NodeJS.Timeout | undefined;
   #told = 0;
@@ -22,7 +28,11 @@ export class SessionStore {
   }
 
   dispatch(action: Action): void {
-    this.#state = reduceState(this.#state, action);
+    if (!this.#reduce) {
+      this.#early.push(action);
+      return;
+    }
+    this.#state = this.#reduce(this.#state, action);
     if (this.#timer) return;
     const wait = this.#told + FRAME_MS - performance.now();
     // Even the first is told later: what comes with it belongs in the same frame.
@@ -38,6 +48,8 @@ export class SessionStore {
 
   /** Takes in what happens until the session ends or the signal says so. */
   async follow(session: LiveSession, signal: AbortSignal): Promise<void> {
+    ({ reduceState: this.#reduce } = await this.#reducer);
+    for (const action of this.#early.splice(0)) this.dispatch(action);
     for await (const item of session.items({ signal })) this.dispatch(item);
   }
 

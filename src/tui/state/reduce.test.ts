@@ -5,7 +5,8 @@ import type { LiveItem } from '../../client/live.ts';
 import { editCall, shellCall } from '../../../test/tui/demo.ts';
 import { PHONE, ScriptedSession, TERMINAL } from '../../../test/tui/scripted-session.ts';
 import type { Entry } from './entry.ts';
-import { INITIAL, isBusy, reduceState, waitingCalls, type State } from './state.ts';
+import { reduceState } from './reduce.ts';
+import { INITIAL, isBusy, waitingCalls, type State } from './state.ts';
 
 /** A session whose items are kept, and the state that they make. */
 function recorded() {
