@@ -3,7 +3,11 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
+import type { LiveSink } from '../../src/coder/live/follower.ts';
 import { writes } from '../coder/talk.ts';
 import { openSession, Watcher } from './support.ts';
 
@@ -272,4 +276,33 @@ test('the session ends for everybody when it is closed, and when the server is',
     await ann.done;
     assert.throws(() => live.join({ kind: 'a2a' }), { code: -31503 });
   }
+});
+
+test('one who has left is forgotten, though the task goes on', async (t) => {
+  const { live } = await openSession(t);
+  async function visit(): Promise<WeakRef<LiveSink>> {
+    const seen = Promise.withResolvers<void>();
+    const sink: LiveSink = {
+      snapshot() {
+        seen.resolve();
+        return true;
+      },
+      event: () => true,
+      presence() {},
+      end() {},
+    };
+    const member = live.join({ kind: 'a2a' });
+    member.follow(sink);
+    await seen.promise;
+    await member.close();
+    return new WeakRef(sink);
+  }
+  const visitors = await Promise.all([visit(), visit(), visit()]);
+  await turn();
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc()');
+  assert.deepEqual(
+    visitors.map((visitor) => visitor.deref()),
+    [undefined, undefined, undefined],
+  );
 });

@@ -101,7 +101,7 @@ export class Follower {
     let from: From = known && resume ? resume.after : 'now';
     while (taskId !== undefined && !this.#closed) {
       const reason: EndReason | undefined = await this.#read(taskId, from);
-      if (reason === 'shutdown') return;
+      if (reason === 'shutdown' || this.#closed) return;
       if (reason === 'lost') {
         if (this.cursor > 0) from = this.cursor;
         await delay(LOST_WAIT_MS, undefined, { ref: false });
