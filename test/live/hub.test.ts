@@ -7,6 +7,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
+import { sqliteSessions } from '../../src/agent/sqlite.ts';
+import { localSession } from '../../src/cli/session-finder.ts';
+import { MODE_KEY } from '../../src/coder/guard.ts';
 import type { LiveSink } from '../../src/coder/live/follower.ts';
 import { writes } from '../coder/talk.ts';
 import { openSession, Watcher } from './support.ts';
@@ -47,6 +50,23 @@ test('one who joins gets the task so far, what waits, the mode and who is there'
     ['Ann terminal view,prompt,approve', 'zed acp view,prompt,approve'],
   );
   assert.ok(snapshot.seq >= 3);
+});
+
+test('a mode that the session chose where it was allowed more is not shown as its mode', async (t) => {
+  const { live, place } = await openSession(t, { script: [says('Hello.')] });
+  const terminal = new Watcher(live.join({ kind: 'terminal' }));
+  await terminal.session.prompt('hi');
+  await terminal.state('completed');
+  const sessions = sqliteSessions(join(place.home, 'sessions.db'));
+  const event = { id: 'e', runId: 'r', author: 'user', timestamp: 1, aside: true };
+  const actions = { stateDelta: { [MODE_KEY]: 'yolo' } };
+  await sessions.append(localSession(live.contextId), [{ ...event, actions }]);
+  await sessions.close();
+  const late = new Watcher(live.join({ kind: 'a2a' }));
+  const snapshot = await late.until((item) =>
+    item.kind === 'snapshot' ? item.snapshot : undefined,
+  );
+  assert.equal(snapshot.approval, 'ask');
 });
 
 test('the first answer counts everywhere; the late one is told whose it was', async (t) => {

@@ -16,9 +16,8 @@ import { A2AError, isTerminal, type Task } from '../../protocol/index.ts';
 import type { Logger, RequestHandler } from '../../server/index.ts';
 import type { Coder } from '../coder.ts';
 import { standingOf } from '../confirmations.ts';
-import { MODE_KEY } from '../guard.ts';
+import { modeOf } from '../guard.ts';
 import { APP, type Seat } from '../seat.ts';
-import { ApprovalMode } from '../settings/schema.ts';
 import { LIVE_ROLES } from './access.ts';
 import { Conversation } from './conversation.ts';
 import type { Followed, Presence } from './follower.ts';
@@ -125,8 +124,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     const { seat } = await coder.seats.of({ ...owner, contextId: task.contextId, task });
     const key = { app: APP, user: userOf(owner), id: task.contextId };
     const state = (await seat.runner.sessions.get(key))?.state ?? {};
-    const mode = ApprovalMode.safeParse(state[MODE_KEY]).data ?? seat.mode;
-    return { approval: mode, model: modelName(seat, state) };
+    return { approval: modeOf(seat, (name) => state[name]), model: modelName(seat, state) };
   }
 
   function pendingIn(task: Task, seq: number): ToolCall[] {
