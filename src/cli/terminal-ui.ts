@@ -81,12 +81,11 @@ async function run(settings: Settings): Promise<number> {
   const place = await storePlace({ ...values, durability: undefined }, environment, 'coder');
   const roots = await workspaceFolders(values.workspace);
   const theme = await themeIn(environment);
-  const tui = await import('../tui/index.ts');
+  const { startTui } = await import('../tui/index.ts');
   await using open = new AsyncDisposableStack();
   open.defer(() => log.flush());
   // Only whoever takes a session up waits for them.
-  const chosen =
-    values.resume === undefined ? undefined : await choose(settings, place, tui, theme);
+  const chosen = values.resume === undefined ? undefined : await choose(settings, place, theme);
   if (chosen?.root !== undefined) roots.splice(0, roots.length, chosen.root);
 
   let opened: OpenedLive | undefined;
@@ -110,7 +109,7 @@ async function run(settings: Settings): Promise<number> {
 
   const opening = start();
   const end = untilEnd(log, () => opening.then(() => opened?.live.close()), { interrupts: !plain });
-  const reason = await tui.startTui(lateSession(opening), {
+  const reason = await startTui(lateSession(opening), {
     plain,
     theme,
     get a2aUrl() {
@@ -159,13 +158,14 @@ interface Resumed {
 async function choose(
   { values: { resume = '', plain, workspace } }: Settings,
   place: StorePlace,
-  { pickSession }: Pick<typeof import('../tui/index.ts'), 'pickSession'>,
   theme: string | undefined,
 ): Promise<Resumed | undefined> {
-  const [{ openSessions }, { findSession, recentSessions, workspaceOf }] = await Promise.all([
-    import('./coder-setup.ts'),
-    import('./session-finder.ts'),
-  ]);
+  const [{ pickSession }, { openSessions }, { findSession, recentSessions, workspaceOf }] =
+    await Promise.all([
+      import('../tui/index.ts'),
+      import('./coder-setup.ts'),
+      import('./session-finder.ts'),
+    ]);
   const sessions = await openSessions(place);
   try {
     let id: string | undefined = resume;
