@@ -44,6 +44,11 @@ export function acpSocket(
   let drained = Promise.withResolvers<void>();
   let incoming: ReadableStreamDefaultController<AnyMessage> | undefined;
 
+  const tooSlow = () => {
+    logger.warn({ client: session.self.name }, 'an ACP client reads too slowly');
+    socket.close(CLOSE.tooSlow, 'load the session again');
+  };
+
   const readable = new ReadableStream<AnyMessage>({
     start: (controller) => void (incoming = controller),
     cancel() {
@@ -55,12 +60,8 @@ export function acpSocket(
     async write(message) {
       socket.send(JSON.stringify(message));
       if (socket.buffered < HIGH_WATER) return;
-      const stalled = setTimeout(() => {
-        logger.warn({ client: session.self.name }, 'an ACP client reads too slowly');
-        socket.close(CLOSE.tooSlow, 'load the session again');
-      }, stallMs);
+      socket.watch(stallMs, tooSlow);
       await drained.promise;
-      clearTimeout(stalled);
     },
   });
 
@@ -69,8 +70,9 @@ export function acpSocket(
   return {
     message(text) {
       const message = parse(text);
-      if (message === undefined) socket.send(PARSE_ERROR);
-      else incoming?.enqueue(message);
+      if (message !== undefined) incoming?.enqueue(message);
+      else if (socket.buffered < HIGH_WATER) socket.send(PARSE_ERROR);
+      else socket.watch(stallMs, tooSlow);
     },
     drain() {
       drained.resolve();

@@ -18,6 +18,8 @@ export interface PeerSocket {
   readonly open: boolean;
   /** One text frame. Bytes must be UTF-8; the same may go to many, and are not to be changed. */
   send(frame: string | Uint8Array): void;
+  /** Calls back once the peer takes nothing of what is buffered for so long; not if all of it leaves before. */
+  watch(ms: number, stalled: () => void): void;
   /** Reads no more frames until `resume`. */
   pause(): void;
   resume(): void;

@@ -9,6 +9,7 @@
  * when it is pinged. Frames are not compressed: that would cost each connection a context, and each frame each time.
  */
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { A2AError, type User } from '../protocol/index.ts';
@@ -110,11 +111,11 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
         ws.once('close', () => arriving--);
         return turnAway(ws);
       }
-      accept(ws, raw, request, user);
+      accept(ws, incoming.socket, request, user);
     });
   }
 
-  function accept(ws: WebSocket, raw: Duplex, request: NodeRequest, user: User | undefined): void {
+  function accept(ws: WebSocket, raw: Socket, request: NodeRequest, user: User | undefined): void {
     const url = URL.parse(request.url, 'http://localhost');
     const route = routes.get(url?.pathname ?? '')!;
     const query = url?.searchParams ?? new URLSearchParams();
@@ -170,15 +171,18 @@ class UpgradeRequest extends NodeRequest {
 class Peer implements PeerSocket {
   readonly protocol: string;
   readonly #ws: WebSocket;
+  readonly #raw: Socket;
   readonly #logger: Logger;
   #listener: SocketListener | undefined;
+  #stalled: (() => void) | undefined;
   /** Something was heard since the last ping. */
   #alive = true;
   #allowance = BURST;
   #since = performance.now();
 
-  constructor(ws: WebSocket, raw: Duplex, logger: Logger) {
+  constructor(ws: WebSocket, raw: Socket, logger: Logger) {
     this.#ws = ws;
+    this.#raw = raw;
     this.#logger = logger;
     this.protocol = ws.protocol.startsWith(TOKEN_PREFIX) ? '' : ws.protocol;
     ws.on('message', (data, isBinary) => this.#take(data, isBinary));
@@ -190,7 +194,15 @@ class Peer implements PeerSocket {
       logger.warn({ problem: error.message }, 'a WebSocket was closed for what it sent');
     });
     ws.once('close', () => this.#listener?.close?.());
-    raw.on('drain', () => this.#listener?.drain?.());
+    raw.on('drain', () => {
+      this.#unwatch();
+      this.#listener?.drain?.();
+    });
+    raw.on('timeout', () => {
+      const stalled = this.#stalled;
+      this.#unwatch();
+      stalled?.();
+    });
   }
 
   get buffered(): number {
@@ -207,6 +219,18 @@ class Peer implements PeerSocket {
 
   send(frame: string | Uint8Array): void {
     if (this.open) this.#ws.send(frame, TEXT);
+  }
+
+  watch(ms: number, stalled: () => void): void {
+    if (this.#stalled) return;
+    this.#stalled = stalled;
+    // The socket's own timer looks at what has left of a frame, and not only at whole ones.
+    this.#raw.setTimeout(ms);
+  }
+
+  #unwatch(): void {
+    this.#stalled = undefined;
+    this.#raw.setTimeout(0);
   }
 
   pause(): void {
@@ -229,8 +253,8 @@ class Peer implements PeerSocket {
       this.#logger.warn({}, 'a WebSocket whose peer is gone was dropped');
       return this.#ws.terminate();
     }
-    // One that is not read from cannot be heard.
-    this.#alive = this.#ws.isPaused;
+    // One that is not read from cannot be heard; one that has much to read answers when it comes to the ping.
+    this.#alive = this.#ws.isPaused || this.#stalled !== undefined;
     if (this.open) this.#ws.ping();
   }
 

@@ -9,7 +9,7 @@ import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { EXTENSION_URI } from '../../src/protocol/development-tool.ts';
 import { writes } from '../coder/talk.ts';
 import { RawClient } from './raw-client.ts';
-import { serveSession, silent, type OpenOptions } from './support.ts';
+import { bridge, serveSession, silent, type OpenOptions } from './support.ts';
 
 const says = (text: string): ScriptedResponse => [{ text }];
 const TOKENS: LiveToken[] = [
@@ -259,6 +259,26 @@ test('one who never reads is dropped, told where to go on, and holds nobody up',
   // It may be gone before it has read that far.
   if (code !== 1006) assert.match(`${code} ${reason}`, /^4008 resume after \d+$/);
   await unharmed();
+});
+
+test('one who reads slowly, but reads, gets a long history whole', async (t) => {
+  const script = Array.from({ length: 4 }, () => says('Still here.'));
+  const { ws, good, unharmed, lines } = await guarded(t, { script, access: { stallMs: 300 } });
+  const long = 'x'.repeat(4 * 1024 * 1024);
+  for (let turn = 1; turn <= 3; turn++) {
+    await good.say(long);
+    await good.state('completed', turn);
+  }
+  const way = await bridge(t, ws.replace('ws:', 'http:'), { bytesPerSecond: 8 * 1024 * 1024 });
+  const address = `${way.url.replace('http', 'ws')}/ws?presence=1`;
+  const slow = new RawClient(t, address, 'a2a');
+  await slow.opened;
+  assert.equal((await slow.ask('session/clients')).result.clients.length, 2);
+  assert.equal(slow.frames[0]?.method, 'session/snapshot');
+  assert.ok(JSON.stringify(slow.frames[0]?.params.task).length > 3 * long.length);
+  await unharmed();
+  await slow.state('completed');
+  assert.deepEqual(lines, []);
 });
 
 test('one whose machine is gone is noticed', async (t) => {

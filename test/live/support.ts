@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { Transform } from 'node:stream';
 import type { TestContext } from 'node:test';
 import type { Model } from '../../src/agent/model.ts';
 import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
@@ -175,8 +176,12 @@ export class Watcher {
   }
 }
 
-/** A way to the server that can be cut. */
-export async function bridge(t: TestContext, url: string) {
+/** A way to the server that can be cut, and may be slow. */
+export async function bridge(
+  t: TestContext,
+  url: string,
+  { bytesPerSecond = Infinity }: { readonly bytesPerSecond?: number } = {},
+) {
   const sockets = new Set<Socket>();
   let open = true;
   const server = createServer((inner) => {
@@ -190,7 +195,9 @@ export async function bridge(t: TestContext, url: string) {
       socket.on('error', () => undefined);
       socket.once('close', () => sockets.delete(socket));
     }
-    inner.pipe(outer).pipe(inner);
+    if (bytesPerSecond === Infinity) outer.pipe(inner);
+    else outer.pipe(slowly(bytesPerSecond)).pipe(inner);
+    inner.pipe(outer);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -208,4 +215,12 @@ export async function bridge(t: TestContext, url: string) {
     if (!value) cut();
   };
   return { url: `http://127.0.0.1:${address.port}`, cut, setOpen };
+}
+
+function slowly(bytesPerSecond: number): Transform {
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      setTimeout(() => done(null, chunk), (chunk.length / bytesPerSecond) * 1000);
+    },
+  });
 }

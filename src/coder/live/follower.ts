@@ -62,6 +62,7 @@ export class Follower {
   readonly #followed: Followed;
   readonly #sink: LiveSink;
   #stream: TaskStream | undefined;
+  #begun = false;
   #closed = false;
   /** The last event that the sink has, or that is in its snapshot. */
   cursor = 0;
@@ -82,8 +83,9 @@ export class Follower {
     this.#stream?.resume();
   }
 
+  /** Those who have not begun are told with the snapshot. */
   presence(presence: Presence): void {
-    if (!this.#closed) this.#sink.presence(presence);
+    if (this.#begun && !this.#closed) this.#sink.presence(presence);
   }
 
   close(): void {
@@ -129,14 +131,18 @@ export class Follower {
     this.cursor = typeof from === 'number' ? from : 0;
     return new Promise((resolve) => {
       let opens = typeof from !== 'number';
-      if (!opens) this.#sink.presence(presence());
+      const tellPresence = () => {
+        this.#begun = true;
+        this.#sink.presence(presence());
+      };
+      if (!opens) tellPresence();
       stream.pipe({
         take: (item) => {
           this.cursor = item.seq ?? this.cursor;
           if (!opens || item.event.kind !== 'task') return this.#sink.event(taskId, item);
           opens = false;
           const room = this.#sink.snapshot(snapshotOf(item.event, this.cursor));
-          this.#sink.presence(presence());
+          tellPresence();
           return room;
         },
         end: resolve,

@@ -6,7 +6,8 @@
  * client: the methods of ws-methods.ts, with one response each.
  *
  * The client's place is in the log, not in a queue: where it reads slowly, no more events are taken out until it has
- * read. One that reads nothing for a while, or asks for more than it reads, is closed with 4008.
+ * read. One that reads nothing for a while, or asks for more than it reads, is closed with 4008; one that reads slowly
+ * is not.
  */
 import { A2AError, inspectJson, isObject } from '../../protocol/index.ts';
 import type { Logger, RequestHandler } from '../../server/index.ts';
@@ -20,8 +21,8 @@ import { callMethod } from './ws-methods.ts';
 
 /** From so many bytes on that have not left, no events are taken out of the log. */
 const HIGH_WATER = 256 * 1024;
-/** Where this many wait, they are answers that are asked for and not read. */
-const MAX_BUFFERED = 8 * 1024 * 1024;
+/** Bytes of answers that were asked for and are not read. */
+const MAX_UNREAD = 8 * 1024 * 1024;
 /** Requests of a client under way, and their length; until some are answered no more are read. */
 const MAX_UNDER_WAY = 32;
 const MAX_UNDER_WAY_CHARS = 16 * 1024 * 1024;
@@ -44,7 +45,10 @@ export class A2aSocket implements SocketListener, LiveSink {
   readonly #follower: Follower;
   #underWay = 0;
   #underWayChars = 0;
-  #stalled: NodeJS.Timeout | undefined;
+  /** Of answers, since all that was sent had left. */
+  #unread = 0;
+  /** What there was no room for. */
+  #latest: Parameters<LiveSink['presence']>[0] | undefined;
 
   constructor(socket: PeerSocket, options: A2aSocketOptions) {
     this.#socket = socket;
@@ -53,7 +57,7 @@ export class A2aSocket implements SocketListener, LiveSink {
   }
 
   snapshot(snapshot: Parameters<LiveSink['snapshot']>[0]): boolean {
-    this.#send(snapshotFrame(snapshot, this.#options.member.self));
+    this.#socket.send(snapshotFrame(snapshot, this.#options.member.self));
     return this.#hasRoom();
   }
 
@@ -63,7 +67,9 @@ export class A2aSocket implements SocketListener, LiveSink {
   }
 
   presence(presence: Parameters<LiveSink['presence']>[0]): void {
-    if (this.#options.presence) this.#send(this.#options.frames.presence(presence));
+    if (!this.#options.presence) return;
+    this.#latest = this.#hasRoom() ? undefined : presence;
+    if (!this.#latest) this.#socket.send(this.#options.frames.presence(presence));
   }
 
   end(): void {
@@ -76,13 +82,11 @@ export class A2aSocket implements SocketListener, LiveSink {
   }
 
   drain(): void {
-    clearTimeout(this.#stalled);
-    this.#stalled = undefined;
+    if (this.#latest) this.presence(this.#latest);
     this.#follower.resume();
   }
 
   close(): void {
-    clearTimeout(this.#stalled);
     void this.#options.member.close();
   }
 
@@ -96,13 +100,16 @@ export class A2aSocket implements SocketListener, LiveSink {
 
   #hasRoom(): boolean {
     if (this.#socket.buffered < HIGH_WATER) return true;
-    this.#stalled ??= setTimeout(() => this.#tooSlow(), this.#options.stallMs).unref();
+    this.#socket.watch(this.#options.stallMs, () => this.#tooSlow());
     return false;
   }
 
-  #send(frame: string | Uint8Array): void {
-    if (this.#socket.buffered > MAX_BUFFERED) this.#tooSlow();
-    else this.#socket.send(frame);
+  #reply(frame: string): void {
+    if (this.#socket.buffered === 0) this.#unread = 0;
+    if (this.#unread > MAX_UNREAD) return this.#tooSlow();
+    this.#unread += frame.length;
+    this.#socket.send(frame);
+    this.#hasRoom();
   }
 
   #tooSlow(): void {
@@ -126,7 +133,7 @@ export class A2aSocket implements SocketListener, LiveSink {
     } catch (error) {
       answer = { error: WIRE.encodeError(peerError(this.#options, error)) };
     }
-    this.#send(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
+    this.#reply(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
   }
 }
 
