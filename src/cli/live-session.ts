@@ -10,7 +10,7 @@ import { coderServeOptions } from '../coder/serve-options.ts';
 import { MODE_KEY } from '../coder/guard.ts';
 import { MODEL_KEY } from '../coder/session-model.ts';
 import { EXTENSION_URI, type McpServers } from '../protocol/development-tool.ts';
-import { isTerminal } from '../protocol/index.ts';
+import { isTerminal, type TaskState } from '../protocol/index.ts';
 import type { RequestHandler } from '../server/index.ts';
 import { type Listening, serve } from '../transport/serve.ts';
 import { openCoder, type CoderFlags, type OpenedCoder } from './coder-setup.ts';
@@ -44,6 +44,8 @@ export interface OpenedLive {
   readonly sessionId: string;
   /** Where others join. */
   readonly url: string | undefined;
+  /** What somebody who sees it for the first time should know, a line each. */
+  readonly notes: readonly string[];
   /** Whether anything was said in it. */
   used(): Promise<boolean>;
   /** Ends it for everybody, and whatever runs in it. */
@@ -68,7 +70,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
         tokens: door.tokens,
         acp:
           acpSocket &&
-          ((socket, live) => acpSocket(socket, live, { version: VERSION, logger: log })),
+          ((socket, enter) => acpSocket(socket, enter, { version: VERSION, logger: log })),
         logger: log,
       })),
     logger: log,
@@ -87,13 +89,14 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     await server.handler.recover();
   }
   if (setup.resume !== undefined) await rememberFlags(setup, setup.resume);
+  const taskId = setup.resume === undefined ? undefined : await lastTask(server.handler, sessionId);
   const live = await openLive({
     coder,
     handler: server.handler,
     workspace: roots[0] ?? '',
     logger: log,
     contextId: sessionId,
-    taskId: setup.resume === undefined ? undefined : await lastTask(server.handler, sessionId),
+    taskId,
     mcpServers: setup.mcpServers,
   });
   session.live = live;
@@ -108,6 +111,13 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     coder,
     sessionId,
     url: listening?.url,
+    notes:
+      setup.resume === undefined || taskId !== undefined
+        ? coder.notes
+        : [
+            ...coder.notes,
+            `The agent remembers this session; parley export ${sessionId} prints what was said in it.`,
+          ],
     used,
     async close() {
       await live.close();
@@ -142,13 +152,14 @@ async function rememberFlags({ values, sessions }: LiveSetup, id: string): Promi
   ]);
 }
 
-/** The task of a session that takes more messages, the latest. */
+/** The latest task of a session that takes more messages. Undefined where its last turn failed or was canceled. */
 async function lastTask(handler: RequestHandler, contextId: string): Promise<string | undefined> {
   const call = { extensions: [EXTENSION_URI] };
   const { tasks } = await handler.listTasks({ contextId, pageSize: 10, historyLength: 1 }, call);
-  const going = tasks.filter(
-    ({ status: { state } }) => state === 'completed' || !isTerminal(state),
-  );
   // One that was only reserved has nothing to show.
-  return (going.find(({ status }) => status.state !== 'submitted') ?? going[0])?.id;
+  return tasks.find(({ status: { state } }) => state === 'completed' || isUnfinished(state))?.id;
+}
+
+function isUnfinished(state: TaskState): boolean {
+  return state !== 'submitted' && !isTerminal(state);
 }

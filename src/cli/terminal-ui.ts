@@ -102,7 +102,7 @@ async function run(settings: Settings): Promise<number> {
     const setup = { values, environment, roots, place, sessions, door, log, resume: chosen?.id };
     opened = await live.openLiveSession(setup);
     ({ url } = opened);
-    for (const line of opened.coder.notes) tell(line);
+    for (const line of opened.notes) tell(line);
     setImmediate(() => opened && live.sweepSoon(opened, setup));
     return opened.live.join({ kind: 'terminal' });
   }

@@ -20,6 +20,7 @@ const STAYS: ScriptedResponse = [
     },
   },
 ];
+const ESCAPE = '\u001b';
 const SHOWS_CURSOR = '\u001b[?25h';
 const PASTES_PLAIN = '\u001b[?2004l';
 
@@ -36,6 +37,7 @@ const ENDS: readonly [how: string, end: 'keys' | NodeJS.Signals, code: number][]
   ['Ctrl-C twice', 'keys', 0],
   ['SIGTERM', 'SIGTERM', 0],
   ['SIGINT', 'SIGINT', 130],
+  ['a terminal that is gone', 'SIGHUP', 130],
 ];
 
 for (const [how, end, code] of ENDS) {
@@ -98,6 +100,24 @@ test('a session in which nothing was said leaves nothing to resume', async (t) =
   const again = startProgram(t, ['--resume'], { place });
   assert.deepEqual(await again.exited(), { code: 2 });
   assert.match(again.all(), /there is no session yet: leave --resume out/);
+});
+
+test('a session whose last turn was canceled goes on, and says where the rest of it is', async (t) => {
+  const place = makePlace(t);
+  const script = [STAYS, says('Here again.')];
+  const first = await startShared(t, { place, script, args: ['--approval', 'yolo'] });
+  first.say('stay');
+  await first.terminal.sees(/pid-\d+-is/);
+  first.terminal.type(ESCAPE);
+  await first.terminal.sees(/cancel+ed/i);
+  first.terminal.type(`${CTRL_C}${CTRL_C}`);
+  await first.terminal.exited();
+  const [, id = ''] = /parley --resume (\S+)/.exec(first.terminal.all()) ?? [];
+
+  const second = await startShared(t, { place, script: script.slice(1), args: ['--resume', id] });
+  await second.terminal.sees(/parley export/);
+  second.say('are you there?');
+  await second.terminal.sees(/Here again\./);
 });
 
 test('two terminals in one folder have a session each', async (t) => {
