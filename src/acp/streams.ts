@@ -32,20 +32,22 @@ export interface AcpSocketOptions extends Pick<AcpOptions, 'version' | 'logger'>
 }
 
 /**
- * Speaks ACP on a WebSocket whose peer has joined a session: it gets that one, whatever it asks for.
+ * Speaks ACP on a WebSocket that leads to one session: its peer gets that one, whatever it asks for, and is in it from
+ * then on, under the name that it has told.
  *
- *   liveServeOptions({ …, acp: (socket, session) => acpSocket(socket, session, { version, logger }) })
+ *   liveServeOptions({ …, acp: (socket, enter) => acpSocket(socket, enter, { version, logger }) })
  */
 export function acpSocket(
   socket: PeerSocket,
-  session: LiveSession,
+  enter: (clientName: string) => LiveSession,
   { version, logger, stallMs = STALL_MS }: AcpSocketOptions,
 ): SocketListener {
   let drained = Promise.withResolvers<void>();
   let incoming: ReadableStreamDefaultController<AnyMessage> | undefined;
+  let session: LiveSession | undefined;
 
   const tooSlow = () => {
-    logger.warn({ client: session.self.name }, 'an ACP client reads too slowly');
+    logger.warn({ client: session?.self.name }, 'an ACP client reads too slowly');
     socket.close(CLOSE.tooSlow, 'load the session again');
   };
 
@@ -65,7 +67,18 @@ export function acpSocket(
     },
   });
 
-  serveAcp({ readable, writable }, { version, logger, join: () => session, leave: async () => {} });
+  serveAcp(
+    { readable, writable },
+    {
+      version,
+      logger,
+      join: ({ clientName }) => (session ??= enter(clientName)),
+      async leave(left) {
+        session = undefined;
+        await left.close();
+      },
+    },
+  );
 
   return {
     message(text) {
@@ -82,7 +95,7 @@ export function acpSocket(
       drained.resolve();
       incoming?.close();
       incoming = undefined;
-      void session.close();
+      void session?.close();
     },
   };
 }

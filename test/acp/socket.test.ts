@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
+import { methods } from '@agentclientprotocol/sdk';
 import { WebSocket } from 'ws';
 import type { ToolCall } from '../../src/protocol/development-tool.ts';
 import { allowed, editorAt, editorIn, startLive, type Editor } from './support.ts';
@@ -23,6 +24,24 @@ for (const [path, protocols, how] of [
     assert.equal(editor.text, 'Hello.');
   });
 }
+
+test('an editor is in the session under the name that it tells, from when it has it open', async (t) => {
+  const { url, live } = await startLive(t);
+  const names = () => live.clients.map(({ name, kind }) => `${kind} ${name}`);
+  const editor = await editorAt(t, `${url}/ws`);
+  await editor.initialize('Zed');
+  assert.deepEqual(names(), []);
+  const { agent } = editor.connection;
+  const enter = () => agent.request(methods.agent.session.new, { cwd: '/', mcpServers: [] });
+  const { sessionId } = await enter();
+  await enter();
+  assert.deepEqual(names(), ['acp Zed']);
+  const named = await editorAt(t, `${url}/acp?name=desk`);
+  await named.open();
+  assert.deepEqual(names(), ['acp Zed', 'acp desk']);
+  await agent.request(methods.agent.session.close, { sessionId });
+  assert.deepEqual(names(), ['acp desk']);
+});
 
 /** A client that speaks A2A on `/ws`. */
 async function a2aAt(t: TestContext, url: string) {
@@ -137,10 +156,8 @@ test('an editor that is cut off leaves, and the others go on', async (t) => {
   await back.initialize();
   await back.load(started.live.contextId);
   await back.until(() => back.text === 'Ran.');
-  assert.deepEqual(
-    back.heard,
-    ['[acp] run'].map((line) => line.replace('[acp] ', '')),
-  );
+  // Their own words, as those of somebody else of that name would be.
+  assert.deepEqual(back.heard, ['run']);
   assert.equal(started.live.clients.length, 2);
 });
 

@@ -63,8 +63,8 @@ export async function startLive(t: TestContext, options: LiveStart = {}): Promis
     ...coderServeOptions(coder),
     ...liveServeOptions({
       live: () => opened.live,
-      acp: (socket, session) =>
-        acpSocket(socket, session, { version: VERSION, logger: silent, stallMs }),
+      acp: (socket, enter) =>
+        acpSocket(socket, enter, { version: VERSION, logger: silent, stallMs }),
       logger: silent,
     }),
     logger: silent,

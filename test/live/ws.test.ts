@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { EXTENSION_URI } from '../../src/protocol/development-tool.ts';
-import type { PeerSocket } from '../../src/transport/index.ts';
+import type { AcpSocket } from '../../src/coder/live/ws-route.ts';
 import { writes } from '../coder/talk.ts';
 import { RawClient } from './raw-client.ts';
 import { serveSession } from './support.ts';
@@ -208,9 +208,9 @@ test('a client that says nothing is one of A2A, after a moment', async (t) => {
 
 test('ACP is chosen by subprotocol, by its first frame and by its path, and joins as such', async (t) => {
   const heard: string[] = [];
-  const acp = (socket: PeerSocket, session: { self: { kind: string; name: string } }) => ({
+  const acp: AcpSocket = (socket, enter) => ({
     message(text: string) {
-      heard.push(`${session.self.kind} ${text}`);
+      heard.push(`${enter('zed').self.kind} ${text}`);
       socket.send('{"jsonrpc":"2.0","method":"ok"}');
     },
   });

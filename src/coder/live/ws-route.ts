@@ -29,13 +29,15 @@ import { LiveFrames } from './ws-frames.ts';
 /** How long a client that names no protocol may take to show it. */
 const SILENCE_MS = 250;
 const STALL_MS = 5000;
-const MAX_NAME = 80;
 
 /**
- * Takes a connection over that speaks ACP, with the session as its client has joined it. What it returns is told what
- * comes from now on, beginning with the first frame.
+ * Takes a connection over that speaks ACP. `enter` joins the session for its client, which has a name only once it has
+ * told it. What it returns is told what comes from now on, beginning with the first frame.
  */
-export type AcpSocket = (socket: PeerSocket, session: LiveSession) => SocketListener;
+export type AcpSocket = (
+  socket: PeerSocket,
+  enter: (clientName: string) => LiveSession,
+) => SocketListener;
 
 export interface LiveServeOptions {
   /** Undefined as long as there is none: who comes then is told to come back. */
@@ -81,9 +83,6 @@ function webSocketRoute(options: LiveServeOptions, frames: LiveFrames): SocketRo
       logger,
     });
   };
-  const asAcp = (socket: PeerSocket, request: SocketRequest, open: AcpSocket) =>
-    open(socket, join(present(options), 'acp', request));
-
   return {
     path: '/ws',
     protocols: acp ? ['a2a', 'acp'] : ['a2a'],
@@ -91,7 +90,7 @@ function webSocketRoute(options: LiveServeOptions, frames: LiveFrames): SocketRo
       const start = (firstFrame?: string): SocketListener =>
         guarded(socket, options.logger, () =>
           acp && (socket.protocol === 'acp' || isInitialize(firstFrame))
-            ? asAcp(socket, request, acp)
+            ? acp(socket, entrance(options, request))
             : asA2a(socket, request),
         );
       return socket.protocol === '' && acp ? undecided(start) : start();
@@ -104,8 +103,14 @@ function acpRoute(options: LiveServeOptions, acp: AcpSocket): SocketRoute {
     path: '/acp',
     protocols: ['acp'],
     open: (socket, request) =>
-      guarded(socket, options.logger, () => acp(socket, join(present(options), 'acp', request))),
+      guarded(socket, options.logger, () => acp(socket, entrance(options, request))),
   };
+}
+
+/** The way in for a client of ACP, where there is a session. */
+function entrance(options: LiveServeOptions, request: SocketRequest): Parameters<AcpSocket>[1] {
+  const live = present(options);
+  return (clientName) => join(live, 'acp', request, clientName);
 }
 
 /** Waits for the first frame, but not long, and then is what the connection turned out to be. */
@@ -149,9 +154,9 @@ function present({ live }: LiveServeOptions): Live {
 }
 
 /** A token's name is what the one who gave it calls its holder; without one, it is the client's own word. */
-function join(live: Live, kind: 'a2a' | 'acp', { query, user }: SocketRequest) {
+function join(live: Live, kind: 'a2a' | 'acp', { query, user }: SocketRequest, own?: string) {
   const given = user?.['name'];
-  const name = typeof given === 'string' ? given : query.get('name')?.slice(0, MAX_NAME);
+  const name = typeof given === 'string' ? given : (query.get('name') ?? own);
   return live.join({ kind, name, roles: rolesOf(user) });
 }
 
