@@ -119,8 +119,8 @@ export function answerFor(question: Question, confirmation: ToolCallConfirmation
   const { selected_option_id, file_details, reason } = confirmation;
   const questionId = question.id;
   if (question.kind !== 'confirmation') {
-    const declined = selected_option_id === CANCEL.id;
-    return { questionId, value: declined ? 'The person gave no answer.' : selected_option_id };
+    if (selected_option_id !== CANCEL.id) return { questionId, value: selected_option_id };
+    return { questionId, value: reason ?? 'The person gave no answer.' };
   }
   if (selected_option_id === CANCEL.id) {
     return { questionId, confirmed: false, ...(reason !== undefined && { value: reason }) };

@@ -30,7 +30,7 @@ import type { StatusEvent } from '../server/index.ts';
 import { askDetail } from './confirmations.ts';
 
 /** Text is gathered for so long, or until there is so much of it. */
-const GATHER_MS = 100;
+export const GATHER_MS = 100;
 const GATHER_CHARS = 2048;
 /** What a running call shows is its end. */
 const MAX_LIVE = 8 * 1024;
@@ -92,11 +92,12 @@ export class TurnEvents {
     more: {
       readonly message?: string;
       readonly error?: string;
+      readonly errorCode?: string | undefined;
       readonly correlationId?: string;
       readonly usage?: SessionUsage;
     } = {},
   ): StatusEvent {
-    const { message, error, correlationId, usage } = more;
+    const { message, error, errorCode, correlationId, usage } = more;
     return {
       kind: 'status-update',
       state,
@@ -104,6 +105,7 @@ export class TurnEvents {
       metadata: this.#metadata({
         kind: 'STATE_CHANGE',
         ...(error !== undefined && { error }),
+        ...(errorCode !== undefined && { errorCode }),
         ...(correlationId !== undefined && { correlationId }),
         ...(usage && { usage }),
       }),
@@ -167,6 +169,11 @@ export class TurnEvents {
     for (const response of functionResponses(content))
       out.push(...this.flush(), ...this.#settle(response));
     return out;
+  }
+
+  /** There is something that is gathered and not sent. */
+  get gathers(): boolean {
+    return this.#text !== '' || this.#thought !== '';
   }
 
   /** What was gathered and not sent. */

@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import type { Model } from '../../src/agent/model.ts';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { connect } from '../../src/client/index.ts';
 import { EXTENSION_URI } from '../../src/protocol/development-tool.ts';
 import { calls, done, shell, talk } from './checked-talk.ts';
-import { makePlace, outline, rpc } from './support.ts';
+import { makePlace, outline, rpc, startCoder } from './support.ts';
 import { heard, settings, writes } from './talk.ts';
 
 test('a client that leaves does not stop the turn', async (t) => {
@@ -52,6 +53,31 @@ test('a client that leaves does not stop the turn', async (t) => {
   assert.equal(result?.status.state, 'input-required', 'and the turn went on to its next call');
 });
 
+test('what a model has said is shown while it pauses', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  const model: Model = {
+    name: 'pausing',
+    async *generate() {
+      yield { kind: 'text', text: 'Wait for it' };
+      await gate.promise;
+      yield { kind: 'text', text: ': done.' };
+      yield { kind: 'finish', reason: 'stop' };
+    },
+  };
+  const { url } = await startCoder(t, makePlace(t), { model });
+  const agent = await connect(url);
+  t.after(() => agent.close());
+  const said: string[] = [];
+  for await (const { event } of agent.stream('go')) {
+    if (event.kind !== 'status-update' || event.final) continue;
+    const part = event.status.message?.parts[0];
+    if (part?.kind !== 'text') continue;
+    said.push(part.text);
+    gate.resolve();
+  }
+  assert.deepEqual(said, ['Wait for it', ': done.']);
+});
+
 for (const order of [
   [0, 1],
   [1, 0],
@@ -93,6 +119,7 @@ test('a model that never stops calling tools is stopped, and the client is told 
   const events = await say('go round and round');
   assert.equal(outline(events.at(-1)!), 'STATE_CHANGE failed final');
   assert.match(JSON.stringify(events.at(-1)), /The turn has reached its limit of model calls\./);
+  assert.match(JSON.stringify(events.at(-1)), /"errorCode":"step-limit"/);
   assert.equal(requests.length, 5);
   assert.deepEqual(seen.ends, ['failed']);
   await assert.rejects(goOn('and on'), /takes no more messages/);
