@@ -129,9 +129,16 @@ async function run(settings: Settings): Promise<number> {
   return end.code ?? (reason === 'left' ? EXIT.done : EXIT.failed);
 }
 
-/** A line above the frame: while Ink has the screen, it prints what goes to the console there. */
-function tell(line: string): void {
-  console.error(styleText('dim', line, { stream: process.stderr }));
+/** Above the frame: while Ink has the screen, it prints there what goes to the console. */
+function tell(text: string): void {
+  const { columns = Number.POSITIVE_INFINITY } = process.stdout;
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const longer = `${lines.at(-1)} ${word}`.trimStart();
+    if (longer.length < columns) lines.splice(-1, 1, longer);
+    else lines.push(word);
+  }
+  console.error(styleText('dim', lines.join('\n'), { stream: process.stderr }));
 }
 
 /** A person's own theme. A file that cannot be read is complained of when the agent reads it. */
