@@ -23,7 +23,12 @@ export type Fact =
   | { readonly kind: 'thought'; readonly thought: AgentThought }
   | { readonly kind: 'call'; readonly call: ToolCall }
   /** Only how the turn stands, with what is said about that. */
-  | { readonly kind: 'state'; readonly text: string; readonly problem?: string };
+  | {
+      readonly kind: 'state';
+      readonly text: string;
+      readonly problem?: string;
+      readonly code?: string;
+    };
 
 export function factOf({ status: { message }, metadata }: TaskStatusUpdateEvent): Fact {
   const about = aboutOf(metadata);
@@ -48,7 +53,12 @@ export function factOf({ status: { message }, metadata }: TaskStatusUpdateEvent)
     const call = ToolCall.safeParse(data);
     if (call.success) return { kind: 'call', call: call.data };
   }
-  return { kind: 'state', text, ...(about?.error !== undefined && { problem: about.error }) };
+  return {
+    kind: 'state',
+    text,
+    ...(about?.error !== undefined && { problem: about.error }),
+    ...(about?.errorCode !== undefined && { code: about.errorCode }),
+  };
 }
 
 /** Metadata that cannot be read say nothing. */

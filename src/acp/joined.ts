@@ -214,7 +214,7 @@ export class Joined {
 
   /** How the turn stands. */
   async #conclude(state: TaskStatusUpdateEvent['status']['state'], fact: Fact): Promise<void> {
-    const { text = '', problem } = fact.kind === 'state' ? fact : {};
+    const { text = '', problem, code } = fact.kind === 'state' ? fact : {};
     switch (state) {
       case 'completed':
         if (this.#wanted !== undefined && problem === undefined) await this.#setMode(this.#wanted);
@@ -223,12 +223,11 @@ export class Joined {
         return this.#over('refusal');
       case 'canceled':
         await this.#abandon();
-        if (!this.#history) this.#prompts.canceled();
-        return;
+        return this.#over('cancelled');
       case 'failed':
         await this.#send(says(text));
         await this.#abandon();
-        return this.#over(failure(text));
+        return this.#over(failure(text, code));
       case 'input-required':
       case 'auth-required':
         return this.#waits();
@@ -293,8 +292,8 @@ function over(): A2AError {
 }
 
 /** The sentence is meant for people, and has an id that leads to the cause in our log. */
-function failure(text: string): StopReason | RequestError {
-  if (text.startsWith('The turn has reached its limit of model calls')) return 'max_turn_requests';
+function failure(text: string, code: string | undefined): StopReason | RequestError {
+  if (code === 'step-limit') return 'max_turn_requests';
   return RequestError.internalError({}, text === '' ? 'The turn failed' : text);
 }
 

@@ -34,6 +34,8 @@ export const DevelopmentToolEvent = message({
   user_tier: z.string().optional(),
   /** The agent itself went wrong (not a tool of its). */
   error: z.string().optional(),
+  /** Parley's: which limit it was that ended the turn, for programs: `step-limit`. */
+  errorCode: z.string().optional(),
   /** Parley's: the pending call's, or the failure's in the server's log. */
   correlationId: Id.optional(),
   source: EventSource.optional(),
