@@ -48,7 +48,7 @@ import { openingState } from './opening-calls.ts';
 import { requireRole } from './live/access.ts';
 import { APP, type Seat } from './seat.ts';
 import type { Seats } from './seats.ts';
-import { TurnEvents } from './turn-events.ts';
+import { GATHER_MS, TurnEvents } from './turn-events.ts';
 import { inWords, spokenAnswer } from './spoken-answer.ts';
 import { messagesOf } from './task-messages.ts';
 import { usageOf } from './usage.ts';
@@ -165,7 +165,11 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
     yield* events.missed();
     for (;;) {
       let failure: Event | undefined;
-      for await (const event of run) {
+      for await (const event of orPause(run, events)) {
+        if (event === PAUSE) {
+          yield* events.flush();
+          continue;
+        }
         if (event.error) failure = event;
         yield* events.translate(event);
       }
@@ -288,6 +292,43 @@ interface Place {
   readonly user: string;
   readonly session: string;
   readonly runId: string;
+}
+
+const PAUSE = Symbol('pause');
+
+/** A run's events, and a pause where none comes while something is gathered: it is not to be held back. */
+async function* orPause(
+  run: AsyncIterable<Event>,
+  events: TurnEvents,
+): AsyncGenerator<Event | typeof PAUSE> {
+  const iterator = run[Symbol.asyncIterator]();
+  let done = false;
+  try {
+    while (!done) {
+      const next = iterator.next();
+      while (events.gathers && !(await comesWithin(GATHER_MS, next))) yield PAUSE;
+      const step = await next;
+      if (step.done === true) done = true;
+      else yield step.value;
+    }
+  } finally {
+    if (!done) await iterator.return?.();
+  }
+}
+
+/** Whether it is settled in that time. */
+async function comesWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), ms)));
+  const settled = work.then(
+    () => true,
+    () => true,
+  );
+  try {
+    return await Promise.race([settled, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Whoever speaks the extension has the requests; anybody else gets them in words. */

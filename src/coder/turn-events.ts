@@ -30,7 +30,7 @@ import type { StatusEvent } from '../server/index.ts';
 import { askDetail } from './confirmations.ts';
 
 /** Text is gathered for so long, or until there is so much of it. */
-const GATHER_MS = 100;
+export const GATHER_MS = 100;
 const GATHER_CHARS = 2048;
 /** What a running call shows is its end. */
 const MAX_LIVE = 8 * 1024;
@@ -169,6 +169,11 @@ export class TurnEvents {
     for (const response of functionResponses(content))
       out.push(...this.flush(), ...this.#settle(response));
     return out;
+  }
+
+  /** There is something that is gathered and not sent. */
+  get gathers(): boolean {
+    return this.#text !== '' || this.#thought !== '';
   }
 
   /** What was gathered and not sent. */
