@@ -131,7 +131,7 @@ async function run(settings: Settings): Promise<number> {
 
 /** Above the frame: while Ink has the screen, it prints there what goes to the console. */
 function tell(text: string): void {
-  const { columns = Number.POSITIVE_INFINITY } = process.stdout;
+  const columns = process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY;
   const lines = [''];
   for (const word of text.split(' ')) {
     const longer = `${lines.at(-1)} ${word}`.trimStart();
