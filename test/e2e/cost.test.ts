@@ -63,7 +63,15 @@ for (const [name, open] of Object.entries(STORES)) {
 
 test('20,000 finished tasks leave the heap as it was (sqlite)', async (t) => {
   setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
+  const gc = runInNewContext('gc') as () => void;
+  /** What is held for good: what the last turns of the loop still hold goes with the next ones. */
+  async function held(): Promise<number> {
+    for (let round = 0; round < 3; round++) {
+      await new Promise((resolve) => setImmediate(resolve));
+      gc();
+    }
+    return process.memoryUsage().heapUsed;
+  }
   const handler = createHandler(benchAgent, { store: sqliteStore(temporary(t)) });
   t.after(() => handler.close());
   async function finish(tasks: number): Promise<void> {
@@ -73,11 +81,9 @@ test('20,000 finished tasks leave the heap as it was (sqlite)', async (t) => {
     }
   }
   await finish(2000);
-  collect();
-  const before = process.memoryUsage().heapUsed;
+  const before = await held();
   await finish(20_000);
-  collect();
-  const grown = (process.memoryUsage().heapUsed - before) / 1024 / 1024;
+  const grown = ((await held()) - before) / 1024 / 1024;
   assert.equal((await handler.listTasks({ pageSize: 1 })).totalSize, 22_000);
   assert.ok(grown < 1, `the heap grew by ${grown.toFixed(1)} MiB`);
 });
