@@ -72,7 +72,7 @@ test('a prompt of the ACP client, and its answer, are on the screen with its nam
   const editor = await editorAt(t, ws);
   await editor.open();
   const answered = editor.prompt('three and three?');
-  await terminal.sees(/\[A2A\] zed three and three\?/);
+  await terminal.sees(/\[A2A\] zed: three and three\?/);
   await terminal.sees(/Six\./);
   await answered;
 });

@@ -123,7 +123,7 @@ test('others are seen by name', async (t) => {
   const { type, sees } = await open(t, ['--a2a-url', 'http://127.0.0.1:1234']);
   await sees(/A2A :1234 · 0 clients/);
   type(`phone hello from far${ENTER}`);
-  await sees(/❯ \[A2A\] phone hello from far/);
+  await sees(/❯ \[A2A\] phone: hello from far/);
   await sees(/A2A :1234 · 1 client/);
 });
 

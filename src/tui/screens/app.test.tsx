@@ -57,7 +57,7 @@ test('the status says who is there', async (t) => {
 test('what others say has their name', async (t) => {
   const { session, sees } = open(t);
   session.heard('from far away', PHONE);
-  await sees(/❯ \[A2A\] phone from far away/);
+  await sees(/❯ \[A2A\] phone: from far away/);
 });
 
 test('a dialog has the diff and every option, and goes when somebody answers', async (t) => {

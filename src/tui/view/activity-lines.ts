@@ -14,13 +14,19 @@ export function queueLines(queued: readonly QueuedPrompt[], self: string, width:
   return more > 0 ? [...shown, line(`  ○ and ${more} more`, 'faint')] : shown;
 }
 
-export function activityLine(spinner: string, seconds: number, width: number): Line {
+/** `cancels`: Esc goes to the turn, and to no dialog. */
+export function activityLine(
+  spinner: string,
+  seconds: number,
+  cancels: boolean,
+  width: number,
+): Line {
   const time = seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m ${seconds % 60}s`;
   return fit(
     [
       span(`${spinner} `, 'accent'),
       span('Working', 'dim'),
-      span(`  ${time} · Esc cancels`, 'faint'),
+      span(`  ${time}${cancels ? ' · Esc cancels' : ''}`, 'faint'),
     ],
     width,
   );

@@ -89,9 +89,45 @@ test('with little room every answer is still one line, and the selected one is t
       20,
       maxRows,
     ).map(textOfLine);
-  assert.deepEqual(texts(0, 4), ['❯ 1 one', '  2 two that is too…', '  3 three', '  4 four']);
+  assert.deepEqual(texts(0, 4), ['❯ 1 one', '  2 two that…a line', '  3 three', '  4 four']);
   assert.deepEqual(texts(3, 2), ['  3 three', '❯ 4 four']);
   assert.equal(texts(0, 9).length, 5);
+});
+
+test('answers that differ at their ends can be told apart in a narrow terminal', () => {
+  const name = 'a-file-with-a-name-that-is-too-long.txt';
+  const choices = [
+    `Always allow ${name} in this session`,
+    `Always allow ${name}, also in later sessions`,
+  ];
+  const shown = menuLines(
+    choices.map((each) => ({ name: each })),
+    0,
+    36,
+    2,
+  ).map(textOfLine);
+  assert.match(shown[0] ?? '', /Always allow.*in this session$/);
+  assert.match(shown[1] ?? '', /Always allow.*later sessions$/);
+  for (const each of shown) assert.ok(each.length <= 36);
+});
+
+test('Esc is said to do one thing at a time: while a dialog is open, what it does there', () => {
+  const texts = (names: string[]) => {
+    const { lines } = frame({
+      ui: { ...uiAfter(names, {}), busySince: 0 },
+      self: TERMINAL,
+      width: 80,
+      height: 40,
+      spinner: '⠋',
+      now: 5000,
+      renderers,
+    });
+    return lines.map(textOfLine).join('\n');
+  };
+  assert.match(texts([]), /Esc cancels/);
+  const asked = texts(['ask']);
+  assert.match(asked, /Esc rejects/);
+  assert.doesNotMatch(asked, /Esc cancels/);
 });
 
 test('the status line tells what is known, and in a narrow terminal who is there', () => {

@@ -65,7 +65,9 @@ export function frame(options: FrameOptions): Frame {
   const queued = queueLines(state.queued, self.name, width);
   const busy = ui.busySince !== undefined;
   const seconds = Math.max(0, Math.floor((options.now - (ui.busySince ?? options.now)) / 1000));
-  const activity = busy ? [EMPTY, activityLine(options.spinner, seconds, width)] : [];
+  const activity = busy
+    ? [EMPTY, activityLine(options.spinner, seconds, escCancels(ui, self), width)]
+    : [];
   // One row parts the rest from it, and one stays free: a frame as tall as the terminal scrolls.
   const fixed = composer.lines.length + 1 + queued.length + activity.length + 2;
   const room = Math.max(0, height - fixed);
@@ -147,6 +149,12 @@ function liveLines(open: readonly Entry[], view: View, maxRows: number): Line[] 
     if (drawn.length > 0) lines.unshift(...(entry.gap ? [EMPTY] : []), ...drawn);
   }
   return cut(lines, maxRows, 'last');
+}
+
+/** Whether Esc goes to the turn: to no dialog, and from one who may. */
+function escCancels(ui: Ui, { roles }: LiveClient): boolean {
+  const answers = asking(ui).length > 0 && roles.includes('approve') && !ui.dialog.talking;
+  return roles.includes('prompt') && !answers && !ui.pane && !ui.rewind;
 }
 
 function placeholderFor(ui: Ui, self: LiveClient, width: number): string {

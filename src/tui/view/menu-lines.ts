@@ -1,11 +1,14 @@
 /** Choices, one below the other, with their numbers and a sign at the one that Enter takes. */
 import { fit, gutter, line, span, wrap, type Line } from '../text/span.ts';
-import { cleanLine } from '../text/width.ts';
+import { cleanLine, graphemes, graphemeWidth, widthOf } from '../text/width.ts';
 
 export interface MenuChoice {
   readonly name: string;
   readonly description?: string | undefined;
 }
+
+/** Before the words: the sign and the number. */
+const MARGIN = 4;
 
 /** Where there is no room for all, each is one line; where there is still none, those around the selected one. */
 export function menuLines(
@@ -14,28 +17,45 @@ export function menuLines(
   width: number,
   maxRows: number = Infinity,
 ): Line[] {
-  const drawn = choices.map((choice, index) =>
-    choiceLines(choice, index, index === selected, width),
-  );
-  const lines = drawn.flat();
+  const inner = width - MARGIN;
+  const drawn = (wordsOf: (words: Line) => Line[]) =>
+    choices.map(({ name, description }, index) => {
+      const here = index === selected;
+      const words = [
+        span(cleanLine(name), here ? { tone: 'accent', bold: true } : {}),
+        ...(description === undefined ? [] : [span(`  ${cleanLine(description)}`, 'dim')]),
+      ];
+      return gutter(wordsOf(words), marginOf(index, here), line(' '.repeat(MARGIN)));
+    });
+  const lines = drawn((words) => wrap(words, inner)).flat();
   if (lines.length <= maxRows) return lines;
   const first = Math.max(0, Math.min(selected - maxRows + 1, choices.length - maxRows));
-  return drawn
+  return drawn((words) => [squeezed(words, inner)])
     .slice(first, first + Math.max(1, maxRows))
-    .map(([start = [], more]) => (more ? fit([...start, span('  …')], width) : start));
+    .flat();
 }
 
-function choiceLines(
-  { name, description }: MenuChoice,
-  index: number,
-  here: boolean,
-  width: number,
-): Line[] {
+function marginOf(index: number, here: boolean): Line {
   const number = index < 9 ? `${index + 1}` : ' ';
-  const text: Line = [
-    span(cleanLine(name), here ? { tone: 'accent', bold: true } : {}),
-    ...(description === undefined ? [] : [span(`  ${cleanLine(description)}`, 'dim')]),
-  ];
-  const first = [span(here ? '❯ ' : '  ', 'accent'), span(`${number} `, 'dim')];
-  return gutter(wrap(text, width - 4), first, line('    '));
+  return [span(here ? '❯ ' : '  ', 'accent'), span(`${number} `, 'dim')];
+}
+
+/** In one line. Names often differ only at their ends, "in this session" or "in later sessions": the middle goes. */
+function squeezed([name = span(''), ...rest]: Line, width: number): Line {
+  const over = widthOf(name.text) > width;
+  return fit([over ? { ...name, text: bothEnds(name.text, width) } : name, ...rest], width);
+}
+
+function bothEnds(text: string, width: number): string {
+  const all = graphemes(text);
+  const tail = Math.floor((width - 1) / 2);
+  const end = take(all.toReversed(), tail).toReversed();
+  const start = take(all, width - 1 - tail);
+  return `${start.join('').trimEnd()}…${end.join('').trimStart()}`;
+}
+
+function take(all: readonly string[], width: number): string[] {
+  let left = width;
+  const past = all.findIndex((each) => (left -= graphemeWidth(each)) < 0);
+  return past < 0 ? [...all] : all.slice(0, past);
 }

@@ -15,11 +15,11 @@ export function nameOf(from: EventSource | undefined, { self }: Company): string
   return cleanLine(from.name ?? from.client);
 }
 
-/** `[A2A] phone `; of another terminal only the name. Nothing for the person's own. */
+/** `[A2A] phone: `; of another terminal only the name. Nothing for the person's own. */
 export function signature(from: EventSource | undefined, company: Company): Line {
   const name = nameOf(from, company);
   if (name === undefined) return [];
   const client = company.clients.find(({ id }) => id === from?.client);
   const mark = client?.kind === 'terminal' ? '' : '[A2A] ';
-  return [span(mark, { tone: 'other', bold: true }), span(`${name} `, 'other')];
+  return [span(mark, { tone: 'other', bold: true }), span(`${name}: `, 'other')];
 }
