@@ -43,6 +43,8 @@ export interface CoderSetup {
   readonly flagsWin?: boolean;
   /** Others than the operator use it: where the flags say plan, nobody may leave it. */
   readonly serves?: boolean;
+  /** Others join a terminal: where the flags say plan, only the terminal may leave it. */
+  readonly shared?: boolean;
   readonly logger: Logger;
 }
 
@@ -94,6 +96,7 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
       profile: { version: VERSION },
       ...(mode !== undefined && { mode }),
       ...(setup.serves === true && mode === 'plan' && { loosest: 'plan' }),
+      ...(setup.shared === true && mode === 'plan' && { terminalSetsMode: true }),
       ...(values.sandbox && { sandbox: true }),
       ...(setup.flagsWin === true && {
         turnState: {

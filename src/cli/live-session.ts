@@ -56,7 +56,8 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
   const { values, environment, roots, sessions, door, log, place } = setup;
   const sessionId = setup.resume ?? randomUUIDv7();
   await using undo = new AsyncDisposableStack();
-  const coder = await openCoder({ values, environment, roots, sessions, logger: log });
+  const shared = door !== undefined;
+  const coder = await openCoder({ values, environment, roots, sessions, shared, logger: log });
   undo.defer(() => coder.close());
   const named = values.store !== undefined;
   const store = await openLiveStore({ place, named, sessionId, environment, log });

@@ -13,6 +13,8 @@ import { openSeats, type Seats, type SeatsOptions } from './seats.ts';
 export interface CoderOptions extends SeatsOptions {
   /** What the card is to say otherwise. */
   readonly profile?: Partial<AgentProfile>;
+  /** Of those in a live session only the terminal may set the approval mode. */
+  readonly terminalSetsMode?: boolean;
 }
 
 export interface Coder {
@@ -62,6 +64,7 @@ export async function createCoder(options: CoderOptions): Promise<Coder> {
       profile,
       logger: options.logger,
       isLive: (taskId) => live.has(taskId),
+      terminalSetsMode: options.terminalSetsMode ?? false,
     }),
     seats,
     commands,

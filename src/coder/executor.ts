@@ -45,7 +45,7 @@ import {
 } from './confirmations.ts';
 import { Inbox } from './inbox.ts';
 import { openingState } from './opening-calls.ts';
-import { requireRole } from './live/access.ts';
+import { requireRole, requireTerminal } from './live/access.ts';
 import { APP, type Seat } from './seat.ts';
 import type { Seats } from './seats.ts';
 import { GATHER_MS, TurnEvents } from './turn-events.ts';
@@ -61,6 +61,8 @@ export interface CoderExecutorOptions {
   readonly logger: Logger;
   /** Whether the task is a live session. */
   isLive(taskId: string): boolean;
+  /** The approval mode is the terminal's to set, and nobody else's. */
+  readonly terminalSetsMode: boolean;
 }
 
 /** A longer answer is only in its TEXT_CONTENT events. */
@@ -71,14 +73,22 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
   const { seats, commands, profile, logger } = options;
   const inboxes = new Map<string, Inbox>();
 
+  function checkMode({ message, user }: RequestContext): void {
+    if (!setsApproval(message)) return;
+    requireRole(user, 'approve');
+    if (options.terminalSetsMode) requireTerminal(user);
+  }
+
   /** Nothing answers without a task; but what cannot become one is refused here, before there is any. */
   async function reply(context: RequestContext): Promise<undefined> {
+    checkMode(context);
     confirmationsFrom(context);
     await seats.check(context.message.metadata, context);
     return undefined;
   }
 
   function admit(context: RequestContext, task: Task): Admission {
+    checkMode(context);
     const confirmations = confirmationsFrom(context);
     // Words are an answer too, where the task waits for one.
     if (isInterrupted(task.status.state)) requireRole(context.user, 'approve');
@@ -409,7 +419,6 @@ function runIdOf({ task, turn }: ExecutionContext): string {
 /** The confirmations in a message; throws for one that cannot be taken, whatever its task is. */
 function confirmationsFrom(context: RequestContext): ToolCallConfirmation[] {
   refuseIncompatible(namedExtensions(context));
-  if (setsApproval(context.message)) requireRole(context.user, 'approve');
   return confirmationsIn(context.message);
 }
 

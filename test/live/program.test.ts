@@ -204,3 +204,25 @@ test('strangers are refused, roles hold over HTTP too, the log is a file, and th
   assert.match(log, /a WebSocket was closed for what it sent/);
   assert.doesNotMatch(terminal.all() + log, /secret-of/);
 });
+
+test('what --approval plan forbids, only the terminal allows again', async (t) => {
+  const { terminal, say, ws, url } = await startShared(t, { args: ['--approval', 'plan'] });
+  const phone = new RawClient(t, ws, 'a2a');
+  assert.equal((await phone.snapshot()).params.approval, 'plan');
+  assert.equal((await phone.say('/approval ask')).error.code, -31403);
+  const command = { command_path: ['approval'], args: 'ask' };
+  assert.equal((await phone.ask('command/execute', command)).error.code, -31403);
+  const parts = [{ kind: 'text', text: '/approval ask' }];
+  const message = { kind: 'message', messageId: 'm1', role: 'user', parts };
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/send', params: { message } }),
+  });
+  assert.equal(response.status, 403);
+  say('/approval ask');
+  await terminal.sees(/From now on the mode of this session is ask/);
+  await phone.state('completed');
+  const later = new RawClient(t, ws, 'a2a');
+  assert.equal((await later.snapshot()).params.approval, 'ask');
+});

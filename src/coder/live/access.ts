@@ -4,7 +4,7 @@
  * Each token has a name and roles. All who are let in share the session, so none of them is a user of their own: their
  * id is empty, as that of whoever sits at the terminal, and what tells them apart are the fields beside it.
  */
-import type { LiveRole } from '../../client/live.ts';
+import type { LiveClient, LiveRole } from '../../client/live.ts';
 import { settingsIn } from '../../protocol/development-tool.ts';
 import {
   A2AError,
@@ -32,6 +32,7 @@ export interface LiveUser extends User {
   /** Its id in the session. Unless told, `a2a`. */
   readonly client?: string;
   readonly name: string;
+  readonly kind?: LiveClient['kind'];
   readonly roles: readonly LiveRole[];
 }
 
@@ -61,6 +62,12 @@ export function rolesOf(user: User | undefined): readonly LiveRole[] {
 export function requireRole(user: User | undefined, role: LiveRole): void {
   if (rolesOf(user).includes(role)) return;
   throw new A2AError('forbidden', `This client may not ${role} here`, { info: { role } });
+}
+
+/** For what only the person at the keyboard may do. */
+export function requireTerminal(user: User | undefined): void {
+  if (user?.['kind'] === 'terminal') return;
+  throw new A2AError('forbidden', 'Only the terminal may do this here');
 }
 
 /** The handler for those who call over HTTP, within their roles. */

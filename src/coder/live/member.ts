@@ -47,7 +47,8 @@ export class Member implements LiveSession {
     this.self = self;
     this.#options = options;
     // No id, because the session is everybody's; the name is what others are told.
-    const user: LiveUser = { id: '', client: self.id, name: self.name, roles: self.roles };
+    const { id: client, name, kind, roles } = self;
+    const user: LiveUser = { id: '', client, name, kind, roles };
     this.call = { user, extensions: [EXTENSION_URI] };
   }
 
