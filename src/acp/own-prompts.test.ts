@@ -4,11 +4,16 @@ import { A2AError } from '../protocol/index.ts';
 import { OwnPrompts } from './own-prompts.ts';
 
 /** A session that takes what it is given, or does what it is told. */
-function prompts({ prompt = async () => {}, cancel = async () => {} } = {}) {
+function prompts({
+  prompt = async () => {},
+  cancel = async () => {},
+  forgotten = (_text: unknown): Promise<void> | undefined => undefined,
+} = {}) {
   return new OwnPrompts({
-    async prompt() {
+    async prompt(text) {
       await prompt();
-      return { queued: false, taskId: 't1' };
+      const fate = forgotten(text);
+      return { queued: false, taskId: 't1', ...(fate && { forgotten: fate }) };
     },
     cancel,
   });
@@ -50,29 +55,23 @@ test('a prompt that is refused is not waited for', async () => {
   assert.equal(await done, 'end_turn');
 });
 
-test('what was sent before a cancellation is forgotten, what came after it is not', async () => {
-  const own = prompts();
+test('what the session forgets was canceled, and what it keeps still begins', async () => {
+  const forgotten = Promise.withResolvers<void>();
+  const own = prompts({
+    forgotten: (text) => (text === 'before' ? forgotten.promise : undefined),
+  });
   const running = await own.send('running');
   own.began({ own: true });
   const before = await own.send('before');
-  const canceling = own.cancel();
   const after = await own.send('after');
-  await canceling;
-  assert.equal(await before.done, 'cancelled');
-  own.canceled();
+  await own.cancel();
+  own.end('cancelled');
   assert.equal(await running.done, 'cancelled');
+  forgotten.resolve();
+  assert.equal(await before.done, 'cancelled');
   own.began({ own: true });
   own.end('end_turn');
   assert.equal(await after.done, 'end_turn');
-});
-
-test('a cancellation that found nothing to cancel is forgotten when the next turn begins', async () => {
-  const own = prompts();
-  await own.cancel();
-  own.began({ own: false });
-  const { done } = await own.send('waits');
-  own.canceled();
-  assert.equal(await done, 'cancelled');
 });
 
 test('a prompt that is being sent when its client cancels was canceled', async () => {

@@ -2,7 +2,7 @@
  * The prompts of one client, from when they are sent to the end of the turns that they begin.
  *
  * The session shows each prompt as it begins, in the order in which they were sent; the client's own are told by their
- * source. A prompt that waits for its turn can be forgotten, by whoever cancels the turn before it.
+ * source. A prompt that waits for its turn can be forgotten: the session says which, and all others begin.
  */
 import type { StopReason } from '@agentclientprotocol/sdk';
 import type { LiveSession } from '../client/live.ts';
@@ -20,8 +20,6 @@ export class OwnPrompts {
   readonly #session: Pick<LiveSession, 'prompt' | 'cancel'>;
   readonly #waiting: Sent[] = [];
   readonly #begun = new Set<Sent>();
-  /** The turn is being canceled by this client. */
-  #canceling = false;
 
   constructor(session: Pick<LiveSession, 'prompt' | 'cancel'>) {
     this.#session = session;
@@ -42,7 +40,8 @@ export class OwnPrompts {
     promise.catch(() => {});
     this.#waiting.push(sent);
     try {
-      const { queued } = await this.#session.prompt(content);
+      const { queued, forgotten } = await this.#session.prompt(content);
+      void forgotten?.then(() => this.#drop(sent));
       return { queued, done: promise };
     } catch (error) {
       this.#forget(sent);
@@ -53,7 +52,6 @@ export class OwnPrompts {
 
   /** A prompt has begun a turn, or answers in one. */
   began({ own }: { readonly own: boolean }): void {
-    this.#canceling = false;
     const sent = own ? this.#waiting.shift() : undefined;
     if (sent) this.#begun.add(sent);
   }
@@ -64,22 +62,10 @@ export class OwnPrompts {
     this.#begun.clear();
   }
 
-  /** Stops the turn, and forgets what waits. */
+  /** Stops the turn, and has the session forget what waits. */
   async cancel(): Promise<void> {
-    const doomed = [...this.#waiting];
-    this.#canceling = true;
-    for (const sent of doomed) sent.doomed = true;
+    for (const sent of this.#waiting) sent.doomed = true;
     await this.#session.cancel();
-    for (const sent of doomed) this.#drop(sent);
-  }
-
-  /** The turn was canceled, by whomever: what waited behind it is forgotten. */
-  canceled(): void {
-    this.end('cancelled');
-    // Who cancels knows what was sent before that; what came after it still waits.
-    const forgotten = this.#waiting.filter(({ doomed }) => doomed || !this.#canceling);
-    this.#canceling = false;
-    for (const sent of forgotten) this.#drop(sent);
   }
 
   close(error: Error): void {

@@ -51,6 +51,17 @@ export interface QueuedPrompt {
   readonly from: string;
 }
 
+/** What became of a prompt. */
+export interface TakenPrompt {
+  readonly queued: boolean;
+  readonly taskId: string;
+  /**
+   * Of one that waits: resolves if it is forgotten, by whoever cancels the turn before it or because the agent does not
+   * take it. Known where the session is in this process.
+   */
+  readonly forgotten?: Promise<void>;
+}
+
 export type LiveItem =
   /** First, unless the client resumes; and again when the conversation goes on in another task. */
   | { readonly kind: 'snapshot'; readonly snapshot: LiveSnapshot }
@@ -77,9 +88,7 @@ export interface LiveSession {
     readonly signal?: AbortSignal;
   }): AsyncIterable<LiveItem>;
   /** A new turn, or queued while one is under way. Resolves once it is taken. */
-  prompt(
-    content: string | readonly Part[],
-  ): Promise<{ readonly queued: boolean; readonly taskId: string }>;
+  prompt(content: string | readonly Part[]): Promise<TakenPrompt>;
   /** Answers a call that waits. Throws A2AError -32004 with reason ALREADY_RESOLVED when somebody else was first. */
   confirm(confirmation: ToolCallConfirmation): Promise<void>;
   /** Stops the turn that is under way, and forgets the queue. */

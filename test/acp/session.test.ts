@@ -7,6 +7,8 @@ import { pathToFileURL } from 'node:url';
 import { methods, type NewSessionRequest } from '@agentclientprotocol/sdk';
 import type { ModelRequest } from '../../src/agent/model.ts';
 import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
+import { writes } from '../coder/talk.ts';
+import { Watcher } from '../live/support.ts';
 import { allowed, editorFor, editorIn, outline, startLive, textIn, VERSION } from './support.ts';
 
 test('initialize says what is spoken here, and who answers', async (t) => {
@@ -193,6 +195,22 @@ test('a turn that somebody else cancels takes the prompts behind it along', asyn
   await started.live.join({ kind: 'terminal' }).cancel();
   const reasons = (await Promise.all(ended)).map(({ stopReason }) => stopReason);
   assert.deepEqual(reasons, ['cancelled', 'cancelled']);
+});
+
+test('a turn that is canceled over plain A2A leaves the prompts behind it, and they end with their turns', async (t) => {
+  const started = await startLive(t, { script: [writes('a.txt', 'A'), [{ text: 'Next.' }]] });
+  const editor = editorIn(t, started);
+  await editor.open();
+  const first = editor.prompt('write');
+  await editor.until(({ asked }) => asked.length > 0);
+  const second = editor.prompt('and then');
+  const { live } = started;
+  const watching = new Watcher(live.join({ kind: 'a2a' }));
+  await watching.until((i) => (i.kind === 'presence' && i.queued.length > 0 ? true : undefined));
+  await live.handler.cancelTask({ id: live.taskId });
+  assert.equal((await first).stopReason, 'cancelled');
+  assert.equal((await second).stopReason, 'end_turn');
+  assert.equal(editor.text, 'Next.');
 });
 
 test('who asks twice for a new session is in the live one once', async (t) => {

@@ -7,8 +7,8 @@ import type { LiveItem, LiveSession } from '../../src/client/live.ts';
 import { joinLive } from '../../src/client/ws.ts';
 import type { Live } from '../../src/coder/live/hub.ts';
 import { eventIn } from '../../src/protocol/development-tool.ts';
-import { A2AError, textOf } from '../../src/protocol/index.ts';
-import { bridge, serveSession } from './support.ts';
+import { A2AError, textOf, type Message } from '../../src/protocol/index.ts';
+import { bridge, openSession, serveSession, Watcher } from './support.ts';
 
 const SEEDS = process.env['PARLEY_TEST_LONG'] === '1' ? 100 : 5;
 const TURNS = 30;
@@ -126,3 +126,34 @@ for (let seed = 1; seed <= SEEDS; seed++) {
     await manyTasks(t, seed);
   });
 }
+
+test('a prompt that waits goes on waiting while the server has no room for it', async (t) => {
+  const script: ScriptedResponse[] = [
+    [{ call: { name: 'run_shell_command', args: { command: 'true' } } }],
+    [{ delayMs: 60_000 }],
+    says('At last.'),
+  ];
+  const { live, server } = await openSession(t, { script, server: { limits: { maxRunning: 1 } } });
+  const ann = new Watcher(live.join({ kind: 'terminal', name: 'Ann' }));
+  await ann.session.prompt('run it');
+  await ann.state('input-required');
+  assert.equal((await ann.session.prompt('and then')).queued, true);
+  const message: Message = {
+    kind: 'message',
+    messageId: 'm1',
+    role: 'user',
+    parts: [{ kind: 'text', text: 'take the only place' }],
+  };
+  const other = await server.handler.sendMessage({ message, configuration: { blocking: false } });
+  assert.ok(other.kind === 'task');
+  const before = live.taskId;
+  await server.handler.cancelTask({ id: before });
+  await ann.until((item) =>
+    item.kind === 'snapshot' && item.snapshot.taskId !== before ? true : undefined,
+  );
+  // As many as a prompt that waits could have been refused in.
+  for (let wait = 0; wait < 100; wait++) await moment();
+  await server.handler.cancelTask({ id: other.id });
+  await ann.state('completed');
+  assert.deepEqual(ann.said.slice(-2), ['Ann: and then', 'agent: At last.']);
+});

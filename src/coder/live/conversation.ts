@@ -25,7 +25,7 @@ import {
   type Task,
   type TaskStatusUpdateEvent,
 } from '../../protocol/index.ts';
-import type { QueuedPrompt } from '../../client/live.ts';
+import type { QueuedPrompt, TakenPrompt } from '../../client/live.ts';
 import type { Logger, RequestHandler, TaskStream } from '../../server/index.ts';
 import { roughSize } from '../../server/size.ts';
 
@@ -62,15 +62,10 @@ export interface ConversationOptions {
   readonly onClose: () => void;
 }
 
-/** What came of a prompt. */
-export interface Taken {
-  readonly queued: boolean;
-  readonly taskId: string;
-}
-
 interface Waiting extends QueuedPrompt {
   readonly message: Message;
   readonly call: Call;
+  readonly forgotten: PromiseWithResolvers<void>;
   /** Tells the one who waits to hear whether it was taken at once. */
   tried?: ((outcome: { readonly error?: unknown; readonly queued?: boolean }) => void) | undefined;
 }
@@ -143,7 +138,7 @@ export class Conversation {
     call: Call,
     shown: QueuedPrompt,
     mayAnswer: boolean,
-  ): Promise<Taken> {
+  ): Promise<TakenPrompt> {
     this.#check();
     const { messageId } = message;
     if (this.#queue.some((each) => each.message.messageId === messageId)) return this.#taken(true);
@@ -156,17 +151,19 @@ export class Conversation {
         if (!isBusy(error)) throw error;
       }
     }
+    const waiting: Waiting = { ...shown, message, call, forgotten: Promise.withResolvers() };
+    const queue = () => ({ ...this.#taken(true), forgotten: waiting.forgotten.promise });
     if (this.#state !== 'idle' || this.#sending || this.#queue.length > 0) {
-      this.#queue.push({ ...shown, message, call });
+      this.#queue.push(waiting);
       this.#options.onQueue();
-      return this.#taken(true);
+      return queue();
     }
     return new Promise((resolve, reject) => {
-      const tried: Waiting['tried'] = ({ error, queued = false }) => {
-        if (error === undefined) resolve(this.#taken(queued));
+      waiting.tried = ({ error, queued = false }) => {
+        if (error === undefined) resolve(queued ? queue() : this.#taken(false));
         else reject(error);
       };
-      this.#queue.push({ ...shown, message, call, tried });
+      this.#queue.push(waiting);
       this.#pump();
     });
   }
@@ -194,6 +191,7 @@ export class Conversation {
     this.#check();
     // What is on its way is let through, so that there is a turn to cancel.
     const dropped = this.#queue.splice(this.#sending ? 1 : 0);
+    for (const { forgotten } of dropped) forgotten.resolve();
     if (dropped.length > 0) this.#options.onQueue();
     if (this.#sending) await this.#pumped;
     if (this.#state === 'idle') return false;
@@ -228,7 +226,7 @@ export class Conversation {
     throw new A2AError('rateLimited', 'Too many prompts wait already', { retryAfterSeconds: 5 });
   }
 
-  #taken(queued: boolean): Taken {
+  #taken(queued: boolean): TakenPrompt {
     return { queued, taskId: this.#task.id };
   }
 
@@ -284,8 +282,8 @@ export class Conversation {
       tried?.({});
     } catch (error) {
       if (still()) this.#state = 'idle';
-      if (isBusy(error)) {
-        // Somebody else's turn. This prompt stays in front; the log says when.
+      if (isBusy(error) || (!tried && isUnavailable(error))) {
+        // Somebody else's turn, or no room in the server. This prompt stays in front; the log says when.
         next.tried = undefined;
         tried?.({ queued: true });
         onQueue();
@@ -293,6 +291,7 @@ export class Conversation {
         return;
       }
       tried?.({ error });
+      next.forgotten.resolve();
       if (!tried) logger.warn({ err: error, from: next.from }, 'a prompt was not taken');
     }
     if (this.#queue[0] === next) this.#queue.shift();
@@ -415,6 +414,10 @@ function isBusy(error: unknown): boolean {
   if (!(error instanceof A2AError) || error.kind !== 'unsupportedOperation') return false;
   const { reason, info } = error.detail;
   return reason === undefined && info?.['taskId'] !== undefined;
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof A2AError && error.kind === 'unavailable';
 }
 
 /** After an end that is no completion it is busy, until there is another task. */

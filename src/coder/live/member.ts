@@ -6,6 +6,7 @@ import type {
   LiveRole,
   LiveSession,
   QueuedPrompt,
+  TakenPrompt,
 } from '../../client/live.ts';
 import {
   EXTENSION_URI,
@@ -18,7 +19,7 @@ import { A2AError, textOf, type Call, type Message, type Part } from '../../prot
 import type { CommandService } from '../commands/service.ts';
 import { confirmationsIn } from '../confirmations.ts';
 import { requireRole, type LiveUser } from './access.ts';
-import type { Conversation, Taken } from './conversation.ts';
+import type { Conversation } from './conversation.ts';
 import { Follower, type Followed, type LiveSink, type Resume } from './follower.ts';
 
 /** Items that wait for one who iterates. */
@@ -143,14 +144,14 @@ export class Member implements LiveSession {
     };
   }
 
-  prompt(content: string | readonly Part[]): Promise<Taken> {
+  prompt(content: string | readonly Part[]): Promise<TakenPrompt> {
     const parts: Part[] =
       typeof content === 'string' ? [{ kind: 'text', text: content }] : [...content];
     return this.send({ kind: 'message', messageId: randomUUIDv7(), role: 'user', parts });
   }
 
   /** A whole message: a prompt, or answers. */
-  async send(message: Message): Promise<Taken> {
+  async send(message: Message): Promise<TakenPrompt> {
     const { conversation } = this.#options;
     if (confirmationsIn(message).length > 0) {
       this.require('approve');
