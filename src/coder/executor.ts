@@ -280,7 +280,8 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
     admit,
     execute,
     cancel,
-    continues: isActive,
+    // A live session goes on, whoever speaks and whatever they know of the extension.
+    continues: (context) => isActive(context) || options.isLive(context.message.taskId ?? ''),
     spans: (taskId) => options.isLive(taskId),
     resumes: true,
   };

@@ -265,6 +265,22 @@ test('an ordinary A2A client over HTTP is in the same session', async (t) => {
   await reader.cancel();
 });
 
+test('one that knows nothing of the extension has turns in the session too', async (t) => {
+  const { url, live } = await serveSession(t, { script: [says('Hello.'), says('Again.')] });
+  const send = async (text: string) => {
+    const parts = [{ kind: 'text', text }];
+    const message = { kind: 'message', messageId: text, role: 'user', parts, taskId: live.taskId };
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/send', params: { message } }),
+    });
+    return response.text();
+  };
+  assert.match(await send('one'), /Hello\./);
+  assert.match(await send('two'), /Again\./);
+});
+
 test('a server that closes says that it goes away', async (t) => {
   const { ws, live } = await serveSession(t);
   const client = new RawClient(t, ws);
