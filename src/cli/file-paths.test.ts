@@ -24,3 +24,18 @@ test('paths are completed folder by folder, and not beyond the workspace', async
     assert.deepEqual(await files(outside), [], outside);
   }
 });
+
+test('a name without its folder is found further down, the nearest first', async (t) => {
+  const root = mkdtempSync(path.join(tmpdir(), 'parley-paths-'));
+  t.after(() => rmSync(root, { recursive: true, force: true }));
+  for (const folder of ['a/b/main', 'z', 'node_modules', '.hidden']) {
+    mkdirSync(path.join(root, folder), { recursive: true });
+  }
+  const all = ['main.ts', 'a/b/Main.ts', 'z/main.css', 'node_modules/main.js', '.hidden/main'];
+  for (const file of all) writeFileSync(path.join(root, file), '');
+  symlinkSync(root, path.join(root, 'a', 'again'));
+  const files = filesIn(root);
+  assert.deepEqual(await files('main'), ['main.ts', 'z/main.css', 'a/b/Main.ts', 'a/b/main/']);
+  assert.deepEqual(await files('m'), ['main.ts'], 'one letter is for this folder');
+  assert.deepEqual(await files('a/main'), [], 'a folder that is named is the only one');
+});
