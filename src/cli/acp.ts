@@ -8,6 +8,7 @@ import type { LiveSession } from '../client/live.ts';
 import { A2AError } from '../protocol/index.ts';
 import type { Wanted } from '../acp/serve.ts';
 import type { SessionStore } from '../agent/session.ts';
+import { isInside } from '../coder/files/names.ts';
 import { CODER_FLAGS, CODER_VARIABLES } from './coder-flags.ts';
 import { defineCommand, type Input } from './command.ts';
 import { EXIT, Stop } from './exit.ts';
@@ -66,18 +67,19 @@ async function run(settings: Settings): Promise<number> {
   open.defer(() => log.flush());
   const sessions = await openSessions(place);
   open.defer(() => sessions.close());
+  /** Who is in which session. One that is loaded while it is open is the same. */
   const opened = new Map<LiveSession, OpenedLive>();
   open.defer(async () => {
-    await Promise.all([...opened.values()].map((each) => each.close()));
+    await Promise.all([...new Set(opened.values())].map((each) => each.close()));
   });
 
-  async function join({ cwd, sessionId, mcpServers, clientName }: Wanted): Promise<LiveSession> {
+  async function openFor({ cwd, sessionId, mcpServers }: Wanted): Promise<OpenedLive> {
     const [root, { openLiveSession }] = await Promise.all([
       folderFor(cwd, allowed),
       import('./live-session.ts'),
     ]);
     if (sessionId !== undefined) await find(sessions, sessionId);
-    const live = await openLiveSession({
+    return openLiveSession({
       values: { ...values, 'allow-client-mcp': true },
       environment,
       roots: [root],
@@ -89,7 +91,12 @@ async function run(settings: Settings): Promise<number> {
     }).catch((error: unknown) => {
       throw told(error, log);
     });
-    const member = live.live.join({ kind: 'acp', name: clientName });
+  }
+
+  async function join(wanted: Wanted): Promise<LiveSession> {
+    const present = [...opened.values()].find(({ sessionId }) => sessionId === wanted.sessionId);
+    const live = present ?? (await openFor(wanted));
+    const member = live.live.join({ kind: 'acp', name: wanted.clientName });
     opened.set(member, live);
     return member;
   }
@@ -101,7 +108,8 @@ async function run(settings: Settings): Promise<number> {
     async leave(session) {
       const live = opened.get(session);
       opened.delete(session);
-      await live?.close();
+      await session.close();
+      if (live && ![...opened.values()].includes(live)) await live.close();
     },
   });
   let code: number = EXIT.done;
@@ -126,7 +134,7 @@ async function folderFor(cwd: string, allowed: readonly string[] | undefined): P
       `cwd: ${error instanceof Stop ? error.message : 'unusable'}`,
     );
   });
-  const inside = allowed?.some((root) => folder === root || folder.startsWith(`${root}/`));
+  const inside = allowed?.some((root) => isInside(root, folder));
   if (inside === false) {
     throw new A2AError('invalidParams', 'cwd: it is in none of the folders of --workspace');
   }

@@ -54,6 +54,18 @@ test('an editor works in the folder that it names, and finds its session again i
   assert.match(second.editor.text, /A file\./);
 });
 
+test('a session that is open can be loaded again, and goes on', async (t) => {
+  const place = makePlace(t);
+  const { editor, child, ended } = startAcp(t, place, [[{ text: 'One.' }], [{ text: 'Two.' }]]);
+  const { sessionId } = await editor.open(place.workspace);
+  await editor.prompt('one');
+  await editor.load(sessionId, place.workspace);
+  assert.deepEqual(await editor.prompt('two'), { stopReason: 'end_turn' });
+  assert.equal(editor.text, 'One.One.Two.');
+  child.stdin.end();
+  assert.equal(await ended, 0);
+});
+
 test('each session/new is a session of its own', async (t) => {
   const place = makePlace(t);
   const { editor } = startAcp(t, place, [[{ text: 'One.' }]]);
@@ -67,4 +79,6 @@ test('a folder outside --workspace, and a session that is not there, are refused
   const { editor } = startAcp(t, place, [], ['--workspace', place.workspace]);
   await assert.rejects(editor.open(place.home), /none of the folders of --workspace/);
   await assert.rejects(editor.load('nothing', place.workspace), /not found|no such session/i);
+  const everywhere = startAcp(t, place, [], ['--workspace', '/']);
+  assert.ok((await everywhere.editor.open(place.workspace)).sessionId);
 });
