@@ -1,5 +1,5 @@
-// Pictures of the terminal UI for docs/images/: each scene drives the real program on a pseudo-terminal and draws the
-// emulator's screen as SVG.
+// Pictures of the terminal UI for docs/images/: each scene drives it on a pseudo-terminal, with a session that plays a
+// part, and draws the emulator's screen as SVG.
 //   node --conditions=parley-source scripts/screenshots.ts [SCENE …]
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
