@@ -90,7 +90,8 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     await server.handler.recover();
   }
   if (setup.resume !== undefined) await rememberFlags(setup, setup.resume);
-  const taskId = setup.resume === undefined ? undefined : await lastTask(server.handler, sessionId);
+  const { taskId, former } =
+    setup.resume === undefined ? { former: [] } : await tasksOf(server.handler, sessionId);
   const live = await openLive({
     coder,
     handler: server.handler,
@@ -98,6 +99,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     logger: log,
     contextId: sessionId,
     taskId,
+    former,
     mcpServers: setup.mcpServers,
   });
   session.live = live;
@@ -113,7 +115,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     sessionId,
     url: listening?.url,
     notes:
-      setup.resume === undefined || taskId !== undefined
+      setup.resume === undefined || taskId !== undefined || former.length > 0
         ? coder.notes
         : [
             ...coder.notes,
@@ -153,14 +155,22 @@ async function rememberFlags({ values, sessions }: LiveSetup, id: string): Promi
   ]);
 }
 
-/** The latest task of a session that takes more messages. Undefined where its last turn failed or was canceled. */
-async function lastTask(handler: RequestHandler, contextId: string): Promise<string | undefined> {
+/** The task that a session can go on in, none where its last turn failed or was canceled; and those before, oldest first. */
+async function tasksOf(
+  handler: RequestHandler,
+  contextId: string,
+): Promise<{ readonly taskId?: string; readonly former: readonly string[] }> {
   const call = { extensions: [EXTENSION_URI] };
-  const { tasks } = await handler.listTasks({ contextId, pageSize: 10, historyLength: 1 }, call);
+  const { tasks } = await handler.listTasks({ contextId, pageSize: 50, historyLength: 1 }, call);
   // One that was only reserved has nothing to show.
-  return tasks.find(({ status: { state } }) => state === 'completed' || isUnfinished(state))?.id;
+  const said = tasks.filter(({ status: { state } }) => state !== 'submitted');
+  const [latest, ...others] = said;
+  const goesOn = latest && !endsTask(latest.status.state);
+  const former = (goesOn ? others : said).map(({ id }) => id).toReversed();
+  return { ...(goesOn && { taskId: latest.id }), former };
 }
 
-function isUnfinished(state: TaskState): boolean {
-  return state !== 'submitted' && !isTerminal(state);
+/** A turn that ends so has no other one behind it. */
+function endsTask(state: TaskState): boolean {
+  return isTerminal(state) && state !== 'completed';
 }

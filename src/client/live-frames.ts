@@ -57,6 +57,7 @@ function readSnapshot(params: Fields): LiveSnapshot {
     workspace: text(params, 'workspace', ''),
     clients: list(params, 'clients').map(readClient),
     seq: whole(params, 'seq'),
+    ...(params['earlier'] !== undefined && { earlier: list(params, 'earlier').map(readTask) }),
   };
 }
 

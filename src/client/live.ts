@@ -42,6 +42,8 @@ export interface LiveSnapshot {
   readonly clients: readonly LiveClient[];
   /** The last event of the task that is in it. */
   readonly seq: number;
+  /** For one who joins: the tasks that the conversation was in before, oldest first. Only those that are still kept. */
+  readonly earlier?: readonly Task[];
 }
 
 /** A prompt that waits for the turn before it. */

@@ -174,6 +174,15 @@ test('a turn that is canceled ends its task; everybody goes on in another one', 
   await bob.state('completed');
   assert.deepEqual(ann.said, ['Ann: write', 'Ann: once more', 'agent: Again.']);
   assert.deepEqual(bob.order, ann.order);
+
+  const late = new Watcher(live.join({ kind: 'a2a', name: 'Late' }));
+  const { earlier = [] } = await late.until((item) =>
+    item.kind === 'snapshot' ? item.snapshot : undefined,
+  );
+  const [canceled] = earlier;
+  assert.deepEqual([earlier.length, canceled?.id, canceled?.status.state], [1, before, 'canceled']);
+  assert.match(JSON.stringify(canceled?.history), /"write"/);
+  assert.equal(snapshot.earlier, undefined, 'whoever was there has seen it');
 });
 
 test('a turn that fails ends its task; what was queued is sent in the next one', async (t) => {

@@ -118,6 +118,26 @@ test('one who was away while the task became another sees its end, and then the 
   );
 });
 
+test('one who comes after that is told what was said before it', async (t) => {
+  const { live, url } = await serveSession(t, { script: [writes('a.txt', 'A')] });
+  const ann = new Watcher(live.join({ kind: 'terminal', name: 'Ann' }));
+  await ann.session.prompt('write');
+  await ann.pending();
+  const before = live.taskId;
+  await ann.session.cancel();
+  await ann.until((item) =>
+    item.kind === 'snapshot' && item.snapshot.taskId !== before ? true : undefined,
+  );
+  const phone = new Watcher(await join(t, url));
+  const { earlier } = await phone.until((item) =>
+    item.kind === 'snapshot' ? item.snapshot : undefined,
+  );
+  assert.deepEqual(
+    earlier?.map(({ id, status }) => [id, status.state]),
+    [[before, 'canceled']],
+  );
+});
+
 test('what is asked while the connection breaks rejects; what is asked then waits for the next', async (t) => {
   const { url } = await serveSession(t);
   const way = await bridge(t, url);

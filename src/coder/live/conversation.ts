@@ -52,6 +52,8 @@ export interface ConversationOptions {
   readonly contextId?: string | undefined;
   /** The task to go on with, where it still takes messages. */
   readonly taskId?: string | undefined;
+  /** The tasks before that one, oldest first. */
+  readonly former?: readonly string[] | undefined;
   readonly mcpServers?: McpServers | undefined;
   readonly logger: Logger;
   /** The queue has changed. */
@@ -106,11 +108,18 @@ export class Conversation {
     this.#options = options;
     this.#task = task;
     this.#state = turnState(task);
+    const former = options.former?.slice(-MAX_FORMER) ?? [];
+    for (const [index, id] of former.entries()) this.#former.set(id, former[index + 1] ?? task.id);
   }
 
   /** As it was when the conversation came to it. */
   get task(): Task {
     return this.#task;
+  }
+
+  /** The tasks that it was in before, oldest first. */
+  get former(): readonly string[] {
+    return [...this.#former.keys()];
   }
 
   get closed(): boolean {

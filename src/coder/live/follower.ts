@@ -46,8 +46,8 @@ export interface Followed {
   readonly conversation: Conversation;
   readonly logger: Logger;
   readonly presence: () => Presence;
-  /** What goes into every snapshot beside the task; asked before each. */
-  readonly prepare: () => Promise<(task: Task, seq: number) => LiveSnapshot>;
+  /** What goes into every snapshot beside the task; asked before each. `joins`: it is the client's first. */
+  readonly prepare: (joins: boolean) => Promise<(task: Task, seq: number) => LiveSnapshot>;
 }
 
 /** Before a log is read again that could not be. */
@@ -119,7 +119,7 @@ export class Follower {
     const { prepare, presence } = this.#followed;
     const { stream, from } = await this.#subscribe(taskId, wanted);
     if (!stream) return undefined;
-    const snapshotOf = await prepare().catch((error: unknown) => {
+    const snapshotOf = await prepare(!this.#begun && from === 'now').catch((error: unknown) => {
       stream.close();
       throw error;
     });

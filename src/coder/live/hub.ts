@@ -11,9 +11,10 @@
 import type { State } from '../../agent/session.ts';
 import type { LiveClient, LiveRole, LiveSnapshot } from '../../client/live.ts';
 import { userOf } from '../../bridge/executor.ts';
-import type { McpServers, ToolCall } from '../../protocol/development-tool.ts';
+import { EXTENSION_URI, type McpServers, type ToolCall } from '../../protocol/development-tool.ts';
 import { A2AError, isTerminal, type Task } from '../../protocol/index.ts';
 import type { Logger, RequestHandler } from '../../server/index.ts';
+import { roughSize } from '../../server/size.ts';
 import type { Coder } from '../coder.ts';
 import { standingOf } from '../confirmations.ts';
 import { modeOf } from '../guard.ts';
@@ -29,6 +30,8 @@ const MAX_NAME = 80;
 const PRESENCE_MS = 20;
 /** Who is told of, where there are more. `clients` has them all. */
 const MAX_SHOWN = 100;
+/** What one who joins is told of the tasks before: the latest of them, as far as they go into so many bytes. */
+const MAX_EARLIER_BYTES = 4 * 1024 * 1024;
 
 export interface LiveOptions {
   readonly coder: Pick<Coder, 'seats' | 'commands' | 'live'>;
@@ -40,6 +43,8 @@ export interface LiveOptions {
   /** The conversation to go on with, and the task of it, where that still takes messages. */
   readonly contextId?: string | undefined;
   readonly taskId?: string | undefined;
+  /** The tasks before it, oldest first: one who joins is told what was said in them. */
+  readonly former?: readonly string[] | undefined;
   /** More MCP servers for this session. */
   readonly mcpServers?: McpServers | undefined;
   readonly maxClients?: number | undefined;
@@ -79,6 +84,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   let joined = 0;
   let presenceTimer: NodeJS.Timeout | undefined;
   let around: Promise<Around> | undefined;
+  let before: { readonly task: string; readonly tasks: Promise<readonly Task[]> } | undefined;
   let pendingAt: { readonly task: string; readonly seq: number; readonly calls: ToolCall[] };
 
   const conversation = await Conversation.open({
@@ -87,6 +93,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     live: coder.live,
     contextId: options.contextId,
     taskId: options.taskId,
+    former: options.former,
     mcpServers: options.mcpServers,
     logger,
     onQueue: announce,
@@ -135,13 +142,24 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     return pendingAt.calls;
   }
 
-  async function prepare(): Promise<(task: Task, seq: number) => LiveSnapshot> {
+  /** They do not change any more, and many who join see the same. */
+  function earlierTasks(): Promise<readonly Task[]> {
+    const { id } = conversation.task;
+    if (before?.task !== id) {
+      before = { task: id, tasks: tasksBefore(handler, conversation.former) };
+      before.tasks.catch(() => (before = undefined));
+    }
+    return before.tasks;
+  }
+
+  async function prepare(joins: boolean): Promise<(task: Task, seq: number) => LiveSnapshot> {
     around ??= lookAround();
     const asked = around;
     const settled = await asked.catch((error: unknown) => {
       if (around === asked) around = undefined;
       throw error;
     });
+    const earlier = joins ? await earlierTasks() : [];
     return (task, seq) => ({
       taskId: task.id,
       contextId: task.contextId,
@@ -151,6 +169,8 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       workspace,
       clients: clients().slice(0, MAX_SHOWN),
       seq,
+      // It may have become one of them in the meantime.
+      ...(earlier.length > 0 && { earlier: earlier.filter(({ id }) => id !== task.id) }),
     });
   }
 
@@ -201,6 +221,22 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       conversation.close();
     },
   };
+}
+
+/** Tasks that are over, with what was said in them. One that is no longer kept, or is empty, is left out. */
+async function tasksBefore(handler: RequestHandler, ids: readonly string[]): Promise<Task[]> {
+  const tasks: Task[] = [];
+  let bytes = 0;
+  for (const id of ids.toReversed()) {
+    const task = await handler.getTask({ id }, { extensions: [EXTENSION_URI] }).catch((error) => {
+      if (error instanceof A2AError && error.kind === 'taskNotFound') return undefined;
+      throw error;
+    });
+    bytes += task ? roughSize(task) : 0;
+    if (bytes > MAX_EARLIER_BYTES) break;
+    if (task?.history?.length) tasks.unshift(task);
+  }
+  return tasks;
 }
 
 /** The calls of a task that wait for an answer. */

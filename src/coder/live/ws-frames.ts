@@ -35,7 +35,8 @@ export class LiveFrames {
 
 export function snapshotFrame(snapshot: LiveSnapshot, self: LiveClient): string {
   const task = WIRE.encodeEvent(snapshot.task);
-  return notification('session/snapshot', { ...snapshot, task, self });
+  const earlier = snapshot.earlier?.map((each) => WIRE.encodeEvent(each));
+  return notification('session/snapshot', { ...snapshot, task, earlier, self });
 }
 
 function notification(method: string, params: object): string {

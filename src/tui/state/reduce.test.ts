@@ -269,3 +269,23 @@ test('any prefix as a snapshot, and then the rest, make the state that all event
     { numRuns: 200 },
   );
 });
+
+test('one who joins after a turn was canceled sees what was said before it, and once', async () => {
+  const session = new ScriptedSession();
+  session.heard('the first prompt', TERMINAL);
+  session.say('The beginning of an answer.');
+  const before = session.snapshot().snapshot.task;
+  await session.cancel();
+  session.heard('the second prompt', TERMINAL);
+  const { snapshot } = session.snapshot();
+  const history = [
+    ...(before.history ?? []),
+    before.status.message ?? assert.fail('it says nothing'),
+  ];
+  const canceled = { ...before, history, status: { state: 'canceled' as const } };
+  const item: LiveItem = { kind: 'snapshot', snapshot: { ...snapshot, earlier: [canceled] } };
+  const state = reduceState(INITIAL, item);
+  const kinds = (of: State) => [...of.log.finished, ...of.log.open].map(({ kind }) => kind);
+  assert.deepEqual(kinds(state), ['prompt', 'text', 'notice', 'prompt']);
+  assert.deepEqual(kinds(reduceState(state, item)), kinds(state));
+});

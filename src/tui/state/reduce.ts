@@ -41,6 +41,7 @@ function join(state: State, snapshot: LiveSnapshot): State {
   const { taskId, contextId, workspace, seq, task, model, approval, clients } = snapshot;
   const again = state.place?.taskId === taskId;
   const past = new LogWriter(state.log);
+  if (!state.place) for (const before of snapshot.earlier ?? []) readTask(past, before);
   past.end();
   const writer = new LogWriter({ ...EMPTY_LOG, next: past.log.next });
   readTask(writer, task);
