@@ -22,6 +22,7 @@ import {
 import type { LiveSession } from '../client/live.ts';
 import type { McpServers } from '../protocol/development-tool.ts';
 import type { Logger } from '../server/index.ts';
+import { askedOnly } from './answers.ts';
 import { requestError } from './errors.ts';
 import { Joined } from './joined.ts';
 
@@ -217,7 +218,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
       const one = joined.get(sessionId);
       if (one) void cancelTurn(one);
     })
-    .connect(stream);
+    .connect(askedOnly(stream));
 
   async function cancelTurn(one: Joined): Promise<void> {
     try {

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AnyMessage } from '@agentclientprotocol/sdk';
+import { askedOnly } from './answers.ts';
+
+/** A peer in memory: `say` is what it sends, and `heard` is what gets through. */
+function peer() {
+  const toUs = new TransformStream<AnyMessage, AnyMessage>();
+  const toPeer = new TransformStream<AnyMessage, AnyMessage>();
+  const { readable, writable } = askedOnly({
+    readable: toUs.readable,
+    writable: toPeer.writable,
+  });
+  const [asking, saying] = [writable.getWriter(), toUs.writable.getWriter()];
+  const sent = toPeer.readable.getReader();
+  return {
+    /** Resolves once the peer has it. */
+    async ask(message: AnyMessage) {
+      void asking.write(message);
+      assert.deepEqual((await sent.read()).value, message);
+    },
+    say: (message: AnyMessage) => void saying.write(message),
+    async heard() {
+      void saying.close();
+      return Array.fromAsync(readable);
+    },
+  };
+}
+
+const answer = (id: string | number): AnyMessage => ({ jsonrpc: '2.0', id, result: {} });
+const request = (id: number): AnyMessage => ({ jsonrpc: '2.0', id, method: 'm', params: {} });
+
+test('an answer is heard once, where it was asked for', async () => {
+  const { ask, say, heard } = peer();
+  await ask(request(1));
+  for (const id of [1, 1, 2, '1', '\u001b]0;title\u0007']) say(answer(id));
+  assert.deepEqual(await heard(), [answer(1)]);
+});
+
+test('an answer to what was withdrawn is not heard', async () => {
+  const { ask, say, heard } = peer();
+  await ask(request(1));
+  await ask({ jsonrpc: '2.0', method: '$/cancel_request', params: { requestId: 1 } });
+  say(answer(1));
+  assert.deepEqual(await heard(), []);
+});
+
+test('requests and notifications go their way', async () => {
+  const { say, heard } = peer();
+  const told: AnyMessage = { jsonrpc: '2.0', method: 'n', params: {} };
+  say(request(7));
+  say(told);
+  assert.deepEqual(await heard(), [request(7), told]);
+});
