@@ -9,6 +9,7 @@ import { dataFolder } from './data-folder.ts';
 import { EXIT, Stop, usageError } from './exit.ts';
 import { createLog, LOG_FILE } from './log.ts';
 import { note, word } from './terminal.ts';
+import { chosenTheme, THEME_FLAG } from './theme.ts';
 import { untilEnd } from './until-end.ts';
 
 export default defineCommand({
@@ -23,7 +24,7 @@ export default defineCommand({
       type: 'boolean',
       help: 'Line by line, without frames and redrawing: for screen readers.',
     },
-    theme: { type: 'string', value: 'NAME', help: 'dark (the default), light or none.' },
+    theme: THEME_FLAG,
   },
   examples: [
     'parley attach http://localhost:1234',
@@ -38,6 +39,7 @@ export default defineCommand({
     }
     const folder = dataFolder(environment);
     const log = createLog(environment, path.join(folder, LOG_FILE));
+    const theme = await chosenTheme(values.theme, environment);
     const { token, name = defaultName(environment) } = values;
     const session = await join(url, token, name);
     const end = untilEnd(log, () => session.close(), { interrupts: !values.plain });
@@ -48,7 +50,7 @@ export default defineCommand({
     ]);
     const reason = await startTui(session, {
       plain: values.plain,
-      theme: values.theme,
+      theme,
       attachedTo: url,
       history: openHistory(folder),
       editor: personsEditor(environment),

@@ -3,7 +3,6 @@
  *
  * The terminal is a client of the session like any other. While it has the screen, the log goes to a file.
  */
-import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { styleText } from 'node:util';
 import type { LiveSession } from '../client/live.ts';
@@ -13,7 +12,6 @@ import { dataFolder } from './data-folder.ts';
 import { personsEditor } from './editor.ts';
 import { EXIT, usageError } from './exit.ts';
 import { filesIn } from './file-paths.ts';
-import type { Environment } from './flags.ts';
 import { lateSession } from './late-session.ts';
 import { doorOf, LIVE_FLAGS } from './live-flags.ts';
 import type { OpenedLive } from './live-session.ts';
@@ -21,6 +19,7 @@ import { createLog, LOG_FILE } from './log.ts';
 import { openHistory } from './prompt-history.ts';
 import { type StorePlace, storePlace } from './store-place.ts';
 import { note } from './terminal.ts';
+import { chosenTheme, THEME_FLAG } from './theme.ts';
 import { untilEnd } from './until-end.ts';
 import { workspaceFolder, workspaceFolders } from './workspace-folder.ts';
 
@@ -37,6 +36,7 @@ const FLAGS = {
     type: 'boolean',
     help: 'Line by line, without frames and redrawing: for screen readers.',
   },
+  theme: THEME_FLAG,
   store: {
     type: 'string',
     value: 'S',
@@ -80,7 +80,7 @@ async function run(settings: Settings): Promise<number> {
   const log = createLog(environment, path.join(folder, LOG_FILE));
   const place = await storePlace({ ...values, durability: undefined }, environment, 'coder');
   const roots = await workspaceFolders(values.workspace);
-  const theme = await themeIn(environment);
+  const theme = await chosenTheme(values.theme, environment);
   const { startTui } = await import('../tui/index.ts');
   await using open = new AsyncDisposableStack();
   open.defer(() => log.flush());
@@ -139,20 +139,6 @@ function tell(text: string): void {
     else lines.push(word);
   }
   console.error(styleText('dim', lines.join('\n'), { stream: process.stderr }));
-}
-
-/** A person's own theme. A file that cannot be read is complained of when the agent reads it. */
-async function themeIn(environment: Environment): Promise<string | undefined> {
-  const { configFolder } = await import('../coder/settings/config-folder.ts');
-  const folder = configFolder(environment);
-  if (!existsSync(path.join(folder, 'settings.json'))) return undefined;
-  const { loadSettings } = await import('../coder/settings/settings.ts');
-  try {
-    return (await loadSettings({ configFolder: folder, workspace: folder, trusted: false }))
-      .settings.theme;
-  } catch {
-    return undefined;
-  }
 }
 
 interface Resumed {
