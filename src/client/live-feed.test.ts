@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LiveItem } from './live.ts';
-import { LiveFeed } from './live-feed.ts';
+import { LiveFeed, type LiveFeedOptions } from './live-feed.ts';
 
 const presence = (from: string): LiveItem => ({
   kind: 'presence',
@@ -16,8 +16,12 @@ function event(seq: number): LiveItem {
   return { kind: 'event', taskId: 't', seq, event: told };
 }
 
+function feedOf(options: Partial<LiveFeedOptions> = {}): LiveFeed {
+  return new LiveFeed({ limit: 10, onEmpty() {}, ...options });
+}
+
 test('what comes is given in its order, to one who waits and to one who comes later', async () => {
-  const feed = new LiveFeed(() => undefined);
+  const feed = feedOf();
   const first = feed.next();
   feed.give(event(1));
   feed.give(event(2));
@@ -26,7 +30,7 @@ test('what comes is given in its order, to one who waits and to one who comes la
 });
 
 test('of comings and goings in a row only the latest is kept', async () => {
-  const feed = new LiveFeed(() => undefined);
+  const feed = feedOf();
   for (const item of [presence('a'), presence('b'), event(1), presence('c')]) feed.give(item);
   feed.end();
   const given: LiveItem[] = [];
@@ -36,18 +40,20 @@ test('of comings and goings in a row only the latest is kept', async () => {
 
 test('it says when it is full, and when it is empty again', async () => {
   let empty = 0;
-  const feed = new LiveFeed(() => empty++);
-  let seq = 1;
-  while (feed.give(event(seq))) seq++;
-  assert.ok(seq > 1000);
-  for (let left = seq; left > 1; left--) await feed.next();
+  const feed = feedOf({ limit: 3, onEmpty: () => empty++ });
+  assert.deepEqual(
+    [1, 2, 3].map((seq) => feed.give(event(seq))),
+    [true, true, false],
+  );
+  await feed.next();
+  await feed.next();
   assert.equal(empty, 0);
   await feed.next();
   assert.equal(empty, 1);
 });
 
 test('an error comes behind what was there before it, once', async () => {
-  const feed = new LiveFeed(() => undefined);
+  const feed = feedOf();
   feed.give(event(1));
   feed.end(new Error('broken'));
   await feed.next();
@@ -56,9 +62,11 @@ test('an error comes behind what was there before it, once', async () => {
 });
 
 test('whoever leaves gets nothing more', async () => {
-  const feed = new LiveFeed(() => undefined);
+  let left = 0;
+  const feed = feedOf({ onLeave: () => left++ });
   const waiting = feed.next();
   await feed.return();
+  assert.equal(left, 1);
   assert.deepEqual(await waiting, { done: true, value: undefined });
   feed.give(event(1));
   assert.deepEqual(await feed.next(), { done: true, value: undefined });

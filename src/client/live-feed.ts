@@ -1,18 +1,27 @@
-/** Items of a live session on their way to the one who iterates over them. */
+/**
+ * Items of a live session on their way to the one who iterates over them. By hand and not as a generator: whoever leaves
+ * while nothing happens is to be gone at once.
+ */
 import type { LiveItem } from './live.ts';
 
-/** From here on the one who iterates is too slow, and the connection is given up until it has caught up. */
-const MAX_WAITING = 4096;
+export interface LiveFeedOptions {
+  /** From so many items on that wait, the one who iterates is too slow. */
+  readonly limit: number;
+  /** All that waited is taken. */
+  readonly onEmpty: () => void;
+  /** The one who iterated has left. */
+  readonly onLeave?: () => void;
+}
 
 export class LiveFeed implements AsyncIterableIterator<LiveItem, undefined> {
-  readonly #onEmpty: () => void;
+  readonly #options: LiveFeedOptions;
   readonly #queue: LiveItem[] = [];
   #waiting: PromiseWithResolvers<IteratorResult<LiveItem, undefined>> | undefined;
   #over = false;
   #error: Error | undefined;
 
-  constructor(onEmpty: () => void) {
-    this.#onEmpty = onEmpty;
+  constructor(options: LiveFeedOptions) {
+    this.#options = options;
   }
 
   /** False: no more, until `onEmpty`. */
@@ -25,7 +34,7 @@ export class LiveFeed implements AsyncIterableIterator<LiveItem, undefined> {
     }
     // Of comings and goings only the latest counts.
     if (item.kind === 'presence' && this.#queue.at(-1)?.kind === 'presence') this.#queue.pop();
-    return this.#queue.push(item) < MAX_WAITING;
+    return this.#queue.push(item) < this.#options.limit;
   }
 
   /** What is there is still given; then it is over, or throws. */
@@ -41,7 +50,7 @@ export class LiveFeed implements AsyncIterableIterator<LiveItem, undefined> {
 
   async next(): Promise<IteratorResult<LiveItem, undefined>> {
     const item = this.#queue.shift();
-    if (item && this.#queue.length === 0) this.#onEmpty();
+    if (item && this.#queue.length === 0) this.#options.onEmpty();
     if (item) return { done: false, value: item };
     if (!this.#over) return (this.#waiting = Promise.withResolvers()).promise;
     const error = this.#error;
@@ -54,6 +63,7 @@ export class LiveFeed implements AsyncIterableIterator<LiveItem, undefined> {
     this.#queue.length = 0;
     this.#error = undefined;
     this.end();
+    this.#options.onLeave?.();
     return { done: true, value: undefined };
   }
 

@@ -37,6 +37,8 @@ export interface JoinOptions {
 /** For an answer, and for a connection. */
 const ANSWER_MS = 60_000;
 const CONNECT_MS = 20_000;
+/** Items that nobody has read: the connection is given up until they are. */
+const MAX_WAITING = 4096;
 const NOT_AUTHORIZED = 4001;
 const GOING_AWAY = 1001;
 /** What a subprotocol may be made of (RFC 9110, `token`). */
@@ -162,10 +164,13 @@ class RemoteSession implements LiveSession {
   readonly #onAbort = (): void => this.#finish();
 
   #makeFeed(): LiveFeed {
-    return new LiveFeed(() => {
-      if (!this.#held) return;
-      this.#held = false;
-      this.#connect();
+    return new LiveFeed({
+      limit: MAX_WAITING,
+      onEmpty: () => {
+        if (!this.#held) return;
+        this.#held = false;
+        this.#connect();
+      },
     });
   }
 

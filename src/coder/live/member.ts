@@ -8,6 +8,7 @@ import type {
   QueuedPrompt,
   TakenPrompt,
 } from '../../client/live.ts';
+import { LiveFeed } from '../../client/live-feed.ts';
 import {
   EXTENSION_URI,
   type ExecuteSlashCommandRequest,
@@ -77,71 +78,33 @@ export class Member implements LiveSession {
     for (const follower of this.#followers) follower.presence(presence);
   }
 
-  /** By hand and not as a generator: whoever leaves while nothing happens is to be gone at once. */
   items(options: { after?: number; signal?: AbortSignal } = {}): AsyncIterable<LiveItem> {
     const { after, signal } = options;
     return { [Symbol.asyncIterator]: () => this.#iterate(after, signal) };
   }
 
-  #iterate(after: number | undefined, signal: AbortSignal | undefined): AsyncIterator<LiveItem> {
-    const queue: { item: LiveItem }[] = [];
-    /** The presence that nobody has seen yet: a later one takes its place. */
-    let unseen: { item: LiveItem } | undefined;
-    let ended = false;
-    let waiting: ((result: IteratorResult<LiveItem, undefined>) => void) | undefined;
-    const give = (entry: { item: LiveItem }): boolean => {
-      if (ended) return true;
-      if (!waiting) return queue.push(entry) < BUFFER;
-      waiting({ done: false, value: entry.item });
-      waiting = undefined;
-      return true;
-    };
-    const end = () => {
-      ended = true;
-      signal?.removeEventListener('abort', leave);
-      waiting?.({ done: true, value: undefined });
-      waiting = undefined;
-    };
+  #iterate(after: number | undefined, signal: AbortSignal | undefined): LiveFeed {
+    const feed = new LiveFeed({
+      limit: BUFFER,
+      onEmpty: () => follower.resume(),
+      onLeave: () => this.unfollow(follower),
+    });
+    const leave = () => void feed.return();
     const follower = this.follow(
       {
-        snapshot: (snapshot) => give({ item: { kind: 'snapshot', snapshot } }),
-        event: (taskId, { event, seq = 0 }) =>
-          give({ item: { kind: 'event', taskId, seq, event } }),
-        presence: (presence) => {
-          const item: LiveItem = { kind: 'presence', ...presence };
-          if (unseen) {
-            unseen.item = item;
-          } else {
-            const entry = { item };
-            const idle = waiting !== undefined;
-            give(entry);
-            if (!idle) unseen = entry;
-          }
+        snapshot: (snapshot) => feed.give({ kind: 'snapshot', snapshot }),
+        event: (taskId, { event, seq = 0 }) => feed.give({ kind: 'event', taskId, seq, event }),
+        presence: (presence) => void feed.give({ kind: 'presence', ...presence }),
+        end() {
+          signal?.removeEventListener('abort', leave);
+          feed.end();
         },
-        end,
       },
       after === undefined ? undefined : { after },
     );
-    const leave = () => {
-      queue.length = 0;
-      this.unfollow(follower);
-    };
     signal?.addEventListener('abort', leave, { once: true });
     if (signal?.aborted) leave();
-    return {
-      next: async () => {
-        const entry = queue.shift();
-        if (entry && entry === unseen) unseen = undefined;
-        if (entry && queue.length === 0) follower.resume();
-        if (entry) return { done: false, value: entry.item };
-        if (ended) return { done: true, value: undefined };
-        return new Promise((resolve) => (waiting = resolve));
-      },
-      return: async () => {
-        leave();
-        return { done: true, value: undefined };
-      },
-    };
+    return feed;
   }
 
   prompt(content: string | readonly Part[]): Promise<TakenPrompt> {
