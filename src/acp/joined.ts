@@ -22,6 +22,7 @@ import { partsFrom } from './content.ts';
 import { factOf, type Fact } from './fact.ts';
 import { commandFor, isMode, modeIn, modeState } from './modes.ts';
 import { OwnPrompts } from './own-prompts.ts';
+import { factsIn } from './past.ts';
 import { isAskedInWords, Permissions } from './permissions.ts';
 import { isOwn, says, Updates } from './updates.ts';
 
@@ -139,6 +140,7 @@ export class Joined {
     // Who takes a session up again begins at a snapshot, everybody else at the first event.
     let resuming = !this.#history;
     void this.#sendCommands();
+    if (this.#history) await this.#tellEarlier();
     for (let missed = true; missed;) {
       missed = false;
       const from = resuming ? {} : { after: 0 };
@@ -155,6 +157,14 @@ export class Joined {
           if (item.taskId !== taskId || item.seq >= seq) this.#reachPresent();
         }
       }
+    }
+  }
+
+  /** What was said before the conversation came to the present task. */
+  async #tellEarlier(): Promise<void> {
+    for (const task of this.#snapshot.earlier ?? []) {
+      for (const fact of factsIn(task)) await this.#tell(fact);
+      await this.#send(this.#updates.abandoned());
     }
   }
 

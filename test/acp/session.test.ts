@@ -396,6 +396,33 @@ test('who loads the session is told what was, before the answer comes', async (t
   );
 });
 
+test('who comes later is told what was said before a turn was canceled, too', async (t) => {
+  const call = { name: 'run_shell_command', args: { command: 'echo hi' } };
+  const script = [
+    [{ text: 'Hello. ' }, { delayMs: 150 }, { text: 'And more.' }],
+    [{ text: 'I run it.' }, { call }],
+    [{ text: 'Here again.' }],
+  ];
+  const started = await startLive(t, { script });
+  const first = editorIn(t, started);
+  await first.open();
+  await first.prompt('greet');
+  const running = first.prompt('run');
+  await first.until(() => first.asked.length === 1);
+  await first.cancel();
+  assert.deepEqual(await running, { stopReason: 'cancelled' });
+  await first.prompt('back?');
+  const late = editorIn(t, started);
+  await late.initialize('other');
+  await late.load(started.live.contextId);
+  assert.deepEqual(late.heard, ['[zed] greet', '[zed] run', '[zed] back?']);
+  assert.equal(late.text, 'Hello. And more.I run it.Here again.');
+  assert.deepEqual(
+    [...late.of('tool_call'), ...late.of('tool_call_update')].map(({ status }) => status),
+    ['pending', 'failed'],
+  );
+});
+
 test('who comes while a call waits is asked too', async (t) => {
   const call = { name: 'run_shell_command', args: { command: 'echo hi' } };
   const started = await startLive(t, { script: [[{ call }], [{ text: 'Ran.' }]] });
