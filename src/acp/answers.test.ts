@@ -15,14 +15,16 @@ function peer() {
   const sent = toPeer.readable.getReader();
   return {
     /** Resolves once the peer has it. */
-    async ask(message: AnyMessage) {
+    ask: async (message: AnyMessage) => {
       void asking.write(message);
       assert.deepEqual((await sent.read()).value, message);
     },
     say: (message: AnyMessage) => void saying.write(message),
-    async heard() {
+    heard: async () => {
       void saying.close();
-      return Array.fromAsync(readable);
+      const all: AnyMessage[] = [];
+      for await (const message of readable) all.push(message);
+      return all;
     },
   };
 }
