@@ -101,5 +101,6 @@ test('the picker shows sessions, and picks the one that is searched for', async 
   await seen(screen, /❯ Write the docs/);
   screen.stdin.write('\r');
   assert.equal(await promise, 'two');
+  await seen(screen, /^$/);
   screen.unmount();
 });

@@ -1,6 +1,6 @@
 /** Asks which session to take up again, before there is one to show. */
 import { render, useApp, useInput, useWindowSize } from 'ink';
-import { useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { keysOf } from '../input/keys.ts';
 import { pickerKey, type Picker, type PickerItem } from '../input/picker.ts';
 import type { TuiOptions } from '../options.ts';
@@ -19,20 +19,24 @@ export function PickerScreen({ items, theme, onPick }: PickerScreenProps) {
   const { columns, rows } = useWindowSize();
   // Keys can come faster than frames: the state they act on is not the one that was drawn.
   const current = useRef<Picker>({ items, query: '', selected: 0 });
-  const [picker, setPicker] = useState(current.current);
+  const [picker, setPicker] = useState<Picker | undefined>(current.current);
+  // What was chosen from goes before what was chosen comes: the last frame is an empty one.
+  useEffect(() => {
+    if (!picker) exit();
+  }, [picker, exit]);
   useInput((input, key) => {
     for (const each of keysOf(input, key)) {
       const step = pickerKey(current.current, each);
       if ('picked' in step) {
         onPick(step.picked);
-        exit();
+        setPicker(undefined);
         return;
       }
       current.current = step.picker;
     }
     setPicker(current.current);
   });
-  return <Lines lines={pickerLines(picker, columns, rows)} theme={theme} />;
+  return <Lines lines={picker ? pickerLines(picker, columns, rows) : []} theme={theme} />;
 }
 
 /** The chosen session's id; undefined for a new one. */
@@ -48,6 +52,5 @@ export async function pickSession(
     { stdin, stdout, exitOnCtrlC: false, interactive: true },
   );
   await screen.waitUntilExit();
-  screen.clear();
   return picked;
 }
