@@ -64,10 +64,13 @@ export function requireRole(user: User | undefined, role: LiveRole): void {
   throw new A2AError('forbidden', `This client may not ${role} here`, { info: { role } });
 }
 
-/** For what only the person at the keyboard may do. */
+/** Where the mode is for the person at the keyboard to set. */
 export function requireTerminal(user: User | undefined): void {
   if (user?.['kind'] === 'terminal') return;
-  throw new A2AError('forbidden', 'Only the terminal may do this here');
+  throw new A2AError(
+    'forbidden',
+    'Only the terminal may set the mode here: it was started with --approval plan',
+  );
 }
 
 /** The handler for those who call over HTTP, within their roles. */
