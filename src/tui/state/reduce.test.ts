@@ -288,4 +288,8 @@ test('one who joins after a turn was canceled sees what was said before it, and 
   const kinds = (of: State) => [...of.log.finished, ...of.log.open].map(({ kind }) => kind);
   assert.deepEqual(kinds(state), ['prompt', 'text', 'notice', 'prompt']);
   assert.deepEqual(kinds(reduceState(state, item)), kinds(state));
+  assert.deepEqual(
+    [...state.log.finished, ...state.log.open].map(({ gap }) => gap),
+    [false, true, true, true],
+  );
 });

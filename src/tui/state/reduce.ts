@@ -43,7 +43,9 @@ function join(state: State, snapshot: LiveSnapshot): State {
   const past = new LogWriter(state.log);
   if (!state.place) for (const before of snapshot.earlier ?? []) readTask(past, before);
   past.end();
-  const writer = new LogWriter({ ...EMPTY_LOG, next: past.log.next });
+  // What comes behind something else is parted from it.
+  const last = again ? [] : past.log.finished.slice(-1);
+  const writer = new LogWriter({ ...EMPTY_LOG, next: past.log.next, finished: last });
   readTask(writer, task);
   const known = new Set(writer.log.open.filter(isWaiting).map(({ call }) => call.tool_call_id));
   for (const call of snapshot.pending) {
@@ -51,7 +53,8 @@ function join(state: State, snapshot: LiveSnapshot): State {
   }
   // What is printed stays printed: of the same task only what came since is new.
   const shown = again ? state.log.finished : past.log.finished;
-  const fresh = writer.log.finished.slice(again ? state.logged : 0);
+  const own = writer.log.finished.slice(last.length);
+  const fresh = own.slice(again ? state.logged : 0);
   return {
     ...state,
     place: { taskId, contextId, workspace, seq },
@@ -60,7 +63,7 @@ function join(state: State, snapshot: LiveSnapshot): State {
     clients,
     turn: task.status.state,
     log: { ...writer.log, finished: shown.concat(fresh) },
-    logged: Math.max(writer.log.finished.length, again ? state.logged : 0),
+    logged: Math.max(own.length, again ? state.logged : 0),
   };
 }
 
