@@ -44,6 +44,16 @@ test('a client gets a snapshot, then each event once, numbered without a gap', a
   assert.equal(event.metadata[EXTENSION_URI].kind, 'TEXT_CONTENT');
 });
 
+test('who asks at once gets the snapshot first all the same', async (t) => {
+  const { ws } = await serveSession(t);
+  for (const protocols of [[], ['a2a']]) {
+    const client = new RawClient(t, ws, protocols);
+    await client.opened;
+    assert.ok((await client.ask('session/clients')).result);
+    assert.equal(client.frames[0]?.method, 'session/snapshot');
+  }
+});
+
 test('message/stream is the same: one response, and events for everybody', async (t) => {
   const { ws } = await serveSession(t, { script: [says('Hello.')] });
   const [one, other] = [new RawClient(t, ws), new RawClient(t, ws)];

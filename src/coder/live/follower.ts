@@ -29,6 +29,7 @@ export interface LiveSink {
   /** False, here and in `event`: no more until `resume`. */
   snapshot(snapshot: LiveSnapshot): boolean;
   event(taskId: string, entry: Published | Opening): boolean;
+  /** For the first time behind the snapshot, or where the sink resumes. */
   presence(presence: Presence): void;
   /** There is no more: the session is over, or its client has left it. */
   end(): void;

@@ -43,6 +43,8 @@ export class A2aSocket implements SocketListener, LiveSink {
   readonly #socket: PeerSocket;
   readonly #options: A2aSocketOptions;
   readonly #follower: Follower;
+  /** The snapshot has been sent, or there is none. */
+  readonly #begun = Promise.withResolvers<void>();
   #underWay = 0;
   #underWayChars = 0;
   /** Of answers, since all that was sent had left. */
@@ -67,6 +69,7 @@ export class A2aSocket implements SocketListener, LiveSink {
   }
 
   presence(presence: Parameters<LiveSink['presence']>[0]): void {
+    this.#begun.resolve();
     if (!this.#options.presence) return;
     this.#latest = this.#hasRoom() ? undefined : presence;
     if (!this.#latest) this.#socket.send(this.#options.frames.presence(presence));
@@ -87,6 +90,7 @@ export class A2aSocket implements SocketListener, LiveSink {
   }
 
   close(): void {
+    this.#begun.resolve();
     void this.#options.member.close();
   }
 
@@ -133,6 +137,8 @@ export class A2aSocket implements SocketListener, LiveSink {
     } catch (error) {
       answer = { error: WIRE.encodeError(peerError(this.#options, error)) };
     }
+    // However soon it was asked for: first comes the session as it stands.
+    await this.#begun.promise;
     this.#reply(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
   }
 }
