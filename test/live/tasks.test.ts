@@ -130,7 +130,7 @@ for (let seed = 1; seed <= SEEDS; seed++) {
 test('a prompt that waits goes on waiting while the server has no room for it', async (t) => {
   const script: ScriptedResponse[] = [
     [{ call: { name: 'run_shell_command', args: { command: 'true' } } }],
-    [{ delayMs: 60_000 }],
+    [{ text: 'It is mine.' }, { delayMs: 60_000 }],
     says('At last.'),
   ];
   const { live, server } = await openSession(t, { script, server: { limits: { maxRunning: 1 } } });
@@ -146,6 +146,10 @@ test('a prompt that waits goes on waiting while the server has no room for it', 
   };
   const other = await server.handler.sendMessage({ message, configuration: { blocking: false } });
   assert.ok(other.kind === 'task');
+  // Until it speaks, what it says could still be somebody else's.
+  for await (const { event } of await server.handler.subscribe({ id: other.id })) {
+    if (event.kind === 'status-update' && event.status.message?.role === 'agent') break;
+  }
   const before = live.taskId;
   await server.handler.cancelTask({ id: before });
   await ann.until((item) =>
