@@ -22,7 +22,7 @@ const MAX_REASON = 4096;
 /** The question is to be answered by a message. */
 const IN_WORDS = 'answer';
 
-export function wantsWords({ call }: CallEntry): boolean {
+function wantsWords({ call }: CallEntry): boolean {
   return call.confirmation_request?.options.some(({ id }) => id === IN_WORDS) ?? false;
 }
 

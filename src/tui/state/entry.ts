@@ -1,6 +1,9 @@
 /** What the history is made of. */
 import type { AgentThought, EventSource, ToolCall } from '../../protocol/development-tool.ts';
 
+/** The tool by which the agent asks a person. */
+const ASK_USER = 'ask_user';
+
 /** What somebody chose when a call was asked about. */
 export interface Decision {
   readonly by: EventSource | undefined;
@@ -57,4 +60,9 @@ export function isWaiting(entry: Entry): entry is CallEntry {
     entry.decision === undefined &&
     entry.stopped !== true
   );
+}
+
+/** The agent wants to know something; nothing is to be allowed. Words are an answer to it, whatever may be chosen. */
+export function isQuestion({ call }: CallEntry): boolean {
+  return call.tool_name === ASK_USER;
 }

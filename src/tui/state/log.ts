@@ -5,7 +5,7 @@
  */
 import type { ToolCall, ToolCallConfirmation } from '../../protocol/development-tool.ts';
 import { splitBlocks } from './blocks.ts';
-import { isWaiting, type CallEntry, type Decision, type Entry } from './entry.ts';
+import { isQuestion, isWaiting, type CallEntry, type Decision, type Entry } from './entry.ts';
 import type { Said } from './message.ts';
 
 export interface Log {
@@ -161,7 +161,9 @@ export class LogWriter {
     const { options = [] } = entry.call.confirmation_request ?? {};
     const chosen = options.find(({ id }) => id === confirmation.selected_option_id);
     const name = chosen?.name ?? confirmation.selected_option_id;
-    const option = confirmation.reason === undefined ? name : `${name}: ${confirmation.reason}`;
+    const { reason } = confirmation;
+    const words = isQuestion(entry) ? reason : reason && `${name}: ${reason}`;
+    const option = words ?? name;
     const decision = { by, option, correlationId: entry.call.correlationId };
     this.#open[at] = { ...entry, decision };
   }

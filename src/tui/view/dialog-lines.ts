@@ -1,7 +1,6 @@
 /** What is asked before a call is made: what it would do, and every answer that there is. */
 import type { ConfirmationRequest } from '../../protocol/development-tool.ts';
-import { wantsWords } from '../answers.ts';
-import type { CallEntry } from '../state/entry.ts';
+import { isQuestion, type CallEntry } from '../state/entry.ts';
 import { cut, EMPTY, line, span, wrap, type Line } from '../text/span.ts';
 import { clean, cleanLine } from '../text/width.ts';
 import { box } from './box.ts';
@@ -40,7 +39,7 @@ export function dialogLines(dialog: DialogView, view: View): Line[] {
   return box(body, view.width, {
     title: [
       ...(entry.call.agent === undefined ? [] : [span(`${cleanLine(entry.call.agent)} › `, 'dim')]),
-      span(titleOf(entry.call), { bold: true }),
+      span(isQuestion(entry) ? 'Question' : titleOf(entry.call), { bold: true }),
     ],
     ...(of > 1 && { note: `${at} of ${of}` }),
     keys: mayAnswer ? keysFor(entry, talking, about.length > room) : '',
@@ -51,8 +50,8 @@ export function dialogLines(dialog: DialogView, view: View): Line[] {
 function keysFor(entry: CallEntry, talking: boolean, long: boolean): string {
   if (talking) return 'Tab back to the answers';
   const more = long ? ['Ctrl-O all'] : [];
-  return wantsWords(entry)
-    ? ['↑↓ Enter', ...more, 'Tab to write'].join(' · ')
+  return isQuestion(entry)
+    ? ['↑↓ Enter', 'Esc does not answer', ...more, 'Tab to write'].join(' · ')
     : ['↑↓ Enter', 'Esc rejects', ...more, 'Tab says why not'].join(' · ');
 }
 

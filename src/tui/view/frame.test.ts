@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { editCall, shellCall } from '../../../test/tui/demo.ts';
 import { PHONE, ScriptedSession, TERMINAL } from '../../../test/tui/scripted-session.ts';
+import type { ToolCall } from '../../protocol/development-tool.ts';
 import { withText } from '../input/buffer.ts';
 import { createComposer } from '../input/composer.ts';
 import { reduceState } from '../state/reduce.ts';
@@ -128,6 +129,36 @@ test('Esc is said to do one thing at a time: while a dialog is open, what it doe
   const asked = texts(['ask']);
   assert.match(asked, /Esc rejects/);
   assert.doesNotMatch(asked, /Esc cancels/);
+});
+
+test('a question is not called a call: Esc does not answer it, and words do', () => {
+  const options = ['red', 'cancel'].map((id) => ({ id, name: id }));
+  const generic_details = { description: 'Which colour?' };
+  const call: ToolCall = {
+    tool_call_id: 'q',
+    tool_name: 'ask_user',
+    status: 'PENDING',
+    description: 'Which colour?',
+    input_parameters: {},
+    correlationId: 'q1',
+    confirmation_request: { options, generic_details },
+  };
+  const session = new ScriptedSession();
+  session.call(call);
+  const asked = reduceState(INITIAL, session.snapshot());
+  const texts = (talking: boolean) => {
+    const ui = { ...uiAfter([], {}), state: asked, dialog: { callId: 'q', selected: 0, talking } };
+    const size = { width: 80, height: 30, spinner: '⠋', now: 0 };
+    return frame({ ui, self: TERMINAL, renderers, ...size })
+      .lines.map(textOfLine)
+      .join('\n');
+  };
+  assert.equal(texts(false).split('Which colour?').length, 2, 'it is asked once');
+  assert.match(texts(false), /Esc does not answer · Tab to write/);
+  assert.match(texts(true), /❯ Your answer/);
+  session.answer({ tool_call_id: 'q', selected_option_id: 'cancel', reason: 'blue' }, TERMINAL);
+  const [entry] = reduceState(INITIAL, session.snapshot()).log.open;
+  assert.equal(entry?.kind === 'call' && entry.decision?.option, 'blue');
 });
 
 test('the status line tells what is known, and in a narrow terminal who is there', () => {

@@ -5,8 +5,7 @@
  * says how many lines it has, and what is being written gets the rest.
  */
 import type { LiveClient } from '../../client/live.ts';
-import { wantsWords } from '../answers.ts';
-import type { Entry } from '../state/entry.ts';
+import { isQuestion, type Entry } from '../state/entry.ts';
 import { cut, EMPTY, line, type Line } from '../text/span.ts';
 import { asking, lastCall, REWIND_CHOICES, thoughtsOfTurn, type Ui } from '../ui.ts';
 import { activityLine, queueLines } from './activity-lines.ts';
@@ -161,7 +160,7 @@ function placeholderFor(ui: Ui, self: LiveClient, width: number): string {
   const { state, dialog } = ui;
   const [entry] = asking(ui);
   if (!self.roles.includes('prompt')) return 'This client may only look on';
-  if (entry && dialog.talking) return wantsWords(entry) ? 'Your answer' : 'Say why not';
+  if (entry && dialog.talking) return isQuestion(entry) ? 'Your answer' : 'Say why not';
   if (state.turn === 'working') return 'Say what comes next';
   return width < NARROW ? 'Ask for something' : 'Ask for something, / for commands, @ for files';
 }
