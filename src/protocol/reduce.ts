@@ -60,7 +60,8 @@ export function fold(events: Iterable<TaskEvent>): Task | undefined {
   return task;
 }
 
-function copyTask(event: Task): Task {
+/** A task of its own to fold on with. What events have brought is shared: it never changes. */
+export function copyTask(event: Task): Task {
   const task: Task = { ...event };
   if (event.history) task.history = [...event.history];
   if (event.artifacts) task.artifacts = event.artifacts.map(copyArtifact);

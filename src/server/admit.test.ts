@@ -89,11 +89,9 @@ for (const [name, open] of STORES) {
     const { id } = await begin(handler);
     const words = ['one', 'two', 'three', 'four', 'five'];
     const configuration = { blocking: false };
-    await Promise.all(
-      words.map((text) =>
-        handler.sendMessage({ message: says(text, { taskId: id }), configuration }),
-      ),
-    );
+    for (const text of words) {
+      await handler.sendMessage({ message: says(text, { taskId: id }), configuration });
+    }
     const task = (await handler.sendMessage({ message: says('end', { taskId: id }) })) as Task;
     assert.equal(task.status.state, 'completed');
     const said = (role: string) =>

@@ -6,7 +6,8 @@
  * that keeps nothing, they are stored and published at once. A task is live while it has an execution or a reader, and
  * costs nothing here afterwards.
  */
-import { refusal, type Task, type TaskEvent, type TaskState } from '../protocol/index.ts';
+import { copyTask, refusal, type Task, type TaskEvent, type TaskState } from '../protocol/index.ts';
+import { loadTask, type Loaded } from './load.ts';
 import type { Logger } from './logger.ts';
 import { roughSize } from './size.ts';
 import { Published, type SerializedEntry } from './published.ts';
@@ -17,6 +18,9 @@ import type { Append, AppendOutcome, MaybePromise, Scope, TaskHead, TaskStore } 
 const MAX_UNSTORED = 512;
 /** Likewise when they are larger than this. */
 const MAX_UNSTORED_BYTES = 256 * 1024;
+
+/** Of a log that is larger than this, no fold is kept. */
+const MAX_KEPT_BYTES = 16 * 1024 * 1024;
 
 /** Another writer was there, or the store gave up: this process no longer speaks for the task. */
 export class LogLostError extends Error {
@@ -81,6 +85,8 @@ export class LiveTask implements Scope, Readable, Disposable {
   onLost: (() => void) | undefined;
   unsent: Unsent | undefined;
   readonly readers = new Set<LogReader>();
+  /** The fold of the log so far. Only `load` looks at it: one after the other, each goes on with it. */
+  #folded: Promise<Loaded | undefined> | undefined;
   readonly #log: EventLog;
   readonly #waiting: { seq: number; resolve: () => void; reject: (error: Error) => void }[] = [];
 
@@ -105,6 +111,16 @@ export class LiveTask implements Scope, Readable, Disposable {
   [Symbol.dispose](): void {
     this.holds--;
     this.#log.release(this);
+  }
+
+  /**
+   * The task as its stored log says, for the caller to fold on with. What was folded is kept while the task is live, so
+   * that the next one reads only what has come since.
+   */
+  load(): Promise<Loaded | undefined> {
+    const mine = (this.#folded ?? Promise.resolve(undefined)).then((from) => loadTask(this, from));
+    this.#folded = this.bytes > MAX_KEPT_BYTES ? undefined : mine.catch(() => undefined);
+    return mine.then((loaded) => loaded && { ...loaded, task: copyTask(loaded.task) });
   }
 
   read(after: number, limit: number): MaybePromise<readonly SerializedEntry[]> {

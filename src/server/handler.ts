@@ -27,7 +27,7 @@ import { defined } from './defined.ts';
 import type { LiveTask } from './event-log.ts';
 import type { AgentExecutor } from './executor.ts';
 import { accept, type IntakeOptions, type Started } from './intake.ts';
-import { loadTask } from './load.ts';
+import { loadTask, type Loaded } from './load.ts';
 import { consoleLogger, type Logger } from './logger.ts';
 import { memoryStore } from './memory-store.ts';
 import { pushOperations } from './push-operations.ts';
@@ -129,10 +129,8 @@ export function createHandler(
     });
   }
 
-  async function load(log: Pick<LiveTask, 'taskId' | 'stored' | 'read'>): Promise<Task> {
-    const loaded = await loadTask(log);
-    if (!loaded) throw taskNotFound(log.taskId);
-    return loaded.task;
+  async function load(live: LiveTask): Promise<Task> {
+    return taskIn(await live.load(), live.taskId);
   }
 
   async function sendMessage(params: MessageSendParams, call: Call = {}): Promise<SendResult> {
@@ -207,7 +205,7 @@ export function createHandler(
       const { taskId, seq: stored } = head;
       const entries = (after: number, limit: number) =>
         store.read(taskId, after, Math.min(limit, stored - after));
-      const whole = await load({ taskId, stored, read: entries });
+      const whole = taskIn(await loadTask({ stored, read: entries }), taskId);
       bytes += roughSize(whole);
       if (bytes > MAX_PAGE_BYTES && tasks.length > 0) {
         // A shorter page, which ends before this task.
@@ -249,7 +247,7 @@ export function createHandler(
     const { taskId } = live;
     const { after } = params;
     if (after !== undefined) return resume(live, after);
-    const loaded = await loadTask(live);
+    const loaded = await live.load();
     if (!loaded) throw taskNotFound(taskId);
     const { task, seq } = loaded;
     const spans = spansOf(live);
@@ -320,6 +318,11 @@ export function createHandler(
       return runtime.running;
     },
   };
+}
+
+function taskIn(loaded: Loaded | undefined, taskId: string): Task {
+  if (!loaded) throw taskNotFound(taskId);
+  return loaded.task;
 }
 
 /** Absent: all of it. 0: the field is left out. Else the most recent messages. */

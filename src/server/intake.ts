@@ -212,7 +212,7 @@ async function proceed(
       (opensTurn && live.state === 'completed'));
   const config = params.configuration?.pushNotificationConfig;
   if (config && push && waits()) await push.saveOnce(taskId, config, wireOf(call));
-  let loaded = await loadTask(live);
+  let loaded = await live.load();
   // What was appended meanwhile belongs to it, stored or not: nobody is shown it before it is.
   while (loaded && loaded.seq !== live.seq) {
     if (live.unsent?.expected === loaded.seq) loaded = foldOn(loaded, live.unsent.entries);
@@ -290,7 +290,7 @@ async function repeated(
   taskId: string,
 ): Promise<Started> {
   using live = await runtime.open(scope, taskId);
-  const loaded = await loadTask(live);
+  const loaded = await live.load();
   const said = loaded?.task.history?.find(({ messageId }) => messageId === message.messageId);
   if (!loaded || !said || !sameContent(message, said)) {
     throw new A2AError(

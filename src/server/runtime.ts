@@ -2,7 +2,6 @@
 import { A2AError, isTerminal, taskNotFound } from '../protocol/index.ts';
 import { EventLog, type LiveTask } from './event-log.ts';
 import type { AgentExecutor, ExecutionContext, RequestContext } from './executor.ts';
-import { loadTask } from './load.ts';
 import type { Logger } from './logger.ts';
 import { type Deliver, PushNotifier } from './push.ts';
 import {
@@ -116,7 +115,7 @@ export class Runtime {
   /** Tells the executor of a task that was canceled while nobody executed it. */
   async tellCanceled(live: LiveTask): Promise<void> {
     if (!this.executor.cancel) return;
-    const loaded = await loadTask(live);
+    const loaded = await live.load();
     if (!loaded) return;
     const { task, turn } = loaded;
     const context = { task, turn, contextId: live.contextId, ...callerOf(live) };
@@ -163,7 +162,7 @@ export class Runtime {
   async #resume(live: LiveTask): Promise<void> {
     // From now on it is nobody's orphan.
     live.running = true;
-    const loaded = await loadTask(live);
+    const loaded = await live.load();
     const message = loaded?.turn.at(-1);
     if (!loaded || !message) {
       live.running = false;

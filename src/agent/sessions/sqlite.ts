@@ -3,6 +3,9 @@
  *
  * An append is one transaction and costs what it holds: it adds its events, the keys they set, and touches the
  * session's own row. When it cannot be written (a full disk), nothing of it is, and the next one may succeed.
+ *
+ * Events never change, so those of the sessions that were read last are kept: who reads one again reads only what has
+ * come since, whoever has written it.
  */
 import type { Event } from '../event.ts';
 import type { JsonValue } from '../json.ts';
@@ -14,6 +17,7 @@ import {
   type SessionSummary,
   type State,
 } from '../session.ts';
+import { deepFreeze } from './freeze.ts';
 import { Database, readable, type SqliteOptions } from './database.ts';
 import { pageLimit, prepareEvents } from './prepare.ts';
 import { storedChanges } from './state.ts';
@@ -50,8 +54,25 @@ interface Row extends SessionSummary {
   readonly size: number;
 }
 
+/** Sessions whose events are kept, and how large they are at most, in characters of JSON. */
+const MAX_KEPT = 32;
+const MAX_KEPT_SIZE = 8 * 2 ** 20;
+
+/** The events of a session as far as they were read. */
+interface Kept {
+  readonly row: number;
+  readonly createdAt: number;
+  /** Unchangeable, all of it. */
+  readonly events: readonly Event[];
+  /** The last one's row. */
+  readonly last: number;
+  readonly size: number;
+}
+
 class SqliteSessions implements SessionStore {
   readonly #db: Database;
+  /** The one that was read last is at the end. */
+  readonly #kept = new Map<string, Kept>();
   readonly #sql: ReturnType<typeof prepare>;
   readonly #maxSessionSize: number;
   readonly #now: () => number;
@@ -172,10 +193,7 @@ class SqliteSessions implements SessionStore {
   #load(key: SessionKey): Session | undefined {
     const session = this.#find(key);
     if (!session) return undefined;
-    const events: Event[] = [];
-    for (const { json } of this.#sql.events.iterate(session.row)) {
-      events.push(readable(`an event of session ${key.id}`, (): Event => JSON.parse(String(json))));
-    }
+    const events = this.#eventsOf(session);
     const state = new Map<string, JsonValue>();
     for (const [user, row] of [
       ['', 0],
@@ -189,6 +207,38 @@ class SqliteSessions implements SessionStore {
       }
     }
     return { ...summaryOf(session), state: Object.fromEntries(state), events };
+  }
+
+  #eventsOf(session: Row): readonly Event[] {
+    const name = JSON.stringify([session.app, session.user, session.id]);
+    const before = this.#kept.get(name);
+    this.#kept.delete(name);
+    const isSame = before?.row === session.row && before.createdAt === session.createdAt;
+    let kept = isSame ? this.#readOn(session, before) : undefined;
+    // What was kept is not what is there: the session was deleted, and made again.
+    if (kept?.size !== session.size) kept = this.#readOn(session);
+    if (kept.size <= MAX_KEPT_SIZE) {
+      this.#kept.set(name, kept);
+      const [oldest] = this.#kept.size > MAX_KEPT ? this.#kept.keys() : [];
+      if (oldest !== undefined) this.#kept.delete(oldest);
+    }
+    return kept.events;
+  }
+
+  #readOn(session: Row, from?: Kept): Kept {
+    const { row, createdAt } = session;
+    const fresh: Event[] = [];
+    let { last, size } = from ?? { last: 0, size: 0 };
+    for (const { id, json } of this.#sql.events.iterate(row, last)) {
+      const text = String(json);
+      const event = readable(`an event of session ${session.id}`, (): Event => JSON.parse(text));
+      fresh.push(deepFreeze(event));
+      last = Number(id);
+      size += text.length;
+    }
+    if (from && fresh.length === 0) return from;
+    const events = Object.freeze(from ? [...from.events, ...fresh] : fresh);
+    return { row, createdAt, events, last, size };
   }
 
   #setState({ app, user, row }: Row, delta: State | undefined): void {
@@ -229,7 +279,7 @@ function prepare(db: Database) {
     touch: db.prepare('UPDATE sessions SET updated_at = ?, changed = ?, size = ? WHERE id = ?'),
     old: db.prepare('SELECT id, user FROM sessions WHERE app = ? AND updated_at < ? LIMIT ?'),
     deleteSession: db.prepare('DELETE FROM sessions WHERE id = ?'),
-    events: db.prepare('SELECT json FROM events WHERE session = ? ORDER BY id'),
+    events: db.prepare('SELECT id, json FROM events WHERE session = ? AND id > ? ORDER BY id'),
     insertEvent: db.prepare(
       `INSERT INTO events (session, event_id, json) VALUES (?, ?, ?)
        ON CONFLICT (session, event_id) DO NOTHING`,
