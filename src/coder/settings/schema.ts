@@ -76,7 +76,12 @@ export const Settings = z.strictObject({
     ),
   mcpServers: McpServers.optional().describe('MCP servers by name; their tools are SERVER__TOOL.'),
   sandbox: z.boolean().optional().describe('Run shell commands in the sandbox of the system.'),
-  theme: z.string().min(1).max(64).optional().describe('Colours of the terminal: dark, light or none.'),
+  theme: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe('Colours of the terminal: dark, light or none.'),
   limits: Limits.optional().describe('Where to stop.'),
 });
 export type Settings = z.infer<typeof Settings>;
