@@ -136,11 +136,13 @@ function writeFull(
   // One after the other: both may have a Vary.
   const flat = flatten(headers);
   if (cors) flat.push(...flatten(cors));
-  if (status !== 204 && status !== 304) {
-    flat.push('content-length', String(Buffer.byteLength(body)));
-  }
+  const bytes = Buffer.byteLength(body);
+  if (status !== 204 && status !== 304) flat.push('content-length', String(bytes));
   response.writeHead(status, flat);
-  response.end(incoming.method === 'HEAD' ? undefined : body);
+  // Plain ASCII, which most answers are, is cheaper to write as such.
+  const encoding = bytes === body.length ? 'latin1' : 'utf8';
+  if (incoming.method === 'HEAD') response.end();
+  else response.end(body, encoding);
   if (response.writableLength > 0) dropUnread(response, options);
   if (!incoming.complete) drainBriefly(incoming);
 }
