@@ -8,24 +8,24 @@ const base64 = (text: string) => Buffer.from(text).toString('base64');
 test('text stays text, and a link to a file is a mention where it stands', () => {
   const parts = partsFrom([
     { type: 'text', text: 'see ' },
-    { type: 'resource_link', uri: 'file:///work/a%20b.ts', name: 'a b.ts' },
+    { type: 'resource_link', uri: 'file:///project/a%20b.ts', name: 'a b.ts' },
   ]);
   assert.deepEqual(parts, [
     { kind: 'text', text: 'see ' },
-    { kind: 'text', text: '@"/work/a b.ts"' },
+    { kind: 'text', text: '@"/project/a b.ts"' },
   ]);
 });
 
 test('a link that leads elsewhere, or whose name would end the mention, is a file by its address', () => {
-  for (const uri of ['https://example.com/a', 'file:///work/%22.ts', 'not an address']) {
+  for (const uri of ['https://example.com/a', 'file:///project/%22.ts', 'not an address']) {
     const [part] = partsFrom([{ type: 'resource_link', uri, name: 'a', mimeType: 'text/plain' }]);
     assert.deepEqual(part, { kind: 'file', file: { uri, name: 'a', mimeType: 'text/plain' } });
   }
 });
 
 test('what is embedded comes whole, under the name of its file and lines', () => {
-  const uri = 'file:///work/a.ts#L3:9';
-  const name = '/work/a.ts#L3:9';
+  const uri = 'file:///project/a.ts#L3:9';
+  const name = '/project/a.ts#L3:9';
   const shown = { kind: 'text', text: `\`${name}\`` };
   assert.deepEqual(partsFrom([{ type: 'resource', resource: { uri, text: 'hé' } }]), [
     shown,

@@ -78,11 +78,11 @@ test('an error is shown, for a call that failed as for one that nobody allowed',
 });
 
 test('a new file has no old text', () => {
-  const file_edit_details = { file_name: 'a', file_path: '/work/a', new_content: 'x' };
+  const file_edit_details = { file_name: 'a', file_path: '/project/a', new_content: 'x' };
   const confirmation_request = { options: [{ id: 'cancel', name: 'Reject' }], file_edit_details };
   const { content, locations } = toolView(call({ confirmation_request }), '/work');
-  assert.deepEqual(content, [{ type: 'diff', path: '/work/a', oldText: null, newText: 'x' }]);
-  assert.deepEqual(locations, [{ path: '/work/a' }]);
+  assert.deepEqual(content, [{ type: 'diff', path: '/project/a', oldText: null, newText: 'x' }]);
+  assert.deepEqual(locations, [{ path: '/project/a' }]);
 });
 
 test('what is asked is shown: a patch of several files, a tool of a server, a sentence', () => {

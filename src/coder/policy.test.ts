@@ -10,7 +10,7 @@ import { decide, problemOf, rulesFrom, type Subject, type Verdict } from './poli
 import type { ApprovalMode, PolicyRule } from './settings/schema.ts';
 import type { Effect, Preview } from './tool.ts';
 
-const ROOT = '/work/space';
+const ROOT = '/project/space';
 
 function tool(name: string, effect: Effect): Subject {
   return { name, effect };
