@@ -112,7 +112,8 @@ function withOptionalValues(flags: Flags, args: readonly string[]): string[] {
 function explain(command: string, flags: Flags, error: unknown): string {
   const message = reasonOf(error);
   const name = /'(?:-\w, )?(--?[^'\s=]+)/.exec(message)?.[1] ?? '';
-  const see = `${command} --help lists them`;
+  // `parley --help` is about all commands; the flags of parley alone are behind one of them.
+  const see = `${command === 'parley' ? 'parley --plain' : command} --help lists them`;
   switch (systemCode(error)) {
     case 'ERR_PARSE_ARGS_UNKNOWN_OPTION': {
       const near = nearest(name.replace(/^-+/, ''), Object.keys(flags));

@@ -38,7 +38,11 @@ describe('the command line', { concurrency: 3 }, () => {
     ['an unknown command', ['sned'], /unknown command "sned": did you mean parley send\?/],
     ['a command that is to come', ['gateway'], /unknown command "gateway"/],
     ['an unknown flag', ['serve', '--prot', '1'], /unknown flag --prot: did you mean --port\?/],
-    ['an unknown flag of parley alone', ['--a2a-prot', '1'], /did you mean --a2a-port/],
+    [
+      'an unknown flag of parley alone',
+      ['--a2a-prot', '1'],
+      /did you mean --a2a-port\? parley --plain --help lists them/,
+    ],
     ['a flag without its value', ['serve', '--port'], /--port needs a value/],
     ['a value that is no port', ['serve', '--port', '70000'], /from 0 to 65535/],
     ['parley without a terminal', [], /no terminal here: parley -p .* parley serve/],
