@@ -87,7 +87,21 @@ export interface Admission {
   readonly brief?: boolean;
 }
 
+/** What is fixed when a task begins. */
+export interface Beginning {
+  /** The task's own. */
+  readonly metadata?: Metadata;
+  /** In milliseconds: from then on the task is ended if it is not finished, and removed if it is. */
+  readonly expiresAt?: number;
+}
+
 export interface AgentExecutor {
+  /**
+   * Asked about every message that begins a task, before anything is stored. Throws an A2AError to refuse it; then
+   * nothing has happened.
+   */
+  begin?(context: RequestContext): MaybePromise<Beginning | undefined>;
+
   /**
    * Answers a new message without making a task; undefined: make one. It should be quick: until it answers, nothing
    * is stored and nobody sees that anything happens.

@@ -6,6 +6,7 @@ export type {
   AgentExecutor,
   AgentProfile,
   ArtifactEvent,
+  Beginning,
   CancelContext,
   ExecutionContext,
   ExecutorEvent,

@@ -1,0 +1,3 @@
+/** The tables of agents in the register. */
+export const AGENTS_SCHEMA = `
+`;

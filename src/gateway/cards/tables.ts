@@ -1,0 +1,3 @@
+/** The tables of cards in the register. */
+export const CARDS_SCHEMA = `
+`;

@@ -1,0 +1,3 @@
+/** The tables of keys in the register. */
+export const KEYS_SCHEMA = `
+`;
