@@ -8,12 +8,13 @@
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type * as z from 'zod';
+import { JsoncError, parseJsonc } from '../../protocol/jsonc.ts';
+import { problemsIn } from '../../protocol/jsonc-problems.ts';
 import { systemCode } from '../files/file-error.ts';
 import { inTurn } from '../files/queue.ts';
 import { isThere, readBounded } from '../files/read-bounded.ts';
 import { problemOf } from '../policy.ts';
 import { writePrivate } from './config-folder.ts';
-import { JsoncError, parseJsonc } from './jsonc.ts';
 import { Settings, type PolicyRule } from './schema.ts';
 
 const MAX_FILE_BYTES = 1024 * 1024;
@@ -118,16 +119,8 @@ export function readWith<T>(file: string, text: string, schema: z.ZodType<T>): T
   const json = parsed(file, text);
   const result = schema.safeParse(json.value);
   if (result.success) return result.data;
-  const issue = result.error.issues[0]!;
-  // An unknown key is reported at the object around it; its own line is more use.
-  const extra = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
-  const place = [...issue.path, ...extra];
-  const problem =
-    extra.length > 0 ? 'there is no such setting' : issue.message.replace(/^Invalid input: /, '');
-  throw new SettingsError(file, problem, {
-    line: json.lineAt(json.spanOf(place).start),
-    field: place.map(String).join('.'),
-  });
+  const { problem, line, field } = problemsIn(json, result.error)[0]!;
+  throw new SettingsError(file, problem, { line, field });
 }
 
 /**
