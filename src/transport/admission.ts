@@ -11,7 +11,7 @@ import type { TransportRequest } from './request.ts';
 
 /** Who is asking? Undefined: nobody that is known. Must not throw on a bad credential. */
 export type Authenticate = (
-  request: Pick<TransportRequest, 'header' | 'method' | 'url' | 'remote'>,
+  request: Pick<TransportRequest, 'header' | 'method' | 'url' | 'remote' | 'mount'>,
 ) => User | undefined | Promise<User | undefined>;
 
 export interface AdmissionOptions {
@@ -75,9 +75,10 @@ export function createAdmission(options: AdmissionOptions): Admission {
     },
     identify(request) {
       if (!authenticate) return undefined;
-      const { method, url, remote } = request;
+      const { method, url, remote, mount } = request;
       // A plain object: whoever writes `({ header }) => …` is not to lose `this`.
-      const user = authenticate({ method, url, remote, header: (name) => request.header(name) });
+      const header = (name: string) => request.header(name);
+      const user = authenticate({ method, url, remote, mount, header });
       return user instanceof Promise ? user.then(known) : known(user);
     },
     cors(request): Record<string, string> {

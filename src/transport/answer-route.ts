@@ -2,8 +2,8 @@
 import { A2AError, inspectJson, type User } from '../protocol/index.ts';
 import type { AppContext } from './context.ts';
 import { activeExtensions, extensionHeader, requestedVersion } from './negotiate.ts';
-import type { RouteMatch, RouteReply, RouteRequest } from './own-routes.ts';
-import type { FullReply, Reply, TransportRequest } from './request.ts';
+import type { RouteMatch, RouteReply, RouteRequest, RouteText } from './own-routes.ts';
+import type { FullReply, Reply, TextReply, TransportRequest } from './request.ts';
 import { errorHeaders, streamReply, TransportCall } from './respond.ts';
 import { restError } from './rest.ts';
 
@@ -25,27 +25,46 @@ export async function answerRoute(
     body: parseBody(text),
     call,
     handler: app.handler,
+    header: (name) => request.header(name),
   };
   if ('open' in route) return streamReply(app, request, call, headers, () => route.open(asked));
-  return jsonReply(await route.handle(asked), headers);
+  const reply = await route.handle(asked);
+  return 'chunks' in reply ? textReply(app, request, call, reply) : fullReply(reply, headers);
+}
+
+/** Takes a place among the streams: what goes on and on is one, whatever it consists of. */
+function textReply(
+  app: AppContext,
+  request: TransportRequest,
+  { user }: TransportCall,
+  { headers, chunks }: RouteText,
+): TextReply {
+  const iterator = chunks[Symbol.asyncIterator]();
+  try {
+    return { headers, chunks: iterator, release: app.streams.acquire(user?.id ?? request.remote) };
+  } catch (error) {
+    iterator.return?.().catch(() => undefined);
+    throw error;
+  }
 }
 
 /** A failure on a route, in the route's words or the protocol's. */
 export function routeError(
   failure: A2AError,
-  { route }: RouteMatch,
+  describe: ((error: A2AError) => RouteReply | undefined) | undefined,
   request: TransportRequest,
 ): FullReply {
-  if (!route.error) return restError(failure, '1.0', request);
-  const { status = failure.httpStatus, body } = route.error(failure);
-  return jsonReply({ status, body }, errorHeaders(failure));
+  const described = describe?.(failure);
+  if (!described) return restError(failure, '1.0', request);
+  return fullReply({ status: failure.httpStatus, ...described }, errorHeaders(failure));
 }
 
-function jsonReply(
-  { status = 200, body }: RouteReply,
-  headers: Readonly<Record<string, string>> = {},
+function fullReply(
+  { status = 200, headers: own, body, text }: RouteReply,
+  more: Readonly<Record<string, string>> = {},
 ): FullReply {
-  if (body === undefined) return { status, headers, body: '' };
+  const headers = own ? { ...more, ...own } : more;
+  if (body === undefined) return { status, headers, body: text ?? '' };
   return {
     status,
     headers: { 'content-type': 'application/json', ...headers },

@@ -3,13 +3,14 @@
  *
  * The way of a request: Host and Origin, route, authentication, body, JSON-RPC or REST, handler.
  */
-import { A2AError, codecOf, type ProtocolVersion } from '../protocol/index.ts';
+import { A2AError, codecOf, type ProtocolVersion, type User } from '../protocol/index.ts';
 import { answerRoute, routeError } from './answer-route.ts';
 import { encodeCard, type EncodedCard } from './card.ts';
 import type { AppContext } from './context.ts';
 import { answerJsonRpc, jsonRpcError } from './json-rpc.ts';
 import { requestedVersion, spokenVersion } from './negotiate.ts';
-import type { RouteMatch } from './own-routes.ts';
+import { mountAt, type MountedAgent, MountedRequest, type Mounts } from './mounts.ts';
+import type { RouteMatch, RouteReply } from './own-routes.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { peerError } from './respond.ts';
 import { answerRest, matchRest, restError, type RestTarget } from './rest.ts';
@@ -20,18 +21,78 @@ export type App = (request: TransportRequest, readBody: () => Promise<string>) =
 const CARD_PATHS = new Set(['/.well-known/agent-card.json', '/.well-known/agent.json']);
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
+type Identify = (request: TransportRequest) => User | undefined | Promise<User | undefined>;
+
+type Door = (
+  request: TransportRequest,
+  readBody: () => Promise<string>,
+  identify: Identify,
+) => Promise<Reply>;
+
 export function createApp(app: AppContext): App {
+  const door = createDoor(app);
+  const identify: Identify = (request) => app.admission.identify(request);
+  const { mounts } = app;
+  if (!mounts) return (request, readBody) => door(request, readBody, identify);
+  const mounted = createMounts(app, mounts);
+  return (request, readBody) => {
+    const found = mountAt(mounts, request.url);
+    if (found) return mounted(new MountedRequest(request, found.length), found.name, readBody);
+    return door(request, readBody, identify);
+  };
+}
+
+/** The way to the agents of the mounts: who calls is known before anything is said of the agent. */
+function createMounts(app: AppContext, mounts: Mounts) {
+  const doors = new WeakMap<MountedAgent, Door>();
+
+  function doorOf(agent: MountedAgent): Door {
+    let door = doors.get(agent);
+    if (!door) {
+      const cardAt = (base: string) => mounts.cardAt(agent, base);
+      const extensions = agent.profile.extensions ?? [];
+      const profile = () => agent.profile;
+      const own = { methods: undefined, routes: undefined, mounts: undefined, describe: undefined };
+      door = createDoor({ ...app, ...own, cardAt, extensions, profile });
+      doors.set(agent, door);
+    }
+    return door;
+  }
+
+  return async (request: TransportRequest, name: string, readBody: () => Promise<string>) => {
+    try {
+      app.admission.check(request);
+      if (request.method === 'OPTIONS') return preflight();
+      const identified = app.admission.identify(request);
+      const user = identified instanceof Promise ? await identified : identified;
+      const agent = mounts.find(name, user);
+      if (!agent) throw new A2AError('notFound', 'There is no such agent');
+      return await doorOf(agent)(request, readBody, () => user);
+    } catch (error) {
+      const failure = peerError(app, error);
+      const isRpc = request.method === 'POST' && /^\/(?:\?|$)/.test(request.url);
+      return isRpc
+        ? jsonRpcError(failure, null, codecOf('1.0', 'JSONRPC'))
+        : restError(failure, '1.0', request);
+    }
+  };
+}
+
+function createDoor(app: AppContext): Door {
   const startedAt = new Date().toUTCString();
   const cards = new Map<string, EncodedCard>();
+  let cardsOf: object | undefined;
 
   function cardReply(request: TransportRequest, query: URLSearchParams | undefined): FullReply {
     // The card is how clients learn which versions there are: one that is not spoken is no reason to refuse it.
     const version = spokenVersion(request, query, app.versions);
+    const profile = app.profile();
+    if (cards.size > 64 || profile !== cardsOf) cards.clear();
+    cardsOf = profile;
     const key = `${version} ${request.base}`;
     let card = cards.get(key);
     if (!card) {
       card = encodeCard(app.cardAt(request.base), version, app.versions);
-      if (cards.size > 64) cards.clear();
       cards.set(key, card);
     }
     const headers: Record<string, string> = {
@@ -49,7 +110,7 @@ export function createApp(app: AppContext): App {
     return known ? { status: 304, headers, body: '' } : { status: 200, headers, body: card.body };
   }
 
-  return async (request, readBody) => {
+  return async (request, readBody, identify) => {
     const { method, url } = request;
     const at = url.indexOf('?');
     const path = (at < 0 ? url : url.slice(0, at)) || '/';
@@ -62,10 +123,10 @@ export function createApp(app: AppContext): App {
       if (method === 'OPTIONS') return preflight();
       if (CARD_PATHS.has(path)) {
         if (method === 'GET' || method === 'HEAD') return cardReply(request, query);
-        return notAllowed(request, ['GET', 'HEAD']);
+        return notAllowed(app, request, path, ['GET', 'HEAD']);
       }
       if (path === '/' && (method === 'GET' || method === 'HEAD')) return greeting(app, request);
-      if (path === '/' && !isRpc) return notAllowed(request, ['GET', 'HEAD', 'POST']);
+      if (path === '/' && !isRpc) return notAllowed(app, request, path, ['GET', 'HEAD', 'POST']);
       const ours = isRpc ? undefined : app.routes?.match(method, path);
       if (ours && 'route' in ours) {
         own = ours;
@@ -73,16 +134,16 @@ export function createApp(app: AppContext): App {
         const found = matchRest(method, path);
         if (found && 'allow' in found) {
           const allow = new Set([...found.allow, ...(ours?.allow ?? [])]);
-          return notAllowed(request, [...allow], found.version);
+          return notAllowed(app, request, path, [...allow], found.version);
         }
-        if (!found && ours) return notAllowed(request, ours.allow);
+        if (!found && ours) return notAllowed(app, request, path, ours.allow);
         // Until the version is chosen, errors have the shape of the path's own.
         target = found;
         target = restVersion(app, request, query, found);
       }
-      const identified = app.admission.identify(request);
+      const identified = own?.route.public === true ? undefined : identify(request);
       const user = identified instanceof Promise ? await identified : identified;
-      const hasBody = method === 'POST';
+      const hasBody = WITH_BODY.has(method);
       if (hasBody) checkContentType(request);
       const body = hasBody ? await readBody() : '';
       if (isRpc) return await answerJsonRpc(app, request, query, user, body);
@@ -93,12 +154,25 @@ export function createApp(app: AppContext): App {
       const failure = peerError(app, error);
       const reply = isRpc
         ? jsonRpcError(failure, null, codecOf('1.0', 'JSONRPC'))
-        : own
-          ? routeError(failure, own, request)
-          : restError(failure, target?.version ?? '1.0', request);
+        : target
+          ? restError(failure, target.version, request)
+          : routeError(failure, describer(app, path, own), request);
       return failure.kind === 'contentTypeNotSupported' ? { ...reply, status: 415 } : reply;
     }
   };
+}
+
+const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
+
+/** Who words an error: the route, or the agent for its own paths. */
+function describer(
+  { describe }: AppContext,
+  path: string,
+  own: RouteMatch | undefined,
+): ((error: A2AError) => RouteReply | undefined) | undefined {
+  const route = own?.route;
+  if (route?.error) return (error) => route.error?.(error);
+  return describe && ((error) => describe(error, path));
 }
 
 /** The path says the version; a header that says 0.3 on a path of 1.0 is believed, the reverse does not exist. */
@@ -126,9 +200,9 @@ function preflight(): FullReply {
   return {
     status: 204,
     headers: {
-      'access-control-allow-methods': 'GET, POST, DELETE',
+      'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
       'access-control-allow-headers':
-        'content-type, authorization, a2a-version, a2a-extensions, x-a2a-extensions, last-event-id',
+        'content-type, authorization, x-api-key, a2a-version, a2a-extensions, x-a2a-extensions, last-event-id, if-match, if-none-match',
       'access-control-max-age': '600',
     },
     body: '',
@@ -136,11 +210,16 @@ function preflight(): FullReply {
 }
 
 function notAllowed(
+  app: AppContext,
   request: TransportRequest,
+  path: string,
   allow: readonly string[],
-  version: ProtocolVersion = '1.0',
+  version?: ProtocolVersion,
 ): FullReply {
-  const reply = restError(new A2AError('verbNotAllowed'), version, request);
+  const error = new A2AError('verbNotAllowed');
+  const reply = version
+    ? restError(error, version, request)
+    : routeError(error, describer(app, path, undefined), request);
   return { ...reply, headers: { ...reply.headers, allow: allow.join(', ') } };
 }
 

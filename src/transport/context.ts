@@ -1,8 +1,9 @@
 /** What all of the transport shares. */
-import type { AgentCard, AgentExtension, ProtocolVersion } from '../protocol/index.ts';
+import type { A2AError, AgentCard, AgentExtension, ProtocolVersion } from '../protocol/index.ts';
 import type { Logger, RequestHandler } from '../server/index.ts';
 import type { Admission } from './admission.ts';
-import type { OwnMethod, RouteTable } from './own-routes.ts';
+import type { Mounts } from './mounts.ts';
+import type { OwnMethod, RouteReply, RouteTable } from './own-routes.ts';
 import type { StreamCounter } from './stream-limits.ts';
 
 export interface AppContext {
@@ -19,4 +20,10 @@ export interface AppContext {
   readonly routes: RouteTable | undefined;
   /** The card of the agent as it is reached at `base`. */
   readonly cardAt: (base: string) => AgentCard;
+  /** What the card is made of: another object when the card has changed. */
+  readonly profile: () => object;
+  /** Other agents behind the same handler, each at a path of its own. */
+  readonly mounts: Mounts | undefined;
+  /** An error on a path that is not the protocol's, in words of the agent's own. */
+  readonly describe: ((error: A2AError, path: string) => RouteReply | undefined) | undefined;
 }

@@ -6,7 +6,7 @@ import { A2AError } from '../protocol/index.ts';
 import { isLoopbackAddress } from './admission.ts';
 import type { App } from './app.ts';
 import type { Heartbeat } from './heartbeat.ts';
-import type { StreamReply, TransportRequest } from './request.ts';
+import type { StreamReply, TextReply, TransportRequest } from './request.ts';
 import { restError } from './rest.ts';
 
 export interface FetchOptions {
@@ -55,10 +55,39 @@ export function createFetchHandler(app: App, options: FetchOptions): FetchHandle
     if ('stream' in reply) {
       return new Response(streamBody(reply, options.heartbeat, web.signal), { headers });
     }
+    if ('chunks' in reply) return new Response(textBody(reply, web.signal), { headers });
     const { status, body } = reply;
     const empty = status === 204 || status === 304 || web.method === 'HEAD';
     return new Response(empty ? null : body, { status, headers });
   };
+}
+
+function textBody({ chunks, release }: TextReply, signal: AbortSignal): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  let over = false;
+  const end = () => {
+    if (over) return;
+    over = true;
+    signal.removeEventListener('abort', end);
+    chunks.return?.().catch(() => undefined);
+    release();
+  };
+  // Not every runtime cancels the body of a client that has left; some only abort the request.
+  signal.addEventListener('abort', end);
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const step = await chunks.next();
+        if (step.done !== true) return controller.enqueue(encoder.encode(step.value));
+        end();
+        controller.close();
+      } catch (error) {
+        end();
+        controller.error(error);
+      }
+    },
+    cancel: end,
+  });
 }
 
 function streamBody(

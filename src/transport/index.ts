@@ -5,6 +5,7 @@ export type { Authenticate } from './admission.ts';
 export { addressGuard } from './addresses.ts';
 export type { FetchContext, FetchHandler } from './fetch.ts';
 export type { NodeHandler } from './node.ts';
+export type { MountedAgent, MountOptions } from './mounts.ts';
 export type {
   JsonRoute,
   OwnMethod,
@@ -12,6 +13,7 @@ export type {
   RouteReply,
   RouteRequest,
   RouteStream,
+  RouteText,
   StreamRoute,
 } from './own-routes.ts';
 export type { PeerSocket, SocketListener, SocketRequest, SocketRoute } from './socket-route.ts';

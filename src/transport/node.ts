@@ -12,7 +12,7 @@ import type { App } from './app.ts';
 import { dropUnread, EventSink, flatten } from './event-sink.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import { Pace } from './pace.ts';
-import type { FullReply, StreamReply, TransportRequest } from './request.ts';
+import type { FullReply, Reply, StreamReply, TextReply, TransportRequest } from './request.ts';
 
 export interface NodeOptions {
   readonly maxBodyBytes: number;
@@ -105,11 +105,12 @@ export function createNodeHandler(app: App, options: NodeOptions): NodeHandler {
     app(request, () => readBody(incoming, options.maxBodyBytes)).then(
       (reply) => {
         if (response.destroyed) {
-          if ('stream' in reply) abandon(reply);
+          abandon(reply);
           return;
         }
         const cors = incoming.headers.origin === undefined ? undefined : options.cors(request);
         if ('stream' in reply) writeStream(response, reply, cors, pace, options);
+        else if ('chunks' in reply) void writeText(response, reply, cors, options);
         else writeFull(incoming, response, reply, cors, options);
       },
       (error: unknown) => {
@@ -120,9 +121,50 @@ export function createNodeHandler(app: App, options: NodeOptions): NodeHandler {
   };
 }
 
-function abandon(reply: StreamReply): void {
-  reply.stream.close();
+function abandon(reply: Reply): void {
+  if ('stream' in reply) reply.stream.close();
+  else if ('chunks' in reply) reply.chunks.return?.().catch(() => undefined);
+  else return;
   reply.release();
+}
+
+/** Writes what comes, as fast as it is read. A client that leaves ends it. */
+async function writeText(
+  response: ServerResponse,
+  { headers, chunks, release }: TextReply,
+  cors: Record<string, string> | undefined,
+  options: NodeOptions,
+): Promise<void> {
+  const left = new Promise<undefined>((resolve) =>
+    response.once('close', () => resolve(undefined)),
+  );
+  const drop = () => {
+    options.logger.warn({}, 'a reader that does not read was dropped');
+    response.destroy();
+  };
+  response.writeHead(200, flatten(cors ? { ...headers, ...cors } : headers));
+  response.flushHeaders();
+  try {
+    for (;;) {
+      const step = await Promise.race([chunks.next(), left]);
+      if (step === undefined) break;
+      if (step.done === true) {
+        response.end();
+        if (response.writableLength > 0) dropUnread(response, options);
+        break;
+      }
+      if (response.write(step.value)) continue;
+      const timer = setTimeout(drop, options.stallMs);
+      await Promise.race([new Promise((resolve) => response.once('drain', resolve)), left]);
+      clearTimeout(timer);
+    }
+  } catch (error) {
+    options.logger.error({ err: error }, 'an answer broke off');
+    response.destroy();
+  } finally {
+    chunks.return?.().catch(() => undefined);
+    release();
+  }
 }
 
 function writeFull(

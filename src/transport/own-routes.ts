@@ -26,13 +26,24 @@ export interface RouteRequest {
   readonly body: unknown;
   readonly call: Call;
   readonly handler: RequestHandler;
+  header(name: string): string | undefined;
 }
 
 export interface RouteReply {
   /** 200 unless told. */
   readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. Undefined: nothing is. */
   readonly body?: unknown;
+  /** Sent as it is, instead of a body; `headers` say what it is. */
+  readonly text?: string;
+}
+
+/** An answer whose text comes bit by bit, as fast as the client reads it. */
+export interface RouteText {
+  readonly headers: Readonly<Record<string, string>>;
+  /** What it throws ends the connection: a client is to see that there was more. */
+  readonly chunks: AsyncIterable<string>;
 }
 
 export interface RouteStream {
@@ -42,20 +53,22 @@ export interface RouteStream {
 }
 
 interface RouteBase {
-  readonly verb: 'GET' | 'POST' | 'DELETE';
+  readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** `{name}` stands for one segment. */
   readonly path: string;
   /** Extensions that everybody who uses the route speaks, so that nobody has to name them. */
   readonly implies?: readonly string[];
+  /** Everybody may, authenticated or not. */
+  readonly public?: boolean;
   /** An error in the route's own words. Unless told, the protocol's. */
   error?(error: A2AError): RouteReply;
 }
 
 export interface JsonRoute extends RouteBase {
-  handle(request: RouteRequest): Promise<RouteReply>;
+  handle(request: RouteRequest): Promise<RouteReply | RouteText>;
 }
 
-/** Answers with server-sent events. What it throws before there is a stream is an error reply. */
+/** Answers with a task's events, as server-sent events. What it throws before there is a stream is an error reply. */
 export interface StreamRoute extends RouteBase {
   open(request: RouteRequest): Promise<RouteStream>;
 }
@@ -97,8 +110,9 @@ export function routeTable(routes: readonly OwnRoute[] = []): RouteTable | undef
     })
     .toSorted((one, other) => one.names.length - other.names.length);
   return {
-    match(verb, path) {
+    match(asked, path) {
       const allow: string[] = [];
+      const verb = asked === 'HEAD' ? 'GET' : asked;
       for (const { route, names, pattern } of table) {
         const found = pattern.exec(path);
         if (!found) continue;

@@ -12,6 +12,8 @@ export interface TransportRequest {
   readonly remote: string;
   /** It came in over loopback, so a web page could have sent it: Host and Origin count. */
   readonly local: boolean;
+  /** Where the agent is that it is for, if several share the server: `/agents/weather`. Not part of `url`. */
+  readonly mount?: string | undefined;
   /** Aborted when the client leaves. Made when it is first asked for. */
   readonly signal: AbortSignal;
 }
@@ -31,4 +33,12 @@ export interface StreamReply {
   release(): void;
 }
 
-export type Reply = FullReply | StreamReply;
+/** A reply whose text comes bit by bit. */
+export interface TextReply {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly chunks: AsyncIterator<string>;
+  /** To be called once, when the reply is over. */
+  release(): void;
+}
+
+export type Reply = FullReply | StreamReply | TextReply;

@@ -6,7 +6,13 @@
 import type { Server } from 'node:http';
 import { type AddressInfo, isIP, Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AgentCard, type Call, type ProtocolVersion, VERSIONS } from '../protocol/index.ts';
+import {
+  type A2AError,
+  type AgentCard,
+  type Call,
+  type ProtocolVersion,
+  VERSIONS,
+} from '../protocol/index.ts';
 import {
   type Agent,
   createHandler,
@@ -23,7 +29,14 @@ import { createFetchHandler, type FetchHandler } from './fetch.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { isLoopback } from './loopback.ts';
 import { createNodeHandler, type NodeHandler } from './node.ts';
-import { type OwnMethod, ownMethods, type OwnRoute, routeTable } from './own-routes.ts';
+import type { MountOptions } from './mounts.ts';
+import {
+  type OwnMethod,
+  ownMethods,
+  type OwnRoute,
+  type RouteReply,
+  routeTable,
+} from './own-routes.ts';
 import { plainRoute, type SocketRoute } from './socket-route.ts';
 import { StreamCounter } from './stream-limits.ts';
 import { webhookDelivery, type WebhookOptions } from './webhook.ts';
@@ -83,6 +96,10 @@ export interface ServeOptions {
   readonly methods?: Readonly<Record<string, OwnMethod>>;
   /** HTTP routes of the agent's own. */
   readonly routes?: readonly OwnRoute[];
+  /** Other agents behind the same handler, each at a path of its own. */
+  readonly mounts?: MountOptions;
+  /** An error on a path that is not the protocol's, in words of the agent's own; undefined: in the protocol's. */
+  readonly describe?: (error: A2AError, path: string) => RouteReply | undefined;
   /** WebSockets of the agent's own, where `listen` makes the server. */
   readonly sockets?: readonly SocketRoute[];
   /** Stands between those who call and the handler: what it refuses by throwing an A2AError is not done. */
@@ -165,6 +182,14 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
     methods: ownMethods(options.methods),
     routes: routeTable([...(options.routes ?? []), ...(options.sockets ?? []).map(plainRoute)]),
     cardAt,
+    profile: () => agent.profile,
+    mounts: options.mounts && {
+      path: options.mounts.path,
+      find: (name, user) => options.mounts?.find(name, user),
+      cardAt: ({ profile, card = {} }, base) =>
+        makeCard(profile, base, { ...capabilities, extendedCard: false }, card),
+    },
+    describe: options.describe,
   });
   let recovering: Promise<void> | undefined;
   let recovered = false;
