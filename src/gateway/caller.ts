@@ -65,7 +65,8 @@ export class Caller implements User {
 
   /** Throws `forbidden`, and says which scope is missing: the caller knows its own key. */
   need(scope: Scope): void {
-    if (!this.may(scope)) throw new A2AError('forbidden', `This key does not have the scope ${scope}`);
+    if (!this.may(scope))
+      throw new A2AError('forbidden', `This key does not have the scope ${scope}`);
   }
 }
 

@@ -67,6 +67,8 @@ export interface RouteOptions<Body extends z.ZodType | undefined = z.ZodType | u
   readonly scope: Scope | 'open';
   /** Needed where the path, or the body, names something that belongs to a workspace. */
   readonly resource?: Resource;
+  /** It always answers with a task's events (RouteEvents): a place among the streams is taken before it begins. */
+  readonly events?: boolean;
   readonly summary: string;
   /** Longer, for the description in `/openapi.json`. */
   readonly detail?: string;
