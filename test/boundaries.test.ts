@@ -81,7 +81,7 @@ const RULES: Record<string, Rule> = {
   },
   gateway: {
     folders: ['protocol', 'server', 'transport', 'client', 'store', 'agent', 'bridge'],
-    packages: ['zod', 'jose'],
+    packages: ['zod', 'jose', 'undici'],
     builtins: ['*'],
   },
   // A web page.

@@ -192,3 +192,103 @@ test('who uses a route that implies an extension does not have to name it', asyn
   assert.equal((await call('/implied')).status, 204);
   assert.equal((await call('/named')).status, 400);
 });
+
+test('a route may change things with PUT, and say more in headers', async () => {
+  const call = start({
+    routes: [
+      {
+        verb: 'PUT',
+        path: '/notes/{id}',
+        handle: async ({ body, header }) => ({
+          status: 201,
+          headers: { etag: '"2"' },
+          body: { body, was: header('if-match') },
+        }),
+      },
+    ],
+  });
+  const init = { method: 'PUT', headers: { ...json, 'if-match': '"1"' }, body: '{"a":1}' };
+  const response = await call('/notes/7', init);
+  assert.equal(response.status, 201);
+  assert.equal(response.headers.get('etag'), '"2"');
+  assert.deepEqual(await response.json(), { body: { a: 1 }, was: '"1"' });
+});
+
+test('a public route asks nobody who they are', async () => {
+  const call = start({
+    authenticate: () => undefined,
+    routes: [
+      { verb: 'GET', path: '/alive', public: true, handle: async () => ({ text: 'yes' }) },
+      { verb: 'GET', path: '/secret', handle: async () => ({ text: 'no' }) },
+    ],
+  });
+  assert.equal(await (await call('/alive')).text(), 'yes');
+  assert.equal((await call('/alive', { method: 'HEAD' })).status, 200);
+  assert.equal((await call('/secret')).status, 401);
+});
+
+test('errors on paths of the agent are in its words, those of the protocol in the protocol’s', async () => {
+  const call = start({
+    routes: [{ verb: 'GET', path: '/own/x', handle: async () => ({ text: '' }) }],
+    describe: (error, path) =>
+      path.startsWith('/own') ? { body: { mine: error.httpStatus } } : undefined,
+  });
+  const wrong = await call('/own/x', { method: 'DELETE' });
+  assert.equal(wrong.headers.get('allow'), 'GET');
+  assert.deepEqual(await wrong.json(), { mine: 405 });
+  assert.deepEqual(await (await call('/own/y')).json(), { mine: 404 });
+  assert.match(await (await call('/tasks/none')).text(), /TASK_NOT_FOUND/);
+});
+
+/** Counts up until it is left; `left` resolves then. */
+function counting(limit: number) {
+  let leave = () => {};
+  const left = new Promise<void>((resolve) => (leave = resolve));
+  let sent = 0;
+  async function* chunks() {
+    try {
+      while (sent < limit) yield `${(sent += 1)} `.repeat(1000);
+    } finally {
+      leave();
+    }
+  }
+  return { chunks, left, sent: () => sent };
+}
+
+test('text that comes bit by bit waits for its reader, and stops when the reader leaves', async () => {
+  const { chunks, left, sent } = counting(1_000_000);
+  const server = serve(echo, {
+    logger: silent,
+    routes: [
+      {
+        verb: 'GET',
+        path: '/count',
+        handle: async () => ({ headers: { 'content-type': 'text/plain' }, chunks: chunks() }),
+      },
+    ],
+  });
+  const listening = await server.listen(0);
+  const leaving = new AbortController();
+  const response = await fetch(`${listening.url}/count`, { signal: leaving.signal });
+  const reader = response.body!.getReader();
+  await reader.read();
+  leaving.abort();
+  await left;
+  assert.ok(sent() < 1_000_000);
+  await listening.close();
+});
+
+test('text that breaks off is no whole answer', async () => {
+  async function* broken() {
+    yield 'some';
+    throw new Error('secret');
+  }
+  const handle = async () => ({ headers: {}, chunks: broken() });
+  const server = serve(echo, { logger: silent, routes: [{ verb: 'GET', path: '/x', handle }] });
+  const listening = await server.listen(0);
+  const response = await fetch(`${listening.url}/x`);
+  await assert.rejects(response.text());
+  const whole = await server.fetch(new Request('http://localhost/x'));
+  await assert.rejects(whole.text());
+  await listening.close();
+});
