@@ -1,0 +1,181 @@
+/**
+ * Numbers for Prometheus, in its text format 0.0.4. The names are a fixed catalogue (metric-names.ts).
+ *
+ * Counters and histograms grow as things happen; gauges are read when somebody looks. A family keeps a bounded number
+ * of series: what comes after goes to one whose labels all say `other`, so that no caller can make us run out of memory.
+ */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Labels, Meter } from '../services.ts';
+import { METRICS, type MetricFamily, type MetricName } from './metric-names.ts';
+
+export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** Series of one family. */
+const MAX_SERIES = 1000;
+/** A label's value beyond this is cut. */
+const MAX_LABEL_CHARS = 200;
+const OTHER = 'other';
+/** Between two looks at how late the event loop is. */
+const LAG_RESOLUTION_MS = 50;
+
+export type Reading = number | Iterable<readonly [labels: Labels, value: number]>;
+
+export interface Metrics extends Meter {
+  /** A gauge, or a counter that somebody else keeps: read at every scrape. One that throws is left out. */
+  gauge(name: MetricName, read: () => Reading): void;
+  /** Everything, in Prometheus's text format. */
+  text(): string;
+  close(): void;
+}
+
+interface Series {
+  /** `{verb="GET",route="/x"}`, or empty. */
+  readonly labels: string;
+  value: number;
+  /** Of a histogram: observations per bucket, not yet summed up. */
+  readonly buckets?: number[];
+  count: number;
+}
+
+export function createMetrics(options: { readonly version: string }): Metrics {
+  const families = new Map<string, Map<string, Series>>();
+  const readers = new Map<MetricName, () => Reading>();
+  const lag = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS });
+  lag.enable();
+
+  function seriesOf(name: string, labels: Labels): Series | undefined {
+    const family = familyOf(name);
+    if (!family) return undefined;
+    let all = families.get(name);
+    if (!all) families.set(name, (all = new Map()));
+    const key = labelsText(family, labels);
+    const known = all.get(key);
+    if (known) return known;
+    return all.size < MAX_SERIES
+      ? add(all, family, key)
+      : (all.get(overflowKey(family)) ?? add(all, family, overflowKey(family)));
+  }
+
+  function add(all: Map<string, Series>, family: MetricFamily, labels: string): Series {
+    const buckets = family.buckets && [...family.buckets.map(() => 0), 0];
+    const series: Series = { labels, value: 0, count: 0, ...(buckets && { buckets }) };
+    all.set(labels, series);
+    return series;
+  }
+
+  const metrics: Metrics = {
+    count(name, labels = {}, by = 1) {
+      // A counter never goes down.
+      if (!(by >= 0) || !Number.isFinite(by)) return;
+      const series = seriesOf(name, labels);
+      if (series && !series.buckets) series.value += by;
+    },
+    observe(name, labels, seconds) {
+      const series = seriesOf(name, labels);
+      if (!series?.buckets || !Number.isFinite(seconds)) return;
+      const bounds = familyOf(name)?.buckets ?? [];
+      const at = bounds.findIndex((bound) => seconds <= bound);
+      series.buckets[at < 0 ? bounds.length : at]! += 1;
+      series.count += 1;
+      series.value += seconds;
+    },
+    gauge(name, read) {
+      readers.set(name, read);
+    },
+    text() {
+      const lines: string[] = [];
+      for (const [name, family] of Object.entries<MetricFamily>(METRICS)) {
+        const samples = [...samplesOf(name, family)];
+        if (samples.length === 0) continue;
+        lines.push(`# HELP ${name} ${escapeHelp(family.help)}`, `# TYPE ${name} ${family.type}`);
+        for (const sample of samples) lines.push(sample);
+      }
+      lag.reset();
+      return `${lines.join('\n')}\n`;
+    },
+    close() {
+      lag.disable();
+    },
+  };
+
+  function* samplesOf(name: string, family: MetricFamily): Generator<string> {
+    const read = readers.get(name as MetricName);
+    if (read) yield* readingOf(name, family, read);
+    for (const series of families.get(name)?.values() ?? []) {
+      if (series.buckets) yield* histogramOf(name, family, series);
+      else yield `${name}${series.labels} ${numberText(series.value)}`;
+    }
+  }
+
+  metrics.gauge('parley_build_info', () => [
+    [{ version: options.version, node: process.versions.node }, 1],
+  ]);
+  metrics.gauge('process_cpu_seconds_total', () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1e6;
+  });
+  metrics.gauge('process_resident_memory_bytes', () => process.memoryUsage.rss());
+  metrics.gauge('process_start_time_seconds', () => performance.timeOrigin / 1000);
+  metrics.gauge('nodejs_heap_size_used_bytes', () => process.memoryUsage().heapUsed);
+  // Its own interval is part of what it measures.
+  const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e9 - LAG_RESOLUTION_MS / 1000);
+  metrics.gauge('nodejs_eventloop_lag_mean_seconds', () =>
+    Number.isNaN(lag.mean) ? 0 : late(lag.mean),
+  );
+  metrics.gauge('nodejs_eventloop_lag_p99_seconds', () => late(lag.percentile(99)));
+  return metrics;
+}
+
+function familyOf(name: string): MetricFamily | undefined {
+  return Object.hasOwn(METRICS, name) ? METRICS[name as MetricName] : undefined;
+}
+
+function* readingOf(name: string, family: MetricFamily, read: () => Reading): Generator<string> {
+  try {
+    const reading = read();
+    const samples = typeof reading === 'number' ? [[{}, reading] as const] : [...reading];
+    for (const [labels, value] of samples.slice(0, MAX_SERIES)) {
+      yield `${name}${labelsText(family, labels)} ${numberText(value)}`;
+    }
+  } catch {
+    // What cannot be read now is missing from this scrape, and the rest is there.
+  }
+}
+
+function* histogramOf(name: string, family: MetricFamily, series: Series): Generator<string> {
+  let sum = 0;
+  for (const [at, count] of (series.buckets ?? []).entries()) {
+    sum += count;
+    const bound = family.buckets?.[at];
+    const le = `le="${bound === undefined ? '+Inf' : bound}"`;
+    const labels = series.labels === '' ? `{${le}}` : `${series.labels.slice(0, -1)},${le}}`;
+    yield `${name}_bucket${labels} ${sum}`;
+  }
+  yield `${name}_sum${series.labels} ${numberText(series.value)}`;
+  yield `${name}_count${series.labels} ${series.count}`;
+}
+
+/** Only the family's own labels, in its order; one that is not given is empty. */
+function labelsText(family: MetricFamily, labels: Labels): string {
+  const names = family.labels ?? [];
+  if (names.length === 0) return '';
+  return `{${names.map((name) => `${name}="${escapeLabel(labels[name] ?? '')}"`).join(',')}}`;
+}
+
+function overflowKey(family: MetricFamily): string {
+  return labelsText(family, Object.fromEntries((family.labels ?? []).map((name) => [name, OTHER])));
+}
+
+function escapeLabel(value: string): string {
+  return escapeHelp(value.slice(0, MAX_LABEL_CHARS)).replaceAll('"', '\\"');
+}
+
+function escapeHelp(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
+}
+
+function numberText(value: number): string {
+  if (value === Number.POSITIVE_INFINITY) return '+Inf';
+  if (value === Number.NEGATIVE_INFINITY) return '-Inf';
+  return String(value);
+}
