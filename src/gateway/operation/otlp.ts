@@ -1,0 +1,222 @@
+/**
+ * Spans on their way to a collector, as OTLP over HTTP with JSON. They go in batches; a queue that is full drops the
+ * newest, because whoever traces must never be slowed down by who collects. A collector that is busy (429, 502, 503,
+ * 504) or away is asked again a few times; what it refuses otherwise is gone.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '../../server/index.ts';
+import type { Attributes, Meter } from '../services.ts';
+import type { TraceContext } from './trace-context.ts';
+
+const MAX_QUEUE = 2048;
+const BATCH = 512;
+/** How long a span waits for others. */
+const LINGER_MS = 2000;
+const TIMEOUT_MS = 10_000;
+const MAX_TRIES = 4;
+const MAX_WAIT_MS = 30_000;
+/** What closing waits for at most. */
+const CLOSE_MS = 3000;
+const RETRYABLE = new Set([429, 502, 503, 504]);
+/** By the enumeration of OTLP. */
+const KINDS = { internal: 1, server: 2, client: 3 } as const;
+const STATUS_ERROR = 2;
+
+export interface EndedSpan {
+  readonly name: string;
+  readonly context: TraceContext;
+  readonly parentSpanId: string | undefined;
+  readonly kind: keyof typeof KINDS;
+  readonly startNs: bigint;
+  readonly endNs: bigint;
+  readonly attributes: Attributes;
+  readonly failed: boolean;
+}
+
+export interface ExporterOptions {
+  /** The whole address: `http://127.0.0.1:4318/v1/traces`. */
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Of the resource: `service.name` and others. */
+  readonly resource: Attributes;
+  readonly version: string;
+  readonly logger: Logger;
+  readonly meter?: Pick<Meter, 'count'> | undefined;
+  readonly lingerMs?: number;
+  /** Before the first of the further tries; it doubles. */
+  readonly retryMs?: number;
+}
+
+export interface Exporter {
+  add(span: EndedSpan): void;
+  /** Sends what is left, for a short time. */
+  close(): Promise<void>;
+}
+
+export function createExporter(options: ExporterOptions): Exporter {
+  const { logger, meter, lingerMs = LINGER_MS, retryMs = 500 } = options;
+  const queue: EndedSpan[] = [];
+  const ended = new AbortController();
+  const resource = { attributes: attributesOf(options.resource) };
+  let timer: NodeJS.Timeout | undefined;
+  let sending: Promise<void> | undefined;
+  let closed = false;
+  let complained = false;
+
+  const count = (outcome: string, by: number) =>
+    meter?.count('parley_spans_total', { outcome }, by);
+
+  function send(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    return (sending ??= drain().finally(() => {
+      sending = undefined;
+      // What came while the last batch was on its way.
+      if (queue.length > 0 && !closed) schedule();
+    }));
+  }
+
+  function schedule(): void {
+    timer ??= setTimeout(() => void send(), queue.length >= BATCH ? 0 : lingerMs).unref();
+  }
+
+  async function drain(): Promise<void> {
+    while (queue.length > 0 && !ended.signal.aborted) {
+      const batch = queue.splice(0, BATCH);
+      const problem = await deliver(batch);
+      if (problem === undefined) {
+        complained = false;
+        continue;
+      }
+      count('dropped', batch.length);
+      // Once for a time of failures, not once for each batch.
+      if (!complained) logger.warn({ problem, spans: batch.length }, 'spans could not be exported');
+      complained = true;
+    }
+  }
+
+  /** Undefined: it was taken; else why it was not. */
+  async function deliver(batch: readonly EndedSpan[]): Promise<string | undefined> {
+    const body = JSON.stringify({
+      resourceSpans: [
+        {
+          resource,
+          scopeSpans: [
+            { scope: { name: 'parley', version: options.version }, spans: batch.map(spanJson) },
+          ],
+        },
+      ],
+    });
+    let wait = retryMs;
+    for (let tries = 1; ; tries += 1) {
+      const result = await post(body, batch.length);
+      if (result === 'taken') return undefined;
+      if (!result.again || tries >= MAX_TRIES || ended.signal.aborted) return result.problem;
+      await delay(Math.min(result.afterMs ?? wait, MAX_WAIT_MS), undefined, {
+        signal: ended.signal,
+        ref: false,
+      }).catch(() => undefined);
+      wait *= 2;
+    }
+  }
+
+  async function post(
+    body: string,
+    spans: number,
+  ): Promise<'taken' | { problem: string; again: boolean; afterMs?: number }> {
+    try {
+      const answer = await fetch(options.url, {
+        method: 'POST',
+        headers: { ...options.headers, 'content-type': 'application/json' },
+        body,
+        redirect: 'error',
+        signal: AbortSignal.any([ended.signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      });
+      const text = await answer.text();
+      if (answer.ok) {
+        const rejected = Math.min(rejectedOf(text), spans);
+        if (rejected > 0) count('rejected', rejected);
+        count('exported', spans - rejected);
+        return 'taken';
+      }
+      const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN);
+      return {
+        problem: `the collector answered ${answer.status}`,
+        again: RETRYABLE.has(answer.status),
+        ...(seconds >= 0 && { afterMs: seconds * 1000 }),
+      };
+    } catch (error) {
+      const { cause } = error instanceof Error ? error : {};
+      const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
+      return { problem: `the collector cannot be reached${code}`, again: true };
+    }
+  }
+
+  return {
+    add(span) {
+      if (closed || queue.length >= MAX_QUEUE) {
+        count('dropped', 1);
+        return;
+      }
+      queue.push(span);
+      if (queue.length === BATCH) {
+        clearTimeout(timer);
+        timer = undefined;
+      }
+      if (!sending) schedule();
+    },
+    async close() {
+      closed = true;
+      const limit = setTimeout(() => ended.abort(), CLOSE_MS);
+      // Once for what is on its way, once for what came meanwhile.
+      await send();
+      await send();
+      clearTimeout(limit);
+      if (queue.length > 0) count('dropped', queue.splice(0).length);
+    },
+  };
+}
+
+/** How many spans the collector says that it did not keep. */
+function rejectedOf(text: string): number {
+  try {
+    const { partialSuccess } = JSON.parse(text) as {
+      partialSuccess?: { rejectedSpans?: string | number };
+    };
+    return Number(partialSuccess?.rejectedSpans ?? 0) || 0;
+  } catch {
+    return 0;
+  }
+}
+
+function spanJson(span: EndedSpan): object {
+  return {
+    traceId: span.context.traceId,
+    spanId: span.context.spanId,
+    ...(span.parentSpanId !== undefined && { parentSpanId: span.parentSpanId }),
+    name: span.name,
+    kind: KINDS[span.kind],
+    startTimeUnixNano: String(span.startNs),
+    endTimeUnixNano: String(span.endNs),
+    attributes: attributesOf(span.attributes),
+    status: span.failed ? { code: STATUS_ERROR } : {},
+  };
+}
+
+function attributesOf(attributes: Attributes): object[] {
+  return Object.entries(attributes).map(([key, value]) => ({ key, value: valueOf(value) }));
+}
+
+/** In OTLP's JSON a 64-bit integer is a string. */
+function valueOf(value: Attributes[string]): object {
+  switch (typeof value) {
+    case 'string':
+      return { stringValue: value };
+    case 'boolean':
+      return { boolValue: value };
+    case 'number':
+      return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
+    default:
+      return { arrayValue: { values: value.map((each) => ({ stringValue: each })) } };
+  }
+}

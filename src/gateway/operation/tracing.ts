@@ -1,0 +1,167 @@
+/**
+ * Spans. Where no exporter is set, every span is the same one that does nothing.
+ *
+ *   const tracer = createTracer(tracingOptions(config.telemetry, process.env), { logger, version });
+ *   const span = tracer.start('chat gpt-5', { kind: 'client', parent: caller.traceparent });
+ *   span.end();
+ */
+import type { Logger } from '../../server/index.ts';
+import type { Attributes, Meter, Span, Tracer } from '../services.ts';
+import { SPAN } from './gen-ai.ts';
+import { createExporter, type Exporter, type ExporterOptions } from './otlp.ts';
+import { childOf, parseTraceparent, traceparentOf } from './trace-context.ts';
+
+const SERVICE_NAME = 'parley-gateway';
+/** Attributes of one span, and characters of one value. */
+const MAX_ATTRIBUTES = 64;
+const MAX_VALUE_CHARS = 1024;
+
+/** As the configuration has it. */
+export interface Telemetry {
+  /** The collector's address; `/v1/traces` is added. */
+  readonly endpoint?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly serviceName?: string | undefined;
+}
+
+/** Where spans go. */
+export interface TracingOptions extends Pick<ExporterOptions, 'url' | 'headers' | 'resource'> {
+  /** What the environment says and we do otherwise, in one sentence. */
+  readonly remark?: string;
+}
+
+export interface ClosableTracer extends Tracer {
+  /** Sends what is left, for a short time. */
+  close(): Promise<void>;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The configuration, else OpenTelemetry's own variables. Undefined: nothing is traced. */
+export function tracingOptions(
+  telemetry: Telemetry = {},
+  environment: Environment = {},
+): TracingOptions | undefined {
+  if (/^true$/i.test(environment['OTEL_SDK_DISABLED'] ?? '')) return undefined;
+  const base = telemetry.endpoint ?? environment['OTEL_EXPORTER_OTLP_ENDPOINT'];
+  const whole = telemetry.endpoint
+    ? undefined
+    : environment['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] || undefined;
+  if (whole === undefined && !base) return undefined;
+  const protocol =
+    environment['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? environment['OTEL_EXPORTER_OTLP_PROTOCOL'];
+  return {
+    url: whole ?? `${base?.replace(/\/+$/, '')}/v1/traces`,
+    headers: telemetry.headers ?? {
+      ...pairs(environment['OTEL_EXPORTER_OTLP_HEADERS']),
+      ...pairs(environment['OTEL_EXPORTER_OTLP_TRACES_HEADERS']),
+    },
+    resource: {
+      ...pairs(environment['OTEL_RESOURCE_ATTRIBUTES']),
+      ...((telemetry.serviceName ?? environment['OTEL_SERVICE_NAME']) && {
+        'service.name': telemetry.serviceName ?? environment['OTEL_SERVICE_NAME'] ?? '',
+      }),
+    },
+    ...(protocol &&
+      protocol !== 'http/json' && {
+        remark: `spans are sent as http/json, and not as OTEL_EXPORTER_OTLP_PROTOCOL says (${protocol})`,
+      }),
+  };
+}
+
+/** `a=1,b=two%20words`, as OpenTelemetry writes lists in variables. */
+function pairs(text = ''): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const pair of text.split(',')) {
+    const at = pair.indexOf('=');
+    const key = pair.slice(0, at).trim();
+    if (at < 1 || key === '') continue;
+    try {
+      found[key] = decodeURIComponent(pair.slice(at + 1).trim());
+    } catch {
+      found[key] = pair.slice(at + 1).trim();
+    }
+  }
+  return found;
+}
+
+const NO_SPAN: Span = { traceparent: undefined, set() {}, fail() {}, end() {} };
+const NO_TRACER: ClosableTracer = { start: () => NO_SPAN, close: () => Promise.resolve() };
+
+export function createTracer(
+  options: TracingOptions | undefined,
+  rest: {
+    readonly logger: Logger;
+    readonly version: string;
+    readonly meter?: Pick<Meter, 'count'>;
+    readonly lingerMs?: number;
+    readonly retryMs?: number;
+  },
+): ClosableTracer {
+  if (options === undefined) return NO_TRACER;
+  if (options.remark !== undefined) rest.logger.warn({}, options.remark);
+  const resource = {
+    'service.name': SERVICE_NAME,
+    'service.version': rest.version,
+    ...options.resource,
+  };
+  const exporter = createExporter({ ...options, ...rest, resource });
+  return {
+    start: (name, spanOptions = {}) => startSpan(exporter, name, spanOptions),
+    close: () => exporter.close(),
+  };
+}
+
+function startSpan(
+  exporter: Exporter,
+  name: string,
+  options: NonNullable<Parameters<Tracer['start']>[1]>,
+): Span {
+  const parent = parseTraceparent(options.parent);
+  const context = childOf(parent);
+  const traceparent = traceparentOf(context);
+  // The caller has decided that this trace is not kept; whoever is called within it is to know that, too.
+  if (!context.sampled) return { ...NO_SPAN, traceparent };
+  const attributes: Record<string, Attributes[string]> = {};
+  const startNs = now();
+  let failed = false;
+  let ended = false;
+
+  function set(more: Attributes): void {
+    for (const [key, value] of Object.entries(more)) {
+      if (!(key in attributes) && Object.keys(attributes).length >= MAX_ATTRIBUTES) return;
+      attributes[key] = typeof value === 'string' ? value.slice(0, MAX_VALUE_CHARS) : value;
+    }
+  }
+  if (options.attributes) set(options.attributes);
+
+  return {
+    traceparent,
+    set,
+    fail(errorType) {
+      failed = true;
+      set({ [SPAN.errorType]: errorType });
+    },
+    end() {
+      if (ended) return;
+      ended = true;
+      const { kind = 'internal' } = options;
+      const parentSpanId = parent?.spanId;
+      exporter.add({
+        name,
+        context,
+        parentSpanId,
+        kind,
+        startNs,
+        endNs: now(),
+        attributes,
+        failed,
+      });
+    },
+  };
+}
+
+/** Nanoseconds since 1970, by the clock that does not jump. */
+function now(): bigint {
+  return BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)) * 1000n;
+}
