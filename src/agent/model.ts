@@ -19,12 +19,20 @@ export interface ModelRequest {
   /** Every function call in it has its response behind it. */
   readonly messages: readonly Content[];
   readonly tools?: readonly ToolDeclaration[];
-  /** `none`: speak; `required`: call something. */
-  readonly toolChoice?: 'auto' | 'none' | 'required';
+  /** `none`: speak; `required`: call something; a tool: call this one. */
+  readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string };
   readonly maxOutputTokens?: number;
   readonly temperature?: number;
+  readonly topP?: number;
+  /** Texts before which the answer ends. */
+  readonly stop?: readonly string[];
+  readonly seed?: number;
+  readonly presencePenalty?: number;
+  readonly frequencyPenalty?: number;
   /** The answer is JSON of this schema. */
   readonly outputSchema?: JsonObject;
+  /** The answer is JSON, whatever its shape. */
+  readonly json?: true;
 }
 
 export type FinishReason = 'stop' | 'tool-calls' | 'length' | 'content-filter' | 'other';

@@ -39,11 +39,21 @@ type Message =
   | { role: 'tool'; content: ResultPart[] };
 type Call = Pick<
   LanguageModelV4CallOptions,
-  'tools' | 'toolChoice' | 'maxOutputTokens' | 'temperature' | 'responseFormat'
+  | 'tools'
+  | 'toolChoice'
+  | 'maxOutputTokens'
+  | 'temperature'
+  | 'topP'
+  | 'stopSequences'
+  | 'seed'
+  | 'presencePenalty'
+  | 'frequencyPenalty'
+  | 'responseFormat'
 > & { prompt: Message[] };
 
 export function callOptions(request: ModelRequest, abilities: Abilities): Call {
-  const { system, tools = [], toolChoice, maxOutputTokens, temperature, outputSchema } = request;
+  const { system, tools = [], maxOutputTokens, temperature, topP, stop, seed } = request;
+  const { presencePenalty, frequencyPenalty } = request;
   return {
     prompt: [
       ...(system ? [{ role: 'system' as const, content: system }] : []),
@@ -56,18 +66,30 @@ export function callOptions(request: ModelRequest, abilities: Abilities): Call {
         description,
         inputSchema: jsonSchema(toolSchema(parameters)),
       })),
-      toolChoice: { type: toolChoice ?? 'auto' },
+      toolChoice: toolChoiceOf(request),
     }),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(temperature !== undefined && { temperature }),
-    ...(outputSchema !== undefined && {
-      responseFormat: {
-        type: 'json',
-        name: 'answer',
-        schema: jsonSchema(answerSchema(outputSchema)),
-      },
-    }),
+    ...(topP !== undefined && { topP }),
+    ...(stop !== undefined && { stopSequences: [...stop] }),
+    ...(seed !== undefined && { seed }),
+    ...(presencePenalty !== undefined && { presencePenalty }),
+    ...(frequencyPenalty !== undefined && { frequencyPenalty }),
+    ...responseFormatOf(request),
   };
+}
+
+function toolChoiceOf({ toolChoice = 'auto' }: ModelRequest): NonNullable<Call['toolChoice']> {
+  if (typeof toolChoice === 'string') return { type: toolChoice };
+  return { type: 'tool', toolName: toolChoice.tool };
+}
+
+function responseFormatOf({ outputSchema, json }: ModelRequest): Pick<Call, 'responseFormat'> {
+  if (outputSchema !== undefined) {
+    const schema = jsonSchema(answerSchema(outputSchema));
+    return { responseFormat: { type: 'json', name: 'answer', schema } };
+  }
+  return json === true ? { responseFormat: { type: 'json' } } : {};
 }
 
 /** The same for version 3 of the interface, which has files in other clothes. */

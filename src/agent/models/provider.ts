@@ -53,6 +53,8 @@ export interface ProviderOptions {
   readonly secret?: string;
   /** False: ask once. */
   readonly retry?: RetryOptions | false;
+  /** Until the vendor's first event. As long as any silence. */
+  readonly firstEventTimeoutMs?: number;
   /** The longest silence of the vendor. 5 minutes: some think that long without a word. */
   readonly idleTimeoutMs?: number;
   /** For a whole answer. 30 minutes. */
@@ -61,6 +63,8 @@ export interface ProviderOptions {
   readonly maxChars?: number;
   /** How many calls one answer may have. 128. */
   readonly maxCalls?: number;
+  /** What the vendor would leave out of a request makes it fail. Else it is left out. */
+  readonly strict?: boolean;
 }
 
 const IDLE_TIMEOUT_MS = 5 * 60_000;
@@ -86,7 +90,10 @@ export function fromProvider(given: ProviderModel, options: ProviderOptions = {}
       const stream = await wait.forStep(open(languageModel, request, wait.signal, options));
       const reader: { read(): Promise<Step>; cancel(): Promise<void> } = stream.getReader();
       try {
-        yield* chunks(() => wait.forStep(reader.read()), blame.name, options);
+        yield* chunks(() => wait.forStep(reader.read()), blame.name, {
+          ...options,
+          heard: wait.heard,
+        });
       } finally {
         reader.cancel().catch(() => undefined);
       }
@@ -127,8 +134,9 @@ type Step = { readonly done: boolean; readonly value?: StreamPart | undefined };
 async function* chunks(
   next: () => Promise<Step>,
   name: string,
-  { maxChars = MAX_CHARS, maxCalls = MAX_CALLS }: ProviderOptions,
+  options: ProviderOptions & Pick<Patience, 'heard'>,
 ): AsyncGenerator<ModelChunk> {
+  const { maxChars = MAX_CHARS, maxCalls = MAX_CALLS } = options;
   /** What is to be carried back with each block that is open. */
   const open = new Map<string, { kind: 'text' | 'thought'; provider: JsonObject | undefined }>();
   const callIds = new Set<string>();
@@ -155,7 +163,11 @@ async function* chunks(
   for (;;) {
     const { done, value: part } = await next();
     if (done || part === undefined) throw cutOff(name);
+    if (part.type !== 'stream-start') options.heard();
     switch (part.type) {
+      case 'stream-start':
+        if (options.strict === true) refuseLosses(part.warnings, name);
+        break;
       case 'text-start':
       case 'text-delta':
       case 'text-end':
@@ -232,14 +244,14 @@ interface Patience {
   readonly signal: AbortSignal;
   /** What the promise gives, unless the signal is aborted first or it takes too long. */
   forStep<T>(step: PromiseLike<T>): Promise<T>;
+  /** The vendor's first event is there. */
+  heard(): void;
   end(): void;
 }
 
-function patience(
-  name: string,
-  signal: AbortSignal,
-  { idleTimeoutMs = IDLE_TIMEOUT_MS, timeoutMs = TIMEOUT_MS }: ProviderOptions,
-): Patience {
+function patience(name: string, signal: AbortSignal, options: ProviderOptions): Patience {
+  const { idleTimeoutMs = IDLE_TIMEOUT_MS, timeoutMs = TIMEOUT_MS } = options;
+  const { firstEventTimeoutMs = idleTimeoutMs } = options;
   const lifetime = new AbortController();
   let leave: ((reason: unknown) => void) | undefined;
   const stop = (reason: unknown): void => {
@@ -251,8 +263,11 @@ function patience(
   const onAbort = (): void => stop(signal.reason);
   signal.addEventListener('abort', onAbort);
   const overall = setTimeout(timeOut, timeoutMs, `did not finish its answer in ${timeoutMs} ms`);
+  const begin = `did not begin to answer in ${firstEventTimeoutMs} ms`;
+  const first = setTimeout(timeOut, firstEventTimeoutMs, begin);
   return {
     signal: lifetime.signal,
+    heard: () => clearTimeout(first),
     forStep<T>(step: PromiseLike<T>): Promise<T> {
       return new Promise((resolve, reject) => {
         const idle = setTimeout(timeOut, idleTimeoutMs, `was silent for ${idleTimeoutMs} ms`);
@@ -269,12 +284,40 @@ function patience(
     },
     end() {
       clearTimeout(overall);
+      clearTimeout(first);
       signal.removeEventListener('abort', onAbort);
       leave = undefined;
       // Closes the connection of an answer that nobody reads to its end.
       lifetime.abort(new Error('the answer was left'));
     },
   };
+}
+
+/** Of what a vendor's package may leave out of a request, what would change the answer. */
+const SETTINGS: Readonly<Record<string, string>> = {
+  temperature: 'a temperature',
+  topP: 'top-p',
+  stopSequences: 'stop sequences',
+  seed: 'a seed',
+  frequencyPenalty: 'a frequency penalty',
+  presencePenalty: 'a presence penalty',
+  responseFormat: 'a JSON schema for its answer',
+  toolChoice: 'a choice of tools',
+  tools: 'tools',
+};
+
+function refuseLosses(
+  warnings: Extract<StreamPart, { type: 'stream-start' }>['warnings'],
+  name: string,
+): void {
+  const lost = warnings.flatMap((warning) =>
+    warning.type === 'unsupported' ? (SETTINGS[warning.feature] ?? []) : [],
+  );
+  if (lost.length === 0) return;
+  throw new ModelError(
+    'invalid-request',
+    `${name} does not take ${[...new Set(lost)].join(', ')}: leave it out`,
+  );
 }
 
 /** What a model wrote as arguments; never throws. */

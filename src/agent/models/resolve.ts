@@ -3,11 +3,12 @@
  * Keys and addresses come from the environment.
  */
 import { ModelError, type Model } from '../model.ts';
+import { distance } from './distance.ts';
 import { offlineModel } from './offline.ts';
-import { fromProvider } from './provider.ts';
 import { withRetry, type RetryOptions } from './retry.ts';
 import { scriptFromFile } from './scripted.ts';
-import { addressOf, contextWindowOf, VENDORS, type Environment, type Vendor } from './vendors.ts';
+import { vendorModel } from './vendor-model.ts';
+import { addressOf, VENDORS, type Environment, type Vendor } from './vendors.ts';
 
 export interface ResolveOptions {
   /** Where keys and addresses are looked up. `process.env`. */
@@ -43,7 +44,7 @@ export function resolveModel(nameOrModel: string | Model, options: ResolveOption
   }
   const vendor = Object.hasOwn(VENDORS, prefix) ? VENDORS[prefix] : undefined;
   if (vendor === undefined || rest === '') throw unknownModel(name);
-  return vendorModel(vendor, prefix, rest, options);
+  return fromEnvironment(vendor, prefix, rest, options);
 }
 
 /** What `PARLEY_MODEL` names, else the first vendor whose key is set, else `offline`. */
@@ -58,10 +59,14 @@ export function defaultModelName(env: Environment = process.env): string {
   return 'offline';
 }
 
-function vendorModel(vendor: Vendor, prefix: string, id: string, options: ResolveOptions): Model {
+function fromEnvironment(
+  vendor: Vendor,
+  prefix: string,
+  id: string,
+  options: ResolveOptions,
+): Model {
   const { env = process.env, checkKey, ...rest } = options;
   const name = `${prefix}:${id}`;
-  const contextWindow = contextWindowOf(name);
   const keyVariable = vendor.keys.find((key) => valueOf(env, key) !== undefined) ?? vendor.keys[0];
   const apiKey = valueOf(env, keyVariable);
   const baseURL = addressOf(vendor, valueOf(env, vendor.addressVariable));
@@ -73,41 +78,8 @@ function vendorModel(vendor: Vendor, prefix: string, id: string, options: Resolv
     problem = new ModelError('invalid-request', message);
   }
   if (problem !== undefined && checkKey === true) throw problem;
-
-  let loading: Promise<Model> | undefined;
-  async function load(): Promise<Model> {
-    const languageModel = await vendor.load(id, {
-      baseURL: baseURL ?? '',
-      ...(apiKey !== undefined && { apiKey }),
-    });
-    const providerOptions = vendor.options?.(id);
-    return fromProvider(languageModel, {
-      ...rest,
-      name,
-      keyVariable,
-      ...(apiKey !== undefined && { secret: apiKey }),
-      ...(providerOptions !== undefined && { providerOptions }),
-    });
-  }
-  return {
-    name,
-    ...(contextWindow !== undefined && { contextWindow }),
-    check() {
-      if (problem !== undefined) throw problem;
-    },
-    async *generate(request, signal) {
-      if (problem !== undefined) throw problem;
-      loading ??= load().catch((cause: unknown) => {
-        loading = undefined;
-        throw new ModelError(
-          'failed',
-          `the client for ${name} cannot be loaded: install it again`,
-          { cause },
-        );
-      });
-      yield* (await loading).generate(request, signal);
-    },
-  };
+  const settings = { baseURL: baseURL ?? '', ...(apiKey !== undefined && { apiKey }) };
+  return vendorModel(prefix, id, settings, { ...rest, name, keyVariable, problem, thoughts: true });
 }
 
 function missing(name: string, variable: string): ModelError {
@@ -144,18 +116,4 @@ function nearest(name: string): string | undefined {
     .filter(({ form, slips }) => slips <= Math.max(2, form.length / 4))
     .toSorted((a, b) => a.slips - b.slips);
   return best?.form;
-}
-
-/** Letters to change, add or leave out to make one word of the other. */
-function distance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (let i = 0; i < from.length; i++) {
-    const next = [i + 1];
-    for (let j = 0; j < to.length; j++) {
-      const change = (row[j] ?? 0) + (from[i] === to[j] ? 0 : 1);
-      next.push(Math.min(change, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
 }

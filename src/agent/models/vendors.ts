@@ -3,6 +3,7 @@
  * are asked. A vendor's package is loaded when one of its models is first used.
  */
 import type { JsonObject } from '../json.ts';
+import type { ProviderEmbeddings } from './embeddings.ts';
 import { guardedFetch } from './guarded-fetch.ts';
 import type { ProviderModel } from './provider.ts';
 
@@ -12,6 +13,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export interface VendorSettings {
   readonly apiKey?: string;
   readonly baseURL: string;
+  /** Of a server that speaks OpenAI's format: it takes the schema of an answer, and not only the word that it be JSON. */
+  readonly structuredOutputs?: boolean;
 }
 
 export interface Vendor {
@@ -26,9 +29,11 @@ export interface Vendor {
   readonly defaultModel?: string;
   /** How bare names of its models begin, to guess what somebody meant. */
   readonly family?: RegExp;
-  /** What to ask for beyond the vendor's defaults: that thoughts are shown, and come back whole without being kept there. */
-  options?(model: string): Readonly<Record<string, JsonObject>> | undefined;
+  /** What to ask for beyond the vendor's defaults: that nothing is kept there, and where wanted, that thoughts are shown. */
+  options?(model: string, thoughts: boolean): Readonly<Record<string, JsonObject>> | undefined;
   load(model: string, settings: VendorSettings): Promise<ProviderModel>;
+  /** Absent: the vendor has no models for embeddings. */
+  loadEmbeddings?(model: string, settings: VendorSettings): Promise<ProviderEmbeddings>;
 }
 
 const fetch = guardedFetch();
@@ -40,13 +45,17 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
     address: 'https://generativelanguage.googleapis.com/v1beta',
     defaultModel: 'gemini-3.8-flash',
     family: /^gem(ini|ma)-/,
-    options: (model) =>
-      /^gemini-(?!1|2\.0)/.test(model)
+    options: (model, thoughts) =>
+      thoughts && /^gemini-(?!1|2\.0)/.test(model)
         ? { google: { thinkingConfig: { includeThoughts: true } } }
         : undefined,
     async load(model, settings) {
       const { createGoogle } = await import('@ai-sdk/google');
       return createGoogle({ ...settings, fetch })(model);
+    },
+    async loadEmbeddings(model, settings) {
+      const { createGoogle } = await import('@ai-sdk/google');
+      return createGoogle({ ...settings, fetch }).embeddingModel(model);
     },
   },
   anthropic: {
@@ -55,8 +64,8 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
     address: 'https://api.anthropic.com/v1',
     defaultModel: 'claude-sonnet-5-5',
     family: /^claude-/,
-    options: (model) =>
-      hasAdaptiveThinking(model)
+    options: (model, thoughts) =>
+      thoughts && hasAdaptiveThinking(model)
         ? { anthropic: { thinking: { type: 'adaptive', display: 'summarized' } } }
         : undefined,
     async load(model, settings) {
@@ -70,22 +79,41 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
     address: 'https://api.openai.com/v1',
     defaultModel: 'gpt-6.1-sol',
     family: /^(gpt-|o\d|codex-)/,
-    options: (model) => ({
-      openai: { store: false, ...(isReasoningModel(model) && { reasoningSummary: 'auto' }) },
+    options: (model, thoughts) => ({
+      openai: {
+        store: false,
+        ...(thoughts && isReasoningModel(model) && { reasoningSummary: 'auto' }),
+      },
     }),
     async load(model, settings) {
       const { createOpenAI } = await import('@ai-sdk/openai');
       return createOpenAI({ ...settings, fetch })(model);
+    },
+    async loadEmbeddings(model, settings) {
+      const { createOpenAI } = await import('@ai-sdk/openai');
+      return createOpenAI({ ...settings, fetch }).embeddingModel(model);
     },
   },
   'openai-compatible': {
     keys: ['OPENAI_COMPATIBLE_API_KEY'],
     keyOptional: true,
     addressVariable: 'OPENAI_COMPATIBLE_BASE_URL',
-    async load(model, settings) {
+    async load(model, { structuredOutputs, ...settings }) {
       const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
       const name = 'compatible';
-      return createOpenAICompatible({ ...settings, name, fetch, includeUsage: true })(model);
+      return createOpenAICompatible({
+        ...settings,
+        name,
+        fetch,
+        includeUsage: true,
+        ...(structuredOutputs === true && { supportsStructuredOutputs: true }),
+      })(model);
+    },
+    async loadEmbeddings(model, settings) {
+      const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+      return createOpenAICompatible({ ...settings, name: 'compatible', fetch }).embeddingModel(
+        model,
+      );
     },
   },
 };
