@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryStore } from '../../server/memory-store.ts';
+import { openRegister } from '../database.ts';
+import { createHealth, registerCheck, storeCheck } from './health.ts';
+
+const silent = () => {};
+const logger = { debug: silent, info: silent, warn: silent, error: silent };
+
+test('with a store and a register that can be written it is ready', async () => {
+  const register = openRegister(undefined, logger);
+  const store = memoryStore();
+  const checks = { store: storeCheck(store), register: registerCheck(register) };
+  const health = createHealth({ checks, logger, freshMs: 0 });
+  assert.deepEqual(await health.readiness(), {
+    status: 'ready',
+    checks: { store: 'ok', register: 'ok' },
+  });
+  register.close();
+  assert.deepEqual(await health.readiness(), {
+    status: 'failing',
+    checks: { store: 'ok', register: 'failed' },
+  });
+});
+
+test('a check that does not answer has failed, and the cause is in our log only', async () => {
+  const logged: object[] = [];
+  const checks = { slow: () => new Promise(silent), bad: () => assert.fail('secret') };
+  const own = { ...logger, error: (fields: object) => logged.push(fields) };
+  const health = createHealth({ checks, logger: own, checkMs: 1 });
+  assert.deepEqual(await health.readiness(), {
+    status: 'failing',
+    checks: { slow: 'failed', bad: 'failed' },
+  });
+  assert.equal(logged.length, 2);
+});
+
+test('while it drains it is not ready, whatever the checks say', async () => {
+  const health = createHealth({ checks: { fine: silent }, logger });
+  health.drain();
+  assert.deepEqual(await health.readiness(), { status: 'draining', checks: { fine: 'ok' } });
+});
+
+test('many who ask at once make it look once', async () => {
+  let looks = 0;
+  const health = createHealth({ checks: { one: () => (looks += 1) }, logger, freshMs: 60_000 });
+  await Promise.all(Array.from({ length: 50 }, () => health.readiness()));
+  assert.equal(looks, 1);
+});

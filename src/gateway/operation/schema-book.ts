@@ -1,0 +1,59 @@
+/**
+ * The schemas of an OpenAPI document, by name. Schemas that are alike share one; what a schema defines within itself
+ * becomes one of the document's, because `#` means another thing there.
+ */
+import * as z from 'zod';
+
+type Json = Readonly<Record<string, unknown>>;
+type Side = 'input' | 'output';
+
+export interface SchemaBook {
+  /** Puts the schema under this name, and gives the reference to it. */
+  refOf(name: string, schema: z.ZodType, side: Side): Json;
+  /** The schema itself, for small ones. */
+  inline(name: string, schema: z.core.$ZodType, side: Side): Json;
+  schemas(): Json;
+}
+
+export function schemaBook(): SchemaBook {
+  const schemas: Record<string, Json> = {};
+  const names = new Map<string, string>();
+
+  function convert(name: string, schema: z.core.$ZodType, side: Side): Json {
+    // What has no JSON Schema, such as a transformation, is described as anything.
+    const made = z.toJSONSchema(schema, { io: side, unrepresentable: 'any' });
+    const { $schema: _, $defs = {}, ...json } = made;
+    for (const [own, definition] of Object.entries($defs)) {
+      schemas[`${name}.${own}`] = relink(definition, name) as Json;
+    }
+    return relink(json, name) as Json;
+  }
+
+  return {
+    inline: convert,
+    refOf(name, schema, side) {
+      const key = JSON.stringify(z.toJSONSchema(schema, { io: side, unrepresentable: 'any' }));
+      let known = names.get(key);
+      if (known === undefined) {
+        known = name;
+        names.set(key, known);
+        schemas[known] = convert(known, schema, side);
+      }
+      return { $ref: `#/components/schemas/${known}` };
+    },
+    schemas: () => schemas,
+  };
+}
+
+/** References within the schema, as references within the document. */
+function relink(value: unknown, name: string): unknown {
+  if (Array.isArray(value)) return value.map((each) => relink(each, name));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => {
+      if (key !== '$ref' || typeof each !== 'string') return [key, relink(each, name)];
+      const own = each.replace(/^#\/\$defs\//, '');
+      return [key, `#/components/schemas/${each === '#' ? name : `${name}.${own}`}`];
+    }),
+  );
+}
