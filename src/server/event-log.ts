@@ -36,13 +36,20 @@ class Unsent implements Append {
   readonly expected: number;
   readonly entries: SerializedEntry[];
   readonly messageIds: readonly string[] | undefined;
+  readonly expiresAt: number | undefined;
   bytes = 0;
 
-  constructor(live: LiveTask, entry: SerializedEntry, messageIds: readonly string[] | undefined) {
+  constructor(
+    live: LiveTask,
+    entry: SerializedEntry,
+    messageIds: readonly string[] | undefined,
+    expiresAt: number | undefined,
+  ) {
     this.live = live;
     this.expected = entry.seq - 1;
     this.entries = [entry];
     this.messageIds = messageIds;
+    this.expiresAt = expiresAt;
   }
 
   get tenant(): string {
@@ -176,6 +183,10 @@ export class EventLog {
     return this.#live.size;
   }
 
+  isLive(taskId: string): boolean {
+    return this.#live.has(taskId);
+  }
+
   /** The task, if it belongs to the scope. The caller holds it. */
   open(scope: Scope, taskId: string): MaybePromise<LiveTask | undefined> {
     const live = this.#live.get(taskId);
@@ -201,11 +212,11 @@ export class EventLog {
   }
 
   /** Begins a new task's log, held by the caller. It exists once entry 1 is stored; a message id that is taken fails. */
-  create(scope: Scope, task: Task, messageIds?: readonly string[]): LiveTask {
+  create(scope: Scope, task: Task, messageIds?: readonly string[], expiresAt?: number): LiveTask {
     const live = new LiveTask(this, scope, task.id, task.contextId);
     this.#live.set(task.id, live);
     live.holds++;
-    void this.append(live, task, messageIds);
+    void this.append(live, task, messageIds, expiresAt);
     return live;
   }
 
@@ -217,6 +228,7 @@ export class EventLog {
     live: LiveTask,
     event: TaskEvent,
     messageIds?: readonly string[],
+    expiresAt?: number,
   ): Promise<void> | undefined {
     if (live.lost) throw live.lost;
     const refused = refusal(live.state, event);
@@ -232,7 +244,7 @@ export class EventLog {
     if (live.unsent && !messageIds) {
       live.unsent.entries.push(entry);
     } else {
-      live.unsent = new Unsent(live, entry, messageIds);
+      live.unsent = new Unsent(live, entry, messageIds, expiresAt);
       this.#pending.push(live.unsent);
     }
     live.unsent.bytes += bytes;

@@ -37,7 +37,7 @@ export interface ExecutionContext extends RequestContext {
   readonly task: Task;
   /** What the user said in this turn: the message that began it, then the answers; `message` is the last of them. */
   readonly turn: readonly Message[];
-  /** Aborted when the task is canceled or the server goes down. What ignores it is cut off after a grace time. */
+  /** Aborted when the task is canceled or expires, or the server goes down. What ignores it is cut off after a grace time. */
   readonly signal: AbortSignal;
   /** The process died during this task's last execution, and the executor said that it resumes. */
   readonly resumed: boolean;
@@ -123,8 +123,8 @@ export interface AgentExecutor {
   execute(context: ExecutionContext): AsyncIterable<ExecutorEvent>;
 
   /**
-   * Told when a task is canceled, after its signal was aborted, also while it waits for input, in whatever process it
-   * was executed before. Must not throw.
+   * Told when a task is canceled or has expired, after its signal was aborted, also while it waits for input, in
+   * whatever process it was executed before. Must not throw.
    */
   cancel?(taskId: string, context: CancelContext): MaybePromise<void>;
 
@@ -136,6 +136,9 @@ export interface AgentExecutor {
    * to come. Asked each time that the task comes to rest. Must not throw.
    */
   spans?(taskId: string): boolean;
+
+  /** A task is `working` before it is completed or failed: where the agent did not say so, the runtime does. */
+  readonly worksFirst?: boolean;
 
   /** After a crash, an execution that was cut off is started again (`context.resumed`) instead of failed. */
   readonly resumes?: boolean;

@@ -26,6 +26,7 @@ import {
 import { defined } from './defined.ts';
 import type { LiveTask } from './event-log.ts';
 import type { AgentExecutor } from './executor.ts';
+import { expire, type Expired, type ExpireOptions } from './expiry.ts';
 import { accept, type IntakeOptions, type Started } from './intake.ts';
 import { loadTask, type Loaded } from './load.ts';
 import { consoleLogger, type Logger } from './logger.ts';
@@ -81,12 +82,20 @@ export interface RequestHandler extends AgentService {
   /** `seen` is the last event that the client got when it sent the same message before. */
   streamMessage(params: MessageSendParams, call?: Call, seen?: number): Promise<TaskStream>;
   subscribe(params: SubscribeParams, call?: Call): Promise<TaskStream>;
+  /** `total: false`: the tasks are not counted, and `totalSize` is the page's own. */
+  listTasks(
+    params: ListTasksParams,
+    call?: Call,
+    options?: Pick<ListQuery, 'total'>,
+  ): Promise<ListTasksResult>;
   /** Makes a task that waits for its first message. */
   reserveTask(params: ReserveParams, call?: Call): Promise<Task>;
   /** A page of the task's log: the entries behind `after`, at most LOG_PAGE, or fewer if they are large. */
   readLog(params: SubscribeParams, call?: Call): Promise<LogPage>;
   /** Ends or resumes what was being executed when the process died. Call it once, before serving. */
   recover(): Promise<void>;
+  /** Ends the tasks that have expired, and removes those that were finished already. Call it now and then; it never throws. */
+  expire(options: ExpireOptions): Promise<Expired>;
   /** Takes no more messages, waits up to `ms` for executions to end, cuts off the rest, and closes the store. */
   close(ms?: number): Promise<void>;
   /** Executions under way. */
@@ -181,7 +190,11 @@ export function createHandler(
     return trimHistory(await load(live), params.historyLength);
   }
 
-  async function listTasks(params: ListTasksParams, call: Call = {}): Promise<ListTasksResult> {
+  async function listTasks(
+    params: ListTasksParams,
+    call: Call = {},
+    { total }: Pick<ListQuery, 'total'> = {},
+  ): Promise<ListTasksResult> {
     const { historyLength = 0, includeArtifacts = false, statusTimestampAfter: since } = params;
     const pageSize = params.pageSize ?? 50;
     if (runtime.closed) throw new A2AError('unavailable', 'The server is going down');
@@ -192,8 +205,12 @@ export function createHandler(
       updatedSince: since === undefined ? undefined : Date.parse(since),
       limit: pageSize,
       cursor: params.pageToken,
+      total,
     };
     const page = await store.list(query);
+    const answer = (next = '') => {
+      return { tasks, nextPageToken: next, pageSize, totalSize: page.total ?? tasks.length };
+    };
     let bytes = 0;
     const tasks: Task[] = [];
     for (const head of page.heads) {
@@ -209,13 +226,13 @@ export function createHandler(
       bytes += roughSize(whole);
       if (bytes > MAX_PAGE_BYTES && tasks.length > 0) {
         // A shorter page, which ends before this task.
-        const shorter = await store.list({ ...query, limit: tasks.length });
-        return { tasks, nextPageToken: shorter.next ?? '', pageSize, totalSize: page.total };
+        const shorter = await store.list({ ...query, limit: tasks.length, total: false });
+        return answer(shorter.next);
       }
       const { artifacts = [], ...task } = trimHistory(whole, historyLength);
       tasks.push(includeArtifacts ? { ...task, artifacts } : task);
     }
-    return { tasks, nextPageToken: page.next ?? '', pageSize, totalSize: page.total };
+    return answer(page.next);
   }
 
   async function cancelTask(params: TaskIdParams, call: Call = {}): Promise<Task> {
@@ -237,6 +254,8 @@ export function createHandler(
       }
       if (live.state === 'canceled') return await load(live);
     }
+    // Its end may be on the way to the store: nobody is told of it before it is there.
+    await live.whenStored(live.seq);
     const message = `The task is ${live.state} already`;
     throw new A2AError('taskNotCancelable', message, { info: { taskId } });
   }
@@ -313,6 +332,7 @@ export function createHandler(
     reserveTask: (params, call = {}) => reserve(runtime, params, call),
     readLog,
     recover: () => runtime.recover(),
+    expire: (options) => expire(runtime, options),
     close: (ms = 0) => runtime.close(ms),
     get running() {
       return runtime.running;

@@ -101,7 +101,7 @@ function check(
   options: IntakeOptions,
 ): void {
   const { message, configuration } = params;
-  if (runtime.closing) throw new A2AError('unavailable', 'The server is going down');
+  runtime.checkOpen();
   if (message.role !== 'user') {
     throw new A2AError('invalidParams', 'message.role: a message to an agent has the role user');
   }
@@ -152,7 +152,10 @@ async function begin(
   scope: Scope,
   messageIds: readonly string[] | undefined,
 ): Promise<Started> {
-  const { log, push } = runtime;
+  const { log, push, executor } = runtime;
+  const asked = executor.begin?.(request);
+  const beginning = asked instanceof Promise ? await asked : asked;
+  runtime.checkOpen();
   runtime.checkRoom();
   const { contextId } = request;
   const id = randomUUIDv7();
@@ -164,7 +167,8 @@ async function begin(
     status: { state: 'submitted', timestamp: timestamp() },
     history: [message],
   };
-  const live = log.create(scope, task, messageIds);
+  if (beginning?.metadata) task.metadata = beginning.metadata;
+  const live = log.create(scope, task, messageIds, beginning?.expiresAt);
   live.running = true;
   if (live.lost || live.stored === 0) await live.whenStored(live.seq);
   const config = params.configuration?.pushNotificationConfig;

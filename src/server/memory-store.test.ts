@@ -103,7 +103,7 @@ test('a page costs the same among many tasks as among few', () => {
     return best;
   };
   const fill = (to: number) => {
-    for (let n = store.list({ ...scope, limit: 1 }).total; n < to; n++) {
+    for (let n = store.list({ ...scope, limit: 1 }).total ?? 0; n < to; n++) {
       store.append([creation(`t${n}`, 'completed')]);
     }
   };

@@ -18,6 +18,7 @@ import {
   type TaskStatus,
 } from '../protocol/index.ts';
 import { Chain, Links } from './chains.ts';
+import { ExpiryIndex } from './expiry-index.ts';
 import {
   ChangeClock,
   checkAppend,
@@ -65,6 +66,7 @@ class MemoryStore implements TaskStore {
   readonly #scopes = new Map<string, ScopeIndex>();
   /** Terminal tasks of every scope, in the order in which they ended. */
   readonly #finished = new Chain();
+  readonly #expiring = new ExpiryIndex<StoredTask>();
   readonly #links: TaskLinks = {
     all: new Links(),
     state: new Links(),
@@ -129,14 +131,15 @@ class MemoryStore implements TaskStore {
     const position = query.cursor === undefined ? undefined : this.#position(query, query.cursor);
     const found = this.#scopes.get(scopeKey(query))?.chain(query, this.#links);
     const heads: TaskHead[] = [];
-    if (!found) return { heads, total: 0 };
-    const total = this.#count(found, query);
+    const total = query.total === false ? undefined : this.#count(found, query);
+    if (!found) return { heads, total };
     let last: StoredTask | undefined;
     for (const task of this.#walk(found.links, this.#start(found, query, position))) {
       if (tooOld(task, query)) break;
       if (!hasState(task, query)) continue;
       if (last && heads.length >= query.limit) {
-        return { heads, total, next: this.#cursors.write(query, `${last.changed}.${last.taskId}`) };
+        const next = this.#cursors.write(query, `${last.changed}.${last.taskId}`);
+        return { heads, total, next };
       }
       heads.push(task.head());
       last = task;
@@ -153,6 +156,21 @@ class MemoryStore implements TaskStore {
       }
     }
     return heads;
+  }
+
+  expired(now: number, limit: number): TaskHead[] {
+    return this.#expiring.due(now, limit).map((task) => task.head());
+  }
+
+  setExpiry(scope: Scope, taskId: string, at = NEVER): void {
+    const task = this.#find(scope, taskId);
+    if (task) this.#expire(task, at);
+  }
+
+  #expire(task: StoredTask, at: number): void {
+    if (task.expiresAt !== NEVER) this.#expiring.remove(task);
+    task.expiresAt = at;
+    if (at !== NEVER) this.#expiring.add(task);
   }
 
   delete(scope: Scope, taskId: string): boolean {
@@ -179,6 +197,7 @@ class MemoryStore implements TaskStore {
     this.#tasks.clear();
     this.#numbered.length = 0;
     this.#scopes.clear();
+    this.#expiring.clear();
   }
 
   #find(scope: Scope, taskId: string): StoredTask | undefined {
@@ -211,6 +230,7 @@ class MemoryStore implements TaskStore {
       task = new StoredTask(this.#free.pop() ?? this.#numbered.length, append, scope, status);
       this.#tasks.set(taskId, task);
       this.#numbered[task.number] = task;
+      if (append.expiresAt !== undefined) this.#expire(task, append.expiresAt);
     }
     for (const { event } of entries) task.events.push(event);
     const { bytes = 0 } = append;
@@ -246,6 +266,7 @@ class MemoryStore implements TaskStore {
 
   #remove(task: StoredTask): void {
     this.#unlist(task);
+    this.#expire(task, NEVER);
     this.#bytes -= task.bytes;
     this.#tasks.delete(task.taskId);
     this.#numbered[task.number] = undefined;
@@ -280,7 +301,9 @@ class MemoryStore implements TaskStore {
     return undefined;
   }
 
-  #count({ chain, links }: Found, query: ListQuery): number {
+  #count(found: Found | undefined, query: ListQuery): number {
+    if (!found) return 0;
+    const { chain, links } = found;
     const { contextId, state, updatedSince } = query;
     const whole = updatedSince === undefined && (contextId === undefined || state === undefined);
     if (whole) return chain.size;
@@ -322,6 +345,7 @@ interface Found {
 }
 
 const NO_IDS: readonly string[] = [];
+const NEVER = Infinity;
 
 class StoredTask implements Scope {
   readonly number: number;
@@ -338,6 +362,7 @@ class StoredTask implements Scope {
   changed = 0;
   bytes = 0;
   createdAt = 0;
+  expiresAt = NEVER;
 
   constructor(
     number: number,
@@ -372,6 +397,7 @@ class StoredTask implements Scope {
       status: this.status,
       updatedAt: ChangeClock.time(this.changed),
       createdAt: this.createdAt,
+      expiresAt: this.expiresAt === NEVER ? undefined : this.expiresAt,
       bytes: this.bytes,
     };
   }

@@ -14,7 +14,7 @@ export interface ReserveParams {
 }
 
 export async function reserve(runtime: Runtime, params: ReserveParams, call: Call): Promise<Task> {
-  if (runtime.closing) throw new A2AError('unavailable', 'The server is going down');
+  runtime.checkOpen();
   const task: Task = {
     kind: 'task',
     id: randomUUIDv7(),

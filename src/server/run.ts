@@ -37,6 +37,8 @@ export interface Run {
   readonly done: Promise<void>;
   /** Ends the execution as canceled, at the latest after the grace time. Resolves when the log says so. */
   cancel(): Promise<void>;
+  /** Likewise, because its time is up: as canceled before any work, else as failed. */
+  expire(): Promise<void>;
   /** Ends it because the server goes down: as interrupted, or not at all if the executor resumes. */
   shutdown(): Promise<void>;
 }
@@ -57,21 +59,33 @@ const BURST = 64;
 
 export const INTERRUPTED = 'The execution was interrupted by a restart of the server.';
 
+/** What is worked on has failed; what is not has only been waited for. */
+export function expiredStatus({ state }: LiveTask): StatusEvent {
+  return {
+    kind: 'status-update',
+    state: state === 'working' ? 'failed' : 'canceled',
+    message: 'The task expired before it was finished.',
+  };
+}
+
 export function startRun(options: RunOptions): Run {
   const { log, live, executor, limits, logger } = options;
   const controller = new AbortController();
   const context: ExecutionContext = { ...options.context, signal: controller.signal };
   let ended = false;
   /** Set once it was told to stop: how it ends, unless it says so itself. */
-  let stopping: { readonly last: StatusEvent | undefined } | undefined;
-  let canceled: Promise<void> | undefined;
+  let stopping: (() => StatusEvent | undefined) | undefined;
+  /** It is canceled or has expired: whichever came first, it ends so. */
+  let stopped: Promise<void> | undefined;
 
   /** No more events are taken. Says how it ended, unless the log knows already. */
   function end(last?: StatusEvent): void {
     if (ended) return;
     ended = true;
     try {
-      if (last && !live.lost) void log.append(live, completeEvent(live, last));
+      if (last && !live.lost) {
+        for (const event of lastEvents(executor, live, last)) void log.append(live, event);
+      }
     } catch (error) {
       logger.error({ err: error, taskId: live.taskId }, 'the end of a task could not be logged');
     }
@@ -88,8 +102,8 @@ export function startRun(options: RunOptions): Run {
         if (ended) return;
         if (step.done) break;
         const event = completeEvent(live, step.value);
-        // Nobody answers the question of a task that is canceled.
-        if (canceled && event.kind === 'status-update' && isInterrupted(event.status.state)) break;
+        // Nobody answers the question of a task that is canceled or has expired.
+        if (stopped && event.kind === 'status-update' && isInterrupted(event.status.state)) break;
         const stored = log.append(live, event);
         if (event.kind === 'status-update' && event.final) return end();
         if (live.bytes > limits.maxTaskBytes && !log.store.durable) {
@@ -99,7 +113,7 @@ export function startRun(options: RunOptions): Run {
         if (stored) await stored;
         else if (count % BURST === 0) await new Promise((resolve) => setImmediate(resolve));
       }
-      end(stopping ? stopping.last : { kind: 'status-update', state: 'completed' });
+      end(stopping ? stopping() : { kind: 'status-update', state: 'completed' });
     } finally {
       // The executor may still hold something open; its clean-up is not the task's business.
       await events.return?.();
@@ -113,7 +127,7 @@ export function startRun(options: RunOptions): Run {
       end();
     } else if (stopping) {
       logger.debug({ err: error, taskId: live.taskId }, 'an agent threw when it was told to stop');
-      end(stopping.last);
+      end(stopping());
     } else {
       const correlationId = randomUUIDv7();
       logger.error({ err: error, taskId: live.taskId, correlationId }, 'the agent failed');
@@ -122,13 +136,19 @@ export function startRun(options: RunOptions): Run {
     }
   }
 
-  async function stop(reason: string, told: Promise<void>, last?: StatusEvent): Promise<void> {
-    stopping ??= { last };
+  async function stop(
+    reason: string,
+    last: () => StatusEvent | undefined,
+    told?: () => Promise<void>,
+  ): Promise<void> {
+    stopping ??= last;
     controller.abort(new DOMException(reason, 'AbortError'));
-    await within(limits.graceMs, Promise.all([told, done]));
-    end(stopping.last);
+    await within(limits.graceMs, Promise.all([told?.(), done]));
+    end(stopping());
     await live.whenStored(live.seq).catch(() => {});
   }
+
+  const tell = () => tellCanceled(executor, context, logger);
 
   const done = execute().catch(fail);
 
@@ -139,14 +159,10 @@ export function startRun(options: RunOptions): Run {
   return {
     done,
     cancel: () =>
-      (canceled ??= stop('canceled', tellCanceled(executor, context, logger), {
-        kind: 'status-update',
-        state: 'canceled',
-      })),
+      (stopped ??= stop('canceled', () => ({ kind: 'status-update', state: 'canceled' }), tell)),
+    expire: () => (stopped ??= stop('expired', () => expiredStatus(live), tell)),
     shutdown: () =>
-      stop(
-        'the server is going down',
-        Promise.resolve(),
+      stop('the server is going down', () =>
         executor.resumes
           ? undefined
           : { kind: 'status-update', state: 'failed', message: INTERRUPTED },
@@ -154,7 +170,20 @@ export function startRun(options: RunOptions): Run {
   };
 }
 
-/** Tells the executor that a task was canceled; what it throws is logged. */
+/** How a task ends, in the runtime's words: where its agent works first, and has not begun to, it says so before. */
+export function lastEvents(
+  { worksFirst }: AgentExecutor,
+  live: LiveTask,
+  last: StatusEvent,
+): TaskEvent[] {
+  const event = completeEvent(live, last);
+  const isLeft = worksFirst && live.state === 'submitted' && last.state !== 'canceled';
+  return isLeft
+    ? [completeEvent(live, { kind: 'status-update', state: 'working' }), event]
+    : [event];
+}
+
+/** Tells the executor that a task was canceled or has expired; what it throws is logged. */
 export async function tellCanceled(
   executor: AgentExecutor,
   context: CancelContext,

@@ -5,8 +5,8 @@ import type { AgentExecutor, ExecutionContext, RequestContext } from './executor
 import type { Logger } from './logger.ts';
 import { type Deliver, PushNotifier } from './push.ts';
 import {
-  completeEvent,
   INTERRUPTED,
+  lastEvents,
   type Run,
   type RunLimits,
   startRun,
@@ -66,6 +66,11 @@ export class Runtime {
   continues(request: RequestContext): boolean {
     const { continues } = this.executor;
     return typeof continues === 'function' ? continues(request) : continues === true;
+  }
+
+  /** Once the server is going down, it takes no more messages. */
+  checkOpen(): void {
+    if (this.closing) throw new A2AError('unavailable', 'The server is going down');
   }
 
   checkRoom(): void {
@@ -154,7 +159,7 @@ export class Runtime {
   async #interrupt(live: LiveTask): Promise<void> {
     const failed = { kind: 'status-update', state: 'failed', message: INTERRUPTED } as const;
     const after = live.seq;
-    void this.log.append(live, completeEvent(live, failed));
+    for (const event of lastEvents(this.executor, live, failed)) void this.log.append(live, event);
     await this.push?.attach(live, after);
     await live.whenStored(live.seq).catch(() => {});
   }

@@ -32,6 +32,8 @@ export interface TaskHead extends Scope {
   /** When the status last changed, in milliseconds; lists are ordered by it, newest first. */
   readonly updatedAt: number;
   readonly createdAt: number;
+  /** In milliseconds: when the task expires. */
+  readonly expiresAt?: number | undefined;
   /** Rough size of the log, from stores that have to look after their memory. */
   readonly bytes?: number | undefined;
 }
@@ -45,6 +47,8 @@ export interface Append extends Scope {
   readonly entries: readonly LogEntry[];
   /** Ids of the user's messages that these entries accept, so that a repeated one finds its task. */
   readonly messageIds?: readonly string[] | undefined;
+  /** When the task expires, in milliseconds. Only where it is created; later `setExpiry` moves it. */
+  readonly expiresAt?: number | undefined;
   /** Rough size of the entries, for stores that have to look after their memory. */
   readonly bytes?: number;
 }
@@ -63,11 +67,14 @@ export interface ListQuery extends Scope {
   readonly limit: number;
   /** From the previous page's `next`. A store throws A2AError `invalidParams` on one that it did not make. */
   readonly cursor?: string | undefined;
+  /** False: nothing is counted, and the page has no total. */
+  readonly total?: false | undefined;
 }
 
 export interface ListPage {
   readonly heads: readonly TaskHead[];
-  readonly total: number;
+  /** How many tasks match, on all pages; undefined where the query wants none. */
+  readonly total?: number | undefined;
   /** Where the next page starts; undefined at the end. */
   readonly next?: string | undefined;
 }
@@ -104,6 +111,12 @@ export interface TaskStore {
 
   /** Tasks that somebody was executing (submitted or working), of every scope. For recovery at the start. */
   unfinished(): MaybePromise<readonly TaskHead[]>;
+
+  /** Tasks of every scope whose time has come at `now`, the earliest first, at most `limit`. */
+  expired(now: number, limit: number): MaybePromise<readonly TaskHead[]>;
+
+  /** Moves a task's expiry; undefined: it never expires. Does nothing where there is no such task. */
+  setExpiry(scope: Scope, taskId: string, at: number | undefined): MaybePromise<void>;
 
   /** Removes the task, its log and its webhooks. */
   delete(scope: Scope, taskId: string): MaybePromise<boolean>;

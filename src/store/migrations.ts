@@ -74,6 +74,12 @@ const STEPS: readonly string[] = [
 
   INSERT INTO meta VALUES ('cursor_key', randomblob(32)), ('secret_salt', randomblob(16));
   `,
+
+  // Tasks without an expiry, most of them, are not in the index and cost nothing.
+  `
+  ALTER TABLE tasks ADD COLUMN expires_at INTEGER;
+  CREATE INDEX tasks_by_expiry ON tasks (expires_at) WHERE expires_at IS NOT NULL;
+  `,
 ];
 
 /** Refuses another program's database, and one of a newer Parley. Changes nothing. */
@@ -95,10 +101,10 @@ export function checkVersion(db: DatabaseSync, path: string): void {
   }
 }
 
-/** Takes the steps that the database has not seen, each as a whole. */
-export function migrate(db: DatabaseSync): void {
+/** Takes the steps that the database has not seen, each as a whole, up to `to` of them all. */
+export function migrate(db: DatabaseSync, to: number = STEPS.length): void {
   const version = pragma(db, 'user_version');
-  for (const [at, step] of STEPS.entries()) {
+  for (const [at, step] of STEPS.slice(0, to).entries()) {
     if (at < version) continue;
     const marks = `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${at + 1};`;
     db.exec(`BEGIN EXCLUSIVE; ${step} ${marks} COMMIT`);

@@ -9,7 +9,8 @@
  *
  * Lists are in the order of changes, as those of the memory store are: a task whose status changes between two pages
  * moves to the front, so it is never shown twice, and may be missing from the pages behind. Totals are kept as
- * counters; only with `contextId` or `updatedSince` an index is counted, over the tasks that these two select.
+ * counters; those of a context are counted when they are first asked for, and kept up to date from then on. Only with
+ * `updatedSince` an index is counted each time, over the tasks that it selects.
  *
  * Webhooks can carry secrets. With a `secretKey` they are stored encrypted; without one, those that have a secret are
  * refused. One that was stored under another key cannot be read: it is left out and named in the log, so that the
@@ -45,6 +46,7 @@ import type {
   TaskHead,
   TaskStore,
 } from '../server/store.ts';
+import { ContextCounts } from './context-counts.ts';
 import { openDatabase, type OpenDatabase } from './open-database.ts';
 import { SecretBox } from './secrets.ts';
 import { prepareStatements, type HeadRow, type Statements } from './statements.ts';
@@ -105,9 +107,10 @@ class SqliteStore implements TaskStore {
   readonly #clock: ChangeClock;
   readonly #cursors: Cursors;
   readonly #secrets: SecretBox | undefined;
-  /** Both are emptied when a transaction is rolled back. */
+  /** These three are emptied when a transaction is rolled back. */
   readonly #versions = new Map<string, Version>();
   readonly #scopes = new Map<string, number>();
+  readonly #contexts = new ContextCounts();
 
   constructor(opened: OpenDatabase, options: SqliteStoreOptions) {
     const { secretKey, logger = consoleLogger, now, maxPages } = options;
@@ -161,7 +164,7 @@ class SqliteStore implements TaskStore {
     const { cursor, contextId, limit } = query;
     const before = cursor === undefined ? END : Number(this.#cursors.read(query, cursor));
     const scope = this.#scope(query);
-    if (scope === undefined) return { heads: [], total: 0 };
+    if (scope === undefined) return { heads: [], total: query.total === false ? undefined : 0 };
     const { rows, total } =
       contextId === undefined
         ? this.#rowsByState(scope, query, before)
@@ -179,6 +182,18 @@ class SqliteStore implements TaskStore {
     return rows.map(([tenant, owner, ...row]) => headOf({ tenant, owner }, row));
   }
 
+  expired(now: number, limit: number): TaskHead[] {
+    const rows = this.#sql.expired.all(now, limit);
+    return rows.map(([tenant, owner, ...row]) => headOf({ tenant, owner }, row));
+  }
+
+  setExpiry(scope: Scope, taskId: string, at: number | undefined): void {
+    this.#transaction(() => {
+      const number = this.#scope(scope);
+      if (number !== undefined) this.#sql.setExpiry.run(at ?? null, taskId, number);
+    });
+  }
+
   delete(scope: Scope, taskId: string): boolean {
     return this.#transaction(() => {
       const version = this.#version(taskId);
@@ -190,8 +205,10 @@ class SqliteStore implements TaskStore {
       }
       this.#sql.dropEvents.run(id);
       this.#sql.dropPushes.run(id);
-      this.#sql.dropTask.run(id);
+      const [contextId] = this.#sql.dropTask.get(id) ?? [];
       this.#sql.count.run(version.scope, state, -1);
+      if (contextId !== undefined)
+        this.#contexts.change(version.scope, contextId, state, undefined);
       this.#versions.delete(taskId);
       return true;
     });
@@ -245,6 +262,7 @@ class SqliteStore implements TaskStore {
     } catch (error) {
       this.#versions.clear();
       this.#scopes.clear();
+      this.#contexts.clear();
       // Some failures, a full disk among them, have rolled it back already.
       if (this.#db.isOpen && this.#db.isTransaction) this.#sql.rollback.run();
       throw new StoreError(`cannot write to the store: ${reasonOf(error)}`, { cause: error });
@@ -252,7 +270,7 @@ class SqliteStore implements TaskStore {
   }
 
   #take(append: Append, changes: Changes): AppendOutcome {
-    const { taskId, contextId, expected, entries, messageIds } = append;
+    const { taskId, contextId, expected, entries, messageIds, expiresAt } = append;
     const known = this.#version(taskId);
     if ((known?.seq ?? 0) !== expected) return 'conflict';
     const scope = this.#scope(append) ?? this.#addScope(append);
@@ -270,8 +288,9 @@ class SqliteStore implements TaskStore {
     if (statusSeq > 0 && state) {
       const status = { state, statusSeq, changed: this.#clock.next() };
       changes.count(scope, known?.state, state);
+      this.#contexts.change(scope, contextId, known?.state, state);
       if (known) changes.statuses.add(Object.assign(known, status));
-      else this.#create(taskId, contextId, { scope, seq: 0, ...status });
+      else this.#create(taskId, contextId, expiresAt, { scope, seq: 0, ...status });
     }
     const version = this.#version(taskId);
     if (!version) throw new Error(`task ${taskId} was not created`);
@@ -289,7 +308,12 @@ class SqliteStore implements TaskStore {
     return 'ok';
   }
 
-  #create(taskId: string, contextId: string, version: Omit<Version, 'id'>): void {
+  #create(
+    taskId: string,
+    contextId: string,
+    expiresAt: number | undefined,
+    version: Omit<Version, 'id'>,
+  ): void {
     const { scope, state, statusSeq, changed } = version;
     const createdAt = ChangeClock.time(changed);
     const { lastInsertRowid } = this.#sql.addTask.run(
@@ -300,6 +324,7 @@ class SqliteStore implements TaskStore {
       statusSeq,
       changed,
       createdAt,
+      expiresAt ?? null,
     );
     this.#remember(taskId, { ...version, id: Number(lastInsertRowid) });
   }
@@ -349,33 +374,37 @@ class SqliteStore implements TaskStore {
   }
 
   /** A page, and one row more if there is another: the newest of each state, merged. */
-  #rowsByState(scope: number, { state, updatedSince, limit }: ListQuery, before: number): Rows {
+  #rowsByState(scope: number, query: ListQuery, before: number): Rows {
+    const { state, updatedSince, limit } = query;
     const { counters, countOfState, pageOfState } = this.#sql;
     const since = firstChange(updatedSince);
+    const count = (each: string) => countOfState.get(scope, each, since, END)?.[0] ?? 0;
     let from = since;
     let rows: HeadRow[] = [];
     let total = 0;
     for (const [each, n] of counters.all(scope)) {
       if (state !== undefined && each !== state) continue;
-      total +=
-        updatedSince === undefined ? n : (countOfState.get(scope, each, since, END)?.[0] ?? 0);
+      if (query.total !== false) total += updatedSince === undefined ? n : count(each);
       rows.push(...pageOfState.all(scope, each, from, before, limit + 1));
       rows = rows.toSorted((a, b) => changeOf(b) - changeOf(a)).slice(0, limit + 1);
       // Once the page is full, the next state matters only as far as it is newer.
       const last = rows[limit];
       if (last) from = changeOf(last);
     }
-    return { rows, total };
+    return { rows, total: query.total === false ? undefined : total };
   }
 
   #rowsInContext(scope: number, query: ListQuery, contextId: string, before: number): Rows {
-    const { countOfContext, pageOfContext } = this.#sql;
-    const since = firstChange(query.updatedSince);
-    const state = query.state ?? null;
-    return {
-      rows: pageOfContext.all(scope, contextId, since, before, state, query.limit + 1),
-      total: countOfContext.get(scope, contextId, since, END, state)?.[0] ?? 0,
-    };
+    const { countOfContext, countsOfContext, pageOfContext } = this.#sql;
+    const { state, updatedSince, limit } = query;
+    const since = firstChange(updatedSince);
+    const rows = pageOfContext.all(scope, contextId, since, before, state ?? null, limit + 1);
+    if (query.total === false) return { rows, total: undefined };
+    const total =
+      updatedSince === undefined
+        ? this.#contexts.total(scope, contextId, state, () => countsOfContext.all(scope, contextId))
+        : (countOfContext.get(scope, contextId, since, END, state ?? null)?.[0] ?? 0);
+    return { rows, total };
   }
 
   #meta(key: string): Uint8Array {
@@ -387,7 +416,7 @@ class SqliteStore implements TaskStore {
 
 interface Rows {
   readonly rows: HeadRow[];
-  readonly total: number;
+  readonly total: number | undefined;
 }
 
 /** What a batch changes beside the logs, written once at its end. */
@@ -411,10 +440,12 @@ class Changes {
 }
 
 function headOf({ tenant, owner }: Scope, row: HeadRow): TaskHead {
-  const [taskId, contextId, changed, createdAt, seq, json] = row;
+  const [taskId, contextId, changed, createdAt, expires, seq, json] = row;
   const event: Task | TaskStatusUpdateEvent = JSON.parse(json);
   const updatedAt = ChangeClock.time(changed);
-  return { tenant, owner, taskId, contextId, seq, status: statusOf(event), updatedAt, createdAt };
+  const status = statusOf(event);
+  const expiresAt = expires ?? undefined;
+  return { tenant, owner, taskId, contextId, seq, status, updatedAt, createdAt, expiresAt };
 }
 
 function changeOf([, , changed]: HeadRow): number {

@@ -8,6 +8,7 @@ export type HeadRow = [
   contextId: string,
   changed: number,
   createdAt: number,
+  expiresAt: number | null,
   seq: number,
   json: string,
 ];
@@ -36,7 +37,7 @@ class Query<Row extends unknown[]> {
 }
 
 const LAST_SEQ = '(SELECT max(seq) FROM events WHERE task = t.id)';
-const HEAD = `t.task_id, t.context_id, t.changed, t.created_at, ${LAST_SEQ}, e.json`;
+const HEAD = `t.task_id, t.context_id, t.changed, t.created_at, t.expires_at, ${LAST_SEQ}, e.json`;
 const STATUS = 'CROSS JOIN events e ON e.task = t.id AND e.seq = t.status_seq';
 const ROW_ID = '(SELECT id FROM tasks WHERE task_id = ?)';
 /** Scope, state, the first change and the first one beyond. */
@@ -63,8 +64,9 @@ export function prepareStatements(db: DatabaseSync) {
       `SELECT t.id, t.scope, t.state, ${LAST_SEQ} FROM tasks t WHERE t.task_id = ?`,
     ),
     addTask: command(
-      `INSERT INTO tasks (task_id, scope, context_id, state, status_seq, changed, created_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO tasks
+         (task_id, scope, context_id, state, status_seq, changed, created_at, expires_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     setStatus: command('UPDATE tasks SET state = ?, status_seq = ?, changed = ? WHERE id = ?'),
     addEvent: command('INSERT INTO events (task, seq, accepts, json) VALUES (?, ?, ?, ?)'),
@@ -90,6 +92,13 @@ export function prepareStatements(db: DatabaseSync) {
        WHERE c.state = ? AND c.n > 0 ORDER BY t.id`,
     ),
 
+    expired: query<[tenant: string, owner: string, ...head: HeadRow]>(
+      `SELECT s.tenant, s.owner, ${HEAD} FROM tasks t INDEXED BY tasks_by_expiry ${STATUS}
+       CROSS JOIN scopes s ON s.id = t.scope
+       WHERE t.expires_at <= ? ORDER BY t.expires_at LIMIT ?`,
+    ),
+    setExpiry: command('UPDATE tasks SET expires_at = ? WHERE task_id = ? AND scope = ?'),
+
     counters: query<[state: string, n: number]>(
       'SELECT state, n FROM counters WHERE scope = ? AND n > 0 ORDER BY n DESC',
     ),
@@ -107,6 +116,10 @@ export function prepareStatements(db: DatabaseSync) {
     countOfContext: query<[n: number]>(
       `SELECT count(*) FROM tasks t INDEXED BY tasks_by_context WHERE ${IN_CONTEXT}`,
     ),
+    countsOfContext: query<[state: TaskState, n: number]>(
+      `SELECT t.state, count(*) FROM tasks t INDEXED BY tasks_by_context
+       WHERE t.scope = ? AND t.context_id = ? GROUP BY t.state`,
+    ),
     lastChange: query<[changed: number | null]>(
       `SELECT max((SELECT max(changed) FROM tasks WHERE scope = c.scope AND state = c.state))
        FROM counters c`,
@@ -118,7 +131,7 @@ export function prepareStatements(db: DatabaseSync) {
     dropMessage: command('DELETE FROM messages WHERE scope = ? AND message_id = ?'),
     dropEvents: command('DELETE FROM events WHERE task = ?'),
     dropPushes: command('DELETE FROM push WHERE task = ?'),
-    dropTask: command('DELETE FROM tasks WHERE id = ?'),
+    dropTask: query<[contextId: string]>('DELETE FROM tasks WHERE id = ? RETURNING context_id'),
 
     savePush: command(
       `INSERT INTO push (task, config_id, version, config) VALUES (${ROW_ID}, ?, ?, ?)

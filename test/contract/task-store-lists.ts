@@ -151,6 +151,39 @@ export function listContract(
       assert.deepEqual(await totals(), [2, 2, 0, 1, 0, 2]);
     });
 
+    test('totals of a context that was listed before follow every change', async (t) => {
+      const store = await openStore(t);
+      const total = async (filter: Partial<ListQuery>) =>
+        (await store.list({ ...alice, contextId: 'c1', limit: 1, ...filter })).total;
+      assert.equal(await total({}), 0);
+      await store.append([creation('t1'), creation('t2'), creation('t3', alice, 'c2')]);
+      assert.equal(await total({}), 2);
+      await store.append([update('t1', 1, 'working'), update('t1', 2, 'completed')]);
+      assert.equal(await total({}), 2);
+      assert.equal(await total({ state: 'working' }), 0);
+      assert.equal(await total({ state: 'completed' }), 1);
+      await store.append([creation('t4', bob), update('t4', 1, 'failed', undefined, bob)]);
+      assert.equal(await total({ state: 'failed' }), 0);
+      assert.equal(await total({ ...bob, state: 'failed' }), 1);
+      await store.delete(alice, 't1');
+      assert.equal(await total({}), 1);
+      assert.equal(await total({ state: 'completed' }), 0);
+    });
+
+    test('a page without a total is the same page', async (t) => {
+      const store = await openStore(t);
+      await store.append(range(1, 5).map((n) => creation(`t${n}`)));
+      await store.append([update('t2', 1, 'completed')]);
+      for (const filter of [{}, { contextId: 'c1' }, { state: 'submitted' }, bob] as const) {
+        const query = { ...alice, ...filter, limit: 3 };
+        const { total, ...page } = await store.list(query);
+        assert.equal(typeof total, 'number');
+        const uncounted = await store.list({ ...query, total: false });
+        assert.deepEqual({ ...uncounted, total }, { ...page, total });
+        assert.equal(uncounted.total, undefined);
+      }
+    });
+
     test('a cursor that the store did not make is invalid', async (t) => {
       const store = await openStore(t);
       await store.append(range(1, 3).map((n) => creation(`t${n}`)));

@@ -22,12 +22,19 @@ interface Write {
   /** How far `expected` is off: 0 is right. */
   readonly off: number;
   readonly message: number | undefined;
+  readonly expiresAt: number | undefined;
   readonly events: readonly ('artifact' | readonly [TaskState, 'user' | 'agent' | undefined])[];
 }
 
 type Call =
   | { readonly call: 'append'; readonly writes: readonly Write[] }
   | { readonly call: 'delete'; readonly owner: number; readonly task: number }
+  | {
+      readonly call: 'expiry';
+      readonly owner: number;
+      readonly task: number;
+      readonly at: number | undefined;
+    }
   | {
       readonly call: 'list';
       readonly owner: number;
@@ -54,6 +61,7 @@ const write: fc.Arbitrary<Write> = fc.record({
     { weight: 3, arbitrary: fc.constant(undefined) },
     { weight: 1, arbitrary: fc.nat({ max: 20 }) },
   ),
+  expiresAt: maybe(fc.nat({ max: 9 })),
   events: fc.array(
     fc.oneof(
       fc.constant('artifact' as const),
@@ -83,6 +91,15 @@ const call: fc.Arbitrary<Call> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ call: fc.constant('delete' as const), owner, task }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      call: fc.constant('expiry' as const),
+      owner,
+      task,
+      at: maybe(fc.nat({ max: 9 })),
+    }),
+  },
 );
 
 /** Runs random calls against the store and the model, and compares all that can be seen. */
@@ -103,6 +120,7 @@ interface ModelTask extends Scope {
   readonly messageIds: string[];
   /** Number of the change that gave it its status. */
   changed: number;
+  expiresAt: number | undefined;
 }
 
 async function run(store: TaskStore, calls: readonly Call[], tenant: string): Promise<void> {
@@ -132,7 +150,16 @@ async function run(store: TaskStore, calls: readonly Call[], tenant: string): Pr
     if (expected === 0) events.unshift(taskEvent(taskId, contextId, 'submitted'));
     const entries = events.map((event, at) => ({ seq: expected + at + 1, event }));
     const messageIds = one.message === undefined ? [] : [`message ${one.message}`];
-    const append = { ...scope, taskId, contextId, expected, entries, messageIds };
+    const { expiresAt } = one;
+    const append: Append = {
+      ...scope,
+      taskId,
+      contextId,
+      expected,
+      entries,
+      messageIds,
+      expiresAt,
+    };
 
     const atVersion = (known?.log.length ?? 0) === expected;
     const mine = !known || known.owner === scope.owner;
@@ -140,7 +167,8 @@ async function run(store: TaskStore, calls: readonly Call[], tenant: string): Pr
       task.messageIds.some((id) => messageIds.includes(id)),
     );
     if (!atVersion || !mine || taken) return { append, outcome: 'conflict' };
-    const task = known ?? { ...scope, taskId, contextId, log: [], messageIds: [], changed: 0 };
+    const created = { ...scope, taskId, contextId, log: [], messageIds: [], changed: 0, expiresAt };
+    const task = known ?? created;
     tasks.set(taskId, task);
     for (const entry of entries) {
       const state = fold(task.log.map(({ event }) => event))?.status.state;
@@ -191,6 +219,11 @@ async function run(store: TaskStore, calls: readonly Call[], tenant: string): Pr
       const there = tasks.get(taskId)?.owner === scope.owner;
       if (there) tasks.delete(taskId);
       assert.equal(await store.delete(scope, taskId), there);
+    } else if (each.call === 'expiry') {
+      const taskId = `${tenant} ${each.task}`;
+      const task = tasks.get(taskId);
+      if (task?.owner === scopes[each.owner]!.owner) task.expiresAt = each.at;
+      await store.setExpiry(scopes[each.owner]!, taskId, each.at);
     } else if (each.more && open) {
       await list(open.query, open.before);
     } else {
@@ -213,6 +246,19 @@ async function run(store: TaskStore, calls: readonly Call[], tenant: string): Pr
     );
     for (const id of task.messageIds) assert.equal(await store.findMessage(task, id), task.taskId);
   }
+  const due = (await store.expired(5, 1e6)).filter((head) => head.tenant === tenant);
+  assert.deepEqual(
+    due.map(({ taskId, expiresAt }) => ({ taskId, expiresAt })).toSorted(byId),
+    [...tasks.values()]
+      .map(({ taskId, expiresAt }) => ({ taskId, expiresAt }))
+      .filter(({ expiresAt }) => expiresAt !== undefined && expiresAt <= 5)
+      .toSorted(byId),
+  );
+  const times = due.map(({ expiresAt = 0 }) => expiresAt);
+  assert.deepEqual(
+    times,
+    times.toSorted((a, b) => a - b),
+  );
   const unfinished = (await store.unfinished()).filter((head) => head.tenant === tenant);
   const expected = [...tasks.values()].filter((task) =>
     ['submitted', 'working'].includes(statusOf(task).state),
@@ -221,6 +267,10 @@ async function run(store: TaskStore, calls: readonly Call[], tenant: string): Pr
     unfinished.map(({ taskId }) => taskId).toSorted(),
     expected.map(({ taskId }) => taskId).toSorted(),
   );
+}
+
+function byId(a: { taskId: string }, b: { taskId: string }): number {
+  return a.taskId < b.taskId ? -1 : 1;
 }
 
 function statusOf(task: ModelTask) {

@@ -21,6 +21,7 @@ import {
   userSays,
   webhook,
 } from './task-events.ts';
+import { expiryContract } from './task-store-expiry.ts';
 import { listContract, listed } from './task-store-lists.ts';
 import { checkAgainstModel } from './task-store-model.ts';
 
@@ -57,6 +58,7 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
         contextId: 'c1',
         seq: 1,
         status: { state: 'submitted' },
+        expiresAt: undefined,
       });
       assert.equal(updatedAt, createdAt);
       assert.ok(createdAt >= before - 60_000 && createdAt <= Date.now() + 60_000);
@@ -314,6 +316,7 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
     });
   });
 
+  expiryContract(name, opened);
   listContract(name, openStore);
 
   describe(`${name}: the rest`, () => {

@@ -1,0 +1,97 @@
+/** What every task store promises of tasks that expire. Part of the contract in task-store.ts. */
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import type { TaskStore } from '../../src/server/store.ts';
+import { alice, artifact, bob, creation, ids, update } from './task-events.ts';
+import type { OpenedStore } from './task-store.ts';
+
+export function expiryContract(name: string, open: (t: TestContext) => Promise<OpenedStore>): void {
+  async function expired(store: TaskStore, now: number, limit = 10): Promise<string[]> {
+    return ids(await store.expired(now, limit));
+  }
+
+  describe(`${name}: expiry`, () => {
+    test('a task expires at the time with which it was created, and not before', async (t) => {
+      const { store } = await open(t);
+      await store.append([{ ...creation('t1'), expiresAt: 1000 }, creation('t2')]);
+      assert.deepEqual(await expired(store, 999), []);
+      assert.deepEqual(await expired(store, 1000), ['t1']);
+      assert.equal((await store.head(alice, 't1'))?.expiresAt, 1000);
+      assert.equal((await store.head(alice, 't2'))?.expiresAt, undefined);
+    });
+
+    test('the earliest come first, of every scope and state, and no more than were asked for', async (t) => {
+      const { store } = await open(t);
+      const times = { t1: 30, t2: 10, t3: 20, t4: 20 };
+      await store.append(
+        Object.entries(times).map(([id, expiresAt]) =>
+          Object.assign(creation(id, id === 't2' ? bob : alice), { expiresAt }),
+        ),
+      );
+      await store.append([update('t1', 1, 'completed')]);
+      assert.deepEqual((await expired(store, 100)).toSorted(), ['t1', 't2', 't3', 't4']);
+      const [first, ...rest] = await store.expired(100, 3);
+      assert.deepEqual({ tenant: first?.tenant, owner: first?.owner }, bob);
+      assert.deepEqual(ids(rest).toSorted(), ['t3', 't4']);
+      const last = (await store.expired(100, 4)).at(-1);
+      assert.equal(last?.taskId, 't1');
+      assert.equal(last.status.state, 'completed');
+      assert.equal(last.seq, 2);
+    });
+
+    test('an expiry is moved, taken away and given', async (t) => {
+      const { store } = await open(t);
+      await store.append([{ ...creation('t1'), expiresAt: 10 }, creation('t2')]);
+      await store.setExpiry(alice, 't1', 20);
+      assert.deepEqual(await expired(store, 19), []);
+      assert.deepEqual(await expired(store, 20), ['t1']);
+      await store.setExpiry(alice, 't1', undefined);
+      assert.deepEqual(await expired(store, 1e15), []);
+      await store.setExpiry(alice, 't2', 5);
+      assert.deepEqual(await expired(store, 5), ['t2']);
+    });
+
+    test("nobody moves the expiry of somebody else's task, or of none", async (t) => {
+      const { store } = await open(t);
+      await store.append([{ ...creation('t1'), expiresAt: 10 }]);
+      await store.setExpiry(bob, 't1', undefined);
+      await store.setExpiry(alice, 'none', 1);
+      assert.deepEqual(await expired(store, 10), ['t1']);
+    });
+
+    test('what happens to a task leaves its expiry and its place in the lists alone', async (t) => {
+      const { store } = await open(t);
+      await store.append([{ ...creation('t1'), expiresAt: 10 }, creation('t2')]);
+      const { updatedAt } = (await store.head(alice, 't1')) ?? {};
+      await store.setExpiry(alice, 't1', 20);
+      assert.equal((await store.head(alice, 't1'))?.updatedAt, updatedAt);
+      assert.deepEqual(ids((await store.list({ ...alice, limit: 2 })).heads), ['t2', 't1']);
+      await store.append([artifact('t1', 1), update('t1', 2, 'completed')]);
+      assert.equal((await store.head(alice, 't1'))?.expiresAt, 20);
+    });
+
+    test('a task that is deleted does not expire', async (t) => {
+      const { store } = await open(t);
+      await store.append([
+        { ...creation('t1'), expiresAt: 10 },
+        { ...creation('t2'), expiresAt: 10 },
+      ]);
+      await store.delete(alice, 't1');
+      assert.deepEqual(await expired(store, 10), ['t2']);
+    });
+
+    test('a creation that was refused sets no expiry', async (t) => {
+      const { store } = await open(t);
+      await store.append([creation('t1')]);
+      assert.deepEqual(await store.append([{ ...creation('t1'), expiresAt: 10 }]), ['conflict']);
+      assert.deepEqual(await expired(store, 10), []);
+    });
+
+    test('an expiry survives a restart', async (t) => {
+      const { store, reopen } = await open(t);
+      if (!reopen) return;
+      await store.append([{ ...creation('t1'), expiresAt: 10 }]);
+      assert.deepEqual(await expired(await reopen(), 10), ['t1']);
+    });
+  });
+}
