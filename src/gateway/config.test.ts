@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { ConfigError, configJsonSchema, loadConfig, parseConfig } from './config.ts';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'parley-config-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+function problemsOf(text: string, environment = {}): readonly string[] {
+  try {
+    parseConfig('gateway.json', text, environment);
+  } catch (error) {
+    assert.ok(error instanceof ConfigError);
+    return error.problems;
+  }
+  return [];
+}
+
+test('comments, variables and the address of the schema are taken', () => {
+  const text = `{
+    "$schema": "./gateway.schema.json", // for the editor
+    "providers": { "east": { "type": "openai", "apiKey": "\${EAST_KEY}", "baseUrl": "https://\${HOST}/v1" } },
+    "models": { "fast": { "routes": [{ "provider": "east", "model": "m" }, { "provider": "offline" }] } },
+    "agents": { "travel": { "url": "http://127.0.0.1:4000", "description": "costs $\${5}" } },
+    "drainSeconds": 30,
+  }`;
+  const { config, variables } = parseConfig('f', text, { EAST_KEY: 'k-1', HOST: 'h.example' });
+  assert.equal(config.providers?.['east']?.apiKey, 'k-1');
+  assert.equal(config.providers['east'].baseUrl, 'https://h.example/v1');
+  assert.equal(config.agents?.['travel']?.description, 'costs ${5}');
+  assert.deepEqual([config.drainSeconds, variables], [30, ['EAST_KEY', 'HOST']]);
+});
+
+test('everything that is wrong is said at once, with its line and field', () => {
+  const text = `{
+    "providers": {
+      "east": { "type": "openay" },
+      "west": { "type": "openai", "apiKey": "\${WEST_KEY}", "colour": 1 }
+    },
+    "cors": ["https://app.example/path"],
+    "drainSeconds": "long",
+    "agent": {}
+  }`;
+  assert.deepEqual(
+    problemsOf(text).map((line) => line.replace(/(expected).*/, '$1')),
+    [
+      'gateway.json:3: providers.east.type: Invalid option: expected',
+      'gateway.json:4: providers.west.apiKey: the environment variable WEST_KEY is not set',
+      'gateway.json:4: providers.west.colour: there is no such setting',
+      'gateway.json:6: cors.0: an origin, as https://app.example without a path, or *',
+      'gateway.json:7: drainSeconds: expected',
+      'gateway.json:8: agent: there is no such setting',
+    ],
+  );
+});
+
+test('a model whose provider is not there is named', () => {
+  const text = `{ "providers": { "east": { "type": "offline" } },
+    "models": { "fast": { "provider": "eats" } } }`;
+  assert.deepEqual(problemsOf(text), [
+    'gateway.json:2: models.fast.provider: there is no provider "eats"; providers has east',
+  ]);
+});
+
+test('what is no JSON is named with its line', () => {
+  assert.deepEqual(problemsOf('{\n  "a" 1 }'), [
+    'gateway.json:2: ":" is expected after "a", found "1"',
+  ]);
+});
+
+test('a problem does not show what a variable holds', () => {
+  const text = '{ "providers": { "a": { "type": "openai", "baseUrl": "${SECRET}" } } }';
+  const problems = problemsOf(text, { SECRET: 'hush-hush' });
+  assert.equal(problems.length, 1);
+  assert.doesNotMatch(problems.join(), /hush/);
+});
+
+test('a file with a secret that others may read is warned about, one with variables is not', async () => {
+  const file = path.join(folder, 'gateway.json');
+  const warningsOf = async (apiKey: string, mode: number) => {
+    writeFileSync(file, `{ "providers": { "a": { "type": "openai", "apiKey": "${apiKey}" } } }`);
+    chmodSync(file, mode);
+    return (await loadConfig(file, { A_KEY: 'k' })).warnings;
+  };
+  const [warning, ...more] = await warningsOf('sk-secret', 0o644);
+  assert.match(warning ?? '', /secrets in it, and others may read it: chmod 600/);
+  assert.doesNotMatch(warning ?? '', /sk-secret/);
+  assert.deepEqual(more, []);
+  assert.deepEqual(await warningsOf('sk-secret', 0o600), []);
+  assert.deepEqual(await warningsOf('${A_KEY}', 0o644), []);
+});
+
+test('a provider that will want a key and has none is warned about', () => {
+  const text = '{ "providers": { "a": { "type": "openai" }, "b": { "type": "offline" } } }';
+  const { warnings } = parseConfig('f', text, {});
+  assert.deepEqual(warnings, ['f: providers.a has no apiKey, and OPENAI_API_KEY is not set']);
+  assert.deepEqual(parseConfig('f', text, { OPENAI_API_KEY: 'k' }).warnings, []);
+});
+
+test('a file that is not there is one line', async () => {
+  const file = path.join(folder, 'none.json');
+  await assert.rejects(loadConfig(file, {}), { message: `${file}: there is no such file` });
+});
+
+test('the published schema knows every field, and describes it', () => {
+  const schema = configJsonSchema() as { properties: Record<string, { description?: string }> };
+  const fields = Object.entries(schema.properties);
+  assert.ok(fields.length >= 10);
+  for (const [name, { description }] of fields) assert.ok(description, name);
+});

@@ -1,0 +1,288 @@
+/**
+ * The gateway's configuration: one file of JSON with comments, each part in the words of the folder that it is about.
+ * `"${NAME}"` in a string stands for a variable of the environment, `"$${"` for these characters themselves.
+ *
+ *   const { config, warnings } = await loadConfig('gateway.json', process.env);
+ *
+ * What is wrong is said all at once, a line for each: `gateway.json:12: providers.east.type: …`.
+ */
+import { open } from 'node:fs/promises';
+import * as z from 'zod';
+import { type Jsonc, JsoncError, parseJsonc } from '../protocol/jsonc.ts';
+import { type JsoncProblem, problemAt, problemsIn } from '../protocol/jsonc-problems.ts';
+import { VENDORS } from '../agent/models/vendors.ts';
+import { AgentHealthSeconds, AgentsConfig } from './agents/config.ts';
+import { KeysConfig } from './keys/config.ts';
+import { DefaultModel, ModelsConfig, ProvidersConfig } from './models/config.ts';
+
+const MAX_FILE_BYTES = 4 * 1024 * 1024;
+/** Problems that are told at once. */
+const MAX_PROBLEMS = 20;
+
+const count = z.int().min(1).max(1_000_000);
+const milliseconds = z
+  .int()
+  .min(1)
+  .max(2 ** 31 - 1);
+
+const Limits = z
+  .strictObject({
+    maxBodyBytes: z
+      .int()
+      .min(1024)
+      .max(2 ** 30)
+      .describe('Of a request. 10 MB'),
+    maxRunning: count.describe('Executions at a time; more are refused for the moment'),
+    maxStreams: count.describe('Streams that are open at a time. 50000'),
+    maxStreamsPerClient: count.describe('Streams of one caller. 20000'),
+    requestTimeoutMs: milliseconds.describe('For the whole of a request to arrive. 60 seconds'),
+    stallMs: milliseconds.describe('A client that reads nothing for so long is dropped'),
+    heartbeatMs: milliseconds.describe('Between two signs of life on a stream. 15 seconds'),
+  })
+  .partial()
+  .describe('Sizes, counts and times of requests');
+
+const Telemetry = z
+  .strictObject({
+    endpoint: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe('The address of an OTLP collector over HTTP; /v1/traces is added'),
+    headers: z
+      .record(z.string().min(1).max(128), z.string().max(8192))
+      .optional()
+      .describe('Sent to the collector: credentials, usually'),
+    serviceName: z.string().min(1).max(255).optional().describe('parley-gateway unless told'),
+  })
+  .describe("Traces. Without an endpoint, OpenTelemetry's own variables count");
+
+const TasksConfig = z
+  .strictObject({
+    ttlSeconds: z.int().min(1).optional(),
+    maxTtlSeconds: z.int().min(1).optional(),
+    keepExpiredSeconds: z.int().min(0).default(3600),
+    sweepSeconds: z.int().min(1).default(30),
+  })
+  .describe('How long tasks are kept');
+
+const Origin = z
+  .string()
+  .max(2048)
+  .refine(
+    (text) => text === '*' || URL.parse(text)?.origin === text,
+    'an origin, as https://app.example without a path, or *',
+  );
+
+export const GatewayConfig = z.strictObject({
+  $schema: z.string().optional().describe('The address of this schema'),
+  keys: KeysConfig.optional().describe('Who may call, beside the keys in the register'),
+  providers: ProvidersConfig.optional(),
+  models: ModelsConfig.optional(),
+  defaultModel: DefaultModel.optional(),
+  agents: AgentsConfig.optional(),
+  agentHealthSeconds: AgentHealthSeconds.optional(),
+  tasks: TasksConfig.optional(),
+  limits: Limits.optional(),
+  cors: z
+    .array(Origin)
+    .max(64)
+    .optional()
+    .describe('Origins of web pages that may call. None unless told'),
+  telemetry: Telemetry.optional(),
+  drainSeconds: z
+    .number()
+    .min(0)
+    .max(3600)
+    .optional()
+    .describe('How long tasks may go on after a signal before they are cut off. 10'),
+});
+export type GatewayConfig = Readonly<z.infer<typeof GatewayConfig>>;
+
+/** What needs a new start; the rest is taken over when the file is read again. */
+export const FIXED_FIELDS = [
+  'limits',
+  'cors',
+  'telemetry',
+] as const satisfies readonly (keyof GatewayConfig)[];
+
+export interface LoadedConfig {
+  readonly config: GatewayConfig;
+  /** Nothing that stops it, and better known. */
+  readonly warnings: readonly string[];
+  /** Names of the variables that it takes from the environment. */
+  readonly variables: readonly string[];
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A configuration that cannot be used. Each of its lines names the file, the line and the field. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[], options?: ErrorOptions) {
+    super(problems.join('\n'), options);
+    this.problems = problems;
+  }
+}
+
+/** The JSON Schema (2020-12) that is published with the package. */
+export function configJsonSchema(): Record<string, unknown> {
+  return {
+    title: "Configuration of Parley's gateway",
+    description: 'What parley gateway --config reads: JSON with comments',
+    ...z.toJSONSchema(GatewayConfig, { io: 'input' }),
+  };
+}
+
+/** Reads the file. Throws a ConfigError. */
+export async function loadConfig(file: string, environment: Environment): Promise<LoadedConfig> {
+  const { text, mode } = await read(file);
+  const loaded = parseConfig(file, text, environment);
+  // Windows has no such bits.
+  const exposed = process.platform !== 'win32' && (mode & 0o077) !== 0 && loaded.secrets;
+  const warning = `${file}: there are secrets in it, and others may read it: chmod 600 ${file}, or write \${NAME} and set the variable`;
+  return { ...loaded, warnings: exposed ? [warning, ...loaded.warnings] : loaded.warnings };
+}
+
+/** `secrets`: some are written out in the text. */
+export function parseConfig(
+  file: string,
+  text: string,
+  environment: Environment,
+): LoadedConfig & { readonly secrets: boolean } {
+  const json = parsed(file, text);
+  const problems: JsoncProblem[] = [];
+  const used = new Set<string>();
+  let secrets = false;
+  const value = mapStrings(json.value, [], (written, path) => {
+    secrets ||= isSecret(path, written);
+    return substitute(written, environment, used, (problem) =>
+      problems.push(problemAt(json, path, problem)),
+    );
+  });
+  const result = GatewayConfig.safeParse(value);
+  // A field whose variable is not set has its problem already.
+  const fields = new Set(problems.map(({ field }) => field));
+  const others = result.success
+    ? dangling(json, result.data)
+    : problemsIn(json, result.error).filter(({ field }) => !fields.has(field));
+  const all = [...problems, ...others].toSorted((one, other) => one.line - other.line);
+  if (!result.success || all.length > 0) throw new ConfigError(described(file, all));
+  const warnings = keyless(file, result.data, environment);
+  return { config: result.data, secrets, warnings, variables: [...used] };
+}
+
+/** Providers that have no key, here or in the environment, and will want one. */
+function keyless(
+  file: string,
+  { providers = {} }: GatewayConfig,
+  environment: Environment,
+): string[] {
+  return Object.entries(providers).flatMap(([name, { type, apiKey, baseUrl }]) => {
+    const vendor = Object.hasOwn(VENDORS, type) ? VENDORS[type] : undefined;
+    if (!vendor || vendor.keyOptional || apiKey !== undefined || baseUrl !== undefined) return [];
+    if (vendor.keys.some((variable) => environment[variable]?.trim())) return [];
+    return [`${file}: providers.${name} has no apiKey, and ${vendor.keys[0]} is not set`];
+  });
+}
+
+/** Names that lead nowhere. */
+function dangling(json: Jsonc, { models = {}, providers = {} }: GatewayConfig): JsoncProblem[] {
+  const found: JsoncProblem[] = [];
+  const check = (provider: string, path: readonly PropertyKey[]) => {
+    if (Object.hasOwn(providers, provider) || provider === 'offline') return;
+    const known = Object.keys(providers).slice(0, 10).join(', ');
+    const problem = `there is no provider "${provider}"; providers has ${known || 'none'}`;
+    found.push(problemAt(json, path, problem));
+  };
+  for (const [name, { provider, routes = [] }] of Object.entries(models)) {
+    if (provider !== undefined) check(provider, ['models', name, 'provider']);
+    for (const [at, route] of routes.entries()) {
+      check(route.provider, ['models', name, 'routes', at, 'provider']);
+    }
+  }
+  return found;
+}
+
+function described(file: string, problems: readonly JsoncProblem[]): string[] {
+  const lines = problems.slice(0, MAX_PROBLEMS).map(({ line, field, problem }) => {
+    const where = field === '' ? '' : `${field}: `;
+    return `${file}:${line}: ${where}${problem.replaceAll(/\s+/g, ' ')}`;
+  });
+  const more = problems.length - lines.length;
+  return more > 0 ? [...lines, `${file}: and ${more} more`] : lines;
+}
+
+function parsed(file: string, text: string): Jsonc {
+  try {
+    return parseJsonc(text);
+  } catch (error) {
+    if (!(error instanceof JsoncError)) throw error;
+    throw new ConfigError([`${file}:${error.line}: ${error.message}`], { cause: error });
+  }
+}
+
+function mapStrings(
+  value: unknown,
+  path: readonly PropertyKey[],
+  change: (text: string, path: readonly PropertyKey[]) => string,
+): unknown {
+  if (typeof value === 'string') return change(value, path);
+  if (Array.isArray(value)) return value.map((each, at) => mapStrings(each, [...path, at], change));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [key, mapStrings(each, [...path, key], change)]),
+  );
+}
+
+const VARIABLE = /\$(\$?)\{([^}]*)\}/g;
+
+function substitute(
+  text: string,
+  environment: Environment,
+  used: Set<string>,
+  problem: (text: string) => void,
+): string {
+  return text.replaceAll(VARIABLE, (whole, escaped: string, name: string) => {
+    if (escaped !== '') return whole.slice(1);
+    if (!/^[A-Za-z_]\w*$/.test(name)) {
+      problem(
+        `\${${name}} is not the name of a variable; $\${ stands for the characters themselves`,
+      );
+      return whole;
+    }
+    const value = environment[name];
+    if (value === undefined) {
+      problem(`the environment variable ${name} is not set`);
+      return whole;
+    }
+    used.add(name);
+    return value;
+  });
+}
+
+const SECRET_FIELD = /key|token|secret|password|authorization|cookie|credential/i;
+
+/** Whether a secret is written out, and does not come from a variable. */
+function isSecret(path: readonly PropertyKey[], text: string): boolean {
+  if (!SECRET_FIELD.test(String(path.at(-1)))) return false;
+  const own = text.replaceAll(/\$\{[^}]*\}/g, '').replace(/^(?:Bearer|Basic)\s*/i, '');
+  return own.trim() !== '';
+}
+
+async function read(file: string): Promise<{ text: string; mode: number }> {
+  try {
+    await using handle = await open(file);
+    const { size, mode } = await handle.stat();
+    if (size > MAX_FILE_BYTES) {
+      throw new ConfigError([`${file}: the file is larger than ${MAX_FILE_BYTES} bytes`]);
+    }
+    return { text: await handle.readFile('utf8'), mode };
+  } catch (error) {
+    if (error instanceof ConfigError) throw error;
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const why = code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`;
+    throw new ConfigError([`${file}: ${why}`], { cause: error });
+  }
+}
