@@ -1,7 +1,7 @@
 // Builds dist/, the folder that is packed and published:
 //   the library   tsc over the sources of package.json's exports and what they import
 //   the program   one esbuild bundle of src/cli/main.ts, with chunks for what it imports lazily
-//   settings.schema.json  for editors, of the settings that the coding agent reads
+//   settings.schema.json, gateway.schema.json  for editors, of the files that people write
 //   package.json  the root one, with paths from dist/ and only the dependencies that the files above need
 // Nothing is done when nothing has changed since the last build; --force builds all the same.
 // Only errors and notes are printed, and on standard error, so that `npm start` leaves standard output to the program.
@@ -12,6 +12,7 @@ import { isBuiltin } from 'node:module';
 import path from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { settingsJsonSchema } from '../src/coder/settings/schema.ts';
+import { configJsonSchema } from '../src/gateway/config.ts';
 import { importsOf } from './imports.ts';
 
 type Target = string | Record<string, string>;
@@ -180,8 +181,11 @@ function writePackage(
   }
   if (bundled) {
     fs.cpSync('bin', path.join(staging, 'bin'), { recursive: true });
-    const schema = `${JSON.stringify(settingsJsonSchema(), null, 2)}\n`;
-    fs.writeFileSync(path.join(staging, 'settings.schema.json'), schema);
+    const schemas = { settings: settingsJsonSchema(), gateway: configJsonSchema() };
+    for (const [subject, schema] of Object.entries(schemas)) {
+      const text = `${JSON.stringify(schema, null, 2)}\n`;
+      fs.writeFileSync(path.join(staging, `${subject}.schema.json`), text);
+    }
   }
 
   const { name, version, description, keywords, license, author, type, engines } = manifest;

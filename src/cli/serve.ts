@@ -1,24 +1,27 @@
 /** `parley serve`: an agent behind HTTP, until a signal ends it. */
 import { VERSIONS, versionOf } from '../protocol/index.ts';
 import type { Agent, AgentProfile, TaskStore } from '../server/index.ts';
-import { addressGuard } from '../transport/addresses.ts';
 import { isLoopback } from '../transport/loopback.ts';
 import { type Listening, serve, type ServeOptions } from '../transport/serve.ts';
 import { authentication } from './authentication.ts';
 import { CODER_FLAGS, CODER_VARIABLES } from './coder-flags.ts';
 import { defineCommand, type Input } from './command.ts';
-import { EXIT, reasonOf, usageError } from './exit.ts';
+import { usageError } from './exit.ts';
 import { wholeNumber } from './flags.ts';
-import { onInterrupt } from './interrupt.ts';
 import { explainListen } from './listen-error.ts';
 import { createLog, type ServerLog } from './log.ts';
 import { openStore, storePlace } from './store-place.ts';
-import { bold, complain, cyan, dim, note, say, sayJson } from './terminal.ts';
-import { DEFAULT_PORT, VERSION } from './product.ts';
-
-const DEFAULT_HOST = '127.0.0.1';
-/** How long executions may go on after a signal before they are cut off. */
-const DRAIN_MS = 10_000;
+import { note } from './terminal.ts';
+import { DEFAULT_PORT } from './product.ts';
+import {
+  announce,
+  DEFAULT_HOST,
+  DRAIN_MS,
+  networks,
+  noteDrain,
+  publicUrl,
+  untilSignal,
+} from './server-process.ts';
 
 const FLAGS = {
   agent: {
@@ -146,15 +149,14 @@ async function run(settings: Settings): Promise<number> {
     throw explainListen(error, host, port, '--port');
   }
   const ended = untilSignal(log);
-  announce(listening, agent, store, values.json);
+  announce({ listening, name: agent.profile.name, store, json: values.json });
+  if (!values.json && process.stdout.isTTY) {
+    note(`Try it: parley send ${listening.url} "list"    Stop it: Ctrl-C`);
+  }
   picked.begin?.();
   log.info({ url: listening.url, agent: agent.profile.name, store: store.name }, 'ready');
   const code = await ended;
-  const { running } = server.handler;
-  if (running > 0 && process.stderr.isTTY) {
-    const tasks = running === 1 ? '1 task' : `${running} tasks`;
-    note(`Waiting up to ${DRAIN_MS / 1000} s for ${tasks}. Ctrl-C again stops now.`);
-  }
+  noteDrain(server.handler.running, DRAIN_MS);
   await listening.close(DRAIN_MS);
   await picked.close?.();
   await log.flush();
@@ -224,23 +226,6 @@ async function pickAgent(name: string, settings: Settings, log: ServerLog): Prom
   }
 }
 
-function networks(cidrs: readonly string[]): readonly string[] {
-  try {
-    addressGuard(cidrs);
-    return cidrs;
-  } catch (error) {
-    throw usageError(`--allow-network: ${reasonOf(error)}`, { cause: error });
-  }
-}
-
-function publicUrl(text: string | undefined): Pick<ServeOptions, 'publicUrl'> {
-  if (text === undefined) return {};
-  if (!/^https?:$/.test(URL.parse(text)?.protocol ?? '')) {
-    throw usageError(`--public-url ${text}: write it with its scheme, as https://agent.example`);
-  }
-  return { publicUrl: text };
-}
-
 /** What `--require-extension` names where an agent has no extension of its own: the contract's development-tool one. */
 const DEVELOPMENT_TOOL =
   'https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md';
@@ -254,39 +239,4 @@ function requiring(agent: Agent): Agent {
   };
   // Inherited, so that an agent that is an instance of a class keeps its methods and their `this`.
   return Object.create(agent, { profile: { value: profile, enumerable: true } }) as Agent;
-}
-
-/** The one line on standard output that says that requests are served. */
-function announce({ url, port }: Listening, agent: Agent, store: TaskStore, json: boolean): void {
-  if (json) {
-    const { pid } = process;
-    sayJson({ ready: true, url, port, pid, store: store.name, version: VERSION });
-    return;
-  }
-  const { name } = agent.profile;
-  say(`${bold(name)} is ready at ${cyan(url)} ${dim(`(${store.name} store, parley ${VERSION})`)}`);
-  if (process.stdout.isTTY) note(`Try it: parley send ${url} "list"    Stop it: Ctrl-C`);
-}
-
-/** The exit code of the signal that ends the server. A second one does not wait for the drain. */
-function untilSignal(log: ServerLog): Promise<number> {
-  return new Promise((resolve) => {
-    let stopping = false;
-    const stop = (code: number): void => {
-      if (stopping) process.exit(EXIT.interrupted);
-      stopping = true;
-      resolve(code);
-    };
-    process.on('SIGTERM', () => stop(EXIT.done));
-    onInterrupt(() => stop(EXIT.interrupted));
-    // A slip in one agent's detached work must not take everybody's tasks down.
-    process.on('unhandledRejection', (error) => {
-      log.error({ err: error }, 'a rejection was not handled');
-    });
-    process.on('uncaughtException', (error) => {
-      log.error({ err: error }, 'an error was not caught; the server ends');
-      complain(`an error was not caught: ${reasonOf(error)}`);
-      stop(EXIT.failed);
-    });
-  });
 }

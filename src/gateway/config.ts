@@ -14,6 +14,7 @@ import { VENDORS } from '../agent/models/vendors.ts';
 import { AgentHealthSeconds, AgentsConfig } from './agents/config.ts';
 import { KeysConfig } from './keys/config.ts';
 import { DefaultModel, ModelsConfig, ProvidersConfig } from './models/config.ts';
+import { TasksConfig } from './tasks/config.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 /** Problems that are told at once. */
@@ -55,15 +56,6 @@ const Telemetry = z
     serviceName: z.string().min(1).max(255).optional().describe('parley-gateway unless told'),
   })
   .describe("Traces. Without an endpoint, OpenTelemetry's own variables count");
-
-const TasksConfig = z
-  .strictObject({
-    ttlSeconds: z.int().min(1).optional(),
-    maxTtlSeconds: z.int().min(1).optional(),
-    keepExpiredSeconds: z.int().min(0).default(3600),
-    sweepSeconds: z.int().min(1).default(30),
-  })
-  .describe('How long tasks are kept');
 
 const Origin = z
   .string()

@@ -175,11 +175,15 @@ for (const command of Object.keys(manifest.bin ?? {})) {
   });
 }
 
-test('the schema of settings.json is there for editors', () => {
-  const schema = JSON.parse(readFileSync(installed('parley-a2a/settings.schema.json'), 'utf8'));
-  assert.equal(schema.$schema, 'https://json-schema.org/draft/2020-12/schema');
-  assert.ok('policy' in schema.properties && 'mcpServers' in schema.properties);
-});
+const schemas = { settings: ['policy', 'mcpServers'], gateway: ['providers', 'agents', 'keys'] };
+for (const [subject, fields] of Object.entries(schemas)) {
+  test(`the schema of ${subject}.json is there for editors`, () => {
+    const file = installed(`parley-a2a/${subject}.schema.json`);
+    const schema = JSON.parse(readFileSync(file, 'utf8'));
+    assert.equal(schema.$schema, 'https://json-schema.org/draft/2020-12/schema');
+    for (const field of fields) assert.ok(field in schema.properties, field);
+  });
+}
 
 test('parley serve answers, and its tools find their native parts', async () => {
   const home = path.join(consumer, 'home');
