@@ -2,6 +2,10 @@
 import * as z from 'zod';
 
 export const MAX_SLUG_CHARS = 128;
+const MAX_NAME_CHARS = 256;
+const MAX_DESCRIPTION_CHARS = 4096;
+/** Dear enough for every currency, and a slip of the keyboard is still seen. */
+const MAX_PRICE_PER_TOKEN = 1_000_000;
 
 /** As it stands in addresses and in `metadata.model`. */
 export const Slug = z
@@ -10,20 +14,37 @@ export const Slug = z
   .max(MAX_SLUG_CHARS)
   .regex(/^[a-z0-9](?:[a-z0-9._:/-]*[a-z0-9])?$/i, 'letters, digits and . _ - : / between them');
 
-const Name = z.string().min(1).max(256);
-const Price = z.number().min(0).max(1);
+/** Half a surrogate pair could not be kept as it is; a line break in a name would be a trap in every list. */
+const Name = z
+  .string()
+  .min(1)
+  .max(MAX_NAME_CHARS)
+  .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'text without control characters')
+  .regex(/\S/, 'must not be blank');
+
+const Description = z
+  .string()
+  .max(MAX_DESCRIPTION_CHARS)
+  .regex(/^[^\0\p{Cs}]*$/u, 'text without NUL');
+
+const Price = z
+  .number('a number, per token')
+  .min(0, 'must not be negative')
+  .max(MAX_PRICE_PER_TOKEN);
 
 export const Pricing = z.looseObject({
   inputPricePerToken: Price,
   outputPricePerToken: Price,
   /** For input that came from the vendor's cache; else it costs as much as other input. */
   cachedInputPricePerToken: Price.optional(),
-  currency: z.string().regex(/^[A-Z]{3}$/, 'three letters, as in USD'),
+  currency: z
+    .string('three capital letters, as in USD')
+    .regex(/^[A-Z]{3}$/, 'three capital letters, as in USD'),
 });
 export type Pricing = Readonly<z.infer<typeof Pricing>>;
 
 export const Capability = z.looseObject({
-  type: z.string().min(1).max(64),
+  type: Name.max(64),
   enabled: z.boolean(),
 });
 
@@ -39,14 +60,27 @@ export const CardRoute = z.looseObject({
 
 export const CardContent = z
   .looseObject({
-    schemaVersion: z.literal('1.0', 'this gateway knows schema version 1.0'),
+    schemaVersion: z.literal('1.0', 'this gateway knows schema version "1.0"'),
     name: Name,
     /** Where it leads. Without it, `name` is looked up among the models of the configured providers. */
     provider: Name.optional(),
     model: Name.optional(),
     /** Several places, by weight; each is tried when another fails. Instead of `provider`. */
     routes: z.array(CardRoute).min(1).max(16).optional(),
-    capabilities: z.array(Capability).max(64).default([]),
+    capabilities: z
+      .array(Capability)
+      .max(64)
+      .superRefine((capabilities, context) => {
+        const seen = new Set<string>();
+        for (const [at, { type }] of capabilities.entries()) {
+          if (seen.has(type)) {
+            const message = `the capability "${type}" is there twice`;
+            context.addIssue({ code: 'custom', path: [at, 'type'], message });
+          }
+          seen.add(type);
+        }
+      })
+      .default([]),
     pricing: Pricing.optional(),
     contextWindow: z.int().min(1).optional(),
     maxOutputTokens: z.int().min(1).optional(),
@@ -56,6 +90,21 @@ export const CardContent = z
     message: 'a card has a provider or routes, not both',
   });
 export type CardContent = Readonly<z.infer<typeof CardContent>>;
+
+/**
+ * The body of a creation or a replacement. What a card has besides (`id`, `version`, its times) is passed over, so that
+ * a card may be sent back as it was read.
+ */
+export const CardInput = z.object({
+  /** The caller's own. */
+  workspaceId: z.string().optional(),
+  name: Name,
+  /** On creation: else made from the name. On replacement: else it stays. */
+  slug: Slug.optional(),
+  description: Description.default(''),
+  card: CardContent,
+});
+export type CardInput = Readonly<z.infer<typeof CardInput>>;
 
 /** As the gateway shows it. */
 export const ModelCard = z.object({
@@ -69,5 +118,76 @@ export const ModelCard = z.object({
   version: z.int().min(1),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
+  /** Only where deleted cards were asked for. */
+  deletedAt: z.iso.datetime().optional(),
 });
 export type ModelCard = Readonly<z.infer<typeof ModelCard>>;
+
+/** What a card was at one time. */
+export const CardVersion = z.object({
+  version: z.int().min(1),
+  name: Name,
+  slug: Slug,
+  description: z.string(),
+  card: CardContent,
+  createdAt: z.iso.datetime(),
+  /** Who made it: `key:ID` or `oidc:SUBJECT`. */
+  createdBy: z.string(),
+});
+export type CardVersion = Readonly<z.infer<typeof CardVersion>>;
+
+export const MAX_PAGE = 100;
+const DEFAULT_PAGE = 50;
+const LIMIT = `a whole number from 1 to ${MAX_PAGE}`;
+const OFFSET = 'a whole number from 0';
+
+/** Which part of a list. */
+export const PageQuery = z.object({
+  limit: z.int(LIMIT).min(1, LIMIT).max(MAX_PAGE, LIMIT).default(DEFAULT_PAGE),
+  offset: z.int(OFFSET).min(0, OFFSET).default(0),
+});
+export type PageQuery = Readonly<z.infer<typeof PageQuery>>;
+
+export const SORTS = ['name', 'slug', 'createdAt', 'updatedAt'] as const;
+export type Sort = (typeof SORTS)[number];
+
+export const CardQuery = PageQuery.extend({
+  /** The caller's own. */
+  workspace_id: z.string().optional(),
+  /** Words, or parts of words, that are all in the name, slug or description; capital or not. */
+  q: z.string().max(200).optional(),
+  slug: z.string().optional(),
+  /** Of the card, or of one of its routes. */
+  provider: z.string().optional(),
+  /** The type of a capability that is enabled. */
+  capability: z.string().optional(),
+  /** `-` before it: descending. As they were made unless told, so that a new card moves no page. */
+  sort: z
+    .enum(
+      SORTS.flatMap((sort) => [sort, `-${sort}`] as const),
+      `one of ${SORTS.join(', ')}, with - before it for descending`,
+    )
+    .default('createdAt'),
+  include_deleted: z.enum(['true', 'false'], 'true or false').default('false'),
+});
+export type CardQuery = Readonly<z.infer<typeof CardQuery>>;
+
+/** A page of a list, and how long all of it is. */
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly total: number;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export const CardPage = pageOf(ModelCard);
+export const CardVersionPage = pageOf(CardVersion);
+
+function pageOf<Item extends z.ZodType>(item: Item) {
+  return z.object({
+    items: z.array(item),
+    total: z.int().min(0),
+    limit: z.int(),
+    offset: z.int(),
+  });
+}

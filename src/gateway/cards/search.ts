@@ -1,0 +1,150 @@
+/**
+ * Lists of cards: filters, search, sorting, and totals that are true.
+ *
+ * What a card can be found by is a set of terms, each of which names the workspace and whether the card is deleted. A
+ * search is an expression of terms for SQLite's full-text index, made of our own letters and digits only. Its words are
+ * found anywhere in the text: a word is the phrase of its trigrams (`turbo`: `tur urb rbo`), or one of the pieces of
+ * one and two letters.
+ *
+ * Of a small result the rows are sorted; for a large one the sort's index is walked, and what is not in it is skipped,
+ * until the page is full.
+ */
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { MAX_PAGE, type CardQuery, type ModelCard, type Sort } from './schema.ts';
+import { CARD_COLUMNS, CARD_TABLES, type CardRow, type PlaceRow } from './statements.ts';
+
+/** Above so many, walking the sort's index is cheaper than sorting. */
+const FEW = 10 * MAX_PAGE;
+const TRIGRAM = 3;
+/** More words than that are a mistake; the rest is passed over. */
+const MAX_WORDS = 16;
+
+const INDEX_OF: Readonly<Record<Sort, { index: string; column: string }>> = {
+  name: { index: 'cards_name', column: 'c.name COLLATE NOCASE' },
+  slug: { index: 'cards_slug', column: 'c.slug' },
+  createdAt: { index: 'cards_created', column: 'c.created' },
+  updatedAt: { index: 'cards_updated', column: 'c.updated' },
+};
+
+/** What terms are made of: a few letters of the text, a provider, a capability. */
+type Kind = 't' | 'p' | 'c';
+
+/** The full-text index lower-cases and splits at anything else, so a value is written in hex. */
+function term(number: number, deleted: boolean, kind: Kind, points: readonly number[]): string {
+  const value = points.map((point) => point.toString(16)).join('x');
+  return `${number}${deleted ? 'd' : 'l'}${kind}${value}`;
+}
+
+function pointsOf(text: string): number[] {
+  return Array.from(text, (character) => character.codePointAt(0) ?? 0);
+}
+
+function pieces(points: readonly number[], size: number): number[][] {
+  const count = Math.max(0, points.length - size + 1);
+  return Array.from({ length: count }, (_, at) => points.slice(at, at + size));
+}
+
+type Findable = Pick<ModelCard, 'name' | 'slug' | 'description' | 'card'>;
+
+/** The terms of a card, for the index. */
+export function termsOf(number: number, findable: Findable, deleted: boolean) {
+  const { name, slug, description, card } = findable;
+  // A word has no white space, so none is found across two fields.
+  const text = pointsOf(`${name}\n${slug}\n${description}`.toLowerCase());
+  const letters = pieces(text, TRIGRAM).map((piece) => term(number, deleted, 't', piece));
+  const short = [...pieces(text, 1), ...pieces(text, 2)];
+  const marks = new Set(short.map((piece) => term(number, deleted, 't', piece)));
+  for (const { provider } of [card, ...(card.routes ?? [])]) {
+    if (provider !== undefined) marks.add(term(number, deleted, 'p', pointsOf(provider)));
+  }
+  for (const { type, enabled } of card.capabilities) {
+    if (enabled) marks.add(term(number, deleted, 'c', pointsOf(type)));
+  }
+  return { letters: letters.join(' '), marks: [...marks].join(' ') };
+}
+
+/** An expression of the full-text index; empty: every card. */
+function expression(number: number, deleted: boolean, query: CardQuery): string {
+  const { q = '', provider, capability } = query;
+  const words = q.toLowerCase().split(/\s+/).filter(Boolean).slice(0, MAX_WORDS);
+  const phrases = words.map((word) => {
+    const points = pointsOf(word);
+    const size = Math.min(TRIGRAM, points.length);
+    return pieces(points, size).map((piece) => term(number, deleted, 't', piece));
+  });
+  if (provider !== undefined) phrases.push([term(number, deleted, 'p', pointsOf(provider))]);
+  if (capability !== undefined) phrases.push([term(number, deleted, 'c', pointsOf(capability))]);
+  return phrases.map((terms) => `"${terms.join(' ')}"`).join(' AND ');
+}
+
+/** Finds the rows of a page. */
+export function createSearch(db: DatabaseSync) {
+  // As many as there are combinations of filters and sorts.
+  const statements = new Map<string, StatementSync>();
+  function rowsOf<Row extends unknown[]>(sql: string, values: Record<string, SQLInputValue>) {
+    let statement = statements.get(sql);
+    if (statement === undefined) {
+      statement = db.prepare(sql);
+      statement.setReturnArrays(true);
+      statements.set(sql, statement);
+    }
+    // The row's shape is the statement's, which the checker cannot read.
+    return statement.all(values) as unknown as Row[];
+  }
+
+  return function search([number, live, deleted]: PlaceRow, query: CardQuery) {
+    const all = query.include_deleted === 'true';
+    const filter = filterOf(number, query, all);
+    let total = all ? live + deleted : live;
+    let few: string | undefined;
+    if (filter !== undefined) {
+      const { sql, values } = filter;
+      const rows = rowsOf<[number]>(`SELECT * FROM (${sql}) LIMIT ${FEW + 1}`, values);
+      total = rows.length;
+      if (total <= FEW) few = JSON.stringify(rows.flat());
+      else [[total]] = rowsOf<[number]>(`SELECT count(*) FROM (${sql})`, values) as [[number]];
+    }
+    const { limit, offset } = query;
+    if (offset >= total) return { total, rows: [] };
+
+    const descending = query.sort.startsWith('-');
+    const sort = (descending ? query.sort.slice(1) : query.sort) as Sort;
+    const order = descending ? 'DESC' : 'ASC';
+    const { index, column } = INDEX_OF[sort];
+    const ordered = `ORDER BY ${column} ${order}, c.row ${order}`;
+    const from =
+      few === undefined
+        ? `cards c INDEXED BY ${index} WHERE c.workspace = :workspace
+            ${all ? '' : 'AND c.deleted IS NULL'} ${filter ? `AND +c.row IN (${filter.sql})` : ''}`
+        : `cards c NOT INDEXED WHERE c.row IN (SELECT value FROM json_each(:few))`;
+    const rows = rowsOf<CardRow>(
+      `SELECT ${CARD_COLUMNS} FROM ${CARD_TABLES} WHERE c.row IN
+        (SELECT c.row FROM ${from} ${ordered} LIMIT :limit OFFSET :offset) ${ordered}`,
+      {
+        limit,
+        offset,
+        ...(few === undefined ? { ...filter?.values, workspace: number } : { few }),
+      },
+    );
+    return { total, rows };
+  };
+}
+
+interface Filter {
+  /** A query for row numbers. */
+  readonly sql: string;
+  readonly values: Record<string, SQLInputValue>;
+}
+
+function filterOf(number: number, query: CardQuery, all: boolean): Filter | undefined {
+  const { slug } = query;
+  const live = expression(number, false, query);
+  const match = all && live !== '' ? `(${live}) OR (${expression(number, true, query)})` : live;
+  const found = 'SELECT rowid FROM card_search WHERE card_search MATCH :match';
+  if (slug === undefined) return match === '' ? undefined : { sql: found, values: { match } };
+  return {
+    sql: `SELECT row FROM cards WHERE workspace = :workspace AND slug = :slug
+      ${all ? '' : 'AND deleted IS NULL'} ${match === '' ? '' : `AND +row IN (${found})`}`,
+    values: { workspace: number, slug, ...(match !== '' && { match }) },
+  };
+}
