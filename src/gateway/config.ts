@@ -73,7 +73,7 @@ export const GatewayConfig = z.strictObject({
   defaultModel: DefaultModel.optional(),
   agents: AgentsConfig.optional(),
   agentHealthSeconds: AgentHealthSeconds.optional(),
-  tasks: TasksConfig.optional(),
+  tasks: TasksConfig.optional().describe('How long tasks live'),
   limits: Limits.optional(),
   cors: z
     .array(Origin)
