@@ -31,6 +31,11 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     about: 'Serve the coding agent, or another one, over A2A',
     load: () => import('./serve.ts'),
   },
+  keys: {
+    operands: 'ACTION',
+    about: 'Make, list and withdraw the keys of a gateway',
+    load: () => import('./keys.ts'),
+  },
   send: {
     operands: 'URL [TEXT]',
     about: 'Send a message to an agent and print its answer',

@@ -1,3 +1,60 @@
-/** The tables of keys in the register. */
+/**
+ * The tables of keys in the register. Times are milliseconds since 1970.
+ *
+ * A key is one row; its secrets are others, so that a rotation changes neither the key's id nor what it has spent. The
+ * secret with no end is the present one. What a key was called and did stays when it is revoked.
+ */
 export const KEYS_SCHEMA = `
+CREATE TABLE key_salt (one INTEGER PRIMARY KEY CHECK (one = 1), salt BLOB NOT NULL) STRICT;
+INSERT INTO key_salt VALUES (1, randomblob(32));
+
+CREATE TABLE api_keys (
+  id TEXT PRIMARY KEY,
+  workspace TEXT NOT NULL,
+  name TEXT NOT NULL,
+  scopes TEXT NOT NULL,
+  rate_limit TEXT,
+  budget TEXT,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  rotated_at INTEGER,
+  revoked_at INTEGER,
+  last_used_at INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX api_keys_of_workspace ON api_keys (workspace, created_at, id);
+
+CREATE TABLE key_secrets (
+  prefix TEXT PRIMARY KEY,
+  key_id TEXT NOT NULL REFERENCES api_keys (id),
+  hash BLOB NOT NULL,
+  pepper TEXT NOT NULL,
+  ends_at INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX key_secrets_of_key ON key_secrets (key_id);
+
+CREATE TABLE spending (
+  workspace TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  day TEXT NOT NULL,
+  model TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  uses INTEGER NOT NULL,
+  input_tokens INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  nanos INTEGER NOT NULL,
+  PRIMARY KEY (workspace, key_id, day, model, currency)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX spending_of_key ON spending (key_id, day);
+CREATE INDEX spending_by_day ON spending (day) WHERE length(day) = 10;
+
+CREATE TABLE audit (
+  workspace TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  action TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  detail TEXT,
+  PRIMARY KEY (workspace, number)
+) STRICT, WITHOUT ROWID;
 `;

@@ -1,0 +1,73 @@
+/**
+ * The audit log: who changed what, per workspace, the newest first. Each entry has the workspace's next number; the
+ * newest are kept, and each new one puts out the one that is too old, so that the log has a size and no sweeper.
+ */
+import * as z from 'zod';
+import type { Register } from '../database.ts';
+import type { Audit } from '../services.ts';
+
+const KEPT_PER_WORKSPACE = 100_000;
+
+export const AuditRecord = z.object({
+  number: z.int().describe('Grows by one with each entry of the workspace'),
+  at: z.iso.datetime(),
+  actor: z.string(),
+  action: z.string(),
+  subject: z.string(),
+  detail: z.record(z.string(), z.unknown()).optional(),
+});
+export type AuditRecord = Readonly<z.infer<typeof AuditRecord>>;
+
+export interface AuditPage {
+  readonly limit: number;
+  /** Only entries with a smaller number. */
+  readonly before?: number | undefined;
+}
+
+export interface AuditLog extends Audit {
+  list(workspace: string, page: AuditPage): readonly AuditRecord[];
+}
+
+export interface AuditOptions {
+  readonly register: Register;
+  readonly now?: () => number;
+  readonly keep?: number;
+}
+
+export function createAudit(options: AuditOptions): AuditLog {
+  const { register, now = Date.now, keep = KEPT_PER_WORKSPACE } = options;
+  const { db } = register;
+  const insert = db.prepare(`
+    INSERT INTO audit (workspace, number, at, actor, action, subject, detail)
+    VALUES ($workspace, 1 + coalesce((SELECT max(number) FROM audit WHERE workspace = $workspace), 0),
+            $at, $actor, $action, $subject, $detail)
+    RETURNING number`);
+  const trim = db.prepare('DELETE FROM audit WHERE workspace = ? AND number <= ?');
+  const select = db.prepare(`
+    SELECT number, at, actor, action, subject, detail FROM audit
+    WHERE workspace = ? AND number < ? ORDER BY number DESC LIMIT ?`);
+
+  return {
+    record({ workspace, actor, action, subject, detail }) {
+      const row = insert.get({
+        workspace,
+        at: now(),
+        actor,
+        action,
+        subject,
+        detail: detail === undefined ? null : JSON.stringify(detail),
+      });
+      trim.run(workspace, Number(row?.['number']) - keep);
+    },
+    list: (workspace, { limit, before = Number.MAX_SAFE_INTEGER }) =>
+      register.read(() => select.all(workspace, before, limit).map(recordOf)),
+  };
+}
+
+function recordOf(row: Readonly<Record<string, unknown>>): AuditRecord {
+  return AuditRecord.parse({
+    ...row,
+    at: new Date(Number(row['at'])).toISOString(),
+    detail: typeof row['detail'] === 'string' ? JSON.parse(row['detail']) : undefined,
+  });
+}

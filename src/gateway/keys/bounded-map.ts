@@ -1,0 +1,39 @@
+/** A map that forgets what has not been asked for longest, once it is full. */
+export class BoundedMap<Value> {
+  readonly #entries = new Map<string, Value>();
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(name: string): Value | undefined {
+    const value = this.#entries.get(name);
+    if (value !== undefined) this.#put(name, value);
+    return value;
+  }
+
+  set(name: string, value: Value): void {
+    this.#put(name, value);
+    if (this.#entries.size <= this.#max) return;
+    const [oldest] = this.#entries.keys();
+    if (oldest !== undefined) this.#entries.delete(oldest);
+  }
+
+  delete(name: string): void {
+    this.#entries.delete(name);
+  }
+
+  clear(): void {
+    this.#entries.clear();
+  }
+
+  #put(name: string, value: Value): void {
+    this.#entries.delete(name);
+    this.#entries.set(name, value);
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * The keys of an OpenID Connect issuer: its discovery document, and the key set that it names. Both are fetched when
+ * they are first needed and kept for a while. The issuer is the operator's choice, so its address is trusted; what it
+ * sends is limited in size and time all the same.
+ *
+ * An issuer that fails is left alone for a few seconds, so that requests do not pile up before it.
+ */
+import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from 'jose';
+import * as z from 'zod';
+import { reasonOf } from '../../store/store-error.ts';
+
+const TIMEOUT_MS = 5000;
+const MAX_BYTES = 1024 * 1024;
+const DISCOVERY_MS = 3_600_000;
+const KEYS_MS = 600_000;
+/** A key that is not in the set makes us look again, no more often than this. */
+const COOLDOWN_MS = 30_000;
+const FAILURE_MS = 5000;
+
+const Discovery = z.looseObject({ issuer: z.string(), jwks_uri: z.url({ protocol: /^https?$/ }) });
+
+/** The issuer cannot be asked right now. */
+export class IssuerError extends Error {
+  override readonly name = 'IssuerError';
+}
+
+export interface IssuerOptions {
+  readonly now?: () => number;
+  readonly cooldownMs?: number;
+  readonly failureMs?: number;
+}
+
+/** What finds the key of a token. Throws an IssuerError where the issuer has to be asked and cannot. */
+export function createIssuer(issuer: string, options: IssuerOptions = {}): JWTVerifyGetKey {
+  const { now = Date.now, cooldownMs = COOLDOWN_MS, failureMs = FAILURE_MS } = options;
+  let found: { readonly url: string; readonly keys: JWTVerifyGetKey; at: number } | undefined;
+  let looking: Promise<JWTVerifyGetKey> | undefined;
+  let failed: { readonly at: number; readonly error: IssuerError } | undefined;
+
+  async function get(url: string): Promise<unknown> {
+    if (failed && Math.abs(now() - failed.at) < failureMs) throw failed.error;
+    try {
+      const answer = await fetchJson(url);
+      failed = undefined;
+      return answer;
+    } catch (error) {
+      const issue = new IssuerError(`${url}: ${reasonOf(error)}`, { cause: error });
+      failed = { at: now(), error: issue };
+      throw issue;
+    }
+  }
+
+  async function discover(): Promise<JWTVerifyGetKey> {
+    const address = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+    const document = Discovery.safeParse(await get(address));
+    // The specification: it has to name exactly the issuer that was asked for.
+    if (!document.success || document.data.issuer !== issuer) {
+      throw new IssuerError(`${address} is not the discovery document of ${issuer}`);
+    }
+    const url = document.data.jwks_uri;
+    if (issuer.startsWith('https:') && !url.startsWith('https:')) {
+      throw new IssuerError(`${address} names keys without TLS`);
+    }
+    if (found?.url === url) {
+      found.at = now();
+      return found.keys;
+    }
+    const keys = createRemoteJWKSet(new URL(url), {
+      cooldownDuration: cooldownMs,
+      cacheMaxAge: KEYS_MS,
+      [customFetch]: async (from) => Response.json(await get(from)),
+    });
+    found = { url, keys, at: now() };
+    return keys;
+  }
+
+  async function keySet(): Promise<JWTVerifyGetKey> {
+    if (found && Math.abs(now() - found.at) < DISCOVERY_MS) return found.keys;
+    looking ??= discover().finally(() => (looking = undefined));
+    const known = found?.keys;
+    // What was found an hour ago is better than nothing.
+    return known ? looking.catch(() => known) : looking;
+  }
+
+  return async (header, token) => (await keySet())(header, token);
+}
+
+async function fetchJson(url: string): Promise<unknown> {
+  const response = await fetch(url, {
+    headers: { accept: 'application/json' },
+    redirect: 'error',
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new Error(`answered ${response.status}`);
+  }
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MAX_BYTES) throw new Error('the answer is too large');
+    chunks.push(chunk);
+  }
+  return JSON.parse(Buffer.concat(chunks).toString());
+}

@@ -1,0 +1,316 @@
+/**
+ * Budgets: what each key has used, counted durably, and whether it may use more.
+ *
+ * Counted in whole numbers (money in nano-units of its currency), one row per key, UTC day, model and currency, written
+ * at each use in one statement. The sums that a budget is held against are read once and kept in memory: this process
+ * is the only one that counts. A use that cannot be written is kept and tried again with the next one.
+ *
+ * A budget is asked before work begins and counted when it ends, so a key can overshoot by what it has running at the
+ * moment when the budget runs out; its rate limit and the gateway's limit on executions bound that.
+ */
+import * as z from 'zod';
+import { A2AError } from '../../protocol/index.ts';
+import type { Logger } from '../../server/index.ts';
+import type { Register } from '../database.ts';
+import type { Money, Spending, Use } from '../services.ts';
+import { BoundedMap } from './bounded-map.ts';
+import { dayOf, type Period, periodAt } from './period.ts';
+import { Budget } from './schema.ts';
+
+const NANOS = 1_000_000_000;
+const MAX_KEYS_IN_MEMORY = 10_000;
+/** Sums that wait for a disk that fails. They are few: one for each key, model and day. */
+const MAX_UNWRITTEN = 10_000;
+/** Longer ago, the days of a month are added up. */
+const DAYS_KEPT = 400;
+const DAY_MS = 86_400_000;
+
+export interface Spent {
+  readonly tokens: number;
+  /** In the budget's currency. */
+  readonly amount: number;
+}
+
+/** How a key stands with its budget. */
+export interface Standing {
+  readonly budget: Budget;
+  readonly spent: Spent;
+  /** When the next period begins. */
+  readonly resetsAt?: string;
+}
+
+export const UsageRow = z.object({
+  day: z.string().describe('YYYY-MM-DD, or YYYY-MM for what is long ago'),
+  keyId: z.string().optional(),
+  model: z.string(),
+  uses: z.int(),
+  inputTokens: z.int(),
+  outputTokens: z.int(),
+  cost: z.object({ amount: z.number(), currency: z.string() }).optional(),
+});
+export type UsageRow = Readonly<z.infer<typeof UsageRow>>;
+
+export interface UsageQuery {
+  readonly keyId?: string | undefined;
+  /** Days, both included. */
+  readonly from: string;
+  readonly to: string;
+  readonly limit: number;
+}
+
+export interface SpendingLog extends Spending {
+  /** Undefined: the key has no budget. */
+  standing(keyId: string): Standing | undefined;
+  /** What was used, the newest days first. */
+  usage(workspace: string, query: UsageQuery): readonly UsageRow[];
+  /** Writes what could not be written so far. Never throws. */
+  flush(): void;
+}
+
+export interface SpendingOptions {
+  readonly register: Register;
+  readonly logger: Logger;
+  readonly now?: () => number;
+}
+
+/** One row of the table, or what is to be added to it. */
+interface Sum {
+  readonly workspace: string;
+  readonly keyId: string;
+  readonly day: string;
+  readonly model: string;
+  readonly currency: string;
+  uses: number;
+  inputTokens: number;
+  outputTokens: number;
+  nanos: number;
+}
+
+interface Account {
+  readonly budget: Budget | undefined;
+  /** Of the sums. Another one: they are read anew. */
+  period: string | undefined;
+  tokens: number;
+  nanos: number;
+}
+
+export function createSpending({ register, logger, now = Date.now }: SpendingOptions): SpendingLog {
+  const sql = statements(register);
+  const accounts = new BoundedMap<Account>(MAX_KEYS_IN_MEMORY);
+  const unwritten = new Map<string, Sum>();
+  let failing = false;
+  let foldedOn = '';
+
+  function accountOf(keyId: string): Account {
+    const there = accounts.get(keyId);
+    if (there) return there;
+    const row = register.read(() => sql.budget.get(keyId));
+    const text = row?.['budget'];
+    const budget = typeof text === 'string' ? Budget.parse(JSON.parse(text)) : undefined;
+    const account = { budget, period: undefined, tokens: 0, nanos: 0 };
+    accounts.set(keyId, account);
+    return account;
+  }
+
+  /** The account's sums are those of the period. */
+  function settle(account: Account, keyId: string, budget: Budget, period: Period): void {
+    if (account.period === period.name) return;
+    const { currency = '' } = budget;
+    const named = { keyId, currency, from: period.from, to: period.to };
+    const row = register.read(() => sql.spent.get(named));
+    account.tokens = Number(row?.['tokens']);
+    account.nanos = Number(row?.['nanos']);
+    for (const sum of unwritten.values()) {
+      if (sum.keyId === keyId && sum.day >= period.from && sum.day < period.to) {
+        count(account, sum, currency);
+      }
+    }
+    account.period = period.name;
+  }
+
+  function count(account: Account, sum: Sum, currency: string): void {
+    account.tokens += sum.inputTokens + sum.outputTokens;
+    if (sum.currency === currency) account.nanos += sum.nanos;
+  }
+
+  function keep(sum: Sum): void {
+    const name = JSON.stringify([sum.workspace, sum.keyId, sum.day, sum.model, sum.currency]);
+    const there = unwritten.get(name);
+    if (there) {
+      there.uses += sum.uses;
+      there.inputTokens += sum.inputTokens;
+      there.outputTokens += sum.outputTokens;
+      there.nanos += sum.nanos;
+    } else if (unwritten.size < MAX_UNWRITTEN) {
+      unwritten.set(name, sum);
+    } else {
+      logger.error({ ...sum }, 'a use is not counted: too much waits to be written');
+    }
+  }
+
+  function flush(): void {
+    try {
+      for (const [name, sum] of unwritten) {
+        sql.add.run({ ...sum });
+        unwritten.delete(name);
+      }
+      failing = false;
+    } catch (error) {
+      // Once for each time that it begins: it would be said with every task.
+      if (!failing)
+        logger.error({ err: error }, 'what was spent cannot be written; it is kept in memory');
+      failing = true;
+    }
+  }
+
+  /** Once a day, days of long ago become months: the table grows with the models and keys, not with time. */
+  function fold(today: string): void {
+    if (today === foldedOn || failing) return;
+    foldedOn = today;
+    const before = dayOf(Date.parse(today) - DAYS_KEPT * DAY_MS).slice(0, 7);
+    try {
+      register.transaction(() => {
+        sql.fold.run(before);
+        sql.drop.run(before);
+      });
+    } catch (error) {
+      logger.warn({ err: error }, 'what was spent long ago could not be added up');
+    }
+  }
+
+  return {
+    check({ keyId }, pricing) {
+      if (keyId === undefined) return;
+      const account = accountOf(keyId);
+      const { budget } = account;
+      if (!budget) return;
+      if (budget.amount !== undefined && pricing?.currency !== budget.currency) {
+        throw new A2AError(
+          'forbidden',
+          `This key has a budget in ${budget.currency}, and the model has no price in it`,
+        );
+      }
+      const period = periodAt(budget.period, now());
+      settle(account, keyId, budget, period);
+      const { tokens = Infinity, amount = Infinity } = budget;
+      if (account.tokens < tokens && account.nanos < amount * NANOS) return;
+      throw new A2AError(
+        'rateLimited',
+        `The budget of this key is spent${PHRASES[budget.period]}`,
+        {
+          reason: 'BUDGET_EXHAUSTED',
+          ...(period.endsAt !== undefined && {
+            retryAfterSeconds: Math.max(1, Math.ceil((period.endsAt - now()) / 1000)),
+          }),
+        },
+      );
+    },
+
+    record(use) {
+      const time = now();
+      const sum = sumOf(use, dayOf(time));
+      const account = accounts.get(sum.keyId);
+      if (account?.budget !== undefined && account.period !== undefined) {
+        const { period, currency = '' } = account.budget;
+        if (periodAt(period, time).name === account.period) count(account, sum, currency);
+      }
+      keep(sum);
+      flush();
+      fold(sum.day);
+    },
+
+    standing(keyId) {
+      const account = accountOf(keyId);
+      const { budget } = account;
+      if (!budget) return undefined;
+      const period = periodAt(budget.period, now());
+      settle(account, keyId, budget, period);
+      const spent = { tokens: account.tokens, amount: account.nanos / NANOS };
+      return {
+        budget,
+        spent,
+        ...(period.endsAt !== undefined && { resetsAt: new Date(period.endsAt).toISOString() }),
+      };
+    },
+
+    usage: (workspace, { keyId = null, from, to, limit }) =>
+      register.read(() => sql.usage.all({ workspace, keyId, from, to, limit }).map(usageOf)),
+
+    flush,
+  };
+}
+
+const PHRASES = { day: ' for today', month: ' for this month', total: '' } as const;
+
+function statements({ db }: Register) {
+  const columns =
+    'workspace, key_id, day, model, currency, uses, input_tokens, output_tokens, nanos';
+  const conflict = `
+    ON CONFLICT DO UPDATE SET
+      uses = uses + excluded.uses, input_tokens = input_tokens + excluded.input_tokens,
+      output_tokens = output_tokens + excluded.output_tokens, nanos = nanos + excluded.nanos`;
+  return {
+    budget: db.prepare('SELECT budget FROM api_keys WHERE id = ?'),
+    // total() and not sum(): beyond what JavaScript can count to, it is near enough and no failure.
+    spent: db.prepare(`
+      SELECT total(input_tokens + output_tokens) AS tokens,
+             total(CASE WHEN currency = $currency THEN nanos ELSE 0 END) AS nanos
+      FROM spending WHERE key_id = $keyId AND day >= $from AND day < $to`),
+    add: db.prepare(`
+      INSERT INTO spending (${columns})
+      VALUES ($workspace, $keyId, $day, $model, $currency, $uses, $inputTokens, $outputTokens, $nanos)
+      ${conflict}`),
+    fold: db.prepare(`
+      INSERT INTO spending (${columns})
+      SELECT workspace, key_id, substr(day, 1, 7), model, currency,
+             sum(uses), sum(input_tokens), sum(output_tokens), sum(nanos)
+      FROM spending WHERE day < ? AND length(day) = 10 GROUP BY 1, 2, 3, 4, 5
+      ${conflict}`),
+    drop: db.prepare('DELETE FROM spending WHERE day < ? AND length(day) = 10'),
+    usage: db.prepare(`
+      SELECT day, key_id, model, currency, total(uses) AS uses, total(input_tokens) AS inputTokens,
+             total(output_tokens) AS outputTokens, total(nanos) AS nanos
+      FROM spending
+      WHERE workspace = $workspace AND ($keyId IS NULL OR key_id = $keyId) AND day >= $from AND day <= $to
+      GROUP BY day, key_id, model, currency ORDER BY day DESC, key_id, model, currency LIMIT $limit`),
+  };
+}
+
+function sumOf(
+  { workspace, keyId = '', model, inputTokens, outputTokens, cost }: Use,
+  day: string,
+): Sum {
+  return {
+    workspace,
+    keyId,
+    day,
+    model,
+    currency: cost?.currency ?? '',
+    uses: 1,
+    inputTokens: whole(inputTokens),
+    outputTokens: whole(outputTokens),
+    nanos: whole((cost?.amount ?? 0) * NANOS),
+  };
+}
+
+/** What a vendor says of itself may be anything. */
+function whole(number: number): number {
+  return Number.isFinite(number)
+    ? Math.min(Math.max(0, Math.round(number)), Number.MAX_SAFE_INTEGER)
+    : 0;
+}
+
+function usageOf(row: Readonly<Record<string, unknown>>): UsageRow {
+  const currency = String(row['currency']);
+  const cost: Money | undefined =
+    currency === '' ? undefined : { amount: Number(row['nanos']) / NANOS, currency };
+  return {
+    day: String(row['day']),
+    ...(row['key_id'] !== '' && { keyId: String(row['key_id']) }),
+    model: String(row['model']),
+    uses: Number(row['uses']),
+    inputTokens: Number(row['inputTokens']),
+    outputTokens: Number(row['outputTokens']),
+    ...(cost && { cost }),
+  };
+}

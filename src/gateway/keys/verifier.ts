@@ -1,0 +1,143 @@
+/**
+ * Whether a text is a key that counts, at this moment. Asked with every request, so what was found is remembered by the
+ * text's SHA-256 until the register changes: a hit costs some 2 µs, most of it the question whether another process has
+ * written. Only good keys are remembered, so that nobody fills the memory with guesses.
+ */
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import * as z from 'zod';
+import type { Logger } from '../../server/index.ts';
+import type { Register } from '../database.ts';
+import { BoundedMap } from './bounded-map.ts';
+import type { Pepper } from './pepper.ts';
+import { RateLimit } from './schema.ts';
+import { prefixOf } from './token.ts';
+
+const MAX_REMEMBERED = 10_000;
+/** `last_used_at` is written no more often. */
+const TOUCH_MS = 60_000;
+
+const Found = z.object({
+  id: z.string(),
+  workspace: z.string(),
+  scopes: z.string(),
+  rate_limit: z.string().nullable(),
+  revoked_at: z.number().nullable(),
+  ends_at: z.number().nullable(),
+  expires_at: z.number().nullable(),
+  last_used_at: z.number().nullable(),
+});
+
+/** A key that was proved. */
+export interface VerifiedKey {
+  readonly id: string;
+  readonly workspace: string;
+  readonly scopes: ReadonlySet<string>;
+  readonly rateLimit: RateLimit | undefined;
+}
+
+interface Remembered {
+  readonly key: VerifiedKey;
+  /** The secret's end or the key's, whichever is first. */
+  readonly until: number;
+  touchedAt: number;
+}
+
+export interface Verifier {
+  verify(text: string): VerifiedKey | undefined;
+  /** After a change of our own. */
+  forget(): void;
+}
+
+export interface VerifierOptions {
+  readonly register: Register;
+  readonly pepper: Pepper;
+  readonly logger: Logger;
+  readonly now: () => number;
+}
+
+export function createVerifier({ register, pepper, logger, now }: VerifierOptions): Verifier {
+  const { db } = register;
+  const find = db.prepare(`
+    SELECT k.id, k.workspace, k.scopes, k.rate_limit, k.revoked_at, k.expires_at, k.last_used_at,
+           s.ends_at, s.hash, s.pepper
+    FROM key_secrets s JOIN api_keys k ON k.id = s.key_id WHERE s.prefix = ?`);
+  const touch = db.prepare('UPDATE api_keys SET last_used_at = ? WHERE id = ?');
+  const remembered = new BoundedMap<Remembered>(MAX_REMEMBERED);
+  /** What an unknown prefix is compared with: nothing is learnt from the time that it takes. */
+  const nobody = randomBytes(32);
+  const warned = new Set<string>();
+  let version = register.changed();
+
+  function look(text: string, prefix: string, time: number): Remembered | undefined {
+    const row = register.read(() => find.get(prefix));
+    const stored = row?.['hash'];
+    const matches = same(pepper.hash(text), stored instanceof Uint8Array ? stored : nobody);
+    if (!row) return undefined;
+    if (!matches) {
+      if (row['pepper'] !== pepper.id) warn(String(row['pepper']));
+      return undefined;
+    }
+    const found = Found.parse(row);
+    const until = Math.min(found.ends_at ?? Infinity, found.expires_at ?? Infinity);
+    if (found.revoked_at !== null || time >= until) return undefined;
+    const { id, workspace } = found;
+    const scopes = new Set(z.array(z.string()).parse(JSON.parse(found.scopes)));
+    const rateLimit =
+      found.rate_limit === null ? undefined : RateLimit.parse(JSON.parse(found.rate_limit));
+    return {
+      key: { id, workspace, scopes, rateLimit },
+      until,
+      touchedAt: found.last_used_at ?? -Infinity,
+    };
+  }
+
+  function warn(id: string): void {
+    if (warned.has(id)) return;
+    warned.add(id);
+    logger.error(
+      { keyPepper: id, ourPepper: pepper.id },
+      'keys of this register were made under another PARLEY_SECRET_KEY or pepper file and match nothing: restore it, or make new keys with parley keys create',
+    );
+  }
+
+  function used(entry: Remembered, time: number): void {
+    if (time - entry.touchedAt < TOUCH_MS) return;
+    entry.touchedAt = time;
+    try {
+      touch.run(time, entry.key.id);
+    } catch (error) {
+      logger.warn({ err: error }, 'when a key was last used could not be written');
+    }
+  }
+
+  return {
+    verify(text) {
+      const prefix = prefixOf(text);
+      if (prefix === undefined) return undefined;
+      const seen = register.changed();
+      if (seen !== version) {
+        version = seen;
+        remembered.clear();
+      }
+      const name = hash('sha256', text, 'base64');
+      const time = now();
+      let entry = remembered.get(name);
+      if (!entry) {
+        entry = look(text, prefix, time);
+        if (!entry) return undefined;
+        remembered.set(name, entry);
+      }
+      if (time >= entry.until) {
+        remembered.delete(name);
+        return undefined;
+      }
+      used(entry, time);
+      return entry.key;
+    },
+    forget: () => remembered.clear(),
+  };
+}
+
+function same(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && timingSafeEqual(one, other);
+}
