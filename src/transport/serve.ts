@@ -23,7 +23,7 @@ import {
 import { defined } from '../server/defined.ts';
 import { consoleLogger } from '../server/logger.ts';
 import { type Admission, type Authenticate, createAdmission } from './admission.ts';
-import { createApp } from './app.ts';
+import { type App, createApp } from './app.ts';
 import { makeCard } from './card.ts';
 import { createFetchHandler, type FetchHandler } from './fetch.ts';
 import { Heartbeat } from './heartbeat.ts';
@@ -37,6 +37,7 @@ import {
   type RouteReply,
   routeTable,
 } from './own-routes.ts';
+import type { TransportRequest } from './request.ts';
 import { plainRoute, type SocketRoute } from './socket-route.ts';
 import { StreamCounter } from './stream-limits.ts';
 import { webhookDelivery, type WebhookOptions } from './webhook.ts';
@@ -102,6 +103,8 @@ export interface ServeOptions {
   readonly describe?: (error: A2AError, path: string) => RouteReply | undefined;
   /** WebSockets of the agent's own, where `listen` makes the server. */
   readonly sockets?: readonly SocketRoute[];
+  /** Told of every answer, when it is there; of a stream, when it opens. Must not throw. */
+  readonly observe?: (request: TransportRequest, status: number, seconds: number) => void;
   /** Stands between those who call and the handler: what it refuses by throwing an A2AError is not done. */
   readonly guard?: (handler: RequestHandler) => RequestHandler;
   /**
@@ -113,6 +116,8 @@ export interface ServeOptions {
 
 export interface AgentServer {
   readonly handler: RequestHandler;
+  /** Streams that are open now. */
+  readonly streams: number;
   /** For node:http, Express, connect. */
   readonly node: NodeHandler;
   /** For everything that speaks `Request → Response`. */
@@ -193,10 +198,11 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
   });
   let recovering: Promise<void> | undefined;
   let recovered = false;
-  const app: typeof answer = (request, readBody) => {
+  const ready: App = (request, readBody) => {
     if (recovered) return answer(request, readBody);
     return recover().then(() => answer(request, readBody));
   };
+  const app = options.observe ? observed(ready, options.observe) : ready;
 
   function recover(): Promise<void> {
     return (recovering ??= handler.recover().then(() => {
@@ -274,10 +280,22 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
 
   return {
     handler,
+    get streams() {
+      return streams.total;
+    },
     node,
     fetch: createFetchHandler(app, { ...adapter, unknownIsLocal: !authenticate && !publicUrl }),
     listen,
     close,
+  };
+}
+
+function observed(app: App, observe: NonNullable<ServeOptions['observe']>): App {
+  return async (request, readBody) => {
+    const since = performance.now();
+    const reply = await app(request, readBody);
+    observe(request, 'status' in reply ? reply.status : 200, (performance.now() - since) / 1000);
+    return reply;
   };
 }
 

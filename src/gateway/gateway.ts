@@ -1,0 +1,264 @@
+/**
+ * The gateway: one A2A server in front of models and agents.
+ *
+ *   const gateway = createGateway({ config, store, register, pepper, version });
+ *   const { url } = await gateway.listen(8090);
+ */
+import { createHash } from 'node:crypto';
+import type { AgentCard, Call, User } from '../protocol/index.ts';
+import type { Agent, AgentProfile, Logger, TaskStore } from '../server/index.ts';
+import { consoleLogger } from '../server/logger.ts';
+import { SecretBox } from '../store/secrets.ts';
+import { type Listening, type MountedAgent, serve } from '../transport/index.ts';
+import { type Agents, createAgents } from './agents/agents.ts';
+import { proxyExecutor } from './agents/executor.ts';
+import { agentRoutes } from './agents/routes.ts';
+import { callerOf, DEFAULT_WORKSPACE } from './caller.ts';
+import { createCards } from './cards/cards.ts';
+import { cardRoutes } from './cards/routes.ts';
+import { FIXED_FIELDS, type GatewayConfig } from './config.ts';
+import type { Register } from './database.ts';
+import { GATEWAY_CARD, gatewayProfile } from './dialect/card.ts';
+import { expiryOf } from './dialect/expiry.ts';
+import { dialectRoutes } from './dialect/routes.ts';
+import { gatewayExecutor } from './executor.ts';
+import { guardedHandler } from './guard.ts';
+import { createAudit } from './keys/audit.ts';
+import { createAuthenticate } from './keys/authenticate.ts';
+import { createKeys, type Keys } from './keys/keys.ts';
+import { createOidc } from './keys/oidc.ts';
+import { type Pepper, saltOf } from './keys/pepper.ts';
+import { keyRoutes } from './keys/routes.ts';
+import { createSpending } from './keys/spending.ts';
+import { modelExecutor } from './models/executor.ts';
+import { createModels } from './models/models.ts';
+import { openaiRoutes } from './models/openai.ts';
+import { createHealth, registerCheck, storeCheck } from './operation/health.ts';
+import { createMetrics } from './operation/metrics.ts';
+import { watchRequests } from './operation/requests.ts';
+import { operationRoutes } from './operation/routes.ts';
+import { createTracer, tracingOptions } from './operation/tracing.ts';
+import type { GatewayRoute } from './route.ts';
+import { describeOwn, ownRoutes } from './serve-routes.ts';
+import { TasksConfig } from './tasks/config.ts';
+import { startSweeper } from './tasks/sweeper.ts';
+import { withTransitions } from './tasks/transitions.ts';
+
+export interface GatewayOptions {
+  readonly config: GatewayConfig;
+  /** Closed with the gateway, as the register is. */
+  readonly store: TaskStore;
+  readonly register: Register;
+  /** Under which keys are hashed: `openPepper`. */
+  readonly pepper: Pepper;
+  readonly version: string;
+  readonly logger?: Logger;
+  /** Where the gateway is reached from outside, if a proxy stands before it. */
+  readonly publicUrl?: string | undefined;
+  /** Private networks that addresses from callers may be in, in CIDR notation. */
+  readonly allowNetworks?: readonly string[];
+  /** Where vendors' keys and the collector of traces are looked up. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+}
+
+export interface Gateway {
+  readonly keys: Keys;
+  /** Everything of the gateway's own that is served. */
+  readonly routes: readonly GatewayRoute[];
+  /** Listens, and begins to look after agents and expired tasks. */
+  listen(port?: number, host?: string): Promise<Listening>;
+  /**
+   * Another configuration, without a pause: streams and tasks go on. Throws where it leads nowhere, and then nothing has
+   * changed. Says which fields are not taken over before a new start.
+   */
+  reload(config: GatewayConfig): readonly string[];
+  /** From now on `/readyz` says no. What is sent nevertheless is served. */
+  drain(): void;
+  /** Executions under way. */
+  readonly running: number;
+  /** Where `listen` was not called. */
+  close(ms?: number): Promise<void>;
+}
+
+/** Makes the first key of an empty register; undefined where there was one before. */
+export function makeFirstKey(keys: Keys): string | undefined {
+  if (keys.any()) return undefined;
+  const fields = { workspace: DEFAULT_WORKSPACE, name: 'first', scopes: ['*'] as const };
+  return keys.create({ ...fields, scopes: [...fields.scopes] }, 'gateway').secret;
+}
+
+export function createGateway(options: GatewayOptions): Gateway {
+  const { store, register, pepper, version, publicUrl, allowNetworks = [] } = options;
+  const { logger = consoleLogger, environment = process.env } = options;
+  let { config } = options;
+  let tasks = TasksConfig.parse(config.tasks ?? {});
+  const metrics = createMetrics({ version });
+  const tracing = tracingOptions(config.telemetry, environment);
+  const tracer = createTracer(tracing, { logger, version, meter: metrics });
+  const audit = createAudit({ register });
+  const keys = createKeys({ register, audit, pepper, logger });
+  const spending = createSpending({ register, logger });
+  const cards = createCards({ register, audit });
+  const observed = { logger, meter: metrics, tracer };
+  const models = createModels({ config, cards, spending, env: environment, ...observed });
+  const secretKey = environment['PARLEY_SECRET_KEY'];
+  const agents = createAgents({
+    register,
+    config: config.agents ?? {},
+    audit,
+    allowNetworks,
+    healthSeconds: config.agentHealthSeconds,
+    secrets: secretKey ? new SecretBox(secretKey, sealSalt(register)) : undefined,
+    ...observed,
+  });
+  const health = createHealth({
+    checks: { store: storeCheck(store), register: registerCheck(register) },
+    logger,
+  });
+
+  const routes: readonly GatewayRoute[] = [
+    ...dialectRoutes(),
+    ...cardRoutes({ cards }),
+    ...agentRoutes({ agents }),
+    ...keyRoutes({ keys, spending, audit }),
+    ...openaiRoutes({ models }),
+    ...operationRoutes({ health, metrics, version, publicUrl, routes: () => routes }),
+  ];
+
+  let authenticate = authentication(config);
+  function authentication({ keys: settings }: GatewayConfig) {
+    const oidc = settings?.oidc && createOidc({ config: settings.oidc, logger });
+    return createAuthenticate({ keys, oidc, rateLimit: settings?.rateLimit });
+  }
+
+  const profile = profileOf(version, agents);
+  const executor = gatewayExecutor({
+    models: modelExecutor({ models, handler: () => server.handler }),
+    agents: proxyExecutor({ agents, ...observed }),
+    expiry: (metadata) => expiryOf(metadata, tasks, Date.now()),
+    meter: metrics,
+  });
+  const agent: Agent = Object.defineProperty(
+    { ...withTransitions(executor), profile: profile() },
+    'profile',
+    { get: profile, enumerable: true },
+  );
+
+  const server = serve(agent, {
+    store,
+    logger,
+    authenticate: (request) => authenticate(request),
+    guard: guardedHandler,
+    card: GATEWAY_CARD,
+    extendedCard: ({ user }: Call): Partial<AgentCard> => ({
+      skills: skillsOf(version, agents.skillsOf(callerOf({ user }).workspace)),
+    }),
+    routes: ownRoutes(routes),
+    describe: describeOwn,
+    mounts: { path: '/agents', find: mountsOf(agents) },
+    observe: watchRequests(metrics, routes),
+    push: { allowNetworks },
+    ...(publicUrl !== undefined && { publicUrl }),
+    ...(config.limits && { limits: defined(config.limits) }),
+    ...(config.cors && { cors: config.cors }),
+  });
+  metrics.gauge('parley_executions_running', () => server.handler.running);
+  metrics.gauge('parley_streams_open', () => server.streams);
+  metrics.gauge('parley_model_circuit_open', () => models.circuits());
+  metrics.gauge('parley_agents', () => agents.health());
+
+  let sweeping = new AbortController();
+  function sweep(): void {
+    sweeping.abort();
+    sweeping = new AbortController();
+    startSweeper({
+      handler: server.handler,
+      logger,
+      everyMs: tasks.sweepSeconds * 1000,
+      keepExpiredMs: tasks.keepExpiredSeconds * 1000,
+      signal: sweeping.signal,
+      meter: metrics,
+    });
+  }
+
+  async function close(closeServer: () => Promise<void>): Promise<void> {
+    health.drain();
+    sweeping.abort();
+    await closeServer();
+    await agents.close();
+    spending.flush();
+    await tracer.close();
+    metrics.close();
+    register.close();
+  }
+
+  return {
+    keys,
+    routes,
+    async listen(port, host) {
+      const listening = await server.listen(port, host);
+      agents.start();
+      sweep();
+      return { ...listening, close: (ms) => close(() => listening.close(ms)) };
+    },
+    reload(next) {
+      models.use(next);
+      agents.use(next.agents ?? {});
+      if (differs(next.keys, config.keys)) authenticate = authentication(next);
+      tasks = TasksConfig.parse(next.tasks ?? {});
+      const fixed = FIXED_FIELDS.filter((field) => differs(next[field], config[field]));
+      config = next;
+      if (!sweeping.signal.aborted) sweep();
+      return fixed;
+    },
+    drain: () => health.drain(),
+    get running() {
+      return server.handler.running;
+    },
+    close: (ms) => close(() => server.close(ms)),
+  };
+}
+
+/** Another key than the pepper's comes of it, although both come from PARLEY_SECRET_KEY. */
+function sealSalt(register: Register): Uint8Array {
+  return createHash('sha256').update('parley agents').update(saltOf(register)).digest();
+}
+
+function skillsOf(version: string, behind: ReturnType<Agents['skills']>): AgentCard['skills'] {
+  return [...(gatewayProfile({ version }).skills ?? []), ...behind];
+}
+
+/** The gateway's own profile: another object only when the agents behind it offer something else. */
+function profileOf(version: string, agents: Agents): () => AgentProfile {
+  let last: { readonly text: string; readonly profile: AgentProfile } | undefined;
+  return () => {
+    const skills = agents.skills();
+    const text = JSON.stringify(skills);
+    if (last?.text !== text) {
+      const profile = { ...gatewayProfile({ version }), skills: skillsOf(version, skills) };
+      last = { text, profile };
+    }
+    return last.profile;
+  };
+}
+
+/** The agents' doors, as a caller may see them. */
+function mountsOf(
+  agents: Agents,
+): (name: string, user: User | undefined) => MountedAgent | undefined {
+  const mounted = new WeakMap<AgentProfile, MountedAgent>();
+  return (name, user) => {
+    const caller = callerOf({ user });
+    caller.need('agents:use');
+    const agent = agents.find(caller.workspace, name);
+    if (!agent) return undefined;
+    const { profile } = agent;
+    let mount = mounted.get(profile);
+    if (!mount) mounted.set(profile, (mount = { profile, card: GATEWAY_CARD }));
+    return mount;
+  };
+}
+
+function differs(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) !== JSON.stringify(other);
+}

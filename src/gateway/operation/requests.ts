@@ -1,0 +1,38 @@
+/** Every request in the metrics, under the route that it was for. */
+import type { ServeOptions } from '../../transport/index.ts';
+import type { GatewayRoute } from '../route.ts';
+import type { Meter } from '../services.ts';
+
+type Observe = NonNullable<ServeOptions['observe']>;
+
+const REFUSED: Readonly<Record<number, string>> = { 401: 'unauthenticated', 403: 'forbidden' };
+
+export function watchRequests(meter: Meter, routes: readonly GatewayRoute[]): Observe {
+  const routeOf = namer(routes);
+  return ({ method, url }, status, seconds) => {
+    const route = routeOf(url);
+    meter.count('parley_http_requests_total', { verb: method, route, status: String(status) });
+    meter.observe('parley_http_request_duration_seconds', { verb: method, route }, seconds);
+    const reason = REFUSED[status];
+    if (reason !== undefined) meter.count('parley_refused_total', { reason });
+  };
+}
+
+/** A path's route, with its parameters' names. What callers put into a path is no label. */
+function namer(routes: readonly GatewayRoute[]): (url: string) => string {
+  const literal = new Set<string>();
+  const patterns: (readonly [RegExp, string])[] = [];
+  for (const { path } of routes) {
+    if (!path.includes('{')) literal.add(path);
+    else patterns.push([new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`), path]);
+  }
+  return (url) => {
+    const [path = '/'] = url.split('?', 1);
+    if (path === '/') return 'A2A JSON-RPC';
+    if (path.startsWith('/agents/')) return '/agents/{name}';
+    if (literal.has(path)) return path;
+    const found = patterns.find(([pattern]) => pattern.test(path));
+    if (found) return found[1];
+    return path.startsWith('/.well-known/') ? 'card' : 'A2A REST, or nothing';
+  };
+}
