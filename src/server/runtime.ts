@@ -117,13 +117,16 @@ export class Runtime {
     }
   }
 
-  /** Tells the executor of a task that was canceled while nobody executed it. */
+  /** Tells the executor of a task that was canceled or has expired while nobody executed it. Never throws. */
   async tellCanceled(live: LiveTask): Promise<void> {
     if (!this.executor.cancel) return;
-    const loaded = await live.load();
+    const { taskId, contextId } = live;
+    const loaded = await live.load().catch((error: unknown) => {
+      this.logger.error({ err: error, taskId }, 'an agent could not be told of a cancellation');
+    });
     if (!loaded) return;
     const { task, turn } = loaded;
-    const context = { task, turn, contextId: live.contextId, ...callerOf(live) };
+    const context = { task, turn, contextId, ...callerOf(live) };
     await tellCanceled(this.executor, context, this.logger);
   }
 

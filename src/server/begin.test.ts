@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { A2AError, type Message } from '../protocol/index.ts';
+import type { AgentExecutor, Beginning, ExecutionContext, RequestContext } from './executor.ts';
+import { createHandler } from './handler.ts';
+import { memoryStore } from './memory-store.ts';
+import type { MaybePromise } from './store.ts';
+
+const logger = { debug() {}, info() {}, warn() {}, error() {} };
+const alice = { user: { id: 'alice' } };
+const scope = { tenant: '', owner: 'alice' };
+
+function says(messageId: string, extra: Partial<Message> = {}): Message {
+  const parts = [{ kind: 'text' as const, text: 'go' }];
+  return { kind: 'message', messageId, role: 'user', parts, ...extra };
+}
+
+function setUp(begin: (context: RequestContext) => MaybePromise<Beginning | undefined>) {
+  const asked: RequestContext[] = [];
+  const executed: ExecutionContext[] = [];
+  const executor: AgentExecutor = {
+    begin(context) {
+      asked.push(context);
+      return begin(context);
+    },
+    async *execute(context) {
+      executed.push(context);
+      yield {
+        kind: 'status-update',
+        state: context.turn.length > 1 ? 'completed' : 'input-required',
+      };
+    },
+  };
+  const store = memoryStore();
+  return { handler: createHandler(executor, { store, logger }), store, asked, executed };
+}
+
+for (const [how, answer] of [
+  ['at once', <T>(value: T) => value],
+  ['later', <T>(value: T) => Promise.resolve(value)],
+] as const) {
+  test(`what begin answers (${how}) is the new task's metadata and expiry`, async () => {
+    const { handler, store, asked, executed } = setUp(() =>
+      answer({ metadata: { model: 'small' }, expiresAt: 1000 }),
+    );
+    const metadata = { wish: 'fast' };
+    const task = await handler.sendMessage({ message: says('m'), metadata }, alice);
+    assert.ok(task.kind === 'task');
+    assert.deepEqual(task.metadata, { model: 'small' });
+    assert.deepEqual(executed[0]?.task.metadata, { model: 'small' });
+    assert.equal(asked[0]?.contextId, task.contextId);
+    assert.deepEqual(asked[0]?.metadata, metadata);
+    assert.equal(store.head(scope, task.id)?.expiresAt, 1000);
+  });
+
+  test(`a message that begin refuses (${how}) leaves nothing behind, and may come again`, async () => {
+    let open = false;
+    const { handler, store, executed } = setUp(() => {
+      if (open) return answer(undefined);
+      const error = new A2AError('rateLimited', 'The budget is spent');
+      if (how === 'at once') throw error;
+      return Promise.reject(error);
+    });
+    await assert.rejects(handler.sendMessage({ message: says('m') }, alice), {
+      kind: 'rateLimited',
+      message: 'The budget is spent',
+    });
+    assert.equal(store.list({ ...scope, limit: 1 }).total, 0);
+    assert.equal(executed.length, 0);
+    open = true;
+    const task = await handler.sendMessage({ message: says('m') }, alice);
+    assert.ok(task.kind === 'task');
+    assert.equal(task.metadata, undefined);
+  });
+}
+
+test('begin is not asked about an answer, nor about a message that was here before', async () => {
+  const { handler, asked } = setUp(() => undefined);
+  const { id } = (await handler.sendMessage({ message: says('m1') })) as { id: string };
+  await handler.sendMessage({ message: says('m1') });
+  const task = await handler.sendMessage({ message: says('m2', { taskId: id }) });
+  assert.ok(task.kind === 'task' && task.status.state === 'completed');
+  assert.equal(asked.length, 1);
+});
+
+test('the same message twice, while begin thinks, begins one task', async () => {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const { handler, store } = setUp(() => promise);
+  const both = [1, 2].map(() => handler.sendMessage({ message: says('m') }, alice));
+  resolve(undefined);
+  const [one, two] = (await Promise.all(both)) as { id: string }[];
+  assert.equal(one?.id, two?.id);
+  assert.equal(store.list({ ...scope, limit: 1 }).total, 1);
+});
+
+test('a server that goes down while begin thinks begins nothing', async () => {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const { handler, executed } = setUp(() => promise);
+  const sent = handler.sendMessage({ message: says('m') });
+  const closed = handler.close();
+  resolve(undefined);
+  await assert.rejects(sent, { kind: 'unavailable' });
+  await closed;
+  assert.equal(executed.length, 0);
+});
