@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto';
 import type { AgentCard, Call, User } from '../protocol/index.ts';
 import type { Agent, AgentProfile, Logger, TaskStore } from '../server/index.ts';
+import { defined } from '../server/defined.ts';
 import { consoleLogger } from '../server/logger.ts';
 import { SecretBox } from '../store/secrets.ts';
 import { type Listening, type MountedAgent, serve } from '../transport/index.ts';
@@ -30,6 +31,7 @@ import { createOidc } from './keys/oidc.ts';
 import { type Pepper, saltOf } from './keys/pepper.ts';
 import { keyRoutes } from './keys/routes.ts';
 import { createSpending } from './keys/spending.ts';
+import { conversationOf } from './models/conversation.ts';
 import { modelExecutor } from './models/executor.ts';
 import { createModels } from './models/models.ts';
 import { openaiRoutes } from './models/openai.ts';
@@ -133,7 +135,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   const profile = profileOf(version, agents);
   const executor = gatewayExecutor({
-    models: modelExecutor({ models, handler: () => server.handler }),
+    models: modelExecutor({ models, conversation: conversationOf(() => server.handler) }),
     agents: proxyExecutor({ agents, ...observed }),
     expiry: (metadata) => expiryOf(metadata, tasks, Date.now()),
     meter: metrics,

@@ -41,9 +41,9 @@ export function guardedHandler(handler: RequestHandler): RequestHandler {
       read(call);
       return handler.getTask(params, call);
     },
-    async listTasks(params, call) {
+    async listTasks(params, call, options) {
       read(call);
-      return handler.listTasks(params, call);
+      return handler.listTasks(params, call, options);
     },
     async subscribe(params, call) {
       read(call);
@@ -68,6 +68,7 @@ export function guardedHandler(handler: RequestHandler): RequestHandler {
       return handler.getExtendedCard(params, call);
     },
     recover: () => handler.recover(),
+    expire: (options) => handler.expire(options),
     close: (ms) => handler.close(ms),
     get running() {
       return handler.running;
