@@ -167,7 +167,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   metrics.gauge('parley_executions_running', () => server.handler.running);
   metrics.gauge('parley_streams_open', () => server.streams);
   metrics.gauge('parley_model_circuit_open', () => models.circuits());
-  metrics.gauge('parley_agents', () => agents.health());
+  metrics.gauge('parley_agents', () =>
+    Object.entries(agents.census()).map(([health, count]) => [{ health }, count] as const),
+  );
 
   let sweeping = new AbortController();
   function sweep(): void {
