@@ -31,6 +31,11 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     about: 'Serve the coding agent, or another one, over A2A',
     load: () => import('./serve.ts'),
   },
+  gateway: {
+    operands: '',
+    about: 'Serve models and agents behind one endpoint, with keys',
+    load: () => import('./gateway.ts'),
+  },
   keys: {
     operands: 'ACTION',
     about: 'Make, list and withdraw the keys of a gateway',
