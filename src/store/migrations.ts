@@ -75,10 +75,14 @@ const STEPS: readonly string[] = [
   INSERT INTO meta VALUES ('cursor_key', randomblob(32)), ('secret_salt', randomblob(16));
   `,
 
-  // Tasks without an expiry, most of them, are not in the index and cost nothing.
   `
+  -- Tasks without an expiry are not in the index and cost nothing.
   ALTER TABLE tasks ADD COLUMN expires_at INTEGER;
   CREATE INDEX tasks_by_expiry ON tasks (expires_at) WHERE expires_at IS NOT NULL;
+
+  -- The state before the change, so that the few tasks in one state are found among a context's many in another.
+  DROP INDEX tasks_by_context;
+  CREATE INDEX tasks_by_context ON tasks (scope, context_id, state, changed);
   `,
 ];
 

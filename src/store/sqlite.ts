@@ -49,7 +49,7 @@ import type {
 import { ContextCounts } from './context-counts.ts';
 import { openDatabase, type OpenDatabase } from './open-database.ts';
 import { SecretBox } from './secrets.ts';
-import { prepareStatements, type HeadRow, type Statements } from './statements.ts';
+import { prepareStatements, type HeadRow, type StateCount, type Statements } from './statements.ts';
 import { reasonOf, StoreError } from './store-error.ts';
 
 export { StoreError };
@@ -161,14 +161,13 @@ class SqliteStore implements TaskStore {
   }
 
   list(query: ListQuery): ListPage {
-    const { cursor, contextId, limit } = query;
+    const { cursor, limit } = query;
     const before = cursor === undefined ? END : Number(this.#cursors.read(query, cursor));
     const scope = this.#scope(query);
     if (scope === undefined) return { heads: [], total: query.total === false ? undefined : 0 };
-    const { rows, total } =
-      contextId === undefined
-        ? this.#rowsByState(scope, query, before)
-        : this.#rowsInContext(scope, query, contextId, before);
+    const states = this.#states(scope, query);
+    const rows = this.#rows(scope, states, query, before);
+    const total = query.total === false ? undefined : this.#total(scope, states, query);
     const shown = rows.slice(0, limit);
     const heads = shown.map((row) => headOf(query, row));
     const last = rows.length > limit ? shown.at(-1) : undefined;
@@ -373,38 +372,55 @@ class SqliteStore implements TaskStore {
     return this.#sql.messageTask.get(scope, messageId)?.[0];
   }
 
+  /** The states that the query may find tasks in, and how many of all contexts are there; most first. */
+  #states(scope: number, { state }: ListQuery): StateCount[] {
+    const counts = this.#sql.counters.all(scope);
+    return state === undefined ? counts : counts.filter(([each]) => each === state);
+  }
+
   /** A page, and one row more if there is another: the newest of each state, merged. */
-  #rowsByState(scope: number, query: ListQuery, before: number): Rows {
-    const { state, updatedSince, limit } = query;
-    const { counters, countOfState, pageOfState } = this.#sql;
-    const since = firstChange(updatedSince);
-    const count = (each: string) => countOfState.get(scope, each, since, END)?.[0] ?? 0;
-    let from = since;
+  #rows(
+    scope: number,
+    states: readonly StateCount[],
+    { contextId, updatedSince, limit }: ListQuery,
+    before: number,
+  ): HeadRow[] {
+    const { pageOfState, pageOfContext } = this.#sql;
+    let from = firstChange(updatedSince);
     let rows: HeadRow[] = [];
-    let total = 0;
-    for (const [each, n] of counters.all(scope)) {
-      if (state !== undefined && each !== state) continue;
-      if (query.total !== false) total += updatedSince === undefined ? n : count(each);
-      rows.push(...pageOfState.all(scope, each, from, before, limit + 1));
+    for (const [state] of states) {
+      const newest =
+        contextId === undefined
+          ? pageOfState.all(scope, state, from, before, limit + 1)
+          : pageOfContext.all(scope, state, from, before, limit + 1, contextId);
+      rows.push(...newest);
       rows = rows.toSorted((a, b) => changeOf(b) - changeOf(a)).slice(0, limit + 1);
       // Once the page is full, the next state matters only as far as it is newer.
       const last = rows[limit];
       if (last) from = changeOf(last);
     }
-    return { rows, total: query.total === false ? undefined : total };
+    return rows;
   }
 
-  #rowsInContext(scope: number, query: ListQuery, contextId: string, before: number): Rows {
-    const { countOfContext, countsOfContext, pageOfContext } = this.#sql;
-    const { state, updatedSince, limit } = query;
+  #total(
+    scope: number,
+    states: readonly StateCount[],
+    { contextId, state, updatedSince }: ListQuery,
+  ): number {
+    const { countOfState, countOfContext, countsOfContext } = this.#sql;
+    if (updatedSince === undefined && contextId !== undefined) {
+      const count = () => countsOfContext.all(scope, contextId);
+      return this.#contexts.total(scope, contextId, state, count);
+    }
     const since = firstChange(updatedSince);
-    const rows = pageOfContext.all(scope, contextId, since, before, state ?? null, limit + 1);
-    if (query.total === false) return { rows, total: undefined };
-    const total =
-      updatedSince === undefined
-        ? this.#contexts.total(scope, contextId, state, () => countsOfContext.all(scope, contextId))
-        : (countOfContext.get(scope, contextId, since, END, state ?? null)?.[0] ?? 0);
-    return { rows, total };
+    let total = 0;
+    for (const [each, n] of states) {
+      if (updatedSince === undefined) total += n;
+      else if (contextId === undefined)
+        total += countOfState.get(scope, each, since, END)?.[0] ?? 0;
+      else total += countOfContext.get(scope, each, since, END, contextId)?.[0] ?? 0;
+    }
+    return total;
   }
 
   #meta(key: string): Uint8Array {
@@ -412,11 +428,6 @@ class SqliteStore implements TaskStore {
     if (!row) throw new StoreError(`the store is damaged: it has no ${key}`);
     return row[0];
   }
-}
-
-interface Rows {
-  readonly rows: HeadRow[];
-  readonly total: number | undefined;
 }
 
 /** What a batch changes beside the logs, written once at its end. */

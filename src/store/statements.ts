@@ -16,6 +16,8 @@ export type HeadRow = [
 /** What an append has to know of a task. */
 type VersionRow = [id: number, scope: number, state: TaskState, seq: number];
 
+export type StateCount = [state: TaskState, n: number];
+
 type PushRow = [configId: string, version: ProtocolVersion, config: string | Uint8Array];
 
 /** A statement that gives rows. As arrays: Node makes them twice as fast as objects. */
@@ -42,9 +44,6 @@ const STATUS = 'CROSS JOIN events e ON e.task = t.id AND e.seq = t.status_seq';
 const ROW_ID = '(SELECT id FROM tasks WHERE task_id = ?)';
 /** Scope, state, the first change and the first one beyond. */
 const IN_STATE = 't.scope = ?1 AND t.state = ?2 AND t.changed >= ?3 AND t.changed < ?4';
-/** Scope, context, the first change and the first one beyond, state or null for any. */
-const IN_CONTEXT = `t.scope = ?1 AND t.context_id = ?2 AND t.changed >= ?3 AND t.changed < ?4
-  AND (?5 IS NULL OR t.state = ?5)`;
 
 export type Statements = ReturnType<typeof prepareStatements>;
 
@@ -99,24 +98,25 @@ export function prepareStatements(db: DatabaseSync) {
     ),
     setExpiry: command('UPDATE tasks SET expires_at = ? WHERE task_id = ? AND scope = ?'),
 
-    counters: query<[state: string, n: number]>(
+    counters: query<StateCount>(
       'SELECT state, n FROM counters WHERE scope = ? AND n > 0 ORDER BY n DESC',
     ),
     pageOfState: query<HeadRow>(
       `SELECT ${HEAD} FROM tasks t INDEXED BY tasks_by_state ${STATUS} WHERE ${IN_STATE}
        ORDER BY t.changed DESC LIMIT ?5`,
     ),
+    pageOfContext: query<HeadRow>(
+      `SELECT ${HEAD} FROM tasks t INDEXED BY tasks_by_context ${STATUS}
+       WHERE ${IN_STATE} AND t.context_id = ?6 ORDER BY t.changed DESC LIMIT ?5`,
+    ),
     countOfState: query<[n: number]>(
       `SELECT count(*) FROM tasks t INDEXED BY tasks_by_state WHERE ${IN_STATE}`,
     ),
-    pageOfContext: query<HeadRow>(
-      `SELECT ${HEAD} FROM tasks t INDEXED BY tasks_by_context ${STATUS} WHERE ${IN_CONTEXT}
-       ORDER BY t.changed DESC LIMIT ?6`,
-    ),
     countOfContext: query<[n: number]>(
-      `SELECT count(*) FROM tasks t INDEXED BY tasks_by_context WHERE ${IN_CONTEXT}`,
+      `SELECT count(*) FROM tasks t INDEXED BY tasks_by_context
+       WHERE ${IN_STATE} AND t.context_id = ?5`,
     ),
-    countsOfContext: query<[state: TaskState, n: number]>(
+    countsOfContext: query<StateCount>(
       `SELECT t.state, count(*) FROM tasks t INDEXED BY tasks_by_context
        WHERE t.scope = ? AND t.context_id = ? GROUP BY t.state`,
     ),
