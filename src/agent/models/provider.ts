@@ -245,7 +245,7 @@ interface Patience {
   /** What the promise gives, unless the signal is aborted first or it takes too long. */
   forStep<T>(step: PromiseLike<T>): Promise<T>;
   /** The vendor's first event is there. */
-  heard(): void;
+  readonly heard: () => void;
   end(): void;
 }
 

@@ -57,9 +57,8 @@ export function vendorEmbeddings(
   settings: VendorSettings,
   options: EmbeddingOptions = {},
 ): EmbeddingModel {
-  const vendor = vendorOf(type);
   const { name = `${type}:${id}`, ...rest } = options;
-  const { loadEmbeddings } = vendor;
+  const { loadEmbeddings } = vendorOf(type);
   if (loadEmbeddings === undefined) {
     throw new ModelError('invalid-request', `${type} has no models for embeddings: use another`);
   }

@@ -33,7 +33,10 @@ export interface Vendor {
   options?(model: string, thoughts: boolean): Readonly<Record<string, JsonObject>> | undefined;
   load(model: string, settings: VendorSettings): Promise<ProviderModel>;
   /** Absent: the vendor has no models for embeddings. */
-  loadEmbeddings?(model: string, settings: VendorSettings): Promise<ProviderEmbeddings>;
+  readonly loadEmbeddings?: (
+    model: string,
+    settings: VendorSettings,
+  ) => Promise<ProviderEmbeddings>;
 }
 
 const fetch = guardedFetch();

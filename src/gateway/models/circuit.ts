@@ -1,0 +1,83 @@
+/**
+ * Leaves a provider alone that fails. Closed: everybody may ask. After some failures in a row it opens for a while, and
+ * nobody may; then one call is let through, and how it ends decides.
+ */
+export interface CircuitSettings {
+  /** In a row, and none of them older than `windowMs`. */
+  readonly failures: number;
+  readonly windowMs: number;
+  readonly openMs: number;
+}
+
+/** A call that was let through. Each of these once, and only one of them. */
+export interface Permit {
+  ok(): void;
+  failed(): void;
+  /** It ended, and says nothing about the provider: the caller left. */
+  leave(): void;
+}
+
+export interface Circuit {
+  /** Undefined: not now. */
+  enter(): Permit | undefined;
+  readonly open: boolean;
+  /** Until it is worth asking again, in milliseconds. 0: it is now. */
+  readonly waitMs: number;
+}
+
+/** While the one call is under way that decides, nobody knows for how long. */
+const PROBE_WAIT_MS = 1000;
+
+export function createCircuit(settings: CircuitSettings, now: () => number): Circuit {
+  let failures: number[] = [];
+  let openUntil: number | undefined;
+  let probing = false;
+
+  function trip(): void {
+    openUntil = now() + settings.openMs;
+    failures = [];
+  }
+
+  const closed: Permit = {
+    // Calls from before it opened come home while it is open: they change nothing.
+    ok() {
+      if (openUntil === undefined) failures = [];
+    },
+    failed() {
+      if (openUntil !== undefined) return;
+      const since = now() - settings.windowMs;
+      failures = [...failures.filter((time) => time > since), now()];
+      if (failures.length >= settings.failures) trip();
+    },
+    leave() {},
+  };
+  const probe: Permit = {
+    ok() {
+      probing = false;
+      openUntil = undefined;
+    },
+    failed() {
+      probing = false;
+      trip();
+    },
+    leave() {
+      probing = false;
+    },
+  };
+
+  return {
+    enter() {
+      if (openUntil === undefined) return closed;
+      if (probing || now() < openUntil) return undefined;
+      probing = true;
+      return probe;
+    },
+    get open() {
+      return openUntil !== undefined;
+    },
+    get waitMs() {
+      if (openUntil === undefined) return 0;
+      return probing ? PROBE_WAIT_MS : Math.max(0, openUntil - now());
+    },
+  };
+}

@@ -1,0 +1,150 @@
+/**
+ * Executes the tasks of the gateway's own door with a model.
+ *
+ * An answer is the artifact `answer`, as it comes; the completing status has it whole, and in its message's metadata
+ * what it took. The completed tasks of the same context are the conversation before it. Embeddings are one artifact
+ * with a data part.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import type { Content } from '../../agent/content.ts';
+import { fromA2AMessage } from '../../bridge/converter.ts';
+import { A2AError, textOf, type Metadata, type Part } from '../../protocol/index.ts';
+import type { AgentExecutor, ExecutionContext, ExecutorEvent } from '../../server/index.ts';
+import { Caller, callerOf } from '../caller.ts';
+import type { Target } from './catalogue.ts';
+import type { Conversation } from './conversation.ts';
+import type { Used } from './cost.ts';
+import type { AskOptions, Models } from './models.ts';
+import type { ApiType } from './provider.ts';
+
+export interface ModelExecutorOptions {
+  readonly models: Models;
+  /** What was said before. Absent: every task stands alone. */
+  readonly conversation?: Conversation | undefined;
+}
+
+const ANSWER = 'answer';
+const EMBEDDINGS = 'embeddings';
+/** A longer answer is only in the artifact, not in the completing status as well. */
+const MAX_FINAL_TEXT = 256 * 1024;
+const TOO_LONG = 'The answer is in the artifact';
+
+export function modelExecutor({
+  models,
+  conversation,
+}: ModelExecutorOptions): Required<Pick<AgentExecutor, 'begin' | 'execute'>> {
+  function targetOf(workspace: string, metadata: Metadata): Target {
+    const { model = models.defaultModel, api_type: apiType = 'chat' } = metadata;
+    if (typeof model !== 'string' || model === '') {
+      throw new A2AError('invalidParams', 'metadata.model: the name of a model');
+    }
+    if (!isApiType(apiType)) {
+      throw new A2AError('invalidParams', 'metadata.api_type: "chat" or "embeddings"');
+    }
+    return models.resolve(workspace, model, apiType);
+  }
+
+  async function* chat(context: ExecutionContext, target: Target, asked: AskOptions) {
+    const { contextId, task, turn } = context;
+    const before = (await conversation?.(context, contextId, task.id)) ?? [];
+    const messages: Content[] = [...before, ...turn.map((message) => fromA2AMessage(message))];
+    let text = '';
+    let begun = false;
+    for await (const chunk of models.chat(target, { messages }, asked)) {
+      if (chunk.kind === 'function-call') continue;
+      if (chunk.kind === 'finish') {
+        if (begun)
+          yield answerChunk([{ kind: 'text', text: '' }], { append: true, lastChunk: true });
+        yield completed(text, chunk.used);
+        return;
+      }
+      const part: Part =
+        chunk.kind === 'text'
+          ? { kind: 'text', text: chunk.text }
+          : { kind: 'file', file: { bytes: chunk.data, mimeType: chunk.mediaType } };
+      if (chunk.kind === 'text') text += chunk.text;
+      yield answerChunk([part], { append: begun });
+      begun = true;
+    }
+  }
+
+  async function* embed(context: ExecutionContext, target: Target, asked: AskOptions) {
+    const texts = textsOf(context);
+    const { vectors, used } = await models.embed(target, texts, asked);
+    const data = { embeddings: vectors, model: target.name };
+    yield {
+      kind: 'artifact-update',
+      artifact: { artifactId: EMBEDDINGS, name: EMBEDDINGS, parts: [{ kind: 'data', data }] },
+      lastChunk: true,
+    } satisfies ExecutorEvent;
+    yield completed(`${vectors.length} embeddings, in the artifact`, used);
+  }
+
+  return {
+    begin(context) {
+      const caller = callerOf(context);
+      const given = { ...context.message.metadata, ...context.metadata };
+      const target = targetOf(caller.workspace, given);
+      if (target.apiType === 'embeddings') textsOf({ turn: [context.message] });
+      models.check(caller, target);
+      return { metadata: { ...given, model: target.name, api_type: target.apiType } };
+    },
+
+    async *execute(context): AsyncGenerator<ExecutorEvent> {
+      const { task, user, signal } = context;
+      if (context.resumed && (task.artifacts?.length ?? 0) > 0) {
+        const message = 'The gateway was restarted in the middle of the answer: send it again';
+        yield { kind: 'status-update', state: 'failed', message };
+        return;
+      }
+      if (task.status.state !== 'working') yield { kind: 'status-update', state: 'working' };
+      // After a restart the owner is known, and not the key.
+      const workspace = user?.id ?? '';
+      const caller =
+        user instanceof Caller ? user : { workspace, keyId: undefined, traceparent: undefined };
+      try {
+        const target = targetOf(workspace, task.metadata ?? {});
+        const work = target.apiType === 'chat' ? chat : embed;
+        yield* work(context, target, { caller, signal });
+      } catch (error) {
+        if (signal.aborted || !(error instanceof A2AError)) throw error;
+        yield { kind: 'status-update', state: 'failed', message: error.message };
+      }
+    },
+  };
+}
+
+function isApiType(value: unknown): value is ApiType {
+  return value === 'chat' || value === 'embeddings';
+}
+
+function answerChunk(
+  parts: Part[],
+  how: { readonly append: boolean; readonly lastChunk?: boolean },
+): ExecutorEvent {
+  return { kind: 'artifact-update', artifact: { artifactId: ANSWER, name: ANSWER, parts }, ...how };
+}
+
+function completed(text: string, usage: Used): ExecutorEvent {
+  return {
+    kind: 'status-update',
+    state: 'completed',
+    message: {
+      kind: 'message',
+      messageId: randomUUIDv7(),
+      role: 'agent',
+      parts: [{ kind: 'text', text: text.length > MAX_FINAL_TEXT ? TOO_LONG : text }],
+      metadata: { usage },
+    },
+  };
+}
+
+/** Each text part is a text of its own. */
+function textsOf({ turn }: Pick<ExecutionContext, 'turn'>): string[] {
+  const texts = turn
+    .flatMap(({ parts }) => parts)
+    .map((part) => textOf([part]))
+    .filter((text) => text !== '');
+  if (texts.length === 0) throw new A2AError('invalidParams', 'There is no text to embed');
+  return texts;
+}

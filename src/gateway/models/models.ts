@@ -1,0 +1,277 @@
+/**
+ * The models behind the gateway: what a name means, and how it is asked.
+ *
+ *   const models = createModels({ config, cards, spending });
+ *   const target = models.resolve(caller.workspace, 'gpt-6.1-sol', 'chat');
+ *   models.check(caller, target);
+ *   for await (const chunk of models.chat(target, request, { caller, signal })) …
+ *
+ * What was used is counted here and nowhere else, once for each answer: that of the place which answered, not of those
+ * that failed before. An answer that breaks off, or whose reader leaves, counts as well, because the vendor will count
+ * it; where the vendor did not say how much it was, it is guessed from the length of the texts.
+ */
+import { userContent } from '../../agent/content.ts';
+import type { Usage } from '../../agent/event.ts';
+import type { FinishReason, ModelChunk, ModelRequest } from '../../agent/model.ts';
+import { ModelError } from '../../agent/model.ts';
+import { estimateUsage } from '../../agent/models/pieces.ts';
+import { cutOff } from '../../agent/models/vendor-error.ts';
+import type { Environment } from '../../agent/models/vendors.ts';
+import type { Logger } from '../../server/index.ts';
+import type { Caller } from '../caller.ts';
+import type { CardLookup, Labels, Meter, Spending, Tracer } from '../services.ts';
+import { createCalls, type CallWatch } from './call-watch.ts';
+import { createCatalogue, type Candidate, type Catalogue, type Target } from './catalogue.ts';
+import type { ModelSettings } from './config.ts';
+import { usedAt, type Used } from './cost.ts';
+import { firstAnswer, modelError, NoAnswer, type Answering } from './failover.ts';
+import { cutOffFailure, failureOf } from './failure.ts';
+import { ordered } from './order.ts';
+import { createProviders, type Provider } from './provider.ts';
+
+export type AnswerChunk =
+  | Exclude<ModelChunk, { kind: 'thought' | 'finish' }>
+  | { readonly kind: 'finish'; readonly reason: FinishReason; readonly used: Used };
+
+export interface AskOptions {
+  /** Whose budget it is. */
+  readonly caller: Pick<Caller, 'workspace' | 'keyId' | 'traceparent'>;
+  readonly signal: AbortSignal;
+}
+
+export interface Models extends Catalogue {
+  /** What tasks use that name no model. */
+  readonly defaultModel: string;
+  /** Throws when the caller's budget is spent. */
+  check(caller: Pick<Caller, 'keyId'>, target: Target): void;
+  /**
+   * One answer; its last chunk says what it took. Throws an A2AError for the caller, in the middle too; once the signal
+   * is aborted, its reason. Thoughts are not shown.
+   */
+  chat(target: Target, request: ModelRequest, options: AskOptions): AsyncGenerator<AnswerChunk>;
+  /** Throws like `chat`. */
+  embed(
+    target: Target,
+    texts: readonly string[],
+    options: AskOptions,
+  ): Promise<{ readonly vectors: readonly (readonly number[])[]; readonly used: Used }>;
+  /**
+   * Another configuration, from the next call on: what runs goes on where it is. Throws where the configuration leads
+   * nowhere, and then nothing has changed.
+   */
+  use(config: ModelSettings): void;
+  /** For a gauge: 1 while a provider is left alone. */
+  circuits(): Iterable<readonly [Labels, number]>;
+}
+
+export interface ModelsOptions {
+  readonly config: ModelSettings;
+  readonly cards: CardLookup;
+  readonly spending: Spending;
+  readonly logger: Logger;
+  readonly meter?: Meter | undefined;
+  readonly tracer?: Tracer | undefined;
+  /** Where keys are looked up that the configuration does not have. `process.env`. */
+  readonly env?: Environment;
+  readonly random?: (() => number) | undefined;
+  /** In milliseconds, for circuits. */
+  readonly now?: (() => number) | undefined;
+  /** For a request, whoever answers it. 15 minutes. */
+  readonly deadlineMs?: number | undefined;
+  /** The first wait before a provider is asked again. 250 ms. */
+  readonly delayMs?: number | undefined;
+}
+
+const DEADLINE_MS = 15 * 60_000;
+const DELAY_MS = 250;
+const OFFLINE = 'offline';
+
+export function createModels(options: ModelsOptions): Models {
+  const { cards, spending, logger, env = process.env, random = Math.random } = options;
+  const { now = Date.now, deadlineMs = DEADLINE_MS, delayMs = DELAY_MS } = options;
+  const watch = createCalls(options);
+  let providers: ReadonlyMap<string, Provider> = new Map();
+  let catalogue: Catalogue;
+  let defaultModel = OFFLINE;
+
+  function use(config: ModelSettings): void {
+    const made = createProviders(config.providers ?? {}, { env, now, before: providers });
+    catalogue = createCatalogue(cards, config.models ?? {}, made);
+    providers = made;
+    defaultModel = config.defaultModel ?? OFFLINE;
+  }
+  use(options.config);
+
+  /** Asks place after place within the deadline. `end` stops the clock. */
+  async function ask<Answer>(
+    target: Target,
+    { caller, signal }: AskOptions,
+    begin: (place: Candidate, call: CallWatch, signal: AbortSignal) => Promise<Answer>,
+  ): Promise<Answering<Answer> & { readonly call: CallWatch }> {
+    signal.throwIfAborted();
+    const over = new AbortController();
+    const timer = setTimeout(() => {
+      const message = `no answer in ${deadlineMs} ms`;
+      over.abort(new ModelError('timeout', message, { retryable: true }));
+    }, deadlineMs);
+    try {
+      const answering = await firstAnswer({
+        places: ordered(target.candidates, random),
+        async begin(place, within) {
+          const call = watch.start(target, place, caller.traceparent);
+          try {
+            return { answer: await begin(place, call, within), call };
+          } catch (error) {
+            call.end(signal.aborted ? 'canceled' : modelError(error).code);
+            throw error;
+          }
+        },
+        signal,
+        within: AbortSignal.any([signal, over.signal]),
+        deadline: performance.now() + deadlineMs,
+        random,
+        delayMs,
+        onFailure(place, error, next) {
+          const { name: provider } = place.provider;
+          logger.warn({ err: error, provider, model: target.name, next }, 'a model gave no answer');
+          watch.failure(provider, next);
+        },
+      });
+      const { answer, call } = answering.answer;
+      return {
+        place: answering.place,
+        answer,
+        call,
+        end(how) {
+          clearTimeout(timer);
+          answering.end(how);
+        },
+      };
+    } catch (error) {
+      clearTimeout(timer);
+      if (!(error instanceof NoAnswer)) throw error;
+      const { place } = error;
+      const as = place && `${place.provider.name}:${place.model}`;
+      throw failureOf(error.error, target.name, as);
+    }
+  }
+
+  function record(target: Target, { caller }: AskOptions, used: Used): void {
+    const { inputTokens, outputTokens, cost, provider } = used;
+    const { workspace, keyId } = caller;
+    watch.used(used);
+    spending.record({
+      workspace,
+      keyId,
+      model: target.name,
+      provider,
+      inputTokens,
+      outputTokens,
+      ...(cost && { cost }),
+    });
+  }
+
+  async function* chat(
+    target: Target,
+    request: ModelRequest,
+    asked: AskOptions,
+  ): AsyncGenerator<AnswerChunk> {
+    const answering = await ask(target, asked, async ({ provider, model }, call, signal) => {
+      const chunks = provider.chat(model).generate(request, signal);
+      const rest = chunks[Symbol.asyncIterator]();
+      const first = await nextShown(rest, target.name);
+      call.begun();
+      return { first, rest };
+    });
+    const { place, answer, call } = answering;
+    let chars = 0;
+    let used: Used | undefined;
+
+    /** Counts it, the first time. */
+    function settle(how: 'whole' | 'broken' | 'left', usage?: Usage): Used {
+      if (used !== undefined) return used;
+      used = usedAt(place, usage ?? guess(request, chars), target.pricing);
+      answering.end(how);
+      record(target, asked, used);
+      call.end(how === 'whole' ? 'ok' : how === 'broken' ? 'cut-off' : 'canceled', used);
+      if (how !== 'whole') void answer.rest.return?.().catch(() => undefined);
+      return used;
+    }
+
+    try {
+      for (let chunk = answer.first; ; chunk = await nextShown(answer.rest, target.name)) {
+        if (chunk.kind === 'finish') {
+          yield { kind: 'finish', reason: chunk.reason, used: settle('whole', chunk.usage) };
+          return;
+        }
+        chars += lengthOf(chunk);
+        yield chunk;
+      }
+    } catch (error) {
+      asked.signal.throwIfAborted();
+      settle('broken');
+      const { name: provider } = place.provider;
+      logger.warn({ err: error, provider, model: target.name }, 'a model broke off its answer');
+      throw cutOffFailure(target.name);
+    } finally {
+      settle('left');
+    }
+  }
+
+  const models: Omit<Models, keyof Catalogue | 'defaultModel'> = {
+    check: (caller, { pricing }) => spending.check(caller, pricing),
+    chat,
+    async embed(target, texts, asked) {
+      const answering = await ask(target, asked, ({ provider, model }, _call, signal) =>
+        provider.embeddings(model).embed(texts, signal),
+      );
+      const { vectors, inputTokens } = answering.answer;
+      const usage =
+        inputTokens === undefined
+          ? guess({ messages: [userContent(texts.join(''))] }, 0)
+          : { inputTokens, outputTokens: 0 };
+      const used = usedAt(answering.place, usage, target.pricing);
+      answering.end('whole');
+      record(target, asked, used);
+      answering.call.end('ok', used);
+      return { vectors, used };
+    },
+    use,
+    *circuits() {
+      for (const { name, circuit } of providers.values()) {
+        yield [{ provider: name }, circuit.open ? 1 : 0];
+      }
+    },
+  };
+  return {
+    ...models,
+    resolve: (...given) => catalogue.resolve(...given),
+    list: (workspace) => catalogue.list(workspace),
+    find: (workspace, name) => catalogue.find(workspace, name),
+    get defaultModel() {
+      return defaultModel;
+    },
+  };
+}
+
+type Shown = Exclude<ModelChunk, { kind: 'thought' }>;
+
+/** The next chunk that a caller sees. What was thought does not count as the beginning of an answer. */
+async function nextShown(chunks: AsyncIterator<ModelChunk>, name: string): Promise<Shown> {
+  for (;;) {
+    const { done, value } = await chunks.next();
+    if (done === true) throw cutOff(name);
+    if (value.kind === 'thought' || (value.kind === 'text' && value.text === '')) continue;
+    return value;
+  }
+}
+
+function lengthOf(chunk: Exclude<Shown, { kind: 'finish' }>): number {
+  if (chunk.kind === 'text') return chunk.text.length;
+  if (chunk.kind === 'blob') return chunk.data.length;
+  return chunk.name.length + JSON.stringify(chunk.args).length;
+}
+
+function guess(request: ModelRequest, chars: number): Usage & { readonly estimated: true } {
+  return { ...estimateUsage(request, chars), estimated: true };
+}

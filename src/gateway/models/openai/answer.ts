@@ -1,0 +1,122 @@
+/** An answer in OpenAI's words: whole, or as the chunks of a stream. */
+import { randomUUIDv7 } from 'node:crypto';
+import type { FinishReason } from '../../../agent/model.ts';
+import { A2AError } from '../../../protocol/index.ts';
+import type { Used } from '../cost.ts';
+import type { AnswerChunk } from '../models.ts';
+
+const FINISH = {
+  stop: 'stop',
+  'tool-calls': 'tool_calls',
+  length: 'length',
+  'content-filter': 'content_filter',
+  other: 'stop',
+} as const satisfies Readonly<Record<FinishReason, string>>;
+
+/** What all of an answer's objects have in common. */
+export interface Head {
+  readonly id: string;
+  readonly created: number;
+  readonly model: string;
+}
+
+export function headOf(model: string): Head {
+  return { id: `chatcmpl-${randomUUIDv7()}`, created: Math.floor(Date.now() / 1000), model };
+}
+
+/** The whole answer. */
+export async function completion(head: Head, chunks: AsyncIterable<AnswerChunk>): Promise<unknown> {
+  let text = '';
+  const calls: object[] = [];
+  for await (const chunk of chunks) {
+    if (chunk.kind === 'text') text += chunk.text;
+    else if (chunk.kind === 'finish') {
+      const message = {
+        role: 'assistant',
+        content: text === '' && calls.length > 0 ? null : text,
+        refusal: null,
+        ...(calls.length > 0 && { tool_calls: calls }),
+      };
+      const finish_reason = FINISH[chunk.reason];
+      const choices = [{ index: 0, message, logprobs: null, finish_reason }];
+      return { ...head, object: 'chat.completion', choices, usage: usageOf(chunk.used) };
+    } else calls.push(toolCall(chunk, head));
+  }
+  throw new TypeError('an answer has an end');
+}
+
+/**
+ * The answer as server-sent events. A failure is an event of its own, after which the stream ends without [DONE], so
+ * that nobody takes it for a short answer.
+ */
+export async function* completionFrames(
+  head: Head,
+  chunks: AsyncIterable<AnswerChunk>,
+  options: { readonly includeUsage: boolean; readonly failure: (error: A2AError) => unknown },
+): AsyncGenerator<string> {
+  const frame = (delta: object, finish_reason: string | null = null): string => {
+    const choices = [{ index: 0, delta, logprobs: null, finish_reason }];
+    return event({ ...chunkHead, choices, ...(options.includeUsage && { usage: null }) });
+  };
+  const chunkHead = { ...head, object: 'chat.completion.chunk' };
+  try {
+    yield frame({ role: 'assistant', content: '' });
+    let calls = 0;
+    for await (const chunk of chunks) {
+      if (chunk.kind === 'text') yield frame({ content: chunk.text });
+      else if (chunk.kind === 'finish') {
+        yield frame({}, FINISH[chunk.reason]);
+        if (options.includeUsage) {
+          yield event({ ...chunkHead, choices: [], usage: usageOf(chunk.used) });
+        }
+      } else yield frame({ tool_calls: [{ index: calls++, ...toolCall(chunk, head) }] });
+    }
+    yield 'data: [DONE]\n\n';
+  } catch (error) {
+    if (!(error instanceof A2AError)) throw error;
+    yield event(options.failure(error));
+  }
+}
+
+export function usageOf(used: Used): Readonly<Record<string, unknown>> {
+  const { inputTokens, outputTokens, cachedTokens = 0, thoughtTokens = 0 } = used;
+  return {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+    prompt_tokens_details: { cached_tokens: cachedTokens },
+    completion_tokens_details: { reasoning_tokens: thoughtTokens },
+  };
+}
+
+function event(value: unknown): string {
+  return `data: ${JSON.stringify(value)}\n\n`;
+}
+
+function toolCall(chunk: Exclude<AnswerChunk, { kind: 'text' | 'finish' }>, head: Head): object {
+  if (chunk.kind === 'blob') {
+    const message = `The model ${head.model} answered with a file, which this API cannot carry: send it as a task`;
+    throw new A2AError('upstreamFailed', message);
+  }
+  if (chunk.problem !== undefined) {
+    const message = `The model ${head.model} called ${chunk.name} with arguments that are not JSON: try again`;
+    throw new A2AError('upstreamFailed', message);
+  }
+  const { id, name, args } = chunk;
+  const signature = Object.values(chunk.provider ?? {})
+    .map(signatureIn)
+    .find(Boolean);
+  return {
+    id,
+    type: 'function',
+    function: { name, arguments: JSON.stringify(args) },
+    ...(signature && { extra_content: { google: { thought_signature: signature } } }),
+  };
+}
+
+/** Google wants the signature of a thought back with the call. */
+function signatureIn(own: unknown): string | undefined {
+  const signature: unknown =
+    typeof own === 'object' && own !== null ? Reflect.get(own, 'thoughtSignature') : undefined;
+  return typeof signature === 'string' ? signature : undefined;
+}

@@ -1,0 +1,39 @@
+/** A failure in OpenAI's words. */
+import type { A2AError } from '../../../protocol/index.ts';
+import type { RouteAnswer } from '../../route.ts';
+import { MODEL_NOT_FOUND } from '../catalogue.ts';
+
+/** The reason of an error about a budget: services.ts. */
+const BUDGET = 'BUDGET_EXHAUSTED';
+
+export function errorBody(error: A2AError): unknown {
+  const { message, httpStatus, reason, detail } = error;
+  const param = reason === MODEL_NOT_FOUND ? 'model' : (detail.violations?.[0]?.field ?? null);
+  return { error: { message, type: typeOf(httpStatus, reason), param, code: codeOf(error) } };
+}
+
+export function errorAnswer(error: A2AError): RouteAnswer {
+  const { httpStatus, detail } = error;
+  const wait = detail.retryAfterSeconds;
+  return {
+    status: httpStatus,
+    ...(wait !== undefined && { headers: { 'retry-after': String(wait) } }),
+    body: errorBody(error),
+  };
+}
+
+function typeOf(status: number, reason: string): string {
+  if (reason === BUDGET) return 'insufficient_quota';
+  if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
+  if (status === 429) return 'rate_limit_error';
+  return status < 500 ? 'invalid_request_error' : 'server_error';
+}
+
+function codeOf({ reason, httpStatus }: A2AError): string | null {
+  if (reason === BUDGET) return 'insufficient_quota';
+  if (httpStatus === 401) return 'invalid_api_key';
+  if (httpStatus === 429) return 'rate_limit_exceeded';
+  if (httpStatus === 404) return 'model_not_found';
+  return reason === MODEL_NOT_FOUND || httpStatus >= 500 ? reason.toLowerCase() : null;
+}

@@ -1,0 +1,215 @@
+/**
+ * A chat of OpenAI's as a request of ours. What is said as system or developer, wherever it stands, becomes the one
+ * instruction that models have. What cannot be honoured and would change the answer is refused, never left out.
+ */
+import type { BlobPart, Content, FunctionCallPart, Part } from '../../../agent/content.ts';
+import type { JsonObject } from '../../../agent/json.ts';
+import type { ModelRequest } from '../../../agent/model.ts';
+import { A2AError, isObject } from '../../../protocol/index.ts';
+import type { ChatBody, Message, ToolCall, UserPart } from './schema.ts';
+
+/** Fields that would change the answer; each unless its value asks for nothing. */
+const REFUSED: Readonly<Record<string, (value: unknown) => boolean>> = {
+  n: (value) => value === 1,
+  logprobs: (value) => value === false,
+  top_logprobs: (value) => value === 0,
+  logit_bias: (value) => isObject(value) && Object.keys(value).length === 0,
+  parallel_tool_calls: (value) => value === true,
+  modalities: (value) => Array.isArray(value) && value.every((each) => each === 'text'),
+  audio: () => false,
+  functions: () => false,
+  function_call: () => false,
+  web_search_options: () => false,
+  reasoning_effort: () => false,
+  verbosity: () => false,
+};
+
+const AUDIO_TYPES = { wav: 'audio/wav', mp3: 'audio/mpeg' } as const;
+
+/** Throws `invalidParams`, which names the field. */
+export function chatRequest(body: ChatBody): ModelRequest {
+  for (const [field, asksNothing] of Object.entries(REFUSED)) {
+    const value = body[field];
+    if (value === undefined || value === null || asksNothing(value)) continue;
+    throw refusal(field, 'this gateway cannot do this: leave it out');
+  }
+  const system = body.messages
+    .flatMap((message) =>
+      message.role === 'system' || message.role === 'developer' ? [wordsOf(message.content)] : [],
+    )
+    .join('\n\n');
+  const messages = contentsOf(body.messages);
+  if (messages.length === 0) throw refusal('messages', 'there is nothing but instructions');
+  const { temperature, top_p: topP, stop, seed, response_format: format } = body;
+  const { presence_penalty: presencePenalty, frequency_penalty: frequencyPenalty } = body;
+  const maxOutputTokens = body.max_completion_tokens ?? body.max_tokens;
+  const stops = typeof stop === 'string' ? [stop] : stop;
+  return {
+    messages,
+    ...(system !== '' && { system }),
+    ...toolsOf(body),
+    ...(isSet(maxOutputTokens) && { maxOutputTokens }),
+    ...(isSet(temperature) && { temperature }),
+    ...(isSet(topP) && { topP }),
+    ...(isSet(stops) && stops.length > 0 && { stop: stops }),
+    ...(isSet(seed) && { seed }),
+    ...(isSet(presencePenalty) && { presencePenalty }),
+    ...(isSet(frequencyPenalty) && { frequencyPenalty }),
+    ...(format?.type === 'json_object' && { json: true as const }),
+    ...(format?.type === 'json_schema' && { outputSchema: format.json_schema.schema }),
+  };
+}
+
+function toolsOf({
+  tools,
+  tool_choice: choice,
+}: ChatBody): Pick<ModelRequest, 'tools' | 'toolChoice'> {
+  if (!isSet(tools) || tools.length === 0) {
+    if (!isSet(choice) || choice === 'none' || choice === 'auto') return {};
+    throw refusal('tool_choice', 'there are no tools');
+  }
+  const named = isSet(choice) && typeof choice === 'object' ? choice.function.name : undefined;
+  if (named !== undefined && !tools.some((tool) => tool.function.name === named)) {
+    throw refusal('tool_choice', `there is no tool ${named}`);
+  }
+  return {
+    tools: tools.map(({ function: { name, description = '', parameters } }) => ({
+      name,
+      description,
+      parameters: parameters ?? { type: 'object', properties: {} },
+    })),
+    ...(typeof choice === 'string' && { toolChoice: choice }),
+    ...(named !== undefined && { toolChoice: { tool: named } }),
+  };
+}
+
+/** Tool messages in a row are one content, because models want all responses directly behind their calls. */
+function contentsOf(messages: readonly Message[]): Content[] {
+  const contents: Content[] = [];
+  /** Calls that have no response yet, by id. */
+  let open = new Map<string, FunctionCallPart>();
+  let responses: Part[] = [];
+
+  function close(at: string): void {
+    const [missing] = open.keys();
+    if (missing !== undefined) throw refusal(at, `the call ${missing} before it has no response`);
+    if (responses.length > 0) contents.push({ role: 'user', parts: responses });
+    responses = [];
+  }
+
+  for (const [index, message] of messages.entries()) {
+    const at = `messages.${index}`;
+    switch (message.role) {
+      case 'tool': {
+        const { tool_call_id: id, content } = message;
+        const call = open.get(id);
+        if (call === undefined) throw refusal(at, `there is no call ${id} before it`);
+        open.delete(id);
+        const response = wordsOf(content);
+        responses.push({ kind: 'function-response', id, name: call.name, response });
+        break;
+      }
+      case 'user': {
+        close(at);
+        const { content } = message;
+        const parts: Part[] =
+          typeof content === 'string'
+            ? [{ kind: 'text', text: content }]
+            : content.map((part, place) => userPart(part, `${at}.content.${place}`));
+        contents.push({ role: 'user', parts });
+        break;
+      }
+      case 'assistant': {
+        close(at);
+        const said = assistantWords(message.content);
+        const calls = (message.tool_calls ?? []).map((call, place) =>
+          functionCall(call, `${at}.tool_calls.${place}`),
+        );
+        open = new Map(calls.map((call) => [call.id, call]));
+        const text: Part[] = said === '' ? [] : [{ kind: 'text', text: said }];
+        contents.push({ role: 'model', parts: [...text, ...calls] });
+        break;
+      }
+      default:
+      // Instructions are gathered elsewhere.
+    }
+  }
+  close('messages');
+  return contents;
+}
+
+function userPart(part: UserPart, at: string): Part {
+  switch (part.type) {
+    case 'text':
+      return { kind: 'text', text: part.text };
+    case 'image_url':
+      return dataUrl(part.image_url.url, `${at}.image_url.url`);
+    case 'input_audio':
+      return {
+        kind: 'blob',
+        mediaType: AUDIO_TYPES[part.input_audio.format],
+        data: part.input_audio.data,
+      };
+    default: {
+      const { file_data: data, filename: name } = part.file;
+      if (data === undefined) throw refusal(`${at}.file`, 'files are given as file_data');
+      return { ...dataUrl(data, `${at}.file.file_data`), ...(name !== undefined && { name }) };
+    }
+  }
+}
+
+/** Nothing is fetched here: what is elsewhere would be fetched by whoever the provider is, or by nobody. */
+function dataUrl(url: string, at: string): BlobPart {
+  const match = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.+-]+)*;base64,([\w+/=-]*)$/.exec(url);
+  const [, mediaType, data] = match ?? [];
+  if (mediaType === undefined || data === undefined) {
+    throw refusal(at, 'give it as data:TYPE;base64,…: this gateway fetches nothing');
+  }
+  return { kind: 'blob', mediaType, data };
+}
+
+function functionCall(call: ToolCall, at: string): FunctionCallPart {
+  const { name, arguments: text } = call.function;
+  const signature = call.extra_content?.google?.thought_signature;
+  return {
+    kind: 'function-call',
+    id: call.id,
+    name,
+    args: argumentsOf(text, `${at}.function.arguments`),
+    ...(signature !== undefined && { provider: { google: { thoughtSignature: signature } } }),
+  };
+}
+
+function argumentsOf(text: string, at: string): JsonObject {
+  if (text.trim() === '') return {};
+  try {
+    const args: unknown = JSON.parse(text);
+    // What was parsed is JSON, though the checker calls it unknown.
+    if (isObject(args)) return args as JsonObject;
+  } catch {
+    // Told below, like JSON that is no object.
+  }
+  throw refusal(at, 'not a JSON object');
+}
+
+type Words = string | readonly { readonly type: 'text'; readonly text: string }[];
+
+function wordsOf(content: Words): string {
+  return typeof content === 'string' ? content : content.map(({ text }) => text).join('');
+}
+
+function assistantWords(content: Extract<Message, { role: 'assistant' }>['content']): string {
+  if (!isSet(content)) return '';
+  if (typeof content === 'string') return content;
+  return content.map((part) => (part.type === 'text' ? part.text : part.refusal)).join('');
+}
+
+function isSet<T>(value: T | null | undefined): value is T {
+  return value !== undefined && value !== null;
+}
+
+function refusal(field: string, why: string): A2AError {
+  return new A2AError('invalidParams', `${field}: ${why}`, {
+    violations: [{ field, description: why }],
+  });
+}

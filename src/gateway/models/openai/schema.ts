@@ -1,0 +1,151 @@
+/**
+ * What OpenAI's clients send: the fields that we look at. Others are let through, as OpenAI does; those that would
+ * change the answer and cannot be honoured are refused in request.ts.
+ */
+import * as z from 'zod';
+
+const MAX_MESSAGES = 10_000;
+const MAX_PARTS = 1000;
+const MAX_TOOLS = 128;
+const MAX_INPUTS = 2048;
+
+const Text = z.looseObject({ type: z.literal('text'), text: z.string() });
+const Image = z.looseObject({
+  type: z.literal('image_url'),
+  image_url: z.looseObject({ url: z.string() }),
+});
+const Audio = z.looseObject({
+  type: z.literal('input_audio'),
+  input_audio: z.looseObject({ data: z.string(), format: z.enum(['wav', 'mp3']) }),
+});
+const File = z.looseObject({
+  type: z.literal('file'),
+  file: z.looseObject({ file_data: z.string().optional(), filename: z.string().optional() }),
+});
+const Refusal = z.looseObject({ type: z.literal('refusal'), refusal: z.string() });
+
+const UserPart = z.discriminatedUnion('type', [Text, Image, Audio, File]);
+export type UserPart = z.infer<typeof UserPart>;
+const AssistantPart = z.discriminatedUnion('type', [Text, Refusal]);
+
+const Words = z.union([z.string(), z.array(Text).max(MAX_PARTS)]);
+
+const ToolCall = z.looseObject({
+  id: z.string().min(1),
+  type: z.literal('function'),
+  function: z.looseObject({ name: z.string().min(1), arguments: z.string() }),
+  /** Google's clients carry the signature of a thought here, in this form. */
+  extra_content: z
+    .looseObject({ google: z.looseObject({ thought_signature: z.string() }).optional() })
+    .nullish(),
+});
+export type ToolCall = z.infer<typeof ToolCall>;
+
+const Message = z.discriminatedUnion('role', [
+  z.looseObject({ role: z.literal('system'), content: Words }),
+  z.looseObject({ role: z.literal('developer'), content: Words }),
+  z.looseObject({
+    role: z.literal('user'),
+    content: z.union([z.string(), z.array(UserPart).max(MAX_PARTS)]),
+  }),
+  z.looseObject({
+    role: z.literal('assistant'),
+    content: z.union([z.string(), z.array(AssistantPart).max(MAX_PARTS)]).nullish(),
+    tool_calls: z.array(ToolCall).max(MAX_TOOLS).nullish(),
+  }),
+  z.looseObject({ role: z.literal('tool'), tool_call_id: z.string(), content: Words }),
+]);
+export type Message = z.infer<typeof Message>;
+
+const Tool = z.looseObject({
+  type: z.literal('function'),
+  function: z.looseObject({
+    name: z.string().min(1).max(64),
+    description: z.string().optional(),
+    parameters: z.record(z.string(), z.json()).optional(),
+  }),
+});
+
+const ToolChoice = z.union([
+  z.enum(['auto', 'none', 'required']),
+  z.looseObject({
+    type: z.literal('function'),
+    function: z.looseObject({ name: z.string().min(1) }),
+  }),
+]);
+
+const ResponseFormat = z.discriminatedUnion('type', [
+  z.looseObject({ type: z.literal('text') }),
+  z.looseObject({ type: z.literal('json_object') }),
+  z.looseObject({
+    type: z.literal('json_schema'),
+    json_schema: z.looseObject({ schema: z.record(z.string(), z.json()) }),
+  }),
+]);
+
+export const ChatBody = z.looseObject({
+  model: z.string().min(1),
+  messages: z.array(Message).min(1).max(MAX_MESSAGES),
+  tools: z.array(Tool).max(MAX_TOOLS).nullish(),
+  tool_choice: ToolChoice.nullish(),
+  temperature: z.number().min(0).max(2).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  max_tokens: z.int().min(1).nullish(),
+  max_completion_tokens: z.int().min(1).nullish(),
+  stop: z.union([z.string(), z.array(z.string()).max(4)]).nullish(),
+  seed: z.int().nullish(),
+  presence_penalty: z.number().min(-2).max(2).nullish(),
+  frequency_penalty: z.number().min(-2).max(2).nullish(),
+  response_format: ResponseFormat.nullish(),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+});
+export type ChatBody = z.infer<typeof ChatBody>;
+
+export const EmbeddingsBody = z.looseObject({
+  model: z.string().min(1),
+  input: z.union([z.string(), z.array(z.string()).min(1).max(MAX_INPUTS)], {
+    error: 'a text, or a list of texts',
+  }),
+  encoding_format: z.enum(['float', 'base64']).nullish(),
+});
+
+const Usage = z.looseObject({ prompt_tokens: z.int(), total_tokens: z.int() });
+
+/** For the description of the routes. */
+export const ChatAnswer = z.looseObject({
+  id: z.string(),
+  object: z.literal('chat.completion'),
+  created: z.int(),
+  model: z.string(),
+  choices: z.array(
+    z.looseObject({
+      index: z.int(),
+      message: z.looseObject({ role: z.literal('assistant'), content: z.string().nullable() }),
+      finish_reason: z.enum(['stop', 'length', 'tool_calls', 'content_filter']),
+    }),
+  ),
+  usage: Usage,
+});
+export const EmbeddingsAnswer = z.looseObject({
+  object: z.literal('list'),
+  data: z.array(
+    z.looseObject({
+      object: z.literal('embedding'),
+      index: z.int(),
+      embedding: z.union([z.array(z.number()), z.string()]),
+    }),
+  ),
+  model: z.string(),
+  usage: Usage,
+});
+export const ModelAnswer = z.looseObject({
+  id: z.string(),
+  object: z.literal('model'),
+  created: z.int(),
+  owned_by: z.string(),
+});
+export const ModelsAnswer = z.looseObject({
+  object: z.literal('list'),
+  data: z.array(ModelAnswer),
+});

@@ -1,0 +1,180 @@
+/** A configured provider, ready to be asked: its models, and what is known of how it fares. */
+import { isDeepStrictEqual } from 'node:util';
+import { ModelError, type Model } from '../../agent/model.ts';
+import { offlineEmbeddings, type EmbeddingModel } from '../../agent/models/embeddings.ts';
+import { offlineModel } from '../../agent/models/offline.ts';
+import { scriptFromFile } from '../../agent/models/scripted.ts';
+import { vendorEmbeddings, vendorModel } from '../../agent/models/vendor-model.ts';
+import { addressOf, VENDORS, type Environment, type Vendor } from '../../agent/models/vendors.ts';
+import { createCircuit, type Circuit } from './circuit.ts';
+import { ProviderConfig, type ProvidersConfig } from './config.ts';
+import { createSlots, type Slots } from './slots.ts';
+
+export type ApiType = 'chat' | 'embeddings';
+
+export interface Provider {
+  readonly name: string;
+  readonly config: ProviderConfig;
+  readonly circuit: Circuit;
+  readonly slots: Slots;
+  /** Whether anything of this kind can be had there at all. */
+  readonly can: Readonly<Record<ApiType, boolean>>;
+  /** Names of the models that are known to be there. */
+  readonly serves: Readonly<Record<ApiType, readonly string[]>>;
+  /** Any model, known or not. */
+  chat(model: string): Model;
+  embeddings(model: string): EmbeddingModel;
+}
+
+/** Clients that are kept for models of one provider. A card may name any model. */
+const MAX_KEPT = 256;
+
+const OFFLINE = 'offline';
+
+/**
+ * The configured providers by name; beside them `offline`, and each vendor that none of them is of and whose key is in
+ * the environment. Those of `before` whose settings are the same go on, with what is known of them.
+ */
+export function createProviders(
+  config: ProvidersConfig,
+  options: {
+    readonly env: Environment;
+    readonly now: () => number;
+    readonly before?: ReadonlyMap<string, Provider>;
+  },
+): ReadonlyMap<string, Provider> {
+  const all = new Map(Object.entries(config));
+  const types = new Set<string>([...all.values()].map(({ type }) => type));
+  for (const [name, vendor] of Object.entries(VENDORS)) {
+    const implicit = all.has(name) || types.has(name) ? undefined : fromEnv(name, vendor);
+    if (implicit !== undefined) all.set(name, implicit);
+  }
+  if (!all.has(OFFLINE)) {
+    const names = { models: [OFFLINE], embeddingModels: [OFFLINE] };
+    all.set(OFFLINE, ProviderConfig.parse({ type: 'offline', ...names }));
+  }
+
+  function fromEnv(name: string, vendor: Vendor): ProviderConfig | undefined {
+    const apiKey = keyIn(options.env, vendor);
+    const baseUrl = addressOf(vendor, valueOf(options.env, vendor.addressVariable));
+    if (baseUrl === undefined || (apiKey === undefined && vendor.keyOptional !== true)) {
+      return undefined;
+    }
+    const models = vendor.defaultModel === undefined ? [] : [vendor.defaultModel];
+    const read = ProviderConfig.safeParse({
+      type: name,
+      baseUrl,
+      models,
+      ...(apiKey && { apiKey }),
+    });
+    if (read.success) return read.data;
+    const why = `${vendor.addressVariable} is no address: set it to one such as https://example.com/v1`;
+    throw new ModelError('invalid-request', why);
+  }
+
+  return new Map(
+    [...all].map(([name, own]) => {
+      const known = options.before?.get(name);
+      const same = known !== undefined && isDeepStrictEqual(known.config, own);
+      return [name, same ? known : createProvider(name, own, options)];
+    }),
+  );
+}
+
+function createProvider(
+  name: string,
+  config: ProviderConfig,
+  { env, now }: { readonly env: Environment; readonly now: () => number },
+): Provider {
+  const { type, models = [], embeddingModels = [] } = config;
+  return {
+    name,
+    config,
+    circuit: createCircuit(config.circuit, now),
+    slots: createSlots(config.maxConcurrent),
+    serves: { chat: models, embeddings: embeddingModels },
+    ...clientsOf(name, type, config, env),
+  };
+}
+
+function clientsOf(
+  provider: string,
+  type: ProviderConfig['type'],
+  config: ProviderConfig,
+  env: Environment,
+): Pick<Provider, 'can' | 'chat' | 'embeddings'> {
+  if (type === 'offline') {
+    const [chat, embeddings] = [offlineModel(), offlineEmbeddings()];
+    return {
+      can: { chat: true, embeddings: true },
+      chat: () => chat,
+      embeddings: () => embeddings,
+    };
+  }
+  if (type === 'scripted') {
+    const script = scriptFromFile(config.file ?? '');
+    return {
+      can: { chat: true, embeddings: false },
+      chat: () => script,
+      embeddings() {
+        throw new ModelError('invalid-request', `${provider} has no models for embeddings`);
+      },
+    };
+  }
+  const vendor = VENDORS[type];
+  if (vendor === undefined) throw new ModelError('invalid-request', `there is no vendor ${type}`);
+  // The environment's key is for the vendor's own address.
+  const apiKey = config.apiKey ?? (config.baseUrl === undefined ? keyIn(env, vendor) : undefined);
+  const keyProblem =
+    apiKey === undefined && vendor.keyOptional !== true
+      ? new ModelError('no-key', `the provider ${provider} has no key: set its apiKey`)
+      : undefined;
+  const settings = {
+    baseURL: addressOf(vendor, config.baseUrl) ?? '',
+    structuredOutputs: true,
+    ...(apiKey !== undefined && { apiKey }),
+  };
+  const { timeoutMs, idleTimeoutMs, firstByteMs } = config;
+  return {
+    can: { chat: true, embeddings: vendor.loadEmbeddings !== undefined },
+    chat: kept((model) =>
+      vendorModel(type, model, settings, {
+        name: `${provider}:${model}`,
+        problem: keyProblem,
+        retry: false,
+        strict: true,
+        timeoutMs,
+        idleTimeoutMs,
+        firstEventTimeoutMs: firstByteMs,
+      }),
+    ),
+    embeddings: kept((model) => {
+      if (keyProblem !== undefined) throw keyProblem;
+      const name = `${provider}:${model}`;
+      return vendorEmbeddings(type, model, settings, { name, timeoutMs: firstByteMs });
+    }),
+  };
+}
+
+/** What was made last is kept; the oldest gives way. */
+function kept<T>(make: (model: string) => T): (model: string) => T {
+  const made = new Map<string, T>();
+  return (model) => {
+    const known = made.get(model) ?? make(model);
+    made.delete(model);
+    made.set(model, known);
+    const [oldest] = made.keys();
+    if (made.size > MAX_KEPT && oldest !== undefined) made.delete(oldest);
+    return known;
+  };
+}
+
+function keyIn(env: Environment, { keys }: Vendor): string | undefined {
+  return keys.map((key) => valueOf(env, key)).find((value) => value !== undefined);
+}
+
+/** A variable that is set to nothing is not set. */
+function valueOf(env: Environment, variable: string): string | undefined {
+  const value = env[variable]?.trim();
+  return value === '' ? undefined : value;
+}
