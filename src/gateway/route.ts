@@ -57,6 +57,8 @@ interface Answer {
   /** Of the JSON body. Absent: there is none, or it is no JSON. */
   readonly schema?: z.ZodType;
   readonly contentType?: string;
+  /** Server-sent events instead, where the body asks for them. */
+  readonly alsoEvents?: boolean;
 }
 
 export interface RouteOptions<Body extends z.ZodType | undefined = z.ZodType | undefined> {

@@ -14,6 +14,10 @@ export interface OpenapiOptions {
 
 type Json = Readonly<Record<string, unknown>>;
 
+const JSON_TYPE = 'application/json';
+const EVENTS_TYPE = 'text/event-stream';
+const TEXT: Json = { type: 'string' };
+
 const ErrorBody = z.object({ error: z.string().describe('What went wrong, in one line.') });
 
 /** What every failure of ours may be, by status. */
@@ -82,7 +86,7 @@ function operationOf(route: GatewayRoute, book: SchemaBook, errorRef: Json): Jso
     ...(body && {
       requestBody: {
         required: !body.safeParse(undefined).success,
-        content: { 'application/json': { schema: book.refOf(`${id}Request`, body, 'input') } },
+        content: { [JSON_TYPE]: { schema: book.refOf(`${id}Request`, body, 'input') } },
       },
     }),
     responses: responsesOf(route, book, id, errorRef),
@@ -90,25 +94,37 @@ function operationOf(route: GatewayRoute, book: SchemaBook, errorRef: Json): Jso
 }
 
 function responsesOf(route: GatewayRoute, book: SchemaBook, id: string, errorRef: Json): Json {
-  const responses: Record<string, Json> = {};
-  for (const [status, { description, schema, contentType }] of Object.entries(route.answers)) {
-    const json = schema && book.refOf(`${id}${status}`, schema, 'output');
-    const type = contentType ?? (json ? 'application/json' : undefined);
-    responses[status] = {
-      description,
-      ...(type !== undefined && { content: { [type]: { schema: json ?? { type: 'string' } } } }),
-    };
-  }
-  // A route with failures in words of its own has them in `answers`, or at least under `error`.
+  // A route with failures in words of its own has at least `error` in them.
   const failure = route.error ? { type: 'object', required: ['error'] } : errorRef;
+  const responses: Record<string, Json> = {};
+  for (const [status, answer] of Object.entries(route.answers)) {
+    const { description, schema, contentType, alsoEvents } = answer;
+    const json = schema ? book.refOf(`${id}${status}`, schema, 'output') : undefined;
+    const failed = Number(status) >= 400 && contentType === undefined;
+    const content: Record<string, Json> = {
+      ...(contentType !== undefined && { [contentType]: { schema: json ?? TEXT } }),
+      ...(contentType === undefined && json && { [JSON_TYPE]: { schema: json } }),
+      ...(failed && !json && { [JSON_TYPE]: { schema: failure } }),
+      ...(alsoEvents === true && { [EVENTS_TYPE]: { schema: TEXT } }),
+    };
+    responses[status] = { description, ...headersOf(Number(status)), ...contentOf(content) };
+  }
   for (const status of failuresOf(route)) {
     responses[status] ??= {
       description: FAILURES[status],
-      ...(HEADERS[status] && { headers: HEADERS[status] }),
-      content: { 'application/json': { schema: failure } },
+      ...headersOf(status),
+      content: { [JSON_TYPE]: { schema: failure } },
     };
   }
   return responses;
+}
+
+function headersOf(status: number): Json {
+  return HEADERS[status] ? { headers: HEADERS[status] } : {};
+}
+
+function contentOf(content: Json): Json {
+  return Object.keys(content).length > 0 ? { content } : {};
 }
 
 function failuresOf({ scope, body, query, path, resource }: GatewayRoute): number[] {
@@ -161,7 +177,7 @@ const card = (summary: string): Json => ({
   responses: {
     200: {
       description: 'The card, for clients of 0.3 and 1.0. It has an ETag.',
-      content: { 'application/json': { schema: { type: 'object' } } },
+      content: { [JSON_TYPE]: { schema: { type: 'object' } } },
     },
     304: { description: 'As the client has it.' },
   },
@@ -175,15 +191,15 @@ const rpc = (summary: string): Json => ({
   requestBody: {
     required: true,
     content: {
-      'application/json': { schema: { type: 'object', required: ['jsonrpc', 'method'] } },
+      [JSON_TYPE]: { schema: { type: 'object', required: ['jsonrpc', 'method'] } },
     },
   },
   responses: {
     200: {
       description: 'The result, or an error of JSON-RPC.',
       content: {
-        'application/json': { schema: { type: 'object', required: ['jsonrpc'] } },
-        'text/event-stream': { schema: { type: 'string' } },
+        [JSON_TYPE]: { schema: { type: 'object', required: ['jsonrpc'] } },
+        [EVENTS_TYPE]: { schema: TEXT },
       },
     },
     401: { description: FAILURES[401] },

@@ -53,7 +53,11 @@ export function openaiRoutes({ models }: { readonly models: Models }): GatewayRo
         'With `stream`, server-sent events. What would change the answer and cannot be honoured is refused with 400.',
       body: ChatBody,
       answers: {
-        200: { description: 'The answer; with `stream`, its chunks', schema: ChatAnswer },
+        200: {
+          description: 'The answer; with `stream`, its chunks',
+          schema: ChatAnswer,
+          alsoEvents: true,
+        },
         400: { description: 'The request, or the name of the model, is wrong' },
         502: { description: 'The model failed' },
         504: { description: 'The model took too long' },
