@@ -34,7 +34,6 @@ import { createSpending } from './keys/spending.ts';
 import { conversationOf } from './models/conversation.ts';
 import { modelExecutor } from './models/executor.ts';
 import { createModels } from './models/models.ts';
-import { openaiRoutes } from './models/openai.ts';
 import { createHealth, registerCheck, storeCheck } from './operation/health.ts';
 import { createMetrics } from './operation/metrics.ts';
 import { watchRequests } from './operation/requests.ts';
@@ -123,7 +122,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...cardRoutes({ cards }),
     ...agentRoutes({ agents }),
     ...keyRoutes({ keys, spending, audit }),
-    ...openaiRoutes({ models }),
     ...operationRoutes({ health, metrics, version, publicUrl, routes: () => routes }),
   ];
 

@@ -1,0 +1,72 @@
+// A gateway in this process, on a free port, with its register in memory.
+import type * as z from 'zod';
+import type { Scope } from '../../src/gateway/caller.ts';
+import { GatewayConfig } from '../../src/gateway/config.ts';
+import { openRegister } from '../../src/gateway/database.ts';
+import { createGateway, type Gateway } from '../../src/gateway/gateway.ts';
+import { openPepper } from '../../src/gateway/keys/pepper.ts';
+import { memoryStore, type TaskStore } from '../../src/server/index.ts';
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+export interface GatewayStart {
+  readonly config?: z.input<typeof GatewayConfig>;
+  readonly store?: TaskStore;
+  /** The register's file; in memory unless told. */
+  readonly register?: string;
+  readonly environment?: Record<string, string>;
+  readonly allowNetworks?: readonly string[];
+}
+
+export interface RunningGateway extends AsyncDisposable {
+  readonly url: string;
+  readonly gateway: Gateway;
+  /** A key that may do everything in its workspace, or only so much. */
+  key(workspace?: string, ...scopes: Scope[]): string;
+  /** Asks as the owner of the key; `body` is sent as JSON. */
+  ask(
+    key: string | undefined,
+    verb: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Response>;
+}
+
+export async function startGateway(start: GatewayStart = {}): Promise<RunningGateway> {
+  const { environment = {}, allowNetworks = [] } = start;
+  const register = openRegister(start.register, silent);
+  const pepper = openPepper({ register, path: start.register });
+  const gateway = createGateway({
+    config: GatewayConfig.parse(start.config ?? {}),
+    store: start.store ?? memoryStore(),
+    register,
+    pepper,
+    version: '0.0.0',
+    logger: silent,
+    environment,
+    allowNetworks,
+  });
+  const listening = await gateway.listen(0);
+  return {
+    url: listening.url,
+    gateway,
+    key(workspace = 'default', ...scopes) {
+      const chosen = scopes.length > 0 ? scopes : ['*' as const];
+      const fields = { workspace, name: 'test', scopes: [...chosen] };
+      return gateway.keys.create(fields, 'test').secret;
+    },
+    ask(key, verb, path, body, headers = {}) {
+      return fetch(listening.url + path, {
+        method: verb,
+        headers: {
+          ...(key !== undefined && { authorization: `Bearer ${key}` }),
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+    },
+    [Symbol.asyncDispose]: () => listening.close(),
+  };
+}
