@@ -1,5 +1,6 @@
 /** Looks for expired tasks, again and again, one sweep after the other, until the signal is aborted. */
 import type { Logger, RequestHandler } from '../../server/index.ts';
+import type { Meter } from '../services.ts';
 
 export interface SweeperOptions {
   readonly handler: Pick<RequestHandler, 'expire'>;
@@ -8,10 +9,11 @@ export interface SweeperOptions {
   /** How long a task that was ended by its expiry can still be read. */
   readonly keepExpiredMs: number;
   readonly signal: AbortSignal;
+  readonly meter?: Meter | undefined;
 }
 
 export function startSweeper(options: SweeperOptions): void {
-  const { handler, logger, everyMs, keepExpiredMs, signal } = options;
+  const { handler, logger, everyMs, keepExpiredMs, signal, meter } = options;
   let timer: NodeJS.Timeout | undefined;
 
   function schedule(): void {
@@ -21,6 +23,8 @@ export function startSweeper(options: SweeperOptions): void {
 
   async function sweep(): Promise<void> {
     const { ended, removed } = await handler.expire({ keepMs: keepExpiredMs });
+    meter?.count('parley_tasks_expired_total', { outcome: 'ended' }, ended);
+    meter?.count('parley_tasks_expired_total', { outcome: 'deleted' }, removed);
     if (ended + removed > 0) logger.info({ ended, removed }, 'expired tasks were looked after');
     schedule();
   }
