@@ -1,0 +1,248 @@
+/** Random histories of two workspaces, against a model of a few lines. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { A2AError } from '../../protocol/index.ts';
+import { ann, bench, bob, body, query } from '../../../test/gateway/cards-support.ts';
+import type { Author, Cards } from './cards.ts';
+import { SORTS, type CardInput, type CardQuery, type ModelCard } from './schema.ts';
+
+interface Known {
+  readonly id: string;
+  readonly workspace: string;
+  readonly created: number;
+  readonly versions: CardInput[];
+  updated: number;
+  deleted: boolean;
+}
+
+const callers = [ann, bob] as const;
+const author = fc.constantFrom(...callers);
+const provider = fc.constantFrom('openai', 'azure', undefined);
+const input = fc
+  .record({
+    name: fc.constantFrom('Alpha', 'alpha two', 'Beta', 'Ünique 4'),
+    slug: fc.constantFrom('a', 'b', 'c', 'gpt-4'),
+    description: fc.constantFrom('', 'fast and\ncheap', 'FAST', 'x'),
+    provider,
+    vision: fc.boolean(),
+  })
+  .map(({ provider, vision, ...fields }) =>
+    body({
+      ...fields,
+      card: {
+        schemaVersion: '1.0',
+        name: 'm',
+        ...(provider !== undefined && { provider }),
+        capabilities: [{ type: 'vision', enabled: vision }],
+      },
+    }),
+  );
+const which = fc.nat(11);
+const condition = fc.constantFrom('none', 'any', 'present', 'stale');
+const sorts = SORTS.flatMap((sort) => [sort, `-${sort}`] as const);
+
+const step = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ op: fc.constant('create' as const), author, input }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ op: fc.constant('update' as const), author, which, input, condition }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ op: fc.constant('delete' as const), author, which, condition }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      op: fc.constant('restore' as const),
+      author,
+      which,
+      version: fc.integer({ min: 1, max: 4 }),
+      condition,
+    }),
+  },
+);
+
+const listing = fc.record({
+  author,
+  query: fc
+    .record(
+      {
+        q: fc.constantFrom('a', 'al', 'alp', 'FAST', 'fast che', 'gpt-4', '4 ün', 'x', 'none'),
+        slug: fc.constantFrom('a', 'gpt-4'),
+        provider: fc.constantFrom('openai', 'azure'),
+        capability: fc.constantFrom('vision', 'sound'),
+        sort: fc.constantFrom(...sorts),
+        include_deleted: fc.constantFrom('true', 'false'),
+        limit: fc.integer({ min: 1, max: 5 }),
+        offset: fc.nat(6),
+      },
+      { requiredKeys: [] },
+    )
+    .map(query),
+});
+
+/** The cards as a list that is looked through. */
+class Model {
+  readonly known: Known[] = [];
+
+  taken(workspace: string, slug: string, but?: Known): boolean {
+    return this.known.some(
+      (card) =>
+        card !== but &&
+        card.workspace === workspace &&
+        !card.deleted &&
+        card.versions.at(-1)!.slug === slug,
+    );
+  }
+
+  matching(workspace: string, wanted: CardQuery): Known[] {
+    const words = (wanted.q ?? '').toLowerCase().split(/\s+/);
+    const descending = wanted.sort.startsWith('-');
+    const key = ({ created, updated, versions }: Known) => {
+      const { name, slug } = versions.at(-1)!;
+      if (wanted.sort.endsWith('name')) return name.replaceAll(/[A-Z]/g, (l) => l.toLowerCase());
+      if (wanted.sort.endsWith('slug')) return slug!;
+      return wanted.sort.endsWith('createdAt') ? created : updated;
+    };
+    const found = this.known.filter((card) => {
+      const { name, slug, description, card: content } = card.versions.at(-1)!;
+      const text = [name, slug, description].join('\n').toLowerCase();
+      const enabled = content.capabilities.filter(({ enabled }) => enabled);
+      return (
+        card.workspace === workspace &&
+        (!card.deleted || wanted.include_deleted === 'true') &&
+        words.every((word) => text.includes(word)) &&
+        (wanted.slug === undefined || wanted.slug === slug) &&
+        (wanted.provider === undefined || wanted.provider === content.provider) &&
+        (wanted.capability === undefined || enabled.some(({ type }) => type === wanted.capability))
+      );
+    });
+    const sign = descending ? -1 : 1;
+    const order = (one: Known, other: Known) => this.known.indexOf(one) - this.known.indexOf(other);
+    return found.toSorted((one, other) => {
+      const [a, b] = [key(one), key(other)];
+      return sign * (a === b ? order(one, other) : a < b ? -1 : 1);
+    });
+  }
+}
+
+function attempt(work: () => ModelCard | void): ModelCard | string | undefined {
+  try {
+    return work() ?? undefined;
+  } catch (error) {
+    if (error instanceof A2AError) return error.kind;
+    throw error;
+  }
+}
+
+function seen(card: ModelCard) {
+  const { name, slug, description, card: content, version } = card;
+  return { name, slug, description, card: content, version };
+}
+
+function expected(known: Known) {
+  const { name, slug, description, card } = known.versions.at(-1)!;
+  return { name, slug, description, card, version: known.versions.length };
+}
+
+function headerFor(condition: string, version: number): string | undefined {
+  if (condition === 'any') return '*';
+  if (condition === 'present') return `"${version}"`;
+  return condition === 'stale' ? `"${version + 1}", W/"${version}"` : undefined;
+}
+
+function agree(cards: Cards, model: Model, { workspace }: Author, wanted: CardQuery): void {
+  const { items, total } = cards.list(workspace, wanted);
+  const all = model.matching(workspace, wanted);
+  const part = all.slice(wanted.offset, wanted.offset + wanted.limit);
+  assert.equal(total, all.length);
+  assert.deepEqual(
+    items.map(({ id }) => id),
+    part.map(({ id }) => id),
+  );
+  assert.deepEqual(items.map(seen), part.map(expected));
+}
+
+test('every history of changes and lists is as the model says', () => {
+  const history = fc.array(fc.tuple(step, listing), { maxLength: 40 });
+  fc.assert(
+    fc.property(history, (steps) => {
+      let at = 0;
+      using parts = bench({ now: () => Math.floor(at / 3) });
+      const { cards } = parts;
+      const model = new Model();
+      for (const [step, { author, query }] of steps) {
+        at++;
+        apply(cards, model, step, Math.floor(at / 3));
+        agree(cards, model, author, query);
+        for (const { workspace } of callers) {
+          const there = model.known.find(
+            (card) => card.workspace === workspace && !card.deleted && slugOf(card) === 'a',
+          );
+          const card = cards.bySlug(workspace, 'a');
+          assert.deepEqual(card && seen(card), there && expected(there));
+        }
+      }
+      for (const { id, workspace, versions } of model.known) {
+        const history = cards.versions(workspace, id, { limit: 100, offset: 0 });
+        assert.deepEqual(
+          history.items.map(({ name, slug }) => [name, slug]),
+          versions.map(({ name, slug }) => [name, slug]).toReversed(),
+        );
+      }
+    }),
+    { numRuns: 100 },
+  );
+});
+
+const slugOf = ({ versions }: Known) => versions.at(-1)!.slug;
+
+type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** Does it to both, and compares what each says of it. */
+function apply(cards: Cards, model: Model, step: Step, at: number): void {
+  if (step.op === 'create') create(cards, model, step, at);
+  else alter(cards, model, step, at);
+}
+
+type Creation = Extract<Step, { op: 'create' }>;
+
+function create(cards: Cards, model: Model, { author, input }: Creation, at: number): void {
+  const { workspace } = author;
+  const outcome = attempt(() => cards.create(author, input));
+  if (model.taken(workspace, input.slug!)) return assert.equal(outcome, 'conflict');
+  assert.ok(typeof outcome === 'object');
+  const { id } = outcome;
+  const known = { id, workspace, created: at, updated: at, versions: [input], deleted: false };
+  model.known.push(known);
+  return assert.deepEqual(seen(outcome), expected(known));
+}
+
+function alter(cards: Cards, model: Model, step: Exclude<Step, Creation>, at: number): void {
+  const { author, condition } = step;
+  const known = model.known[step.which];
+  const id = known?.id ?? 'none';
+  const header = headerFor(condition, known?.versions.length ?? 1);
+  const outcome = attempt(() => {
+    if (step.op === 'restore') return cards.restore(author, id, step.version, header);
+    if (step.op === 'update') return cards.update(author, id, step.input, header);
+    return cards.delete(author, id, header);
+  });
+  if (known?.workspace !== author.workspace || (known.deleted && step.op !== 'restore')) {
+    return assert.equal(outcome, 'notFound');
+  }
+  if (condition === 'stale') return assert.equal(outcome, 'preconditionFailed');
+  if (step.op === 'delete') {
+    known.deleted = true;
+    return assert.equal(outcome, undefined);
+  }
+  const next = step.op === 'restore' ? known.versions[step.version - 1] : step.input;
+  if (next === undefined) return assert.equal(outcome, 'notFound');
+  if (model.taken(author.workspace, next.slug!, known)) return assert.equal(outcome, 'conflict');
+  known.versions.push(next);
+  Object.assign(known, { updated: at, deleted: false });
+  assert.ok(typeof outcome === 'object');
+  return assert.deepEqual(seen(outcome), expected(known));
+}
