@@ -99,7 +99,7 @@ export function remoteConnection(
 }
 
 /** The card with those of its interfaces that credentials may go to. */
-function within(origins: ReadonlySet<string>, { card, url }: FoundCard): FoundCard {
+export function within(origins: ReadonlySet<string>, { card, url }: FoundCard): FoundCard {
   const supportedInterfaces = card.supportedInterfaces.filter(
     (offer) => URL.canParse(offer.url, url) && origins.has(new URL(offer.url, url).origin),
   );

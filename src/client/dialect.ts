@@ -8,7 +8,7 @@ import {
   type ParamsOf,
   type WireCodec,
 } from '../protocol/index.ts';
-import { errorOfStatus } from './request.ts';
+import { errorOfStatus, type ResponseHead } from './request.ts';
 
 /** Where an agent listens, and what it speaks there. */
 export interface Endpoint {
@@ -27,7 +27,7 @@ export interface Dialect {
   readonly contentType: string;
   ask<O extends Operation>(operation: O, params: ParamsOf<O>): Ask;
   /** The result, for the codec. Throws the error that the answer holds instead. */
-  result(body: unknown, response: Response): unknown;
+  result(body: unknown, response: ResponseHead): unknown;
   /** The event in an SSE `data`, for the codec. Throws the error that it holds instead. */
   event(body: unknown, type: string): unknown;
 }

@@ -225,13 +225,18 @@ export function parseJson(text: string): unknown {
   }
 }
 
-export function mediaType(response: Response): string {
+/** What is known of an answer before its body. */
+export interface ResponseHead extends Pick<Response, 'ok' | 'status' | 'statusText'> {
+  readonly headers: Pick<Headers, 'get'>;
+}
+
+export function mediaType(response: Pick<ResponseHead, 'headers'>): string {
   const header = response.headers.get('content-type') ?? '';
   return (header.split(';', 1)[0] ?? '').trim().toLowerCase();
 }
 
 /** The error for an answer that says nothing but its status: a proxy's page, an empty body. */
-export function errorOfStatus(response: Response): A2AError {
+export function errorOfStatus(response: ResponseHead): A2AError {
   const said = `HTTP ${response.status}${response.statusText ? ` ${response.statusText}` : ''}`;
   if (response.ok) {
     const type = mediaType(response) || 'nothing';
@@ -245,7 +250,10 @@ export function errorOfStatus(response: Response): A2AError {
 }
 
 /** The same error, with the time that the answer's Retry-After asks to wait. */
-export function withRetryAfter(error: A2AError, response: Response): A2AError {
+export function withRetryAfter(
+  error: A2AError,
+  response: Pick<ResponseHead, 'headers'>,
+): A2AError {
   const header = response.headers.get('retry-after');
   if (header === null || error.detail.retryAfterSeconds !== undefined) return error;
   const seconds = /^\d+$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000;

@@ -34,7 +34,7 @@ export interface RetryOptions {
 }
 
 export interface ResumeOptions {
-  readonly service: AgentService;
+  readonly service: Pick<AgentService, 'getTask' | 'subscribe'>;
   /** Headers and extensions, for the first connection and all others. */
   readonly call: Call;
   readonly signal: AbortSignal;

@@ -1,0 +1,236 @@
+/**
+ * The agents behind the gateway: those of the configuration, whose addresses the operator vouches for, and those that
+ * callers registered in their workspace, whose addresses are guarded. Of a name, the configuration's counts.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { A2AError, type AgentSkill } from '../../protocol/index.ts';
+import type { Logger } from '../../server/index.ts';
+import type { SecretBox } from '../../store/secrets.ts';
+import type { Register } from '../database.ts';
+import type { Audit } from '../services.ts';
+import type { AgentInput, AgentsConfig } from './config.ts';
+import { createDialler } from './dialler.ts';
+import { createLinks, type Links } from './links.ts';
+import { RemoteAgent, type Health } from './remote.ts';
+import { createShelf } from './shelf.ts';
+
+export interface AgentsOptions {
+  readonly register: Register;
+  readonly config?: AgentsConfig;
+  readonly audit: Audit;
+  /** Seals the headers that callers give. Without it they are refused. */
+  readonly secrets?: SecretBox | undefined;
+  /** Private networks that agents of callers may be in, in CIDR notation. */
+  readonly allowNetworks?: readonly string[];
+  readonly healthSeconds?: number | undefined;
+  readonly logger: Logger;
+}
+
+export interface Agents {
+  find(workspace: string, name: string): RemoteAgent | undefined;
+  /** By name. */
+  list(workspace: string): RemoteAgent[];
+  /** Of the agents that are for everybody: what the public card may say. */
+  skills(): AgentSkill[];
+  /** Of all that the workspace may use. */
+  skillsOf(workspace: string): AgentSkill[];
+  /** Registers an agent, or changes it; throws `conflict` where it is there (`create`) or the configuration's. */
+  put(change: AgentChange): Promise<RemoteAgent>;
+  remove(workspace: string, actor: string, name: string): void;
+  /** Another configuration. What is under way goes on as it began. */
+  use(config: AgentsConfig): void;
+  /** How many there are, by health. */
+  census(): Readonly<Record<Health['state'], number>>;
+  /** Begins to look after the agents' health. */
+  start(): void;
+  close(): Promise<void>;
+  readonly links: Links;
+}
+
+export interface AgentChange {
+  readonly workspace: string;
+  readonly actor: string;
+  readonly name: string;
+  readonly input: AgentInput;
+  readonly create: boolean;
+  /** Look at its card first, and refuse the change where there is none. */
+  readonly verify: boolean;
+}
+
+const HEALTH_SECONDS = 30;
+const LOOKS_AT_ONCE = 4;
+const PRUNE_MS = 3_600_000;
+
+export function createAgents(options: AgentsOptions): Agents {
+  const { register, logger, audit, healthSeconds = HEALTH_SECONDS } = options;
+  const dialler = createDialler(options.allowNetworks ?? []);
+  const links = createLinks({ register, logger });
+  const shelf = createShelf({ register, secrets: options.secrets, dispatcher: dialler.guarded });
+  const stopped = new AbortController();
+  let configured = new Map<string, RemoteAgent>();
+  let started = false;
+
+  function use(config: AgentsConfig): void {
+    const next = new Map<string, RemoteAgent>();
+    for (const [name, settings] of Object.entries(config)) {
+      const before = configured.get(name);
+      const same = before && JSON.stringify(before.settings) === JSON.stringify(settings);
+      const agent = same
+        ? before
+        : new RemoteAgent({ name, source: 'config', settings, dispatcher: dialler.trusted });
+      next.set(name, agent);
+      if (started && !same) look(agent);
+    }
+    configured = next;
+  }
+
+  function look(agent: RemoteAgent): Promise<void> {
+    const before = agent.health.state;
+    return agent.look().then(
+      () => {
+        if (before === 'unhealthy') logger.info({ agent: agent.name }, 'an agent is back');
+      },
+      (error: unknown) => {
+        if (before === 'unhealthy') return;
+        logger.warn({ err: error, agent: agent.name }, 'an agent is not there');
+      },
+    );
+  }
+
+  async function lookAtAll(): Promise<void> {
+    const all = [...configured.values(), ...shelf.all()];
+    const waiting = all.values();
+    const worker = async (): Promise<void> => {
+      for (const agent of waiting) if (!stopped.signal.aborted) await look(agent);
+    };
+    await Promise.all(Array.from({ length: LOOKS_AT_ONCE }, worker));
+  }
+
+  async function lookAfter(): Promise<void> {
+    let pruneAt = Date.now() + PRUNE_MS;
+    for (;;) {
+      await lookAtAll();
+      // So that gateways that were started together do not ask together.
+      const wait = healthSeconds * 1000 * (0.8 + 0.4 * Math.random());
+      await delay(wait, undefined, { signal: stopped.signal, ref: false });
+      if (Date.now() < pruneAt) continue;
+      pruneAt = Date.now() + PRUNE_MS;
+      links.prune(Date.now());
+    }
+  }
+
+  function find(workspace: string, name: string): RemoteAgent | undefined {
+    const agent = configured.get(name);
+    if (agent) return agent.isFor(workspace) ? agent : shelf.find(workspace, name);
+    return shelf.find(workspace, name);
+  }
+
+  function list(workspace: string): RemoteAgent[] {
+    const found = new Map(shelf.list(workspace).map((agent) => [agent.name, agent]));
+    for (const agent of configured.values()) {
+      if (agent.isFor(workspace)) found.set(agent.name, agent);
+    }
+    return [...found.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  }
+
+  /** Throws where callers cannot change it. */
+  function checkOwn(workspace: string, name: string): void {
+    if (configured.get(name)?.isFor(workspace) !== true) return;
+    throw new A2AError(
+      'conflict',
+      `The agent ${name} stands in the gateway's configuration and is changed there`,
+    );
+  }
+
+  async function put(change: AgentChange): Promise<RemoteAgent> {
+    const { workspace, actor, name, input, create, verify } = change;
+    checkOwn(workspace, name);
+    const before = shelf.find(workspace, name);
+    if (create && before) throw new A2AError('conflict', `There is an agent ${name} already`);
+    if (!create && !before) throw notFound(name);
+    for (const url of [input.url, ...(input.allowOrigins ?? [])]) {
+      if (!dialler.closes(url)) continue;
+      throw new A2AError(
+        'invalidParams',
+        `The address is in a network that is closed to callers; the operator opens it with --allow-network`,
+      );
+    }
+    const draft = shelf.draft(workspace, name, input, before);
+    if (verify) {
+      await draft.agent.look().catch((error: unknown) => {
+        const hint = 'Ask with ?verify=false to register it nevertheless.';
+        throw new A2AError('upstreamFailed', `${draft.agent.explain(error)} ${hint}`);
+      });
+    }
+    register.transaction(() => {
+      draft.save(create);
+      const action = create ? 'agent.create' : 'agent.update';
+      audit.record({
+        workspace,
+        actor,
+        action,
+        subject: name,
+        detail: { headers: draft.headerNames },
+      });
+    });
+    shelf.drop();
+    shelf.remember(workspace, draft.agent);
+    if (!verify && started) void look(draft.agent);
+    return draft.agent;
+  }
+
+  function remove(workspace: string, actor: string, name: string): void {
+    checkOwn(workspace, name);
+    register.transaction(() => {
+      if (!shelf.remove(workspace, name)) throw notFound(name);
+      links.forget(workspace, name);
+      audit.record({ workspace, actor, action: 'agent.delete', subject: name });
+    });
+    shelf.drop();
+  }
+
+  use(options.config ?? {});
+  return {
+    links,
+    find,
+    list,
+    skills: () => skillsIn([...configured.values()].filter(({ settings }) => !settings.workspaces)),
+    skillsOf: (workspace) => skillsIn(list(workspace)),
+    put,
+    remove,
+    use,
+    census() {
+      const counts = { unknown: 0, healthy: 0, unhealthy: 0 };
+      for (const { health } of [...configured.values(), ...shelf.all()]) counts[health.state]++;
+      return counts;
+    },
+    start() {
+      if (started) return;
+      started = true;
+      lookAfter().catch((error: unknown) => {
+        if (!stopped.signal.aborted)
+          logger.error({ err: error }, 'agents are no longer looked after');
+      });
+    },
+    async close() {
+      stopped.abort();
+      await dialler.close();
+    },
+  };
+}
+
+/** Each under its agent's name, so that two of the same id do not meet. */
+function skillsIn(agents: readonly RemoteAgent[]): AgentSkill[] {
+  return agents.flatMap(({ name, profile, settings }) =>
+    (profile.skills ?? []).map((skill) => ({
+      ...skill,
+      id: `${name}/${skill.id}`,
+      tags: [...new Set([...skill.tags, ...(settings.tags ?? []), name])],
+    })),
+  );
+}
+
+/** In the same words whether it is another workspace's or nobody's. */
+export function notFound(name: string): A2AError {
+  return new A2AError('notFound', `There is no agent ${name}`);
+}

@@ -1,0 +1,300 @@
+/** One request to an agent and its answer: whole, or an event at a time. */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
+import { RemoteAgentError } from '../../bridge/remote-limits.ts';
+import type { Dialect } from '../../client/dialect.ts';
+import {
+  ConnectionError,
+  createSseParser,
+  SseLimitError,
+  type SseEvent,
+} from '../../client/index.ts';
+import {
+  errorOfStatus,
+  mediaType,
+  parseJson,
+  withRetryAfter,
+  type ResponseHead,
+} from '../../client/request.ts';
+import type { SseParser } from '../../client/sse.ts';
+import { A2AError, type StreamItem, type WireCodec } from '../../protocol/index.ts';
+
+/** Of one conversation, which may have several exchanges. */
+export interface ExchangeLimits {
+  bytesLeft: number;
+  readonly maxBytes: number;
+  readonly maxEventBytes: number;
+}
+
+interface Way {
+  readonly dispatcher: Dispatcher;
+  readonly dialect: Dialect;
+  readonly codec: WireCodec;
+}
+
+/** More than this many events, or their text, unread: the agent has to wait. */
+const MAX_UNREAD = 256;
+const MAX_UNREAD_LENGTH = 1024 * 1024;
+
+/** How long the end of an answer that nobody reads may take. */
+const LINGER_MS = 250;
+
+const DONE: IteratorReturnResult<undefined> = { value: undefined, done: true };
+
+export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterator<StreamItem> {
+  readonly #way: Way;
+  readonly #limits: ExchangeLimits;
+  readonly #signal: AbortSignal | undefined;
+  readonly #opened = Promise.withResolvers<void>();
+  #controller: Dispatcher.DispatchController | undefined;
+  #head: ResponseHead | undefined;
+  /** Set where the answer is a stream. */
+  #parse: SseParser | undefined;
+  /** The body of an answer that is none. */
+  #chunks: Buffer[] = [];
+  #size = 0;
+  #unread: SseEvent[] = [];
+  #at = 0;
+  #length = 0;
+  #looked: StreamItem | undefined;
+  #waiting: PromiseWithResolvers<IteratorResult<StreamItem>> | undefined;
+  #over = false;
+  #error: unknown;
+  #lingers: NodeJS.Timeout | undefined;
+
+  constructor(way: Way, limits: ExchangeLimits, signal: AbortSignal | undefined) {
+    this.#way = way;
+    this.#limits = limits;
+    this.#signal = signal;
+  }
+
+  /** The result in an answer that is no stream. Throws what the answer holds instead. */
+  async whole(request: Dispatcher.DispatchOptions): Promise<unknown> {
+    this.#dispatch(request);
+    await this.#opened.promise;
+    return this.#result();
+  }
+
+  /** The events, once the first is there: a refusal may be all that comes. */
+  async stream(
+    request: Dispatcher.DispatchOptions,
+    expectsEvent: boolean,
+  ): Promise<AsyncIterable<StreamItem>> {
+    this.#dispatch(request);
+    await this.#opened.promise;
+    if (!this.#parse) {
+      // From some servers, the whole answer at once.
+      this.#looked = { event: this.#way.codec.decodeEvent(this.#result()) };
+      return this;
+    }
+    const first = await this.next();
+    if (first.done !== true) this.#looked = first.value;
+    else if (expectsEvent) throw new ConnectionError('broken', 'a stream without any event');
+    return this;
+  }
+
+  #dispatch(request: Dispatcher.DispatchOptions): void {
+    const signal = this.#signal;
+    if (signal?.aborted === true) return this.#end(signal.reason);
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    this.#way.dispatcher.dispatch(request, this);
+  }
+
+  readonly #onAbort = (): void => {
+    const reason: unknown = this.#signal?.reason;
+    if (reason instanceof ConnectionError && reason.reason === 'closed') this.#linger();
+    else this.#leave(reason);
+  };
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#over) controller.abort(asError(this.#error));
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+    statusText = '',
+  ): void {
+    if (status < 200) return;
+    const get = (name: string): string | null => {
+      const value = headers[name.toLowerCase()];
+      return (Array.isArray(value) ? value.join(', ') : value) ?? null;
+    };
+    const ok = status < 300;
+    this.#head = { ok, status, statusText, headers: { get } };
+    if (status >= 300 && status < 400) {
+      return this.#leave(new ConnectionError('redirect', 'it redirects, which is not followed'));
+    }
+    if (!ok || mediaType(this.#head) !== 'text/event-stream') return;
+    this.#parse = createSseParser(this.#limits.maxEventBytes);
+    this.#opened.resolve();
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const limits = this.#limits;
+    limits.bytesLeft -= chunk.length;
+    if (this.#over) return;
+    if (limits.bytesLeft < 0) {
+      return this.#leave(tooMuch(`it sent more than ${limits.maxBytes} bytes`));
+    }
+    if (!this.#parse) {
+      this.#size += chunk.length;
+      if (this.#size <= limits.maxEventBytes) this.#chunks.push(chunk);
+      else this.#leave(tooMuch(`it sent an answer of more than ${limits.maxEventBytes} bytes`));
+      return;
+    }
+    try {
+      for (const event of this.#parse(chunk)) {
+        this.#unread.push(event);
+        this.#length += event.data.length;
+      }
+    } catch (error) {
+      return this.#leave(
+        error instanceof SseLimitError ? tooMuch(`it sent ${error.message}`) : error,
+      );
+    }
+    if (this.#waiting && this.#at < this.#unread.length) {
+      const { resolve, reject } = this.#waiting;
+      this.#waiting = undefined;
+      try {
+        resolve({ value: this.#take(), done: false });
+      } catch (error) {
+        this.#leave(error);
+        reject(error);
+      }
+    }
+    const unread = this.#unread.length - this.#at;
+    if (unread > MAX_UNREAD || this.#length > MAX_UNREAD_LENGTH) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    clearTimeout(this.#lingers);
+    this.#end(undefined);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    clearTimeout(this.#lingers);
+    this.#end(
+      this.#over ? undefined : explained(error, this.#controller !== undefined, this.#head),
+    );
+  }
+
+  next(): Promise<IteratorResult<StreamItem>> {
+    if (this.#looked !== undefined) {
+      const value = this.#looked;
+      this.#looked = undefined;
+      return Promise.resolve({ value, done: false });
+    }
+    if (this.#at < this.#unread.length) {
+      try {
+        return Promise.resolve({ value: this.#take(), done: false });
+      } catch (error) {
+        this.#leave(error);
+        return Promise.reject(error);
+      }
+    }
+    if (this.#error !== undefined) return Promise.reject(this.#error);
+    if (this.#over || !this.#parse) return Promise.resolve(DONE);
+    this.#waiting = Promise.withResolvers();
+    return this.#waiting.promise;
+  }
+
+  return(): Promise<IteratorResult<StreamItem>> {
+    this.#linger();
+    return Promise.resolve(DONE);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #take(): StreamItem {
+    const { type, data, id } = this.#unread[this.#at++]!;
+    this.#length -= data.length;
+    if (this.#at === this.#unread.length) {
+      this.#unread.length = this.#at = 0;
+      if (this.#controller?.paused === true) this.#controller.resume();
+    }
+    const { codec, dialect } = this.#way;
+    const event = codec.decodeEvent(dialect.event(parseJson(data), type));
+    return { event, seq: id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : undefined };
+  }
+
+  #result(): unknown {
+    const head = this.#head!;
+    const text = Buffer.concat(this.#chunks, this.#size).toString();
+    if (text === '' && head.ok) return null;
+    const type = mediaType(head);
+    if (type !== '' && !type.endsWith('json')) throw errorOfStatus(head);
+    let body: unknown;
+    try {
+      body = parseJson(text);
+    } catch (error) {
+      throw head.ok ? error : errorOfStatus(head);
+    }
+    try {
+      return this.#way.dialect.result(body, head);
+    } catch (error) {
+      throw error instanceof A2AError ? withRetryAfter(error, head) : error;
+    }
+  }
+
+  /**
+   * Nobody reads any more. Mostly the last word was said, and the end of the answer is on its way: to wait for it a
+   * moment keeps the connection for the next one.
+   */
+  #linger(): void {
+    if (this.#over) return;
+    const controller = this.#controller;
+    if (!controller || !this.#parse) return this.#leave(undefined);
+    this.#looked = undefined;
+    this.#unread = [];
+    this.#at = 0;
+    this.#end(undefined);
+    if (controller.paused) controller.resume();
+    this.#lingers = setTimeout(() => controller.abort(asError(undefined)), LINGER_MS);
+  }
+
+  /** We want no more of it. `error` is for those who wait. */
+  #leave(error: unknown): void {
+    if (this.#over) return;
+    this.#end(error);
+    this.#controller?.abort(asError(error));
+  }
+
+  #end(error: unknown): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#error = error;
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    if (error === undefined) {
+      this.#opened.resolve();
+      this.#waiting?.resolve(DONE);
+    } else {
+      this.#opened.reject(error);
+      this.#waiting?.reject(error);
+    }
+    this.#waiting = undefined;
+  }
+}
+
+function tooMuch(message: string): RemoteAgentError {
+  return new RemoteAgentError('remote-limit', message);
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new ConnectionError('closed', 'the stream was left');
+}
+
+/** `started`: the request may have reached the agent. */
+function explained(cause: Error, started: boolean, head: ResponseHead | undefined): Error {
+  const code = 'code' in cause ? cause.code : undefined;
+  if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT') {
+    return new ConnectionError('timeout', 'it was silent for too long', { cause });
+  }
+  if (!started) return new ConnectionError('unreachable', 'it cannot be reached', { cause });
+  const when = head ? 'in the middle of its answer' : 'before it answered';
+  return new ConnectionError('broken', `the connection broke ${when}`, { cause });
+}

@@ -1,0 +1,342 @@
+/**
+ * Works on a task by having a remote agent work on one of its own: what the remote says becomes our task's events, with
+ * our ids, in our log. So a client resumes its stream here even where the remote cannot, and does not notice when the
+ * gateway is restarted in the middle.
+ *
+ * A message is sent once. After a crash, a task whose remote twin is known is followed again, and what was missed is
+ * found by comparing the twin with our log. Where none is known the message may have arrived: only an agent that is
+ * said to know a message by its id gets it again, for all others the task fails and says why.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { RemoteAgentError } from '../../bridge/remote-limits.ts';
+import {
+  A2AError,
+  isInterrupted,
+  type Call,
+  type Message,
+  type MessageSendParams,
+  type Metadata,
+  type Task,
+} from '../../protocol/index.ts';
+import {
+  SOURCE_KEY,
+  type AgentExecutor,
+  type CancelContext,
+  type ExecutionContext,
+  type ExecutorEvent,
+  type Logger,
+} from '../../server/index.ts';
+import { within } from '../../server/time.ts';
+import { agentOfTenant, Caller } from '../caller.ts';
+import type { Meter, Span, Tracer } from '../services.ts';
+import { notFound, type Agents } from './agents.ts';
+import { failureWord } from './failure.ts';
+import { isPassing, pause, remoteItems } from './items.ts';
+import { LineService, type RemoteService } from './line.ts';
+import { Patience } from './patience.ts';
+import { Reading } from './reading.ts';
+import type { Connected, RemoteAgent } from './remote.ts';
+
+export interface ProxyOptions {
+  readonly agents: Agents;
+  readonly logger: Logger;
+  readonly meter?: Meter | undefined;
+  readonly tracer?: Tracer | undefined;
+}
+
+export type ProxyExecutor = Required<Pick<AgentExecutor, 'begin' | 'admit' | 'execute' | 'cancel'>>;
+
+/** An execution in this process. */
+interface Running {
+  /** Resolves once it is known which task the remote made of it, or that there will be none. */
+  readonly twin: PromiseWithResolvers<string | undefined>;
+  /** From here on the remote may have the message. */
+  sent: boolean;
+}
+
+/** Who stops before the remote has said what its task is called waits so long for it, to be able to find it again. */
+const TWIN_MS = 3000;
+const MAX_CONNECTS = 6;
+const HISTORY = 100;
+
+export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): ProxyExecutor {
+  const { links } = agents;
+  const runs = new Map<string, Running>();
+
+  function agentOf(tenant: string, metadata: Metadata | undefined): string {
+    const name = agentOfTenant(tenant) ?? metadata?.['agent'];
+    return typeof name === 'string' ? name : '';
+  }
+
+  /** The task that the message is to begin, or the remote's own that it is for. */
+  function paramsFor(context: ExecutionContext, name: string): MessageSendParams {
+    const { message, task, turn, contextId } = context;
+    const workspace = ownerOf(context);
+    const taskId = turn.length > 1 ? links.task(workspace, task.id) : undefined;
+    const remoteContext = links.context(workspace, name, contextId);
+    const references = message.referenceTaskIds
+      ?.map((id) => links.task(workspace, id))
+      .filter((id) => id !== undefined);
+    const { referenceTaskIds: _, contextId: _context, taskId: _task, ...rest } = message;
+    const sent: Message = { ...rest, messageId: sentId(context) };
+    if (taskId !== undefined) sent.taskId = taskId;
+    if (remoteContext !== undefined) sent.contextId = remoteContext;
+    if (references && references.length > 0) sent.referenceTaskIds = references;
+    if (message.metadata?.[SOURCE_KEY] !== undefined) {
+      const { [SOURCE_KEY]: _source, ...metadata } = message.metadata;
+      sent.metadata = metadata;
+    }
+    return {
+      message: sent,
+      configuration: { historyLength: 0 },
+      ...(context.metadata && { metadata: context.metadata }),
+    };
+  }
+
+  /** What to send: undefined where the remote has the message already. Throws where nobody knows. */
+  async function outgoing(
+    context: ExecutionContext,
+    agent: RemoteAgent,
+    service: RemoteService,
+    call: Call,
+  ): Promise<MessageSendParams | undefined> {
+    const params = paramsFor(context, agent.name);
+    if (!context.resumed) return params;
+    const twin = links.task(ownerOf(context), context.task.id);
+    if (twin === undefined) {
+      if (agent.settings.deduplicates === true) return params;
+      throw new UnknownOutcome();
+    }
+    if (context.turn.length === 1) return undefined;
+    // An answer was on its way when the process died: one that still waits for it has not got it.
+    const task = await patiently(call.signal, () =>
+      service.getTask({ id: twin, historyLength: HISTORY }, call),
+    );
+    return waitsStill(task, context) ? params : undefined;
+  }
+
+  async function* execute(context: ExecutionContext): AsyncGenerator<ExecutorEvent> {
+    const { task, signal } = context;
+    const name = agentOf(context.tenant, task.metadata);
+    const agent = agents.find(ownerOf(context), name);
+    if (!agent) return yield failed(`There is no agent ${name} any more.`);
+    const running: Running = { twin: Promise.withResolvers(), sent: false };
+    const stop = new AbortController();
+    const onAbort = () => {
+      if (!running.sent) return stop.abort(signal.reason);
+      void within(TWIN_MS, running.twin.promise).then(() => stop.abort(signal.reason));
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    const patience = new Patience(agent.limits, (reason) => stop.abort(reason));
+    const span = startSpan(tracer, context, name);
+    runs.set(task.id, running);
+    let outcome = 'ok';
+    try {
+      yield* proxied(context, agent, running, patience, stop.signal, span);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const why: unknown = stop.signal.aborted ? stop.signal.reason : error;
+      outcome = failureWord(why);
+      span?.fail(outcome);
+      logger.warn({ err: why, agent: name, taskId: task.id }, 'an agent did not do its task');
+      if (why instanceof RemoteAgentError) void tellCanceled(agent, await settledTwin(running));
+      yield failed(why instanceof UnknownOutcome ? why.line(name) : agent.explain(why));
+    } finally {
+      patience.over();
+      signal.removeEventListener('abort', onAbort);
+      running.twin.resolve(undefined);
+      if (runs.get(task.id) === running) runs.delete(task.id);
+      span?.end();
+      meter?.count('parley_agent_calls_total', { outcome });
+    }
+  }
+
+  async function* proxied(
+    context: ExecutionContext,
+    agent: RemoteAgent,
+    running: Running,
+    patience: Patience,
+    signal: AbortSignal,
+    span: Span | undefined,
+  ): AsyncGenerator<ExecutorEvent> {
+    const { task, contextId, resumed } = context;
+    const workspace = ownerOf(context);
+    const begun = performance.now();
+    const { line, streams, extensions } = await connected(agent, resumed, signal);
+    const service = new LineService(line);
+    const active = context.extensions.filter((uri) => extensions.includes(uri));
+    const traceparent = span?.traceparent ?? traceOf(context);
+    const call: Call = {
+      ...(active.length > 0 && { extensions: active }),
+      ...(traceparent !== undefined && { headers: { traceparent } }),
+      signal,
+    };
+    const params = await outgoing(context, agent, service, call);
+    let twin = links.task(workspace, task.id);
+    let remoteContext = links.context(workspace, agent.name, contextId);
+    if (twin !== undefined) running.twin.resolve(twin);
+    const isAnswer = params?.message.taskId !== undefined;
+    const reading = new Reading(agent.limits, {
+      task,
+      remoteTaskId: twin,
+      remoteContextId: remoteContext,
+      sends: !params ? 'nothing' : isAnswer ? 'answer' : 'message',
+    });
+    const deduplicates = agent.settings.deduplicates === true;
+    signal.throwIfAborted();
+    running.sent = params !== undefined;
+    let answered = false;
+    for await (const { event } of remoteItems(
+      { service, streams, params, deduplicates, call, signal },
+      reading,
+    )) {
+      const events = reading.take(event);
+      if (!answered) {
+        answered = true;
+        const seconds = (performance.now() - begun) / 1000;
+        meter?.observe('parley_agent_call_duration_seconds', {}, seconds);
+      }
+      if (reading.taskId !== twin || reading.contextId !== remoteContext) {
+        twin = reading.taskId;
+        remoteContext = reading.contextId;
+        // Before anything of it is shown: what a client has seen must be found again after a crash.
+        await links.save({
+          taskId: task.id,
+          workspace,
+          agent: agent.name,
+          contextId,
+          remoteTaskId: twin,
+          remoteContextId: remoteContext,
+        });
+        running.twin.resolve(twin);
+      }
+      if (events.length === 0) continue;
+      patience.news();
+      if (reading.settled && reading.doubtful && twin !== undefined) {
+        for (const missed of reading.compare(await service.getTask({ id: twin }, call)))
+          yield missed;
+      }
+      for (const each of events) yield each;
+      if (reading.settled) return;
+    }
+    for (const each of reading.finish()) yield each;
+    if (!reading.settled) {
+      throw new RemoteAgentError('remote-invalid', 'its stream ended before its task');
+    }
+  }
+
+  async function tellCanceled(agent: RemoteAgent, id: string | undefined): Promise<void> {
+    if (id === undefined) return;
+    const signal = AbortSignal.timeout(agent.limits.cancelMs);
+    try {
+      const { line } = await agent.connect();
+      await new LineService(line).cancelTask({ id }, { signal });
+    } catch (error) {
+      const gone = error instanceof A2AError && error.kind === 'taskNotCancelable';
+      if (!gone)
+        logger.warn(
+          { err: error, agent: agent.name },
+          'an agent could not be told of a cancellation',
+        );
+    }
+  }
+
+  return {
+    begin(context) {
+      const name = agentOf(context.tenant, { ...context.message.metadata, ...context.metadata });
+      if (context.user instanceof Caller) context.user.need('agents:use');
+      if (!agents.find(ownerOf(context), name)) throw notFound(name);
+      return undefined;
+    },
+    admit(context, task) {
+      const name = agentOf(context.tenant, task.metadata);
+      if (agents.find(ownerOf(context), name)) return undefined;
+      throw new A2AError('unavailable', `The agent ${name} is not there any more`);
+    },
+    execute,
+    async cancel(taskId, context) {
+      const agent = agents.find(ownerOf(context), agentOf(context.tenant, context.task.metadata));
+      const running = runs.get(taskId);
+      if (running) await within(TWIN_MS, running.twin.promise);
+      if (agent) await tellCanceled(agent, links.task(ownerOf(context), taskId));
+    },
+  };
+}
+
+/** Nobody can know whether the agent got the message. */
+class UnknownOutcome extends Error {
+  line(agent: string): string {
+    return `The gateway was restarted before the agent ${agent} answered: nobody knows whether it got the message, so it was not sent again.`;
+  }
+}
+
+function failed(message: string): ExecutorEvent {
+  return { kind: 'status-update', state: 'failed', message };
+}
+
+/** The workspace. */
+function ownerOf({ user }: Pick<CancelContext, 'user'>): string {
+  return user?.id ?? '';
+}
+
+/**
+ * The id under which a message is sent, the same whenever it is sent. Not the caller's: ids of two workspaces may be the
+ * same, and the agent would take their messages for one.
+ */
+function sentId({ task, turn }: Pick<ExecutionContext, 'task' | 'turn'>): string {
+  return turn.length === 1 ? task.id : `${task.id}.${turn.length}`;
+}
+
+/** Whether the remote's task still asks what our log has as its last question. */
+function waitsStill(remote: Task, context: ExecutionContext): boolean {
+  const { state, message } = remote.status;
+  const asked = context.task.history?.findLast(({ role }) => role === 'agent');
+  const got = remote.history?.some(({ messageId }) => messageId === sentId(context)) === true;
+  return isInterrupted(state) && !got && message?.messageId === asked?.messageId;
+}
+
+/** The way to the agent. Who goes on with a task has nothing to lose by waiting for it a little. */
+async function connected(
+  agent: RemoteAgent,
+  patient: boolean,
+  signal: AbortSignal,
+): Promise<Connected> {
+  const found = patient ? patiently(signal, async () => agent.connect()) : agent.connect();
+  return found instanceof Promise ? await found : found;
+}
+
+async function patiently<Result>(
+  signal: AbortSignal | undefined,
+  attempt: () => Promise<Result>,
+): Promise<Result> {
+  for (let failures = 1; ; failures++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!isPassing(error) || failures >= MAX_CONNECTS) throw error;
+    }
+    await delay(pause(failures + 2), undefined, { signal });
+  }
+}
+
+async function settledTwin({ twin }: Running): Promise<string | undefined> {
+  twin.resolve(undefined);
+  return twin.promise;
+}
+
+function traceOf({ user }: Pick<ExecutionContext, 'user'>): string | undefined {
+  return user instanceof Caller ? user.traceparent : undefined;
+}
+
+function startSpan(
+  tracer: Tracer | undefined,
+  context: ExecutionContext,
+  name: string,
+): Span | undefined {
+  return tracer?.start(`invoke_agent ${name}`, {
+    kind: 'client',
+    parent: traceOf(context),
+    attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': name },
+  });
+}

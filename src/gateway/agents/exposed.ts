@@ -1,0 +1,71 @@
+/**
+ * An agent's card as the gateway shows it: rebuilt from a list of what may be seen, each with an end in length. The rest
+ * of a card, addresses and security schemes among it, is about a network that callers are not in.
+ */
+import type { AgentCard, AgentExtension, AgentSkill } from '../../protocol/index.ts';
+import type { AgentProfile } from '../../server/index.ts';
+import { withoutAddresses } from './failure.ts';
+
+const MAX_NAME = 200;
+const MAX_TEXT = 2000;
+const MAX_WORD = 128;
+const MAX_URI = 512;
+const MAX_SKILLS = 100;
+const MAX_LIST = 32;
+
+export interface ExposedOptions {
+  /** What the operator says of it, instead of its own words. */
+  readonly description?: string | undefined;
+  /** Addresses of the agent, which must not be in what is shown. */
+  readonly hidden: readonly string[];
+}
+
+export function exposedProfile(card: AgentCard, options: ExposedOptions): AgentProfile {
+  const text = (value: string, max: number): string => {
+    const short = value.slice(0, max).toWellFormed();
+    const shown = options.hidden.some((address) => short.includes(new URL(address).hostname));
+    return shown ? withoutAddresses(short, options.hidden) : short;
+  };
+  const words = (list: readonly string[] | undefined): string[] =>
+    (list ?? []).slice(0, MAX_LIST).map((word) => text(word, MAX_WORD));
+
+  function skill(offered: AgentSkill): AgentSkill {
+    const { id, name, description, tags, examples, inputModes, outputModes } = offered;
+    return {
+      id: text(id, MAX_WORD),
+      name: text(name, MAX_NAME),
+      description: text(description, MAX_TEXT),
+      tags: words(tags),
+      ...(examples && {
+        examples: examples.slice(0, MAX_LIST).map((each) => text(each, MAX_TEXT)),
+      }),
+      ...(inputModes && { inputModes: words(inputModes) }),
+      ...(outputModes && { outputModes: words(outputModes) }),
+    };
+  }
+
+  function extension({ uri, description, required }: AgentExtension): AgentExtension {
+    return {
+      uri,
+      ...(description !== undefined && { description: text(description, MAX_TEXT) }),
+      ...(required !== undefined && { required }),
+    };
+  }
+
+  const extensions = (card.capabilities.extensions ?? [])
+    .filter(({ uri }) => uri.length <= MAX_URI && text(uri, MAX_URI) === uri)
+    .slice(0, MAX_LIST)
+    .map(extension);
+  const { provider } = card;
+  return {
+    name: text(card.name, MAX_NAME),
+    description: options.description ?? text(card.description, MAX_TEXT),
+    version: text(card.version, MAX_WORD),
+    // Its address may be one that only the agent's own network knows.
+    ...(provider && { provider: { organization: text(provider.organization, MAX_NAME), url: '' } }),
+    skills: card.skills.slice(0, MAX_SKILLS).map(skill),
+    inputModes: words(card.defaultInputModes),
+    outputModes: words(card.defaultOutputModes),
+    ...(extensions.length > 0 && { extensions }),
+  };
+}

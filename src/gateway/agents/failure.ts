@@ -1,0 +1,83 @@
+/** What went wrong with an agent, in one line for callers: where it is behind the gateway is none of their business. */
+import { quote, RemoteAgentError } from '../../bridge/remote-limits.ts';
+import { ConnectionError, StreamInterruptedError } from '../../client/index.ts';
+import { A2AError } from '../../protocol/index.ts';
+import { ClosedNetworkError } from './dialler.ts';
+
+const MAX_LINE = 300;
+
+/** `hidden`: addresses of the agent, which must not be in the line. */
+export function failureLine(error: unknown, agent: string, hidden: readonly string[]): string {
+  return quote(withoutAddresses(lineOf(error, `The agent ${agent}`), hidden), 2 * MAX_LINE);
+}
+
+/** The text without web addresses, and without the names of these ones however they are written. */
+export function withoutAddresses(text: string, hidden: readonly string[]): string {
+  let out = text.replace(/\b(?:https?|wss?):\/\/[^\s"'<>)\]},]+/gi, '(address)');
+  for (const address of hidden) {
+    const { host, hostname } = new URL(address);
+    for (const name of [host, hostname]) out = out.replaceAll(name, '(address)');
+  }
+  return out;
+}
+
+/** One word for it, to count by. */
+export function failureWord(error: unknown): string {
+  if (error instanceof RemoteAgentError) return error.code.replace('remote-', '');
+  if (error instanceof StreamInterruptedError) return 'interrupted';
+  if (error instanceof ConnectionError) return error.reason;
+  return error instanceof A2AError ? error.kind : 'internal';
+}
+
+function lineOf(error: unknown, agent: string): string {
+  if (error instanceof RemoteAgentError) {
+    if (error.code === 'remote-untrusted') {
+      return `${agent} cannot be used: its card leads to another origin than its address; name it in allowOrigins if you trust it.`;
+    }
+    return `${agent} was given up: ${error.message}.`;
+  }
+  if (error instanceof StreamInterruptedError) {
+    return error.taskId === undefined
+      ? `The connection to ${lower(agent)} broke before it answered: nobody knows whether it got the message, so it was not sent again.`
+      : `The connection to ${lower(agent)} broke, and could not be made again.`;
+  }
+  if (error instanceof ConnectionError) return connectionLine(error, agent);
+  if (!(error instanceof A2AError)) return `${agent} failed.`;
+  if (error.kind === 'unauthenticated' || error.kind === 'forbidden') {
+    return `${agent} does not accept the gateway's credentials.`;
+  }
+  const said = quote(error.message, MAX_LINE);
+  if (error.kind === 'invalidAgentResponse') return `${agent} broke the protocol: ${said}`;
+  return `${agent} refused: ${said}`;
+}
+
+function connectionLine(error: ConnectionError, agent: string): string {
+  switch (error.reason) {
+    case 'timeout':
+      return `${agent} did not answer in time.`;
+    case 'redirect':
+      return `${agent} redirects to somewhere else, which is not followed.`;
+    case 'card':
+      return `${agent} has no card that can be read.`;
+    case 'interface':
+      return `${agent} offers no interface that the gateway speaks.`;
+    case 'broken':
+      return `The connection to ${lower(agent)} broke.`;
+    default:
+      return `${agent} cannot be reached${whyUnreachable(error)}.`;
+  }
+}
+
+function whyUnreachable(error: ConnectionError): string {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof ClosedNetworkError || /network that is closed/.test(cause.message)) {
+      return ': its address is in a network that is closed to callers of the API';
+    }
+    if ('code' in cause && typeof cause.code === 'string') return ` (${cause.code})`;
+  }
+  return '';
+}
+
+function lower(agent: string): string {
+  return agent.replace('The', 'the');
+}

@@ -1,0 +1,118 @@
+/**
+ * Which task and context of an agent ours stand for. Written in groups, one transaction per turn of the event loop: a
+ * commit for each proxied message would cost more than the message.
+ */
+import type { Logger } from '../../server/index.ts';
+import type { Register } from '../database.ts';
+
+export interface Link {
+  readonly taskId: string;
+  readonly workspace: string;
+  readonly agent: string;
+  readonly contextId: string;
+  readonly remoteTaskId: string | undefined;
+  readonly remoteContextId: string | undefined;
+}
+
+export interface Links {
+  /** The agent's task that ours stands for. */
+  task(workspace: string, taskId: string): string | undefined;
+  /** The agent's context that ours stands for. */
+  context(workspace: string, agent: string, contextId: string): string | undefined;
+  /** Resolves once it is stored. */
+  save(link: Link): Promise<void>;
+  /** Of an agent that is no more. */
+  forget(workspace: string, agent: string): void;
+  /** Removes what nobody has needed for long. */
+  prune(now: number): void;
+}
+
+/** A task that has not been touched for so long is not answered any more. */
+const KEEP_MS = 90 * 86_400_000;
+const PRUNE_AT_ONCE = 10_000;
+
+export function createLinks({ register, logger }: { register: Register; logger: Logger }): Links {
+  const { db } = register;
+  const findTask = db.prepare(
+    'SELECT remote_task_id FROM remote_tasks WHERE task_id = ? AND workspace = ?',
+  );
+  const findContext = db.prepare(
+    'SELECT remote_context_id FROM remote_contexts WHERE workspace = ? AND agent = ? AND context_id = ?',
+  );
+  const saveTask = db.prepare('INSERT OR REPLACE INTO remote_tasks VALUES (?, ?, ?, ?, ?)');
+  const saveContext = db.prepare('INSERT OR REPLACE INTO remote_contexts VALUES (?, ?, ?, ?, ?)');
+  for (const statement of [findTask, findContext]) statement.setReturnArrays(true);
+  let waiting: { link: Link; resolve: () => void; reject: (error: unknown) => void }[] = [];
+
+  function flush(): void {
+    const batch = waiting;
+    waiting = [];
+    try {
+      const now = Date.now();
+      register.transaction(() => {
+        for (const { link } of batch) {
+          const { taskId, workspace, agent, contextId, remoteTaskId, remoteContextId } = link;
+          if (remoteTaskId !== undefined) saveTask.run(taskId, workspace, agent, remoteTaskId, now);
+          if (remoteContextId !== undefined) {
+            saveContext.run(workspace, agent, contextId, remoteContextId, now);
+          }
+        }
+      });
+      for (const { resolve } of batch) resolve();
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+
+  return {
+    task(workspace, taskId) {
+      const unsaved = waiting.findLast(({ link }) => link.taskId === taskId);
+      if (unsaved) return unsaved.link.remoteTaskId;
+      return first(register.read(() => findTask.get(taskId, workspace)));
+    },
+    context(workspace, agent, contextId) {
+      const unsaved = waiting.findLast(
+        ({ link }) =>
+          link.contextId === contextId && link.agent === agent && link.workspace === workspace,
+      );
+      if (unsaved?.link.remoteContextId !== undefined) return unsaved.link.remoteContextId;
+      return first(register.read(() => findContext.get(workspace, agent, contextId)));
+    },
+    save: (link) =>
+      new Promise((resolve, reject) => {
+        if (waiting.push({ link, resolve, reject }) === 1) setImmediate(flush);
+      }),
+    forget(workspace, agent) {
+      db.prepare('DELETE FROM remote_tasks WHERE workspace = ? AND agent = ?').run(
+        workspace,
+        agent,
+      );
+      db.prepare('DELETE FROM remote_contexts WHERE workspace = ? AND agent = ?').run(
+        workspace,
+        agent,
+      );
+    },
+    prune(now) {
+      try {
+        register.transaction(() => {
+          for (const [table, key] of [
+            ['remote_tasks', 'task_id'],
+            ['remote_contexts', 'workspace, agent, context_id'],
+          ] as const) {
+            db.prepare(
+              `DELETE FROM ${table} WHERE (${key}) IN
+                 (SELECT ${key} FROM ${table} WHERE updated_at < ? LIMIT ${PRUNE_AT_ONCE})`,
+            ).run(now - KEEP_MS);
+          }
+        });
+      } catch (error) {
+        logger.warn({ err: error }, 'old links to tasks of agents could not be removed');
+      }
+    },
+  };
+}
+
+function first(row: unknown): string | undefined {
+  const value: unknown = Array.isArray(row) ? row[0] : undefined;
+  return typeof value === 'string' ? value : undefined;
+}

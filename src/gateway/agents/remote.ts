@@ -1,0 +1,168 @@
+/** One agent behind the gateway: how to reach it, what its card says, and whether it is there. */
+import type { Dispatcher } from 'undici';
+import { within } from '../../bridge/remote-connection.ts';
+import { remoteLimits, type RemoteLimits } from '../../bridge/remote-limits.ts';
+import { choose, discover } from '../../client/index.ts';
+import type { AgentCard } from '../../protocol/index.ts';
+import type { AgentProfile } from '../../server/index.ts';
+import type { AgentConfig } from './config.ts';
+import { fetchOver } from './dialler.ts';
+import { exposedProfile } from './exposed.ts';
+import { failureLine } from './failure.ts';
+import { Line } from './line.ts';
+
+export interface Health {
+  readonly state: 'unknown' | 'healthy' | 'unhealthy';
+  /** When it came to this state, and when it was last looked at; ISO 8601. */
+  readonly since: string;
+  readonly checkedAt?: string;
+  /** What went wrong, in one line. */
+  readonly error?: string;
+}
+
+/** As much of a connection as an execution needs. */
+export interface Connected {
+  readonly line: Line;
+  readonly streams: boolean;
+  readonly extensions: readonly string[];
+}
+
+export interface RemoteAgentOptions {
+  readonly name: string;
+  readonly source: 'config' | 'api';
+  readonly settings: AgentConfig;
+  readonly dispatcher: Dispatcher;
+}
+
+const TIMEOUT_MS = 60_000;
+/** A card is smaller than an answer, and waited for by those who list agents. */
+const CARD_TIMEOUT_MS = 10_000;
+const MAX_CARD_BYTES = 256 * 1024;
+
+export class RemoteAgent {
+  readonly name: string;
+  readonly source: 'config' | 'api';
+  readonly settings: AgentConfig;
+  readonly limits: Required<RemoteLimits>;
+  /** Addresses that callers are not to see. */
+  readonly hidden: readonly string[];
+  readonly #dispatcher: Dispatcher;
+  readonly #fetch: typeof globalThis.fetch;
+  #health: Health = { state: 'unknown', since: new Date().toISOString() };
+  #profile: AgentProfile | undefined;
+  #connected: Connected | undefined;
+  #looking: Promise<Connected> | undefined;
+
+  constructor({ name, source, settings, dispatcher }: RemoteAgentOptions) {
+    this.name = name;
+    this.source = source;
+    this.settings = settings;
+    this.#dispatcher = dispatcher;
+    this.limits = remoteLimits(given(settings.limits ?? {}));
+    this.hidden = [settings.url, ...(settings.allowOrigins ?? [])];
+    this.#fetch = withEtag(fetchOver(dispatcher));
+  }
+
+  get health(): Health {
+    return this.#health;
+  }
+
+  /** What callers see of its card; before there is one, its name. */
+  get profile(): AgentProfile {
+    const { description = `The agent ${this.name}` } = this.settings;
+    return this.#profile ?? { name: this.name, description };
+  }
+
+  get timeoutMs(): number {
+    return this.settings.timeoutMs ?? TIMEOUT_MS;
+  }
+
+  isFor(workspace: string): boolean {
+    return this.settings.workspaces?.includes(workspace) ?? true;
+  }
+
+  /** The way to it by the card that was seen last; looks for one where there is none. */
+  connect(): Connected | Promise<Connected> {
+    return this.#connected ?? this.look();
+  }
+
+  /** Looks at the card, and so whether it is there. Those who ask meanwhile get the same answer. */
+  look(): Promise<Connected> {
+    return (this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined;
+    }));
+  }
+
+  /** The error in one line for callers. */
+  explain(error: unknown): string {
+    return failureLine(error, this.name, this.hidden);
+  }
+
+  async #look(): Promise<Connected> {
+    try {
+      const { url, headers = {}, allowOrigins = [] } = this.settings;
+      const origins = new Set([url, ...allowOrigins].map((address) => new URL(address).origin));
+      const timeoutMs = Math.min(this.timeoutMs, CARD_TIMEOUT_MS);
+      const http = { fetch: this.#fetch, headers, timeoutMs, maxResponseBytes: MAX_CARD_BYTES };
+      const found = within(origins, await discover(url, http));
+      const connected = this.#through(found.card, found.url);
+      this.#seen('healthy');
+      return connected;
+    } catch (error) {
+      this.#seen('unhealthy', this.explain(error));
+      throw error;
+    }
+  }
+
+  #through(card: AgentCard, url: string): Connected {
+    const { headers = {}, description } = this.settings;
+    const endpoint = choose({ card, url });
+    const { limits, timeoutMs } = this;
+    const line = new Line({ endpoint, dispatcher: this.#dispatcher, headers, limits, timeoutMs });
+    const extensions = (card.capabilities.extensions ?? []).map(({ uri }) => uri);
+    this.#profile = exposedProfile(card, { description, hidden: this.hidden });
+    this.#connected = { line, streams: card.capabilities.streaming === true, extensions };
+    return this.#connected;
+  }
+
+  #seen(state: Health['state'], error?: string): void {
+    const checkedAt = new Date().toISOString();
+    const since = state === this.#health.state ? this.#health.since : checkedAt;
+    this.#health = { state, since, checkedAt, ...(error !== undefined && { error }) };
+  }
+}
+
+/** Asks with the tag of the card that is known, and has that again where it is still the same. */
+function withEtag(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
+  let known: { url: string; etag: string; body: string; type: string } | undefined;
+  return async (input, init) => {
+    const url = String(input);
+    const headers = new Headers(init?.headers);
+    if (known?.url === url) headers.set('if-none-match', known.etag);
+    const response = await fetch(input, { ...init, headers });
+    if (response.status === 304 && known?.url === url) {
+      await response.body?.cancel();
+      return new Response(known.body, { headers: { 'content-type': known.type } });
+    }
+    const etag = response.headers.get('etag');
+    const size = Number(response.headers.get('content-length') ?? Number.NaN);
+    // Only what is known to be small is kept; the reader of the response looks after the rest.
+    if (!response.ok || etag === null || !(size <= MAX_CARD_BYTES)) return response;
+    const body = await response.text();
+    const type = response.headers.get('content-type') ?? '';
+    known = { url, etag, body, type };
+    return new Response(body, { headers: { 'content-type': type } });
+  };
+}
+
+/** The same without what is undefined. */
+function given<Fields extends object>(
+  fields: Fields,
+): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {
+  const out: { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } = {};
+  for (const name in fields) {
+    const value = fields[name];
+    if (value !== undefined) out[name] = value as Exclude<Fields[typeof name], undefined>;
+  }
+  return out;
+}

@@ -1,0 +1,153 @@
+/** `/a2a/agents`: the agents that a workspace may use, and those that it registered itself. */
+import * as z from 'zod';
+import { defineRoute, parsed, type GatewayRoute } from '../route.ts';
+import { notFound, type Agents } from './agents.ts';
+import { AgentInput, AgentName } from './config.ts';
+import type { RemoteAgent } from './remote.ts';
+
+const AgentView = z.object({
+  name: z.string(),
+  source: z.enum(['config', 'api']).describe('Those of the configuration cannot be changed here'),
+  path: z.string().describe("Where the gateway serves it, beside the gateway's own address"),
+  description: z.string(),
+  version: z.string().optional(),
+  tags: z.array(z.string()),
+  skills: z.array(z.looseObject({ id: z.string(), name: z.string(), description: z.string() })),
+  health: z.object({
+    state: z.enum(['unknown', 'healthy', 'unhealthy']),
+    since: z.iso.datetime(),
+    checkedAt: z.iso.datetime().optional(),
+    error: z.string().optional(),
+  }),
+  url: z.string().optional().describe('Of an agent that this workspace registered'),
+  headerNames: z.array(z.string()).optional().describe('What it is sent is not shown again'),
+});
+type AgentView = z.infer<typeof AgentView>;
+
+const Created = AgentInput.extend({ name: AgentName });
+const Query = z.object({
+  verify: z.enum(['true', 'false']).optional().describe('false: without a look at its card'),
+});
+
+export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRoute[] {
+  const one = (workspace: string, name: string): RemoteAgent => {
+    const agent = agents.find(workspace, name);
+    if (!agent) throw notFound(name);
+    return agent;
+  };
+  return [
+    defineRoute({
+      verb: 'GET',
+      path: '/a2a/agents',
+      scope: 'agents:use',
+      summary: 'The agents that this workspace may use, with their health',
+      answers: {
+        200: { description: 'By name', schema: z.object({ agents: z.array(AgentView) }) },
+      },
+      handle: async ({ caller }) => ({
+        body: { agents: agents.list(caller.workspace).map(viewOf) },
+      }),
+    }),
+    defineRoute({
+      verb: 'POST',
+      path: '/a2a/agents',
+      scope: 'agents:write',
+      resource: 'agent',
+      summary: 'Registers an agent in this workspace',
+      detail:
+        'Its card is fetched first. Its address must be in a public network, or one that the operator opened. Headers are kept sealed and never shown again.',
+      query: Query,
+      body: Created,
+      answers: {
+        201: { description: 'The agent', schema: AgentView },
+        400: { description: 'What is wrong with it' },
+        409: { description: 'There is one of this name' },
+        502: { description: 'It has no card that could be fetched' },
+      },
+      async handle({ body: { name, ...input }, caller, query }) {
+        const verify = verifies(query);
+        const { workspace, actor } = caller;
+        const agent = await agents.put({ workspace, actor, name, input, create: true, verify });
+        const headers = { location: `/a2a/agents/${name}` };
+        return { status: 201, headers, body: viewOf(agent) };
+      },
+    }),
+    defineRoute({
+      verb: 'GET',
+      path: '/a2a/agents/{name}',
+      scope: 'agents:use',
+      resource: 'agent',
+      summary: 'One agent, with its health',
+      answers: {
+        200: { description: 'The agent', schema: AgentView },
+        404: { description: 'There is none of this name' },
+      },
+      handle: async ({ values, caller }) => ({
+        body: viewOf(one(caller.workspace, values['name'] ?? '')),
+      }),
+    }),
+    defineRoute({
+      verb: 'PUT',
+      path: '/a2a/agents/{name}',
+      scope: 'agents:write',
+      resource: 'agent',
+      summary: 'Changes an agent that this workspace registered',
+      detail: 'Absent headers stay as they are, unless the address changes.',
+      query: Query,
+      body: AgentInput,
+      answers: {
+        200: { description: 'The agent', schema: AgentView },
+        400: { description: 'What is wrong with it' },
+        404: { description: 'There is none of this name' },
+        409: { description: "It is the configuration's" },
+        502: { description: 'It has no card that could be fetched' },
+      },
+      async handle({ values, body: input, caller, query }) {
+        const verify = verifies(query);
+        const { workspace, actor } = caller;
+        const name = values['name'] ?? '';
+        const agent = await agents.put({ workspace, actor, name, input, create: false, verify });
+        return { body: viewOf(agent) };
+      },
+    }),
+    defineRoute({
+      verb: 'DELETE',
+      path: '/a2a/agents/{name}',
+      scope: 'agents:write',
+      resource: 'agent',
+      summary: 'Removes an agent that this workspace registered',
+      answers: {
+        204: { description: 'It is gone' },
+        404: { description: 'There is none of this name' },
+        409: { description: "It is the configuration's" },
+      },
+      async handle({ values, caller }) {
+        agents.remove(caller.workspace, caller.actor, values['name'] ?? '');
+        return { status: 204 };
+      },
+    }),
+  ];
+}
+
+function verifies(query: URLSearchParams): boolean {
+  return parsed(Query, Object.fromEntries(query)).verify !== 'false';
+}
+
+function viewOf(agent: RemoteAgent): AgentView {
+  const { name, source, settings, health, profile } = agent;
+  return {
+    name,
+    source,
+    path: `/agents/${name}`,
+    description: profile.description,
+    ...(profile.version !== undefined && { version: profile.version }),
+    tags: settings.tags ?? [],
+    skills: [...(profile.skills ?? [])],
+    health,
+    // Where the operator's agents are is the operator's business.
+    ...(source === 'api' && {
+      url: settings.url,
+      headerNames: Object.keys(settings.headers ?? {}),
+    }),
+  };
+}
