@@ -194,7 +194,8 @@ export function createModels(options: ModelsOptions): Models {
       answering.end(how);
       record(target, asked, used);
       call.end(how === 'whole' ? 'ok' : how === 'broken' ? 'cut-off' : 'canceled', used);
-      if (how !== 'whole') void answer.rest.return?.().catch(() => undefined);
+      // Also behind the last chunk: until then the connection and its clocks are kept.
+      void answer.rest.return?.().catch(() => undefined);
       return used;
     }
 

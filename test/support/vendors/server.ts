@@ -6,7 +6,9 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 export type Reply =
   /** Server-sent events; afterwards the stream ends, stays open, or breaks. */
   | { readonly events: readonly string[]; readonly after?: 'end' | 'hang' | 'break' }
-  | { readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> };
+  | { readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> }
+  /** Takes the request and says nothing at all. */
+  | 'silence';
 
 export interface Asked {
   readonly path: string;
@@ -21,18 +23,22 @@ export interface FakeVendor extends AsyncDisposable {
   readonly hungUp: Promise<void>;
 }
 
-export async function fakeVendor(replies: readonly Reply[]): Promise<FakeVendor> {
+/** A function is asked for each reply. */
+export async function fakeVendor(replies: readonly Reply[] | (() => Reply)): Promise<FakeVendor> {
   const asked: Asked[] = [];
   const hungUp = Promise.withResolvers<void>();
-  const left = [...replies];
+  const left = typeof replies === 'function' ? [] : [...replies];
+  const next =
+    typeof replies === 'function'
+      ? replies
+      : () => left.shift() ?? { status: 500, body: 'the fake has no reply left' };
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
       asked.push({ path: request.url ?? '', headers: request.headers, body });
-      const reply = left.shift() ?? { status: 500, body: 'the fake has no reply left' };
-      send(reply, response);
+      send(next(), response);
     });
     response.on('close', () => {
       if (!response.writableFinished) hungUp.resolve();
@@ -56,6 +62,7 @@ export async function fakeVendor(replies: readonly Reply[]): Promise<FakeVendor>
 }
 
 function send(reply: Reply, response: ServerResponse): void {
+  if (reply === 'silence') return;
   if ('status' in reply) {
     response.writeHead(reply.status, { 'content-type': 'application/json', ...reply.headers });
     response.end(typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body));
