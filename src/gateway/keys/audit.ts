@@ -64,10 +64,10 @@ export function createAudit(options: AuditOptions): AuditLog {
   };
 }
 
-function recordOf(row: Readonly<Record<string, unknown>>): AuditRecord {
+function recordOf({ detail, ...row }: Readonly<Record<string, unknown>>): AuditRecord {
   return AuditRecord.parse({
     ...row,
     at: new Date(Number(row['at'])).toISOString(),
-    detail: typeof row['detail'] === 'string' ? JSON.parse(row['detail']) : undefined,
+    ...(typeof detail === 'string' && { detail: JSON.parse(detail) as unknown }),
   });
 }

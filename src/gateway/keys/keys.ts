@@ -206,7 +206,7 @@ export function createKeys(options: KeysOptions): Keys {
         const key = find(workspace, id);
         if (key.status === 'revoked') return key;
         const named = { workspace, id, pepper: pepper.id, now: now() };
-        if (!force && sql.writes.get(named) && !sql.otherWriters.get(named)) {
+        if (!force && writesKeys(key) && !sql.otherWriters.get(named)) {
           throw new A2AError(
             'conflict',
             'This is the last key that can write keys in its workspace: make another one first, or say ?force=true',
@@ -256,7 +256,6 @@ function statements({ db }: Register) {
     ),
     rotated: db.prepare('UPDATE api_keys SET rotated_at = ? WHERE id = ?'),
     revoke: db.prepare('UPDATE api_keys SET revoked_at = ? WHERE id = ?'),
-    writes: db.prepare(`SELECT 1 FROM api_keys k WHERE k.id = $id AND ${WRITES_KEYS} AND ${LIVE}`),
     otherWriters: db.prepare(`
       SELECT 1 FROM api_keys k JOIN key_secrets s ON s.key_id = k.id
       WHERE k.workspace = $workspace AND k.id <> $id AND s.ends_at IS NULL AND s.pepper = $pepper
@@ -291,6 +290,10 @@ function statusOf(row: z.infer<typeof Row>, now: number, pepperId: string): Key[
   if (row.revoked_at !== null) return 'revoked';
   if (row.expires_at !== null && row.expires_at <= now) return 'expired';
   return row.pepper === pepperId ? 'active' : 'unusable';
+}
+
+function writesKeys({ status, scopes }: Key): boolean {
+  return status === 'active' && scopes.some((scope) => scope === '*' || scope === 'keys:write');
 }
 
 function time(name: string, at: number | null): Record<string, string> {

@@ -45,6 +45,7 @@ export function createOidc({ config, logger, now = Date.now, ...options }: OidcO
   const remembered = new BoundedMap<{ readonly vouched: Vouched; readonly until: number }>(
     MAX_REMEMBERED,
   );
+  let logged: unknown;
   const expected = {
     issuer,
     audience: typeof audience === 'string' ? audience : [...audience],
@@ -70,7 +71,11 @@ export function createOidc({ config, logger, now = Date.now, ...options }: OidcO
       if (error instanceof errors.JOSEError && !(error instanceof errors.JWKSInvalid)) {
         return undefined;
       }
-      logger.error({ err: error, issuer }, 'the keys of the OIDC issuer cannot be fetched');
+      // The issuer is left alone for a while with the same error: one line for all who ask meanwhile.
+      if (error !== logged) {
+        logger.error({ err: error, issuer }, 'the keys of the OIDC issuer cannot be fetched');
+      }
+      logged = error;
       throw new A2AError('unavailable', 'Tokens cannot be checked right now', {
         retryAfterSeconds: RETRY_SECONDS,
       });

@@ -251,7 +251,7 @@ function statements({ db }: Register) {
       output_tokens = output_tokens + excluded.output_tokens, nanos = nanos + excluded.nanos`;
   return {
     budget: db.prepare('SELECT budget FROM api_keys WHERE id = ?'),
-    // total() and not sum(): beyond what JavaScript can count to, it is near enough and no failure.
+    // Real numbers: beyond what JavaScript can count to, a sum is near enough and no failure.
     spent: db.prepare(`
       SELECT total(input_tokens + output_tokens) AS tokens,
              total(CASE WHEN currency = $currency THEN nanos ELSE 0 END) AS nanos
@@ -268,11 +268,12 @@ function statements({ db }: Register) {
       ${conflict}`),
     drop: db.prepare('DELETE FROM spending WHERE day < ? AND length(day) = 10'),
     usage: db.prepare(`
-      SELECT day, key_id, model, currency, total(uses) AS uses, total(input_tokens) AS inputTokens,
-             total(output_tokens) AS outputTokens, total(nanos) AS nanos
+      SELECT day, key_id, model, currency, CAST(uses AS REAL) AS uses, CAST(nanos AS REAL) AS nanos,
+             CAST(input_tokens AS REAL) AS inputTokens, CAST(output_tokens AS REAL) AS outputTokens
       FROM spending
-      WHERE workspace = $workspace AND ($keyId IS NULL OR key_id = $keyId) AND day >= $from AND day <= $to
-      GROUP BY day, key_id, model, currency ORDER BY day DESC, key_id, model, currency LIMIT $limit`),
+      WHERE workspace = $workspace AND ($keyId IS NULL OR key_id = $keyId)
+        AND day >= $from AND day <= $to
+      ORDER BY day DESC, key_id, model, currency LIMIT $limit`),
   };
 }
 
