@@ -95,7 +95,9 @@ function operationOf(route: GatewayRoute, book: SchemaBook, errorRef: Json): Jso
 
 function responsesOf(route: GatewayRoute, book: SchemaBook, id: string, errorRef: Json): Json {
   // A route with failures in words of its own has at least `error` in them.
-  const failure = route.error ? { type: 'object', required: ['error'] } : errorRef;
+  const failure = route.error
+    ? { type: 'object', properties: { error: {} }, required: ['error'] }
+    : errorRef;
   const responses: Record<string, Json> = {};
   for (const [status, answer] of Object.entries(route.answers)) {
     const { description, schema, contentType, alsoEvents } = answer;
@@ -173,7 +175,6 @@ function tagOf(path: string): string {
 const card = (summary: string): Json => ({
   tags: ['a2a'],
   summary,
-  security: [],
   responses: {
     200: {
       description: 'The card, for clients of 0.3 and 1.0. It has an ETag.',
@@ -212,10 +213,14 @@ const agentName = { parameters: pathParameters('{name}') };
 const PROTOCOL: Readonly<Record<string, Record<string, Json>>> = {
   '/': { post: { operationId: 'a2a', ...rpc('A2A, to the gateway itself') } },
   '/.well-known/agent-card.json': {
-    get: { operationId: 'agentCard', ...card("The gateway's card") },
+    get: { operationId: 'agentCard', security: [], ...card("The gateway's card") },
   },
   '/.well-known/agent.json': {
-    get: { operationId: 'agentCardOld', ...card("The gateway's card, where 0.3 began to look") },
+    get: {
+      operationId: 'agentCardOld',
+      security: [],
+      ...card("The gateway's card, where it was to be found before 0.3"),
+    },
   },
   '/agents/{name}': {
     post: { operationId: 'a2aAgent', ...rpc('A2A, to an agent behind the gateway'), ...agentName },
