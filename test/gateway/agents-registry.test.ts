@@ -318,7 +318,10 @@ test('a card of any size is shown in a bounded one', () => {
     description: 'd'.repeat(99_999),
     tags: Array<string>(1000).fill('t'.repeat(999)),
   };
-  const card = v1.decodeCard({ ...gossip(INTERNAL), skills: Array(500).fill(skill) });
+  const card = v1.decodeCard({
+    ...gossip(INTERNAL),
+    skills: Array.from({ length: 500 }, () => skill),
+  });
   const profile = exposedProfile(card, { hidden: [INTERNAL] });
   assert.equal(profile.skills?.length, 100);
   assert.ok(JSON.stringify(profile).length < 1_000_000);

@@ -45,7 +45,7 @@ export function behind(t: TestContext, options: BehindOptions = {}): Behind {
     agents: proxyExecutor({ agents, logger: quiet }),
     models: {
       async *execute() {
-        throw new Error('there is no model here');
+        yield { kind: 'status-update', state: 'failed', message: 'there is no model here' };
       },
     },
     expiry: () => undefined,

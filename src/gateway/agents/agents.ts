@@ -79,7 +79,7 @@ export function createAgents(options: AgentsOptions): Agents {
         ? before
         : new RemoteAgent({ name, source: 'config', settings, dispatcher: dialler.trusted });
       next.set(name, agent);
-      if (started && !same) look(agent);
+      if (started && !same) void look(agent);
     }
     configured = next;
   }
@@ -221,13 +221,14 @@ export function createAgents(options: AgentsOptions): Agents {
 
 /** Each under its agent's name, so that two of the same id do not meet. */
 function skillsIn(agents: readonly RemoteAgent[]): AgentSkill[] {
-  return agents.flatMap(({ name, profile, settings }) =>
-    (profile.skills ?? []).map((skill) => ({
-      ...skill,
-      id: `${name}/${skill.id}`,
-      tags: [...new Set([...skill.tags, ...(settings.tags ?? []), name])],
-    })),
-  );
+  const found: AgentSkill[] = [];
+  for (const { name, profile, settings } of agents) {
+    for (const skill of profile.skills ?? []) {
+      const tags = [...new Set([...skill.tags, ...(settings.tags ?? []), name])];
+      found.push({ ...skill, id: `${name}/${skill.id}`, tags });
+    }
+  }
+  return found;
 }
 
 /** In the same words whether it is another workspace's or nobody's. */

@@ -119,7 +119,10 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     const { task, signal } = context;
     const name = agentOf(context.tenant, task.metadata);
     const agent = agents.find(ownerOf(context), name);
-    if (!agent) return yield failed(`There is no agent ${name} any more.`);
+    if (!agent) {
+      yield failed(`There is no agent ${name} any more.`);
+      return;
+    }
     const running: Running = { twin: Promise.withResolvers(), sent: false };
     const stop = new AbortController();
     const onAbort = () => {
@@ -297,13 +300,12 @@ function waitsStill(remote: Task, context: ExecutionContext): boolean {
 }
 
 /** The way to the agent. Who goes on with a task has nothing to lose by waiting for it a little. */
-async function connected(
+function connected(
   agent: RemoteAgent,
   patient: boolean,
   signal: AbortSignal,
-): Promise<Connected> {
-  const found = patient ? patiently(signal, async () => agent.connect()) : agent.connect();
-  return found instanceof Promise ? await found : found;
+): Connected | Promise<Connected> {
+  return patient ? patiently(signal, async () => agent.connect()) : agent.connect();
 }
 
 async function patiently<Result>(

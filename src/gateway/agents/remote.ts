@@ -136,7 +136,7 @@ export class RemoteAgent {
 function withEtag(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   let known: { url: string; etag: string; body: string; type: string } | undefined;
   return async (input, init) => {
-    const url = String(input);
+    const url = input instanceof Request ? input.url : String(input);
     const headers = new Headers(init?.headers);
     if (known?.url === url) headers.set('if-none-match', known.etag);
     const response = await fetch(input, { ...init, headers });

@@ -1,0 +1,252 @@
+// A gateway that is killed in the middle of an agent's answer, and clients that go on as if it had not been.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { connect } from '../../src/client/index.ts';
+import { textOf, type SendResult, type Task } from '../../src/protocol/index.ts';
+import { createAgent, type Agent } from '../../src/server/index.ts';
+import { folder, start } from '../cli/support.ts';
+import { interopAgent } from '../interop/agent.ts';
+import { startSdk03 } from '../interop/sdk-03-server.ts';
+import { startSdk1 } from '../interop/sdk-1-server.ts';
+import { createGates, until, within, type Gates } from '../interop/support.ts';
+import { remote } from './agents-support.ts';
+
+interface GatewayProcess {
+  readonly url: string;
+  readonly key: string;
+  kill(): Promise<void>;
+  /** On the same port, with the same store. */
+  restart(): Promise<void>;
+}
+
+let made = 0;
+
+async function gatewayProcess(t: TestContext, agents: object): Promise<GatewayProcess> {
+  const name = `gateway-${++made}`;
+  const file = path.join(folder, `${name}.json`);
+  writeFileSync(file, JSON.stringify({ agents }));
+  const args = ['gateway', '--config', file, '--json'];
+  const store = ['--store', `sqlite:${path.join(folder, `${name}.db`)}`];
+  const open = async (port: number) => {
+    const running = start([...args, ...store, '--port', String(port)]);
+    const [line] = await running.saying(/^\{.*\}$/m);
+    return { ...running, ready: JSON.parse(line) as { url: string; port: number; key?: string } };
+  };
+  let current = await open(0);
+  const { url, port, key = '' } = current.ready;
+  t.after(() => void current.child.kill('SIGKILL'));
+  return {
+    url,
+    key,
+    async kill() {
+      current.child.kill('SIGKILL');
+      await current.ended;
+    },
+    async restart() {
+      current = await open(port);
+    },
+  };
+}
+
+function clientOf({ url, key }: GatewayProcess, version: '0.3' | '1.0' = '1.0') {
+  return connect(`${url}/agents/theirs`, {
+    version,
+    headers: { authorization: `Bearer ${key}` },
+    retry: { attempts: 60, delayMs: 50, maxDelayMs: 500 },
+  });
+}
+
+function taskIn(answer: SendResult): Task {
+  assert.ok(answer.kind === 'task', `a task, not ${answer.kind}`);
+  return answer;
+}
+
+const WORDS = 1500;
+
+/** Says its numbers; in the middle it waits for the test. */
+function counting(gates: Gates): Agent {
+  return createAgent({ name: 'Counting', description: '' }, async function* ({ signal }) {
+    for (let n = 0; n < WORDS; n++) {
+      if (n === WORDS / 2) await gates.wait('middle', signal);
+      yield `${n} `;
+      if (n % 10 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+  });
+}
+
+for (const [what, card] of [
+  ['streams', {}],
+  ['does not stream', { capabilities: { streaming: false } }],
+] as const) {
+  test(`kill -9 while an agent that ${what} speaks: the client has every word, once`, async (t) => {
+    const gates = createGates();
+    const { url } = await remote(t, counting(gates), { card });
+    const gateway = await gatewayProcess(t, { theirs: { url } });
+    const client = await clientOf(gateway, '0.3');
+    const stream = client.stream('go');
+    const seqs: number[] = [];
+    let text = '';
+    let killed: Promise<void> | undefined;
+    const reading = (async () => {
+      for await (const { event, seq } of stream) {
+        assert.ok(seq !== undefined);
+        seqs.push(seq);
+        if (event.kind === 'artifact-update') {
+          if (event.append !== true) text = '';
+          text += textOf(event.artifact.parts);
+        }
+        if (killed || !text.includes('100 ')) continue;
+        killed = gateway.kill().then(() => {
+          // The agent goes on while nobody listens.
+          gates.open('middle');
+          return gateway.restart();
+        });
+      }
+    })();
+    await within('the whole answer', reading, 60_000);
+    assert.ok(killed, 'the gateway was killed while it streamed');
+    const whole = Array.from({ length: WORDS }, (_, n) => `${n} `).join('');
+    assert.equal(text, whole);
+    assert.deepEqual(
+      seqs,
+      seqs.map((_, at) => at + 1),
+      'neither gap nor repetition in the log',
+    );
+    const task = await client.get(stream.task!.id);
+    assert.equal(task.status.state, 'completed');
+    assert.equal(textOf(task.artifacts?.[0]?.parts ?? []), whole);
+  });
+}
+
+for (const [name, startSdk] of [
+  ['0.3', startSdk03],
+  ['1.0', startSdk1],
+] as const) {
+  test(`kill -9 while a server of the ${name} SDK speaks, whose subscription is a snapshot`, async (t) => {
+    const gates = createGates();
+    const { url } = await startSdk(t, gates);
+    const gateway = await gatewayProcess(t, { theirs: { url } });
+    const client = await clientOf(gateway);
+    const stream = client.stream('hold gate');
+    let text = '';
+    let killed: Promise<void> | undefined;
+    for await (const piece of stream.textChunks()) {
+      text += piece;
+      killed ??= gateway.kill().then(async () => {
+        gates.open('gate');
+        await gateway.restart();
+        gates.open('gate again');
+      });
+    }
+    await killed;
+    assert.equal(text, 'begun and done');
+    assert.equal(stream.task?.status.state, 'completed');
+  });
+}
+
+test('a question that is open when the gateway dies is answered after its restart, in the same task of the agent', async (t) => {
+  const { url } = await remote(t, interopAgent(createGates()));
+  const gateway = await gatewayProcess(t, { theirs: { url } });
+  const client = await clientOf(gateway);
+  const asked = taskIn(await client.send('ask'));
+  assert.equal(asked.status.state, 'input-required');
+  await gateway.kill();
+  await gateway.restart();
+  const again = taskIn(await client.send('Oslo', { taskId: asked.id }));
+  assert.equal(textOf(again.status.message?.parts ?? []), 'Which day?');
+  const done = taskIn(await client.send('Monday', { taskId: asked.id }));
+  assert.equal(textOf(done.artifacts?.[0]?.parts ?? []), 'Sunny in Oslo on Monday');
+});
+
+/** A server with a card that takes messages and answers none until it is told to. */
+async function silentServer(t: TestContext, answer: (text: string) => string | undefined) {
+  const got: string[] = [];
+  const server = createServer((request, response) => {
+    const url = `http://${request.headers.host}`;
+    response.setHeader('content-type', 'application/json');
+    if (request.method === 'GET') {
+      const offer = { url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' };
+      return void response.end(
+        JSON.stringify({
+          name: 'Silent',
+          description: '',
+          version: '1',
+          supportedInterfaces: [offer],
+          capabilities: { streaming: true },
+          defaultInputModes: [],
+          defaultOutputModes: [],
+          skills: [],
+        }),
+      );
+    }
+    let body = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+    request.on('end', () => {
+      const { id, params } = JSON.parse(body);
+      got.push(params.message.messageId);
+      const text = answer(params.message.parts[0].text);
+      if (text === undefined) return;
+      const message = { messageId: 'r', role: 'ROLE_AGENT', parts: [{ text }] };
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, result: { message } }));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, got };
+}
+
+test('a message whose fate nobody knows is not sent twice: the task fails and says so', async (t) => {
+  const { url, got } = await silentServer(t, () => undefined);
+  const gateway = await gatewayProcess(t, { theirs: { url } });
+  const client = await clientOf(gateway);
+  const { id } = taskIn(await client.send('once', { configuration: { blocking: false } }));
+  await until(
+    'the message',
+    () => got.length,
+    (count) => count === 1,
+  );
+  await gateway.kill();
+  await gateway.restart();
+  const task = await until(
+    'its end',
+    () => client.get(id),
+    ({ status }) => status.state === 'failed',
+  );
+  assert.match(
+    textOf(task.status.message?.parts ?? []),
+    /^The gateway was restarted before the agent theirs answered: nobody knows/,
+  );
+  assert.equal(got.length, 1);
+});
+
+test('an agent that is said to know its messages by their ids gets it again, under the same one', async (t) => {
+  let answers = false;
+  const { url, got } = await silentServer(t, () => (answers ? 'here' : undefined));
+  const gateway = await gatewayProcess(t, { theirs: { url, deduplicates: true } });
+  const client = await clientOf(gateway);
+  const { id } = taskIn(await client.send('twice', { configuration: { blocking: false } }));
+  await until(
+    'the message',
+    () => got.length,
+    (count) => count === 1,
+  );
+  await gateway.kill();
+  answers = true;
+  await gateway.restart();
+  const task = await until(
+    'its end',
+    () => client.get(id),
+    ({ status }) => status.state === 'completed',
+  );
+  assert.equal(textOf(task.status.message?.parts ?? []), 'here');
+  assert.deepEqual(got, [got[0], got[0]]);
+});
