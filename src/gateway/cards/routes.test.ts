@@ -154,6 +154,7 @@ test('a wrong parameter is refused, and the error names it', async () => {
     sort: ['', 'id', '--name', 'name,slug'],
     include_deleted: ['yes', ''],
     q: ['x'.repeat(201)],
+    provider: ['x'.repeat(257)],
   };
   for (const [name, values] of Object.entries(wrong)) {
     for (const value of values) {

@@ -156,11 +156,11 @@ export const CardQuery = PageQuery.extend({
   workspace_id: z.string().optional(),
   /** Words, or parts of words, that are all in the name, slug or description; capital or not. */
   q: z.string().max(200).optional(),
-  slug: z.string().optional(),
+  slug: z.string().max(MAX_SLUG_CHARS).optional(),
   /** Of the card, or of one of its routes. */
-  provider: z.string().optional(),
+  provider: z.string().max(MAX_NAME_CHARS).optional(),
   /** The type of a capability that is enabled. */
-  capability: z.string().optional(),
+  capability: z.string().max(MAX_NAME_CHARS).optional(),
   /** `-` before it: descending. As they were made unless told, so that a new card moves no page. */
   sort: z
     .enum(
