@@ -96,20 +96,10 @@ export const METRICS = {
     help: 'Agents behind the gateway, by health.',
     labels: ['health'],
   },
-  parley_webhook_deliveries_total: {
-    type: 'counter',
-    help: 'Webhooks that were tried.',
-    labels: ['outcome'],
-  },
   parley_refused_total: {
     type: 'counter',
-    help: 'Requests that were refused: "unauthenticated", "forbidden", "rate" or "budget".',
+    help: 'Requests that were refused: "unauthenticated", "forbidden", or "limited" by rate or budget.',
     labels: ['reason'],
-  },
-  parley_config_reloads_total: {
-    type: 'counter',
-    help: 'Times that the configuration was read again.',
-    labels: ['outcome'],
   },
   parley_spans_total: {
     type: 'counter',

@@ -5,7 +5,11 @@ import type { Meter } from '../services.ts';
 
 type Observe = NonNullable<ServeOptions['observe']>;
 
-const REFUSED: Readonly<Record<number, string>> = { 401: 'unauthenticated', 403: 'forbidden' };
+const REFUSED: Readonly<Record<number, string>> = {
+  401: 'unauthenticated',
+  403: 'forbidden',
+  429: 'limited',
+};
 
 export function watchRequests(meter: Meter, routes: readonly GatewayRoute[]): Observe {
   const routeOf = namer(routes);
