@@ -34,6 +34,7 @@ import { createSpending } from './keys/spending.ts';
 import { conversationOf } from './models/conversation.ts';
 import { modelExecutor } from './models/executor.ts';
 import { createModels } from './models/models.ts';
+import { openaiRoutes } from './models/openai/routes.ts';
 import { createHealth, registerCheck, storeCheck } from './operation/health.ts';
 import { createMetrics } from './operation/metrics.ts';
 import { watchRequests } from './operation/requests.ts';
@@ -122,6 +123,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...cardRoutes({ cards }),
     ...agentRoutes({ agents }),
     ...keyRoutes({ keys, spending, audit }),
+    ...openaiRoutes({ models }),
     ...operationRoutes({ health, metrics, version, publicUrl, routes: () => routes }),
   ];
 
