@@ -292,3 +292,16 @@ test('text that breaks off is no whole answer', async () => {
   await assert.rejects(whole.text());
   await listening.close();
 });
+
+test('a literal path is not taken for a parameter by another verb', async () => {
+  const handle = async () => ({ text: 'x' });
+  const call = start({
+    routes: [
+      { verb: 'GET', path: '/notes/{id}', handle },
+      { verb: 'POST', path: '/notes/send', handle },
+    ],
+  });
+  const wrong = await call('/notes/send');
+  assert.equal(wrong.status, 405);
+  assert.equal(wrong.headers.get('allow'), 'POST');
+});

@@ -113,9 +113,13 @@ export function routeTable(routes: readonly OwnRoute[] = []): RouteTable | undef
     match(asked, path) {
       const allow: string[] = [];
       const verb = asked === 'HEAD' ? 'GET' : asked;
+      let parameters: number | undefined;
       for (const { route, names, pattern } of table) {
+        // A path that is there with other verbs is no value of a parameter.
+        if (parameters !== undefined && names.length > parameters) break;
         const found = pattern.exec(path);
         if (!found) continue;
+        parameters = names.length;
         if (route.verb !== verb) {
           allow.push(route.verb);
           continue;
