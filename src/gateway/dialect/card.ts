@@ -1,0 +1,70 @@
+/** How the gateway introduces itself: what it does with models, and what the agents behind it can do. */
+import type { AgentCard, AgentSkill } from '../../protocol/index.ts';
+import type { AgentProfile } from '../../server/index.ts';
+
+export interface AgentBehind {
+  readonly name: string;
+  readonly skills: readonly AgentSkill[];
+}
+
+export interface GatewayProfileOptions {
+  readonly version: string;
+  /** The agents behind the gateway; their skills are offered as `AGENT/SKILL`. */
+  readonly agents?: readonly AgentBehind[];
+}
+
+const CHAT_COMPLETION: AgentSkill = {
+  id: 'chat-completion',
+  name: 'Chat Completion',
+  description: 'Generate chat responses via LLM providers',
+  tags: ['llm', 'chat'],
+  examples: ['Summarize this text', 'Answer this question'],
+  input: {
+    type: 'object',
+    properties: {
+      messages: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: { role: { type: 'string' }, content: { type: 'string' } },
+          required: ['role', 'content'],
+        },
+      },
+      model: { type: 'string' },
+    },
+    required: ['messages'],
+  },
+  output: {
+    type: 'object',
+    properties: { content: { type: 'string' }, usage: { type: 'object' } },
+    required: ['content'],
+  },
+};
+
+export function gatewayProfile({ version, agents = [] }: GatewayProfileOptions): AgentProfile {
+  return {
+    name: 'Parley Gateway',
+    description: 'AI API Gateway with A2A protocol support',
+    version,
+    skills: [CHAT_COMPLETION, ...agents.flatMap(skillsOf)],
+  };
+}
+
+/** Who asks for a skill of an agent names the agent: by its door, or in `metadata.agent`. */
+function skillsOf({ name, skills }: AgentBehind): AgentSkill[] {
+  return skills.map((skill) => {
+    // How to sign in at the agent is the gateway's business.
+    const { security: _, ...offered } = skill;
+    return { ...offered, id: `${name}/${skill.id}` };
+  });
+}
+
+/** What the card says beyond the profile: how to sign in, for clients of the dialect and for those of A2A. */
+export const GATEWAY_CARD: Partial<AgentCard> = {
+  authentication: { schemes: ['Bearer', 'APIKey'] },
+  securitySchemes: {
+    bearer: { type: 'http', scheme: 'Bearer' },
+    apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+  },
+  security: [{ bearer: [] }, { apiKey: [] }],
+};
