@@ -112,7 +112,7 @@ async function run(settings: Settings): Promise<number> {
   for (const warning of loaded?.warnings ?? []) log.warn({}, warning);
   let config = loaded?.config ?? {};
 
-  const { gateway, store, firstKey } = await open(settings, config, { host, log });
+  const { gateway, store, keyless } = await open(settings, config, { host, log });
   let listening: Listening;
   try {
     listening = await gateway.listen(port, host);
@@ -120,6 +120,8 @@ async function run(settings: Settings): Promise<number> {
     await gateway.close(0);
     throw explainListen(error, host, port, '--port');
   }
+  // Only now: a key that was made for a start that failed would never be shown.
+  const firstKey = keyless ? gateway.makeFirstKey() : undefined;
   const ended = untilSignal(log);
   let reading = Promise.resolve();
   process.on('SIGHUP', () => {
@@ -142,8 +144,8 @@ async function run(settings: Settings): Promise<number> {
 interface Opened {
   readonly gateway: Gateway;
   readonly store: TaskStore;
-  /** Of a register that had none; shown once. */
-  readonly firstKey: string | undefined;
+  /** Nobody could call it. */
+  readonly keyless: boolean;
 }
 
 async function open(
@@ -154,13 +156,14 @@ async function open(
   const allowNetworks = networks(values['allow-network']);
   const address = publicUrl(values['public-url']);
   const place = await storePlace(values, environment, 'gateway');
-  const [{ createGateway, makeFirstKey }, { openRegister }, { registerPath }, { openPepper }] =
-    await Promise.all([
+  const [{ createGateway }, { openRegister }, { registerPath }, { openPepper }] = await Promise.all(
+    [
       import('../gateway/gateway.ts'),
       import('../gateway/database.ts'),
       import('../gateway/keys/register-path.ts'),
       import('../gateway/keys/pepper.ts'),
-    ]);
+    ],
+  );
   const store = await openStore(place, environment, log);
   let register: Register | undefined;
   let gateway: Gateway | undefined;
@@ -179,10 +182,10 @@ async function open(
       version: VERSION,
       ...address,
     });
-    const closed = !gateway.keys.any() && config.keys?.oidc === undefined;
+    const keyless = !gateway.keys.any() && config.keys?.oidc === undefined;
     // Others reach it at once; who is to have a key is to be settled before.
-    if (closed && !isLoopback(host)) throw noKeys(host, values.store);
-    return { gateway, store, firstKey: closed ? makeFirstKey(gateway.keys) : undefined };
+    if (keyless && !isLoopback(host)) throw noKeys(host, values.store);
+    return { gateway, store, keyless };
   } catch (error) {
     if (gateway) {
       await gateway.close(0);

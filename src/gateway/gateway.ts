@@ -65,6 +65,8 @@ export interface GatewayOptions {
 
 export interface Gateway {
   readonly keys: Keys;
+  /** A key that may do everything, for the register of which nobody has one. */
+  makeFirstKey(): string;
   /** Everything of the gateway's own that is served. */
   readonly routes: readonly GatewayRoute[];
   /** Listens, and begins to look after agents and expired tasks. */
@@ -80,13 +82,6 @@ export interface Gateway {
   readonly running: number;
   /** Where `listen` was not called. */
   close(ms?: number): Promise<void>;
-}
-
-/** Makes the first key of an empty register; undefined where there was one before. */
-export function makeFirstKey(keys: Keys): string | undefined {
-  if (keys.any()) return undefined;
-  const fields = { workspace: DEFAULT_WORKSPACE, name: 'first', scopes: ['*'] as const };
-  return keys.create({ ...fields, scopes: [...fields.scopes] }, 'gateway').secret;
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
@@ -198,6 +193,10 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   return {
     keys,
+    makeFirstKey() {
+      const workspace = DEFAULT_WORKSPACE;
+      return keys.create({ workspace, name: 'first', scopes: ['*'] }, 'gateway').secret;
+    },
     routes,
     async listen(port, host) {
       const listening = await server.listen(port, host);
