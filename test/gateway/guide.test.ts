@@ -1,0 +1,90 @@
+// What docs/gateway.md shows, pasted: its commands against a real gateway with a free port, its configuration checked.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { SCOPES } from '../../src/gateway/caller.ts';
+import { folder, parley, serving, start } from '../cli/support.ts';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const guide = readFileSync(path.join(root, 'docs/gateway.md'), 'utf8');
+const main = path.join(root, 'src/cli/main.ts');
+
+/** The blocks of one language under a heading. */
+function blocks(heading: string, language: string): string[] {
+  const section = guide.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? '';
+  const fence = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms');
+  return [...section.matchAll(fence)].map(([, text = '']) => text);
+}
+
+async function gateway(...args: string[]) {
+  const env = { PARLEY_HOME: path.join(folder, `guide-${args.length}`) };
+  const running = start(['gateway', '--port', '0', '--json', ...args], { env });
+  const [line] = await running.saying(/.*\n/);
+  const { port, key } = JSON.parse(line) as { port: number; key: string };
+  return {
+    async stop() {
+      running.child.kill('SIGTERM');
+      await running.ended;
+    },
+    /** Runs it as a shell would, in the order of the page; a request that fails ends it. */
+    async paste(script: string): Promise<string> {
+      const given = script
+        .replace(/^KEY=.*$/m, `KEY=${key}`)
+        .replaceAll('http://localhost:8090', `http://127.0.0.1:${port}`);
+      const shell = `set -eu; KEY=${key}
+        curl() { command curl --silent --show-error --fail-with-body "$@"; echo; }
+        parley() { '${process.execPath}' --conditions=parley-source '${main}' "$@"; }
+        ${given}`;
+      const { stdout } = await promisify(execFile)('bash', ['-c', shell], {
+        env: { ...process.env, ...env },
+        timeout: 60_000,
+      });
+      return stdout;
+    },
+  };
+}
+
+test('the first steps, pasted', async () => {
+  const running = await gateway();
+  const [, use = ''] = blocks('First steps', 'sh');
+  const [card = ''] = blocks('A model card', 'sh');
+  const said = await running.paste(use);
+  assert.match(said, /"chat-completion"/);
+  assert.match(said, /"sessionId":"session-123"/);
+  assert.match(said, /"type":"completed"/);
+  assert.match(said, /\nYou said: "Hello, agent!"/);
+  assert.match(await running.paste(card), /"cost":\{"amount":0\.\d+,"currency":"USD"\}/);
+  await running.stop();
+});
+
+test('the configuration that it shows has nothing wrong', async () => {
+  const [text = ''] = blocks('The configuration', 'jsonc');
+  const file = path.join(folder, 'gateway.json');
+  writeFileSync(file, text);
+  const env = { OPENAI_API_KEY: 'k', TRAVEL_TOKEN: 't' };
+  const checked = await parley(['gateway', '--config', file, '--check', '--json'], { env });
+  assert.deepEqual(checked.err, '');
+  const { ok, warnings } = JSON.parse(checked.out) as { ok: boolean; warnings: string[] };
+  assert.deepEqual({ ok, warnings }, { ok: true, warnings: [] });
+});
+
+test('an agent behind the gateway, pasted', async () => {
+  const echo = await serving(['--agent', 'echo']);
+  const [script = ''] = blocks('Agents behind it', 'sh');
+  const shown = /\{ "agents": .*\}/.exec(script)?.[0] ?? '';
+  const file = path.join(folder, 'agents.json');
+  writeFileSync(file, shown.replace('http://127.0.0.1:4000', echo.url));
+  const running = await gateway('--config', file);
+  const said = await running.paste(script.split('\n\n')[1] ?? '');
+  assert.match(said, /^Hello\n/);
+  assert.match(said, /"path":"\/agents\/echo"/);
+  await running.stop();
+  await echo.stop();
+});
+
+test('every scope that there is has its place in the table', () => {
+  for (const scope of SCOPES) assert.ok(guide.includes(`\`${scope}\``), scope);
+});
