@@ -105,7 +105,7 @@ describe('a rate limit', () => {
 
   test('is not escaped by a rotation', () => {
     const { authenticate, keys, key, bearer } = setup({ rateLimit: { requestsPerMinute: 1 } });
-    authenticate(request(bearer));
+    assert.ok(authenticate(request(bearer)));
     const { secret } = keys.rotate('team', key.id, {}, 'cli');
     assert.equal(
       limited(() => authenticate(request({ 'x-api-key': secret }))),

@@ -20,10 +20,8 @@ const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 const AGENT_MOUNT = /^\/agents\/([^/]+)/;
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
-interface GatewayRequest extends Readonly<Pick<Parameters<Authenticate>[0], 'header' | 'remote'>> {
-  /** Where the door that was used is mounted: `/agents/weather`. */
-  readonly mount?: string | undefined;
-}
+/** What of a request says who sends it, and to which door: `mount` is `/agents/weather` at an agent's. */
+type GatewayRequest = Pick<Parameters<Authenticate>[0], 'header' | 'remote' | 'mount'>;
 
 export interface AuthenticateOptions {
   readonly keys: Pick<Keys, 'verify'>;

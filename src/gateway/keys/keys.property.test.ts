@@ -74,7 +74,10 @@ test('whatever is made, rotated, revoked and waited for, exactly the right secre
           for (const secret of target.secrets) secret.endsAt = Math.min(secret.endsAt, end);
           target.secrets.push({ text: made.secret, endsAt: Infinity });
         } catch (error) {
-          assert.ok(refused && error instanceof A2AError && error.kind === 'conflict', `${error}`);
+          assert.ok(
+            refused && error instanceof A2AError && error.kind === 'conflict',
+            String(error),
+          );
         }
       }
 

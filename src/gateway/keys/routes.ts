@@ -18,6 +18,7 @@ import { type SpendingLog, UsageRow } from './spending.ts';
 const MAX_PAGE = 100;
 const MAX_AUDIT_PAGE = 500;
 const MAX_USAGE_ROWS = 5000;
+const USAGE_DETAIL = `The newest days first, at most ${MAX_USAGE_ROWS} rows: ask for fewer days to see them all.`;
 const NO_STORE = { 'cache-control': 'no-store' };
 
 const whole = (max: number) => z.coerce.number().pipe(z.int().min(0).max(max));
@@ -183,6 +184,7 @@ export function keyRoutes({
       scope: 'keys:write',
       resource: 'key',
       summary: 'What a key used, by day and model, and how it stands with its budget',
+      detail: USAGE_DETAIL,
       query: UsageQuery,
       answers: {
         200: { description: 'What it used', schema: KeyUsage },
@@ -198,6 +200,7 @@ export function keyRoutes({
       path: '/a2a/usage',
       scope: 'audit:read',
       summary: 'What the workspace used, by day, key and model',
+      detail: USAGE_DETAIL,
       query: UsageQuery,
       answers: { 200: { description: 'What it used', schema: Usage } },
       handle: async ({ caller, query }) => ({ body: usage(caller.workspace, query) }),

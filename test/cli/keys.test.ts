@@ -1,0 +1,150 @@
+// `parley keys` as a real process, also beside a gateway that runs.
+import assert from 'node:assert/strict';
+import { existsSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import type { Key, MadeKey } from '../../src/gateway/keys/schema.ts';
+import { assertRefused, type Ended, folder, lines, parley, start } from './support.ts';
+
+let homes = 0;
+function home(env: Readonly<Record<string, string>> = {}) {
+  const place = path.join(folder, `keys-${(homes += 1)}`);
+  const options = { env: { PARLEY_HOME: place, ...env } };
+  const keys = (...args: string[]): Promise<Ended> => parley(['keys', ...args], options);
+  const made = async (...args: string[]): Promise<MadeKey> => {
+    const { code, out, err } = await keys(...args, '--json');
+    assert.equal(code, 0, err);
+    return JSON.parse(out) as MadeKey;
+  };
+  return { place, options, keys, made };
+}
+
+const SECRET = /parley_[0-9a-f]{12}_[\w-]{43}/;
+
+describe('parley keys', { concurrency: 3 }, () => {
+  test('prints a key once, alone on standard output, and never again', async () => {
+    const { keys, place } = home();
+    const created = await keys('create', '--name', 'night build', '--expires', '30d');
+    assert.equal(created.code, 0);
+    assert.match(created.out, new RegExp(`^${SECRET.source}\n$`));
+    assert.match(created.err, /the only time that it is shown.*\n.*Authorization: Bearer/);
+    assert.equal(statSync(path.join(place, 'gateway.register.db')).mode & 0o077, 0);
+
+    const { out } = await keys('list');
+    assert.doesNotMatch(out, SECRET);
+    assert.match(out, /^ID +KEY +STATUS +EXPIRES +LAST USED +SCOPES +NAME\n/);
+    assert.match(out, /active .*tasks:read tasks:write agents:use cards:read +night build\n$/);
+    assert.doesNotMatch((await keys('list', '--json')).out, SECRET);
+  });
+
+  test('makes a key with everything that its flags say', async () => {
+    const { keys, made } = home();
+    const flags = ['--name', 'x', '--workspace', 'team', '--scope', 'tasks:read', '--scope', '*'];
+    flags.push('--rate', '30', '--expires', '2099-01-31T00:00:00+01:00', '--budget-tokens', '1000');
+    flags.push('--budget-amount', '7.50', '--budget-currency', 'EUR', '--budget-period', 'day');
+    const { key } = await made('create', ...flags);
+    assert.deepEqual(
+      [key.workspaceId, key.scopes, key.expiresAt, key.rateLimit, key.budget],
+      [
+        'team',
+        ['tasks:read', '*'],
+        '2099-01-30T23:00:00.000Z',
+        { requestsPerMinute: 30 },
+        { tokens: 1000, amount: 7.5, currency: 'EUR', period: 'day' },
+      ],
+    );
+    const [listed, ...others] = lines((await keys('list', '--workspace', 'team', '--json')).out);
+    assert.deepEqual([listed, others], [key, []]);
+    assert.match((await keys('list')).err, /There are no keys/);
+  });
+
+  test('rotates with an overlap, and revokes', async () => {
+    const { keys, made } = home();
+    const { key, secret } = await made('create', '--name', 'ci');
+    const rotated = await made('rotate', key.id, '--overlap', '24h');
+    assert.equal(rotated.key.id, key.id);
+    assert.notEqual(rotated.secret, secret);
+    const overlap =
+      Date.parse(rotated.key.overlapEndsAt ?? '') - Date.parse(rotated.key.rotatedAt ?? '');
+    assert.equal(overlap, 86_400_000);
+    assert.match((await keys('revoke', key.id)).out, /\(ci\) is revoked/);
+    const [listed] = lines((await keys('list', '--json')).out) as unknown as Key[];
+    assert.equal(listed?.status, 'revoked');
+    assertRefused(await keys('rotate', key.id), 1, /The key is revoked: make a new one/);
+  });
+
+  test('refuses in one line what cannot be, and leaves nothing behind', async () => {
+    const { keys, place } = home();
+    const create = (...args: string[]) => keys('create', '--name', 'x', ...args);
+    assertRefused(await keys(), 2, /needs what to do: create, list, rotate, revoke/);
+    assertRefused(await keys('creat'), 2, /did you mean parley keys create\?/);
+    assertRefused(await keys('create'), 2, /needs --name/);
+    assertRefused(await keys('rotate'), 2, /parley keys rotate needs ID/);
+    assertRefused(await create('--expires', 'soon'), 2, /--expires soon: use days, as in 30d/);
+    assertRefused(await create('--rate', '0'), 2, /--rate 0/);
+    assertRefused(await create('--budget-amount', '-1'), 2, /--budget-amount/);
+    assertRefused(await create('--budget-period', 'day'), 2, /needs --budget-tokens or/);
+    assertRefused(
+      await create('--budget-tokens', '5', '--budget-period', 'week'),
+      2,
+      /use day, month/,
+    );
+    assertRefused(await create('--store', 'memory'), 2, /keys of a gateway in memory are its own/);
+    assertRefused(await keys('list'), 2, /there is no gateway at .*gateway\.register\.db/);
+    assert.equal(existsSync(place), false);
+    assertRefused(await create('--scope', 'tasks:fly'), 2, /scopes\.0: one of tasks:read/);
+    assertRefused(await create('--workspace', '../x'), 2, /letters and digits/);
+    assertRefused(
+      await keys('revoke', 'none'),
+      1,
+      /no such key in this workspace: parley keys list/,
+    );
+  });
+
+  test('shows help with an example for each action', async () => {
+    const { keys } = home();
+    assert.match((await keys('--help')).out, /parley keys rotate ID/);
+    for (const action of ['create', 'list', 'rotate', 'revoke']) {
+      const { code, out } = await keys(action, '--help');
+      assert.equal(code, 0);
+      assert.match(out, new RegExp(`Examples\n  parley keys ${action}`));
+    }
+  });
+
+  test("takes the coding agent's PARLEY_WORKSPACE for no workspace of a gateway", async () => {
+    const { made } = home({ PARLEY_WORKSPACE: '/home/ann/project' });
+    assert.equal((await made('create', '--name', 'x')).key.workspaceId, 'default');
+  });
+
+  test('makes no key under another PARLEY_SECRET_KEY than those that are there', async () => {
+    const { made, options } = home();
+    const { key } = await made('create', '--name', 'x');
+    const other = { env: { ...options.env, PARLEY_SECRET_KEY: 'correct horse' } };
+    const create = () => parley(['keys', 'create', '--name', 'y'], other);
+    assertRefused(await create(), 2, /another PARLEY_SECRET_KEY: set it as the gateway has it/);
+    assert.match((await parley(['keys', 'list'], other)).out, / unusable /);
+    await parley(['keys', 'revoke', key.id], other);
+    assert.equal((await create()).code, 0);
+  });
+});
+
+test('a gateway that runs sees with its next request what parley keys did', async () => {
+  const { made, keys, options } = home();
+  const { key, secret } = await made('create', '--name', 'first', '--scope', '*');
+  const gateway = start(['gateway', '--port', '0', '--json'], options);
+  const [line] = await gateway.saying(/.*\n/);
+  const { url } = JSON.parse(line) as { url: string };
+  const status = async (token: string) => {
+    const headers = { authorization: `Bearer ${token}` };
+    return (await fetch(`${url}/a2a/keys`, { headers })).status;
+  };
+  assert.equal(await status(secret), 200);
+  const other = await made('create', '--name', 'reader', '--scope', 'tasks:read');
+  assert.equal(await status(other.secret), 403);
+  const rotated = await made('rotate', key.id, '--overlap', '1h');
+  assert.deepEqual([await status(secret), await status(rotated.secret)], [200, 200]);
+  await keys('revoke', key.id);
+  assert.deepEqual([await status(secret), await status(rotated.secret)], [401, 401]);
+  gateway.child.kill('SIGTERM');
+  assert.equal((await gateway.ended).code, 0);
+});
