@@ -112,11 +112,13 @@ export function embeddingsFrom(
 }
 
 const OFFLINE_DIMENSIONS = 256;
+/** So that two words hardly ever fall on each other. */
+const PLACES_PER_WORD = 8;
 const MAX_WORDS = 100_000;
 
 /**
- * Needs no network. It understands nothing: each word of a text, whatever its case, is hashed to a place and a sign in
- * the vector, and the vector has the length 1. So texts with words in common are near each other, the same text has the
+ * Needs no network. It understands nothing: each word of a text, whatever its case, is hashed to a few places and signs
+ * in the vector, and the vector has the length 1. So texts with words in common are near each other, the same text has the
  * same vector everywhere, and that is all.
  */
 export function offlineEmbeddings(): EmbeddingModel {
@@ -136,8 +138,10 @@ function hashed(text: string): readonly number[] {
   // A text without a word still has a direction.
   for (const word of words.length > 0 ? words.slice(0, MAX_WORDS) : ['']) {
     const digest = createHash('sha256').update(word).digest();
-    const place = digest.readUInt16BE(0) % OFFLINE_DIMENSIONS;
-    vector[place] = (vector[place] ?? 0) + (digest.readUInt8(2) % 2 === 0 ? 1 : -1);
+    for (let at = 0; at < PLACES_PER_WORD; at++) {
+      const place = digest.readUInt16BE(3 * at) % OFFLINE_DIMENSIONS;
+      vector[place] = (vector[place] ?? 0) + (digest.readUInt8(3 * at + 2) % 2 === 0 ? 1 : -1);
+    }
   }
   const norm = Math.hypot(...vector);
   // Words that cancel each other out.

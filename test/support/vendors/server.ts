@@ -19,6 +19,8 @@ export interface Asked {
 export interface FakeVendor extends AsyncDisposable {
   readonly url: string;
   readonly asked: readonly Asked[];
+  /** Settles when the first request is there. */
+  readonly reached: Promise<void>;
   /** Settles when a client hangs up before its answer is complete. */
   readonly hungUp: Promise<void>;
 }
@@ -26,6 +28,7 @@ export interface FakeVendor extends AsyncDisposable {
 /** A function is asked for each reply. */
 export async function fakeVendor(replies: readonly Reply[] | (() => Reply)): Promise<FakeVendor> {
   const asked: Asked[] = [];
+  const reached = Promise.withResolvers<void>();
   const hungUp = Promise.withResolvers<void>();
   const left = typeof replies === 'function' ? [] : [...replies];
   const next =
@@ -38,6 +41,7 @@ export async function fakeVendor(replies: readonly Reply[] | (() => Reply)): Pro
     request.on('end', () => {
       const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
       asked.push({ path: request.url ?? '', headers: request.headers, body });
+      reached.resolve();
       send(next(), response);
     });
     response.on('close', () => {
@@ -51,6 +55,7 @@ export async function fakeVendor(replies: readonly Reply[] | (() => Reply)): Pro
   return {
     url: `http://127.0.0.1:${address.port}`,
     asked,
+    reached: reached.promise,
     hungUp: hungUp.promise,
     async [Symbol.asyncDispose]() {
       const closed = once(server, 'close');

@@ -52,7 +52,12 @@ export async function completion(head: Head, chunks: AsyncIterable<AnswerChunk>)
 export async function* completionFrames(
   head: Head,
   chunks: AsyncIterable<AnswerChunk>,
-  options: { readonly includeUsage: boolean; readonly failure: (error: A2AError) => unknown },
+  options: {
+    readonly includeUsage: boolean;
+    readonly failure: (error: A2AError) => unknown;
+    /** Aborted when nobody listens any more. */
+    readonly signal: AbortSignal;
+  },
 ): AsyncGenerator<string> {
   const frame = (delta: object, finish_reason: string | null = null): string => {
     const choices = [{ index: 0, delta, logprobs: null, finish_reason }];
@@ -73,6 +78,7 @@ export async function* completionFrames(
     }
     yield 'data: [DONE]\n\n';
   } catch (error) {
+    if (options.signal.aborted) return;
     if (!(error instanceof A2AError)) throw error;
     yield event(options.failure(error));
   }

@@ -13,13 +13,7 @@ export function errorBody(error: A2AError): unknown {
 }
 
 export function errorAnswer(error: A2AError): RouteAnswer {
-  const { httpStatus, detail } = error;
-  const wait = detail.retryAfterSeconds;
-  return {
-    status: httpStatus,
-    ...(wait !== undefined && { headers: { 'retry-after': String(wait) } }),
-    body: errorBody(error),
-  };
+  return { status: error.httpStatus, body: errorBody(error) };
 }
 
 function typeOf(status: number, reason: string): string {

@@ -31,13 +31,14 @@ export function openaiRoutes({ models }: { readonly models: Models }): GatewayRo
     const { leave, signal } = leaving(call);
     const chunks = models.chat(target, request, { caller, signal });
     const head = headOf(body.model);
-    if (body.stream !== true) return { body: await completion(head, chunks) };
+    if (body.stream !== true) return { body: await unlessLeft(completion(head, chunks), signal) };
     // Until something is there, a failure still has a status of its own.
-    const first = await chunks.next();
+    const first = await unlessLeft(chunks.next(), signal);
     const includeUsage = body.stream_options?.include_usage === true;
     const frames = completionFrames(head, behind(first, chunks), {
       includeUsage,
       failure: errorBody,
+      signal,
     });
     return { headers: SSE_HEADERS, chunks: leavable(frames, leave) } satisfies RouteText;
   }
@@ -88,7 +89,8 @@ export function openaiRoutes({ models }: { readonly models: Models }): GatewayRo
         models.check(caller, target);
         const texts = typeof input === 'string' ? [input] : input;
         const { signal } = leaving(call);
-        const { vectors, used } = await models.embed(target, texts, { caller, signal });
+        const embedding = models.embed(target, texts, { caller, signal });
+        const { vectors, used } = await unlessLeft(embedding, signal);
         const encode = format === 'base64' ? base64 : (vector: readonly number[]) => vector;
         const data = vectors.map((vector, index) => ({
           object: 'embedding',
@@ -157,6 +159,16 @@ function leaving({ signal }: Call): { readonly signal: AbortSignal; readonly lea
     signal: signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]),
     leave: () => own.abort(new Error('the client left')),
   };
+}
+
+/** That a client leaves is no fault of ours, and nobody is there to read of it. */
+async function unlessLeft<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (signal.aborted) throw new A2AError('unavailable', 'The client left');
+    throw error;
+  }
 }
 
 /** What was taken from the source already, and then the rest of it. */
