@@ -284,7 +284,7 @@ describe('an end', () => {
     assert.ok(gateway.keys.verify(secret));
   });
 
-  test('leaves the newest thousand of the revoked to be seen', () => {
+  test('leaves the newest thousand of the revoked to be seen, and holds where it is none of them', () => {
     using gateway = testGateway();
     gateway.keys.create(ci, 'cli');
     for (let at = 0; at < 1001; at++) {
@@ -295,6 +295,10 @@ describe('an end', () => {
     const { items, total } = gateway.keys.list('default');
     assert.equal(total, 1001);
     assert.deepEqual([items[0]?.name, items[999]?.name, items[1000]?.name], ['1000', '1', 'ci']);
+    gateway.clock.time -= DAY_MS;
+    const { key, secret } = gateway.keys.create(ci, 'cli');
+    assert.equal(gateway.keys.revoke('default', key.id, {}, 'cli').status, 'revoked');
+    assert.equal(gateway.keys.verify(secret), undefined);
   });
 });
 

@@ -215,11 +215,13 @@ export function createKeys(options: KeysOptions): Keys {
         sql.revoke.run(now(), id);
         sql.dropOldSecrets.run(id);
         audit.record({ workspace, actor, action: 'key.revoke', subject: id });
+        // Before the oldest go: after a change of the clock this one may be among them.
+        const revoked = find(workspace, id);
         for (const { id: old } of sql.tooOld.all(workspace, MAX_REVOKED_PER_WORKSPACE)) {
           sql.dropSecrets.run(String(old));
           sql.drop.run(String(old));
         }
-        return find(workspace, id);
+        return revoked;
       }),
 
     any: () => register.read(() => sql.any.get() !== undefined),
