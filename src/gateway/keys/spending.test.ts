@@ -233,4 +233,14 @@ describe('usage', () => {
     spending.record(use({ inputTokens: Infinity, outputTokens: 1.4 }));
     assert.equal(spending.standing(keyId)?.spent.tokens, 1);
   });
+
+  test('that is absurd stays a number, and is in nobody else’s way', () => {
+    const { spending, again, keyId, use, logger } = setup({ tokens: 100, period: 'total' });
+    const cost = { amount: 1e300, currency: 'USD' };
+    for (let times = 0; times < 2000; times++) spending.record(use({ inputTokens: 1e300, cost }));
+    spending.record(use({ keyId: 'other' }));
+    assert.deepEqual(logger.lines, []);
+    assert.equal(again().standing(keyId)?.spent.tokens, Number.MAX_SAFE_INTEGER + 10_000);
+    refusal(() => spending.check({ keyId }, undefined));
+  });
 });

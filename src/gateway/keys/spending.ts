@@ -157,13 +157,14 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
       failing = false;
     } catch (error) {
       // Once for each time that it begins: it would be said with every task.
-      if (!failing)
+      if (!failing) {
         logger.error({ err: error }, 'what was spent cannot be written; it is kept in memory');
+      }
       failing = true;
     }
   }
 
-  /** Once a day, days of long ago become months: the table grows with the models and keys, not with time. */
+  /** Once a day, days of long ago become months: what a year adds to the table is small. */
   function fold(today: string): void {
     if (today === foldedOn || failing) return;
     foldedOn = today;
@@ -193,7 +194,7 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
       const period = periodAt(budget.period, now());
       settle(account, keyId, budget, period);
       const { tokens = Infinity, amount = Infinity } = budget;
-      if (account.tokens < tokens && account.nanos < amount * NANOS) return;
+      if (account.tokens < tokens && account.nanos < Math.round(amount * NANOS)) return;
       throw new A2AError(
         'rateLimited',
         `The budget of this key is spent${PHRASES[budget.period]}`,
@@ -245,10 +246,11 @@ const PHRASES = { day: ' for today', month: ' for this month', total: '' } as co
 function statements({ db }: Register) {
   const columns =
     'workspace, key_id, day, model, currency, uses, input_tokens, output_tokens, nanos';
-  const conflict = `
-    ON CONFLICT DO UPDATE SET
-      uses = uses + excluded.uses, input_tokens = input_tokens + excluded.input_tokens,
-      output_tokens = output_tokens + excluded.output_tokens, nanos = nanos + excluded.nanos`;
+  // What a vendor claims to have used may be absurd; a sum that SQLite cannot hold would never be written.
+  const added = ['uses', 'input_tokens', 'output_tokens', 'nanos'].map(
+    (name) => `${name} = min(${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`,
+  );
+  const conflict = `ON CONFLICT DO UPDATE SET ${added.join(', ')}`;
   return {
     budget: db.prepare('SELECT budget FROM api_keys WHERE id = ?'),
     // Real numbers: beyond what JavaScript can count to, a sum is near enough and no failure.
