@@ -40,6 +40,7 @@ import { completeEvent } from './run.ts';
 import { Runtime, type RuntimeLimits } from './runtime.ts';
 import { scopeOf, wireOf } from './scope.ts';
 import { roughSize } from './size.ts';
+import { sayingAway } from './store-away.ts';
 import type { ListQuery, TaskStore } from './store.ts';
 import { opening, TaskStream } from './task-stream.ts';
 
@@ -106,8 +107,8 @@ export function createHandler(
   executor: AgentExecutor,
   options: HandlerOptions = {},
 ): RequestHandler {
-  const store = options.store ?? memoryStore();
   const logger = options.logger ?? consoleLogger;
+  const store = sayingAway(options.store ?? memoryStore(), logger);
   const limits = { ...HANDLER_LIMITS, ...defined(options.limits) };
   const runtime = new Runtime(executor, { store, logger, limits, deliver: options.deliver });
   const { log } = runtime;

@@ -55,6 +55,11 @@ const BODIES: Readonly<Record<string, (owned: Owned) => unknown>> = {
   }),
   'POST /a2a/tasks/sendSubscribe': ({ task }) => ({ taskId: task }),
   'POST /a2a/tasks/cancel': ({ task }) => ({ taskId: task }),
+  'POST /v1/chat/completions': ({ model }) => ({
+    model,
+    messages: [{ role: 'user', content: 'hi' }],
+  }),
+  'POST /v1/embeddings': ({ model }) => ({ model, input: 'hi' }),
   'PUT /a2a/model-cards/{id}': ({ model }) => card(model),
   'POST /a2a/model-cards/{id}/versions/{version}/restore': () => undefined,
   'PUT /a2a/agents/{name}': () => ({ url: 'https://elsewhere.example' }),
@@ -120,8 +125,10 @@ test('every route that names something says whose it is: someone else’s is 404
           gateway.ask(sides[me].key, verb, pathFor(route, target), body?.(target));
         const [foreign, missing] = [await attempt(owned), await attempt(NOTHING)];
         const text = await foreign.text();
-        assert.equal(foreign.status, 404, text);
-        assert.equal(missing.status, 404);
+        // A model that a request names and that is not there is a wrong request.
+        const status = route.resource === 'model' && body ? 400 : 404;
+        assert.equal(foreign.status, status, text);
+        assert.equal(missing.status, status);
         const plain = (said: string, target: Owned) =>
           Object.values(target).reduce((left, id) => left.replaceAll(id, 'ID'), said);
         assert.equal(plain(text, owned), plain(await missing.text(), NOTHING));
