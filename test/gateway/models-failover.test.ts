@@ -3,6 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { A2AError } from '../../src/protocol/index.ts';
+import { anthropic } from '../support/vendors/anthropic.ts';
+import { google } from '../support/vendors/google.ts';
+import { openai } from '../support/vendors/openai.ts';
 import { fakeVendor, type Reply } from '../support/vendors/server.ts';
 import {
   ask,
@@ -222,6 +225,22 @@ describe('a provider that fails in the middle of its answer', () => {
     assert.equal(made.uses.length, 1);
   });
 });
+
+for (const [type, wire] of Object.entries({ anthropic, google, openai })) {
+  test(`${type}: events in the wrong order end, with one answer or one error, and are counted once at most`, async () => {
+    await using vendor = await fakeVendor([{ events: wire.answer.toReversed() }]);
+    await using other = await fakeVendor(() => says('other'));
+    const provider = { type, apiKey: 'k', baseUrl: vendor.url, attempts: 1 };
+    const { models, uses } = rig({
+      providers: { one: provider, two: compatible(other.url) },
+      models: { m: { routes: [{ provider: 'one' }, { provider: 'two', weight: 0 }] } },
+    });
+    const { text, error: thrown } = await ask(models, 'm');
+    if (thrown !== undefined) failed(thrown);
+    if (text.includes('other')) assert.equal(text, 'other');
+    assert(uses.length <= 1);
+  });
+}
 
 test('whatever the providers do, an answer comes from one of them alone, and is counted once', async () => {
   const kinds = ['whole', '500', '429', 'cut', 'empty', 'rubbish'] as const;

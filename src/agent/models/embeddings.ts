@@ -5,6 +5,7 @@
  * one length.
  */
 import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import type { EmbeddingModelV3, EmbeddingModelV4 } from '@ai-sdk/provider';
 import { raceAbort } from '../abort.ts';
 import { ModelError } from '../model.ts';
@@ -114,7 +115,8 @@ export function embeddingsFrom(
 const OFFLINE_DIMENSIONS = 256;
 /** So that two words hardly ever fall on each other. */
 const PLACES_PER_WORD = 8;
-const MAX_WORDS = 100_000;
+/** Longer texts would keep others waiting: it is this process that does the work. */
+const MAX_OFFLINE_CHARS = 100_000;
 
 /**
  * Needs no network. It understands nothing: each word of a text, whatever its case, is hashed to a few places and signs
@@ -125,9 +127,19 @@ export function offlineEmbeddings(): EmbeddingModel {
   return {
     name: 'offline',
     async embed(texts, signal) {
-      signal.throwIfAborted();
-      const chars = texts.reduce((sum, text) => sum + text.length, 0);
-      return { vectors: texts.map(hashed), inputTokens: Math.ceil(chars / 4) };
+      const vectors: (readonly number[])[] = [];
+      let chars = 0;
+      for (const text of texts) {
+        signal.throwIfAborted();
+        if (text.length > MAX_OFFLINE_CHARS) {
+          const message = `offline takes texts of at most ${MAX_OFFLINE_CHARS} characters`;
+          throw new ModelError('too-long', message);
+        }
+        chars += text.length;
+        vectors.push(hashed(text));
+        await setImmediate();
+      }
+      return { vectors, inputTokens: Math.ceil(chars / 4) };
     },
   };
 }
@@ -136,7 +148,7 @@ function hashed(text: string): readonly number[] {
   const vector = Array.from({ length: OFFLINE_DIMENSIONS }, () => 0);
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
   // A text without a word still has a direction.
-  for (const word of words.length > 0 ? words.slice(0, MAX_WORDS) : ['']) {
+  for (const word of words.length > 0 ? words : ['']) {
     const digest = createHash('sha256').update(word).digest();
     for (let at = 0; at < PLACES_PER_WORD; at++) {
       const place = digest.readUInt16BE(3 * at) % OFFLINE_DIMENSIONS;

@@ -296,6 +296,7 @@ function patience(name: string, signal: AbortSignal, options: ProviderOptions): 
 /** Of what a vendor's package may leave out of a request, what would change the answer. */
 const SETTINGS: Readonly<Record<string, string>> = {
   temperature: 'a temperature',
+  maxOutputTokens: 'so many tokens of output',
   topP: 'top-p',
   stopSequences: 'stop sequences',
   seed: 'a seed',
