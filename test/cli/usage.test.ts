@@ -7,7 +7,9 @@ import { assertRefused, parley } from './support.ts';
 const manifest = await import('../../package.json', { with: { type: 'json' } });
 
 const COMMANDS =
-  'attach acp serve send watch get list cancel card sessions export trust doctor'.split(' ');
+  'attach acp serve gateway send watch get list cancel card sessions export trust doctor'.split(
+    ' ',
+  );
 
 describe('the command line', { concurrency: 3 }, () => {
   test('--version prints the version', async () => {
@@ -21,7 +23,7 @@ describe('the command line', { concurrency: 3 }, () => {
     for (const name of COMMANDS) {
       assert.match(out, new RegExp(`parley ${name}\\b`));
     }
-    assert.doesNotMatch(out, /gateway/);
+    assert.doesNotMatch(out, /parley db\b/);
     assert.match(out, /Examples\n {2}parley --a2a-port/);
   });
 
@@ -36,7 +38,7 @@ describe('the command line', { concurrency: 3 }, () => {
 
   const wrong: [sentence: string, args: string[], says: RegExp][] = [
     ['an unknown command', ['sned'], /unknown command "sned": did you mean parley send\?/],
-    ['a command that is to come', ['gateway'], /unknown command "gateway"/],
+    ['a command that is to come', ['db'], /unknown command "db"/],
     ['an unknown flag', ['serve', '--prot', '1'], /unknown flag --prot: did you mean --port\?/],
     [
       'an unknown flag of parley alone',

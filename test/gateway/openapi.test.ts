@@ -270,6 +270,8 @@ test('the document is OpenAPI 3.1, and has exactly the routes of the table besid
 });
 
 test('each operation answers as the document says', async (t) => {
+  const names = new Set(operations().map(([name]) => name));
+  for (const name of Object.keys(CASES)) assert.ok(names.has(name), `there is no ${name}`);
   for (const [name, path, operation] of operations()) {
     await t.test(name, async () => {
       const attempts = await CASES[name]?.();
