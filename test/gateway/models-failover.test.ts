@@ -227,7 +227,7 @@ describe('a provider that fails in the middle of its answer', () => {
 });
 
 for (const [type, wire] of Object.entries({ anthropic, google, openai })) {
-  test(`${type}: events in the wrong order end, with one answer or one error, and are counted once at most`, async () => {
+  test(`${type}: events in the wrong order give one answer or one error, counted once at most`, async () => {
     await using vendor = await fakeVendor([{ events: wire.answer.toReversed() }]);
     await using other = await fakeVendor(() => says('other'));
     const provider = { type, apiKey: 'k', baseUrl: vendor.url, attempts: 1 };

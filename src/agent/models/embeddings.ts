@@ -120,8 +120,8 @@ const MAX_OFFLINE_CHARS = 100_000;
 
 /**
  * Needs no network. It understands nothing: each word of a text, whatever its case, is hashed to a few places and signs
- * in the vector, and the vector has the length 1. So texts with words in common are near each other, the same text has the
- * same vector everywhere, and that is all.
+ * in the vector, and the vector has the length 1. So texts with words in common are near each other, the same text has
+ * the same vector everywhere, and that is all.
  */
 export function offlineEmbeddings(): EmbeddingModel {
   return {

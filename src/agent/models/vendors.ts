@@ -13,7 +13,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export interface VendorSettings {
   readonly apiKey?: string;
   readonly baseURL: string;
-  /** Of a server that speaks OpenAI's format: it takes the schema of an answer, and not only the word that it be JSON. */
+  /** Of a server that speaks OpenAI's format: it takes an answer's schema, and not only the word that it be JSON. */
   readonly structuredOutputs?: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface Vendor {
   readonly defaultModel?: string;
   /** How bare names of its models begin, to guess what somebody meant. */
   readonly family?: RegExp;
-  /** What to ask for beyond the vendor's defaults: that nothing is kept there, and where wanted, that thoughts are shown. */
+  /** What to ask for beyond the vendor's defaults: that nothing is kept there, and thoughts where they are wanted. */
   options?(model: string, thoughts: boolean): Readonly<Record<string, JsonObject>> | undefined;
   load(model: string, settings: VendorSettings): Promise<ProviderModel>;
   /** Absent: the vendor has no models for embeddings. */

@@ -3,7 +3,7 @@
  * everybody may use them (`models`), and which one is meant when nobody says.
  *
  *   "providers": { "east": { "type": "openai", "apiKey": "${EAST_KEY}", "models": ["gpt-6.1-sol"] } },
- *   "models": { "fast": { "routes": [{ "provider": "east", "model": "gpt-6.1-sol", "weight": 3 }, { "provider": "west" }] } },
+ *   "models": { "fast": { "routes": [{ "provider": "east", "model": "gpt-6.1-sol" }, { "provider": "west" }] } },
  *   "defaultModel": "fast"
  */
 import * as z from 'zod';

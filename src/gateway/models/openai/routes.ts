@@ -1,6 +1,6 @@
 /**
- * The models at addresses that OpenAI's clients know: `/v1/chat/completions`, `/v1/embeddings` and `/v1/models`. No task
- * is made, and nothing of it is kept but what it took.
+ * The models at addresses that OpenAI's clients know: `/v1/chat/completions`, `/v1/embeddings` and `/v1/models`. No
+ * task is made, and nothing is kept of it but what it took.
  */
 import { A2AError, type Call } from '../../../protocol/index.ts';
 import { defineRoute, type GatewayRoute, type RouteInput, type RouteText } from '../../route.ts';
