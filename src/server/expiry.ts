@@ -86,22 +86,22 @@ export async function expire(runtime: Runtime, options: ExpireOptions): Promise<
   return { ended, removed };
 }
 
-/** Whether it came to its end. */
+/** Whether it came to its end by this. Throws where that could not be stored. */
 async function endTask(runtime: Runtime, head: TaskHead): Promise<boolean> {
   using live = await runtime.log.open(head, head.taskId);
-  if (!live || isOver(live)) return false;
+  if (!live) return false;
+  const isEarlier = isOver(live);
   const run = runtime.run(head.taskId);
-  if (run) {
+  if (!isEarlier && run) {
     await run.expire();
-  } else {
+  } else if (!isEarlier) {
     const after = live.seq;
     void runtime.log.append(live, completeEvent(live, expiredStatus(live)));
     await runtime.push?.attach(live, after);
     await runtime.tellCanceled(live);
-    await live.whenStored(live.seq);
   }
-  if (live.lost) throw live.lost;
-  return isOver(live);
+  await live.whenStored(live.seq);
+  return !isEarlier && isOver(live);
 }
 
 function isOver({ state }: LiveTask): boolean {
