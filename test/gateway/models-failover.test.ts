@@ -37,7 +37,7 @@ async function pair(
   const [one, two] = [await fakeVendor(first), await fakeVendor(second)];
   const { provider = {}, ...rest } = options;
   const made = rig({
-    providers: { one: compatible(one.url, provider), two: compatible(two.url, provider) },
+    providers: { one: compatible(one.url, provider), two: compatible(two.url) },
     models: {
       m: {
         routes: [{ provider: 'one' }, { provider: 'two', weight: 0 }],
@@ -62,6 +62,7 @@ function failed(error: unknown): A2AError {
 }
 
 const error = { error: { message: 'internal detail of 10.0.0.7', type: 'x', code: null } };
+/** For those that are never to answer in time. */
 const FAST = { firstByteMs: 150, idleTimeoutMs: 150, timeoutMs: 2000 };
 
 const BEFORE_THE_ANSWER: Readonly<Record<string, Reply>> = {
@@ -198,7 +199,9 @@ describe('a provider that fails in the middle of its answer', () => {
   };
   for (const [what, reply] of Object.entries(cases)) {
     test(`${what}: that is an error, nobody else goes on with it, and it is counted once`, async () => {
-      await using made = await pair([reply], [says('raining.')], { provider: FAST });
+      await using made = await pair([reply], [says('raining.')], {
+        provider: { idleTimeoutMs: 1000 },
+      });
       const { text, error: thrown } = await ask(made.models, 'm');
       assert.equal(text, 'It is ');
       const { message, reason, httpStatus } = failed(thrown);
