@@ -198,9 +198,15 @@ async function open(
 }
 
 function noKeys(host: string, store: string | undefined): Stop {
-  const where = store === undefined || store === 'memory' ? '' : ` --store ${quoted(store)}`;
+  const open = `${host} can be reached by others, and there is no key yet`;
+  if (store === 'memory') {
+    return usageError(
+      `${open}, nor can one be made for a store in memory: use --store sqlite:PATH`,
+    );
+  }
+  const where = store === undefined ? '' : ` --store ${quoted(store)}`;
   return usageError(
-    `${host} can be reached by others, and there is no key yet: make one with parley keys create --name first --scope '*'${where}, or leave --host out`,
+    `${open}: make one with parley keys create --name first --scope '*'${where}, or leave --host out`,
   );
 }
 

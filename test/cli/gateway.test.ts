@@ -129,7 +129,12 @@ describe('parley gateway', { concurrency: 2 }, () => {
   test('off loopback without a key it is refused, and with one it is served', async () => {
     const options = home();
     const args = ['gateway', '--host', '0.0.0.0', '--port', '0', '--json'];
-    assertRefused(await parley(args, options), 2, /no key yet: make one with parley keys create/);
+    const [disk, memory] = await Promise.all([
+      parley(args, options),
+      parley([...args, '--store', 'memory'], options),
+    ]);
+    assertRefused(disk, 2, /no key yet: make one with parley keys create/);
+    assertRefused(memory, 2, /no key yet, nor can one be made for a store in memory/);
     const made = await parley(['keys', 'create', '--name', 'x', '--json'], options);
     assert.equal(made.code, 0, made.err);
     const running = await gateway(['--host', '0.0.0.0'], options);
@@ -286,36 +291,30 @@ describe('the signals of parley gateway', { concurrency: 2 }, () => {
   });
 });
 
-test(
-  'npm start -- gateway is the gateway: its process, its signals, its exit code',
-  { timeout: 110_000 },
-  async () => {
-    const { env } = home();
-    const args = [
-      'start',
-      '--silent',
-      '--',
-      'gateway',
-      '--port',
-      '0',
-      '--json',
-      '--store',
-      'memory',
-    ];
-    const child = spawn('npm', args, {
-      cwd: root,
-      env: { ...process.env, ...env },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const ended = once(child, 'close');
-    let out = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
-    while (!out.includes('\n')) await once(child.stdout, 'data');
-    const { url, pid, key } = JSON.parse(out) as Ready;
-    assert.ok(key);
-    assert.equal((await fetch(`${url}/healthz`)).status, 200);
-    process.kill(pid, 'SIGTERM');
-    const [code] = await ended;
-    assert.equal(code, 0);
-  },
-);
+/** `npm start` with these arguments: what it says when it is ready, and how it ends on SIGTERM. */
+async function npmStart(...args: string[]) {
+  const own = ['--port', '0', '--json', '--store', 'memory'];
+  const child = spawn('npm', ['start', '--silent', '--', ...args, ...own], {
+    cwd: root,
+    env: { ...process.env, ...home().env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'close');
+  let out = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
+  while (!out.includes('\n')) await once(child.stdout, 'data');
+  const { url, pid, key } = JSON.parse(out) as Ready;
+  const card = (await (await fetch(`${url}/.well-known/agent-card.json`)).json()) as object;
+  process.kill(pid, 'SIGTERM');
+  const [code] = await ended;
+  return { key, card: card as { readonly name: string }, code };
+}
+
+test('npm start takes a command, and serves without one', async () => {
+  const gatewayStart = await npmStart('gateway');
+  assert.equal(gatewayStart.card.name, 'Parley Gateway');
+  assert.ok(gatewayStart.key);
+  const serveStart = await npmStart('--agent', 'echo');
+  assert.equal(serveStart.card.name, 'Echo');
+  assert.deepEqual([gatewayStart.code, serveStart.code], [0, 0]);
+});

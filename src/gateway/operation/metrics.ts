@@ -48,18 +48,25 @@ export function createMetrics(options: { readonly version: string }): Metrics {
     if (!family) return undefined;
     let all = families.get(name);
     if (!all) families.set(name, (all = new Map()));
-    const key = labelsText(family, labels);
+    const key = keyOf(family, labels);
     const known = all.get(key);
     if (known) return known;
-    return all.size < MAX_SERIES
-      ? add(all, family, key)
-      : (all.get(overflowKey(family)) ?? add(all, family, overflowKey(family)));
+    if (all.size < MAX_SERIES) return add(all, family, key, labels);
+    const other = Object.fromEntries((family.labels ?? []).map((label) => [label, OTHER]));
+    const rest = keyOf(family, other);
+    return all.get(rest) ?? add(all, family, rest, other);
   }
 
-  function add(all: Map<string, Series>, family: MetricFamily, labels: string): Series {
+  function add(
+    all: Map<string, Series>,
+    family: MetricFamily,
+    key: string,
+    labels: Labels,
+  ): Series {
     const buckets = family.buckets && [...family.buckets.map(() => 0), 0];
-    const series: Series = { labels, value: 0, count: 0, ...(buckets && { buckets }) };
-    all.set(labels, series);
+    const text = labelsText(family, labels);
+    const series: Series = { labels: text, value: 0, count: 0, ...(buckets && { buckets }) };
+    all.set(key, series);
     return series;
   }
 
@@ -162,8 +169,11 @@ function labelsText(family: MetricFamily, labels: Labels): string {
   return `{${names.map((name) => `${name}="${escapeLabel(labels[name] ?? '')}"`).join(',')}}`;
 }
 
-function overflowKey(family: MetricFamily): string {
-  return labelsText(family, Object.fromEntries((family.labels ?? []).map((name) => [name, OTHER])));
+/** Of a series among its family's. Every request makes some of these, so nothing is escaped for it. */
+function keyOf({ labels: names = [] }: MetricFamily, labels: Labels): string {
+  let key = '';
+  for (const name of names) key += `${(labels[name] ?? '').slice(0, MAX_LABEL_CHARS)}\0`;
+  return key;
 }
 
 function escapeLabel(value: string): string {

@@ -1,0 +1,147 @@
+// What those who run a gateway see of it: numbers, spans, readiness.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { echo } from '../../src/cli/agents/echo.ts';
+import { serve } from '../../src/transport/index.ts';
+import { startGateway } from '../support/gateway.ts';
+
+const hello = { message: { role: 'user', content: 'Hello' } };
+
+/** The samples of one family, without their help. */
+function samples(text: string, name: string): string[] {
+  return text.split('\n').filter((line) => line.startsWith(name));
+}
+
+test('a task is in the numbers: its request, its state, its model, its tokens and its cost', async () => {
+  await using gateway = await startGateway({
+    config: {
+      models: {
+        priced: {
+          provider: 'offline',
+          pricing: { inputPricePerToken: 0.5, outputPricePerToken: 0.5, currency: 'EUR' },
+        },
+      },
+    },
+  });
+  const key = gateway.key();
+  const metadata = { model: 'priced' };
+  const sent = await gateway.ask(key, 'POST', '/a2a/tasks/send', { ...hello, metadata });
+  const { task } = (await sent.json()) as {
+    task: { id: string; metadata: { usage: { inputTokens: number; cost: { amount: number } } } };
+  };
+  await gateway.ask(key, 'GET', `/a2a/tasks/${task.id}`);
+  await gateway.ask(undefined, 'GET', `/a2a/tasks/${task.id}`);
+
+  const answer = await gateway.ask(key, 'GET', '/metrics');
+  assert.equal(answer.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
+  const text = await answer.text();
+  assert.deepEqual(samples(text, 'parley_http_requests_total'), [
+    'parley_http_requests_total{verb="POST",route="/a2a/tasks/send",status="200"} 1',
+    'parley_http_requests_total{verb="GET",route="/a2a/tasks/{taskId}",status="200"} 1',
+    'parley_http_requests_total{verb="GET",route="/a2a/tasks/{taskId}",status="401"} 1',
+  ]);
+  const { inputTokens, cost } = task.metadata.usage;
+  for (const line of [
+    'parley_refused_total{reason="unauthenticated"} 1',
+    'parley_tasks_total{door="gateway",state="completed"} 1',
+    'parley_model_calls_total{provider="offline",operation="chat",outcome="ok"} 1',
+    `parley_model_tokens_total{provider="offline",direction="input"} ${inputTokens}`,
+    `parley_model_cost_total{provider="offline",currency="EUR"} ${cost.amount}`,
+    'parley_executions_running 0',
+    'parley_streams_open 0',
+  ]) {
+    assert.ok(text.split('\n').includes(line), line);
+  }
+});
+
+test('numbers are of all workspaces: only keys of the first one, with the scope, may see them', async () => {
+  await using gateway = await startGateway();
+  const status = async (key: string) => (await gateway.ask(key, 'GET', '/metrics')).status;
+  assert.equal(await status(gateway.key('default', 'metrics:read')), 200);
+  assert.equal(await status(gateway.key('default', 'tasks:read')), 403);
+  assert.equal(await status(gateway.key('team')), 403);
+});
+
+test('while it drains it is not ready, and still answers', async () => {
+  await using gateway = await startGateway();
+  const ready = async () => {
+    const answer = await gateway.ask(undefined, 'GET', '/readyz');
+    return [answer.status, ((await answer.json()) as { status: string }).status];
+  };
+  assert.deepEqual(await ready(), [200, 'ready']);
+  gateway.gateway.drain();
+  assert.deepEqual(await ready(), [503, 'draining']);
+  assert.equal((await gateway.ask(gateway.key(), 'POST', '/a2a/tasks/send', hello)).status, 200);
+});
+
+interface Sent {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly name: string;
+  readonly attributes: readonly { readonly key: string; readonly value: object }[];
+}
+
+/** A collector of spans, and what it got. */
+async function collector() {
+  const spans: Sent[] = [];
+  const server = createServer((request, response) => void take(request, response));
+  async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = (await json(request)) as {
+      resourceSpans: { scopeSpans: { spans: Sent[] }[] }[];
+    };
+    spans.push(...body.resourceSpans.flatMap((each) => each.scopeSpans.flatMap((s) => s.spans)));
+    response.end('{}');
+  }
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { spans, endpoint: `http://127.0.0.1:${port}`, close: () => server.close() };
+}
+
+test('a model and an agent are spans in the caller’s trace, and the agent is told the trace', async () => {
+  const told: (string | undefined)[] = [];
+  const remote = serve(echo);
+  const front = createServer((request, response) => {
+    if (request.method === 'POST') told.push(request.headers['traceparent']?.toString());
+    remote.node(request, response);
+  }).listen(0, '127.0.0.1');
+  await once(front, 'listening');
+  const url = `http://127.0.0.1:${(front.address() as AddressInfo).port}`;
+  const { spans, endpoint, close } = await collector();
+  const traceId = '0af7651916cd43dd8448eb211c80319c';
+  {
+    await using gateway = await startGateway({
+      config: { telemetry: { endpoint }, agents: { echo: { url } } },
+    });
+    const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` };
+    for (const metadata of [{}, { agent: 'echo' }]) {
+      const body = { ...hello, metadata };
+      const sent = await gateway.ask(gateway.key(), 'POST', '/a2a/tasks/send', body, headers);
+      assert.equal(sent.status, 200, await sent.text());
+    }
+  }
+  const spanOf = (operation: string) =>
+    spans.find(({ attributes }) =>
+      attributes.some(
+        ({ key, value }) =>
+          key === 'gen_ai.operation.name' &&
+          'stringValue' in value &&
+          value.stringValue === operation,
+      ),
+    );
+  const [chat, invoked] = [spanOf('chat'), spanOf('invoke_agent')];
+  assert.deepEqual([chat?.traceId, invoked?.traceId], [traceId, traceId]);
+  assert.equal(chat?.name, 'chat offline');
+  const names = new Set(chat.attributes.map(({ key }) => key));
+  for (const name of ['provider.name', 'request.model', 'usage.input_tokens']) {
+    assert.ok(names.has(`gen_ai.${name}`), name);
+  }
+  assert.ok(told.includes(`00-${traceId}-${invoked?.spanId}-01`), told.join());
+  close();
+  front.close();
+  await remote.close();
+});
