@@ -10,6 +10,7 @@ import type { Register } from '../gateway/database.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { TaskStore } from '../server/index.ts';
 import { StoreError } from '../store/store-error.ts';
+import { ModelError } from '../agent/model.ts';
 import { isLoopback } from '../transport/loopback.ts';
 import type { Listening } from '../transport/serve.ts';
 import { defineCommand, type Input } from './command.ts';
@@ -193,7 +194,10 @@ async function open(
       register?.close();
       await store.close();
     }
-    throw error instanceof StoreError ? explainStore(error) : error;
+    if (error instanceof StoreError) throw explainStore(error);
+    // A script that is none, for example: what the file says is well-formed, and leads nowhere.
+    if (error instanceof ModelError) throw usageError(`${values.config}: ${reasonOf(error)}`);
+    throw error;
   }
 }
 

@@ -56,10 +56,11 @@ test('everything that is wrong is said at once, with its line and field', () => 
   );
 });
 
-test('a model whose provider is not there is named', () => {
-  const text = `{ "providers": { "east": { "type": "offline" } },
+test('a model whose provider is not there is named, and so is a script', () => {
+  const text = `{ "providers": { "east": { "type": "scripted", "file": "none.json" } },
     "models": { "fast": { "provider": "eats" } } }`;
   assert.deepEqual(problemsOf(text), [
+    'gateway.json:1: providers.east.file: there is no such file',
     'gateway.json:2: models.fast.provider: there is no provider "eats"; providers has east',
   ]);
 });

@@ -6,6 +6,7 @@
  *
  * What is wrong is said all at once, a line for each: `gateway.json:12: providers.east.type: …`.
  */
+import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import * as z from 'zod';
 import { type Jsonc, JsoncError, parseJsonc } from '../protocol/jsonc.ts';
@@ -179,7 +180,7 @@ function keyless(
   });
 }
 
-/** Names that lead nowhere. */
+/** What leads nowhere. */
 function dangling(json: Jsonc, { models = {}, providers = {} }: GatewayConfig): JsoncProblem[] {
   const found: JsoncProblem[] = [];
   const check = (provider: string, path: readonly PropertyKey[]) => {
@@ -188,6 +189,10 @@ function dangling(json: Jsonc, { models = {}, providers = {} }: GatewayConfig): 
     const problem = `there is no provider "${provider}"; providers has ${known || 'none'}`;
     found.push(problemAt(json, path, problem));
   };
+  for (const [name, { file }] of Object.entries(providers)) {
+    if (file === undefined || existsSync(file)) continue;
+    found.push(problemAt(json, ['providers', name, 'file'], 'there is no such file'));
+  }
   for (const [name, { provider, routes = [] }] of Object.entries(models)) {
     if (provider !== undefined) check(provider, ['models', name, 'provider']);
     for (const [at, route] of routes.entries()) {

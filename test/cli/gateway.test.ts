@@ -236,9 +236,17 @@ describe('the signals of parley gateway', { concurrency: 2 }, () => {
     let first = await events.next();
     while (!first.done && first.value.event.kind !== 'status-update') first = await events.next();
 
-    config('reload.json', { agents, models: { extra: { provider: 'offline' } } });
+    config('reload.json', {
+      agents: { ...agents, second: { url: bench.url } },
+      providers: { spare: { type: 'offline' } },
+      models: { extra: { provider: 'spare' } },
+      cors: ['https://app.example'],
+    });
+    assert.equal((await running.call('/a2a/agents/second')).status, 404);
     running.child.kill('SIGHUP');
     await running.saying(/the configuration was read again/, 'err');
+    await running.saying(/"fields":\["cors"\],"msg":"these fields count only after/, 'err');
+    assert.equal((await running.call('/a2a/agents/second')).status, 200);
     const extra = await running.call('/a2a/tasks/send', {
       body: message('Hello', { model: 'extra' }),
     });
