@@ -4,22 +4,22 @@ export interface Expiring {
   readonly expiresAt: number;
 }
 
-export class ExpiryIndex<Task extends Expiring> {
-  readonly #tasks: Task[] = [];
+export class ExpiryIndex<Entry extends Expiring> {
+  readonly #tasks: Entry[] = [];
 
-  add(task: Task): void {
+  add(task: Entry): void {
     this.#tasks.splice(this.#place(task), 0, task);
   }
 
   /** It must still have the time with which it was added. */
-  remove(task: Task): void {
+  remove(task: Entry): void {
     const at = this.#place(task);
     if (this.#tasks[at] === task) this.#tasks.splice(at, 1);
   }
 
   /** Those whose time has come, at most so many. */
-  due(now: number, limit: number): Task[] {
-    const found: Task[] = [];
+  due(now: number, limit: number): Entry[] {
+    const found: Entry[] = [];
     for (const task of this.#tasks) {
       if (task.expiresAt > now || found.length >= limit) break;
       found.push(task);
@@ -32,7 +32,7 @@ export class ExpiryIndex<Task extends Expiring> {
   }
 
   /** Where the task stands, or would. */
-  #place(task: Task): number {
+  #place(task: Entry): number {
     let low = 0;
     let high = this.#tasks.length;
     const last = this.#tasks.at(-1);

@@ -40,10 +40,11 @@ export function openDatabase(path: string, synchronous: 'NORMAL' | 'FULL'): Open
     checkFile(file);
     db = new DatabaseSync(file, { timeout: 2_000, enableForeignKeyConstraints: false });
     checkVersion(db, file);
-    // The journal's size is limited so that one large batch does not hold the room for ever.
+    // The journal's size is limited so that one large batch does not hold the room for ever. Mapped, a page that is not
+    // in the cache costs a look instead of a call and a copy: that is most of them, in a store of a million tasks.
     db.exec(
       `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA cache_size = -16000;
-       PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864`,
+       PRAGMA mmap_size = 1073741824; PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864`,
     );
     migrate(db);
   } catch (error) {

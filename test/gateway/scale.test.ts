@@ -23,7 +23,7 @@ const FEW = 200;
 const REPEATS = LONG ? 1000 : 400;
 const MOST = 1.5;
 /** Less than this is noise, in milliseconds. */
-const FLOOR = 0.05;
+const FLOOR = 0.02;
 const PAGE = 50;
 const BATCH = 2000;
 const IN_A_CONTEXT = 10;
