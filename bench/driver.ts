@@ -6,16 +6,23 @@ import { connect, type Socket } from 'node:net';
 
 let serial = 0;
 
-/** A JSON-RPC request of A2A 1.0 with a fresh message id. */
-export function messageRequest(method: string, text: string): string {
-  const messageId = `bench-${process.pid}-${++serial}`;
-  const message = { messageId, role: 'ROLE_USER', parts: [{ text }] };
-  return rpcRequest(method, { message });
+/** Where a request goes, if not to the agent that the server is, and with which key. */
+export interface Door {
+  readonly path: string;
+  readonly key: string;
 }
 
-export function rpcRequest(method: string, params: object): string {
+/** A JSON-RPC request of A2A 1.0 with a fresh message id. */
+export function messageRequest(method: string, text: string, door?: Door): string {
+  const messageId = `bench-${process.pid}-${++serial}`;
+  const message = { messageId, role: 'ROLE_USER', parts: [{ text }] };
+  return rpcRequest(method, { message }, door);
+}
+
+export function rpcRequest(method: string, params: object, door?: Door): string {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-  return `POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+  const key = door ? `Authorization: Bearer ${door.key}\r\n` : '';
+  return `POST ${door?.path ?? '/'} HTTP/1.1\r\nHost: 127.0.0.1\r\n${key}Content-Type: application/json\r\nA2A-Version: 1.0\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
 
 export interface Answer {

@@ -6,6 +6,7 @@
  *   npm run bench -- unary      one scenario (or several)
  */
 import { broadcast, idle, neighbour, slowReader, start } from './holding.ts';
+import { gateway } from './gateway.ts';
 import { live } from './live.ts';
 import { growth, list, sqlite, streams, unary } from './costs.ts';
 import { machine, type Row } from './measure.ts';
@@ -23,6 +24,7 @@ const SCENARIOS: Readonly<Record<string, () => Promise<Row[]>>> = {
   neighbour,
   broadcast,
   live,
+  gateway,
   start,
 };
 

@@ -10,6 +10,8 @@ export interface Subject {
   readonly name: string;
   readonly port: number;
   readonly pid: number;
+  /** That a gateway made for its first caller. */
+  readonly key: string;
   /** Seconds of CPU that the process has used, all threads. Undefined where the system does not say. */
   cpu(): number | undefined;
   memory(): Promise<NodeJS.MemoryUsage>;
@@ -35,12 +37,13 @@ export async function startSubject(options: SubjectOptions): Promise<Subject> {
       env: { ...process.env, ...options.env, NODE_ENV: 'production' },
     },
   );
-  const { port } = await readyLine(child, options.name);
+  const { port, key = '' } = await readyLine(child, options.name);
   const pid = child.pid!;
   return {
     name: options.name,
     port,
     pid,
+    key,
     cpu: () => cpuSeconds(pid),
     async memory() {
       child.send('memory');
@@ -56,12 +59,17 @@ export async function startSubject(options: SubjectOptions): Promise<Subject> {
   };
 }
 
-async function readyLine(child: ChildProcess, name: string): Promise<{ port: number }> {
+interface Ready {
+  readonly port: number;
+  readonly key?: string;
+}
+
+async function readyLine(child: ChildProcess, name: string): Promise<Ready> {
   const lines = createInterface({ input: child.stdout! });
   const timer = setTimeout(() => child.kill('SIGKILL'), 20_000);
   try {
     for await (const line of lines) {
-      if (line.startsWith('{')) return JSON.parse(line) as { port: number };
+      if (line.startsWith('{')) return JSON.parse(line) as Ready;
     }
     throw new Error(`${name} did not get ready`);
   } finally {

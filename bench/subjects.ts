@@ -1,5 +1,5 @@
 /** The servers that are compared, each in a process of its own, on the same Node. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startSubject, type Subject } from './subject.ts';
@@ -50,6 +50,24 @@ export function parley(name: string, ...flags: string[]): Promise<Subject> {
 export const inMemory = () => parley('parley', '--store', 'memory');
 export const onDisk = (name = 'sqlite', ...flags: string[]) =>
   parley(name, '--store', `sqlite:${join(scratch(), 'tasks.db')}`, ...flags);
+
+/** Bare node:http and undici: passes on what comes, both ways. */
+export function bareProxy(upstream: Subject): Promise<Subject> {
+  const command = [join(here, 'servers/proxy.ts'), String(upstream.port)];
+  return started({ name: 'bare', command });
+}
+
+/** Our built gateway, with the upstream as its agent `bench`. */
+export function gateway(name: string, upstream: Subject, ...flags: string[]): Promise<Subject> {
+  const home = scratch();
+  const config = join(home, 'gateway.json');
+  const agents = { bench: { url: `http://127.0.0.1:${upstream.port}` } };
+  writeFileSync(config, JSON.stringify({ agents }));
+  const store = name === 'sqlite' ? `sqlite:${join(home, 'tasks.db')}` : 'memory';
+  const own = ['--config', config, '--store', store, '--port', '0', '--json'];
+  const env = { PARLEY_HOME: home };
+  return started({ name, command: [CLI, 'gateway', ...own, ...flags], env });
+}
 
 export async function stop(...subjects: readonly Subject[]): Promise<void> {
   for (const subject of subjects) {

@@ -17,6 +17,7 @@ import {
   type ResponseHead,
 } from '../../client/request.ts';
 import type { SseParser } from '../../client/sse.ts';
+import { ChunkReader } from './chunks.ts';
 import { A2AError, type StreamItem, type WireCodec } from '../../protocol/index.ts';
 
 /** Of one conversation, which may have several exchanges. */
@@ -51,11 +52,14 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   /** Set where the answer is a stream. */
   #parse: SseParser | undefined;
   /** The body of an answer that is none. */
-  #chunks: Buffer[] = [];
+  #pieces: Buffer[] = [];
   #size = 0;
   #unread: SseEvent[] = [];
+  readonly #chunks: ChunkReader;
   #at = 0;
   #length = 0;
+  /** The last chunk may have ended in the middle of a character. */
+  #cut = false;
   #looked: StreamItem | undefined;
   #waiting: PromiseWithResolvers<IteratorResult<StreamItem>> | undefined;
   #over = false;
@@ -66,6 +70,10 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     this.#way = way;
     this.#limits = limits;
     this.#signal = signal;
+    const { codec, dialect } = way;
+    this.#chunks = new ChunkReader((data, type) =>
+      codec.decodeEvent(dialect.event(parseJson(data), type)),
+    );
   }
 
   /** The result in an answer that is no stream. Throws what the answer holds instead. */
@@ -141,12 +149,13 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     }
     if (!this.#parse) {
       this.#size += chunk.length;
-      if (this.#size <= limits.maxEventBytes) this.#chunks.push(chunk);
+      if (this.#size <= limits.maxEventBytes) this.#pieces.push(chunk);
       else this.#leave(tooMuch(`it sent an answer of more than ${limits.maxEventBytes} bytes`));
       return;
     }
     try {
-      for (const event of this.#parse(chunk)) {
+      const events = this.#parse(this.#text(chunk));
+      for (const event of events) {
         this.#unread.push(event);
         this.#length += event.data.length;
       }
@@ -210,6 +219,14 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     return this;
   }
 
+  /** Most chunks are text as they are; the parser's decoder, which costs more, is for those that cut a character. */
+  #text(chunk: Buffer): Buffer | string {
+    const whole = (chunk[chunk.length - 1] ?? 0) < 0x80;
+    const asText = whole && !this.#cut;
+    this.#cut = !whole;
+    return asText ? chunk.toString() : chunk;
+  }
+
   #take(): StreamItem {
     const { type, data, id } = this.#unread[this.#at++]!;
     this.#length -= data.length;
@@ -217,14 +234,13 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
       this.#unread.length = this.#at = 0;
       if (this.#controller?.paused === true) this.#controller.resume();
     }
-    const { codec, dialect } = this.#way;
-    const event = codec.decodeEvent(dialect.event(parseJson(data), type));
+    const event = this.#chunks.read(data, type);
     return { event, seq: id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : undefined };
   }
 
   #result(): unknown {
     const head = this.#head!;
-    const text = Buffer.concat(this.#chunks, this.#size).toString();
+    const text = Buffer.concat(this.#pieces, this.#size).toString();
     if (text === '' && head.ok) return null;
     const type = mediaType(head);
     if (type !== '' && !type.endsWith('json')) throw errorOfStatus(head);

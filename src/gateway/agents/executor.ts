@@ -31,7 +31,7 @@ import { agentOfTenant, Caller } from '../caller.ts';
 import type { Meter, Span, Tracer } from '../services.ts';
 import { notFound, type Agents } from './agents.ts';
 import { failureWord } from './failure.ts';
-import { isPassing, pause, remoteItems } from './items.ts';
+import { isPassing, pause, RemoteItems } from './items.ts';
 import { LineService, type RemoteService } from './line.ts';
 import { Patience } from './patience.ts';
 import { Reading } from './reading.ts';
@@ -93,7 +93,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     };
   }
 
-  /** What to send: undefined where the remote has the message already. Throws where nobody knows. */
+  /** What to send after a crash: nothing where the remote has the message already. Throws where nobody knows. */
   async function outgoing(
     context: ExecutionContext,
     agent: RemoteAgent,
@@ -101,7 +101,6 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     call: Call,
   ): Promise<MessageSendParams | undefined> {
     const params = paramsFor(context, agent.name);
-    if (!context.resumed) return params;
     const twin = links.task(ownerOf(context), context.task.id);
     if (twin === undefined) {
       if (agent.settings.deduplicates === true) return params;
@@ -115,10 +114,54 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     return waitsStill(task, context) ? params : undefined;
   }
 
+  /** Everything that is needed before the first byte goes out. */
+  async function prepare(
+    context: ExecutionContext,
+    agent: RemoteAgent,
+    signal: AbortSignal,
+    span: Span | undefined,
+  ): Promise<{
+    reading: Reading;
+    items: RemoteItems;
+    service: RemoteService;
+    call: Call;
+    sends: boolean;
+  }> {
+    const found = connected(agent, context.resumed, signal);
+    const { line, streams, extensions } = found instanceof Promise ? await found : found;
+    const service = new LineService(line);
+    const active = context.extensions.filter((uri) => extensions.includes(uri));
+    const traceparent = span?.traceparent ?? traceOf(context);
+    const call = {
+      ...(active.length > 0 && { extensions: active }),
+      ...(traceparent !== undefined && { headers: { traceparent } }),
+      signal,
+    };
+    const params = context.resumed
+      ? await outgoing(context, agent, service, call)
+      : paramsFor(context, agent.name);
+    const workspace = ownerOf(context);
+    const { taskId } = params?.message ?? {};
+    const reading = new Reading(agent.limits, {
+      task: context.task,
+      remoteTaskId:
+        taskId ?? (context.resumed ? links.task(workspace, context.task.id) : undefined),
+      remoteContextId:
+        params?.message.contextId ?? links.context(workspace, agent.name, context.contextId),
+      sends: !params ? 'nothing' : taskId === undefined ? 'message' : 'answer',
+    });
+    const deduplicates = agent.settings.deduplicates === true;
+    const items = new RemoteItems({ service, streams, params, deduplicates, call, reading });
+    signal.throwIfAborted();
+    return { reading, items, service, call, sends: params !== undefined };
+  }
+
+  // One generator, because each one more costs as much as the rest of an event.
   async function* execute(context: ExecutionContext): AsyncGenerator<ExecutorEvent> {
-    const { task, signal } = context;
+    const { task, contextId, signal } = context;
+    const workspace = ownerOf(context);
     const name = agentOf(context.tenant, task.metadata);
-    const agent = agents.find(ownerOf(context), name);
+    const agent = agents.find(workspace, name);
     if (!agent) {
       yield failed(`There is no agent ${name} any more.`);
       return;
@@ -133,17 +176,64 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     else signal.addEventListener('abort', onAbort, { once: true });
     const patience = new Patience(agent.limits, (reason) => stop.abort(reason));
     const span = startSpan(tracer, context, name);
+    const begun = performance.now();
     runs.set(task.id, running);
     let outcome = 'ok';
     try {
-      yield* proxied(context, agent, running, patience, stop.signal, span);
+      const { reading, items, service, call, sends } = await prepare(
+        context,
+        agent,
+        stop.signal,
+        span,
+      );
+      let { taskId: twin, contextId: remoteContext } = reading;
+      if (twin !== undefined) running.twin.resolve(twin);
+      running.sent = sends;
+      let answered = false;
+      for (let some = await items.next(); some; some = await items.next()) {
+        try {
+          for await (const { event, seq } of some) {
+            if (seq !== undefined) items.seen(seq);
+            const events = reading.take(event);
+            if (!answered) {
+              answered = true;
+              const seconds = (performance.now() - begun) / 1000;
+              meter?.observe('parley_agent_call_duration_seconds', {}, seconds);
+            }
+            if (reading.taskId !== twin || reading.contextId !== remoteContext) {
+              twin = reading.taskId;
+              remoteContext = reading.contextId;
+              const remote = { remoteTaskId: twin, remoteContextId: remoteContext };
+              // Before anything of it is shown: what a client has seen must be found again after a crash.
+              await links.save({ taskId: task.id, workspace, agent: name, contextId, ...remote });
+              running.twin.resolve(twin);
+            }
+            if (events.length === 0) continue;
+            patience.news();
+            if (reading.settled && reading.doubtful && twin !== undefined) {
+              const whole = await service.getTask({ id: twin }, call);
+              for (const missed of reading.compare(whole)) yield missed;
+            }
+            for (const each of events) yield each;
+            if (reading.settled) return;
+          }
+        } catch (error) {
+          stop.signal.throwIfAborted();
+          items.failed(error);
+        }
+        for (const each of reading.finish()) yield each;
+        if (reading.settled) return;
+      }
+      throw new RemoteAgentError('remote-invalid', 'its stream ended before its task');
     } catch (error) {
       if (signal.aborted) throw error;
       const why: unknown = stop.signal.aborted ? stop.signal.reason : error;
       outcome = failureWord(why);
       span?.fail(outcome);
       logger.warn({ err: why, agent: name, taskId: task.id }, 'an agent did not do its task');
-      if (why instanceof RemoteAgentError) void tellCanceled(agent, await settledTwin(running));
+      if (why instanceof RemoteAgentError) {
+        void tellCanceled(agent, links.task(workspace, task.id));
+      }
       yield failed(why instanceof UnknownOutcome ? why.line(name) : agent.explain(why));
     } finally {
       patience.over();
@@ -152,80 +242,6 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
       if (runs.get(task.id) === running) runs.delete(task.id);
       span?.end();
       meter?.count('parley_agent_calls_total', { outcome });
-    }
-  }
-
-  async function* proxied(
-    context: ExecutionContext,
-    agent: RemoteAgent,
-    running: Running,
-    patience: Patience,
-    signal: AbortSignal,
-    span: Span | undefined,
-  ): AsyncGenerator<ExecutorEvent> {
-    const { task, contextId, resumed } = context;
-    const workspace = ownerOf(context);
-    const begun = performance.now();
-    const { line, streams, extensions } = await connected(agent, resumed, signal);
-    const service = new LineService(line);
-    const active = context.extensions.filter((uri) => extensions.includes(uri));
-    const traceparent = span?.traceparent ?? traceOf(context);
-    const call: Call = {
-      ...(active.length > 0 && { extensions: active }),
-      ...(traceparent !== undefined && { headers: { traceparent } }),
-      signal,
-    };
-    const params = await outgoing(context, agent, service, call);
-    let twin = links.task(workspace, task.id);
-    let remoteContext = links.context(workspace, agent.name, contextId);
-    if (twin !== undefined) running.twin.resolve(twin);
-    const isAnswer = params?.message.taskId !== undefined;
-    const reading = new Reading(agent.limits, {
-      task,
-      remoteTaskId: twin,
-      remoteContextId: remoteContext,
-      sends: !params ? 'nothing' : isAnswer ? 'answer' : 'message',
-    });
-    const deduplicates = agent.settings.deduplicates === true;
-    signal.throwIfAborted();
-    running.sent = params !== undefined;
-    let answered = false;
-    for await (const { event } of remoteItems(
-      { service, streams, params, deduplicates, call, signal },
-      reading,
-    )) {
-      const events = reading.take(event);
-      if (!answered) {
-        answered = true;
-        const seconds = (performance.now() - begun) / 1000;
-        meter?.observe('parley_agent_call_duration_seconds', {}, seconds);
-      }
-      if (reading.taskId !== twin || reading.contextId !== remoteContext) {
-        twin = reading.taskId;
-        remoteContext = reading.contextId;
-        // Before anything of it is shown: what a client has seen must be found again after a crash.
-        await links.save({
-          taskId: task.id,
-          workspace,
-          agent: agent.name,
-          contextId,
-          remoteTaskId: twin,
-          remoteContextId: remoteContext,
-        });
-        running.twin.resolve(twin);
-      }
-      if (events.length === 0) continue;
-      patience.news();
-      if (reading.settled && reading.doubtful && twin !== undefined) {
-        for (const missed of reading.compare(await service.getTask({ id: twin }, call)))
-          yield missed;
-      }
-      for (const each of events) yield each;
-      if (reading.settled) return;
-    }
-    for (const each of reading.finish()) yield each;
-    if (!reading.settled) {
-      throw new RemoteAgentError('remote-invalid', 'its stream ended before its task');
     }
   }
 
@@ -320,11 +336,6 @@ async function patiently<Result>(
     }
     await delay(pause(failures + 2), undefined, { signal });
   }
-}
-
-async function settledTwin({ twin }: Running): Promise<string | undefined> {
-  twin.resolve(undefined);
-  return twin.promise;
 }
 
 function traceOf({ user }: Pick<ExecutionContext, 'user'>): string | undefined {

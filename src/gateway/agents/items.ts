@@ -1,4 +1,10 @@
-/** What comes back from a remote agent, through broken connections: streamed, or asked for again and again. */
+/**
+ * What comes back from a remote agent: the answer to the message as it is streamed; where that breaks off, what a new
+ * subscription brings; and where there is none, what the agent says when it is asked again and again.
+ *
+ * Each of these is handed out as it is, because one more generator around them would cost as much as the rest of an
+ * event. Whoever reads them says how far it came (`seen`) and what went wrong (`failed`).
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ConnectionError, StreamInterruptedError } from '../../client/index.ts';
 import { resumable } from '../../client/resume.ts';
@@ -20,85 +26,139 @@ export interface Conversation {
   readonly params: MessageSendParams | undefined;
   /** To send it twice does no harm. */
   readonly deduplicates: boolean;
-  /** Headers and extensions. */
-  readonly call: Call;
-  readonly signal: AbortSignal;
+  /** Headers, extensions and the signal. */
+  readonly call: Call & { readonly signal: AbortSignal };
+  readonly reading: Reading;
 }
+
+export type Items = AsyncIterable<StreamItem> | Iterable<StreamItem>;
 
 const FIRST_POLL_MS = 100;
 const LAST_POLL_MS = 5000;
 /** So many times in a row it may be away. */
 const MAX_FAILURES = 6;
 
-/** Until the task is settled. `reading` has taken each item before the next is asked for. */
-export async function* remoteItems(
-  talk: Conversation,
-  reading: Reading,
-): AsyncGenerator<StreamItem> {
-  if (talk.streams) {
-    try {
-      for await (const item of streamed(talk, reading)) yield item;
-    } catch (error) {
-      // A server that cannot be subscribed to again can still be asked how far it is.
-      if (!(error instanceof StreamInterruptedError) || error.taskId === undefined) throw error;
+export class RemoteItems {
+  readonly #talk: Conversation;
+  /** What comes next. */
+  #way: 'send' | 'subscribe' | 'poll' | 'nothing';
+  #lastSeq: number | undefined;
+  #numbered = true;
+
+  constructor(talk: Conversation) {
+    this.#talk = talk;
+    this.#way = talk.params ? 'send' : talk.streams ? 'subscribe' : 'poll';
+  }
+
+  /** The next way to hear of the task; undefined: there is none left. */
+  async next(): Promise<Items | undefined> {
+    const { reading, streams, service, call } = this.#talk;
+    const { taskId } = reading;
+    switch (this.#way) {
+      case 'send':
+        this.#way = streams ? 'subscribe' : 'poll';
+        try {
+          return await (streams ? this.#stream() : this.#send());
+        } catch (error) {
+          this.failed(error);
+          return this.next();
+        }
+      case 'subscribe': {
+        this.#way = 'poll';
+        if (taskId === undefined) return this.#again();
+        const from = this.#numbered ? { taskId, after: this.#lastSeq } : { taskId };
+        return resumable({ service, call, signal: call.signal, from });
+      }
+      case 'poll':
+        this.#way = 'nothing';
+        return taskId === undefined ? undefined : this.#polled(taskId);
+      default:
+        return undefined;
     }
-  } else if (talk.params) {
-    yield { event: await reaching(talk, () => send(talk)) };
   }
-  if (reading.taskId !== undefined && !reading.settled) yield* polled(talk, reading.taskId);
-}
 
-function streamed(talk: Conversation, { taskId }: Reading): AsyncIterable<StreamItem> {
-  const { service, params, call, signal, deduplicates } = talk;
-  if (params) {
-    const open = (own: Call) => reaching(talk, () => service.streamMessage(params, own));
-    return resumable({ service, call, signal, from: { open, retrySend: deduplicates } });
+  /** The number that an item had, where the server numbers its events. */
+  seen(seq: number): void {
+    // What does not grow is no place in a log, whatever else the server means by it.
+    if (this.#lastSeq !== undefined && seq <= this.#lastSeq) this.#numbered = false;
+    this.#lastSeq = seq;
   }
-  if (taskId === undefined) throw new TypeError('only a task can be followed');
-  return resumable({ service, call, signal, from: { taskId } });
-}
 
-function send({ service, params, call, signal }: Conversation) {
-  // The id of the task is wanted at once: without it the work could neither be found again nor canceled.
-  const configuration = { ...params!.configuration, blocking: false };
-  return service.sendMessage({ ...params!, configuration }, { ...call, signal });
-}
-
-/** Tries again where an answer finds nobody at home: an agent that waits for one may be restarting. */
-async function reaching<Result>(
-  { params, signal }: Conversation,
-  attempt: () => Promise<Result>,
-): Promise<Result> {
-  for (let failures = 1; ; failures++) {
-    try {
-      return await attempt();
-    } catch (error) {
-      const nothingSent = error instanceof ConnectionError && error.reason === 'unreachable';
-      const isAnswer = params?.message.taskId !== undefined;
-      if (!nothingSent || !isAnswer || failures >= MAX_FAILURES) throw error;
+  /** What was last handed out broke off. Throws where there is no use in going on. */
+  failed(error: unknown): void {
+    const known = this.#talk.reading.taskId !== undefined;
+    if (this.#way === 'subscribe') {
+      if (!isTrouble(error) || (!known && error.reason === 'unreachable')) throw error;
+      if (known || this.#talk.deduplicates) return;
+      throw new StreamInterruptedError('the message may have arrived', {}, { cause: error });
     }
-    await delay(pause(failures), undefined, { signal });
+    // A server that cannot be subscribed to again can still be asked how far it is.
+    if (this.#way !== 'poll' || !known || !(error instanceof StreamInterruptedError)) throw error;
+  }
+
+  #stream(): Promise<AsyncIterable<StreamItem>> {
+    const { service, params, call } = this.#talk;
+    return this.#reaching(() => service.streamMessage(params!, call));
+  }
+
+  async #send(): Promise<StreamItem[]> {
+    const { service, params, call } = this.#talk;
+    // The id of the task is wanted at once: without it the work could neither be found again nor canceled.
+    const configuration = { ...params!.configuration, blocking: false };
+    const event = await this.#reaching(() =>
+      service.sendMessage({ ...params!, configuration }, call),
+    );
+    return [{ event }];
+  }
+
+  /** Sends the message to an agent that knows whether it has it. */
+  #again(): Items | undefined {
+    const { service, params, call, deduplicates } = this.#talk;
+    if (!deduplicates || !params) return undefined;
+    const open = (own: Call) => service.streamMessage(params, own);
+    return resumable({ service, call, signal: call.signal, from: { open, retrySend: true } });
+  }
+
+  /** Tries again where an answer finds nobody at home: an agent that waits for one may be restarting. */
+  async #reaching<Result>(attempt: () => Promise<Result>): Promise<Result> {
+    const { params, call } = this.#talk;
+    for (let failures = 1; ; failures++) {
+      try {
+        return await attempt();
+      } catch (error) {
+        const nothingSent = error instanceof ConnectionError && error.reason === 'unreachable';
+        const isAnswer = params?.message.taskId !== undefined;
+        if (!nothingSent || !isAnswer || failures >= MAX_FAILURES) throw error;
+      }
+      await delay(pause(failures), undefined, { signal: call.signal });
+    }
+  }
+
+  async *#polled(id: string): AsyncGenerator<StreamItem> {
+    const { service, call } = this.#talk;
+    let failures = 0;
+    for (let asked = 1; ; asked++) {
+      await delay(pause(asked), undefined, { signal: call.signal });
+      let event: Task;
+      try {
+        event = await service.getTask({ id, historyLength: 0 }, call);
+        failures = 0;
+      } catch (error) {
+        if (!isPassing(error) || ++failures >= MAX_FAILURES) throw error;
+        continue;
+      }
+      yield { event };
+      if (isSettled(event.status.state)) return;
+    }
   }
 }
 
-async function* polled(
-  { service, call, signal }: Conversation,
-  id: string,
-): AsyncGenerator<StreamItem> {
-  let failures = 0;
-  for (let asked = 1; ; asked++) {
-    await delay(pause(asked), undefined, { signal });
-    let event: Task;
-    try {
-      event = await service.getTask({ id, historyLength: 0 }, { ...call, signal });
-      failures = 0;
-    } catch (error) {
-      if (!isPassing(error) || ++failures >= MAX_FAILURES) throw error;
-      continue;
-    }
-    yield { event };
-    if (isSettled(event.status.state)) return;
-  }
+/** The connection's, and not what was said on it. */
+function isTrouble(error: unknown): error is ConnectionError {
+  return (
+    error instanceof ConnectionError &&
+    (error.reason === 'unreachable' || error.reason === 'broken' || error.reason === 'timeout')
+  );
 }
 
 export function isPassing(error: unknown): boolean {

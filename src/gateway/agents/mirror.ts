@@ -31,6 +31,7 @@ export class Mirror {
       return;
     }
     for (const part of artifact.parts) push(known.parts, part);
+    if (!hasMore(artifact)) return;
     const { parts: _, metadata, ...rest } = artifact;
     Object.assign(known, rest);
     if (metadata) known.metadata = { ...known.metadata, ...metadata };
@@ -89,6 +90,12 @@ function push(parts: Part[], part: Part): void {
   else if (last && isPlain(last)) {
     parts[parts.length - 1] = { kind: 'text', text: last.text + part.text };
   } else if (part.text !== '') parts.push({ kind: 'text', text: part.text });
+}
+
+/** Whether there is anything beside its parts: in most chunks of a text there is not. */
+function hasMore(artifact: Artifact): boolean {
+  for (const name in artifact) if (name !== 'artifactId' && name !== 'parts') return true;
+  return false;
 }
 
 /** Text and nothing else. */

@@ -29,6 +29,8 @@ export interface Known {
 }
 
 const MAX_ID = 256;
+/** These say nothing about how far the work is: our task stays as it is. */
+const OPEN: ReadonlySet<TaskState> = new Set(['submitted', 'unknown', 'unspecified']);
 const NOTHING: readonly ExecutorEvent[] = [];
 
 export class Reading {
@@ -173,8 +175,8 @@ export class Reading {
     }
     this.#waits = false;
     this.#stale = undefined;
-    // What no agent enters on purpose says nothing about the work; and what the user said is in our log already.
-    const known = state === 'unknown' || state === 'unspecified' ? this.#state : state;
+    // What the user said is in our log already.
+    const known = OPEN.has(state) ? this.#state : state;
     const spoken = message?.role === 'user' ? undefined : message;
     const isNew = spoken !== undefined && spoken.messageId !== this.#messageId;
     const changed = known !== this.#state;

@@ -1,0 +1,35 @@
+// Bare node:http and undici, the yardstick of a hop: the request and the answer are piped through as they are.
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { Agent } from 'undici';
+
+const origin = `http://127.0.0.1:${process.argv[2]}`;
+const upstream = new Agent({ keepAliveTimeout: 30_000 });
+
+/** Those of the connection are not passed on (RFC 9110, 7.6.1). */
+function passed(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const {
+    connection: _,
+    'keep-alive': __,
+    'transfer-encoding': ___,
+    host: ____,
+    ...rest
+  } = headers;
+  return rest;
+}
+
+const server = createServer((request, response) => {
+  upstream
+    .stream(
+      {
+        origin,
+        path: '/',
+        method: 'POST',
+        headers: passed(request.headers),
+        body: request,
+        bodyTimeout: 60_000,
+      },
+      ({ statusCode, headers }) => response.writeHead(statusCode, passed(headers)),
+    )
+    .catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined));
+});
+server.listen(0, '127.0.0.1', () => console.log(JSON.stringify(server.address())));
