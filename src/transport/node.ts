@@ -29,6 +29,9 @@ export type NodeHandler = (request: IncomingMessage, response: ServerResponse) =
 /** What a request is answered on: its response or, for a WebSocket, the connection itself. */
 type Answered = Pick<Writable, 'destroyed' | 'once'>;
 
+/** Made once: every answered request closes in the end, and an error with its stack would be much of its cost. */
+const GONE = new DOMException('The client has gone', 'AbortError');
+
 export class NodeRequest implements TransportRequest {
   readonly #request: IncomingMessage;
   readonly #response: Answered;
@@ -74,8 +77,8 @@ export class NodeRequest implements TransportRequest {
   get signal(): AbortSignal {
     if (!this.#controller) {
       const controller = (this.#controller = new AbortController());
-      if (this.#response.destroyed) controller.abort();
-      else this.#response.once('close', () => controller.abort());
+      if (this.#response.destroyed) controller.abort(GONE);
+      else this.#response.once('close', () => controller.abort(GONE));
     }
     return this.#controller.signal;
   }

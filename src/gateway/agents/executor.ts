@@ -58,10 +58,13 @@ interface Running {
 const TWIN_MS = 3000;
 const MAX_CONNECTS = 6;
 const HISTORY = 100;
+const MAX_FRESH = 10_000;
 
 export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): ProxyExecutor {
   const { links } = agents;
   const runs = new Map<string, Running>();
+  /** Contexts that were made a moment ago, so that there is nothing to look up about them. */
+  const fresh = new Set<string>();
 
   function agentOf(tenant: string, metadata: Metadata | undefined): string {
     const name = agentOfTenant(tenant) ?? metadata?.['agent'];
@@ -73,7 +76,9 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     const { message, task, turn, contextId } = context;
     const workspace = ownerOf(context);
     const taskId = turn.length > 1 ? links.task(workspace, task.id) : undefined;
-    const remoteContext = links.context(workspace, name, contextId);
+    const remoteContext = fresh.delete(contextId)
+      ? undefined
+      : links.context(workspace, name, contextId);
     const references = message.referenceTaskIds
       ?.map((id) => links.task(workspace, id))
       .filter((id) => id !== undefined);
@@ -146,8 +151,9 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
       task: context.task,
       remoteTaskId:
         taskId ?? (context.resumed ? links.task(workspace, context.task.id) : undefined),
-      remoteContextId:
-        params?.message.contextId ?? links.context(workspace, agent.name, context.contextId),
+      remoteContextId: params
+        ? params.message.contextId
+        : links.context(workspace, agent.name, context.contextId),
       sends: !params ? 'nothing' : taskId === undefined ? 'message' : 'answer',
     });
     const deduplicates = agent.settings.deduplicates === true;
@@ -204,8 +210,15 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
               twin = reading.taskId;
               remoteContext = reading.contextId;
               const remote = { remoteTaskId: twin, remoteContextId: remoteContext };
+              const saved = links.save({
+                taskId: task.id,
+                workspace,
+                agent: name,
+                contextId,
+                ...remote,
+              });
               // Before anything of it is shown: what a client has seen must be found again after a crash.
-              await links.save({ taskId: task.id, workspace, agent: name, contextId, ...remote });
+              await saved;
               running.twin.resolve(twin);
             }
             if (events.length === 0) continue;
@@ -266,6 +279,10 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
       const name = agentOf(context.tenant, { ...context.message.metadata, ...context.metadata });
       if (context.user instanceof Caller) context.user.need('agents:use');
       if (!agents.find(ownerOf(context), name)) throw notFound(name);
+      if (context.message.contextId === undefined) {
+        if (fresh.size >= MAX_FRESH) fresh.clear();
+        fresh.add(context.contextId);
+      }
       return undefined;
     },
     admit(context, task) {
