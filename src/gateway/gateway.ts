@@ -78,7 +78,7 @@ export interface Gateway {
   reload(config: GatewayConfig): readonly string[];
   /** From now on `/readyz` says no. What is sent nevertheless is served. */
   drain(): void;
-  /** Executions under way. */
+  /** Executions, and answers that are no task's, under way. */
   readonly running: number;
   /** Where `listen` was not called. */
   close(ms?: number): Promise<void>;
@@ -113,12 +113,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     logger,
   });
 
+  const openai = openaiRoutes({ models });
   const routes: readonly GatewayRoute[] = [
     ...dialectRoutes(),
     ...cardRoutes({ cards }),
     ...agentRoutes({ agents }),
     ...keyRoutes({ keys, spending, audit }),
-    ...openaiRoutes({ models }),
+    ...openai.routes,
     ...operationRoutes({ health, metrics, version, publicUrl, routes: () => routes }),
   ];
 
@@ -216,7 +217,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     drain: () => health.drain(),
     get running() {
-      return server.handler.running;
+      return server.handler.running + openai.running;
     },
     close: (ms) => close(() => server.close(ms)),
   };

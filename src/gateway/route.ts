@@ -16,11 +16,11 @@ import type { Caller, Scope } from './caller.ts';
 /** What a path's parameter stands for. Each belongs to a workspace. */
 export type Resource = 'task' | 'card' | 'key' | 'agent' | 'model';
 
-export interface RouteInput<Body> {
+/** Body and query are as their schemas made them. */
+export interface RouteInput<Body, Query = undefined> {
   /** The path's parameters. */
   readonly values: Readonly<Record<string, string>>;
-  readonly query: URLSearchParams;
-  /** As its schema made it. */
+  readonly query: Query;
   readonly body: Body;
   readonly caller: Caller;
   /** For the handler's operations. */
@@ -29,6 +29,9 @@ export interface RouteInput<Body> {
   readonly handler: RequestHandler;
   header(name: string): string | undefined;
 }
+
+/** Body and query are as they came. */
+export type RawInput = RouteInput<unknown, URLSearchParams>;
 
 /** An answer that is there at once. */
 export interface RouteAnswer {
@@ -61,7 +64,12 @@ interface Answer {
   readonly alsoEvents?: boolean;
 }
 
-export interface RouteOptions<Body extends z.ZodType | undefined = z.ZodType | undefined> {
+type Parsed<Schema> = Schema extends z.ZodType ? z.infer<Schema> : undefined;
+
+export interface RouteOptions<
+  Body extends z.ZodType | undefined = z.ZodType | undefined,
+  Query extends z.ZodObject | undefined = z.ZodObject | undefined,
+> {
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** `{name}` stands for one segment. */
   readonly path: string;
@@ -74,34 +82,41 @@ export interface RouteOptions<Body extends z.ZodType | undefined = z.ZodType | u
   readonly summary: string;
   /** Longer, for the description in `/openapi.json`. */
   readonly detail?: string;
-  readonly query?: z.ZodObject;
+  /** Takes texts: numbers are `whole` (page.ts). What it does not name is passed over. */
+  readonly query?: Query;
   readonly body?: Body;
   /** By status. The failures that every route has (401, 403, 429, 500, 503) need not be named. */
   readonly answers: Readonly<Record<number, Answer>>;
   handle(
-    input: RouteInput<Body extends z.ZodType ? z.infer<Body> : undefined>,
+    input: RouteInput<Parsed<Body>, Parsed<Query>>,
   ): Promise<RouteAnswer | RouteText | RouteEvents>;
   /** A failure in other words than `{"error": "…"}`. */
   error?(error: A2AError): RouteAnswer;
 }
 
-/** A route of the table, its body's type forgotten. */
+/** A route of the table, the types of its body and query forgotten. */
 export interface GatewayRoute extends Omit<RouteOptions, 'handle'> {
-  /** Checks the body against its schema first. */
-  handle(input: RouteInput<unknown>): Promise<RouteAnswer | RouteText | RouteEvents>;
+  /** Checks the query and the body against their schemas first. */
+  handle(input: RawInput): Promise<RouteAnswer | RouteText | RouteEvents>;
 }
 
-export function defineRoute<const Body extends z.ZodType | undefined = undefined>(
-  options: RouteOptions<Body>,
-): GatewayRoute {
-  const { body: schema, handle } = options;
-  type Parsed = Body extends z.ZodType ? z.infer<Body> : undefined;
+export function defineRoute<
+  const Body extends z.ZodType | undefined = undefined,
+  const Query extends z.ZodObject | undefined = undefined,
+>(options: RouteOptions<Body, Query>): GatewayRoute {
+  const { handle } = options;
   return {
     ...options,
     handle: (input) => {
-      // Parsed or undefined, as the type says: the checker cannot follow the condition.
-      const body = (schema === undefined ? undefined : parsed(schema, input.body)) as Parsed;
-      return handle({ ...input, body, header: (name) => input.header(name) });
+      const query = options.query && parsed(options.query, Object.fromEntries(input.query));
+      const body = options.body && parsed(options.body, input.body);
+      return handle({
+        ...input,
+        // Parsed or undefined, as the types say: the checker cannot follow the condition.
+        query: query as Parsed<Query>,
+        body: body as Parsed<Body>,
+        header: (name) => input.header(name),
+      });
     },
   };
 }
@@ -110,8 +125,12 @@ export function defineRoute<const Body extends z.ZodType | undefined = undefined
 export function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
+  if (value === undefined) throw new A2AError('invalidParams', 'There is no body: send it as JSON');
   const [issue] = result.error.issues;
   const field = issue?.path.join('.') ?? '';
   const why = issue?.message ?? 'not as it should be';
-  throw new A2AError('invalidParams', field === '' ? `The body: ${why}` : `${field}: ${why}`);
+  const message = field === '' ? `The body: ${why}` : `${field}: ${why}`;
+  throw new A2AError('invalidParams', message, {
+    ...(field !== '' && { violations: [{ field, description: why }] }),
+  });
 }

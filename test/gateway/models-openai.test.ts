@@ -31,12 +31,13 @@ interface Served extends Rig, AsyncDisposable {
 }
 
 /** The routes on a port, for a caller that is let in. */
-async function served(options: RigOptions): Promise<Served> {
+async function served(options: RigOptions, limits = {}): Promise<Served> {
   const made = rig(options);
   const nobody = createAgent({ name: 'n', description: 'd' }, async function* () {});
   const server = serve(nobody, {
-    routes: ownRoutes(openaiRoutes({ models: made.models })),
+    routes: ownRoutes(openaiRoutes({ models: made.models }).routes),
     authenticate: () => caller,
+    limits,
     describe: describeOwn,
   });
   const listening = await server.listen(0);
@@ -272,6 +273,7 @@ describe('a chat', () => {
     const error = await failureIn(response);
     assert.equal(error.type, 'invalid_request_error');
     assert.match(error.message, /^messages\.0/);
+    assert.match(error.param ?? '', /^messages\.0/);
   });
 
   test('a setting that the vendor would leave out is refused, not left out', async () => {
@@ -452,6 +454,22 @@ describe("a client of OpenAI's format", () => {
     const offline = await peer(gateway).embeddings('offline').embed(['a'], never);
     assert.equal(offline.vectors[0]?.length, 256);
   });
+});
+
+test('a stream for which there is no room gives its place at the provider back, and is counted', async () => {
+  await using vendor = await fakeVendor([
+    { events: [piece('It ')], after: 'hang' },
+    says('Sunny.'),
+  ]);
+  const providers = { p: compatible(vendor.url, { models: ['m'], maxConcurrent: 1 }) };
+  await using gateway = await served({ providers }, { maxStreams: 0 });
+  const refused = await gateway.post(CHAT, { model: 'm', messages, stream: true });
+  assert.notEqual(refused.status, 200);
+  await refused.body?.cancel();
+  const patience = AbortSignal.timeout(5000);
+  const answer = await gateway.post(CHAT, { model: 'm', messages }, patience);
+  assert.equal(answer.status, 200);
+  assert.equal(gateway.uses.length, 2);
 });
 
 test('embeddings come in base64 where that is asked for', async () => {

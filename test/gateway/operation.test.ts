@@ -8,6 +8,8 @@ import { test } from 'node:test';
 import { echo } from '../../src/cli/agents/echo.ts';
 import { serve } from '../../src/transport/index.ts';
 import { startGateway } from '../support/gateway.ts';
+import { fakeVendor } from '../support/vendors/server.ts';
+import { piece } from './models-support.ts';
 
 const hello = { message: { role: 'user', content: 'Hello' } };
 
@@ -76,6 +78,28 @@ test('while it drains it is not ready, and still answers', async () => {
   gateway.gateway.drain();
   assert.deepEqual(await ready(), [503, 'draining']);
   assert.equal((await gateway.ask(gateway.key(), 'POST', '/a2a/tasks/send', hello)).status, 200);
+});
+
+test('answers that are no tasks are under way too, so that an end waits for them', async () => {
+  await using vendor = await fakeVendor([{ events: [piece('It ')], after: 'hang' }]);
+  await using gateway = await startGateway({
+    config: {
+      providers: { p: { type: 'openai-compatible', baseUrl: vendor.url, models: ['m'] } },
+    },
+  });
+  const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], stream: true };
+  const leave = new AbortController();
+  const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${gateway.key()}` },
+    body: JSON.stringify(body),
+    signal: leave.signal,
+  });
+  assert.equal(answer.status, 200);
+  assert.equal(gateway.gateway.running, 1);
+  leave.abort();
+  await vendor.hungUp;
+  assert.equal(gateway.gateway.running, 0);
 });
 
 interface Sent {

@@ -55,6 +55,20 @@ test('opens anew when that one fails', () => {
   assert.equal(made.waitMs, 500);
 });
 
+test('closes as soon as that one begins to answer, and an answer that breaks off then is one failure', () => {
+  const { circuit: made, pass } = circuit();
+  fail(made, 3);
+  pass(500);
+  const probe = made.enter();
+  probe?.begun();
+  assert.equal(made.open, false);
+  assert(made.enter(), 'nobody waits for the end of the answer');
+  probe?.failed();
+  assert.equal(made.open, false);
+  fail(made, 2);
+  assert.equal(made.open, true);
+});
+
 test('when that one is left by its caller, the next one is let through', () => {
   const { circuit: made, pass } = circuit();
   fail(made, 3);

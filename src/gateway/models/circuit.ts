@@ -1,6 +1,6 @@
 /**
  * Leaves a provider alone that fails. Closed: everybody may ask. After some failures in a row it opens for a while, and
- * nobody may; then one call is let through, and how it ends decides.
+ * nobody may; then one call is let through, and what becomes of it decides.
  */
 export interface CircuitSettings {
   /** In a row, and none of them older than `windowMs`. */
@@ -9,8 +9,10 @@ export interface CircuitSettings {
   readonly openMs: number;
 }
 
-/** A call that was let through. Each of these once, and only one of them. */
+/** A call that was let through. It ends once, in one of three ways. */
 export interface Permit {
+  /** Before the end: an answer comes. It may take minutes, and the others need not wait for the whole of it. */
+  begun(): void;
   ok(): void;
   failed(): void;
   /** It ended, and says nothing about the provider: the caller left. */
@@ -39,6 +41,7 @@ export function createCircuit(settings: CircuitSettings, now: () => number): Cir
   }
 
   const closed: Permit = {
+    begun() {},
     // Calls from before it opened come home while it is open: they change nothing.
     ok() {
       if (openUntil === undefined) failures = [];
@@ -51,26 +54,40 @@ export function createCircuit(settings: CircuitSettings, now: () => number): Cir
     },
     leave() {},
   };
-  const probe: Permit = {
-    ok() {
-      probing = false;
-      openUntil = undefined;
-    },
-    failed() {
-      probing = false;
-      trip();
-    },
-    leave() {
-      probing = false;
-    },
-  };
+  /** The one call that decides. Once it has, it is a call like any other. */
+  function probe(): Permit {
+    let deciding = true;
+    const decide = (): boolean => {
+      const was = deciding;
+      if (was) probing = false;
+      deciding = false;
+      return was;
+    };
+    const begun = (): void => {
+      if (decide()) openUntil = undefined;
+    };
+    return {
+      begun,
+      ok() {
+        begun();
+        closed.ok();
+      },
+      failed() {
+        if (decide()) trip();
+        else closed.failed();
+      },
+      leave() {
+        decide();
+      },
+    };
+  }
 
   return {
     enter() {
       if (openUntil === undefined) return closed;
       if (probing || now() < openUntil) return undefined;
       probing = true;
-      return probe;
+      return probe();
     },
     get open() {
       return openUntil !== undefined;

@@ -109,6 +109,7 @@ async function askPlace<Answer>(
     }
     try {
       const answer = await options.begin(place, within);
+      permit.begun();
       let ended = false;
       return {
         place,

@@ -23,13 +23,30 @@ const SSE_HEADERS = {
   'cache-control': 'no-cache',
 };
 
-export function openaiRoutes({ models }: { readonly models: Models }): GatewayRoute[] {
+export interface OpenaiRoutes {
+  readonly routes: readonly GatewayRoute[];
+  /** Answers under way: they are no tasks, so that nobody else counts them. */
+  readonly running: number;
+}
+
+export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRoutes {
+  let running = 0;
+
+  async function* counted<T>(chunks: AsyncGenerator<T>): AsyncGenerator<T> {
+    running++;
+    try {
+      yield* chunks;
+    } finally {
+      running--;
+    }
+  }
+
   async function chat({ body, caller, call }: RouteInput<ChatBody>) {
     const target = models.resolve(caller.workspace, body.model, 'chat');
     const request = chatRequest(body);
     models.check(caller, target);
     const { leave, signal } = leaving(call);
-    const chunks = models.chat(target, request, { caller, signal });
+    const chunks = counted(models.chat(target, request, { caller, signal }));
     const head = headOf(body.model);
     if (body.stream !== true) return { body: await unlessLeft(completion(head, chunks), signal) };
     // Until something is there, a failure still has a status of its own.
@@ -40,7 +57,12 @@ export function openaiRoutes({ models }: { readonly models: Models }): GatewayRo
       failure: errorBody,
       signal,
     });
-    return { headers: SSE_HEADERS, chunks: leavable(frames, leave) } satisfies RouteText;
+    // Nobody may ever read the frames: their generator has then not begun, and would not end what it stands on.
+    const end = () => {
+      leave();
+      void chunks.return(undefined).catch(() => undefined);
+    };
+    return { headers: SSE_HEADERS, chunks: leavable(frames, end) } satisfies RouteText;
   }
 
   const routes = [
@@ -90,7 +112,8 @@ export function openaiRoutes({ models }: { readonly models: Models }): GatewayRo
         const texts = typeof input === 'string' ? [input] : input;
         const { signal } = leaving(call);
         const embedding = models.embed(target, texts, { caller, signal });
-        const { vectors, used } = await unlessLeft(embedding, signal);
+        running++;
+        const { vectors, used } = await unlessLeft(embedding, signal).finally(() => running--);
         const encode = format === 'base64' ? base64 : (vector: readonly number[]) => vector;
         const data = vectors.map((vector, index) => ({
           object: 'embedding',
@@ -132,7 +155,12 @@ export function openaiRoutes({ models }: { readonly models: Models }): GatewayRo
       error: errorAnswer,
     }),
   ];
-  return routes;
+  return {
+    routes,
+    get running() {
+      return running;
+    },
+  };
 }
 
 function shown({ name, createdAt = 0, owner }: ListedModel): object {
@@ -182,13 +210,13 @@ async function* behind<T>(first: IteratorResult<T>, rest: AsyncGenerator<T>): As
   }
 }
 
-/** The same, except that who leaves does not wait for what is under way: `leave` ends that at once. */
-function leavable<T>(source: AsyncGenerator<T>, leave: () => void): AsyncIterable<T> {
+/** The same, except that who leaves does not wait for what is under way: `end` ends that at once. */
+function leavable<T>(source: AsyncGenerator<T>, end: () => void): AsyncIterable<T> {
   return {
     [Symbol.asyncIterator]: () => ({
       next: () => source.next(),
       async return() {
-        leave();
+        end();
         await source.return(undefined).catch(() => undefined);
         return { done: true, value: undefined };
       },
