@@ -157,20 +157,19 @@ async function open(
   const allowNetworks = networks(values['allow-network']);
   const address = publicUrl(values['public-url']);
   const place = await storePlace(values, environment, 'gateway');
-  const [{ createGateway }, { openRegister }, { registerPath }, { openPepper }] = await Promise.all(
-    [
+  const [{ createGateway }, { openRegister, SERVER_BUSY_MS }, { registerPath }, { openPepper }] =
+    await Promise.all([
       import('../gateway/gateway.ts'),
       import('../gateway/database.ts'),
       import('../gateway/keys/register-path.ts'),
       import('../gateway/keys/pepper.ts'),
-    ],
-  );
+    ]);
   const store = await openStore(place, environment, log);
   let register: Register | undefined;
   let gateway: Gateway | undefined;
   try {
     const path = place.kind === 'memory' ? undefined : registerPath(place.file);
-    register = openRegister(path, log);
+    register = openRegister(path, log, { busyMs: SERVER_BUSY_MS });
     const pepper = openPepper({ register, path, secretKey: environment['PARLEY_SECRET_KEY'] });
     gateway = createGateway({
       config,

@@ -19,8 +19,14 @@ const APPLICATION_ID = 0x50726c47;
 /** Steps are added at the end and never changed. */
 const STEPS: readonly string[] = [[KEYS_SCHEMA, CARDS_SCHEMA, AGENTS_SCHEMA].join('\n')];
 
-/** How long another process may hold the file before we give up. */
+const SQLITE_CORRUPT = 11;
+const SQLITE_NOTADB = 26;
+
+/** How long another process may hold the file before we give up. Nothing else is done meanwhile. */
 const BUSY_MS = 2000;
+
+/** The same for a server, which keeps everybody waiting. */
+export const SERVER_BUSY_MS = 250;
 
 export interface Register {
   readonly db: DatabaseSync;
@@ -34,8 +40,13 @@ export interface Register {
 }
 
 /** `path` undefined: in memory. Throws a StoreError in one line. */
-export function openRegister(path: string | undefined, logger: Logger): Register {
+export function openRegister(
+  path: string | undefined,
+  logger: Logger,
+  { busyMs = BUSY_MS }: { readonly busyMs?: number } = {},
+): Register {
   const db = open(path);
+  db.exec(`PRAGMA busy_timeout = ${busyMs}`);
   const version = db.prepare('PRAGMA data_version');
   version.setReturnArrays(true);
 
@@ -67,7 +78,7 @@ export function openRegister(path: string | undefined, logger: Logger): Register
         }
       }),
     read: guarded,
-    changed: () => guarded(() => Number((version.get() as unknown as [number])[0])),
+    changed: () => guarded(() => (version.get() as unknown as [number])[0]),
     close() {
       if (db.isOpen) db.close();
     },
@@ -89,10 +100,18 @@ function open(path: string | undefined): DatabaseSync {
     db?.close();
     if (error instanceof StoreError) throw error;
     throw new StoreError(`cannot open the register ${file}: ${reasonOf(error)}`, {
-      hint: 'The folder must be one that this user may write to.',
+      hint: isDamaged(error)
+        ? 'Restore it from a backup, with the pepper that belongs to it.'
+        : 'The folder must be one that this user may write to.',
       cause: error,
     });
   }
+}
+
+/** SQLite cannot make sense of the file. */
+function isDamaged(error: unknown): boolean {
+  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0;
+  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
 }
 
 function migrated(db: DatabaseSync): DatabaseSync {

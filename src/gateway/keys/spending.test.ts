@@ -157,7 +157,10 @@ test('the sums of a budget are those of its uses, with restarts and days between
 
 describe('a disk that fails', () => {
   test('loses no count while the process lives, fails nothing, and is logged once', () => {
-    const { spending, again, keyId, use, register, logger } = setup({ tokens: 45, period: 'day' });
+    const { spending, again, keyId, use, register, logger, clock } = setup({
+      tokens: 45,
+      period: 'day',
+    });
     spending.check({ keyId }, undefined);
     register.db.exec(`
       CREATE TRIGGER full BEFORE INSERT ON spending BEGIN SELECT RAISE(ABORT, 'disk full'); END`);
@@ -168,9 +171,31 @@ describe('a disk that fails', () => {
     assert.equal(again().standing(keyId)?.spent.tokens, 0);
 
     register.db.exec('DROP TRIGGER full');
+    clock.time += 5000;
     spending.record(use());
     assert.equal(again().standing(keyId)?.spent.tokens, 45);
     refusal(() => spending.check({ keyId }, undefined));
+  });
+
+  test('is left alone for a while: whoever holds it holds up nobody here', () => {
+    const { spending, again, keyId, use, register, clock } = setup({ tokens: 450, period: 'day' });
+    let tries = 0;
+    register.db.function('tried', () => (tries += 1));
+    register.db.exec(`
+      CREATE TRIGGER full BEFORE INSERT ON spending
+      BEGIN SELECT tried(), RAISE(ABORT, 'disk full'); END`);
+    for (let times = 0; times < 20; times++) spending.record(use());
+    assert.equal(tries, 1);
+    clock.time += 4999;
+    spending.record(use());
+    assert.equal(tries, 1);
+    clock.time += 1;
+    spending.record(use());
+    assert.equal(tries, 2);
+
+    register.db.exec('DROP TRIGGER full');
+    spending.flush();
+    assert.equal(again().standing(keyId)?.spent.tokens, 22 * 15);
   });
 
   test('is tried again by a flush', () => {

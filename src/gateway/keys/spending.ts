@@ -3,7 +3,7 @@
  *
  * Counted in whole numbers (money in nano-units of its currency), one row per key, UTC day, model and currency, written
  * at each use in one statement. The sums that a budget is held against are read once and kept in memory: this process
- * is the only one that counts. A use that cannot be written is kept and tried again with the next one.
+ * is the only one that counts. A use that cannot be written is kept and tried again with one of the next.
  *
  * A budget is asked before work begins and counted when it ends, so a key can overshoot by what it has running at the
  * moment when the budget runs out; its rate limit and the gateway's limit on executions bound that.
@@ -21,6 +21,8 @@ const NANOS = 1_000_000_000;
 const MAX_KEYS_IN_MEMORY = 10_000;
 /** Sums that wait for a disk that fails. They are few: one for each key, model and day. */
 const MAX_UNWRITTEN = 10_000;
+/** A register that failed is left alone for so long: trying may take time, and everybody waits meanwhile. */
+const RETRY_MS = 5000;
 /** Longer ago, the days of a month are added up. */
 const DAYS_KEPT = 400;
 const DAY_MS = 86_400_000;
@@ -98,7 +100,8 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
   const sql = statements(register);
   const accounts = new BoundedMap<Account>(MAX_KEYS_IN_MEMORY);
   const unwritten = new Map<string, Sum>();
-  let failing = false;
+  /** When it could not be written; undefined: it can. */
+  let failedAt: number | undefined;
   let foldedOn = '';
 
   function accountOf(keyId: string): Account {
@@ -154,19 +157,19 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
         sql.add.run({ ...sum });
         unwritten.delete(name);
       }
-      failing = false;
+      failedAt = undefined;
     } catch (error) {
       // Once for each time that it begins: it would be said with every task.
-      if (!failing) {
+      if (failedAt === undefined) {
         logger.error({ err: error }, 'what was spent cannot be written; it is kept in memory');
       }
-      failing = true;
+      failedAt = now();
     }
   }
 
   /** Once a day, days of long ago become months: what a year adds to the table is small. */
   function fold(today: string): void {
-    if (today === foldedOn || failing) return;
+    if (today === foldedOn || failedAt !== undefined) return;
     foldedOn = today;
     const before = dayOf(Date.parse(today) - DAYS_KEPT * DAY_MS).slice(0, 7);
     try {
@@ -216,7 +219,7 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
         if (periodAt(period, time).name === account.period) count(account, sum, currency);
       }
       keep(sum);
-      flush();
+      if (failedAt === undefined || Math.abs(time - failedAt) >= RETRY_MS) flush();
       fold(sum.day);
     },
 
