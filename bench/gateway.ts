@@ -10,7 +10,7 @@ import { compare, type Row } from './measure.ts';
 import type { Subject } from './subject.ts';
 import { bareProxy, gateway as gatewayBefore, inMemory, stop } from './subjects.ts';
 
-const REQUESTS = 3000;
+const REQUESTS = 4000;
 const STREAMS = 16;
 const EVENTS = 1000;
 
@@ -26,7 +26,7 @@ export async function gateway(): Promise<Row[]> {
     await gatewayBefore('sqlite', upstream),
   ];
   const requests = await compare(
-    7,
+    11,
     subjects.map((subject) => ({
       subject,
       async run() {
@@ -39,7 +39,7 @@ export async function gateway(): Promise<Row[]> {
     })),
   );
   const events = await compare(
-    3,
+    5,
     subjects.map((subject) => ({
       subject,
       async run() {

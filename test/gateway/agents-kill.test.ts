@@ -171,7 +171,7 @@ async function silentServer(t: TestContext, answer: (text: string) => string | u
     response.setHeader('content-type', 'application/json');
     if (request.method === 'GET') {
       const offer = { url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' };
-      return void response.end(
+      response.end(
         JSON.stringify({
           name: 'Silent',
           description: '',
@@ -183,6 +183,7 @@ async function silentServer(t: TestContext, answer: (text: string) => string | u
           skills: [],
         }),
       );
+      return;
     }
     let body = '';
     request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));

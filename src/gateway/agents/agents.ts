@@ -38,7 +38,7 @@ export interface Agents {
   put(change: AgentChange): Promise<RemoteAgent>;
   remove(workspace: string, actor: string, name: string): void;
   /** Another configuration. What is under way goes on as it began. */
-  use(config: AgentsConfig): void;
+  use(config: AgentsConfig, healthSeconds?: number): void;
   /** How many there are, by health. */
   census(): Readonly<Record<Health['state'], number>>;
   /** Begins to look after the agents' health. */
@@ -62,15 +62,18 @@ const LOOKS_AT_ONCE = 4;
 const PRUNE_MS = 3_600_000;
 
 export function createAgents(options: AgentsOptions): Agents {
-  const { register, logger, audit, healthSeconds = HEALTH_SECONDS } = options;
+  const { register, logger, audit } = options;
   const dialler = createDialler(options.allowNetworks ?? []);
   const links = createLinks({ register, logger });
   const shelf = createShelf({ register, secrets: options.secrets, dispatcher: dialler.guarded });
   const stopped = new AbortController();
   let configured = new Map<string, RemoteAgent>();
   let started = false;
+  let everySeconds = HEALTH_SECONDS;
+  /** Aborted when another interval counts: who waits by the old one looks now. */
+  let resting = new AbortController();
 
-  function use(config: AgentsConfig): void {
+  function use(config: AgentsConfig, healthSeconds = HEALTH_SECONDS): void {
     const next = new Map<string, RemoteAgent>();
     for (const [name, settings] of Object.entries(config)) {
       const before = configured.get(name);
@@ -82,6 +85,10 @@ export function createAgents(options: AgentsOptions): Agents {
       if (started && !same) void look(agent);
     }
     configured = next;
+    if (healthSeconds === everySeconds) return;
+    everySeconds = healthSeconds;
+    resting.abort();
+    resting = new AbortController();
   }
 
   function look(agent: RemoteAgent): Promise<void> {
@@ -111,8 +118,10 @@ export function createAgents(options: AgentsOptions): Agents {
     for (;;) {
       await lookAtAll();
       // So that gateways that were started together do not ask together.
-      const wait = healthSeconds * 1000 * (0.8 + 0.4 * Math.random());
-      await delay(wait, undefined, { signal: stopped.signal, ref: false });
+      const wait = everySeconds * 1000 * (0.8 + 0.4 * Math.random());
+      const signal = AbortSignal.any([stopped.signal, resting.signal]);
+      await delay(wait, undefined, { signal, ref: false }).catch(() => undefined);
+      stopped.signal.throwIfAborted();
       if (Date.now() < pruneAt) continue;
       pruneAt = Date.now() + PRUNE_MS;
       links.prune(Date.now());
@@ -189,7 +198,7 @@ export function createAgents(options: AgentsOptions): Agents {
     shelf.drop();
   }
 
-  use(options.config ?? {});
+  use(options.config ?? {}, options.healthSeconds);
   return {
     links,
     find,

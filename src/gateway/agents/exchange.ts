@@ -154,8 +154,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
       return;
     }
     try {
-      const events = this.#parse(this.#text(chunk));
-      for (const event of events) {
+      for (const event of this.#parse(this.#text(chunk))) {
         this.#unread.push(event);
         this.#length += event.data.length;
       }

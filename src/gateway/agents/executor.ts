@@ -28,6 +28,8 @@ import {
 } from '../../server/index.ts';
 import { within } from '../../server/time.ts';
 import { agentOfTenant, Caller } from '../caller.ts';
+import { requestMetadata } from '../executor.ts';
+import { GEN_AI, GEN_AI_OPERATIONS } from '../operation/gen-ai.ts';
 import type { Meter, Span, Tracer } from '../services.ts';
 import { notFound, type Agents } from './agents.ts';
 import { failureWord } from './failure.ts';
@@ -210,15 +212,8 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
               twin = reading.taskId;
               remoteContext = reading.contextId;
               const remote = { remoteTaskId: twin, remoteContextId: remoteContext };
-              const saved = links.save({
-                taskId: task.id,
-                workspace,
-                agent: name,
-                contextId,
-                ...remote,
-              });
               // Before anything of it is shown: what a client has seen must be found again after a crash.
-              await saved;
+              await links.save({ taskId: task.id, workspace, agent: name, contextId, ...remote });
               running.twin.resolve(twin);
             }
             if (events.length === 0) continue;
@@ -227,7 +222,8 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
               const whole = await service.getTask({ id: twin }, call);
               for (const missed of reading.compare(whole)) yield missed;
             }
-            for (const each of events) yield each;
+            if (events.length === 1) yield events[0]!;
+            else for (const each of events) yield each;
             if (reading.settled) return;
           }
         } catch (error) {
@@ -276,7 +272,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
 
   return {
     begin(context) {
-      const name = agentOf(context.tenant, { ...context.message.metadata, ...context.metadata });
+      const name = agentOf(context.tenant, requestMetadata(context));
       if (context.user instanceof Caller) context.user.need('agents:use');
       if (!agents.find(ownerOf(context), name)) throw notFound(name);
       if (context.message.contextId === undefined) {
@@ -364,9 +360,14 @@ function startSpan(
   context: ExecutionContext,
   name: string,
 ): Span | undefined {
-  return tracer?.start(`invoke_agent ${name}`, {
+  return tracer?.start(`${GEN_AI_OPERATIONS.invokeAgent} ${name}`, {
     kind: 'client',
     parent: traceOf(context),
-    attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': name },
+    attributes: {
+      [GEN_AI.operation]: GEN_AI_OPERATIONS.invokeAgent,
+      [GEN_AI.provider]: 'a2a',
+      [GEN_AI.agentName]: name,
+      [GEN_AI.conversation]: context.contextId,
+    },
   });
 }

@@ -87,9 +87,9 @@ function joined(parts: readonly Part[]): Part[] {
 function push(parts: Part[], part: Part): void {
   const last = parts.at(-1);
   if (!isPlain(part)) parts.push(part);
-  else if (last && isPlain(last)) {
-    parts[parts.length - 1] = { kind: 'text', text: last.text + part.text };
-  } else if (part.text !== '') parts.push({ kind: 'text', text: part.text });
+  // Plain texts in here are our own copies.
+  else if (last && isPlain(last)) last.text += part.text;
+  else if (part.text !== '') parts.push({ kind: 'text', text: part.text });
 }
 
 /** Whether there is anything beside its parts: in most chunks of a text there is not. */

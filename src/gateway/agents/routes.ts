@@ -1,6 +1,6 @@
 /** `/a2a/agents`: the agents that a workspace may use, and those that it registered itself. */
 import * as z from 'zod';
-import { defineRoute, parsed, type GatewayRoute } from '../route.ts';
+import { defineRoute, type GatewayRoute } from '../route.ts';
 import { notFound, type Agents } from './agents.ts';
 import { AgentInput, AgentName } from './config.ts';
 import type { RemoteAgent } from './remote.ts';
@@ -129,8 +129,8 @@ export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRou
   ];
 }
 
-function verifies(query: URLSearchParams): boolean {
-  return parsed(Query, Object.fromEntries(query)).verify !== 'false';
+function verifies({ verify }: z.infer<typeof Query>): boolean {
+  return verify !== 'false';
 }
 
 function viewOf(agent: RemoteAgent): AgentView {
