@@ -241,7 +241,7 @@ async function reread(
     return undefined;
   }
   try {
-    const { config, warnings } = await loadConfig(file, environment);
+    const { config, warnings } = await loadConfig(file, environment, { again: true });
     const fixed = gateway.reload(config);
     for (const warning of warnings) log.warn({}, warning);
     if (fixed.length > 0) {

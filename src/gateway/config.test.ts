@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -103,6 +105,21 @@ test('a provider that will want a key and has none is warned about', () => {
 test('a file that is not there is one line', async () => {
   const file = path.join(folder, 'none.json');
   await assert.rejects(loadConfig(file, {}), { message: `${file}: there is no such file` });
+});
+
+test('a pipe is read once; again, nobody is waited for, and what has no end is cut off', async (t) => {
+  if (process.platform === 'win32') return t.skip('no pipes with names');
+  const file = path.join(folder, 'pipe.json');
+  execFileSync('mkfifo', [file]);
+  const [{ config }] = await Promise.all([
+    loadConfig(file, {}),
+    writeFile(file, '{ "drainSeconds": 3 }'),
+  ]);
+  assert.equal(config.drainSeconds, 3);
+  await assert.rejects(loadConfig(file, {}, { again: true }), {
+    message: `${file}: it is not a file any more`,
+  });
+  await assert.rejects(loadConfig('/dev/zero', {}), /larger than \d+ bytes/);
 });
 
 test('the published schema knows every field, and describes it', () => {

@@ -6,8 +6,8 @@
  *
  * What is wrong is said all at once, a line for each: `gateway.json:12: providers.east.type: …`.
  */
-import { existsSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { constants, existsSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import * as z from 'zod';
 import { type Jsonc, JsoncError, parseJsonc } from '../protocol/jsonc.ts';
 import { type JsoncProblem, problemAt, problemsIn } from '../protocol/jsonc-problems.ts';
@@ -23,6 +23,7 @@ const MAX_PROBLEMS = 20;
 
 const count = z.int().min(1).max(1_000_000);
 const milliseconds = z
+const CHUNK_BYTES = 64 * 1024;
   .int()
   .min(1)
   .max(2 ** 31 - 1);
@@ -129,12 +130,21 @@ export function configJsonSchema(): Record<string, unknown> {
 }
 
 /** Reads the file. Throws a ConfigError. */
-export async function loadConfig(file: string, environment: Environment): Promise<LoadedConfig> {
-  const { text, mode } = await read(file);
+export async function loadConfig(
+  file: string,
+  environment: Environment,
+  { again = false }: LoadOptions = {},
+): Promise<LoadedConfig> {
+  const { text, mode } = await read(file, again);
   const loaded = parseConfig(file, text, environment);
   // Windows has no such bits.
   const exposed = process.platform !== 'win32' && (mode & 0o077) !== 0 && loaded.secrets;
   const warning = `${file}: there are secrets in it, and others may read it: chmod 600 ${file}, or write \${NAME} and set the variable`;
+export interface LoadOptions {
+  /** It was read before, and somebody is served meanwhile: what is no file any more, as a pipe, is not waited for. */
+  readonly again?: boolean;
+}
+
   return { ...loaded, warnings: exposed ? [warning, ...loaded.warnings] : loaded.warnings };
 }
 
@@ -268,18 +278,35 @@ function isSecret(path: readonly PropertyKey[], text: string): boolean {
   return own.trim() !== '';
 }
 
-async function read(file: string): Promise<{ text: string; mode: number }> {
+/** A pipe opens when somebody writes into it: until then a thread would be gone, and the process could not end. */
+const AT_ONCE = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+async function read(file: string, again: boolean): Promise<{ text: string; mode: number }> {
   try {
-    await using handle = await open(file);
-    const { size, mode } = await handle.stat();
-    if (size > MAX_FILE_BYTES) {
-      throw new ConfigError([`${file}: the file is larger than ${MAX_FILE_BYTES} bytes`]);
-    }
-    return { text: await handle.readFile('utf8'), mode };
+    await using handle = await open(file, again ? AT_ONCE : 'r');
+    const stat = await handle.stat();
+    if (again && !stat.isFile()) throw new ConfigError([`${file}: it is not a file any more`]);
+    return { text: await textOf(handle, file), mode: stat.mode };
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     const why = code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`;
     throw new ConfigError([`${file}: ${why}`], { cause: error });
   }
+}
+
+/** All of it, if it is not too much: what is no file does not tell its size before. */
+async function textOf(handle: FileHandle, file: string): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for (;;) {
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES);
+    if (bytesRead === 0) break;
+    bytes += bytesRead;
+    if (bytes > MAX_FILE_BYTES) {
+      throw new ConfigError([`${file}: the file is larger than ${MAX_FILE_BYTES} bytes`]);
+    }
+    chunks.push(buffer.subarray(0, bytesRead));
+  }
+  return Buffer.concat(chunks, bytes).toString('utf8');
 }
