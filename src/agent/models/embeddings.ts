@@ -9,6 +9,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { EmbeddingModelV3, EmbeddingModelV4 } from '@ai-sdk/provider';
 import { raceAbort } from '../abort.ts';
 import { ModelError } from '../model.ts';
+import { isCount } from './provider.ts';
 import { vendorError, type Blame } from './vendor-error.ts';
 
 export interface Embeddings {
@@ -89,7 +90,7 @@ export function embeddingsFrom(
       const { embeddings, usage } = await model.doEmbed({ values, abortSignal });
       check(embeddings, values.length, vectors[0]?.length);
       vectors.push(...embeddings);
-      if (usage !== undefined) inputTokens = (inputTokens ?? 0) + usage.tokens;
+      if (isCount(usage?.tokens)) inputTokens = (inputTokens ?? 0) + usage.tokens;
     }
     return { vectors, ...(inputTokens !== undefined && { inputTokens }) };
   }

@@ -86,6 +86,18 @@ test('what is to be carried back comes at the end of its block, and blocks stay 
   ]);
 });
 
+test('a count of tokens that cannot be is none', async () => {
+  const counted = async (total: number, cacheRead: number) => {
+    const inputTokens = { ...usage.inputTokens, total, cacheRead };
+    const [last] = await run([{ ...finish, usage: { ...usage, inputTokens } }]);
+    return last?.kind === 'finish' && last.usage;
+  };
+  assert.deepEqual(await counted(3, -1), { inputTokens: 3, outputTokens: 4 });
+  for (const total of [-500_000, 1e308, Number.NaN, 2.5]) {
+    assert.equal(await counted(total, 0), undefined);
+  }
+});
+
 test('files come as base64', async () => {
   const [bytes, text] = await run([
     {

@@ -349,17 +349,24 @@ function base64(data: Extract<StreamPart, { type: 'file' }>['data']): string | U
   return data.type === 'url' ? data.url : base64(data.data);
 }
 
+/** Whether a vendor's count is one: budgets are held against it. */
+export function isCount(value: number | undefined): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+/** Nothing where the vendor did not count, or says what cannot be. */
 function usageOf(usage: Extract<LanguageModelV4StreamPart, { type: 'finish' }>['usage']): {
   readonly usage?: Usage;
 } {
-  const { inputTokens, outputTokens } = usage;
-  if (inputTokens.total === undefined && outputTokens.total === undefined) return {};
+  const { inputTokens: input, outputTokens: output } = usage;
+  const totals = [input.total, output.total].filter((total) => total !== undefined);
+  if (totals.length === 0 || !totals.every(isCount)) return {};
   return {
     usage: {
-      inputTokens: inputTokens.total ?? 0,
-      outputTokens: outputTokens.total ?? 0,
-      ...(inputTokens.cacheRead !== undefined && { cachedTokens: inputTokens.cacheRead }),
-      ...(outputTokens.reasoning !== undefined && { thoughtTokens: outputTokens.reasoning }),
+      inputTokens: input.total ?? 0,
+      outputTokens: output.total ?? 0,
+      ...(isCount(input.cacheRead) && { cachedTokens: input.cacheRead }),
+      ...(isCount(output.reasoning) && { thoughtTokens: output.reasoning }),
     },
   };
 }
