@@ -37,7 +37,7 @@ const Limits = z
       .describe('Of a request. 10 MB'),
     maxRunning: count.describe('Executions at a time; more are refused for the moment'),
     maxStreams: count.describe('Streams that are open at a time. 50000'),
-    maxStreamsPerClient: count.describe('Streams of one caller. 20000'),
+    maxStreamsPerClient: count.describe('Streams of one workspace. 20000'),
     requestTimeoutMs: milliseconds.describe('For the whole of a request to arrive. 60 seconds'),
     stallMs: milliseconds.describe('A client that reads nothing for so long is dropped'),
     heartbeatMs: milliseconds.describe('Between two signs of life on a stream. 15 seconds'),

@@ -149,7 +149,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     guard: guardedHandler,
     card: GATEWAY_CARD,
     extendedCard: ({ user }: Call): Partial<AgentCard> => ({
-      skills: skillsOf(version, agents.skillsOf(callerOf({ user }).workspace)),
+      skills: [...gatewayProfile(version, agents.skillsOf(callerOf({ user }).workspace)).skills],
     }),
     routes: ownRoutes(routes),
     describe: describeOwn,
@@ -210,7 +210,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       agents.use(next.agents ?? {});
       if (differs(next.keys, config.keys)) authenticate = authentication(next);
       tasks = TasksConfig.parse(next.tasks ?? {});
-      const fixed = FIXED_FIELDS.filter((field) => differs(next[field], config[field]));
+      const fixed = FIXED_FIELDS.filter((field) => differs(next[field], options.config[field]));
       config = next;
       if (!sweeping.signal.aborted) sweep();
       return fixed;
@@ -228,20 +228,13 @@ function sealSalt(register: Register): Uint8Array {
   return createHash('sha256').update('parley agents').update(saltOf(register)).digest();
 }
 
-function skillsOf(version: string, behind: ReturnType<Agents['skills']>): AgentCard['skills'] {
-  return [...(gatewayProfile({ version }).skills ?? []), ...behind];
-}
-
 /** The gateway's own profile: another object only when the agents behind it offer something else. */
 function profileOf(version: string, agents: Agents): () => AgentProfile {
   let last: { readonly text: string; readonly profile: AgentProfile } | undefined;
   return () => {
     const skills = agents.skills();
     const text = JSON.stringify(skills);
-    if (last?.text !== text) {
-      const profile = { ...gatewayProfile({ version }), skills: skillsOf(version, skills) };
-      last = { text, profile };
-    }
+    if (last?.text !== text) last = { text, profile: gatewayProfile(version, skills) };
     return last.profile;
   };
 }

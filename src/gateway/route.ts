@@ -104,13 +104,12 @@ export function defineRoute<
   const Body extends z.ZodType | undefined = undefined,
   const Query extends z.ZodObject | undefined = undefined,
 >(options: RouteOptions<Body, Query>): GatewayRoute {
-  const { handle } = options;
   return {
     ...options,
     handle: (input) => {
       const query = options.query && parsed(options.query, Object.fromEntries(input.query));
       const body = options.body && parsed(options.body, input.body);
-      return handle({
+      return options.handle({
         ...input,
         // Parsed or undefined, as the types say: the checker cannot follow the condition.
         query: query as Parsed<Query>,

@@ -2,11 +2,7 @@
 import type { A2AError } from '../protocol/index.ts';
 import type { OwnRoute, RouteReply, RouteRequest, RouteStream } from '../transport/index.ts';
 import { Caller, callerOf } from './caller.ts';
-import type { GatewayRoute, RouteAnswer, RouteInput } from './route.ts';
-
-/** Paths of the gateway's own, whose failures are in the dialect's words. */
-const OWN_PATHS =
-  /^\/(?:a2a|v1\/(?:chat|models|embeddings)|healthz|readyz|metrics|openapi\.json)(?:\/|$)/;
+import type { GatewayRoute, RawInput, RouteAnswer } from './route.ts';
 
 /** Who calls an open route. */
 const NOBODY = new Caller({ workspace: '', actor: 'nobody', scopes: new Set() });
@@ -18,7 +14,7 @@ export function ownRoutes(routes: readonly GatewayRoute[]): OwnRoute[] {
       verb,
       path,
       public: scope === 'open',
-      error: (error: A2AError): RouteReply => replyOf(route.error?.(error) ?? describe(error)),
+      error: (error: A2AError) => (route.error ? replyOf(route.error(error)) : describeOwn(error)),
     };
     if (route.events === true) return { ...base, open: (request) => events(route, request) };
     return {
@@ -32,12 +28,8 @@ export function ownRoutes(routes: readonly GatewayRoute[]): OwnRoute[] {
   });
 }
 
-/** What the gateway says of an error on its own paths. */
-export function describeOwn(error: A2AError, path: string): RouteReply | undefined {
-  return OWN_PATHS.test(path) ? replyOf(describe(error)) : undefined;
-}
-
-function describe(error: A2AError): RouteAnswer {
+/** What the gateway says of an error, wherever the protocol does not say it. */
+export function describeOwn(error: A2AError): RouteReply {
   return { status: error.httpStatus, body: { error: error.message } };
 }
 
@@ -47,7 +39,7 @@ async function events(route: GatewayRoute, request: RouteRequest): Promise<Route
   throw new TypeError(`${route.verb} ${route.path} says that it streams, and does not`);
 }
 
-function inputOf({ scope }: GatewayRoute, request: RouteRequest): RouteInput<unknown> {
+function inputOf({ scope }: GatewayRoute, request: RouteRequest): RawInput {
   const { values, query, body, call, handler } = request;
   const caller = scope === 'open' ? NOBODY : callerOf(call);
   if (scope !== 'open') caller.need(scope);

@@ -258,7 +258,8 @@ export function createHandler(
     // Its end may be on the way to the store: nobody is told of it before it is there.
     await live.whenStored(live.seq);
     const message = `The task is ${live.state} already`;
-    throw new A2AError('taskNotCancelable', message, { info: { taskId } });
+    const info = { taskId, ...(live.state && { state: live.state }) };
+    throw new A2AError('taskNotCancelable', message, { info });
   }
 
   async function subscribe(params: SubscribeParams, call: Call = {}): Promise<TaskStream> {

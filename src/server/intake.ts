@@ -282,7 +282,8 @@ function refused({ taskId, state }: LiveTask): A2AError {
     state && isTerminal(state)
       ? `The task is ${state} and takes no more messages`
       : 'The task is being worked on; it takes a message when it asks for input';
-  return new A2AError('unsupportedOperation', why, { info: { taskId } });
+  const info = { taskId, ...(state && { state }) };
+  return new A2AError('unsupportedOperation', why, { info });
 }
 
 /** The message was here before: its task, if it says the same; else it is refused. */

@@ -86,7 +86,8 @@ export function createAdmission(options: AdmissionOptions): Admission {
       if (origin === undefined || !originAllowed(request, origin)) return {};
       return {
         'access-control-allow-origin': origin,
-        'access-control-expose-headers': 'a2a-extensions, x-a2a-extensions',
+        'access-control-expose-headers':
+          'a2a-extensions, x-a2a-extensions, etag, location, retry-after, www-authenticate',
         vary: 'Origin',
       };
     },

@@ -7,10 +7,11 @@ import { A2AError, codecOf, type ProtocolVersion, type User } from '../protocol/
 import { answerRoute, routeError } from './answer-route.ts';
 import { encodeCard, type EncodedCard } from './card.ts';
 import type { AppContext } from './context.ts';
+import { ifNoneMatch } from './etag.ts';
 import { answerJsonRpc, jsonRpcError } from './json-rpc.ts';
 import { requestedVersion, spokenVersion } from './negotiate.ts';
 import { mountAt, type MountedAgent, MountedRequest, type Mounts } from './mounts.ts';
-import type { RouteMatch, RouteReply } from './own-routes.ts';
+import type { RouteMatch } from './own-routes.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { peerError } from './respond.ts';
 import { answerRest, matchRest, restError, type RestTarget } from './rest.ts';
@@ -102,11 +103,7 @@ function createDoor(app: AppContext): Door {
       'last-modified': startedAt,
       vary: 'A2A-Version, Host',
     };
-    const tags = request
-      .header('if-none-match')
-      ?.split(',')
-      .map((tag) => tag.trim().replace(/^W\//, ''));
-    const known = tags?.some((tag) => tag === card.etag || tag === '*');
+    const known = ifNoneMatch(request.header('if-none-match'), card.etag);
     return known ? { status: 304, headers, body: '' } : { status: 200, headers, body: card.body };
   }
 
@@ -118,15 +115,16 @@ function createDoor(app: AppContext): Door {
     const isRpc = path === '/' && method === 'POST';
     let own: RouteMatch | undefined;
     let target: RestTarget | undefined;
+    let isProtocol = false;
     try {
       app.admission.check(request);
       if (method === 'OPTIONS') return preflight();
       if (CARD_PATHS.has(path)) {
         if (method === 'GET' || method === 'HEAD') return cardReply(request, query);
-        return notAllowed(app, request, path, ['GET', 'HEAD']);
+        return notAllowed(app, request, ['GET', 'HEAD']);
       }
       if (path === '/' && (method === 'GET' || method === 'HEAD')) return greeting(app, request);
-      if (path === '/' && !isRpc) return notAllowed(app, request, path, ['GET', 'HEAD', 'POST']);
+      if (path === '/' && !isRpc) return notAllowed(app, request, ['GET', 'HEAD', 'POST']);
       const ours = isRpc ? undefined : app.routes?.match(method, path);
       if (ours && 'route' in ours) {
         own = ours;
@@ -134,10 +132,11 @@ function createDoor(app: AppContext): Door {
         const found = matchRest(method, path);
         if (found && 'allow' in found) {
           const allow = new Set([...found.allow, ...(ours?.allow ?? [])]);
-          return notAllowed(app, request, path, [...allow], found.version);
+          return notAllowed(app, request, [...allow], found.version);
         }
-        if (!found && ours) return notAllowed(app, request, path, ours.allow);
+        if (!found && ours) return notAllowed(app, request, ours.allow);
         // Until the version is chosen, errors have the shape of the path's own.
+        isProtocol = found !== undefined;
         target = found;
         target = restVersion(app, request, query, found);
       }
@@ -156,7 +155,7 @@ function createDoor(app: AppContext): Door {
         ? jsonRpcError(failure, null, codecOf('1.0', 'JSONRPC'))
         : target
           ? restError(failure, target.version, request)
-          : routeError(failure, describer(app, path, own), request);
+          : routeError(failure, isProtocol ? undefined : describer(app, own), request);
       return failure.kind === 'contentTypeNotSupported' ? { ...reply, status: 415 } : reply;
     }
   };
@@ -164,15 +163,10 @@ function createDoor(app: AppContext): Door {
 
 const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
 
-/** Who words an error: the route, or the agent for its own paths. */
-function describer(
-  { describe }: AppContext,
-  path: string,
-  own: RouteMatch | undefined,
-): ((error: A2AError) => RouteReply | undefined) | undefined {
+/** Who words an error on a path that is not the protocol's: the route, else the agent. */
+function describer({ describe }: AppContext, own?: RouteMatch): AppContext['describe'] {
   const route = own?.route;
-  if (route?.error) return (error) => route.error?.(error);
-  return describe && ((error) => describe(error, path));
+  return route?.error ? (error) => route.error?.(error) : describe;
 }
 
 /** The path says the version; a header that says 0.3 on a path of 1.0 is believed, the reverse does not exist. */
@@ -212,14 +206,13 @@ function preflight(): FullReply {
 function notAllowed(
   app: AppContext,
   request: TransportRequest,
-  path: string,
   allow: readonly string[],
   version?: ProtocolVersion,
 ): FullReply {
   const error = new A2AError('verbNotAllowed');
   const reply = version
     ? restError(error, version, request)
-    : routeError(error, describer(app, path, undefined), request);
+    : routeError(error, describer(app), request);
   return { ...reply, headers: { ...reply.headers, allow: allow.join(', ') } };
 }
 

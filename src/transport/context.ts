@@ -25,5 +25,5 @@ export interface AppContext {
   /** Other agents behind the same handler, each at a path of its own. */
   readonly mounts: Mounts | undefined;
   /** An error on a path that is not the protocol's, in words of the agent's own. */
-  readonly describe: ((error: A2AError, path: string) => RouteReply | undefined) | undefined;
+  readonly describe: ((error: A2AError) => RouteReply | undefined) | undefined;
 }

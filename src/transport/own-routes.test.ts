@@ -104,7 +104,7 @@ test('a wrong verb is told all that are right', async () => {
   const both = await call('/tasks', { method: 'DELETE' });
   assert.deepEqual([both.status, both.headers.get('allow')], [405, 'GET, POST']);
   const own = await call('/broken', { method: 'DELETE' });
-  assert.deepEqual([own.status, own.headers.get('allow')], [405, 'GET']);
+  assert.deepEqual([own.status, own.headers.get('allow')], [405, 'GET, HEAD']);
 });
 
 test('a route says what went wrong in its own words', async () => {
@@ -199,10 +199,10 @@ test('a route may change things with PUT, and say more in headers', async () => 
       {
         verb: 'PUT',
         path: '/notes/{id}',
-        handle: async ({ body, header }) => ({
+        handle: async ({ body, ...request }) => ({
           status: 201,
           headers: { etag: '"2"' },
-          body: { body, was: header('if-match') },
+          body: { body, was: request.header('if-match') },
         }),
       },
     ],
@@ -230,14 +230,16 @@ test('a public route asks nobody who they are', async () => {
 test('errors on paths of the agent are in its words, those of the protocol in the protocol’s', async () => {
   const call = start({
     routes: [{ verb: 'GET', path: '/own/x', handle: async () => ({ text: '' }) }],
-    describe: (error, path) =>
-      path.startsWith('/own') ? { body: { mine: error.httpStatus } } : undefined,
+    describe: (error) => ({ body: { mine: error.httpStatus } }),
   });
   const wrong = await call('/own/x', { method: 'DELETE' });
-  assert.equal(wrong.headers.get('allow'), 'GET');
+  assert.equal(wrong.headers.get('allow'), 'GET, HEAD');
   assert.deepEqual(await wrong.json(), { mine: 405 });
   assert.deepEqual(await (await call('/own/y')).json(), { mine: 404 });
   assert.match(await (await call('/tasks/none')).text(), /TASK_NOT_FOUND/);
+  const spoken = { method: 'POST', headers: { 'a2a-version': '1.0' } };
+  assert.match(await (await call('/v1/message:send', spoken)).text(), /METHOD_NOT_FOUND/);
+  assert.match(await (await call('/tasks/none', { method: 'PUT' })).text(), /METHOD_NOT_ALLOWED/);
 });
 
 /** Counts up until it is left; `left` resolves then. */

@@ -9,8 +9,9 @@
  * They stand behind the same checks, authentication and limits as the protocol's. A route wins over the protocol's
  * paths with a tenant in front, and over those with a parameter where it has a literal.
  */
-import { A2AError, operationOf, type Call, VERSIONS } from '../protocol/index.ts';
+import { type A2AError, operationOf, type Call, VERSIONS } from '../protocol/index.ts';
 import type { Opening, Published, RequestHandler, TaskStream } from '../server/index.ts';
+import { decodeSegment } from './segment.ts';
 
 /** A JSON-RPC method, the same in every version of the protocol. */
 export interface OwnMethod {
@@ -121,21 +122,13 @@ export function routeTable(routes: readonly OwnRoute[] = []): RouteTable | undef
         if (!found) continue;
         parameters = names.length;
         if (route.verb !== verb) {
-          allow.push(route.verb);
+          allow.push(route.verb, ...(route.verb === 'GET' ? ['HEAD'] : []));
           continue;
         }
-        const values = names.map((name, at) => [name, decode(found[at + 1]!)] as const);
+        const values = names.map((name, at) => [name, decodeSegment(found[at + 1]!)] as const);
         return { route, values: Object.fromEntries(values) };
       }
       return allow.length > 0 ? { allow } : undefined;
     },
   };
-}
-
-function decode(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    throw new A2AError('invalidParams', 'The path is not well-formed');
-  }
 }

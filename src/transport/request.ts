@@ -30,7 +30,7 @@ export interface StreamReply {
   readonly stream: TaskStream;
   frame(item: Published | Opening): string;
   /** To be called once, when the reply is over. */
-  release(): void;
+  readonly release: () => void;
 }
 
 /** A reply whose text comes bit by bit. */
@@ -38,7 +38,7 @@ export interface TextReply {
   readonly headers: Readonly<Record<string, string>>;
   readonly chunks: AsyncIterator<string>;
   /** To be called once, when the reply is over. */
-  release(): void;
+  readonly release: () => void;
 }
 
 export type Reply = FullReply | StreamReply | TextReply;

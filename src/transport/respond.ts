@@ -77,7 +77,7 @@ interface OpenStream {
 export function openStream(app: AppContext, options: OpenStream): Promise<StreamReply> {
   const { request, query, codec, operation, params, call, headers } = options;
   return streamReply(app, request, call, headers, async () => {
-    const seen = lastEventId(request, query);
+    const seen = lastEventId(request, query?.get('after'));
     const stream = await invokeStream(app.handler, codec, operation, params, seen, call);
     const before = `data: ${options.before}`;
     const after = `${options.after}\n\n`;
@@ -121,13 +121,13 @@ export function errorHeaders({ detail, kind }: A2AError): Record<string, string>
   return seconds === undefined ? {} : { 'retry-after': String(seconds) };
 }
 
-/** The last event that the client has seen: from the header that SSE clients send, or the cursor parameter. */
+/** The last event that the client has seen: from the header that SSE clients send, or the parameter `after`. */
 export function lastEventId(
-  request: TransportRequest,
-  query: URLSearchParams | undefined,
+  request: Pick<TransportRequest, 'header'>,
+  after: string | null | undefined,
 ): number | undefined {
-  const text = request.header('last-event-id') ?? query?.get('after') ?? undefined;
-  if (text === undefined || text === '') return undefined;
+  const text = request.header('last-event-id') ?? after ?? '';
+  if (text === '') return undefined;
   const seq = Number(text);
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(seq)) {
     throw new A2AError('invalidParams', 'Last-Event-ID and after are sequence numbers');

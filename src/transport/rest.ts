@@ -18,6 +18,7 @@ import { invoke } from './invoke.ts';
 import { activeExtensions, extensionHeader } from './negotiate.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { errorHeaders, lastEventId, openStream, peerError, TransportCall } from './respond.ts';
+import { decodeSegment } from './segment.ts';
 
 /** `readLog` is ours: the whole log of a task, a page at a time. */
 type Action = Operation | 'readLog';
@@ -69,7 +70,7 @@ export function matchRest(verb: string, path: string): RestTarget | WrongVerb | 
   if (found) return found;
   const [, segment, rest] = /^\/([^/]+)(\/.+)$/.exec(path) ?? [];
   if (segment === undefined || rest === undefined) return undefined;
-  const tenant = decode(segment);
+  const tenant = decodeSegment(segment);
   if (NO_TENANTS.has(tenant)) return undefined;
   const inside = match(verb, rest);
   // Only 1.0 knows tenants.
@@ -88,18 +89,12 @@ function match(verb: string, path: string): ReturnType<typeof matchRest> {
       found = version;
       continue;
     }
-    const named = Object.fromEntries(names.map((name, at) => [name, decode(values[at + 1]!)]));
+    const named = Object.fromEntries(
+      names.map((name, at) => [name, decodeSegment(values[at + 1]!)]),
+    );
     return { action, version, values: named, tenant: undefined };
   }
   return found && { allow: [...allow], version: found };
-}
-
-function decode(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    throw new A2AError('invalidParams', 'The path is not well-formed');
-  }
 }
 
 export async function answerRest(
@@ -119,7 +114,7 @@ export async function answerRest(
     const headers = { 'content-type': contentType(request, version), ...named };
     if (action === 'readLog') {
       const id = target.values['id']!;
-      const after = lastEventId(request, query) ?? 0;
+      const after = lastEventId(request, query.get('after')) ?? 0;
       const { entries, next } = await app.handler.readLog({ id, after, tenant }, call);
       // Ours, not the binding's: in the version's plain JSON.
       const plain = codecOf(version, 'JSONRPC');

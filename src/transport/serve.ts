@@ -100,7 +100,7 @@ export interface ServeOptions {
   /** Other agents behind the same handler, each at a path of its own. */
   readonly mounts?: MountOptions;
   /** An error on a path that is not the protocol's, in words of the agent's own; undefined: in the protocol's. */
-  readonly describe?: (error: A2AError, path: string) => RouteReply | undefined;
+  readonly describe?: (error: A2AError) => RouteReply | undefined;
   /** WebSockets of the agent's own, where `listen` makes the server. */
   readonly sockets?: readonly SocketRoute[];
   /** Told of every answer, when it is there; of a stream, when it opens. Must not throw. */

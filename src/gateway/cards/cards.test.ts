@@ -324,6 +324,13 @@ test('slugs are listed in order, as many as asked for', () => {
   assert.deepEqual(parts.cards.slugs('ws-123', 2), ['a', 'b']);
 });
 
+test('what is too long for a slug is neither looked up nor remembered', () => {
+  using parts = bench();
+  parts.register.close();
+  assert.throws(() => parts.cards.bySlug('ws-123', 'x'.repeat(128)));
+  assert.equal(parts.cards.bySlug('ws-123', 'x'.repeat(129)), undefined);
+});
+
 test('a look-up by slug is as new as the last change, of this process or another', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'parley-cards-'));
   try {

@@ -10,18 +10,18 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { A2AError } from '../../protocol/index.ts';
+import { ifMatch } from '../../transport/etag.ts';
 import type { Caller } from '../caller.ts';
 import type { Register } from '../database.ts';
+import type { Page, PageQuery } from '../page.ts';
 import type { Audit, CardLookup } from '../services.ts';
-import { etagOf, ifMatch } from './etag.ts';
-import type {
-  CardContent,
-  CardInput,
-  CardQuery,
-  CardVersion,
-  ModelCard,
-  Page,
-  PageQuery,
+import {
+  MAX_SLUG_CHARS,
+  type CardContent,
+  type CardInput,
+  type CardQuery,
+  type CardVersion,
+  type ModelCard,
 } from './schema.ts';
 import { createSearch, termsOf } from './search.ts';
 import { slugOf } from './slug.ts';
@@ -254,8 +254,10 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
         return replace(author, card, { slug, name, description, content }, 'card.restore');
       }),
 
-    bySlug: (workspace, slug) =>
-      register.read(() => {
+    bySlug(workspace, slug) {
+      // Whatever a caller names is asked for here: what is no slug is not remembered either.
+      if (slug.length > MAX_SLUG_CHARS) return undefined;
+      return register.read(() => {
         const changed = register.changed();
         if (changed !== seen) {
           cache.clear();
@@ -268,11 +270,17 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
         if (cache.size >= MAX_CACHED) cache.clear();
         cache.set(key, card);
         return card;
-      }),
+      });
+    },
 
     slugs: (workspace, limit) =>
       register.read(() => sql.slugs.all(workspace, limit).map(([slug]) => slug)),
   };
+}
+
+/** A card's version, in quotes. */
+export function etagOf({ version }: Pick<ModelCard, 'version'>): string {
+  return `"${version}"`;
 }
 
 const noCard = () => new A2AError('notFound', 'There is no such model card');

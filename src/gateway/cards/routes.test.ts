@@ -192,13 +192,18 @@ test('a workspace that is not the caller’s own is none', async () => {
   using parts = bench();
   const send = client(parts.cards);
   const { id } = await made(send);
-  const none = { status: 404, body: { error: 'There is no such workspace' } };
+  const none = (own: string) => ({
+    status: 404,
+    body: {
+      error: `There is no such workspace: leave it out, or name this key's own, "${own}"`,
+    },
+  });
   const caller = bob;
-  assert.deepEqual(await send('GET', `${CARDS}?workspace_id=ws-123`, { caller }), none);
-  assert.deepEqual(await send('GET', `${CARDS}?workspace_id=`, { caller }), none);
-  assert.deepEqual(await send('POST', CARDS, { caller, body: SEED_BODY }), none);
+  assert.deepEqual(await send('GET', `${CARDS}?workspace_id=ws-123`, { caller }), none('ws-456'));
+  assert.deepEqual(await send('GET', `${CARDS}?workspace_id=`, { caller }), none('ws-456'));
+  assert.deepEqual(await send('POST', CARDS, { caller, body: SEED_BODY }), none('ws-456'));
   const body = { ...SEED_BODY, workspaceId: 'ws-456' };
-  assert.deepEqual(await send('PUT', `${CARDS}/${id}`, { body }), none);
+  assert.deepEqual(await send('PUT', `${CARDS}/${id}`, { body }), none('ws-123'));
 });
 
 test('every route with an id answers another workspace as if there were no such card', async () => {

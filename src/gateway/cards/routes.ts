@@ -1,10 +1,10 @@
 /** Model cards over HTTP, under `/a2a/model-cards`. */
-import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
+import { ifNoneMatch } from '../../transport/etag.ts';
 import type { Caller } from '../caller.ts';
-import { defineRoute, parsed, type GatewayRoute, type RouteAnswer } from '../route.ts';
-import type { Cards } from './cards.ts';
-import { etagOf, ifNoneMatch } from './etag.ts';
+import { PageQuery } from '../page.ts';
+import { defineRoute, type GatewayRoute, type RouteAnswer } from '../route.ts';
+import { etagOf, type Cards } from './cards.ts';
 import {
   CardInput,
   CardPage,
@@ -12,7 +12,6 @@ import {
   CardVersion,
   CardVersionPage,
   ModelCard,
-  PageQuery,
 } from './schema.ts';
 
 const CARDS = '/a2a/model-cards';
@@ -45,9 +44,8 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
         404: { description: 'workspace_id is not the caller’s own' },
       },
       handle: async ({ query, caller }) => {
-        const asked = queried(CardQuery, query);
-        needOwn(caller, asked.workspace_id);
-        return { body: cards.list(caller.workspace, asked) };
+        needOwn(caller, query.workspace_id);
+        return { body: cards.list(caller.workspace, query) };
       },
     }),
 
@@ -135,10 +133,9 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
         400: invalid,
         404: missing,
       },
-      handle: async ({ values, query, caller }) => {
-        const page = queried(PageQuery, query);
-        return { body: cards.versions(caller.workspace, value(values, 'id'), page) };
-      },
+      handle: async ({ values, query, caller }) => ({
+        body: cards.versions(caller.workspace, value(values, 'id'), query),
+      }),
     }),
 
     defineRoute({
@@ -175,24 +172,13 @@ function shown(card: ModelCard): RouteAnswer & { readonly headers: Record<string
   return { headers: { etag: etagOf(card) }, body: card };
 }
 
-/** What is in the address has the schema's types, numbers among them. */
-function queried<Schema extends z.ZodObject>(
-  schema: Schema,
-  query: URLSearchParams,
-): z.infer<Schema> {
-  const fields = Object.keys(schema.shape).flatMap((name) => {
-    const text = query.get(name);
-    if (text === null) return [];
-    const number = name === 'limit' || name === 'offset';
-    return [[name, number && /^-?\d+$/.test(text) ? Number(text) : text] as const];
-  });
-  return parsed(schema, Object.fromEntries(fields));
-}
-
 /** Another workspace does not exist for this caller. */
 function needOwn(caller: Caller, workspace: string | undefined): void {
   if (workspace === undefined || workspace === caller.workspace) return;
-  throw new A2AError('notFound', 'There is no such workspace');
+  throw new A2AError(
+    'notFound',
+    `There is no such workspace: leave it out, or name this key's own, "${caller.workspace}"`,
+  );
 }
 
 /** No number, no such version: 0 is none. */

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { A2AError } from '../../protocol/index.ts';
 import { parsed } from '../route.ts';
-import { ifMatch, ifNoneMatch } from './etag.ts';
 import { CardInput, Slug } from './schema.ts';
 import { slugOf } from './slug.ts';
 
@@ -110,17 +109,4 @@ test('a slug made from a name is one that may be given', () => {
   for (const name of [`${'x'.repeat(127)} y`, '...a...', 'K — ﬃ', '½ of ①']) {
     assert.equal(Slug.safeParse(slugOf(name)).success, true, name);
   }
-});
-
-test('If-Match takes the tag itself, one of several, or any', () => {
-  for (const header of [undefined, '"2"', '"1", "2"', '*'])
-    assert.equal(ifMatch(header, '"2"'), true);
-  for (const header of ['"1"', 'W/"2"', '2', ''])
-    assert.equal(ifMatch(header, '"2"'), false, header);
-});
-
-test('If-None-Match takes a weak tag too, and without it nothing is known', () => {
-  for (const header of ['"2"', 'W/"2"', '"1","2"', '*'])
-    assert.equal(ifNoneMatch(header, '"2"'), true);
-  for (const header of [undefined, '"1"', '2']) assert.equal(ifNoneMatch(header, '"2"'), false);
 });

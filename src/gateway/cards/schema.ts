@@ -1,5 +1,6 @@
 /** A model card: what a model is called, what it can do, what it costs, and where it leads. */
 import * as z from 'zod';
+import { pageOf, PageQuery } from '../page.ts';
 
 export const MAX_SLUG_CHARS = 128;
 const MAX_NAME_CHARS = 256;
@@ -136,18 +137,6 @@ export const CardVersion = z.object({
 });
 export type CardVersion = Readonly<z.infer<typeof CardVersion>>;
 
-export const MAX_PAGE = 100;
-const DEFAULT_PAGE = 50;
-const LIMIT = `a whole number from 1 to ${MAX_PAGE}`;
-const OFFSET = 'a whole number from 0';
-
-/** Which part of a list. */
-export const PageQuery = z.object({
-  limit: z.int(LIMIT).min(1, LIMIT).max(MAX_PAGE, LIMIT).default(DEFAULT_PAGE),
-  offset: z.int(OFFSET).min(0, OFFSET).default(0),
-});
-export type PageQuery = Readonly<z.infer<typeof PageQuery>>;
-
 export const SORTS = ['name', 'slug', 'createdAt', 'updatedAt'] as const;
 export type Sort = (typeof SORTS)[number];
 
@@ -172,22 +161,5 @@ export const CardQuery = PageQuery.extend({
 });
 export type CardQuery = Readonly<z.infer<typeof CardQuery>>;
 
-/** A page of a list, and how long all of it is. */
-export interface Page<Item> {
-  readonly items: readonly Item[];
-  readonly total: number;
-  readonly limit: number;
-  readonly offset: number;
-}
-
 export const CardPage = pageOf(ModelCard);
 export const CardVersionPage = pageOf(CardVersion);
-
-function pageOf<Item extends z.ZodType>(item: Item) {
-  return z.object({
-    items: z.array(item),
-    total: z.int().min(0),
-    limit: z.int(),
-    offset: z.int(),
-  });
-}

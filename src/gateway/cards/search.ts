@@ -10,7 +10,8 @@
  * until the page is full.
  */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { MAX_PAGE, type CardQuery, type ModelCard, type Sort } from './schema.ts';
+import { MAX_PAGE } from '../page.ts';
+import type { CardQuery, ModelCard, Sort } from './schema.ts';
 import { CARD_COLUMNS, CARD_TABLES, type CardRow, type PlaceRow } from './statements.ts';
 
 /** Above so many, walking the sort's index is cheaper than sorting. */

@@ -5,17 +5,15 @@ import { encodeCard, makeCard } from '../../transport/card.ts';
 import { GATEWAY_CARD, gatewayProfile } from './card.ts';
 
 const weather = {
-  id: 'forecast',
+  id: 'weather/forecast',
   name: 'Forecast',
   description: 'Says how it will be',
   tags: ['weather'],
-  security: [{ internal: [] }],
 };
 
 function made(): AgentCard {
-  const agents = [{ name: 'weather', skills: [weather] }];
   const offered = { push: true, extendedCard: false, authenticated: true, versions: VERSIONS };
-  const profile = gatewayProfile({ version: '1.2.3', agents });
+  const profile = gatewayProfile('1.2.3', [weather]);
   return makeCard(profile, 'https://gateway.example.com', offered, GATEWAY_CARD);
 }
 
@@ -37,9 +35,8 @@ test("the card that needs no version has every field of the dialect's", () => {
   assert.deepEqual(chat['input']['required'], ['messages']);
 });
 
-test('the skills of the agents behind it are offered under their names, without how to sign in there', () => {
-  const { security: _, ...forecast } = weather;
-  assert.deepEqual(made().skills.at(-1), { ...forecast, id: 'weather/forecast' });
+test('the skills of the agents behind it come after its own', () => {
+  assert.deepEqual(made().skills.slice(1), [weather]);
 });
 
 for (const version of VERSIONS) {

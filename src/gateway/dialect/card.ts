@@ -2,17 +2,6 @@
 import type { AgentCard, AgentSkill } from '../../protocol/index.ts';
 import type { AgentProfile } from '../../server/index.ts';
 
-export interface AgentBehind {
-  readonly name: string;
-  readonly skills: readonly AgentSkill[];
-}
-
-export interface GatewayProfileOptions {
-  readonly version: string;
-  /** The agents behind the gateway; their skills are offered as `AGENT/SKILL`. */
-  readonly agents?: readonly AgentBehind[];
-}
-
 const CHAT_COMPLETION: AgentSkill = {
   id: 'chat-completion',
   name: 'Chat Completion',
@@ -41,22 +30,17 @@ const CHAT_COMPLETION: AgentSkill = {
   },
 };
 
-export function gatewayProfile({ version, agents = [] }: GatewayProfileOptions): AgentProfile {
+/** `behind`: the skills of agents. Who asks for one names the agent: by its door, or in `metadata.agent`. */
+export function gatewayProfile(
+  version: string,
+  behind: readonly AgentSkill[],
+): AgentProfile & Required<Pick<AgentProfile, 'skills'>> {
   return {
     name: 'Parley Gateway',
     description: 'AI API Gateway with A2A protocol support',
     version,
-    skills: [CHAT_COMPLETION, ...agents.flatMap(skillsOf)],
+    skills: [CHAT_COMPLETION, ...behind],
   };
-}
-
-/** Who asks for a skill of an agent names the agent: by its door, or in `metadata.agent`. */
-function skillsOf({ name, skills }: AgentBehind): AgentSkill[] {
-  return skills.map((skill) => {
-    // How to sign in at the agent is the gateway's business.
-    const { security: _, ...offered } = skill;
-    return { ...offered, id: `${name}/${skill.id}` };
-  });
 }
 
 /** What the card says beyond the profile: how to sign in, for clients of the dialect and for those of A2A. */

@@ -10,8 +10,9 @@
  * the last id that was seen in `Last-Event-ID` or `?after=`.
  */
 import { A2AError, type SendResult, type Task } from '../../protocol/index.ts';
-import { defineRoute, type GatewayRoute, type RouteInput } from '../route.ts';
-import { inOwnWords, type Refused } from './conflict.ts';
+import { lastEventId } from '../../transport/respond.ts';
+import { defineRoute, type GatewayRoute } from '../route.ts';
+import { inOwnWords, type Action } from './conflict.ts';
 import { createFrames } from './frames.ts';
 import {
   CancelBody,
@@ -19,6 +20,7 @@ import {
   Failure,
   SendBody,
   SubscribeBody,
+  SubscribeQuery,
   TaskAnswer,
 } from './schema.ts';
 import { dialectTask, paramsOf } from './translation.ts';
@@ -41,11 +43,10 @@ export function dialectRoutes(): GatewayRoute[] {
       summary: 'Begin a task, or continue one, and wait until it comes to rest',
       body: SendBody,
       answers: { 200: task, ...SENDING },
-      async handle(input) {
-        const { body, call, handler } = input;
+      async handle({ body, call, handler }) {
         checkBeginning(body);
         const sent = handler.sendMessage(paramsOf(body), call);
-        return answer(await refusing(sent, input, body.taskId, 'message'));
+        return answer(await refusing(sent, body.taskId, 'message'));
       },
     }),
     defineRoute({
@@ -58,6 +59,7 @@ export function dialectRoutes(): GatewayRoute[] {
       detail:
         'The last event has the type completed, failed, cancelled or input-required. To resume, send the same ' +
         'message.messageId, or only the taskId, with the last id that was seen in Last-Event-ID.',
+      query: SubscribeQuery,
       body: SubscribeBody,
       answers: {
         200: {
@@ -71,11 +73,11 @@ export function dialectRoutes(): GatewayRoute[] {
         const { body, call, handler } = input;
         const { message, taskId } = body;
         checkBeginning(body);
-        const seen = lastSeen(input) ?? 0;
+        const seen = lastEventId(input, input.query.after) ?? 0;
         if (message !== undefined) {
           // `seen` counts for a message that was here before: without a place in the log it is told from the start.
           const sent = handler.streamMessage(paramsOf({ ...body, message }), call, seen);
-          return { stream: await refusing(sent, input, taskId, 'message'), frame };
+          return { stream: await refusing(sent, taskId, 'message'), frame };
         }
         return { stream: await handler.subscribe({ id: taskId ?? '', after: seen }, call), frame };
       },
@@ -99,10 +101,9 @@ export function dialectRoutes(): GatewayRoute[] {
       summary: 'Cancel a task that is not finished',
       body: CancelBody,
       answers: { 200: task, 400: invalid, 404: notFound, 409: conflict },
-      async handle(input) {
-        const { taskId } = input.body;
-        const canceled = input.handler.cancelTask({ id: taskId }, input.call);
-        return answer(await refusing(canceled, input, taskId, 'cancel'));
+      async handle({ body: { taskId }, call, handler }) {
+        const canceled = handler.cancelTask({ id: taskId }, call);
+        return answer(await refusing(canceled, taskId, 'cancel'));
       },
     }),
   ];
@@ -120,14 +121,13 @@ function taskIn(result: SendResult): Task {
 /** What the handler gives; what it refuses, in the dialect's words. */
 async function refusing<Result>(
   work: Promise<Result>,
-  { call, handler }: Pick<RouteInput<unknown>, 'call' | 'handler'>,
   taskId: string | undefined,
-  action: Refused['action'],
+  action: Action,
 ): Promise<Result> {
   try {
     return await work;
   } catch (error) {
-    throw await inOwnWords(error, { taskId, action, call, handler });
+    throw taskId === undefined ? error : inOwnWords(error, action);
   }
 }
 
@@ -135,13 +135,4 @@ async function refusing<Result>(
 function checkBeginning({ taskId, expiresAt }: Pick<SendBody, 'taskId' | 'expiresAt'>): void {
   if (taskId === undefined || expiresAt === undefined) return;
   throw new A2AError('invalidParams', 'expiresAt: it is fixed when a task begins; leave it out');
-}
-
-/** The last event that the client has. */
-function lastSeen({ query, header }: Pick<RouteInput<unknown>, 'query' | 'header'>) {
-  const text = header('last-event-id') ?? query.get('after') ?? '';
-  if (text === '') return undefined;
-  const seq = Number(text);
-  if (/^\d+$/.test(text) && Number.isSafeInteger(seq)) return seq;
-  throw new A2AError('invalidParams', 'Last-Event-ID and after are the id of an event');
 }

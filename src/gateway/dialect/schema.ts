@@ -94,6 +94,10 @@ export const SubscribeBody = z
     message: 'a message, or the taskId of a task to follow',
   });
 
+export const SubscribeQuery = z.object({
+  after: z.string().optional().describe('As Last-Event-ID, for those who cannot send a header'),
+});
+
 export const CancelBody = z.looseObject({ taskId: Id });
 
 export const DialectMessage = z.object({

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { testGateway } from '../../../test/support/gateway-keys.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { Caller, type Scope } from '../caller.ts';
-import type { RouteInput } from '../route.ts';
+import type { RawInput } from '../route.ts';
 import { AuditRecord } from './audit.ts';
 import { keyRoutes } from './routes.ts';
 import { Key, MadeKey } from './schema.ts';
@@ -28,7 +28,7 @@ function setup() {
       const match = pattern.exec(url.pathname);
       if (route.verb !== verb || !match) continue;
       if (route.scope !== 'open') caller.need(route.scope);
-      const input: Omit<RouteInput<unknown>, 'handler'> = {
+      const input: Omit<RawInput, 'handler'> = {
         values: { ...match.groups },
         query: url.searchParams,
         body,
@@ -37,7 +37,7 @@ function setup() {
         header: () => undefined,
       };
       // No route here has anything to do with tasks.
-      const answer = await route.handle(input as RouteInput<unknown>);
+      const answer = await route.handle(input as RawInput);
       assert.ok(!('chunks' in answer) && !('stream' in answer));
       const { status = 200, headers = {} } = answer;
       const shape = route.answers[status]?.schema;
@@ -161,13 +161,20 @@ describe('the routes of keys', () => {
       [{ ...fields, workspaceId: 'other' }, /workspaceId/],
       [{ ...fields, scopes: ['all'] }, /^scopes\.0: /],
       [{ ...fields, budget: { period: 'week', tokens: 1 } }, /^budget\.period: /],
-      [undefined, /^The body: /],
+      [undefined, /^There is no body: /],
     ] as const) {
       const [status, message] = await refusal(ask(admin, 'POST', '/a2a/keys', body));
       assert.equal(status, 400);
       assert.match(message, says);
     }
-    for (const query of ['limit=101', 'limit=-1', 'limit=x', 'offset=1.5']) {
+    for (const query of [
+      'limit=101',
+      'limit=0',
+      'limit=-1',
+      'limit=x',
+      'limit=1e1',
+      'offset=1.5',
+    ]) {
       assert.equal((await refusal(ask(admin, 'GET', `/a2a/keys?${query}`)))[0], 400);
     }
   });

@@ -8,29 +8,24 @@
 import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
 import type { Caller, Scope } from '../caller.ts';
-import { defineRoute, type GatewayRoute, parsed } from '../route.ts';
+import { pageOf, PageQuery, whole } from '../page.ts';
+import { defineRoute, type GatewayRoute } from '../route.ts';
 import { type AuditLog, AuditRecord } from './audit.ts';
 import type { Keys } from './keys.ts';
 import { dayOf } from './period.ts';
 import { Budget, Key, MadeKey, NewKey, Rotation } from './schema.ts';
 import { type SpendingLog, UsageRow } from './spending.ts';
 
-const MAX_PAGE = 100;
 const MAX_AUDIT_PAGE = 500;
 const MAX_USAGE_ROWS = 5000;
 const USAGE_DETAIL = `The newest days first, at most ${MAX_USAGE_ROWS} rows: ask for fewer days to see them all.`;
 const NO_STORE = { 'cache-control': 'no-store' };
 
-const whole = (max: number) => z.coerce.number().pipe(z.int().min(0).max(max));
-const Day = z.iso.date();
+const Day = z.iso.date('a day, as in 2026-01-31');
 
-const PageQuery = z.object({
-  limit: whole(MAX_PAGE).default(50).describe(`At most ${MAX_PAGE}`),
-  offset: whole(1_000_000).default(0),
-});
 const AuditQuery = z.object({
-  limit: whole(MAX_AUDIT_PAGE).default(50).describe(`At most ${MAX_AUDIT_PAGE}`),
-  before: whole(Number.MAX_SAFE_INTEGER)
+  limit: whole(1, MAX_AUDIT_PAGE).default(50),
+  before: whole(0)
     .optional()
     .describe('Only entries with a smaller number: the last one that was seen'),
 });
@@ -38,6 +33,7 @@ const UsageQuery = z.object({
   from: Day.optional().describe('The first day; that of the month, unless told'),
   to: Day.optional().describe('The last day; today, unless told'),
 });
+type UsageQuery = z.infer<typeof UsageQuery>;
 const RevokeQuery = z.object({
   force: z
     .enum(['true', 'false'])
@@ -45,12 +41,7 @@ const RevokeQuery = z.object({
     .describe('Also the last key that can write keys in the workspace'),
 });
 
-const KeyList = z.object({
-  items: z.array(Key),
-  total: z.int(),
-  limit: z.int(),
-  offset: z.int(),
-});
+const KeyList = pageOf(Key);
 const AuditList = z.object({
   items: z.array(AuditRecord),
   next: z.int().optional().describe('`before` for the next page; absent on the last'),
@@ -82,9 +73,8 @@ export function keyRoutes({
   audit,
   now = Date.now,
 }: KeyRoutesOptions): GatewayRoute[] {
-  function usage(workspace: string, query: URLSearchParams, keyId?: string) {
+  function usage(workspace: string, asked: UsageQuery, keyId?: string) {
     const today = dayOf(now());
-    const asked = parsed(UsageQuery, Object.fromEntries(query));
     const { from = `${today.slice(0, 7)}-01`, to = today } = asked;
     return {
       from,
@@ -102,10 +92,9 @@ export function keyRoutes({
       summary: 'The keys of the workspace, the newest first',
       query: PageQuery,
       answers: { 200: { description: 'The keys, without their secrets', schema: KeyList } },
-      handle: async ({ caller, query }) => {
-        const page = parsed(PageQuery, Object.fromEntries(query));
-        return { body: { ...keys.list(caller.workspace, page), ...page } };
-      },
+      handle: async ({ caller, query: page }) => ({
+        body: { ...keys.list(caller.workspace, page), ...page },
+      }),
     }),
     defineRoute({
       verb: 'POST',
@@ -173,8 +162,8 @@ export function keyRoutes({
         409: { description: 'It is the last one that can write keys in the workspace' },
       },
       handle: async ({ caller, values, query }) => {
-        const { force } = parsed(RevokeQuery, Object.fromEntries(query));
-        keys.revoke(caller.workspace, idOf(values), { force: force === 'true' }, caller.actor);
+        const force = query.force === 'true';
+        keys.revoke(caller.workspace, idOf(values), { force }, caller.actor);
         return { status: 204 };
       },
     }),
@@ -212,8 +201,7 @@ export function keyRoutes({
       summary: 'Who changed what in the workspace, the newest first',
       query: AuditQuery,
       answers: { 200: { description: 'Entries of the log', schema: AuditList } },
-      handle: async ({ caller, query }) => {
-        const page = parsed(AuditQuery, Object.fromEntries(query));
+      handle: async ({ caller, query: page }) => {
         const items = audit.list(caller.workspace, page);
         const last = items.length < page.limit ? undefined : items.at(-1);
         return { body: { items, ...(last && { next: last.number }) } };

@@ -30,6 +30,7 @@ export function conversationOf(handler: () => Pick<RequestHandler, 'listTasks'>)
         includeArtifacts: true,
       },
       call,
+      { total: false },
     );
     const turns: Content[][] = [];
     let chars = 0;
