@@ -30,6 +30,7 @@ import {
 } from './server-process.ts';
 import { openStore, storePlace } from './store-place.ts';
 import { complain, note, quoted } from './terminal.ts';
+import { unusableKeys } from './unusable-keys.ts';
 
 const GATEWAY_PORT = '8090';
 /** Between two looks at whether something is still under way. */
@@ -182,6 +183,13 @@ async function open(
       version: VERSION,
       ...address,
     });
+    const unusable = gateway.keys.unusable();
+    if (unusable > 0) {
+      log.warn(
+        {},
+        `${unusableKeys(unusable)}, and ${unusable === 1 ? 'opens' : 'open'} nothing here`,
+      );
+    }
     const keyless = !gateway.keys.any() && config.keys?.oidc === undefined;
     // Others reach it at once; who is to have a key is to be settled before.
     if (keyless && !isLoopback(host)) throw noKeys(host, values.store);

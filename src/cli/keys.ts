@@ -19,6 +19,7 @@ import { createLog } from './log.ts';
 import { timeOf } from './render.ts';
 import { storePlace } from './store-place.ts';
 import { bold, dim, green, note, red, say, sayJson, word, yellow } from './terminal.ts';
+import { unusableKeys } from './unusable-keys.ts';
 
 const ACTOR = 'cli';
 /** What using the gateway takes, and nothing of running it. */
@@ -290,7 +291,7 @@ function needOurPepper(keys: Keys): void {
   const count = keys.unusable();
   if (count === 0) return;
   throw usageError(
-    `${count === 1 ? 'a key of this register was' : `${count} keys of this register were`} made under another PARLEY_SECRET_KEY: set it as the gateway has it, or revoke what parley keys list shows as unusable`,
+    `${unusableKeys(count)}: set it as the gateway has it, or revoke what parley keys list shows as unusable`,
   );
 }
 

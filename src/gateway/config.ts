@@ -14,16 +14,21 @@ import { type JsoncProblem, problemAt, problemsIn } from '../protocol/jsonc-prob
 import { VENDORS } from '../agent/models/vendors.ts';
 import { AgentHealthSeconds, AgentsConfig } from './agents/config.ts';
 import { KeysConfig } from './keys/config.ts';
-import { DefaultModel, ModelsConfig, ProvidersConfig } from './models/config.ts';
+import {
+  DefaultModel,
+  ModelDeadlineSeconds,
+  ModelsConfig,
+  ProvidersConfig,
+} from './models/config.ts';
 import { TasksConfig } from './tasks/config.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
+const CHUNK_BYTES = 64 * 1024;
 /** Problems that are told at once. */
 const MAX_PROBLEMS = 20;
 
 const count = z.int().min(1).max(1_000_000);
 const milliseconds = z
-const CHUNK_BYTES = 64 * 1024;
   .int()
   .min(1)
   .max(2 ** 31 - 1);
@@ -73,6 +78,7 @@ export const GatewayConfig = z.strictObject({
   providers: ProvidersConfig.optional(),
   models: ModelsConfig.optional(),
   defaultModel: DefaultModel.optional(),
+  modelDeadlineSeconds: ModelDeadlineSeconds.optional(),
   agents: AgentsConfig.optional(),
   agentHealthSeconds: AgentHealthSeconds.optional(),
   tasks: TasksConfig.optional().describe('How long tasks live'),
@@ -129,6 +135,11 @@ export function configJsonSchema(): Record<string, unknown> {
   };
 }
 
+export interface LoadOptions {
+  /** It was read before, and somebody is served meanwhile: what is no file any more, as a pipe, is not waited for. */
+  readonly again?: boolean;
+}
+
 /** Reads the file. Throws a ConfigError. */
 export async function loadConfig(
   file: string,
@@ -140,11 +151,6 @@ export async function loadConfig(
   // Windows has no such bits.
   const exposed = process.platform !== 'win32' && (mode & 0o077) !== 0 && loaded.secrets;
   const warning = `${file}: there are secrets in it, and others may read it: chmod 600 ${file}, or write \${NAME} and set the variable`;
-export interface LoadOptions {
-  /** It was read before, and somebody is served meanwhile: what is no file any more, as a pipe, is not waited for. */
-  readonly again?: boolean;
-}
-
   return { ...loaded, warnings: exposed ? [warning, ...loaded.warnings] : loaded.warnings };
 }
 

@@ -114,6 +114,16 @@ describe('parley gateway', { concurrency: 2 }, () => {
     await stop(second);
   });
 
+  test('keys that were made under another PARLEY_SECRET_KEY are told of', async () => {
+    const options = home();
+    await stop(await gateway([], options));
+    const other = await gateway([], {
+      env: { ...options.env, PARLEY_SECRET_KEY: 'correct horse' },
+    });
+    await other.saying(/a key of this register was made under another PARLEY_SECRET_KEY/, 'err');
+    await stop(other);
+  });
+
   test('without --json standard output has one line, and standard error the key with its use', async () => {
     const running = start(['gateway', '--port', '0', '--store', 'memory'], home());
     const [, key] = await running.saying(/^ {4}(\S+)\n/m, 'err');

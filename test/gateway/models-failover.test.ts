@@ -168,7 +168,7 @@ describe('a provider that fails before its answer begins', () => {
   });
 
   test('all of it together ends at the deadline', async () => {
-    await using made = await pair(['silence'], [], { deadlineMs: 100 });
+    await using made = await pair(['silence'], [], { modelDeadlineSeconds: 0.1 });
     const { httpStatus } = failed((await ask(made.models, 'm')).error);
     assert.equal(httpStatus, 504);
     assert.equal(made.two.asked.length, 0, 'there was no time left for another');

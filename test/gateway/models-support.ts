@@ -27,6 +27,7 @@ export interface RigOptions extends Partial<Omit<ModelsOptions, 'config' | 'card
   readonly providers?: unknown;
   readonly models?: unknown;
   readonly defaultModel?: string;
+  readonly modelDeadlineSeconds?: number;
   readonly cards?: Readonly<Record<string, unknown>>;
 }
 
@@ -34,6 +35,7 @@ export function rig({
   providers = {},
   models = {},
   defaultModel,
+  modelDeadlineSeconds,
   ...options
 }: RigOptions = {}): Rig {
   const uses: Use[] = [];
@@ -55,6 +57,7 @@ export function rig({
         providers: ProvidersConfig.parse(providers),
         models: ModelsConfig.parse(models),
         defaultModel,
+        modelDeadlineSeconds,
       },
     }),
   };

@@ -6,10 +6,11 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { echo } from '../../src/cli/agents/echo.ts';
+import { GatewayConfig } from '../../src/gateway/config.ts';
 import { serve } from '../../src/transport/index.ts';
 import { startGateway } from '../support/gateway.ts';
 import { fakeVendor } from '../support/vendors/server.ts';
-import { piece } from './models-support.ts';
+import { piece, says } from './models-support.ts';
 
 const hello = { message: { role: 'user', content: 'Hello' } };
 
@@ -105,6 +106,7 @@ test('answers that are no tasks are under way too, so that an end waits for them
 interface Sent {
   readonly traceId: string;
   readonly spanId: string;
+  readonly parentSpanId?: string;
   readonly name: string;
   readonly attributes: readonly { readonly key: string; readonly value: object }[];
 }
@@ -137,11 +139,12 @@ test('a model and an agent are spans in the caller’s trace, and the agent is t
   const url = `http://127.0.0.1:${(front.address() as AddressInfo).port}`;
   const { spans, endpoint, close } = await collector();
   const traceId = '0af7651916cd43dd8448eb211c80319c';
+  const spanId = 'b7ad6b7169203331';
   {
     await using gateway = await startGateway({
       config: { telemetry: { endpoint }, agents: { echo: { url } } },
     });
-    const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` };
+    const headers = { traceparent: `00-${traceId}-${spanId}-01` };
     for (const metadata of [{}, { agent: 'echo' }]) {
       const body = { ...hello, metadata };
       const sent = await gateway.ask(gateway.key(), 'POST', '/a2a/tasks/send', body, headers);
@@ -159,13 +162,75 @@ test('a model and an agent are spans in the caller’s trace, and the agent is t
     );
   const [chat, invoked] = [spanOf('chat'), spanOf('invoke_agent')];
   assert.deepEqual([chat?.traceId, invoked?.traceId], [traceId, traceId]);
+  assert.deepEqual([chat?.parentSpanId, invoked?.parentSpanId], [spanId, spanId]);
   assert.equal(chat?.name, 'chat offline');
   const names = new Set(chat.attributes.map(({ key }) => key));
-  for (const name of ['provider.name', 'request.model', 'usage.input_tokens']) {
+  for (const name of [
+    'provider.name',
+    'request.model',
+    'response.model',
+    'response.finish_reasons',
+    'conversation.id',
+    'usage.input_tokens',
+  ]) {
     assert.ok(names.has(`gen_ai.${name}`), name);
   }
   assert.ok(told.includes(`00-${traceId}-${invoked?.spanId}-01`), told.join());
   close();
+  front.close();
+  await remote.close();
+});
+
+test('a request that two providers are asked for is one span, with the one that answered', async () => {
+  await using down = await fakeVendor(() => ({ status: 500, body: {} }));
+  await using well = await fakeVendor([says('Sunny.')]);
+  const { spans, endpoint, close } = await collector();
+  {
+    await using gateway = await startGateway({
+      config: {
+        telemetry: { endpoint },
+        providers: {
+          east: { type: 'openai-compatible', baseUrl: down.url, attempts: 1 },
+          west: { type: 'openai-compatible', baseUrl: well.url },
+        },
+        models: {
+          fast: { routes: [{ provider: 'east' }, { provider: 'west', model: 'm', weight: 0 }] },
+        },
+      },
+    });
+    const body = { ...hello, metadata: { model: 'fast' } };
+    const sent = await gateway.ask(gateway.key(), 'POST', '/a2a/tasks/send', body);
+    assert.equal(sent.status, 200, await sent.text());
+  }
+  assert.equal(down.asked.length, 1);
+  assert.deepEqual(
+    spans.map(({ name }) => name),
+    ['chat fast'],
+  );
+  const said = new Map(spans[0]?.attributes.map(({ key, value }) => [key, value]));
+  assert.deepEqual(said.get('gen_ai.provider.name'), { stringValue: 'west' });
+  assert.deepEqual(said.get('gen_ai.request.model'), { stringValue: 'fast' });
+  assert.deepEqual(said.get('gen_ai.response.model'), { stringValue: 'm' });
+  assert.equal(said.has('error.type'), false);
+  close();
+});
+
+test('agents are looked at as often as a configuration says that comes later', async () => {
+  const often = Promise.withResolvers<void>();
+  let looks = 0;
+  const remote = serve(echo);
+  const front = createServer((request, response) => {
+    looks++;
+    if (looks === 3) often.resolve();
+    remote.node(request, response);
+  }).listen(0, '127.0.0.1');
+  await once(front, 'listening');
+  const agents = { echo: { url: `http://127.0.0.1:${(front.address() as AddressInfo).port}` } };
+  {
+    await using gateway = await startGateway({ config: { agents, agentHealthSeconds: 86_400 } });
+    gateway.gateway.reload(GatewayConfig.parse({ agents, agentHealthSeconds: 1 }));
+    await often.promise;
+  }
   front.close();
   await remote.close();
 });

@@ -8,6 +8,7 @@
 import type { User } from '../../protocol/index.ts';
 import type { Authenticate } from '../../transport/index.ts';
 import { Caller, type CallerFields } from '../caller.ts';
+import { parseTraceparent } from '../operation/trace-context.ts';
 import type { Keys } from './keys.ts';
 import type { Oidc } from './oidc.ts';
 import { createRateLimiter } from './rate-limit.ts';
@@ -16,7 +17,6 @@ import { looksLikeKey } from './token.ts';
 
 const MAX_CREDENTIAL_CHARS = 8192;
 const FAILURES_PER_ADDRESS: RateLimit = { requestsPerMinute: 30, burst: 30 };
-const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 const AGENT_MOUNT = /^\/agents\/([^/]+)/;
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
@@ -54,7 +54,7 @@ export function createAuthenticate(
     return new Caller({
       ...fields,
       ...(agent !== undefined && { agent }),
-      ...(traceparent !== undefined && TRACEPARENT.test(traceparent) && { traceparent }),
+      ...(parseTraceparent(traceparent) && { traceparent }),
     });
   }
 

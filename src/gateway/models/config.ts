@@ -112,9 +112,16 @@ export const DefaultModel = ModelName.describe(
   'The model of tasks that name none. offline unless told',
 );
 
+export const ModelDeadlineSeconds = z
+  .number()
+  .min(1)
+  .max(MAX_MS / 1000)
+  .describe('For the whole of an answer, whichever providers are asked for it. 900');
+
 /** What `createModels` takes: the configuration has more, which is not looked at. */
 export interface ModelSettings {
   readonly providers?: ProvidersConfig | undefined;
   readonly models?: ModelsConfig | undefined;
   readonly defaultModel?: string | undefined;
+  readonly modelDeadlineSeconds?: number | undefined;
 }

@@ -11,6 +11,7 @@ import { fromA2AMessage } from '../../bridge/converter.ts';
 import { A2AError, textOf, type Metadata, type Part } from '../../protocol/index.ts';
 import type { AgentExecutor, ExecutionContext, ExecutorEvent } from '../../server/index.ts';
 import { Caller, callerOf } from '../caller.ts';
+import { requestMetadata } from '../executor.ts';
 import type { Target } from './catalogue.ts';
 import type { Conversation } from './conversation.ts';
 import type { Used } from './cost.ts';
@@ -83,7 +84,7 @@ export function modelExecutor({
   return {
     begin(context) {
       const caller = callerOf(context);
-      const given = { ...context.message.metadata, ...context.metadata };
+      const given = requestMetadata(context);
       const target = targetOf(caller.workspace, given);
       if (target.apiType === 'embeddings') textsOf({ turn: [context.message] });
       models.check(caller, target);
@@ -91,7 +92,7 @@ export function modelExecutor({
     },
 
     async *execute(context): AsyncGenerator<ExecutorEvent> {
-      const { task, user, signal } = context;
+      const { task, user, signal, contextId: conversation } = context;
       if (context.resumed && (task.artifacts?.length ?? 0) > 0) {
         const message = 'The gateway was restarted in the middle of the answer: send it again';
         yield { kind: 'status-update', state: 'failed', message };
@@ -105,7 +106,7 @@ export function modelExecutor({
       try {
         const target = targetOf(workspace, task.metadata ?? {});
         const work = target.apiType === 'chat' ? chat : embed;
-        yield* work(context, target, { caller, signal });
+        yield* work(context, target, { caller, signal, conversation });
       } catch (error) {
         if (signal.aborted || !(error instanceof A2AError)) throw error;
         yield { kind: 'status-update', state: 'failed', message: error.message };

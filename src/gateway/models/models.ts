@@ -20,7 +20,7 @@ import type { Environment } from '../../agent/models/vendors.ts';
 import type { Logger } from '../../server/index.ts';
 import type { Caller } from '../caller.ts';
 import type { CardLookup, Labels, Meter, Spending, Tracer } from '../services.ts';
-import { createCalls, type CallWatch } from './call-watch.ts';
+import { createWatch, type Answered, type CallWatch } from './call-watch.ts';
 import { createCatalogue, type Candidate, type Catalogue, type Target } from './catalogue.ts';
 import type { ModelSettings } from './config.ts';
 import { usedAt, type Used } from './cost.ts';
@@ -37,6 +37,8 @@ export interface AskOptions {
   /** Whose budget it is. */
   readonly caller: Pick<Caller, 'workspace' | 'keyId' | 'traceparent'>;
   readonly signal: AbortSignal;
+  /** The context of the task that it is for. */
+  readonly conversation?: string | undefined;
 }
 
 export interface Models extends Catalogue {
@@ -76,39 +78,42 @@ export interface ModelsOptions {
   readonly random?: (() => number) | undefined;
   /** In milliseconds, for circuits. */
   readonly now?: (() => number) | undefined;
-  /** For a request, whoever answers it. 15 minutes. */
-  readonly deadlineMs?: number | undefined;
   /** The first wait before a provider is asked again. 250 ms. */
   readonly delayMs?: number | undefined;
 }
 
-const DEADLINE_MS = 15 * 60_000;
+const DEADLINE_SECONDS = 15 * 60;
 const DELAY_MS = 250;
 const OFFLINE = 'offline';
 
 export function createModels(options: ModelsOptions): Models {
   const { cards, spending, logger, env = process.env, random = Math.random } = options;
-  const { now = Date.now, deadlineMs = DEADLINE_MS, delayMs = DELAY_MS } = options;
-  const watch = createCalls(options);
+  const { now = Date.now, delayMs = DELAY_MS } = options;
+  const watch = createWatch(options);
   let providers: ReadonlyMap<string, Provider> = new Map();
   let catalogue: Catalogue;
   let defaultModel = OFFLINE;
+  let deadlineMs = DEADLINE_SECONDS * 1000;
 
   function use(config: ModelSettings): void {
     const made = createProviders(config.providers ?? {}, { env, now, before: providers });
     catalogue = createCatalogue(cards, config.models ?? {}, made);
     providers = made;
     defaultModel = config.defaultModel ?? OFFLINE;
+    deadlineMs = (config.modelDeadlineSeconds ?? DEADLINE_SECONDS) * 1000;
   }
   use(options.config);
 
   /** Asks place after place within the deadline. `end` stops the clock. */
   async function ask<Answer>(
     target: Target,
-    { caller, signal }: AskOptions,
+    { caller, signal, conversation }: AskOptions,
     begin: (place: Candidate, call: CallWatch, signal: AbortSignal) => Promise<Answer>,
-  ): Promise<Answering<Answer> & { readonly call: CallWatch }> {
+    settings?: ModelRequest,
+  ): Promise<Asking<Answer>> {
     signal.throwIfAborted();
+    const { traceparent } = caller;
+    const watched = watch.start(target, { traceparent, conversation, settings });
     const over = new AbortController();
     const timer = setTimeout(() => {
       const message = `no answer in ${deadlineMs} ms`;
@@ -118,7 +123,7 @@ export function createModels(options: ModelsOptions): Models {
       const answering = await firstAnswer({
         places: ordered(target.candidates, random),
         async begin(place, within) {
-          const call = watch.start(target, place, caller.traceparent);
+          const call = watched.call(place);
           try {
             return { answer: await begin(place, call, within), call };
           } catch (error) {
@@ -141,14 +146,17 @@ export function createModels(options: ModelsOptions): Models {
       return {
         place: answering.place,
         answer,
-        call,
-        end(how) {
+        end(how, answered) {
           clearTimeout(timer);
           answering.end(how);
+          const outcome = OUTCOMES[how];
+          call.end(outcome);
+          watched.end(outcome, { ...answered, place: answering.place });
         },
       };
     } catch (error) {
       clearTimeout(timer);
+      watched.end(error instanceof NoAnswer ? error.error.code : 'canceled');
       if (!(error instanceof NoAnswer)) throw error;
       const { place } = error;
       const as = place && `${place.provider.name}:${place.model}`;
@@ -176,24 +184,24 @@ export function createModels(options: ModelsOptions): Models {
     request: ModelRequest,
     asked: AskOptions,
   ): AsyncGenerator<AnswerChunk> {
-    const answering = await ask(target, asked, async ({ provider, model }, call, signal) => {
+    async function begin({ provider, model }: Candidate, call: CallWatch, signal: AbortSignal) {
       const chunks = provider.chat(model).generate(request, signal);
       const rest = chunks[Symbol.asyncIterator]();
       const first = await nextShown(rest, target.name);
       call.begun();
       return { first, rest };
-    });
-    const { place, answer, call } = answering;
+    }
+    const asking = await ask(target, asked, begin, request);
+    const { place, answer } = asking;
     let chars = 0;
     let used: Used | undefined;
 
     /** Counts it, the first time. */
-    function settle(how: 'whole' | 'broken' | 'left', usage?: Usage): Used {
+    function settle(how: How, usage?: Usage, reason?: FinishReason): Used {
       if (used !== undefined) return used;
       used = usedAt(place, usage ?? guess(request, chars), target.pricing);
-      answering.end(how);
+      asking.end(how, { used, reason });
       record(target, asked, used);
-      call.end(how === 'whole' ? 'ok' : how === 'broken' ? 'cut-off' : 'canceled', used);
       // Also behind the last chunk: until then the connection and its clocks are kept.
       void answer.rest.return?.().catch(() => undefined);
       return used;
@@ -202,7 +210,8 @@ export function createModels(options: ModelsOptions): Models {
     try {
       for (let chunk = answer.first; ; chunk = await nextShown(answer.rest, target.name)) {
         if (chunk.kind === 'finish') {
-          yield { kind: 'finish', reason: chunk.reason, used: settle('whole', chunk.usage) };
+          const { reason, usage } = chunk;
+          yield { kind: 'finish', reason, used: settle('whole', usage, reason) };
           return;
         }
         chars += lengthOf(chunk);
@@ -223,18 +232,19 @@ export function createModels(options: ModelsOptions): Models {
     check: (caller, { pricing }) => spending.check(caller, pricing),
     chat,
     async embed(target, texts, asked) {
-      const answering = await ask(target, asked, ({ provider, model }, _call, signal) =>
-        provider.embeddings(model).embed(texts, signal),
+      const { place, answer, end } = await ask(
+        target,
+        asked,
+        ({ provider, model }, _call, signal) => provider.embeddings(model).embed(texts, signal),
       );
-      const { vectors, inputTokens } = answering.answer;
+      const { vectors, inputTokens } = answer;
       const usage =
         inputTokens === undefined
           ? guess({ messages: [userContent(texts.join(''))] }, 0)
           : { inputTokens, outputTokens: 0 };
-      const used = usedAt(answering.place, usage, target.pricing);
-      answering.end('whole');
+      const used = usedAt(place, usage, target.pricing);
+      end('whole', { used });
       record(target, asked, used);
-      answering.call.end('ok', used);
       return { vectors, used };
     },
     use,
@@ -253,6 +263,18 @@ export function createModels(options: ModelsOptions): Models {
       return defaultModel;
     },
   };
+}
+
+type How = Parameters<Answering<unknown>['end']>[0];
+
+/** In the numbers and the spans. */
+const OUTCOMES = { whole: 'ok', broken: 'cut-off', left: 'canceled' } as const satisfies Readonly<
+  Record<How, string>
+>;
+
+/** The place that answers, and how to say that it is over. Once. */
+interface Asking<Answer> extends Omit<Answering<Answer>, 'end'> {
+  readonly end: (how: How, answered: Omit<Answered, 'place'>) => void;
 }
 
 type Shown = Exclude<ModelChunk, { kind: 'thought' }>;

@@ -1,19 +1,24 @@
 /**
- * Names of attributes by OpenTelemetry's semantic conventions: those for generative AI, and the general ones that go
- * with them. What was said is never an attribute. A span of a call is named `{operation} {model or agent}`.
+ * Names of attributes by OpenTelemetry's semantic conventions for generative AI, and the general one that goes with
+ * them. What was said is never an attribute.
+ *
+ * A span is what the caller asked for, with everything that was tried to get it. It is named
+ * `{operation} {model or agent}`.
  */
 export const GEN_AI = {
   /** One of GEN_AI_OPERATIONS. */
   operation: 'gen_ai.operation.name',
-  /** `openai`, `anthropic`, `gcp.gemini`; else the configured provider's name. */
+  /** `openai`, `anthropic`, `gcp.gemini`; else the configured provider's name, and for agents `a2a`. */
   provider: 'gen_ai.provider.name',
+  /** As the caller calls it. */
   requestModel: 'gen_ai.request.model',
+  /** As the provider calls it. */
   responseModel: 'gen_ai.response.model',
-  responseId: 'gen_ai.response.id',
   finishReasons: 'gen_ai.response.finish_reasons',
   inputTokens: 'gen_ai.usage.input_tokens',
   outputTokens: 'gen_ai.usage.output_tokens',
   cachedInputTokens: 'gen_ai.usage.cache_read.input_tokens',
+  thoughtTokens: 'gen_ai.usage.reasoning.output_tokens',
   /** The context of the task. */
   conversation: 'gen_ai.conversation.id',
   agentName: 'gen_ai.agent.name',
@@ -27,15 +32,4 @@ export const GEN_AI_OPERATIONS = {
   invokeAgent: 'invoke_agent',
 } as const;
 
-/** Beside those of generative AI. */
-export const SPAN = {
-  errorType: 'error.type',
-  serverAddress: 'server.address',
-  serverPort: 'server.port',
-  httpMethod: 'http.request.method',
-  httpRoute: 'http.route',
-  httpStatus: 'http.response.status_code',
-  /** Ours. */
-  taskId: 'parley.task.id',
-  workspace: 'parley.workspace',
-} as const;
+export const ERROR_TYPE = 'error.type';

@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import type { Logger } from '../../server/index.ts';
-import { GEN_AI, SPAN } from './gen-ai.ts';
+import { ERROR_TYPE, GEN_AI } from './gen-ai.ts';
 import { parseTraceparent } from './trace-context.ts';
 import { createTracer, type Telemetry, tracingOptions } from './tracing.ts';
 
@@ -137,9 +137,7 @@ test('a span that failed says so, with a word for the kind of failure', async (t
   await tracer.close();
   const sent = received[0]?.body.resourceSpans[0]?.scopeSpans[0]?.spans[0];
   assert.deepEqual(sent?.['status'], { code: 2 });
-  assert.deepEqual(sent?.['attributes'], [
-    { key: SPAN.errorType, value: { stringValue: 'timeout' } },
-  ]);
+  assert.deepEqual(sent?.['attributes'], [{ key: ERROR_TYPE, value: { stringValue: 'timeout' } }]);
   assert.ok(!('parentSpanId' in sent));
 });
 

@@ -7,7 +7,7 @@
  */
 import type { Logger } from '../../server/index.ts';
 import type { Attributes, Meter, Span, Tracer } from '../services.ts';
-import { SPAN } from './gen-ai.ts';
+import { ERROR_TYPE } from './gen-ai.ts';
 import { createExporter, type Exporter, type ExporterOptions } from './otlp.ts';
 import { childOf, parseTraceparent, traceparentOf } from './trace-context.ts';
 
@@ -140,7 +140,7 @@ function startSpan(
     set,
     fail(errorType) {
       failed = true;
-      set({ [SPAN.errorType]: errorType });
+      set({ [ERROR_TYPE]: errorType });
     },
     end() {
       if (ended) return;
