@@ -206,9 +206,11 @@ export function createGateway(options: GatewayOptions): Gateway {
       return { ...listening, close: (ms) => close(() => listening.close(ms)) };
     },
     reload(next) {
+      // What may throw comes first, and the last of that is all or nothing by itself.
+      const door = differs(next.keys, config.keys) ? authentication(next) : authenticate;
       models.use(next);
-      agents.use(next.agents ?? {});
-      if (differs(next.keys, config.keys)) authenticate = authentication(next);
+      authenticate = door;
+      agents.use(next.agents ?? {}, next.agentHealthSeconds);
       tasks = TasksConfig.parse(next.tasks ?? {});
       const fixed = FIXED_FIELDS.filter((field) => differs(next[field], options.config[field]));
       config = next;
