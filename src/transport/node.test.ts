@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import http, { type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import express from 'express';
 import { createAgent } from '../server/index.ts';
 import { serve, type ServeOptions } from './serve.ts';
@@ -435,4 +437,35 @@ test('answers that go out at once cost no timer', async (t) => {
   await (await post(listening.url, body('hi', 'message/stream'))).text();
   await (await fetch(`${listening.url}/tasks`)).text();
   assert.equal(timers.mock.callCount(), 0);
+});
+
+test('text that has been sent is not kept for as long as there is more', async (t) => {
+  const steps: WeakRef<object>[] = [];
+  const sent = Promise.withResolvers<void>();
+  const end = Promise.withResolvers<IteratorResult<string>>();
+  const chunks: AsyncIterable<string> = {
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        if (steps.length === 100) {
+          sent.resolve();
+          return end.promise;
+        }
+        const step = { done: false, value: `${steps.length} ` };
+        steps.push(new WeakRef(step));
+        return step;
+      },
+    }),
+  };
+  const handle = async () => ({ headers: {}, chunks });
+  const { server } = setUp(t, { routes: [{ verb: 'GET', path: '/text', handle }] });
+  const url = await listen(t, http.createServer(server.node));
+  const response = await fetch(`${url}/text`);
+  await sent.promise;
+  await tick();
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc()');
+  const kept = steps.filter((step) => step.deref() !== undefined).length;
+  assert.ok(kept < 10, `${kept} of ${steps.length} are kept`);
+  end.resolve({ done: true, value: undefined });
+  assert.match(await response.text(), /^0 1 .* 99 $/);
 });

@@ -138,9 +138,19 @@ async function writeText(
   cors: Record<string, string> | undefined,
   options: NodeOptions,
 ): Promise<void> {
-  const left = new Promise<undefined>((resolve) =>
-    response.once('close', () => resolve(undefined)),
-  );
+  let gone = false;
+  let leave: (() => void) | undefined;
+  response.once('close', () => {
+    gone = true;
+    leave?.();
+  });
+  /** Undefined once the client has left. Not a race with one promise for all: that would keep all that was sent. */
+  const unlessLeft = <Result>(work: Promise<Result>): Promise<Result | undefined> =>
+    new Promise((resolve, reject) => {
+      leave = () => resolve(undefined);
+      if (gone) leave();
+      work.then(resolve, reject);
+    });
   const drop = () => {
     options.logger.warn({}, 'a reader that does not read was dropped');
     response.destroy();
@@ -149,7 +159,7 @@ async function writeText(
   response.flushHeaders();
   try {
     for (;;) {
-      const step = await Promise.race([chunks.next(), left]);
+      const step = await unlessLeft(chunks.next());
       if (step === undefined) break;
       if (step.done === true) {
         response.end();
@@ -158,7 +168,7 @@ async function writeText(
       }
       if (response.write(step.value)) continue;
       const timer = setTimeout(drop, options.stallMs);
-      await Promise.race([new Promise((resolve) => response.once('drain', resolve)), left]);
+      await unlessLeft(new Promise((resolve) => response.once('drain', resolve)));
       clearTimeout(timer);
     }
   } catch (error) {
