@@ -12,6 +12,7 @@ import {
   type TaskState,
   type TaskStatus,
 } from '../../protocol/index.ts';
+import { tableState } from '../tasks/transitions.ts';
 import type {
   DialectArtifact,
   DialectMessage,
@@ -21,22 +22,10 @@ import type {
   Status,
 } from './schema.ts';
 
-/** The dialect has six states. Nobody enters the last two on purpose. */
-const STATUS: Readonly<Record<TaskState, Status>> = {
-  submitted: 'submitted',
-  working: 'working',
-  'input-required': 'input-required',
-  'auth-required': 'input-required',
-  completed: 'completed',
-  failed: 'failed',
-  rejected: 'failed',
-  canceled: 'cancelled',
-  unknown: 'working',
-  unspecified: 'working',
-};
-
+/** The dialect has the six states of the table. Nobody enters another one on purpose. */
 export function statusOf(state: TaskState): Status {
-  return STATUS[state];
+  const known = tableState(state) ?? 'working';
+  return known === 'canceled' ? 'cancelled' : known;
 }
 
 export function paramsOf({ message, ...asked }: SendBody): MessageSendParams {

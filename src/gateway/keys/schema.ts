@@ -8,7 +8,7 @@ const MAX_TOKENS = 1_000_000_000_000;
 /** In nano-units it is still a whole number that JavaScript can count to. */
 const MAX_AMOUNT = 1_000_000;
 /** Thirty days. */
-export const MAX_OVERLAP_SECONDS = 2_592_000;
+const MAX_OVERLAP_SECONDS = 2_592_000;
 
 /** Whose things they are. It stands in addresses and in logs. */
 export const WorkspaceName = z

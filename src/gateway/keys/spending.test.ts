@@ -241,7 +241,7 @@ describe('usage', () => {
     spending.record(use());
     clock.time += 450 * DAY_MS;
     spending.record(use());
-    const rows = spending.usage('default', { from: '2026-11', to: '2029-01-01', limit: 10 });
+    const rows = spending.usage('default', { from: '2026-11-18', to: '2029-01-01', limit: 10 });
     assert.deepEqual(
       rows.map(({ day, uses }) => [day, uses]),
       [

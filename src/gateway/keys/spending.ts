@@ -272,12 +272,13 @@ function statements({ db }: Register) {
       FROM spending WHERE day < ? AND length(day) = 10 GROUP BY 1, 2, 3, 4, 5
       ${conflict}`),
     drop: db.prepare('DELETE FROM spending WHERE day < ? AND length(day) = 10'),
+    // A month is there as soon as one of its days was asked for.
     usage: db.prepare(`
       SELECT day, key_id, model, currency, CAST(uses AS REAL) AS uses, CAST(nanos AS REAL) AS nanos,
              CAST(input_tokens AS REAL) AS inputTokens, CAST(output_tokens AS REAL) AS outputTokens
       FROM spending
       WHERE workspace = $workspace AND ($keyId IS NULL OR key_id = $keyId)
-        AND day >= $from AND day <= $to
+        AND day >= substr($from, 1, length(day)) AND day <= $to
       ORDER BY day DESC, key_id, model, currency LIMIT $limit`),
   };
 }

@@ -11,16 +11,10 @@ import type { TaskState } from '../../protocol/index.ts';
 import type { AgentExecutor, ExecutionContext, ExecutorEvent } from '../../server/index.ts';
 
 /** The states of the table. Its `cancelled` is A2A's `canceled`. */
-export type TableState =
-  | 'submitted'
-  | 'working'
-  | 'input-required'
-  | 'completed'
-  | 'failed'
-  | 'canceled';
+type TableState = 'submitted' | 'working' | 'input-required' | 'completed' | 'failed' | 'canceled';
 
 /** What may follow each state. */
-export const TRANSITIONS: Readonly<Record<TableState, readonly TableState[]>> = {
+const TRANSITIONS: Readonly<Record<TableState, readonly TableState[]>> = {
   submitted: ['working', 'canceled'],
   working: ['completed', 'failed', 'input-required', 'canceled'],
   'input-required': ['working', 'canceled'],
