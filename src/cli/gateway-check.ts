@@ -1,13 +1,20 @@
 /** `parley gateway --check`: what a configuration says, in a few lines. Asks neither the network nor a store. */
 import type { GatewayConfig, LoadedConfig } from '../gateway/config.ts';
+import { withImplied } from '../gateway/models/implied.ts';
+import type { Environment } from './flags.ts';
 import { bold, dim, green, say, sayJson, yellow } from './terminal.ts';
 
 /** Names in one line of the summary. */
 const MAX_NAMES = 20;
 
-export function sayChecked(file: string, loaded: LoadedConfig, json: boolean): void {
+export function sayChecked(
+  file: string,
+  loaded: LoadedConfig,
+  environment: Environment,
+  json: boolean,
+): void {
   const { config, variables } = loaded;
-  const warnings = [...loaded.warnings, ...remarks(file, config)];
+  const warnings = [...loaded.warnings, ...remarks(file, config, environment)];
   const names = (part: object | undefined): string[] => Object.keys(part ?? {});
   if (json) {
     const { providers, models, agents } = config;
@@ -47,10 +54,13 @@ function summary(config: GatewayConfig): [name: string, values: readonly string[
 }
 
 /** What is well-formed, and may still not be what was meant. */
-function remarks(file: string, config: GatewayConfig): string[] {
-  const { providers = {}, models = {}, defaultModel = 'offline' } = config;
-  const served = Object.values(providers).flatMap((provider) => provider.models ?? []);
-  if (['offline', ...Object.keys(models), ...served].includes(defaultModel)) return [];
+function remarks(file: string, config: GatewayConfig, environment: Environment): string[] {
+  const { providers = {}, models = {}, defaultModel } = config;
+  const all = [...withImplied(providers, environment).values()];
+  const served = all.flatMap((provider) => provider.models ?? []);
+  if (defaultModel === undefined || [...Object.keys(models), ...served].includes(defaultModel)) {
+    return [];
+  }
   return [
     `${file}: defaultModel: "${defaultModel}" is no model here: each workspace needs a card with that slug`,
   ];

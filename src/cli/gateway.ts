@@ -105,7 +105,7 @@ async function run(settings: Settings): Promise<number> {
   }
   if (values.check && file !== undefined && loaded) {
     const { sayChecked } = await import('./gateway-check.ts');
-    sayChecked(file, loaded, values.json);
+    sayChecked(file, loaded, environment, values.json);
     return EXIT.done;
   }
   const host = values.host ?? DEFAULT_HOST;
@@ -202,8 +202,11 @@ async function open(
       await store.close();
     }
     if (error instanceof StoreError) throw explainStore(error);
-    // A script that is none, for example: what the file says is well-formed, and leads nowhere.
-    if (error instanceof ModelError) throw usageError(`${values.config}: ${reasonOf(error)}`);
+    // A script that is none, or a variable that is no address: well-formed, and leads nowhere.
+    if (error instanceof ModelError) {
+      const where = values.config === undefined ? '' : `${values.config}: `;
+      throw usageError(`${where}${reasonOf(error)}`, { cause: error });
+    }
     throw error;
   }
 }

@@ -63,8 +63,14 @@ test('a model whose provider is not there is named, and so is a script', () => {
     "models": { "fast": { "provider": "eats" } } }`;
   assert.deepEqual(problemsOf(text), [
     'gateway.json:1: providers.east.file: there is no such file',
-    'gateway.json:2: models.fast.provider: there is no provider "eats"; providers has east',
+    'gateway.json:2: models.fast.provider: there is no provider "eats"; there are east, offline',
   ]);
+});
+
+test('a vendor whose key is in the environment is a provider, as it is when the gateway runs', () => {
+  const text = '{ "models": { "fast": { "provider": "openai", "model": "m" } } }';
+  assert.deepEqual(problemsOf(text, { OPENAI_API_KEY: 'k' }), []);
+  assert.match(problemsOf(text).join(), /there is no provider "openai"; there are offline$/);
 });
 
 test('what is no JSON is named with its line', () => {

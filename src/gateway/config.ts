@@ -11,6 +11,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import * as z from 'zod';
 import { type Jsonc, JsoncError, parseJsonc } from '../protocol/jsonc.ts';
 import { type JsoncProblem, problemAt, problemsIn } from '../protocol/jsonc-problems.ts';
+import { ModelError } from '../agent/model.ts';
 import { VENDORS } from '../agent/models/vendors.ts';
 import { AgentHealthSeconds, AgentsConfig } from './agents/config.ts';
 import { KeysConfig } from './keys/config.ts';
@@ -20,12 +21,15 @@ import {
   ModelsConfig,
   ProvidersConfig,
 } from './models/config.ts';
+import { keyIn, withImplied } from './models/implied.ts';
 import { TasksConfig } from './tasks/config.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
 /** Problems that are told at once. */
 const MAX_PROBLEMS = 20;
+/** Names that are told where another one was expected. */
+const MAX_NAMES = 10;
 
 const count = z.int().min(1).max(1_000_000);
 const milliseconds = z
@@ -174,7 +178,7 @@ export function parseConfig(
   // A field whose variable is not set has its problem already.
   const fields = new Set(problems.map(({ field }) => field));
   const others = result.success
-    ? dangling(json, result.data)
+    ? dangling(json, result.data, environment)
     : problemsIn(json, result.error).filter(({ field }) => !fields.has(field));
   const all = [...problems, ...others].toSorted((one, other) => one.line - other.line);
   if (!result.success || all.length > 0) throw new ConfigError(described(file, all));
@@ -191,19 +195,23 @@ function keyless(
   return Object.entries(providers).flatMap(([name, { type, apiKey, baseUrl }]) => {
     const vendor = Object.hasOwn(VENDORS, type) ? VENDORS[type] : undefined;
     if (!vendor || vendor.keyOptional || apiKey !== undefined || baseUrl !== undefined) return [];
-    if (vendor.keys.some((variable) => environment[variable]?.trim())) return [];
+    if (keyIn(environment, vendor) !== undefined) return [];
     return [`${file}: providers.${name} has no apiKey, and ${vendor.keys[0]} is not set`];
   });
 }
 
 /** What leads nowhere. */
-function dangling(json: Jsonc, { models = {}, providers = {} }: GatewayConfig): JsoncProblem[] {
+function dangling(
+  json: Jsonc,
+  { models = {}, providers = {} }: GatewayConfig,
+  environment: Environment,
+): JsoncProblem[] {
   const found: JsoncProblem[] = [];
+  const known = providersOf(providers, environment);
   const check = (provider: string, path: readonly PropertyKey[]) => {
-    if (Object.hasOwn(providers, provider) || provider === 'offline') return;
-    const known = Object.keys(providers).slice(0, 10).join(', ');
-    const problem = `there is no provider "${provider}"; providers has ${known || 'none'}`;
-    found.push(problemAt(json, path, problem));
+    if (known.has(provider)) return;
+    const names = [...known.keys()].slice(0, MAX_NAMES).join(', ');
+    found.push(problemAt(json, path, `there is no provider "${provider}"; there are ${names}`));
   };
   for (const [name, { file }] of Object.entries(providers)) {
     if (file === undefined || existsSync(file)) continue;
@@ -216,6 +224,16 @@ function dangling(json: Jsonc, { models = {}, providers = {} }: GatewayConfig): 
     }
   }
   return found;
+}
+
+function providersOf(providers: ProvidersConfig, environment: Environment) {
+  try {
+    return withImplied(providers, environment);
+  } catch (error) {
+    // The environment's fault, and not one of the file's lines.
+    if (error instanceof ModelError) throw new ConfigError([error.message], { cause: error });
+    throw error;
+  }
 }
 
 function described(file: string, problems: readonly JsoncProblem[]): string[] {

@@ -221,6 +221,16 @@ describe('parley gateway --check', { concurrency: 2 }, () => {
     assert.deepEqual([started.code, started.out, started.err], [2, '', err]);
   });
 
+  test("a vendor's address in the environment that is none is one line, with a file or without", async () => {
+    const env = { ...home().env, OPENAI_API_KEY: 'k', OPENAI_BASE_URL: 'nowhere' };
+    const file = config('empty.json', {});
+    const starts = [[], ['--config', file], ['--config', file, '--check']];
+    for (const args of starts) {
+      const refused = await parley(['gateway', '--port', '0', ...args], { env });
+      assertRefused(refused, 2, /^parley: OPENAI_BASE_URL is no address: set it to one/);
+    }
+  });
+
   test('a file that is not there, and no file at all', async () => {
     const [none, unnamed] = await Promise.all([
       parley(['gateway', '--config', 'none.json', '--check'], home()),

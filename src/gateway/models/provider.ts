@@ -5,9 +5,10 @@ import { offlineEmbeddings, type EmbeddingModel } from '../../agent/models/embed
 import { offlineModel } from '../../agent/models/offline.ts';
 import { scriptFromFile } from '../../agent/models/scripted.ts';
 import { vendorEmbeddings, vendorModel } from '../../agent/models/vendor-model.ts';
-import { addressOf, VENDORS, type Environment, type Vendor } from '../../agent/models/vendors.ts';
+import { addressOf, VENDORS, type Environment } from '../../agent/models/vendors.ts';
 import { createCircuit, type Circuit } from './circuit.ts';
-import { ProviderConfig, type ProvidersConfig } from './config.ts';
+import type { ProviderConfig, ProvidersConfig } from './config.ts';
+import { keyIn, withImplied } from './implied.ts';
 import { createSlots, type Slots } from './slots.ts';
 
 export type ApiType = 'chat' | 'embeddings';
@@ -29,11 +30,9 @@ export interface Provider {
 /** Clients that are kept for models of one provider. A card may name any model. */
 const MAX_KEPT = 256;
 
-const OFFLINE = 'offline';
-
 /**
- * The configured providers by name; beside them `offline`, and each vendor that none of them is of and whose key is in
- * the environment. Those of `before` whose settings are the same go on, with what is known of them.
+ * The configured and the implied providers by name. Those of `before` whose settings are the same go on, with what is
+ * known of them.
  */
 export function createProviders(
   config: ProvidersConfig,
@@ -43,37 +42,8 @@ export function createProviders(
     readonly before?: ReadonlyMap<string, Provider>;
   },
 ): ReadonlyMap<string, Provider> {
-  const all = new Map(Object.entries(config));
-  const types = new Set<string>([...all.values()].map(({ type }) => type));
-  for (const [name, vendor] of Object.entries(VENDORS)) {
-    const implicit = all.has(name) || types.has(name) ? undefined : fromEnv(name, vendor);
-    if (implicit !== undefined) all.set(name, implicit);
-  }
-  if (!all.has(OFFLINE)) {
-    const names = { models: [OFFLINE], embeddingModels: [OFFLINE] };
-    all.set(OFFLINE, ProviderConfig.parse({ type: 'offline', ...names }));
-  }
-
-  function fromEnv(name: string, vendor: Vendor): ProviderConfig | undefined {
-    const apiKey = keyIn(options.env, vendor);
-    const baseUrl = addressOf(vendor, valueOf(options.env, vendor.addressVariable));
-    if (baseUrl === undefined || (apiKey === undefined && vendor.keyOptional !== true)) {
-      return undefined;
-    }
-    const models = vendor.defaultModel === undefined ? [] : [vendor.defaultModel];
-    const read = ProviderConfig.safeParse({
-      type: name,
-      baseUrl,
-      models,
-      ...(apiKey && { apiKey }),
-    });
-    if (read.success) return read.data;
-    const why = `${vendor.addressVariable} is no address: set it to one such as https://example.com/v1`;
-    throw new ModelError('invalid-request', why);
-  }
-
   return new Map(
-    [...all].map(([name, own]) => {
+    [...withImplied(config, options.env)].map(([name, own]) => {
       const known = options.before?.get(name);
       const same = known !== undefined && isDeepStrictEqual(known.config, own);
       return [name, same ? known : createProvider(name, own, options)];
@@ -167,14 +137,4 @@ function kept<T>(make: (model: string) => T): (model: string) => T {
     if (made.size > MAX_KEPT && oldest !== undefined) made.delete(oldest);
     return known;
   };
-}
-
-function keyIn(env: Environment, { keys }: Vendor): string | undefined {
-  return keys.map((key) => valueOf(env, key)).find((value) => value !== undefined);
-}
-
-/** A variable that is set to nothing is not set. */
-function valueOf(env: Environment, variable: string): string | undefined {
-  const value = env[variable]?.trim();
-  return value === '' ? undefined : value;
 }

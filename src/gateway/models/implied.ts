@@ -1,0 +1,51 @@
+/** The providers that there are: those of the configuration, and what goes without saying. */
+import { ModelError } from '../../agent/model.ts';
+import { addressOf, VENDORS, type Environment, type Vendor } from '../../agent/models/vendors.ts';
+import { ProviderConfig, type ProvidersConfig } from './config.ts';
+
+const OFFLINE = 'offline';
+
+/**
+ * The configured providers by name; beside them `offline`, and each vendor that none of them is of and whose key is in
+ * the environment. Throws a ModelError for a variable that is no address.
+ */
+export function withImplied(
+  config: ProvidersConfig,
+  env: Environment,
+): ReadonlyMap<string, ProviderConfig> {
+  const all = new Map(Object.entries(config));
+  const types = new Set<string>([...all.values()].map(({ type }) => type));
+  for (const [name, vendor] of Object.entries(VENDORS)) {
+    const implied = all.has(name) || types.has(name) ? undefined : fromEnv(name, vendor, env);
+    if (implied !== undefined) all.set(name, implied);
+  }
+  if (!all.has(OFFLINE)) {
+    const names = { models: [OFFLINE], embeddingModels: [OFFLINE] };
+    all.set(OFFLINE, ProviderConfig.parse({ type: 'offline', ...names }));
+  }
+  return all;
+}
+
+/** The vendor's key in the environment. */
+export function keyIn(env: Environment, { keys }: Vendor): string | undefined {
+  return keys.map((key) => valueOf(env, key)).find((value) => value !== undefined);
+}
+
+function fromEnv(name: string, vendor: Vendor, env: Environment): ProviderConfig | undefined {
+  const apiKey = keyIn(env, vendor);
+  const baseUrl = addressOf(vendor, valueOf(env, vendor.addressVariable));
+  if (baseUrl === undefined || (apiKey === undefined && vendor.keyOptional !== true)) {
+    return undefined;
+  }
+  const models = vendor.defaultModel === undefined ? [] : [vendor.defaultModel];
+  const read = ProviderConfig.safeParse({ type: name, baseUrl, models, ...(apiKey && { apiKey }) });
+  if (read.success) return read.data;
+  const why = `${vendor.addressVariable} is no address: set it to one such as https://example.com/v1`;
+  throw new ModelError('invalid-request', why);
+}
+
+/** A variable that is set to nothing is not set. */
+function valueOf(env: Environment, variable: string): string | undefined {
+  const value = env[variable]?.trim();
+  return value === '' ? undefined : value;
+}
