@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TaskAnswer } from '../../src/gateway/dialect/schema.ts';
+import { createAgent } from '../../src/server/index.ts';
 import { startGateway } from '../support/gateway.ts';
+import { remote } from './agents-support.ts';
 
 const saying = (content: string) => ({ message: { role: 'user', content } });
 
@@ -36,6 +38,26 @@ test('a key that may only write is told what the state of a task does not allow'
   const more = await served.ask(key, 'POST', '/a2a/tasks/send', { taskId, ...saying('more') });
   assert.equal(more.status, 409);
   assert.match(await more.text(), /without taskId and with the same sessionId/);
+});
+
+test('a key without agents:use can neither begin nor continue the task of an agent', async (t) => {
+  const asking = createAgent({ name: 'Asking', description: '' }, async function* (context) {
+    await context.ask('Which city?');
+    yield 'sunny';
+  });
+  const { url } = await remote(t, asking);
+  await using served = await startGateway({ config: { agents: { asking: { url } } } });
+  const body = { ...saying('weather'), metadata: { agent: 'asking' } };
+  const some = served.key('default', 'tasks:read', 'tasks:write');
+  const begun = await served.ask(some, 'POST', '/a2a/tasks/send', body);
+  assert.equal(begun.status, 403);
+  const asked = await served.ask(served.key(), 'POST', '/a2a/tasks/send', body);
+  const { id: taskId, status } = TaskAnswer.parse(await asked.json()).task;
+  assert.equal(status, 'input-required');
+  const answer = { taskId, ...saying('Paris') };
+  const continued = await served.ask(some, 'POST', '/a2a/tasks/send', answer);
+  assert.equal(continued.status, 403);
+  assert.match(await continued.text(), /agents:use/);
 });
 
 test('a new configuration says what of it counts only after a new start, as long as it differs', async () => {

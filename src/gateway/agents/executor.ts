@@ -283,6 +283,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     },
     admit(context, task) {
       const name = agentOf(context.tenant, task.metadata);
+      if (context.user instanceof Caller) context.user.need('agents:use');
       if (agents.find(ownerOf(context), name)) return undefined;
       throw new A2AError('unavailable', `The agent ${name} is not there any more`);
     },
