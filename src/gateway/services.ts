@@ -48,10 +48,13 @@ export interface Money {
 /** Budgets. */
 export interface Spending {
   /**
-   * Throws `rateLimited` with the reason BUDGET_EXHAUSTED when the key's budget is spent, and `forbidden` when the key
-   * has a budget in money and the model no price in its currency.
+   * Throws `rateLimited` with the reason BUDGET_EXHAUSTED when the key's budget is spent, without it when answers that
+   * are under way need the rest, and `forbidden` when the key has a budget in money and the model no price in its
+   * currency.
    */
   check(caller: Pick<Caller, 'keyId'>, pricing: Pricing | undefined): void;
+  /** An answer is under way, until what is returned is called. Throws as `check` does. */
+  begin(caller: Pick<Caller, 'keyId'>, pricing: Pricing | undefined): () => void;
   /** Counts it, once. Never throws: what cannot be written is logged, and counted in memory. */
   record(use: Use): void;
 }

@@ -64,7 +64,7 @@ export function rig({
 }
 
 export function spendingInto(uses: Use[]): Spending {
-  return { check() {}, record: (use) => void uses.push(use) };
+  return { check() {}, begin: () => () => {}, record: (use) => void uses.push(use) };
 }
 
 /** Cards of the one workspace, by slug. */

@@ -225,6 +225,7 @@ describe('before there is a task', () => {
         check() {
           throw new A2AError('rateLimited', 'spent', { reason: 'BUDGET_EXHAUSTED' });
         },
+        begin: () => () => {},
         record() {},
       },
     });

@@ -155,6 +155,49 @@ test('the sums of a budget are those of its uses, with restarts and days between
   );
 });
 
+describe('answers under way', () => {
+  test('are few before the first has ended', () => {
+    const { spending, keyId, use } = setup({ tokens: 1000, period: 'day' });
+    const ends = [1, 2, 3, 4].map(() => spending.begin({ keyId }, undefined));
+    const error = refusal(() => spending.check({ keyId }, undefined));
+    assert.deepEqual([error.kind, error.detail.retryAfterSeconds], ['rateLimited', 1]);
+    assert.notEqual(error.reason, 'BUDGET_EXHAUSTED');
+    refusal(() => spending.begin({ keyId }, undefined));
+    // Twice is once.
+    ends[0]?.();
+    ends[0]?.();
+    spending.begin({ keyId }, undefined);
+    refusal(() => spending.begin({ keyId }, undefined));
+    ends[1]?.();
+    spending.record(use());
+    spending.check({ keyId }, undefined);
+  });
+
+  test('count as much as those before took, in tokens or money', () => {
+    const { spending, again, keyId, use } = setup({
+      tokens: 10_000,
+      amount: 1,
+      currency: 'USD',
+      period: 'day',
+    });
+    const cost = { amount: 0.1, currency: 'USD' };
+    for (let times = 0; times < 5; times++) spending.record(use({ cost }));
+    for (const each of [spending, again()]) {
+      // Half of it is spent; the fifth may take the rest.
+      const ends = [1, 2, 3, 4, 5].map(() => each.begin({ keyId }, USD));
+      refusal(() => each.begin({ keyId }, USD));
+      for (const end of ends) end();
+      each.check({ keyId }, USD);
+    }
+  });
+
+  test('of a key without a budget are no concern', () => {
+    const { spending, keyId } = setup();
+    for (let times = 0; times < 100; times++) spending.begin({ keyId }, undefined);
+    spending.begin({ keyId: undefined }, undefined);
+  });
+});
+
 describe('a disk that fails', () => {
   test('loses no count while the process lives, fails nothing, and is logged once', () => {
     const { spending, again, keyId, use, register, logger, clock } = setup({

@@ -5,19 +5,24 @@
  * at each use in one statement. The sums that a budget is held against are read once and kept in memory: this process
  * is the only one that counts. A use that cannot be written is kept and tried again with one of the next.
  *
- * A budget is asked before work begins and counted when it ends, so a key can overshoot by what it has running at the
- * moment when the budget runs out; its rate limit and the gateway's limit on executions bound that.
+ * What an answer takes is known when it ends. Until then it counts as much as the key's answers did on average, so that
+ * many at once do not overshoot by all that they take; before the first of them has ended there may be only a few.
  */
 import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../server/index.ts';
 import type { Register } from '../database.ts';
+import type { Pricing } from '../cards/schema.ts';
 import type { Money, Spending, Use } from '../services.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { dayOf, type Period, periodAt } from './period.ts';
 import { Budget } from './schema.ts';
 
 const NANOS = 1_000_000_000;
+/** Answers under way of a key that has had none: what they take is anybody's guess. */
+const MAX_UNKNOWN = 4;
+/** Until one of them may be over. */
+const WAIT_SECONDS = 1;
 const MAX_KEYS_IN_MEMORY = 10_000;
 /** Sums that wait for a disk that fails. They are few: one for each key, model and day. */
 const MAX_UNWRITTEN = 10_000;
@@ -92,8 +97,11 @@ interface Account {
   readonly budget: Budget | undefined;
   /** Of the sums. Another one: they are read anew. */
   period: string | undefined;
+  uses: number;
   tokens: number;
   nanos: number;
+  /** Answers under way. */
+  running: number;
 }
 
 export function createSpending({ register, logger, now = Date.now }: SpendingOptions): SpendingLog {
@@ -110,7 +118,7 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
     const row = register.read(() => sql.budget.get(keyId));
     const text = row?.['budget'];
     const budget = typeof text === 'string' ? Budget.parse(JSON.parse(text)) : undefined;
-    const account = { budget, period: undefined, tokens: 0, nanos: 0 };
+    const account = { budget, period: undefined, uses: 0, tokens: 0, nanos: 0, running: 0 };
     accounts.set(keyId, account);
     return account;
   }
@@ -121,6 +129,7 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
     const { currency = '' } = budget;
     const named = { keyId, currency, from: period.from, to: period.to };
     const row = register.read(() => sql.spent.get(named));
+    account.uses = Number(row?.['uses']);
     account.tokens = Number(row?.['tokens']);
     account.nanos = Number(row?.['nanos']);
     for (const sum of unwritten.values()) {
@@ -132,6 +141,7 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
   }
 
   function count(account: Account, sum: Sum, currency: string): void {
+    account.uses += sum.uses;
     account.tokens += sum.inputTokens + sum.outputTokens;
     if (sum.currency === currency) account.nanos += sum.nanos;
   }
@@ -182,22 +192,23 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
     }
   }
 
-  return {
-    check({ keyId }, pricing) {
-      if (keyId === undefined) return;
-      const account = accountOf(keyId);
-      const { budget } = account;
-      if (!budget) return;
-      if (budget.amount !== undefined && pricing?.currency !== budget.currency) {
-        throw new A2AError(
-          'forbidden',
-          `This key has a budget in ${budget.currency}, and the model has no price in it`,
-        );
-      }
-      const period = periodAt(budget.period, now());
-      settle(account, keyId, budget, period);
-      const { tokens = Infinity, amount = Infinity } = budget;
-      if (account.tokens < tokens && account.nanos < Math.round(amount * NANOS)) return;
+  /** The key's account, if it may spend more. Undefined: it has no budget. Throws as `check` does. */
+  function solvent(keyId: string, pricing: Pricing | undefined): Account | undefined {
+    const account = accountOf(keyId);
+    const { budget } = account;
+    if (!budget) return undefined;
+    if (budget.amount !== undefined && pricing?.currency !== budget.currency) {
+      throw new A2AError(
+        'forbidden',
+        `This key has a budget in ${budget.currency}, and the model has no price in it`,
+      );
+    }
+    const period = periodAt(budget.period, now());
+    settle(account, keyId, budget, period);
+    const { tokens = Infinity, amount = Infinity } = budget;
+    const { uses, running } = account;
+    const most = { tokens, nanos: Math.round(amount * NANOS) };
+    if (account.tokens >= most.tokens || account.nanos >= most.nanos) {
       throw new A2AError(
         'rateLimited',
         `The budget of this key is spent${PHRASES[budget.period]}`,
@@ -208,6 +219,35 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
           }),
         },
       );
+    }
+    const expected = (spent: number) => spent + (spent / uses) * running;
+    const taken =
+      uses === 0
+        ? running >= MAX_UNKNOWN
+        : running > 0 &&
+          (expected(account.tokens) >= most.tokens || expected(account.nanos) >= most.nanos);
+    if (!taken) return account;
+    throw new A2AError(
+      'rateLimited',
+      'What is left of the budget of this key is needed for answers that are under way: try again when they have ended',
+      { retryAfterSeconds: WAIT_SECONDS },
+    );
+  }
+
+  return {
+    check({ keyId }, pricing) {
+      if (keyId !== undefined) solvent(keyId, pricing);
+    },
+
+    begin({ keyId }, pricing) {
+      const account = keyId === undefined ? undefined : solvent(keyId, pricing);
+      if (!account) return () => {};
+      account.running += 1;
+      let ended = false;
+      return () => {
+        if (!ended) account.running -= 1;
+        ended = true;
+      };
     },
 
     record(use) {
@@ -258,7 +298,7 @@ function statements({ db }: Register) {
     budget: db.prepare('SELECT budget FROM api_keys WHERE id = ?'),
     // Real numbers: beyond what JavaScript can count to, a sum is near enough and no failure.
     spent: db.prepare(`
-      SELECT total(input_tokens + output_tokens) AS tokens,
+      SELECT total(uses) AS uses, total(input_tokens + output_tokens) AS tokens,
              total(CASE WHEN currency = $currency THEN nanos ELSE 0 END) AS nanos
       FROM spending WHERE key_id = $keyId AND day >= $from AND day < $to`),
     add: db.prepare(`

@@ -112,6 +112,7 @@ export function createModels(options: ModelsOptions): Models {
     settings?: ModelRequest,
   ): Promise<Asking<Answer>> {
     signal.throwIfAborted();
+    const paid = spending.begin(caller, target.pricing);
     const { traceparent } = caller;
     const watched = watch.start(target, { traceparent, conversation, settings });
     const over = new AbortController();
@@ -148,6 +149,7 @@ export function createModels(options: ModelsOptions): Models {
         answer,
         end(how, answered) {
           clearTimeout(timer);
+          paid();
           answering.end(how);
           const outcome = OUTCOMES[how];
           call.end(outcome);
@@ -156,6 +158,7 @@ export function createModels(options: ModelsOptions): Models {
       };
     } catch (error) {
       clearTimeout(timer);
+      paid();
       watched.end(error instanceof NoAnswer ? error.error.code : 'canceled');
       if (!(error instanceof NoAnswer)) throw error;
       const { place } = error;
