@@ -79,6 +79,17 @@ test('what is no JSON is named with its line', () => {
   ]);
 });
 
+test('an address has no password in it: it would be in every log', () => {
+  const text = `{
+    "providers": { "a": { "type": "openai", "baseUrl": "https://ann:hush@h.example/v1" } },
+    "telemetry": { "endpoint": "https://ann:hush@h.example" }
+  }`;
+  assert.deepEqual(problemsOf(text), [
+    'gateway.json:2: providers.a.baseUrl: an http or https address without credentials in it',
+    'gateway.json:3: telemetry.endpoint: an http or https address without credentials in it',
+  ]);
+});
+
 test('a problem does not show what a variable holds', () => {
   const text = '{ "providers": { "a": { "type": "openai", "baseUrl": "${SECRET}" } } }';
   const problems = problemsOf(text, { SECRET: 'hush-hush' });

@@ -23,6 +23,7 @@ import {
 } from './models/config.ts';
 import { keyIn, withImplied } from './models/implied.ts';
 import { TasksConfig } from './tasks/config.ts';
+import { WebAddress } from './web-address.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
@@ -56,10 +57,9 @@ const Limits = z
 
 const Telemetry = z
   .strictObject({
-    endpoint: z
-      .url({ protocol: /^https?$/ })
-      .optional()
-      .describe('The address of an OTLP collector over HTTP; /v1/traces is added'),
+    endpoint: WebAddress.optional().describe(
+      'The address of an OTLP collector over HTTP; /v1/traces is added',
+    ),
     headers: z
       .record(z.string().min(1).max(128), z.string().max(8192))
       .optional()

@@ -43,8 +43,10 @@ export function gatewayExecutor(options: GatewayExecutorOptions): AgentExecutor 
     },
     admit: (context, task) => workerOf(context.tenant, task.metadata).admit?.(context, task),
     execute: (context) =>
-      counting(workerOf(context.tenant, context.task.metadata).execute(context), (state) =>
-        count(context.tenant, state),
+      counting(
+        workerOf(context.tenant, context.task.metadata).execute(context),
+        context.signal,
+        (state) => count(context.tenant, state),
       ),
     cancel(taskId, context) {
       count(context.tenant, 'canceled');
@@ -56,11 +58,18 @@ export function gatewayExecutor(options: GatewayExecutorOptions): AgentExecutor 
 /** Passes events on, and tells of the state in which they leave the task. */
 async function* counting(
   events: AsyncIterable<ExecutorEvent>,
+  signal: AbortSignal,
   count: (state: TaskState) => void,
 ): AsyncGenerator<ExecutorEvent> {
-  for await (const event of events) {
-    if (event.kind === 'status-update' && isSettled(event.state)) count(event.state);
-    yield event;
+  try {
+    for await (const event of events) {
+      if (event.kind === 'status-update' && isSettled(event.state)) count(event.state);
+      yield event;
+    }
+  } catch (error) {
+    // The handler makes a failure of it, unless the task was canceled or the gateway ends.
+    if (!signal.aborted) count('failed');
+    throw error;
   }
 }
 

@@ -290,33 +290,46 @@ describe('the signals of parley gateway', { concurrency: 2 }, () => {
     await bench.stop();
   });
 
-  test('SIGTERM: not ready from then on, and what is under way is finished', async () => {
-    await using vendor = await heldVendor();
-    const provider = { type: 'openai-compatible', baseUrl: `${vendor.url}/v1`, apiKey: 'k' };
-    const file = config('drain.json', {
-      providers: { held: provider },
-      models: { slow: { provider: 'held' } },
+  const underWay = {
+    'a task': [
+      '/a2a/tasks/sendSubscribe',
+      message('Hello', { model: 'slow' }),
+      /"type":"completed"/,
+    ],
+    "an answer for a client of OpenAI's": [
+      '/v1/chat/completions',
+      { model: 'slow', messages: [{ role: 'user', content: 'Hello' }], stream: true },
+      /\[DONE\]/,
+    ],
+  } as const;
+  for (const [what, [route, body, end]] of Object.entries(underWay)) {
+    test(`SIGTERM: not ready from then on, and ${what} that is under way is finished`, async () => {
+      await using vendor = await heldVendor();
+      const provider = { type: 'openai-compatible', baseUrl: `${vendor.url}/v1`, apiKey: 'k' };
+      const file = config('drain.json', {
+        providers: { held: provider },
+        models: { slow: { provider: 'held' } },
+      });
+      const running = await gateway(['--config', file]);
+      const answer = await running.call(route, { body });
+      assert.ok(answer.body);
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      let seen = '';
+      while (!seen.includes('one')) seen += (await reader.read()).value ?? '';
+      assert.equal((await fetch(`${running.url}/readyz`)).status, 200);
+      running.child.kill('SIGTERM');
+      await until(async () => {
+        const { status } = await fetch(`${running.url}/readyz`);
+        return status === 503;
+      });
+      assert.equal((await fetch(`${running.url}/healthz`)).status, 200);
+      vendor.release();
+      for (let next = await reader.read(); !next.done; next = await reader.read())
+        seen += next.value;
+      assert.match(seen, end);
+      assert.equal((await running.ended).code, 0);
     });
-    const running = await gateway(['--config', file]);
-    const answer = await running.call('/a2a/tasks/sendSubscribe', {
-      body: message('Hello', { model: 'slow' }),
-    });
-    assert.ok(answer.body);
-    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-    let seen = '';
-    while (!seen.includes('one')) seen += (await reader.read()).value ?? '';
-    assert.equal((await fetch(`${running.url}/readyz`)).status, 200);
-    running.child.kill('SIGTERM');
-    await until(async () => {
-      const { status } = await fetch(`${running.url}/readyz`);
-      return status === 503;
-    });
-    assert.equal((await fetch(`${running.url}/healthz`)).status, 200);
-    vendor.release();
-    for (let next = await reader.read(); !next.done; next = await reader.read()) seen += next.value;
-    assert.match(seen, /"type":"completed"/);
-    assert.equal((await running.ended).code, 0);
-  });
+  }
 });
 
 /** `npm start` with these arguments: what it says when it is ready, and how it ends on SIGTERM. */

@@ -7,6 +7,7 @@ import { json } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { echo } from '../../src/cli/agents/echo.ts';
 import { GatewayConfig } from '../../src/gateway/config.ts';
+import { memoryStore } from '../../src/server/index.ts';
 import { serve } from '../../src/transport/index.ts';
 import { startGateway } from '../support/gateway.ts';
 import { fakeVendor } from '../support/vendors/server.ts';
@@ -59,6 +60,20 @@ test('a task is in the numbers: its request, its state, its model, its tokens an
   ]) {
     assert.ok(text.split('\n').includes(line), line);
   }
+});
+
+test('a task whose execution breaks is in the numbers as failed', async () => {
+  const store = memoryStore();
+  // What was said before cannot be read, so the model is never asked.
+  store.list = () => {
+    throw new Error('away');
+  };
+  await using gateway = await startGateway({ store });
+  const key = gateway.key();
+  const sent = await gateway.ask(key, 'POST', '/a2a/tasks/send', hello);
+  assert.match(await sent.text(), /"status":"failed"/);
+  const numbers = await (await gateway.ask(key, 'GET', '/metrics')).text();
+  assert.match(numbers, /^parley_tasks_total\{door="gateway",state="failed"\} 1$/m);
 });
 
 test('numbers are of all workspaces: only keys of the first one, with the scope, may see them', async () => {

@@ -1,5 +1,6 @@
 /** The configuration's part about agents: `"agents": { "travel": { "url": "http://10.0.0.7:4000" } }`. */
 import * as z from 'zod';
+import { WebAddress } from '../web-address.ts';
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -11,16 +12,7 @@ export const AgentName = z
     'a name is of a-z, 0-9, "-", "_" and ".", begins with a letter or digit, and has at most 64 characters',
   );
 
-const Url = z
-  .string()
-  .max(2048)
-  .refine((text) => {
-    const url = URL.parse(text);
-    return (
-      url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
-    );
-  }, 'an http or https address without credentials in it')
-  .describe("The agent's address, or its card's");
+const Url = WebAddress.describe("The agent's address, or its card's");
 
 const Headers = z
   .record(

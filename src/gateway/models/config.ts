@@ -8,6 +8,7 @@
  */
 import * as z from 'zod';
 import { Capability, CardRoute, Pricing, Slug } from '../cards/schema.ts';
+import { WebAddress } from '../web-address.ts';
 
 const MAX_NAMES = 1000;
 const MAX_MS = 24 * 60 * 60 * 1000;
@@ -36,12 +37,9 @@ export const ProviderConfig = z
       .min(1)
       .optional()
       .describe("The key. Without it and without a baseUrl, the vendor's environment variable"),
-    baseUrl: z
-      .url({ protocol: /^https?$/ })
-      .optional()
-      .describe(
-        "The address of the API, with its version: https://example.com/v1. Else the vendor's own",
-      ),
+    baseUrl: WebAddress.optional().describe(
+      "The address of the API, with its version: https://example.com/v1. Else the vendor's own",
+    ),
     file: z.string().min(1).optional().describe('The script of a scripted provider'),
     models: z.array(ModelName).max(MAX_NAMES).optional().describe('Models that are served there'),
     embeddingModels: z

@@ -217,6 +217,9 @@ test('the variables of OpenTelemetry do, and the configuration wins', () => {
   assert.equal(tracingOptions({}, { ...own, OTEL_SDK_DISABLED: 'true' }), undefined);
   const grpc = tracingOptions({}, { ...own, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' });
   assert.match(grpc?.remark ?? '', /sent as http\/json/);
+  const off = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:4318', OTEL_TRACES_EXPORTER: 'none' };
+  assert.equal(tracingOptions({}, off), undefined);
+  assert.ok(tracingOptions({ endpoint: 'http://c:4318' }, off));
 });
 
 test('a traceparent that is not as the standard has it counts as none', () => {

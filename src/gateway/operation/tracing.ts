@@ -43,6 +43,7 @@ export function tracingOptions(
   environment: Environment = {},
 ): TracingOptions | undefined {
   if (/^true$/i.test(environment['OTEL_SDK_DISABLED'] ?? '')) return undefined;
+  if (!telemetry.endpoint && environment['OTEL_TRACES_EXPORTER'] === 'none') return undefined;
   const base = telemetry.endpoint ?? environment['OTEL_EXPORTER_OTLP_ENDPOINT'];
   const whole = telemetry.endpoint
     ? undefined
