@@ -187,6 +187,20 @@ test('a provider that is left alone costs the others nothing', async () => {
   assert.equal(ill.asked.length, 1);
 });
 
+for (const status of [403, 404, 429]) {
+  test(`a model that a provider does not give us (${status}) does not close the provider to others`, async () => {
+    const refused: Reply = { status, body: { error: { message: 'not for you' } } };
+    let reply: Reply = refused;
+    await using vendor = await fakeVendor(() => reply);
+    const circuit = { failures: 1 };
+    const settings = { models: ['m', 'gated'], circuit, attempts: 1 };
+    const { models } = rig({ providers: { p: compatible(vendor.url, settings) } });
+    assert((await ask(models, 'gated')).error instanceof A2AError);
+    reply = says('Here.');
+    assert.equal((await ask(models, 'm')).text, 'Here.');
+  });
+}
+
 test('answers that break off in the middle count against a provider too', async () => {
   await using vendor = await fakeVendor(() => ({ events: [piece('It is ')], after: 'break' }));
   const circuit = { failures: 2 };

@@ -48,7 +48,11 @@ export function failsOver({ code }: ModelError): boolean {
   return code !== 'invalid-request' && code !== 'too-long' && code !== 'refused';
 }
 
-/** It says that the provider itself is not well: not a model that it does not have, nor a limit that it keeps. */
+/**
+ * It says that the provider itself is not well: not a model that it does not have, or that our key may not use (403),
+ * nor a limit that it keeps. Otherwise one workspace's card for such a model would close the provider to all others.
+ */
 export function isIll(error: ModelError): boolean {
-  return failsOver(error) && error.code !== 'not-found' && error.code !== 'rate-limit';
+  const { code, status } = error;
+  return failsOver(error) && code !== 'not-found' && code !== 'rate-limit' && status !== 403;
 }
