@@ -59,6 +59,66 @@ test('whatever the texts are, every chunk is read as a parser would', () => {
   );
 });
 
+/** JSON as a server may write it that means no good: any white space, names twice, letters of names escaped. */
+function hostile(part: string, around: string, letter: string): (text: string) => string {
+  const literal = (text: string) => JSON.stringify(text).replaceAll('<', letter);
+  return (text) => {
+    const parts = part.replaceAll('TEXT', () => literal(text));
+    return around.replace('PARTS', () => parts);
+  };
+}
+
+test('nor does it matter how it is written: names twice, escaped names, white space, text in other places', () => {
+  const part = fc
+    .array(
+      fc.constantFrom(
+        '"text":TEXT',
+        '"text":"fixed"',
+        '"text" : "fixed"',
+        '"text": "fixed"',
+        '"te\\u0078t":"fixed"',
+        '"te\\u0078t":TEXT',
+        '"kind":"text"',
+        '"metadata":{"text":TEXT}',
+        '"metadata":{"text" :TEXT}',
+        '"data":{"text":TEXT}',
+      ),
+      { minLength: 1, maxLength: 4 },
+    )
+    .map((fields) => `{${fields.join(',')}}`);
+  const around = fc.constantFrom(
+    '{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[PARTS]}}}',
+    '{"artifactUpdate":{"artifact":{"parts":[PARTS],"artifactId":"a","name":"\\"text\\":\\"fixed\\""},"contextId":"c","taskId":"t"}}',
+    '{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[PARTS],"parts":[{"text" :"fixed"}]}}}',
+    '{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text" :"fixed"}],"parts":[PARTS]}}}',
+    ' { "artifactUpdate" : {"metadata":{"text" : "fixed"},"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[ PARTS ]} } } ',
+  );
+  const texts = fc.array(fc.oneof(tricky, fc.constantFrom('fixed', '<', '\ud800', '\0')), {
+    minLength: 3,
+    maxLength: 6,
+  });
+  const letter = fc.constantFrom('<', '\\u003c', '\\ud83d', '\\/');
+  fc.assert(
+    fc.property(part, around, letter, texts, (inside, outside, as, all) => {
+      const write = hostile(inside, outside, as);
+      const parse = (data: string): StreamEvent => v1.decodeEvent(JSON.parse(data));
+      const reader = new ChunkReader(parse);
+      for (const text of ['fixed', ...all]) {
+        const data = write(text);
+        let whole: StreamEvent;
+        try {
+          whole = parse(data);
+        } catch {
+          assert.throws(() => reader.read(data, 'message'));
+          continue;
+        }
+        assert.deepEqual(reader.read(data, 'message'), whole);
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
 test('a stream of chunks is parsed once, and again where something else than the text changes', () => {
   const wire = (text: string, last: boolean) =>
     JSON.stringify({

@@ -8,6 +8,9 @@
 import type { StreamEvent, TaskArtifactUpdateEvent } from '../../protocol/index.ts';
 
 const TEXT = '"text":"';
+/** The same name in another spelling: of two of a name, a parser takes the last. */
+const ELSEWHERE = /"text"\s*:|\\u/;
+
 export class ChunkReader {
   readonly #parse: (data: string, type: string) => StreamEvent;
   #before = '';
@@ -58,7 +61,7 @@ export class ChunkReader {
     const begin = at + TEXT.length;
     let end = data.indexOf('"', begin);
     while (end > 0 && isEscaped(data, end)) end = data.indexOf('"', end + 1);
-    if (end < 0) return;
+    if (end < 0 || ELSEWHERE.test(data.slice(0, at)) || ELSEWHERE.test(data.slice(end))) return;
     this.#before = data.slice(0, begin);
     this.#behind = data.slice(end);
     this.#type = type;
