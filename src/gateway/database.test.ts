@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -33,4 +33,24 @@ test('a register that is damaged is to be restored, and not its folder opened', 
     () => openRegister(file, silent),
     (error: unknown) => error instanceof StoreError && /backup/.test(error.hint ?? ''),
   );
+});
+
+test("another program's database is refused, by its name, and left alone", () => {
+  const file = path.join(folder, 'theirs.db');
+  const theirs = new DatabaseSync(file);
+  theirs.exec('CREATE TABLE notes (text TEXT)');
+  theirs.close();
+  chmodSync(file, 0o644);
+  const before = readFileSync(file);
+  assert.throws(() => openRegister(file, silent), /theirs\.db is a database of another program/);
+  assert.deepEqual(readFileSync(file), before);
+  assert.equal(statSync(file).mode & 0o777, 0o644);
+});
+
+test('a register of a newer Parley is refused and left as it is', () => {
+  const file = path.join(folder, 'newer.db');
+  const register = openRegister(file, silent);
+  register.db.exec('PRAGMA user_version = 99');
+  register.close();
+  assert.throws(() => openRegister(file, silent), /newer\.db was written by a newer Parley \(.*99/);
 });

@@ -8,16 +8,17 @@ import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { A2AError } from '../protocol/index.ts';
 import type { Logger } from '../server/index.ts';
-import { reasonOf, StoreError } from '../store/store-error.ts';
+import { checkVersion, migrate, type Schema } from '../store/schema.ts';
+import { reasonOf, sqliteCode, StoreError } from '../store/store-error.ts';
 import { AGENTS_SCHEMA } from './agents/tables.ts';
 import { CARDS_SCHEMA } from './cards/tables.ts';
 import { KEYS_SCHEMA } from './keys/tables.ts';
 
-/** Marks a database as a register of ours ("PrlG"). */
-const APPLICATION_ID = 0x50726c47;
-
-/** Steps are added at the end and never changed. */
-const STEPS: readonly string[] = [[KEYS_SCHEMA, CARDS_SCHEMA, AGENTS_SCHEMA].join('\n')];
+/** "PrlG". */
+const REGISTER: Schema = {
+  applicationId: 0x50726c47,
+  steps: [[KEYS_SCHEMA, CARDS_SCHEMA, AGENTS_SCHEMA].join('\n')],
+};
 
 const SQLITE_CORRUPT = 11;
 const SQLITE_NOTADB = 26;
@@ -86,16 +87,22 @@ export function openRegister(
 }
 
 function open(path: string | undefined): DatabaseSync {
-  if (path === undefined) return migrated(new DatabaseSync(':memory:'));
-  const file = resolve(path);
   let db: DatabaseSync | undefined;
+  if (path === undefined) {
+    db = new DatabaseSync(':memory:');
+    migrate(db, REGISTER);
+    return db;
+  }
+  const file = resolve(path);
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     closeSync(openSync(file, 'a', 0o600));
-    chmodSync(file, 0o600);
     db = new DatabaseSync(file, { timeout: BUSY_MS });
+    checkVersion(db, file, REGISTER);
+    chmodSync(file, 0o600);
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY');
-    return migrated(db);
+    migrate(db, REGISTER);
+    return db;
   } catch (error) {
     db?.close();
     if (error instanceof StoreError) throw error;
@@ -110,33 +117,6 @@ function open(path: string | undefined): DatabaseSync {
 
 /** SQLite cannot make sense of the file. */
 function isDamaged(error: unknown): boolean {
-  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0;
+  const code = sqliteCode(error);
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
-}
-
-function migrated(db: DatabaseSync): DatabaseSync {
-  db.exec('BEGIN IMMEDIATE');
-  try {
-    const seen = pragma(db, 'user_version');
-    const ours = pragma(db, 'application_id') === APPLICATION_ID;
-    const empty = db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined;
-    if (!ours && !empty) throw new StoreError('the register is a database of another program');
-    if (seen > STEPS.length) {
-      throw new StoreError('the register was written by a newer Parley', {
-        hint: 'Upgrade Parley, or choose another path for the store.',
-      });
-    }
-    for (const step of STEPS.slice(seen)) db.exec(step);
-    db.exec(
-      `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${STEPS.length}; COMMIT`,
-    );
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK');
-    throw error;
-  }
-  return db;
-}
-
-function pragma(db: DatabaseSync, name: string): number {
-  return Number(db.prepare(`PRAGMA ${name}`).get()?.[name]);
 }

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { migrate } from './migrations.ts';
+import { STORE } from './migrations.ts';
+import { migrate } from './schema.ts';
 import { sqliteStore } from './sqlite.ts';
 
 const alice = { tenant: '', owner: 'alice' };
@@ -16,7 +17,7 @@ test('a store of the first schema goes on with its tasks, which do not expire un
   const event = (taskId: string, state: string) =>
     JSON.stringify({ kind: 'task', id: taskId, contextId: 'c', status: { state } });
   const old = new DatabaseSync(path);
-  migrate(old, 1);
+  migrate(old, STORE, 1);
   old.exec(`
     INSERT INTO scopes VALUES (1, '', 'alice');
     INSERT INTO tasks VALUES (1, 't1', 1, 'c', 'working', 1, 1024, 1), (2, 't2', 1, 'c', 'completed', 1, 2048, 2);

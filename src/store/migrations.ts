@@ -1,12 +1,5 @@
-/**
- * The tables, as a list of steps. A database's `user_version` is the number of steps it has seen; steps are added at
- * the end and never changed, and there is no way back.
- */
-import type { DatabaseSync } from 'node:sqlite';
-import { StoreError } from './store-error.ts';
-
-/** Marks a database as ours ("Prly"), so that no other program's is ever changed. */
-const APPLICATION_ID = 0x50726c79;
+/** The tables of the store, as a list of steps. */
+import type { Schema } from './schema.ts';
 
 const STEPS: readonly string[] = [
   `
@@ -86,35 +79,5 @@ const STEPS: readonly string[] = [
   `,
 ];
 
-/** Refuses another program's database, and one of a newer Parley. Changes nothing. */
-export function checkVersion(db: DatabaseSync, path: string): void {
-  const version = pragma(db, 'user_version');
-  if (pragma(db, 'application_id') !== APPLICATION_ID) {
-    const foreign = version !== 0 || db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get();
-    if (foreign) {
-      throw new StoreError(`${path} is a database of another program`, {
-        hint: 'Choose another path for the store.',
-      });
-    }
-  }
-  if (version > STEPS.length) {
-    throw new StoreError(
-      `${path} was written by a newer Parley (its schema is ${version}, this one knows ${STEPS.length})`,
-      { hint: 'Upgrade Parley, or choose another path for the store.' },
-    );
-  }
-}
-
-/** Takes the steps that the database has not seen, each as a whole, up to `to` of them all. */
-export function migrate(db: DatabaseSync, to: number = STEPS.length): void {
-  const version = pragma(db, 'user_version');
-  for (const [at, step] of STEPS.slice(0, to).entries()) {
-    if (at < version) continue;
-    const marks = `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${at + 1};`;
-    db.exec(`BEGIN EXCLUSIVE; ${step} ${marks} COMMIT`);
-  }
-}
-
-function pragma(db: DatabaseSync, name: string): number {
-  return Number(db.prepare(`PRAGMA ${name}`).get()?.[name]);
-}
+/** "Prly". */
+export const STORE: Schema = { applicationId: 0x50726c79, steps: STEPS };

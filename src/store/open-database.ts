@@ -19,7 +19,8 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { checkVersion, migrate } from './migrations.ts';
+import { STORE } from './migrations.ts';
+import { checkVersion, migrate } from './schema.ts';
 import { reasonOf, sqliteCode, StoreError } from './store-error.ts';
 
 const BUSY = 5;
@@ -39,14 +40,14 @@ export function openDatabase(path: string, synchronous: 'NORMAL' | 'FULL'): Open
   try {
     checkFile(file);
     db = new DatabaseSync(file, { timeout: 2_000, enableForeignKeyConstraints: false });
-    checkVersion(db, file);
+    checkVersion(db, file, STORE);
     // The journal's size is limited so that one large batch does not hold the room for ever. Mapped, a page that is not
     // in the cache costs a look instead of a call and a copy: that is most of them, in a store of a million tasks.
     db.exec(
       `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA cache_size = -16000;
        PRAGMA mmap_size = 1073741824; PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864`,
     );
-    migrate(db);
+    migrate(db, STORE);
   } catch (error) {
     db?.close();
     lock.abandon();
