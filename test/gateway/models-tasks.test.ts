@@ -171,12 +171,15 @@ describe('a chat', () => {
       assert.deepEqual(gateway.uses, []);
     }));
 
-  test('that breaks off fails, keeps what came, and is counted once', () =>
+  test('that breaks off fails, keeps what came, and is counted once, as the task says', () =>
     withVendor([{ events: [piece('It is ')], after: 'break' }], {}, async (gateway) => {
       const task = await gateway.send('Weather?', { model: 'm' });
       assert.equal(task.status.state, 'failed');
       assert.equal(textOf(task.artifacts?.[0]?.parts ?? []), 'It is ');
-      assert.equal(gateway.uses.length, 1);
+      const [{ inputTokens, outputTokens } = {}, ...more] = gateway.uses;
+      assert.deepEqual(more, []);
+      const { usage } = task.status.message?.metadata ?? {};
+      assert.partialDeepStrictEqual(usage, { inputTokens, outputTokens, estimated: true });
     }));
 
   test("that is canceled ends the provider's request", async () => {

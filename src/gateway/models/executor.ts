@@ -1,8 +1,8 @@
 /**
  * Executes the tasks of the gateway's own door with a model.
  *
- * An answer is the artifact `answer`, as it comes; the completing status has it whole, and in its message's metadata
- * what it took. The completed tasks of the same context are the conversation before it. Embeddings are one artifact
+ * An answer is the artifact `answer`, as it comes; the last status has it whole, and in its message's metadata what it
+ * took. The completed tasks of the same context are the conversation before it. Embeddings are one artifact
  * with a data part.
  */
 import { randomUUIDv7 } from 'node:crypto';
@@ -15,6 +15,7 @@ import { requestMetadata } from '../executor.ts';
 import type { Target } from './catalogue.ts';
 import type { Conversation } from './conversation.ts';
 import type { Used } from './cost.ts';
+import { CutOff } from './failure.ts';
 import type { AskOptions, Models } from './models.ts';
 import type { ApiType } from './provider.ts';
 
@@ -56,7 +57,7 @@ export function modelExecutor({
       if (chunk.kind === 'finish') {
         if (begun)
           yield answerChunk([{ kind: 'text', text: '' }], { append: true, lastChunk: true });
-        yield completed(text, chunk.used);
+        yield ended('completed', text, chunk.used);
         return;
       }
       const part: Part =
@@ -78,7 +79,7 @@ export function modelExecutor({
       artifact: { artifactId: EMBEDDINGS, name: EMBEDDINGS, parts: [{ kind: 'data', data }] },
       lastChunk: true,
     } satisfies ExecutorEvent;
-    yield completed(`${vectors.length} embeddings, in the artifact`, used);
+    yield ended('completed', `${vectors.length} embeddings, in the artifact`, used);
   }
 
   return {
@@ -109,7 +110,8 @@ export function modelExecutor({
         yield* work(context, target, { caller, signal, conversation });
       } catch (error) {
         if (signal.aborted || !(error instanceof A2AError)) throw error;
-        yield { kind: 'status-update', state: 'failed', message: error.message };
+        const used = error instanceof CutOff ? error.used : undefined;
+        yield ended('failed', error.message, used);
       }
     },
   };
@@ -126,16 +128,21 @@ function answerChunk(
   return { kind: 'artifact-update', artifact: { artifactId: ANSWER, name: ANSWER, parts }, ...how };
 }
 
-function completed(text: string, usage: Used): ExecutorEvent {
+/** `usage` is told of what broke off in the middle, too. */
+function ended(
+  state: 'completed' | 'failed',
+  text: string,
+  usage: Used | undefined,
+): ExecutorEvent {
   return {
     kind: 'status-update',
-    state: 'completed',
+    state,
     message: {
       kind: 'message',
       messageId: randomUUIDv7(),
       role: 'agent',
       parts: [{ kind: 'text', text: text.length > MAX_FINAL_TEXT ? TOO_LONG : text }],
-      metadata: { usage },
+      ...(usage && { metadata: { usage } }),
     },
   };
 }

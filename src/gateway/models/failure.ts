@@ -4,6 +4,7 @@
  */
 import { ModelError, type ModelErrorCode } from '../../agent/model.ts';
 import { A2AError, type ErrorKind } from '../../protocol/index.ts';
+import type { Used } from './cost.ts';
 
 const WORDS: Readonly<Record<ModelErrorCode, readonly [ErrorKind, string]>> = {
   'no-key': ['upstreamFailed', 'cannot be used: the gateway has no valid key for it'],
@@ -34,13 +35,16 @@ export function failureOf(error: ModelError, name: string, as?: string): A2AErro
   return new A2AError(kind, `The model ${message}`, detail || {});
 }
 
-/** The answer had begun, so it is not asked for anywhere else. */
-export function cutOffFailure(name: string): A2AError {
-  return new A2AError(
-    'upstreamFailed',
-    `The model ${name} broke off in the middle of its answer: try again`,
-    { reason: 'MODEL_CUT_OFF' },
-  );
+/** The answer had begun, so it is not asked for anywhere else, and it has its price. */
+export class CutOff extends A2AError {
+  readonly used: Used;
+
+  constructor(name: string, used: Used) {
+    super('upstreamFailed', `The model ${name} broke off in the middle of its answer: try again`, {
+      reason: 'MODEL_CUT_OFF',
+    });
+    this.used = used;
+  }
 }
 
 /** Another provider may do better. The others are about the request, and would be the same everywhere. */

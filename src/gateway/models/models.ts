@@ -25,7 +25,7 @@ import { createCatalogue, type Candidate, type Catalogue, type Target } from './
 import type { ModelSettings } from './config.ts';
 import { usedAt, type Used } from './cost.ts';
 import { firstAnswer, modelError, NoAnswer, type Answering } from './failover.ts';
-import { cutOffFailure, failureOf } from './failure.ts';
+import { CutOff, failureOf } from './failure.ts';
 import { ordered } from './order.ts';
 import { createProviders, type Provider } from './provider.ts';
 
@@ -222,10 +222,10 @@ export function createModels(options: ModelsOptions): Models {
       }
     } catch (error) {
       asked.signal.throwIfAborted();
-      settle('broken');
+      const broken = settle('broken');
       const { name: provider } = place.provider;
       logger.warn({ err: error, provider, model: target.name }, 'a model broke off its answer');
-      throw cutOffFailure(target.name);
+      throw new CutOff(target.name, broken);
     } finally {
       settle('left');
     }
