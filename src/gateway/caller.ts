@@ -63,10 +63,10 @@ export class Caller implements User {
     return this.scopes.has('*') || this.scopes.has(scope);
   }
 
-  /** Throws `forbidden`, and says which scope is missing: the caller knows its own key. */
+  /** Throws `forbidden`, and says which scope is missing: the caller knows what it came with. */
   need(scope: Scope): void {
     if (!this.may(scope))
-      throw new A2AError('forbidden', `This key does not have the scope ${scope}`);
+      throw new A2AError('forbidden', `The scope ${scope} is missing: use a key that has it`);
   }
 }
 

@@ -4,21 +4,21 @@ import * as z from 'zod';
 export const MAX_PAGE = 100;
 const DEFAULT_PAGE = 50;
 
-/** A whole number in an address, where everything is text. */
-export function whole(min: number, max = Number.MAX_SAFE_INTEGER) {
+/** A whole number in an address, where everything is text. `otherwise` inside, so that OpenAPI says it, too. */
+export function whole(min: number, max = Number.MAX_SAFE_INTEGER, otherwise?: number) {
   const end = max === Number.MAX_SAFE_INTEGER ? '' : ` to ${max}`;
   const rule = `a whole number from ${min}${end}`;
   const number = z.int(rule).min(min, rule).max(max, rule);
   return z.preprocess(
     (value) => (typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value),
-    number,
+    otherwise === undefined ? number : number.default(otherwise),
   );
 }
 
 /** Which part of a list. */
 export const PageQuery = z.object({
-  limit: whole(1, MAX_PAGE).default(DEFAULT_PAGE),
-  offset: whole(0).default(0),
+  limit: whole(1, MAX_PAGE, DEFAULT_PAGE),
+  offset: whole(0, undefined, 0),
 });
 export type PageQuery = Readonly<z.infer<typeof PageQuery>>;
 

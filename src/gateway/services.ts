@@ -9,7 +9,7 @@ export interface Audit {
 
 export interface AuditEntry {
   readonly workspace: string;
-  /** The caller's `actor`, or `cli`, or `config`. */
+  /** The caller's `actor`, or `cli`, or `gateway` for the first key. */
   readonly actor: string;
   /** `key.create`, `card.update`, `agent.delete`. */
   readonly action: string;

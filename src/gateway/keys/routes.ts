@@ -24,7 +24,7 @@ const NO_STORE = { 'cache-control': 'no-store' };
 const Day = z.iso.date('a day, as in 2026-01-31');
 
 const AuditQuery = z.object({
-  limit: whole(1, MAX_AUDIT_PAGE).default(50),
+  limit: whole(1, MAX_AUDIT_PAGE, 50),
   before: whole(0)
     .optional()
     .describe('Only entries with a smaller number: the last one that was seen'),
