@@ -24,8 +24,13 @@ export function networks(cidrs: readonly string[]): readonly string[] {
 
 export function publicUrl(text: string | undefined): { readonly publicUrl?: string } {
   if (text === undefined) return {};
-  if (!/^https?:$/.test(URL.parse(text)?.protocol ?? '')) {
+  const url = URL.parse(text);
+  if (!/^https?:$/.test(url?.protocol ?? '')) {
     throw usageError(`--public-url ${text}: write it with its scheme, as https://agent.example`);
+  }
+  // Everybody reads it on the card, and paths are added to it.
+  if (url?.username || url?.password || /[?#]/.test(text)) {
+    throw usageError('--public-url: leave out the name, the password, the query and the fragment');
   }
   return { publicUrl: text };
 }

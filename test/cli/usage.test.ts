@@ -67,6 +67,8 @@ describe('the command line', { concurrency: 3 }, () => {
     ['a durability that is none', ['serve', '--durability', 'x'], /normal or full/],
     ['a network that is none', ['serve', '--allow-network', 'x'], /--allow-network: "x"/],
     ['a public URL without a scheme', ['serve', '--public-url', 'x.org'], /https:\/\//],
+    ['a public URL with a password', ['gateway', '--public-url', 'http://u:p@x.org'], /leave out/],
+    ['a public URL with a query', ['serve', '--public-url', 'http://x.org/?a=b'], /leave out/],
     ['keys that are not there', ['serve', '--keys', '/none'], /--keys \/none: there is no such/],
     ['a token and keys', ['serve', '--token', 'a', '--keys', 'b'], /exclude each other/],
     ['off loopback without a token', ['serve', '--host', '0.0.0.0'], /add --token T or --keys/],

@@ -23,6 +23,18 @@ test('with a store and a register that can be written it is ready', async () => 
   });
 });
 
+test('a register that takes no writes is not ready until it takes them again', async () => {
+  const register = openRegister(undefined, logger);
+  const checks = { register: registerCheck(register) };
+  const health = createHealth({ checks, logger, freshMs: 0 });
+  register.db.exec(`
+    CREATE TRIGGER full BEFORE UPDATE ON key_salt BEGIN SELECT RAISE(ABORT, 'disk full'); END`);
+  assert.equal((await health.readiness()).status, 'failing');
+  register.db.exec('DROP TRIGGER full');
+  assert.equal((await health.readiness()).status, 'ready');
+  register.close();
+});
+
 test('a check that does not answer has failed, and the cause is in our log only', async () => {
   const logged: object[] = [];
   const checks = { slow: () => new Promise(silent), bad: () => assert.fail('secret') };
