@@ -132,6 +132,17 @@ describe('a chat', () => {
       });
     }));
 
+  test('goes on with the whole of a long answer, of which the status has only where it is', () => {
+    const long = 'a'.repeat(300_000);
+    return withVendor([says(long), says('Two.')], {}, async (gateway, asked) => {
+      const first = await gateway.send('One?', { model: 'm' });
+      await gateway.send('Two?', { model: 'm' }, first.contextId);
+      assert.partialDeepStrictEqual(asked()[1], {
+        messages: [{ role: 'user' }, { role: 'assistant', content: long }, { role: 'user' }],
+      });
+    });
+  });
+
   test('files and data go to the model with the words', () =>
     withVendor([says('Nice.')], {}, async (gateway, asked) => {
       await gateway.send(

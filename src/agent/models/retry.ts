@@ -1,8 +1,8 @@
 /**
  * Asks a model again when the vendor had no time: too many requests, a server's error, no connection.
  *
- * Only while nothing of the answer has been passed on; what a person has seen is not taken back. This is the only place
- * that tries again: the providers' own models make each request once.
+ * Only while nothing of the answer has been passed on; what a person has seen is not taken back. The providers' own
+ * models make each request once; so do those of a gateway, which has several places to ask and tries again by itself.
  */
 import { setTimeout } from 'node:timers/promises';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
@@ -37,8 +37,7 @@ export function withRetry(model: Model, options: RetryOptions = {}): Model {
         if (begun || attempt >= attempts || !mayTryAgain(error)) throw error;
         const asked = error.retryAfterMs ?? 0;
         if (asked > maxRetryAfterMs) throw error;
-        const own = Math.min(maxDelayMs, delayMs * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
-        const wait = Math.max(own, asked);
+        const wait = Math.max(backoffMs(attempt, delayMs, maxDelayMs), asked);
         options.onRetry?.(error, attempt + 1, wait);
         await pause(wait, signal);
       }
@@ -49,9 +48,19 @@ export function withRetry(model: Model, options: RetryOptions = {}): Model {
 }
 
 /** Who has waited until our own time-out is not made to wait as long again. */
-function mayTryAgain(error: unknown): error is ModelError {
+export function mayTryAgain(error: unknown): error is ModelError {
   if (!(error instanceof ModelError) || !error.retryable) return false;
   return error.code !== 'timeout' || error.status !== undefined;
+}
+
+/** The wait after so many attempts: twice as long each time, and not the same for everybody. */
+export function backoffMs(
+  attempt: number,
+  delayMs: number,
+  maxDelayMs: number,
+  random: () => number = Math.random,
+): number {
+  return Math.min(maxDelayMs, delayMs * 2 ** (attempt - 1)) * (0.5 + random() / 2);
 }
 
 /** Throws the signal's reason once it is aborted. */

@@ -13,6 +13,9 @@ export type Conversation = (
   beforeTask: string,
 ) => Promise<readonly Content[]>;
 
+/** The artifact that a model's answer is. */
+export const ANSWER = 'answer';
+
 const MAX_TASKS = 50;
 const MAX_CHARS = 400_000;
 /** A task of the gateway's own has one message of the user's. */
@@ -49,8 +52,12 @@ export function conversationOf(handler: () => Pick<RequestHandler, 'listTasks'>)
 /** What the user said, and what was answered. Nothing, where one of them is missing: models want them in turn. */
 function turnOf({ history = [], status, artifacts = [] }: Task): Content[] {
   const said = history.filter(({ role }) => role === 'user').flatMap(({ parts }) => parts);
+  // A long answer is whole only there.
+  const whole = artifacts.find(({ artifactId }) => artifactId === ANSWER);
   const answer =
-    textOf(status.message?.parts ?? []) || artifacts.map(({ parts }) => textOf(parts)).join('\n');
+    textOf(whole?.parts ?? []) ||
+    textOf(status.message?.parts ?? []) ||
+    artifacts.map(({ parts }) => textOf(parts)).join('\n');
   if (said.length === 0 || answer === '') return [];
   return [
     { role: 'user', parts: fromA2AParts(said) },

@@ -13,7 +13,7 @@ import type { AgentExecutor, ExecutionContext, ExecutorEvent } from '../../serve
 import { Caller, callerOf } from '../caller.ts';
 import { requestMetadata } from '../executor.ts';
 import type { Target } from './catalogue.ts';
-import type { Conversation } from './conversation.ts';
+import { ANSWER, type Conversation } from './conversation.ts';
 import type { Used } from './cost.ts';
 import { CutOff } from './failure.ts';
 import type { AskOptions, Models } from './models.ts';
@@ -25,7 +25,6 @@ export interface ModelExecutorOptions {
   readonly conversation?: Conversation | undefined;
 }
 
-const ANSWER = 'answer';
 const EMBEDDINGS = 'embeddings';
 /** A longer answer is only in the artifact, not in the completing status as well. */
 const MAX_FINAL_TEXT = 256 * 1024;

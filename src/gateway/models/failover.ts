@@ -6,7 +6,7 @@
  * A place whose circuit is open is passed over, one that has no free slot is asked after the others.
  */
 import { ModelError } from '../../agent/model.ts';
-import { pause } from '../../agent/models/retry.ts';
+import { backoffMs, mayTryAgain, pause } from '../../agent/models/retry.ts';
 import type { Candidate } from './catalogue.ts';
 import { failsOver, isIll } from './failure.ts';
 
@@ -144,13 +144,10 @@ function waitBefore(
   { delayMs, random, deadline }: FailoverOptions<unknown>,
   others: boolean,
 ): number | undefined {
-  // Who has waited until our own time-out is not made to wait as long again.
-  const ownTimeout = error.code === 'timeout' && error.status === undefined;
-  if (!error.retryable || ownTimeout) return undefined;
+  if (!mayTryAgain(error)) return undefined;
   const asked = error.retryAfterMs ?? 0;
   if (asked > (others ? SHORT_WAIT_MS : LONG_WAIT_MS)) return undefined;
-  const own = Math.min(MAX_DELAY_MS, delayMs * 2 ** (attempt - 1)) * (0.5 + random() / 2);
-  const wait = Math.max(own, asked);
+  const wait = Math.max(backoffMs(attempt, delayMs, MAX_DELAY_MS, random), asked);
   return performance.now() + wait < deadline ? wait : undefined;
 }
 
