@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { agentRoutes } from '../../src/gateway/agents/routes.ts';
 import { exposedProfile } from '../../src/gateway/agents/exposed.ts';
+import { failureLine } from '../../src/gateway/agents/failure.ts';
 import type { RouteAnswer } from '../../src/gateway/route.ts';
 import { A2AError, isObject, v1 } from '../../src/protocol/index.ts';
 import { createAgent } from '../../src/server/index.ts';
@@ -309,6 +310,36 @@ test('nothing of the internal network is in what is shown of a card', () => {
   assert.deepEqual(profile.extensions, [
     { uri: 'https://ext.example/1', description: 'Fine', required: false },
   ]);
+});
+
+test('an agent that is called as its machine is keeps its name, and a host is hidden in any spelling', () => {
+  const hidden = ['http://travel:4000', 'http://Box.Internal'];
+  const refused = new A2AError('invalidParams', 'travel: ask TRAVEL:4000 or BOX.internal');
+  assert.equal(
+    failureLine(refused, 'travel', hidden),
+    'The agent travel refused: travel: ask (address) or (address)',
+  );
+  const card = v1.decodeCard({
+    ...gossip(INTERNAL),
+    name: 'travel',
+    description: 'At BOX.internal',
+  });
+  const { name, description } = exposedProfile(card, { hidden });
+  assert.deepEqual([name, description], ['travel', 'At (address)']);
+});
+
+test("a machine that only the agent's card names is hidden too", async (t) => {
+  const url: string = await raw(t, (request, response) => {
+    const card = gossip(`http://${request.headers.host}`);
+    card.additionalInterfaces = [{ url: 'http://db.corp:9/rest', transport: 'HTTP+JSON' }];
+    card.description = 'Beside db.corp';
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(card));
+  });
+  const { agents } = behind(t, { config: { gossip: { url } } });
+  const agent = agents.find('default', 'gossip')!;
+  await agent.look();
+  assert.equal(agent.profile.description, 'Beside (address)');
+  assert.doesNotMatch(agent.explain(new A2AError('invalidParams', 'no db.corp:9')), /corp/);
 });
 
 test('a card of any size is shown in a bounded one', () => {

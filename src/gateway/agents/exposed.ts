@@ -23,7 +23,8 @@ export interface ExposedOptions {
 export function exposedProfile(card: AgentCard, options: ExposedOptions): AgentProfile {
   const text = (value: string, max: number): string => {
     const short = value.slice(0, max).toWellFormed();
-    const shown = options.hidden.some((address) => short.includes(new URL(address).hostname));
+    const lower = short.toLowerCase();
+    const shown = options.hidden.some((address) => lower.includes(new URL(address).hostname));
     return shown ? withoutAddresses(short, options.hidden) : short;
   };
   const words = (list: readonly string[] | undefined): string[] =>

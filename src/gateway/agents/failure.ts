@@ -11,14 +11,25 @@ export function failureLine(error: unknown, agent: string, hidden: readonly stri
   return quote(withoutAddresses(lineOf(error, `The agent ${agent}`), hidden), 2 * MAX_LINE);
 }
 
-/** The text without web addresses, and without the names of these ones however they are written. */
+/** The text without web addresses, and without the hosts of these ones however they are written. */
 export function withoutAddresses(text: string, hidden: readonly string[]): string {
   let out = text.replace(/\b(?:https?|wss?):\/\/[^\s"'<>)\]},]+/gi, '(address)');
-  for (const address of hidden) {
-    const { host, hostname } = new URL(address);
-    for (const name of [host, hostname]) out = out.replaceAll(name, '(address)');
+  for (const host of hostsOf(hidden)) {
+    out = out.replace(
+      new RegExp(host.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'gi'),
+      '(address)',
+    );
   }
   return out;
+}
+
+/** With and without the port. A name of one word is none without it: agents are often called as their machines are. */
+function hostsOf(addresses: readonly string[]): string[] {
+  const hosts = addresses.flatMap((address) => {
+    const { host, hostname } = new URL(address);
+    return [host, hostname];
+  });
+  return hosts.filter((host) => /[.:]/.test(host));
 }
 
 /** One word for it, to count by. */

@@ -2,7 +2,7 @@
 import type { Dispatcher } from 'undici';
 import { within } from '../../bridge/remote-connection.ts';
 import { remoteLimits, type RemoteLimits } from '../../bridge/remote-limits.ts';
-import { choose, discover } from '../../client/index.ts';
+import { choose, discover, type FoundCard } from '../../client/index.ts';
 import type { AgentCard } from '../../protocol/index.ts';
 import type { AgentProfile } from '../../server/index.ts';
 import type { AgentConfig } from './config.ts';
@@ -38,16 +38,18 @@ const TIMEOUT_MS = 60_000;
 /** A card is smaller than an answer, and waited for by those who list agents. */
 const CARD_TIMEOUT_MS = 10_000;
 const MAX_CARD_BYTES = 256 * 1024;
+/** Of the addresses in a card, so many are kept from callers. */
+const MAX_ADDRESSES = 32;
 
 export class RemoteAgent {
   readonly name: string;
   readonly source: 'config' | 'api';
   readonly settings: AgentConfig;
   readonly limits: Required<RemoteLimits>;
-  /** Addresses that callers are not to see. */
-  readonly hidden: readonly string[];
   readonly #dispatcher: Dispatcher;
   readonly #fetch: typeof globalThis.fetch;
+  /** Addresses that callers are not to see: ours of it, and those in its card. */
+  #hidden: readonly string[];
   #health: Health = { state: 'unknown', since: new Date().toISOString() };
   #profile: AgentProfile | undefined;
   #connected: Connected | undefined;
@@ -59,7 +61,7 @@ export class RemoteAgent {
     this.settings = settings;
     this.#dispatcher = dispatcher;
     this.limits = remoteLimits(given(settings.limits ?? {}));
-    this.hidden = [settings.url, ...(settings.allowOrigins ?? [])];
+    this.#hidden = [settings.url, ...(settings.allowOrigins ?? [])];
     this.#fetch = withEtag(fetchOver(dispatcher));
   }
 
@@ -95,7 +97,7 @@ export class RemoteAgent {
 
   /** The error in one line for callers. */
   explain(error: unknown): string {
-    return failureLine(error, this.name, this.hidden);
+    return failureLine(error, this.name, this.#hidden);
   }
 
   async #look(): Promise<Connected> {
@@ -104,7 +106,9 @@ export class RemoteAgent {
       const origins = new Set([url, ...allowOrigins].map((address) => new URL(address).origin));
       const timeoutMs = Math.min(this.timeoutMs, CARD_TIMEOUT_MS);
       const http = { fetch: this.#fetch, headers, timeoutMs, maxResponseBytes: MAX_CARD_BYTES };
-      const found = within(origins, await discover(url, http));
+      const offered = await discover(url, http);
+      this.#hidden = [url, ...allowOrigins, ...addressesIn(offered)];
+      const found = within(origins, offered);
       const connected = this.#through(found.card, found.url);
       this.#seen('healthy');
       return connected;
@@ -120,7 +124,7 @@ export class RemoteAgent {
     const { limits, timeoutMs } = this;
     const line = new Line({ endpoint, dispatcher: this.#dispatcher, headers, limits, timeoutMs });
     const extensions = (card.capabilities.extensions ?? []).map(({ uri }) => uri);
-    this.#profile = exposedProfile(card, { description, hidden: this.hidden });
+    this.#profile = exposedProfile(card, { description, hidden: this.#hidden });
     this.#connected = { line, streams: card.capabilities.streaming === true, extensions };
     return this.#connected;
   }
@@ -146,13 +150,21 @@ function withEtag(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
     }
     const etag = response.headers.get('etag');
     const size = Number(response.headers.get('content-length') ?? Number.NaN);
-    // Only what is known to be small is kept; the reader of the response looks after the rest.
-    if (!response.ok || etag === null || !(size <= MAX_CARD_BYTES)) return response;
+    // Only what is known to be small is kept; the reader of the response looks after the rest. What is compressed is
+    // larger than it says.
+    const isSmall = size <= MAX_CARD_BYTES && !response.headers.has('content-encoding');
+    if (!response.ok || etag === null || !isSmall) return response;
     const body = await response.text();
     const type = response.headers.get('content-type') ?? '';
     known = { url, etag, body, type };
     return new Response(body, { headers: { 'content-type': type } });
   };
+}
+
+/** Where a card says that its agent is. */
+function addressesIn({ card, url }: FoundCard): string[] {
+  const addresses = card.supportedInterfaces.map((offer) => URL.parse(offer.url, url)?.href);
+  return addresses.filter((address) => address !== undefined).slice(0, MAX_ADDRESSES);
 }
 
 /** The same without what is undefined. */
