@@ -187,6 +187,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     const begun = performance.now();
     runs.set(task.id, running);
     let outcome = 'ok';
+    let twin: string | undefined;
     try {
       const { reading, items, service, call, sends } = await prepare(
         context,
@@ -194,7 +195,8 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
         stop.signal,
         span,
       );
-      let { taskId: twin, contextId: remoteContext } = reading;
+      let remoteContext = reading.contextId;
+      twin = reading.taskId;
       if (twin !== undefined) running.twin.resolve(twin);
       running.sent = sends;
       let answered = false;
@@ -219,8 +221,8 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
             if (events.length === 0) continue;
             patience.news();
             if (reading.settled && reading.doubtful && twin !== undefined) {
-              const whole = await service.getTask({ id: twin }, call);
-              for (const missed of reading.compare(whole)) yield missed;
+              const whole = await wholeTask(service, twin, call);
+              if (whole) for (const missed of reading.compare(whole)) yield missed;
             }
             if (events.length === 1) yield events[0]!;
             else for (const each of events) yield each;
@@ -240,9 +242,8 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
       outcome = failureWord(why);
       span?.fail(outcome);
       logger.warn({ err: why, agent: name, taskId: task.id }, 'an agent did not do its task');
-      if (why instanceof RemoteAgentError) {
-        void tellCanceled(agent, links.task(workspace, task.id));
-      }
+      // Nobody will ever see what it goes on with.
+      void tellCanceled(agent, twin);
       yield failed(why instanceof UnknownOutcome ? why.line(name) : agent.explain(why));
     } finally {
       patience.over();
@@ -251,6 +252,21 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
       if (runs.get(task.id) === running) runs.delete(task.id);
       span?.end();
       meter?.count('parley_agent_calls_total', { outcome });
+    }
+  }
+
+  /** Undefined where it does not say: how its task ended is known nevertheless. */
+  async function wholeTask(
+    service: RemoteService,
+    id: string,
+    call: Call,
+  ): Promise<Task | undefined> {
+    try {
+      return await service.getTask({ id, historyLength: 0 }, call);
+    } catch (error) {
+      call.signal?.throwIfAborted();
+      logger.warn({ err: error }, 'what an agent said cannot be compared with its task');
+      return undefined;
     }
   }
 

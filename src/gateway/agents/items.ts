@@ -66,6 +66,8 @@ export class RemoteItems {
       case 'subscribe': {
         this.#way = 'poll';
         if (taskId === undefined) return this.#again();
+        // Not every server repeats what was said meanwhile, or means by its numbers what we do.
+        reading.doubt();
         const from = this.#numbered ? { taskId, after: this.#lastSeq } : { taskId };
         return resumable({ service, call, signal: call.signal, from });
       }
@@ -92,8 +94,9 @@ export class RemoteItems {
       if (known || this.#talk.deduplicates) return;
       throw new StreamInterruptedError('the message may have arrived', {}, { cause: error });
     }
-    // A server that cannot be subscribed to again can still be asked how far it is.
-    if (this.#way !== 'poll' || !known || !(error instanceof StreamInterruptedError)) throw error;
+    // A server that cannot be subscribed to again, for whatever reason, can still be asked how far it is.
+    const isTheirs = error instanceof StreamInterruptedError || error instanceof A2AError;
+    if (this.#way !== 'poll' || !known || !isTheirs) throw error;
   }
 
   #stream(): Promise<AsyncIterable<StreamItem>> {

@@ -77,9 +77,14 @@ export class Reading {
     return this.#settled;
   }
 
-  /** A snapshot came in the middle: around it a server may have lost or repeated something. */
+  /** A snapshot came in the middle, or the connection was made anew: something may have been lost or repeated. */
   get doubtful(): boolean {
     return this.#doubtful;
+  }
+
+  /** What was said between two connections may be missing. */
+  doubt(): void {
+    this.#doubtful = true;
   }
 
   take(event: StreamEvent): readonly ExecutorEvent[] {
@@ -92,7 +97,7 @@ export class Reading {
       this.#isOurs(event.taskId, event.contextId);
       return this.#artifact(event);
     }
-    if (event.kind === 'message') return this.#answer(event);
+    if (event.kind === 'message') return this.#answer(event, first);
     if (event.kind === 'task') return this.#snapshot(event, first);
     this.#isOurs(event.taskId, event.contextId);
     return this.#status(event.status, event.metadata, false);
@@ -130,7 +135,8 @@ export class Reading {
     return artifacts.length === 0 ? status : [...artifacts, ...status];
   }
 
-  #answer(message: Message): readonly ExecutorEvent[] {
+  #answer(message: Message, first: boolean): readonly ExecutorEvent[] {
+    if (!first) throw invalid('it sent a message in the middle of a task');
     this.#isOurs(message.taskId ?? this.#taskId, message.contextId ?? '');
     this.#settled = true;
     return [{ kind: 'status-update', state: 'completed', ...this.#said(message) }];

@@ -1,0 +1,129 @@
+// Agents that break the protocol, or serve it badly: what our log says in the end is true, and they are told.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { answerText } from '../../src/client/index.ts';
+import type { Task } from '../../src/protocol/index.ts';
+import { chunkOf, liar, statusOf, taskOf, textOf, type Asked } from './agents-liar.ts';
+import { behind } from './agents-support.ts';
+
+const broken: Record<string, { events: (asked: Asked) => void; says: RegExp }> = {
+  "an event of another task's": {
+    events: ({ say }) => say(taskOf('working'), statusOf('working', 'x', { taskId: 'U' })),
+    says: /another task's/,
+  },
+  'another conversation in the middle': {
+    events: ({ say }) => say(taskOf('working'), statusOf('working', 'x', { contextId: 'D' })),
+    says: /another conversation/,
+  },
+  'a message in the middle of a task': {
+    events: ({ say }) =>
+      say(
+        taskOf('working'),
+        { kind: 'message', messageId: 'm', role: 'agent', parts: textOf('so far') },
+        chunkOf('a', 'the answer'),
+        statusOf('completed'),
+      ),
+    says: /a message in the middle of a task/,
+  },
+  'an error in the middle': {
+    events({ say, refuse }) {
+      say(taskOf('working'), chunkOf('a', 'one'));
+      refuse(-32603, 'no more');
+    },
+    says: /refused: no more/,
+  },
+  'no JSON in the middle': {
+    events({ say, response }) {
+      say(taskOf('working'));
+      response.write('data: {"jsonrpc":\n\n');
+    },
+    says: /broke the protocol/,
+  },
+  'a part of a kind that there is not': {
+    events: ({ say }) =>
+      say(taskOf('working'), {
+        ...chunkOf('a', ''),
+        artifact: { artifactId: 'a', parts: [{ kind: 'hologram' }] },
+      }),
+    says: /broke the protocol/,
+  },
+};
+
+for (const [what, { events, says }] of Object.entries(broken)) {
+  test(`${what}: the task fails, and the agent is told that its own is no longer wanted`, async (t) => {
+    const { url, called } = await liar(t, (asked) => {
+      if (asked.method === 'message/stream') events(asked);
+      else asked.answer(taskOf('canceled'));
+    });
+    const { client } = behind(t, { config: { liar: { url } } });
+    const task = await client('liar').send('go');
+    assert.ok(task.kind === 'task' && task.status.state === 'failed');
+    assert.match(JSON.stringify(task.status.message), says);
+    await called('tasks/cancel');
+  });
+}
+
+test('what is said after the end is not heard', async (t) => {
+  const { url } = await liar(t, ({ say }) =>
+    say(
+      taskOf('working'),
+      statusOf('completed', 'done'),
+      statusOf('failed', 'or not'),
+      chunkOf('z', 'late'),
+    ),
+  );
+  const { client } = behind(t, { config: { liar: { url } } });
+  const task = (await client('liar').send('go')) as Task;
+  assert.equal(task.status.state, 'completed');
+  assert.equal(task.artifacts, undefined);
+});
+
+test('a subscription that leaves out what was said meanwhile: the whole is fetched before the end', async (t) => {
+  const { url } = await liar(t, ({ method, say, answer, response }) => {
+    if (method === 'message/stream') {
+      say(taskOf('working'), chunkOf('a', 'one '));
+      response.flushHeaders();
+      setImmediate(() => response.destroy());
+    } else if (method === 'tasks/resubscribe') {
+      say(chunkOf('a', 'three', { append: true }), statusOf('completed'));
+      response.end();
+    } else answer(taskOf('completed', ['a', 'one two three']));
+  });
+  const { client } = behind(t, { config: { liar: { url } } });
+  const task = (await client('liar').send('go')) as Task;
+  assert.equal(task.status.state, 'completed');
+  assert.equal(answerText(task), 'one two three');
+});
+
+test('a snapshot in the middle, and a task that cannot be fetched: the end is what the agent said', async (t) => {
+  for (const how of ['refuses', 'breaks off']) {
+    const { url } = await liar(t, ({ method, say, refuse, response }) => {
+      if (method === 'message/stream') {
+        say(taskOf('working'), chunkOf('a', 'one'), taskOf('working', ['a', 'one']));
+        say(statusOf('failed', 'out of paper'));
+      } else if (how === 'refuses') refuse(-32603, 'no');
+      else response.destroy();
+    });
+    const { client } = behind(t, { config: { liar: { url } } });
+    const task = (await client('liar').send('go')) as Task;
+    assert.equal(task.status.state, 'failed', how);
+    assert.match(JSON.stringify(task.status.message), /out of paper/, how);
+  }
+});
+
+test('an agent that refuses every subscription, whatever the reason, is asked for its task', async (t) => {
+  for (const code of [-32001, -32004, -32601, -32602, -32603]) {
+    let asked = 0;
+    const { url } = await liar(t, ({ method, say, answer, refuse, response }) => {
+      if (method === 'message/stream') {
+        say(taskOf('working'));
+        response.end();
+      } else if (method === 'tasks/resubscribe') refuse(code, 'no');
+      else answer(taskOf(++asked > 1 ? 'completed' : 'working', ['a', 'polled']));
+    });
+    const { client } = behind(t, { config: { liar: { url } } });
+    const task = (await client('liar').send('go')) as Task;
+    assert.equal(task.status.state, 'completed', String(code));
+    assert.equal(answerText(task), 'polled');
+  }
+});
