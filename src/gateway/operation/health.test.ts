@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
 import { memoryStore } from '../../server/memory-store.ts';
 import { openRegister } from '../database.ts';
@@ -33,6 +36,21 @@ test('a register that takes no writes is not ready until it takes them again', a
   register.db.exec('DROP TRIGGER full');
   assert.equal((await health.readiness()).status, 'ready');
   register.close();
+});
+
+test('a register whose file was taken away is not ready', async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'parley-health-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = path.join(folder, 'register.db');
+  const register = openRegister(file, logger);
+  t.after(() => register.close());
+  const checks = { register: registerCheck(register) };
+  const health = createHealth({ checks, logger, freshMs: 0 });
+  assert.equal((await health.readiness()).status, 'ready');
+  renameSync(file, `${file}.old`);
+  assert.equal((await health.readiness()).status, 'failing');
+  copyFileSync(`${file}.old`, file);
+  assert.equal((await health.readiness()).status, 'failing');
 });
 
 test('a check that does not answer has failed, and the cause is in our log only', async () => {

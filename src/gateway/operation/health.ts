@@ -2,6 +2,7 @@
  * Is it alive, and should requests be sent to it. `/readyz` is open to everybody, so what it looked at holds for a
  * moment, and what it says is which check failed; the cause is in our log.
  */
+import { statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
 import type { Logger, TaskStore } from '../../server/index.ts';
@@ -83,7 +84,16 @@ export function storeCheck(store: Pick<TaskStore, 'setExpiry'>): Check {
   return () => store.setExpiry({ tenant: '', owner: '' }, 'metadata', undefined);
 }
 
-/** Writes what is there already: a disk that is full, or can only be read, is noticed by nothing less. */
+/**
+ * Writes what is there already: a disk that is full, or can only be read, is noticed by nothing less. A file that was
+ * removed or replaced meanwhile takes writes as well, which nobody will find again.
+ */
 export function registerCheck({ db, transaction }: Pick<Register, 'db' | 'transaction'>): Check {
-  return () => transaction(() => db.exec('UPDATE key_salt SET salt = salt'));
+  const file = db.location();
+  const inode = () => (file === null ? undefined : statSync(file, { bigint: true }).ino);
+  const opened = inode();
+  return () => {
+    if (inode() !== opened) throw new Error(`${file} is not the file that was opened: start anew`);
+    transaction(() => db.exec('UPDATE key_salt SET salt = salt'));
+  };
 }
