@@ -1,8 +1,7 @@
 /** What executes the gateway's tasks: the scope of a task says which door it came in by, and so who works on it. */
-import { isSettled, type Metadata, type TaskState } from '../protocol/index.ts';
-import type { AgentExecutor, ExecutorEvent, RequestContext } from '../server/index.ts';
+import type { Metadata } from '../protocol/index.ts';
+import type { AgentExecutor, RequestContext } from '../server/index.ts';
 import { agentOfTenant } from './caller.ts';
-import type { Meter } from './services.ts';
 
 /** One of the two that do the work. */
 export type Worker = Pick<AgentExecutor, 'begin' | 'execute' | 'cancel' | 'admit'>;
@@ -14,15 +13,9 @@ export interface GatewayExecutorOptions {
   readonly agents: Worker;
   /** When a task that begins with this metadata expires, in milliseconds. Throws for what cannot be. */
   readonly expiry: (metadata: Metadata) => number | undefined;
-  readonly meter?: Meter | undefined;
 }
 
-export function gatewayExecutor(options: GatewayExecutorOptions): AgentExecutor {
-  const { models, agents, expiry, meter } = options;
-  const count = (tenant: string, state: TaskState): void => {
-    const door = agentOfTenant(tenant) === undefined ? 'gateway' : 'agent';
-    meter?.count('parley_tasks_total', { door, state });
-  };
+export function gatewayExecutor({ models, agents, expiry }: GatewayExecutorOptions): AgentExecutor {
   const workerOf = (tenant: string, metadata: Metadata | undefined): Worker =>
     agentOfTenant(tenant) !== undefined || metadata?.['agent'] !== undefined ? agents : models;
 
@@ -34,7 +27,6 @@ export function gatewayExecutor(options: GatewayExecutorOptions): AgentExecutor 
       const expiresAt = expiry(metadata);
       const begun = await workerOf(context.tenant, metadata).begin?.(context);
       const own = begun?.metadata ?? metadata;
-      count(context.tenant, 'submitted');
       return {
         metadata:
           expiresAt === undefined ? own : { ...own, expiresAt: new Date(expiresAt).toISOString() },
@@ -42,35 +34,10 @@ export function gatewayExecutor(options: GatewayExecutorOptions): AgentExecutor 
       };
     },
     admit: (context, task) => workerOf(context.tenant, task.metadata).admit?.(context, task),
-    execute: (context) =>
-      counting(
-        workerOf(context.tenant, context.task.metadata).execute(context),
-        context.signal,
-        (state) => count(context.tenant, state),
-      ),
-    cancel(taskId, context) {
-      count(context.tenant, 'canceled');
-      return workerOf(context.tenant, context.task.metadata).cancel?.(taskId, context);
-    },
+    execute: (context) => workerOf(context.tenant, context.task.metadata).execute(context),
+    cancel: (taskId, context) =>
+      workerOf(context.tenant, context.task.metadata).cancel?.(taskId, context),
   };
-}
-
-/** Passes events on, and tells of the state in which they leave the task. */
-async function* counting(
-  events: AsyncIterable<ExecutorEvent>,
-  signal: AbortSignal,
-  count: (state: TaskState) => void,
-): AsyncGenerator<ExecutorEvent> {
-  try {
-    for await (const event of events) {
-      if (event.kind === 'status-update' && isSettled(event.state)) count(event.state);
-      yield event;
-    }
-  } catch (error) {
-    // The handler makes a failure of it, unless the task was canceled or the gateway ends.
-    if (!signal.aborted) count('failed');
-    throw error;
-  }
 }
 
 /** What the client says of its request: the request's own metadata has the last word over the message's. */

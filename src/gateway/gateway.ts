@@ -37,7 +37,7 @@ import { createModels } from './models/models.ts';
 import { openaiRoutes } from './models/openai/routes.ts';
 import { createHealth, registerCheck, storeCheck } from './operation/health.ts';
 import { createMetrics } from './operation/metrics.ts';
-import { watchRequests } from './operation/requests.ts';
+import { watchRequests, watchTasks } from './operation/requests.ts';
 import { operationRoutes } from './operation/routes.ts';
 import { createTracer, tracingOptions } from './operation/tracing.ts';
 import type { GatewayRoute } from './route.ts';
@@ -134,7 +134,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     models: modelExecutor({ models, conversation: conversationOf(() => server.handler) }),
     agents: proxyExecutor({ agents, ...observed }),
     expiry: (metadata) => expiryOf(metadata, tasks, Date.now()),
-    meter: metrics,
   });
   const agent: Agent = Object.defineProperty(
     { ...withTransitions(executor), profile: profile() },
@@ -154,6 +153,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     routes: ownRoutes(routes),
     describe: describeOwn,
     mounts: { path: '/agents', find: mountsOf(agents) },
+    onState: watchTasks(metrics),
     observe: watchRequests(metrics, routes),
     push: { allowNetworks },
     ...(publicUrl !== undefined && { publicUrl }),

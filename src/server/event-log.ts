@@ -162,17 +162,22 @@ export class LiveTask implements Scope, Readable, Disposable {
   }
 }
 
+/** Told of every state that a task enters, as it goes to the store. Must not throw. */
+export type OnState = (task: Scope, state: TaskState) => void;
+
 export class EventLog {
   readonly #store: TaskStore;
   readonly #logger: Logger;
+  readonly #onState: OnState | undefined;
   readonly #live = new Map<string, LiveTask>();
   #pending: Unsent[] = [];
   #scheduled = false;
   #writing = false;
 
-  constructor(store: TaskStore, logger: Logger) {
+  constructor(store: TaskStore, logger: Logger, onState?: OnState) {
     this.#store = store;
     this.#logger = logger;
+    this.#onState = onState;
   }
 
   get store(): TaskStore {
@@ -239,7 +244,11 @@ export class EventLog {
     const bytes = json === undefined ? roughSize(event) : json.length;
     live.bytes += bytes;
     live.seq = seq;
-    if (event.kind !== 'artifact-update') live.state = event.status.state;
+    if (event.kind !== 'artifact-update') {
+      const { state } = event.status;
+      if (state !== live.state) this.#onState?.(live, state);
+      live.state = state;
+    }
 
     if (live.unsent && !messageIds) {
       live.unsent.entries.push(entry);

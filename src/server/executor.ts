@@ -140,6 +140,12 @@ export interface AgentExecutor {
   /** A task is `working` before it is completed or failed: where the agent did not say so, the runtime does. */
   readonly worksFirst?: boolean;
 
+  /**
+   * What goes into the log instead of an event, given the state that the task is in; undefined: the event as it is.
+   * What it throws fails the task. Not asked about what the runtime itself says.
+   */
+  order?(state: TaskState, event: ExecutorEvent): readonly ExecutorEvent[] | undefined;
+
   /** After a crash, an execution that was cut off is started again (`context.resumed`) instead of failed. */
   readonly resumes?: boolean;
 }

@@ -24,7 +24,7 @@ import {
   type TaskQueryParams,
 } from '../protocol/index.ts';
 import { defined } from './defined.ts';
-import type { LiveTask } from './event-log.ts';
+import type { LiveTask, OnState } from './event-log.ts';
 import type { AgentExecutor } from './executor.ts';
 import { expire, type Expired, type ExpireOptions } from './expiry.ts';
 import { accept, type IntakeOptions, type Started } from './intake.ts';
@@ -62,6 +62,7 @@ export interface HandlerOptions {
   readonly store?: TaskStore | undefined;
   readonly logger?: Logger | undefined;
   readonly limits?: Partial<RuntimeLimits> | undefined;
+  readonly onState?: OnState | undefined;
   /** Delivers webhooks. Absent: push notifications are not supported. */
   readonly deliver?: Deliver | undefined;
   /** Default: true. False: streams are refused. */
@@ -110,7 +111,13 @@ export function createHandler(
   const logger = options.logger ?? consoleLogger;
   const store = sayingAway(options.store ?? memoryStore(), logger);
   const limits = { ...HANDLER_LIMITS, ...defined(options.limits) };
-  const runtime = new Runtime(executor, { store, logger, limits, deliver: options.deliver });
+  const runtime = new Runtime(executor, {
+    store,
+    logger,
+    limits,
+    deliver: options.deliver,
+    onState: options.onState,
+  });
   const { log } = runtime;
   const intake = { inputModes: options.inputModes, deduplicate: options.deduplicate ?? true };
 

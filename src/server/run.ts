@@ -94,6 +94,22 @@ export function startRun(options: RunOptions): Run {
     options.onEnd();
   }
 
+  /** Puts an event into the log, and says what to wait for before the next. `last`: no more are asked for. */
+  function take(given: ExecutorEvent): Promise<void> | 'last' | undefined {
+    const event = completeEvent(live, given);
+    // Nobody answers the question of a task that is canceled or has expired.
+    if (stopped && event.kind === 'status-update' && isInterrupted(event.status.state))
+      return 'last';
+    const stored = log.append(live, event);
+    if (event.kind === 'status-update' && event.final) {
+      end();
+    } else if (live.bytes > limits.maxTaskBytes && !log.store.durable) {
+      const message = `The task outgrew the limit of ${limits.maxTaskBytes} bytes.`;
+      end({ kind: 'status-update', state: 'failed', message });
+    }
+    return ended ? undefined : stored;
+  }
+
   async function execute(): Promise<void> {
     const events = executor.execute(context)[Symbol.asyncIterator]();
     try {
@@ -101,15 +117,12 @@ export function startRun(options: RunOptions): Run {
         const step = await events.next();
         if (ended) return;
         if (step.done) break;
-        const event = completeEvent(live, step.value);
-        // Nobody answers the question of a task that is canceled or has expired.
-        if (stopped && event.kind === 'status-update' && isInterrupted(event.status.state)) break;
-        const stored = log.append(live, event);
-        if (event.kind === 'status-update' && event.final) return end();
-        if (live.bytes > limits.maxTaskBytes && !log.store.durable) {
-          const message = `The task outgrew the limit of ${limits.maxTaskBytes} bytes.`;
-          return end({ kind: 'status-update', state: 'failed', message });
-        }
+        const ordered = live.state && executor.order?.(live.state, step.value);
+        let stored: ReturnType<typeof take>;
+        if (!ordered) stored = take(step.value);
+        else for (const event of ordered) if (stored !== 'last') stored = take(event);
+        if (stored === 'last') break;
+        if (ended) return;
         if (stored) await stored;
         else if (count % BURST === 0) await new Promise((resolve) => setImmediate(resolve));
       }

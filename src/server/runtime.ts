@@ -1,6 +1,6 @@
 /** What all operations share: the log, the executions under way, and what happens to a task that nobody executes. */
 import { A2AError, isTerminal, taskNotFound } from '../protocol/index.ts';
-import { EventLog, type LiveTask } from './event-log.ts';
+import { EventLog, type LiveTask, type OnState } from './event-log.ts';
 import type { AgentExecutor, ExecutionContext, RequestContext } from './executor.ts';
 import type { Logger } from './logger.ts';
 import { type Deliver, PushNotifier } from './push.ts';
@@ -43,13 +43,14 @@ export class Runtime {
       logger: Logger;
       limits: RuntimeLimits;
       deliver: Deliver | undefined;
+      onState?: OnState | undefined;
     },
   ) {
     this.executor = executor;
     this.store = options.store;
     this.logger = options.logger;
     this.limits = options.limits;
-    this.log = new EventLog(options.store, options.logger);
+    this.log = new EventLog(options.store, options.logger, options.onState);
     this.push =
       options.deliver &&
       new PushNotifier(this.log, options.deliver, options.logger, options.limits);

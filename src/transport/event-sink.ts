@@ -40,7 +40,7 @@ export function dropUnread(
 
 export class EventSink implements StreamSink, Beating, Paced {
   stalledAt: number | undefined;
-  window = 0;
+  wroteAt = 0;
   readonly #response: ServerResponse;
   readonly #reply: StreamReply;
   readonly #options: UnreadOptions;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { Pace, type Paced } from './pace.ts';
 
 class Stream implements Paced {
-  window = 0;
+  wroteAt = 0;
   flushed = 0;
   readonly #pace: Pace;
   #whenFlushed: (() => void) | undefined;

@@ -103,6 +103,7 @@ export interface ServeOptions {
   readonly describe?: (error: A2AError) => RouteReply | undefined;
   /** WebSockets of the agent's own, where `listen` makes the server. */
   readonly sockets?: readonly SocketRoute[];
+  readonly onState?: HandlerOptions['onState'];
   /** Told of every answer, when it is there; of a stream, when it opens. Must not throw. */
   readonly observe?: (request: TransportRequest, status: number, seconds: number) => void;
   /** Stands between those who call and the handler: what it refuses by throwing an A2AError is not done. */
@@ -171,6 +172,7 @@ export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
     // The card's own default, text, is what is sure to work and not all that is taken.
     inputModes: options.card?.defaultInputModes ?? agent.profile.inputModes,
     deduplicate: options.deduplicate,
+    onState: options.onState,
     extendedCard: !offered.extendedAgentCard ? undefined : configured ? extended : true,
   });
   const admission = createAdmission({ authenticate, corsOrigins: options.cors, publicUrl });

@@ -1,5 +1,6 @@
-/** Every request in the metrics, under the route that it was for. */
+/** Every request in the metrics, under the route that it was for, and every state that a task enters. */
 import type { ServeOptions } from '../../transport/index.ts';
+import { agentOfTenant } from '../caller.ts';
 import type { GatewayRoute } from '../route.ts';
 import type { Meter } from '../services.ts';
 
@@ -19,6 +20,13 @@ export function watchRequests(meter: Meter, routes: readonly GatewayRoute[]): Ob
     meter.observe('parley_http_request_duration_seconds', { verb: method, route }, seconds);
     const reason = REFUSED[status];
     if (reason !== undefined) meter.count('parley_refused_total', { reason });
+  };
+}
+
+export function watchTasks(meter: Meter): NonNullable<ServeOptions['onState']> {
+  return ({ tenant }, state) => {
+    const door = agentOfTenant(tenant) === undefined ? 'gateway' : 'agent';
+    meter.count('parley_tasks_total', { door, state });
   };
 }
 

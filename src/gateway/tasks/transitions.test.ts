@@ -135,5 +135,5 @@ test('what the executor is besides stays as it was, and its own', async () => {
 
 test('what the executor has not, it has not afterwards', () => {
   const outer = withTransitions({ async *execute() {} });
-  assert.deepEqual(Object.keys(outer), ['execute', 'worksFirst']);
+  assert.deepEqual(Object.keys(outer), ['execute', 'order', 'worksFirst']);
 });

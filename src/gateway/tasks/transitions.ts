@@ -8,7 +8,7 @@
  * allowed from everywhere, and a task that ends for another reason is `working` first (`worksFirst`).
  */
 import type { TaskState } from '../../protocol/index.ts';
-import type { AgentExecutor, ExecutionContext, ExecutorEvent } from '../../server/index.ts';
+import type { AgentExecutor, ExecutorEvent } from '../../server/index.ts';
 
 /** The states of the table. Its `cancelled` is A2A's `canceled`. */
 type TableState = 'submitted' | 'working' | 'input-required' | 'completed' | 'failed' | 'canceled';
@@ -52,7 +52,8 @@ export function mayFollow(from: TaskState, to: TaskState): boolean {
 export function withTransitions(executor: AgentExecutor): AgentExecutor {
   const { continues } = executor;
   return {
-    execute: (context) => inOrder(executor, context),
+    execute: (context) => executor.execute(context),
+    order: inOrder,
     worksFirst: true,
     ...(executor.begin && { begin: (context) => executor.begin?.(context) }),
     ...(executor.reply && { reply: (context) => executor.reply?.(context) }),
@@ -67,35 +68,20 @@ export function withTransitions(executor: AgentExecutor): AgentExecutor {
 }
 
 const WORKING: ExecutorEvent = { kind: 'status-update', state: 'working' };
+const NOTHING: readonly ExecutorEvent[] = [];
 
-async function* inOrder(
-  executor: AgentExecutor,
-  context: ExecutionContext,
-): AsyncGenerator<ExecutorEvent, void, void> {
-  let { state } = context.task.status;
-  for await (const event of executor.execute(context)) {
-    if (event?.kind !== 'status-update') {
-      if (state === 'submitted') yield WORKING;
-      state = 'working';
-      yield event;
-      continue;
-    }
-    const to = event.state;
+function inOrder(state: TaskState, event: ExecutorEvent): readonly ExecutorEvent[] | undefined {
+  if (event?.kind !== 'status-update') return state === 'submitted' ? [WORKING, event] : undefined;
+  const to = event.state;
+  if (to === state) {
     // Whoever says something while the task is submitted has begun to work on it.
     const says = event.message !== undefined || event.metadata !== undefined;
-    if (to === state && !says) continue;
-    if (to === 'submitted' && state === 'submitted') {
-      state = 'working';
-      yield { ...event, state };
-      continue;
-    }
-    if (to !== state && !mayFollow(state, to)) {
-      if (state !== 'submitted' || !mayFollow('working', to)) throw new TransitionError(state, to);
-      yield WORKING;
-    }
-    state = to;
-    yield event;
+    if (!says) return NOTHING;
+    return to === 'submitted' ? [{ ...event, state: 'working' }] : undefined;
   }
+  if (mayFollow(state, to)) return undefined;
+  if (state === 'submitted' && mayFollow('working', to)) return [WORKING, event];
+  throw new TransitionError(state, to);
 }
 
 class TransitionError extends Error {
