@@ -4,6 +4,9 @@ import { createServer, type RequestListener } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
+import { REMOTE_LIMITS } from '../../src/bridge/remote-limits.ts';
+import { createAgents } from '../../src/gateway/agents/agents.ts';
+import { openRegister } from '../../src/gateway/database.ts';
 import { agentRoutes } from '../../src/gateway/agents/routes.ts';
 import { exposedProfile } from '../../src/gateway/agents/exposed.ts';
 import { failureLine } from '../../src/gateway/agents/failure.ts';
@@ -11,7 +14,7 @@ import type { RouteAnswer } from '../../src/gateway/route.ts';
 import { A2AError, isObject, v1 } from '../../src/protocol/index.ts';
 import { createAgent } from '../../src/server/index.ts';
 import { interopAgent } from '../interop/agent.ts';
-import { createGates, until } from '../interop/support.ts';
+import { createGates, quiet, until } from '../interop/support.ts';
 import { behind, callerOf, remote, type Behind } from './agents-support.ts';
 
 const LOOPBACK = ['127.0.0.0/8'];
@@ -214,6 +217,64 @@ test('an agent without a card is refused unless it is not looked for; its health
   );
   const { health } = gateway.agents.find('default', 'odd')!;
   assert.equal(health.error, 'The agent odd has no card that can be read.');
+});
+
+test('an agent that is removed while a change of it is looked at stays removed', async (t) => {
+  let meanwhile = async () => {};
+  const url: string = await raw(t, (request, response) => {
+    void meanwhile().then(() => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(gossip(`http://${request.headers.host}`)));
+    });
+  });
+  const gateway = behind(t, { allowNetworks: LOOPBACK });
+  await ask(gateway, 'POST', '/a2a/agents', { name: 'mine', url });
+  meanwhile = async () => void (await ask(gateway, 'DELETE', '/a2a/agents/mine'));
+  assert.equal((await ask(gateway, 'PUT', '/a2a/agents/mine', { url })).status, 404);
+  assert.deepEqual(
+    gateway.audited.map(({ action }) => action),
+    ['agent.create', 'agent.delete'],
+  );
+});
+
+test('a register that is away for a moment does not end the looks at agents', async (t) => {
+  const { url } = await remote(t, interopAgent(createGates()));
+  const register = openRegister(undefined, quiet);
+  let away = true;
+  const agents = createAgents({
+    register: {
+      ...register,
+      changed() {
+        if (!away) return register.changed();
+        away = false;
+        throw new A2AError('unavailable');
+      },
+    },
+    config: { theirs: { url } },
+    audit: { record() {} },
+    healthSeconds: 0.01,
+    logger: quiet,
+  });
+  t.after(() => agents.close().then(() => register.close()));
+  agents.start();
+  await until(
+    'its health',
+    () => agents.find('default', 'theirs')!.health.state,
+    (state) => state === 'healthy',
+  );
+});
+
+test("limits of callers are tighter than the gateway's own, never wider", async (t) => {
+  const gateway = behind(t, { allowNetworks: LOOPBACK });
+  const register = (name: string, maxBytes: number) =>
+    ask(gateway, 'POST', '/a2a/agents?verify=false', {
+      name,
+      url: 'https://agent.example',
+      limits: { maxBytes },
+    });
+  assert.equal((await register('tight', 1000)).status, 201);
+  assert.equal(gateway.agents.find('default', 'tight')?.limits.maxBytes, 1000);
+  assert.equal((await register('wide', REMOTE_LIMITS.maxBytes + 1)).status, 400);
 });
 
 test('a card is asked for by its tag, and what is the same is not sent again', async (t) => {

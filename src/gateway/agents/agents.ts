@@ -114,9 +114,12 @@ export function createAgents(options: AgentsOptions): Agents {
   }
 
   async function lookAfter(): Promise<void> {
-    let pruneAt = Date.now() + PRUNE_MS;
+    let pruneAt = 0;
     for (;;) {
-      await lookAtAll();
+      // The register may be away for a moment: the next look is by a new one.
+      await lookAtAll().catch((error: unknown) => {
+        logger.warn({ err: error }, 'the agents could not be looked at');
+      });
       // So that gateways that were started together do not ask together.
       const wait = everySeconds * 1000 * (0.8 + 0.4 * Math.random());
       const signal = AbortSignal.any([stopped.signal, resting.signal]);
@@ -124,7 +127,7 @@ export function createAgents(options: AgentsOptions): Agents {
       stopped.signal.throwIfAborted();
       if (Date.now() < pruneAt) continue;
       pruneAt = Date.now() + PRUNE_MS;
-      links.prune(Date.now());
+      await links.prune(Date.now(), stopped.signal);
     }
   }
 
@@ -172,7 +175,8 @@ export function createAgents(options: AgentsOptions): Agents {
       });
     }
     register.transaction(() => {
-      draft.save(create);
+      // It may have been removed while its card was looked at.
+      if (!draft.save(create)) throw notFound(name);
       const action = create ? 'agent.create' : 'agent.update';
       audit.record({
         workspace,

@@ -1,8 +1,10 @@
 /** The configuration's part about agents: `"agents": { "travel": { "url": "http://10.0.0.7:4000" } }`. */
 import * as z from 'zod';
+import { REMOTE_LIMITS, type RemoteLimits } from '../../bridge/remote-limits.ts';
 import { WebAddress } from '../web-address.ts';
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
+const MAX_SIZE = 2 ** 31;
 
 /** What an agent is called in its address, `/agents/NAME`. */
 export const AgentName = z
@@ -25,27 +27,26 @@ const Headers = z
   .refine((headers) => Object.keys(headers).length <= 32, 'at most 32 headers')
   .describe('Sent with every request to the agent: credentials, usually');
 
-const size = z
-  .int()
-  .min(1)
-  .max(2 ** 31);
-const time = z.int().min(1).max(MAX_TIMER_MS);
-
-const Limits = z
-  .strictObject({
-    maxBytes: size.describe('On the wire, for one message and all that comes back for it'),
-    maxEventBytes: size.describe('One event, or one answer'),
-    maxEvents: size,
-    maxContentLength: size.describe('Text, base64 and JSON of an answer together'),
-    maxPartLength: size,
-    maxParts: size.describe('In one message, or one chunk of an artifact'),
-    maxArtifacts: size,
-    idleMs: time.describe('A connection that is silent for so long is given up and made anew'),
-    quietMs: time.describe('So long without anything new'),
-    totalMs: time.describe('Until the agent is done, or asks'),
-    cancelMs: time.describe('For the agent to be told that its work is no longer wanted'),
-  })
-  .partial();
+/** `most`: how far each may be set. */
+function limitsUpTo(most: (name: keyof RemoteLimits) => number) {
+  const limit = (name: keyof RemoteLimits) => z.int().min(1).max(most(name));
+  return z
+    .strictObject({
+      maxBytes: limit('maxBytes').describe('On the wire, for one message and its whole answer'),
+      maxEventBytes: limit('maxEventBytes').describe('One event, or one answer'),
+      maxEvents: limit('maxEvents'),
+      maxContentLength: limit('maxContentLength').describe('Text, base64 and JSON of an answer'),
+      maxPartLength: limit('maxPartLength'),
+      maxParts: limit('maxParts').describe('In one message, or one chunk of an artifact'),
+      maxArtifacts: limit('maxArtifacts'),
+      idleMs: limit('idleMs').describe('A connection so long silent is given up and made anew'),
+      quietMs: limit('quietMs').describe('So long without anything new'),
+      totalMs: limit('totalMs').describe('Until the agent is done, or asks'),
+      cancelMs: limit('cancelMs').describe('For the agent to be told of a cancellation'),
+    })
+    .partial()
+    .optional();
+}
 
 const fields = {
   url: Url,
@@ -63,16 +64,26 @@ const fields = {
     .describe(
       'The agent knows a message that comes again by its id, as those of Parley do: one whose fate is unknown after a crash is then sent again, where it else is a failure',
     ),
-  limits: Limits.optional(),
-  timeoutMs: time.optional().describe('For the card, and until an answer begins. 60 seconds'),
+  timeoutMs: z
+    .int()
+    .min(1)
+    .max(MAX_TIMER_MS)
+    .optional()
+    .describe('For the card, and until an answer begins. 60 seconds'),
 };
 
-/** What the API takes. */
-export const AgentInput = z.strictObject(fields);
+/** What the API takes. Whoever registers an agent must not be able to fill the gateway's memory with its answers. */
+export const AgentInput = z.strictObject({
+  ...fields,
+  limits: limitsUpTo((name) => REMOTE_LIMITS[name]).describe(
+    "Tighter than the gateway's own; only the configuration has wider ones",
+  ),
+});
 export type AgentInput = z.infer<typeof AgentInput>;
 
 export const AgentConfig = z.strictObject({
   ...fields,
+  limits: limitsUpTo((name) => (name.endsWith('Ms') ? MAX_TIMER_MS : MAX_SIZE)),
   workspaces: z
     .array(z.string().min(1).max(64))
     .optional()

@@ -2,6 +2,7 @@
  * Which task and context of an agent ours stand for. Written in groups, one transaction per turn of the event loop: a
  * commit for each proxied message would cost more than the message.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from '../../server/index.ts';
 import type { Register } from '../database.ts';
 
@@ -23,13 +24,14 @@ export interface Links {
   save(link: Link): Promise<void>;
   /** Of an agent that is no more. */
   forget(workspace: string, agent: string): void;
-  /** Removes what nobody has needed for long. */
-  prune(now: number): void;
+  /** Removes what nobody has needed for long, a little at a time. Never throws. */
+  prune(now: number, signal: AbortSignal): Promise<void>;
 }
 
 /** A task that has not been touched for so long is not answered any more. */
 const KEEP_MS = 90 * 86_400_000;
-const PRUNE_AT_ONCE = 10_000;
+/** In one transaction, during which nothing else is done. */
+const PRUNE_AT_ONCE = 1000;
 
 export function createLinks({ register, logger }: { register: Register; logger: Logger }): Links {
   const { db } = register;
@@ -64,6 +66,24 @@ export function createLinks({ register, logger }: { register: Register; logger: 
     }
   }
 
+  /** Whether there may be more of it. */
+  function removeOld(before: number): boolean {
+    let more = false;
+    for (const [table, key] of [
+      ['remote_tasks', 'task_id'],
+      ['remote_contexts', 'workspace, agent, context_id'],
+    ] as const) {
+      const { changes } = db
+        .prepare(
+          `DELETE FROM ${table} WHERE (${key}) IN
+             (SELECT ${key} FROM ${table} WHERE updated_at < ? LIMIT ${PRUNE_AT_ONCE})`,
+        )
+        .run(before);
+      more ||= Number(changes) === PRUNE_AT_ONCE;
+    }
+    return more;
+  }
+
   return {
     task(workspace, taskId) {
       const unsaved = waiting.findLast(({ link }) => link.taskId === taskId);
@@ -92,19 +112,11 @@ export function createLinks({ register, logger }: { register: Register; logger: 
         agent,
       );
     },
-    prune(now) {
+    async prune(now, signal) {
       try {
-        register.transaction(() => {
-          for (const [table, key] of [
-            ['remote_tasks', 'task_id'],
-            ['remote_contexts', 'workspace, agent, context_id'],
-          ] as const) {
-            db.prepare(
-              `DELETE FROM ${table} WHERE (${key}) IN
-                 (SELECT ${key} FROM ${table} WHERE updated_at < ? LIMIT ${PRUNE_AT_ONCE})`,
-            ).run(now - KEEP_MS);
-          }
-        });
+        while (!signal.aborted && register.transaction(() => removeOld(now - KEEP_MS))) {
+          await nextTurn();
+        }
       } catch (error) {
         logger.warn({ err: error }, 'old links to tasks of agents could not be removed');
       }

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
 import type { SecretBox } from '../../store/secrets.ts';
 import type { Register } from '../database.ts';
-import { AgentInput } from './config.ts';
+import { AgentConfig, type AgentInput } from './config.ts';
 import { RemoteAgent } from './remote.ts';
 
 export interface Shelf {
@@ -24,8 +24,8 @@ export interface Shelf {
 export interface Draft {
   readonly agent: RemoteAgent;
   readonly headerNames: readonly string[];
-  /** In a transaction of the caller's. Throws `conflict` where it is there already. */
-  save(create: boolean): void;
+  /** In a transaction of the caller's. False: there is none to change. Throws `conflict` where it is there already. */
+  save(create: boolean): boolean;
 }
 
 const MAX_AGENTS = 200;
@@ -68,7 +68,7 @@ export function createShelf({ register, secrets, dispatcher }: Options): Shelf {
               name,
               source: 'api',
               settings: {
-                ...AgentInput.parse(JSON.parse(String(settings))),
+                ...AgentConfig.parse(JSON.parse(String(settings))),
                 ...opened(workspace, name, sealed),
               },
               dispatcher,
@@ -125,14 +125,14 @@ export function createShelf({ register, secrets, dispatcher }: Options): Shelf {
           const now = Date.now();
           const text = JSON.stringify(shown);
           if (!create) {
-            update.run(text, sealed, now, workspace, name);
-            return;
+            return Number(update.run(text, sealed, now, workspace, name).changes) > 0;
           }
           if (Number(count.get(workspace)?.['count']) >= MAX_AGENTS) {
             throw new A2AError('conflict', `A workspace has at most ${MAX_AGENTS} agents`);
           }
           const { changes } = insert.run(workspace, name, text, sealed, now, now);
           if (changes === 0) throw new A2AError('conflict', `There is an agent ${name} already`);
+          return true;
         },
       };
     },
