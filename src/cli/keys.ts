@@ -18,7 +18,7 @@ import { type Environment, nearest, wholeNumber } from './flags.ts';
 import { createLog } from './log.ts';
 import { timeOf } from './render.ts';
 import { storePlace } from './store-place.ts';
-import { bold, dim, green, note, red, say, sayJson, word, yellow } from './terminal.ts';
+import { bold, dim, green, note, quoted, red, say, sayJson, word, yellow } from './terminal.ts';
 import { unusableKeys } from './unusable-keys.ts';
 
 const ACTOR = 'cli';
@@ -129,8 +129,7 @@ const list = defineCommand({
   async run(input) {
     const items = await withKeys(input, false, (keys) => keys.list(workspaceOf(input)).items);
     if (input.values.json) for (const key of items) sayJson(key);
-    else if (items.length === 0)
-      note('There are no keys: parley keys create --name NAME makes one.');
+    else if (items.length === 0) noteNone(workspaceOf(input));
     else printTable(items);
     return EXIT.done;
   },
@@ -274,11 +273,27 @@ async function withKeys<Result>(
   }
 }
 
+/** The flags whose values only the gateway's own schemas judge, by their fields. */
+const FLAG_OF: Readonly<Record<string, string>> = {
+  workspace: '--workspace',
+  name: '--name',
+  scopes: '--scope',
+  expiresAt: '--expires',
+  'budget.amount': '--budget-amount',
+  'budget.currency': '--budget-currency',
+  overlapSeconds: '--overlap',
+};
+
 function refused(error: A2AError): Stop {
   const line = word(error.message);
   switch (error.kind) {
-    case 'invalidParams':
-      return usageError(`${line}: see parley keys --help`, { cause: error });
+    case 'invalidParams': {
+      const flagged = line.replace(/^([\w.]+?)(?:\.\d+)?: /, (start, field: string) => {
+        const flag = FLAG_OF[field];
+        return flag === undefined ? start : `${flag}: `;
+      });
+      return usageError(flagged, { cause: error });
+    }
     case 'notFound':
       return new Stop(EXIT.failed, `${line} in this workspace: parley keys list shows them`);
     default:
@@ -304,6 +319,13 @@ function printMade({ key, secret }: MadeKey, json: boolean, remark: string): voi
   note(`Key ${key.id} (${word(key.name)}) of workspace ${key.workspaceId}. ${remark}`);
   note(
     `Use it as a header, "Authorization: Bearer ${key.prefix}_…" or "x-api-key: ${key.prefix}_…".`,
+  );
+}
+
+function noteNone(workspace: string): void {
+  const flag = workspace === DEFAULT_WORKSPACE ? '' : ` --workspace ${quoted(workspace)}`;
+  note(
+    `There are no keys in the workspace ${word(workspace)}: parley keys create --name NAME${flag} makes one.`,
   );
 }
 

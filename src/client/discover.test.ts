@@ -41,7 +41,8 @@ function web(pages: Record<string, unknown>) {
 }
 
 test('the card is looked for under the address, then at its origin, under both names', async () => {
-  const { fetch, urls } = web({ 'http://a.test/.well-known/agent.json': v1.encodeCard(echo) });
+  const below = card(['1.0', 'JSONRPC', '/agents/echo/rpc']);
+  const { fetch, urls } = web({ 'http://a.test/.well-known/agent.json': v1.encodeCard(below) });
   const found = await discover('http://a.test/agents/echo/', { fetch });
   assert.equal(found.card.name, 'Echo');
   assert.deepEqual(urls(), [
@@ -50,6 +51,20 @@ test('the card is looked for under the address, then at its origin, under both n
     'http://a.test/.well-known/agent-card.json',
     'http://a.test/.well-known/agent.json',
   ]);
+});
+
+test('who is not at the address is not taken for its agent, though the card is at its origin', async () => {
+  for (const url of ['http://a.test', 'http://a.test/rpc', 'http://a.test/agents/echo-2']) {
+    const { fetch } = web({
+      'http://a.test/.well-known/agent-card.json': v1.encodeCard(card(['1.0', 'JSONRPC', url])),
+    });
+    await assert.rejects(discover('http://a.test/agents/echo', { fetch }), {
+      name: 'ConnectionError',
+      reason: 'card',
+      message:
+        /agents\/echo\/\.well-known\/agent-card\.json.*404.*of Echo, which is at http:\/\/a\.test/,
+    });
+  }
 });
 
 test('an address that names a file is the card’s own', async () => {

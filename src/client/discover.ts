@@ -30,19 +30,26 @@ const CARD_PATHS = ['/.well-known/agent-card.json', '/.well-known/agent.json'];
 const MAX_CARD_BYTES = 2 ** 20;
 const CARD_TIMEOUT_MS = 30_000;
 
-/** Looks for the card under the address, then at its origin; an address that names a file is the card's own. */
+/**
+ * Looks for the card under the address, then at its origin; an address that names a file is the card's own. The origin's
+ * card counts only where it leads to the address: whoever is addressed behind a gateway, and is not there, is not to be
+ * mistaken for the gateway.
+ */
 export async function discover(
   url: string,
   options: HttpOptions & Preference = {},
 ): Promise<FoundCard> {
   const failures: string[] = [];
-  for (const candidate of cardUrls(url)) {
+  for (const place of cardPlaces(url)) {
     try {
-      return await fetchCard(candidate, options);
+      const found = await fetchCard(place.url, options);
+      if (leadsTo(place.path, found)) return found;
+      const [first] = found.card.supportedInterfaces;
+      failures.push(`${place.url} (that is of ${found.card.name}, which is at ${first?.url})`);
     } catch (error) {
       // "Not here" and "this is no card" lead on; what would be the same everywhere does not.
       if (!(error instanceof A2AError) || STOPS.has(error.kind)) throw error;
-      failures.push(`${candidate} (${error.message})`);
+      failures.push(`${place.url} (${error.message})`);
     }
   }
   throw new ConnectionError('card', `no agent card at ${failures.join(', nor at ')}`);
@@ -55,16 +62,32 @@ const STOPS: ReadonlySet<string> = new Set([
   'unavailable',
 ]);
 
-function cardUrls(address: string): string[] {
+interface CardPlace {
+  readonly url: string;
+  /** Where the card has to lead; empty: anywhere. */
+  readonly path: string;
+}
+
+function cardPlaces(address: string): CardPlace[] {
   if (!URL.canParse(address) || !/^https?:/i.test(address)) {
     throw new ConnectionError('unreachable', `not an http address: ${address}`);
   }
   const url = new URL(address);
   url.hash = '';
-  if (url.pathname.endsWith('.json')) return [url.href];
+  if (url.pathname.endsWith('.json')) return [{ url: url.href, path: '' }];
   const path = url.pathname.replace(/\/+$/, '');
-  const prefixes = path === '' ? [''] : [path, ''];
-  return prefixes.flatMap((prefix) => CARD_PATHS.map((name) => url.origin + prefix + name));
+  const under = CARD_PATHS.map((name) => ({ url: url.origin + path + name, path: '' }));
+  if (path === '') return under;
+  return [...under, ...CARD_PATHS.map((name) => ({ url: url.origin + name, path }))];
+}
+
+/** One of the card's interfaces is at the path, or below it. */
+function leadsTo(path: string, { card, url }: FoundCard): boolean {
+  if (path === '') return true;
+  return card.supportedInterfaces.some(
+    (offer) =>
+      URL.canParse(offer.url, url) && `${new URL(offer.url, url).pathname}/`.startsWith(`${path}/`),
+  );
 }
 
 async function fetchCard(url: string, options: HttpOptions & Preference): Promise<FoundCard> {

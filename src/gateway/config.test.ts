@@ -43,10 +43,11 @@ test('everything that is wrong is said at once, with its line and field', () => 
     },
     "cors": ["https://app.example/path"],
     "drainSeconds": "long",
-    "agent": {}
+    "agent": {},
+    "agents": { "Trip planner": { "url": "http://127.0.0.1:4000" }, "travel": {} }
   }`;
   assert.deepEqual(
-    problemsOf(text).map((line) => line.replace(/(expected).*/, '$1')),
+    problemsOf(text).map((line) => line.replace(/(expected|a name is of).*/, '$1')),
     [
       'gateway.json:3: providers.east.type: Invalid option: expected',
       'gateway.json:4: providers.west.apiKey: the environment variable WEST_KEY is not set',
@@ -54,6 +55,8 @@ test('everything that is wrong is said at once, with its line and field', () => 
       'gateway.json:6: cors.0: an origin, as https://app.example without a path, or *',
       'gateway.json:7: drainSeconds: expected',
       'gateway.json:8: agent: there is no such setting',
+      'gateway.json:9: agents.Trip planner: a name is of',
+      'gateway.json:9: agents.travel.url: it is missing',
     ],
   );
 });

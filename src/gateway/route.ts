@@ -10,6 +10,7 @@
  */
 import * as z from 'zod';
 import { A2AError, type Call } from '../protocol/index.ts';
+import { wordIssue } from '../protocol/issue.ts';
 import type { Opening, Published, RequestHandler, TaskStream } from '../server/index.ts';
 import type { Caller, Scope } from './caller.ts';
 
@@ -127,7 +128,7 @@ export function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown)
   if (value === undefined) throw new A2AError('invalidParams', 'There is no body: send it as JSON');
   const [issue] = result.error.issues;
   const field = issue?.path.join('.') ?? '';
-  const why = issue?.message ?? 'not as it should be';
+  const why = issue ? wordIssue(issue) : 'not as it should be';
   const message = field === '' ? `The body: ${why}` : `${field}: ${why}`;
   throw new A2AError('invalidParams', message, {
     ...(field !== '' && { violations: [{ field, description: why }] }),

@@ -1,5 +1,6 @@
 /** What a schema does not like in a file of JSON with comments, each with its line and its field. */
 import type * as z from 'zod';
+import { wordIssue } from './issue.ts';
 import type { Jsonc } from './jsonc.ts';
 
 export interface JsoncProblem {
@@ -17,7 +18,7 @@ export function problemsIn(json: Jsonc, error: z.core.$ZodError): readonly Jsonc
         problemAt(json, [...issue.path, key], 'there is no such setting'),
       );
     }
-    return [problemAt(json, issue.path, issue.message.replace(/^Invalid input: /, ''))];
+    return [problemAt(json, issue.path, wordIssue(issue))];
   });
 }
 

@@ -65,6 +65,13 @@ export function parseJsonc(source: string): Jsonc {
   };
   const found = (): string =>
     at < text.length ? `found ${JSON.stringify(text[at])}` : 'the file ends';
+  const string = (): string | undefined => {
+    const literal = take(STRING);
+    if (literal === undefined && text[at] === '"') {
+      fail('a string that does not end on its line, or has an escape that JSON does not know');
+    }
+    return literal;
+  };
 
   function value(path: readonly PropertyKey[]): unknown {
     take(GAP);
@@ -78,14 +85,14 @@ export function parseJsonc(source: string): Jsonc {
   function content(path: readonly PropertyKey[]): unknown {
     if (sign('{')) return members(path);
     if (sign('[')) return items(path);
-    const literal = take(STRING) ?? take(NUMBER) ?? take(WORD);
+    const literal = string() ?? take(NUMBER) ?? take(WORD);
     return literal === undefined ? fail(`a value is expected, ${found()}`) : JSON.parse(literal);
   }
 
   function members(path: readonly PropertyKey[]): Record<string, unknown> {
     const object: Record<string, unknown> = {};
     while (!sign('}')) {
-      const literal = take(STRING) ?? fail(`a key in double quotes is expected, ${found()}`);
+      const literal = string() ?? fail(`a key in double quotes is expected, ${found()}`);
       const key: string = JSON.parse(literal);
       if (key === '__proto__') fail('the key "__proto__" is not allowed');
       if (Object.hasOwn(object, key)) fail(`the key ${literal} is there twice`);

@@ -55,7 +55,12 @@ describe('parley keys', { concurrency: 3 }, () => {
     );
     const [listed, ...others] = lines((await keys('list', '--workspace', 'team', '--json')).out);
     assert.deepEqual([listed, others], [key, []]);
-    assert.match((await keys('list')).err, /There are no keys/);
+    assert.match(
+      (await keys('list')).err,
+      /no keys in the workspace default: .* --name NAME makes/,
+    );
+    const elsewhere = await keys('list', '--workspace', 'other');
+    assert.match(elsewhere.err, /workspace other: .* --name NAME --workspace other makes/);
   });
 
   test('rotates with an overlap, and revokes', async () => {
@@ -92,8 +97,18 @@ describe('parley keys', { concurrency: 3 }, () => {
     assertRefused(await create('--store', 'memory'), 2, /keys of a gateway in memory are its own/);
     assertRefused(await keys('list'), 2, /there is no gateway at .*gateway\.register\.db/);
     assert.equal(existsSync(place), false);
-    assertRefused(await create('--scope', 'tasks:fly'), 2, /scopes\.0: one of tasks:read/);
-    assertRefused(await create('--workspace', '../x'), 2, /letters and digits/);
+    assertRefused(await create('--scope', 'tasks:fly'), 2, /: --scope: one of tasks:read/);
+    assertRefused(await create('--workspace', '../x'), 2, /: --workspace: up to 64 letters/);
+    const past = '2020-01-31T00:00:00Z';
+    assertRefused(await create('--expires', past), 2, /: --expires: it has to be in the future/);
+    assertRefused(
+      await create('--budget-amount', '5', '--budget-currency', 'euro'),
+      2,
+      /: --budget-currency: three letters/,
+    );
+    assertRefused(await create('--budget-amount', '9999999'), 2, /: --budget-amount: /);
+    assertRefused(await keys('rotate', 'x', '--overlap', '31d'), 2, /: --overlap: /);
+    assertRefused(await keys('create', '--name', ' '), 2, /: --name: a name is needed/);
     assertRefused(
       await keys('revoke', 'none'),
       1,

@@ -80,6 +80,10 @@ for (const [why, body, field] of refused) {
   });
 }
 
+test('a field that is missing is said to be', () => {
+  assert.throws(() => parsed(CardInput, { name: 'a' }), { message: 'card: it is missing' });
+});
+
 test('fields that the schema does not know are kept inside the card', () => {
   const extended = {
     ...content,

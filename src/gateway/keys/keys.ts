@@ -127,7 +127,7 @@ export function createKeys(options: KeysOptions): Keys {
 
   return {
     create({ workspace: name, ...fields }, actor) {
-      const workspace = parsed(WorkspaceName, name);
+      const { workspace } = parsed(z.object({ workspace: WorkspaceName }), { workspace: name });
       const wanted = parsed(NewKey, fields);
       const expiresAt = wanted.expiresAt === undefined ? null : Date.parse(wanted.expiresAt);
       if (expiresAt !== null && expiresAt <= now()) {
