@@ -127,3 +127,36 @@ test('an agent that refuses every subscription, whatever the reason, is asked fo
     assert.equal(answerText(task), 'polled');
   }
 });
+
+test('an answer that comes too late: the task ends as it has ended at the agent', async (t) => {
+  const { url } = await liar(t, ({ method, params, say, answer, refuse, response }) => {
+    if (method === 'tasks/get') answer(taskOf('completed', ['a', 'on my own']));
+    else if (params.message?.taskId !== undefined) refuse(-32600, 'It is over');
+    else {
+      say(statusOf('input-required', 'Which one?'));
+      response.end();
+    }
+  });
+  const { client } = behind(t, { config: { liar: { url } } });
+  const asked = (await client('liar').send('go')) as Task;
+  assert.equal(asked.status.state, 'input-required');
+  const task = (await client('liar').send('this one', { taskId: asked.id })) as Task;
+  assert.equal(task.status.state, 'completed');
+  assert.equal(answerText(task), 'on my own');
+});
+
+test('an answer is not sent to another agent that has got the name of the one that asked', async (t) => {
+  const ask = ({ say, response }: Asked): void => {
+    say(statusOf('input-required', 'The password?'));
+    response.end();
+  };
+  const [one, other] = [await liar(t, ask), await liar(t, ask)];
+  const { agents, client } = behind(t, { allowNetworks: ['127.0.0.0/8'] });
+  const change = { workspace: 'default', actor: 'test', name: 'liar', create: true, verify: true };
+  await agents.put({ ...change, input: { url: one.url } });
+  const asked = (await client('liar').send('go')) as Task;
+  agents.remove('default', 'test', 'liar');
+  await agents.put({ ...change, input: { url: other.url } });
+  await assert.rejects(client('liar').send('secret', { taskId: asked.id }), /another one/);
+  assert.deepEqual(other.calls, []);
+});

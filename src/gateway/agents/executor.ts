@@ -7,11 +7,11 @@
  * found by comparing the twin with our log. Where none is known the message may have arrived: only an agent that is
  * said to know a message by its id gets it again, for all others the task fails and says why.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import { RemoteAgentError } from '../../bridge/remote-limits.ts';
 import {
   A2AError,
   isInterrupted,
+  isTerminal,
   type Call,
   type Message,
   type MessageSendParams,
@@ -33,9 +33,9 @@ import { GEN_AI, GEN_AI_OPERATIONS } from '../operation/gen-ai.ts';
 import type { Meter, Span, Tracer } from '../services.ts';
 import { notFound, type Agents } from './agents.ts';
 import { failureWord } from './failure.ts';
-import { isPassing, pause, RemoteItems } from './items.ts';
+import { RemoteItems } from './items.ts';
 import { LineService, type RemoteService } from './line.ts';
-import { Patience } from './patience.ts';
+import { Patience, patiently } from './patience.ts';
 import { Reading } from './reading.ts';
 import type { Connected, RemoteAgent } from './remote.ts';
 
@@ -58,7 +58,6 @@ interface Running {
 
 /** Who stops before the remote has said what its task is called waits so long for it, to be able to find it again. */
 const TWIN_MS = 3000;
-const MAX_CONNECTS = 6;
 const HISTORY = 100;
 const MAX_FRESH = 10_000;
 
@@ -77,12 +76,12 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
   function paramsFor(context: ExecutionContext, name: string): MessageSendParams {
     const { message, task, turn, contextId } = context;
     const workspace = ownerOf(context);
-    const taskId = turn.length > 1 ? links.task(workspace, task.id) : undefined;
+    const taskId = turn.length > 1 ? links.task(workspace, name, task.id) : undefined;
     const remoteContext = fresh.delete(contextId)
       ? undefined
       : links.context(workspace, name, contextId);
     const references = message.referenceTaskIds
-      ?.map((id) => links.task(workspace, id))
+      ?.map((id) => links.task(workspace, name, id))
       .filter((id) => id !== undefined);
     const { referenceTaskIds: _, contextId: _context, taskId: _task, ...rest } = message;
     const sent: Message = { ...rest, messageId: sentId(context) };
@@ -108,16 +107,15 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     call: Call,
   ): Promise<MessageSendParams | undefined> {
     const params = paramsFor(context, agent.name);
-    const twin = links.task(ownerOf(context), context.task.id);
+    const twin = links.task(ownerOf(context), agent.name, context.task.id);
     if (twin === undefined) {
       if (agent.settings.deduplicates === true) return params;
       throw new UnknownOutcome();
     }
     if (context.turn.length === 1) return undefined;
     // An answer was on its way when the process died: one that still waits for it has not got it.
-    const task = await patiently(call.signal, () =>
-      service.getTask({ id: twin, historyLength: HISTORY }, call),
-    );
+    const ask = () => service.getTask({ id: twin, historyLength: HISTORY }, call);
+    const task = await patiently(ask, call.signal);
     return waitsStill(task, context) ? params : undefined;
   }
 
@@ -152,7 +150,8 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     const reading = new Reading(agent.limits, {
       task: context.task,
       remoteTaskId:
-        taskId ?? (context.resumed ? links.task(workspace, context.task.id) : undefined),
+        taskId ??
+        (context.resumed ? links.task(workspace, agent.name, context.task.id) : undefined),
       remoteContextId: params
         ? params.message.contextId
         : links.context(workspace, agent.name, context.contextId),
@@ -237,7 +236,10 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
       }
       throw new RemoteAgentError('remote-invalid', 'its stream ended before its task');
     } catch (error) {
-      if (signal.aborted) throw error;
+      if (signal.aborted) {
+        outcome = 'canceled';
+        throw error;
+      }
       const why: unknown = stop.signal.aborted ? stop.signal.reason : error;
       outcome = failureWord(why);
       span?.fail(outcome);
@@ -262,7 +264,8 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     call: Call,
   ): Promise<Task | undefined> {
     try {
-      return await service.getTask({ id, historyLength: 0 }, call);
+      const ask = () => service.getTask({ id, historyLength: 0 }, call);
+      return await patiently(ask, call.signal);
     } catch (error) {
       call.signal?.throwIfAborted();
       logger.warn({ err: error }, 'what an agent said cannot be compared with its task');
@@ -300,15 +303,25 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     admit(context, task) {
       const name = agentOf(context.tenant, task.metadata);
       if (context.user instanceof Caller) context.user.need('agents:use');
-      if (agents.find(ownerOf(context), name)) return undefined;
-      throw new A2AError('unavailable', `The agent ${name} is not there any more`);
+      const workspace = ownerOf(context);
+      if (!agents.find(workspace, name)) {
+        throw new A2AError('unavailable', `The agent ${name} is not there any more`);
+      }
+      // As a message of its own, an answer would begin something that nobody asked for.
+      if (isInterrupted(task.status.state) && links.task(workspace, task.id) === undefined) {
+        throw new A2AError(
+          'unsupportedOperation',
+          `The agent ${name} is another one than the one that asked: cancel the task, or leave it`,
+        );
+      }
+      return undefined;
     },
     execute,
     async cancel(taskId, context) {
       const agent = agents.find(ownerOf(context), agentOf(context.tenant, context.task.metadata));
       const running = runs.get(taskId);
       if (running) await within(TWIN_MS, running.twin.promise);
-      if (agent) await tellCanceled(agent, links.task(ownerOf(context), taskId));
+      if (agent) await tellCanceled(agent, links.task(ownerOf(context), agent.name, taskId));
     },
   };
 }
@@ -351,21 +364,7 @@ function connected(
   patient: boolean,
   signal: AbortSignal,
 ): Connected | Promise<Connected> {
-  return patient ? patiently(signal, async () => agent.connect()) : agent.connect();
-}
-
-async function patiently<Result>(
-  signal: AbortSignal | undefined,
-  attempt: () => Promise<Result>,
-): Promise<Result> {
-  for (let failures = 1; ; failures++) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!isPassing(error) || failures >= MAX_CONNECTS) throw error;
-    }
-    await delay(pause(failures + 2), undefined, { signal });
-  }
+  return patient ? patiently(async () => agent.connect(), signal) : agent.connect();
 }
 
 function traceOf({ user }: Pick<ExecutionContext, 'user'>): string | undefined {

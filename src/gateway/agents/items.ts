@@ -11,12 +11,14 @@ import { resumable } from '../../client/resume.ts';
 import {
   A2AError,
   isSettled,
+  isTerminal,
   type Call,
   type MessageSendParams,
   type StreamItem,
   type Task,
 } from '../../protocol/index.ts';
 import type { RemoteService } from './line.ts';
+import { isPassing, MAX_FAILURES, patiently, pause } from './patience.ts';
 import type { Reading } from './reading.ts';
 
 export interface Conversation {
@@ -33,15 +35,12 @@ export interface Conversation {
 
 export type Items = AsyncIterable<StreamItem> | Iterable<StreamItem>;
 
-const FIRST_POLL_MS = 100;
-const LAST_POLL_MS = 5000;
-/** So many times in a row it may be away. */
-const MAX_FAILURES = 6;
-
 export class RemoteItems {
   readonly #talk: Conversation;
   /** What comes next. */
   #way: 'send' | 'subscribe' | 'poll' | 'nothing';
+  /** What was last handed out is what comes back for the message. */
+  #sent = false;
   #lastSeq: number | undefined;
   #numbered = true;
 
@@ -57,13 +56,18 @@ export class RemoteItems {
     switch (this.#way) {
       case 'send':
         this.#way = streams ? 'subscribe' : 'poll';
+        this.#sent = true;
         try {
           return await (streams ? this.#stream() : this.#send());
         } catch (error) {
+          if (error instanceof A2AError && taskId !== undefined) return this.#ended(taskId, error);
           this.failed(error);
           return this.next();
         }
       case 'subscribe': {
+        this.#sent = false;
+        // Whether the answer has come must be known first: one may subscribe to a task that waits, and wait with it.
+        if (taskId !== undefined && reading.waits) return [await this.#ask(taskId)];
         this.#way = 'poll';
         if (taskId === undefined) return this.#again();
         // Not every server repeats what was said meanwhile, or means by its numbers what we do.
@@ -72,6 +76,7 @@ export class RemoteItems {
         return resumable({ service, call, signal: call.signal, from });
       }
       case 'poll':
+        this.#sent = false;
         this.#way = 'nothing';
         return taskId === undefined ? undefined : this.#polled(taskId);
       default:
@@ -88,10 +93,11 @@ export class RemoteItems {
 
   /** What was last handed out broke off. Throws where there is no use in going on. */
   failed(error: unknown): void {
-    const known = this.#talk.reading.taskId !== undefined;
-    if (this.#way === 'subscribe') {
+    const { reading, streams, deduplicates } = this.#talk;
+    const known = reading.taskId !== undefined;
+    if (this.#sent) {
       if (!isTrouble(error) || (!known && error.reason === 'unreachable')) throw error;
-      if (known || this.#talk.deduplicates) return;
+      if (known || (streams && deduplicates)) return;
       throw new StreamInterruptedError('the message may have arrived', {}, { cause: error });
     }
     // A server that cannot be subscribed to again, for whatever reason, can still be asked how far it is.
@@ -112,6 +118,20 @@ export class RemoteItems {
       service.sendMessage({ ...params!, configuration }, call),
     );
     return [{ event }];
+  }
+
+  /** An answer that was refused may have come too late: then its task has ended, and says how. */
+  async #ended(id: string, refused: A2AError): Promise<StreamItem[]> {
+    const { service, call } = this.#talk;
+    const event = await service.getTask({ id, historyLength: 0 }, call).catch(() => undefined);
+    if (event && isTerminal(event.status.state)) return [{ event }];
+    throw refused;
+  }
+
+  async #ask(id: string): Promise<StreamItem> {
+    const { service, call } = this.#talk;
+    const ask = () => service.getTask({ id, historyLength: 0 }, call);
+    return { event: await patiently(ask, call.signal) };
   }
 
   /** Sends the message to an agent that knows whether it has it. */
@@ -162,14 +182,4 @@ function isTrouble(error: unknown): error is ConnectionError {
     error instanceof ConnectionError &&
     (error.reason === 'unreachable' || error.reason === 'broken' || error.reason === 'timeout')
   );
-}
-
-export function isPassing(error: unknown): boolean {
-  if (error instanceof A2AError)
-    return error.kind === 'unavailable' || error.kind === 'rateLimited';
-  return error instanceof ConnectionError && error.reason !== 'closed';
-}
-
-export function pause(attempt: number): number {
-  return Math.min(FIRST_POLL_MS * 1.6 ** (attempt - 1), LAST_POLL_MS);
 }
