@@ -80,6 +80,11 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   async whole(request: Dispatcher.DispatchOptions): Promise<unknown> {
     this.#dispatch(request);
     await this.#opened.promise;
+    if (this.#parse) {
+      const error = errorOfStatus(this.#head!);
+      this.#leave(error);
+      throw error;
+    }
     return this.#result();
   }
 

@@ -304,11 +304,14 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
       const name = agentOf(context.tenant, task.metadata);
       if (context.user instanceof Caller) context.user.need('agents:use');
       const workspace = ownerOf(context);
+      const { state } = task.status;
+      // That it takes no more messages, the runtime says.
+      if (isTerminal(state)) return undefined;
       if (!agents.find(workspace, name)) {
         throw new A2AError('unavailable', `The agent ${name} is not there any more`);
       }
       // As a message of its own, an answer would begin something that nobody asked for.
-      if (isInterrupted(task.status.state) && links.task(workspace, task.id) === undefined) {
+      if (isInterrupted(state) && links.task(workspace, name, task.id) === undefined) {
         throw new A2AError(
           'unsupportedOperation',
           `The agent ${name} is another one than the one that asked: cancel the task, or leave it`,

@@ -17,7 +17,7 @@ export interface Link {
 
 export interface Links {
   /** The agent's task that ours stands for. */
-  task(workspace: string, taskId: string): string | undefined;
+  task(workspace: string, agent: string, taskId: string): string | undefined;
   /** The agent's context that ours stands for. */
   context(workspace: string, agent: string, contextId: string): string | undefined;
   /** Resolves once it is stored. */
@@ -36,7 +36,7 @@ const PRUNE_AT_ONCE = 1000;
 export function createLinks({ register, logger }: { register: Register; logger: Logger }): Links {
   const { db } = register;
   const findTask = db.prepare(
-    'SELECT remote_task_id FROM remote_tasks WHERE task_id = ? AND workspace = ?',
+    'SELECT remote_task_id FROM remote_tasks WHERE workspace = ? AND agent = ? AND task_id = ?',
   );
   const findContext = db.prepare(
     'SELECT remote_context_id FROM remote_contexts WHERE workspace = ? AND agent = ? AND context_id = ?',
@@ -70,7 +70,7 @@ export function createLinks({ register, logger }: { register: Register; logger: 
   function removeOld(before: number): boolean {
     let more = false;
     for (const [table, key] of [
-      ['remote_tasks', 'task_id'],
+      ['remote_tasks', 'workspace, agent, task_id'],
       ['remote_contexts', 'workspace, agent, context_id'],
     ] as const) {
       const { changes } = db
@@ -85,10 +85,13 @@ export function createLinks({ register, logger }: { register: Register; logger: 
   }
 
   return {
-    task(workspace, taskId) {
-      const unsaved = waiting.findLast(({ link }) => link.taskId === taskId);
+    task(workspace, agent, taskId) {
+      const unsaved = waiting.findLast(
+        ({ link }) =>
+          link.taskId === taskId && link.agent === agent && link.workspace === workspace,
+      );
       if (unsaved) return unsaved.link.remoteTaskId;
-      return first(register.read(() => findTask.get(taskId, workspace)));
+      return first(register.read(() => findTask.get(workspace, agent, taskId)));
     },
     context(workspace, agent, contextId) {
       const unsaved = waiting.findLast(

@@ -77,6 +77,11 @@ export class Reading {
     return this.#settled;
   }
 
+  /** An answer was sent, and nothing says yet that it has come. */
+  get waits(): boolean {
+    return this.#waits;
+  }
+
   /** A snapshot came in the middle, or the connection was made anew: something may have been lost or repeated. */
   get doubtful(): boolean {
     return this.#doubtful;

@@ -15,11 +15,12 @@ CREATE TABLE agents (
 
 -- Which of the agent's own tasks a task of ours stands for.
 CREATE TABLE remote_tasks (
-  task_id TEXT PRIMARY KEY,
+  task_id TEXT NOT NULL,
   workspace TEXT NOT NULL,
   agent TEXT NOT NULL,
   remote_task_id TEXT NOT NULL,
-  updated_at INTEGER NOT NULL
+  updated_at INTEGER NOT NULL,
+  PRIMARY KEY (workspace, agent, task_id)
 ) STRICT, WITHOUT ROWID;
 
 -- And which of its contexts a context.
