@@ -51,7 +51,7 @@ export const HANDLER_LIMITS: RuntimeLimits = {
   maxPushConfigsPerTask: 32,
 };
 
-/** A page of whole tasks, and one of a log, end early when they get larger than this. */
+/** A page of whole tasks, unless told, and one of a log end early when they get larger than this. */
 const MAX_PAGE_BYTES = 64 * 1024 * 1024;
 const MAX_LOG_PAGE_BYTES = 8 * 1024 * 1024;
 
@@ -80,16 +80,17 @@ export interface LogPage {
   readonly next?: number;
 }
 
+/** `total: false`: the tasks are not counted, and `totalSize` is the page's own. */
+interface ListOptions extends Pick<ListQuery, 'total'> {
+  /** A page of whole tasks ends before the one that makes it larger; the first is always there. 64 MB. */
+  readonly maxBytes?: number | undefined;
+}
+
 export interface RequestHandler extends AgentService {
   /** `seen` is the last event that the client got when it sent the same message before. */
   streamMessage(params: MessageSendParams, call?: Call, seen?: number): Promise<TaskStream>;
   subscribe(params: SubscribeParams, call?: Call): Promise<TaskStream>;
-  /** `total: false`: the tasks are not counted, and `totalSize` is the page's own. */
-  listTasks(
-    params: ListTasksParams,
-    call?: Call,
-    options?: Pick<ListQuery, 'total'>,
-  ): Promise<ListTasksResult>;
+  listTasks(params: ListTasksParams, call?: Call, options?: ListOptions): Promise<ListTasksResult>;
   /** Makes a task that waits for its first message. */
   reserveTask(params: ReserveParams, call?: Call): Promise<Task>;
   /** A page of the task's log: the entries behind `after`, at most LOG_PAGE, or fewer if they are large. */
@@ -201,7 +202,7 @@ export function createHandler(
   async function listTasks(
     params: ListTasksParams,
     call: Call = {},
-    { total }: Pick<ListQuery, 'total'> = {},
+    { total, maxBytes = MAX_PAGE_BYTES }: ListOptions = {},
   ): Promise<ListTasksResult> {
     const { historyLength = 0, includeArtifacts = false, statusTimestampAfter: since } = params;
     const pageSize = params.pageSize ?? 50;
@@ -219,6 +220,10 @@ export function createHandler(
     const answer = (next = '') => {
       return { tasks, nextPageToken: next, pageSize, totalSize: page.total ?? tasks.length };
     };
+    /** A page that ends with the tasks that are there. */
+    const shorter = async () => {
+      return answer((await store.list({ ...query, limit: tasks.length, total: false })).next);
+    };
     let bytes = 0;
     const tasks: Task[] = [];
     for (const head of page.heads) {
@@ -227,16 +232,14 @@ export function createHandler(
         tasks.push({ kind: 'task', id, contextId, status });
         continue;
       }
+      // What is too large already is not read on for.
+      if (bytes > maxBytes) return shorter();
       const { taskId, seq: stored } = head;
       const entries = (after: number, limit: number) =>
         store.read(taskId, after, Math.min(limit, stored - after));
       const whole = taskIn(await loadTask({ stored, read: entries }), taskId);
       bytes += roughSize(whole);
-      if (bytes > MAX_PAGE_BYTES && tasks.length > 0) {
-        // A shorter page, which ends before this task.
-        const shorter = await store.list({ ...query, limit: tasks.length, total: false });
-        return answer(shorter.next);
-      }
+      if (bytes > maxBytes && tasks.length > 0) return shorter();
       const { artifacts = [], ...task } = trimHistory(whole, historyLength);
       tasks.push(includeArtifacts ? { ...task, artifacts } : task);
     }

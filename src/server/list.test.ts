@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createHandler } from './handler.ts';
+import { memoryStore } from './memory-store.ts';
 
 test('the last tasks of a context are read whole and uncounted: the page says its own size', async () => {
   const handler = createHandler({
@@ -25,4 +26,39 @@ test('the last tasks of a context are read whole and uncounted: the page says it
       ['two', 1],
     ],
   );
+});
+
+test('a page of whole tasks ends before the one that makes it too large, and goes on there', async () => {
+  const store = memoryStore();
+  const read: string[] = [];
+  const original = store.read.bind(store);
+  store.read = (taskId, after, limit) => {
+    read.push(taskId);
+    return original(taskId, after, limit);
+  };
+  const handler = createHandler({ async *execute() {} }, { store });
+  for (const [messageId, size] of [
+    ['a', 10],
+    ['b', 10],
+    ['c', 5000],
+    ['d', 10],
+  ] as const) {
+    const parts = [{ kind: 'text' as const, text: 'x'.repeat(size) }];
+    const message = { kind: 'message' as const, messageId, role: 'user' as const, parts };
+    await handler.sendMessage({ message: { ...message, contextId: 'c' } });
+  }
+  const params = { contextId: 'c', historyLength: 10, includeArtifacts: true };
+  const pages: (string | undefined)[][] = [];
+  const reads: number[] = [];
+  for (let pageToken: string | undefined = ''; pageToken !== undefined;) {
+    read.length = 0;
+    const asked = pageToken === '' ? params : { ...params, pageToken };
+    const page = await handler.listTasks(asked, {}, { maxBytes: 3000 });
+    pages.push(page.tasks.map(({ history }) => history?.[0]?.messageId));
+    reads.push(new Set(read).size);
+    pageToken = page.nextPageToken === '' ? undefined : page.nextPageToken;
+  }
+  assert.deepEqual(pages, [['d'], ['c'], ['b', 'a']]);
+  // The large one was read to know that, and nothing behind it.
+  assert.deepEqual(reads, [2, 1, 2]);
 });

@@ -23,18 +23,24 @@ const HISTORY = 2;
 
 /** The handler is asked for when it is needed: it is made after the executor that this is for. */
 export function conversationOf(handler: () => Pick<RequestHandler, 'listTasks'>): Conversation {
+  /** One after the other: a task may be large, and many at once would be more than there is memory. */
+  let reading: Promise<unknown> = Promise.resolve();
   return async (call, contextId, beforeTask) => {
-    const { tasks } = await handler().listTasks(
-      {
-        contextId,
-        status: 'completed',
-        pageSize: MAX_TASKS,
-        historyLength: HISTORY,
-        includeArtifacts: true,
-      },
-      call,
-      { total: false },
+    const page = reading.then(() =>
+      handler().listTasks(
+        {
+          contextId,
+          status: 'completed',
+          pageSize: MAX_TASKS,
+          historyLength: HISTORY,
+          includeArtifacts: true,
+        },
+        call,
+        { total: false, maxBytes: MAX_CHARS },
+      ),
     );
+    reading = page.catch(() => undefined);
+    const { tasks } = await page;
     const turns: Content[][] = [];
     let chars = 0;
     // Newest first, so that it is the oldest that has no room.
