@@ -22,6 +22,8 @@ export function gatewayExecutor({ models, agents, expiry }: GatewayExecutorOptio
   return {
     // After a crash a model's answer that has not begun is asked for again, and an agent's task is found again.
     resumes: true,
+    // What models and agents send is made into events for the log alone.
+    givesAway: true,
     async begin(context) {
       const metadata = requestMetadata(context);
       const expiresAt = expiry(metadata);

@@ -140,6 +140,9 @@ export interface AgentExecutor {
   /** A task is `working` before it is completed or failed: where the agent did not say so, the runtime does. */
   readonly worksFirst?: boolean;
 
+  /** What it yields is the log's from then on, and never touched again: it need not be copied. */
+  readonly givesAway?: boolean;
+
   /**
    * What goes into the log instead of an event, given the state that the task is in; undefined: the event as it is.
    * What it throws fails the task. Not asked about what the runtime itself says.

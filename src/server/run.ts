@@ -96,7 +96,7 @@ export function startRun(options: RunOptions): Run {
 
   /** Puts an event into the log, and says what to wait for before the next. `last`: no more are asked for. */
   function take(given: ExecutorEvent): Promise<void> | 'last' | undefined {
-    const event = completeEvent(live, given);
+    const event = completeEvent(live, given, executor.givesAway);
     // Nobody answers the question of a task that is canceled or has expired.
     if (stopped && event.kind === 'status-update' && isInterrupted(event.status.state))
       return 'last';
@@ -222,6 +222,7 @@ const STATES: ReadonlySet<unknown> = new Set(
 export function completeEvent(
   task: { taskId: string; contextId: string },
   event: ExecutorEvent,
+  givenAway = false,
 ): TaskEvent {
   const { taskId, contextId } = task;
   if (event.kind === 'artifact-update') {
@@ -229,7 +230,8 @@ export function completeEvent(
     if (typeof artifact.artifactId !== 'string' || artifact.artifactId === '') {
       throw new TypeError('an artifact has an id');
     }
-    const copy = { ...artifact, parts: checkedParts(artifact.parts) };
+    const parts = checkedParts(artifact.parts, givenAway);
+    const copy = givenAway ? artifact : { ...artifact, parts };
     // Memory holds many of these: a field that is there from the start costs nothing beside the object.
     const complete: TaskEvent =
       append === undefined
@@ -276,15 +278,21 @@ export function agentMessage(
   return message;
 }
 
-/** A copy, because the log keeps it and the executor may go on with its own. */
-function checkedParts(parts: readonly Part[]): Part[] {
+/** A copy, unless they are given away: the log keeps it, and the executor may go on with its own. */
+function checkedParts(parts: Part[], givenAway = false): Part[] {
   if (!Array.isArray(parts) || parts.length === 0) throw new TypeError('there is no part');
-  return [...parts].map(checkedPart);
+  if (!givenAway) return [...parts].map(checkedPart);
+  for (const part of parts) if (!isPart(part)) throw notAPart();
+  return parts;
 }
 
 function checkedPart(part: Part): Part {
-  if (!isPart(part)) throw new TypeError('a part has text, a file (bytes or uri), or data');
+  if (!isPart(part)) throw notAPart();
   return { ...part };
+}
+
+function notAPart(): TypeError {
+  return new TypeError('a part has text, a file (bytes or uri), or data');
 }
 
 function isPart(part: Part): boolean {

@@ -2,7 +2,8 @@
  * What our log has of a remote task's artifacts, to compare a snapshot with.
  *
  * Servers cut text into chunks as they like and may join them again, so plain texts that follow each other are one: what
- * counts is what is said, not in how many pieces.
+ * counts is what is said, not in how many pieces. They are joined when it comes to a comparison, which is seldom: until
+ * then a chunk costs a place in a list.
  */
 import type { Artifact, Part, TextPart } from '../../protocol/index.ts';
 import { sameJson } from '../../server/same-json.ts';
@@ -27,10 +28,10 @@ export class Mirror {
   add(artifact: Artifact, append: boolean): void {
     const known = append ? this.#artifacts.get(artifact.artifactId) : undefined;
     if (!known) {
-      this.#artifacts.set(artifact.artifactId, { ...artifact, parts: joined(artifact.parts) });
+      this.#artifacts.set(artifact.artifactId, { ...artifact, parts: [...artifact.parts] });
       return;
     }
-    for (const part of artifact.parts) push(known.parts, part);
+    for (const part of artifact.parts) known.parts.push(part);
     if (!hasMore(artifact)) return;
     const { parts: _, metadata, ...rest } = artifact;
     Object.assign(known, rest);
@@ -40,6 +41,7 @@ export class Mirror {
   /** The event that makes of what we have what the remote has; undefined where it is the same. */
   update(artifact: Artifact): ArtifactEvent | undefined {
     const known = this.#artifacts.get(artifact.artifactId);
+    if (known) known.parts = joined(known.parts);
     const event = known ? difference(known, artifact) : replacement(artifact);
     if (event) this.add(event.artifact, event.append === true);
     return event;

@@ -64,6 +64,7 @@ export function withTransitions(executor: AgentExecutor): AgentExecutor {
       continues: typeof continues === 'function' ? continues.bind(executor) : continues,
     }),
     ...(executor.resumes !== undefined && { resumes: executor.resumes }),
+    ...(executor.givesAway !== undefined && { givesAway: executor.givesAway }),
   };
 }
 
