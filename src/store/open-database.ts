@@ -27,6 +27,18 @@ const BUSY = 5;
 const NOT_A_DATABASE = 26;
 const HEADER = 'SQLite format 3\0';
 
+/** How long somebody who reads the file may hold us up. */
+const BUSY_MS = 2000;
+const CACHE_KIB = 16_000;
+/** One large batch must not hold the room for ever. */
+const JOURNAL_BYTES = 64 * 1024 * 1024;
+/**
+ * Mapped, a page that is not in the cache costs a look instead of a call and a copy: that is most of them, in a store of
+ * a million tasks. The price: a disk that cannot be read, or a file that another program cuts short, ends the process
+ * with SIGBUS instead of an error. What was stored is there again after a restart.
+ */
+const MAPPED_BYTES = 1024 * 1024 * 1024;
+
 export interface OpenDatabase {
   readonly db: DatabaseSync;
   /** Writes the log back into the file, and lets go of it. */
@@ -39,13 +51,12 @@ export function openDatabase(path: string, synchronous: 'NORMAL' | 'FULL'): Open
   let db: DatabaseSync | undefined;
   try {
     checkFile(file);
-    db = new DatabaseSync(file, { timeout: 2_000, enableForeignKeyConstraints: false });
+    db = new DatabaseSync(file, { timeout: BUSY_MS, enableForeignKeyConstraints: false });
     checkVersion(db, file, STORE);
-    // The journal's size is limited so that one large batch does not hold the room for ever. Mapped, a page that is not
-    // in the cache costs a look instead of a call and a copy: that is most of them, in a store of a million tasks.
     db.exec(
-      `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA cache_size = -16000;
-       PRAGMA mmap_size = 1073741824; PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864`,
+      `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA temp_store = MEMORY;
+       PRAGMA cache_size = -${CACHE_KIB}; PRAGMA mmap_size = ${MAPPED_BYTES};
+       PRAGMA journal_size_limit = ${JOURNAL_BYTES}`,
     );
     migrate(db, STORE);
   } catch (error) {
