@@ -52,7 +52,7 @@ const FLAGS = {
   store: {
     type: 'string',
     value: 'S',
-    help: 'memory, or sqlite:PATH; the register of keys and cards is beside it.',
+    help: 'memory, or sqlite:PATH; in the data folder by default. Keys and cards are in a register beside it.',
   },
   durability: {
     type: 'string',
@@ -77,6 +77,9 @@ export default defineCommand({
   about: 'Serves models and agents behind one A2A endpoint, with keys, until it is interrupted.',
   flags: FLAGS,
   variables: {
+    GEMINI_API_KEY:
+      'Makes Google a provider whose models can be named; ANTHROPIC_API_KEY and OPENAI_API_KEY likewise.',
+    PARLEY_HOME: 'The data folder.',
     PARLEY_SECRET_KEY: 'Encrypts secrets at rest, and is part of how keys are hashed.',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'A collector for traces, unless the configuration names one.',
     PARLEY_LOG_LEVEL: 'trace, debug, info, warn (the default), error or silent.',

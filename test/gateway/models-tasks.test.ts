@@ -171,6 +171,9 @@ describe('a chat', () => {
     const task = await made().send('Hello');
     assert.equal(task.status.state, 'completed');
     assert.deepEqual(task.metadata, { model: 'offline', api_type: 'chat' });
+    const said = textOf(task.artifacts?.[0]?.parts ?? []);
+    assert.match(said, /name one of those that \/v1\/models lists/, 'what a caller can do');
+    assert.doesNotMatch(said, /API_KEY/, 'and not what only the operator can');
   });
 
   test('that cannot be answered fails, and says so in one line', () =>

@@ -31,16 +31,18 @@ const MAX_USAGES = 20;
 const WHAT_I_AM =
   "I am Parley's offline model: a small program that needs no network and no key. I do not think; I understand a few " +
   'plain requests and use the real tools for them.';
+const FOR_A_MODEL =
+  'For a model that answers anything, set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY.';
 const ABOUT_ME =
   /\b(?:who|what)(?:\s+are|['’]re)\s+you\b|\byour name\b|\bare you (?:an? )?(?:ai|bot|human|robot|model|person)\b/i;
 
-/** The model called `offline`. */
-export function offlineModel(): Model {
+/** The model called `offline`. `advice` is how whoever asks gets another one. */
+export function offlineModel(advice: string = FOR_A_MODEL): Model {
   return {
     name: 'offline',
     async *generate(request, signal): AsyncGenerator<ModelChunk> {
       signal.throwIfAborted();
-      const next = decide(request);
+      const next = decide(request, advice);
       if (typeof next === 'string') {
         yield* streamed('text', next, signal);
         yield { kind: 'finish', reason: 'stop', usage: estimateUsage(request, next.length) };
@@ -55,15 +57,15 @@ export function offlineModel(): Model {
 }
 
 /** The next call to make, or what to say. */
-function decide({ messages, tools = [], toolChoice }: ModelRequest): Step | string {
+function decide({ messages, tools = [], toolChoice }: ModelRequest, advice: string): Step | string {
   const offered = toolChoice === 'none' ? [] : tools;
   const at = messages.findLastIndex(
     (content) => content.role === 'user' && textOf(content).trim() !== '',
   );
   const { own, all } = wordsOf(messages[at]);
-  if (own.length > MAX_REQUEST_CHARS) return `That is too long for me.\n\n${help(offered)}`;
+  if (own.length > MAX_REQUEST_CHARS) return `That is too long for me.\n\n${help(offered, advice)}`;
   const plan = planOf(own, offered) ?? planOf(all.slice(0, MAX_REQUEST_CHARS), offered);
-  if (!plan) return answer(own, offered);
+  if (!plan) return answer(own, offered, advice);
 
   const since = messages.slice(at + 1);
   const calls = since.flatMap((content) => functionCalls(content));
@@ -150,24 +152,22 @@ function wordsIn(response: JsonValue): string {
   return JSON.stringify(response);
 }
 
-function answer(asked: string, offered: readonly ToolDeclaration[]): string {
-  if (ABOUT_ME.test(asked)) return `${WHAT_I_AM}\n\n${help(offered)}`;
+function answer(asked: string, offered: readonly ToolDeclaration[], advice: string): string {
+  if (ABOUT_ME.test(asked)) return `${WHAT_I_AM}\n\n${help(offered, advice)}`;
   const line = asked.replaceAll(/\s+/g, ' ');
   const gist = line.length > MAX_GIST_CHARS ? `${line.slice(0, MAX_GIST_CHARS)}…` : line;
   const opening = gist === '' ? 'You said nothing.' : `You said: "${gist}".`;
-  return `${opening} I am the offline model and cannot answer that.\n\n${help(offered)}`;
+  return `${opening} I am the offline model and cannot answer that.\n\n${help(offered, advice)}`;
 }
 
 /** What can be asked here. */
-function help(offered: readonly ToolDeclaration[]): string {
+function help(offered: readonly ToolDeclaration[], advice: string): string {
   const known = new Map(FORMS.map(({ tool, usage }) => [tool, usage]));
   const usages = offered.map((tool) => known.get(tool.name) ?? usageOf(tool)).slice(0, MAX_USAGES);
-  const forModel =
-    'For a model that answers anything, set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY.';
   if (usages.length === 0)
-    return `No tools are offered here, so there is nothing I can do. ${forModel}`;
+    return `No tools are offered here, so there is nothing I can do. ${advice}`;
   const list = usages.map((usage) => `- ${usage}`).join('\n');
-  return `You can ask me to:\n${list}\nJoin several with "then", and put quotes around a text to keep it as it is. ${forModel}`;
+  return `You can ask me to:\n${list}\nJoin several with "then", and put quotes around a text to keep it as it is. ${advice}`;
 }
 
 /** The form's name, or the tool's. */

@@ -67,6 +67,10 @@ function createProvider(
   };
 }
 
+/** For callers, who cannot give the gateway a key. */
+const ANOTHER_MODEL =
+  'For a model that answers anything, name one of those that /v1/models lists; who runs this gateway can add more.';
+
 function clientsOf(
   provider: string,
   type: ProviderConfig['type'],
@@ -74,7 +78,7 @@ function clientsOf(
   env: Environment,
 ): Pick<Provider, 'can' | 'chat' | 'embeddings'> {
   if (type === 'offline') {
-    const [chat, embeddings] = [offlineModel(), offlineEmbeddings()];
+    const [chat, embeddings] = [offlineModel(ANOTHER_MODEL), offlineEmbeddings()];
     return {
       can: { chat: true, embeddings: true },
       chat: () => chat,
