@@ -51,9 +51,8 @@ export const HANDLER_LIMITS: RuntimeLimits = {
   maxPushConfigsPerTask: 32,
 };
 
-/** A page of whole tasks, unless told, and one of a log end early when they get larger than this. */
-const MAX_PAGE_BYTES = 64 * 1024 * 1024;
-const MAX_LOG_PAGE_BYTES = 8 * 1024 * 1024;
+/** A page of whole tasks, unless told, and one of a log end early when they get larger: who asks holds up all others. */
+const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
 /** The most entries that `readLog` answers at a time. */
 export const LOG_PAGE = 500;
@@ -82,7 +81,7 @@ export interface LogPage {
 
 /** `total: false`: the tasks are not counted, and `totalSize` is the page's own. */
 interface ListOptions extends Pick<ListQuery, 'total'> {
-  /** A page of whole tasks ends before the one that makes it larger; the first is always there. 64 MB. */
+  /** A page of whole tasks ends before the one that makes it larger; the first is always there. 8 MB. */
   readonly maxBytes?: number | undefined;
 }
 
@@ -312,7 +311,7 @@ export function createHandler(
     using live = await runtime.open(scopeOf(call, params.tenant), params.id);
     const entries: SerializedEntry[] = [];
     let bytes = 0;
-    for (let more = true; more && entries.length < LOG_PAGE && bytes < MAX_LOG_PAGE_BYTES;) {
+    for (let more = true; more && entries.length < LOG_PAGE && bytes < MAX_PAGE_BYTES;) {
       const after = entries.at(-1)?.seq ?? params.after ?? 0;
       const piece = await live.read(after, Math.min(16, LOG_PAGE - entries.length));
       for (const entry of piece) bytes += entry.json?.length ?? 0;
