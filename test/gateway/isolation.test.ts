@@ -25,9 +25,9 @@ const card = (name: string) => ({
 const webhook = { url: 'https://hooks.example/x' };
 
 /** One of everything, in the workspace of the key. */
-async function furnish({ ask, url }: RunningGateway, key: string, mark: string): Promise<Owned> {
+async function furnish(gateway: RunningGateway, key: string, mark: string): Promise<Owned> {
   const made = async (verb: string, path: string, body: unknown) => {
-    const response = await ask(key, verb, path, body);
+    const response = await gateway.ask(key, verb, path, body);
     const text = await response.text();
     assert.ok(response.ok, `${verb} ${path}: ${text}`);
     return JSON.parse(text) as Record<string, Record<string, string>> & { id: string };
@@ -41,7 +41,7 @@ async function furnish({ ask, url }: RunningGateway, key: string, mark: string):
   // Its second version, so that there is one to restore.
   await made('PUT', `/a2a/model-cards/${id}`, card(`model-${mark}`));
   const { key: other } = await made('POST', '/a2a/keys', { name: mark, scopes: ['tasks:read'] });
-  const client = await connect(url, { headers: { 'x-api-key': key } });
+  const client = await connect(gateway.url, { headers: { 'x-api-key': key } });
   const { pushNotificationConfig } = await client.setPushConfig(task, webhook);
   const config = pushNotificationConfig.id ?? '';
   return { task, card: id, agent, key: other?.['id'] ?? '', model: `model-${mark}`, config };
@@ -202,9 +202,9 @@ function message(taskId: string) {
   return { kind: 'message' as const, role: 'user' as const, messageId, taskId, parts };
 }
 
-function call<O extends Operation>(
+function call(
   service: AgentService,
-  operation: O,
+  operation: Operation,
   owned: Owned,
 ): Promise<unknown> | undefined {
   const params = PARAMS[operation](owned);
