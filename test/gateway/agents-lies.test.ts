@@ -160,3 +160,22 @@ test('an answer is not sent to another agent that has got the name of the one th
   await assert.rejects(client('liar').send('secret', { taskId: asked.id }), /another one/);
   assert.deepEqual(other.calls, []);
 });
+
+test('a register that is full: the gateway says that it is to blame, and the agent is told', async (t) => {
+  const id = 'T'.repeat(200);
+  let made = 0;
+  const { url, called } = await liar(t, ({ method, say, answer, response }) => {
+    if (method === 'tasks/cancel') return answer(taskOf('canceled'));
+    const ids = { taskId: `${id}${++made}`, contextId: `${id}${made}` };
+    say(statusOf('working', 'x', ids), statusOf('completed', 'y', ids));
+    response.end();
+  });
+  const { client, register } = behind(t, { config: { liar: { url } } });
+  register.db.exec('PRAGMA max_page_count = 1');
+  let task: Task | undefined;
+  for (let n = 0; n < 200 && task?.status.state !== 'failed'; n++) {
+    task = (await client('liar').send('go')) as Task;
+  }
+  assert.match(JSON.stringify(task?.status.message), /The gateway could not note/);
+  await called('tasks/cancel');
+});

@@ -214,7 +214,11 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
               remoteContext = reading.contextId;
               const remote = { remoteTaskId: twin, remoteContextId: remoteContext };
               // Before anything of it is shown: what a client has seen must be found again after a crash.
-              await links.save({ taskId: task.id, workspace, agent: name, contextId, ...remote });
+              await links
+                .save({ taskId: task.id, workspace, agent: name, contextId, ...remote })
+                .catch((cause: unknown) => {
+                  throw new NotNoted('', { cause });
+                });
               running.twin.resolve(twin);
             }
             if (events.length === 0) continue;
@@ -246,7 +250,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
       logger.warn({ err: why, agent: name, taskId: task.id }, 'an agent did not do its task');
       // Nobody will ever see what it goes on with.
       void tellCanceled(agent, twin);
-      yield failed(why instanceof UnknownOutcome ? why.line(name) : agent.explain(why));
+      yield failed(why instanceof OwnFailure ? why.line(name) : agent.explain(why));
     } finally {
       patience.over();
       signal.removeEventListener('abort', onAbort);
@@ -329,8 +333,19 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
   };
 }
 
+/** The agent is not to blame. */
+abstract class OwnFailure extends Error {
+  abstract line(agent: string): string;
+}
+
+class NotNoted extends OwnFailure {
+  line(agent: string): string {
+    return `The gateway could not note which task of the agent ${agent} this is, so it was given up. Try again later.`;
+  }
+}
+
 /** Nobody can know whether the agent got the message. */
-class UnknownOutcome extends Error {
+class UnknownOutcome extends OwnFailure {
   line(agent: string): string {
     return `The gateway was restarted before the agent ${agent} answered: nobody knows whether it got the message, so it was not sent again.`;
   }
