@@ -218,10 +218,11 @@ function notAllowed(
 
 /** For the person who opens the address in a browser. */
 function greeting(app: AppContext, request: TransportRequest): FullReply {
-  const { name, description } = app.cardAt(request.base);
+  const { name, description, security = [] } = app.cardAt(request.base);
+  const key = security.length > 0 ? ` --header 'Authorization: Bearer …'` : '';
   return {
     status: 200,
     headers: { 'content-type': 'text/plain; charset=utf-8' },
-    body: `${name}: ${description}\n\nThis is an A2A agent. Its card: ${request.base}/.well-known/agent-card.json\nTalk to it: parley send ${request.base} "hello"\n`,
+    body: `${name}: ${description}\n\nThis is an A2A agent. Its card: ${request.base}/.well-known/agent-card.json\nTalk to it: parley send ${request.base} "hello"${key}\n`,
   };
 }

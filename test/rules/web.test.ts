@@ -156,6 +156,13 @@ test('whoever opens the address in a browser is told what it is', async (t) => {
   assert.equal(status, 200);
   assert.match(headers['content-type'] ?? '', /^text\/plain/);
   assert.match(text, /This is an A2A agent/);
+  assert.match(text, /parley send \S+ "hello"\n$/);
+});
+
+test('and where a key is needed, how to give it', async (t) => {
+  const { url } = await start(t, sample(), { card: { security: [{ bearer: [] }] } });
+  const { text } = await raw(url, { method: 'GET' });
+  assert.match(text, /parley send \S+ "hello" --header 'Authorization: Bearer …'\n$/);
 });
 
 test('who speaks application/a2a+json gets it back, others get application/json', async (t) => {
