@@ -245,6 +245,12 @@ export function createHandler(
     return answer(page.next);
   }
 
+  async function allStored(live: LiveTask): Promise<void> {
+    await live.whenStored(live.seq).catch(() => {
+      throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
+    });
+  }
+
   async function cancelTask(params: TaskIdParams, call: Call = {}): Promise<Task> {
     using live = await runtime.open(scopeOf(call, params.tenant), params.id);
     const { taskId, state } = live;
@@ -258,14 +264,12 @@ export function createHandler(
         void log.append(live, completeEvent(live, { kind: 'status-update', state: 'canceled' }));
         await runtime.push?.attach(live, after);
         await runtime.tellCanceled(live);
-        await live.whenStored(live.seq).catch(() => {
-          throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
-        });
+        await allStored(live);
       }
       if (live.state === 'canceled') return await load(live);
     }
     // Its end may be on the way to the store: nobody is told of it before it is there.
-    await live.whenStored(live.seq);
+    await allStored(live);
     const message = `The task is ${live.state} already`;
     const info = { taskId, ...(live.state && { state: live.state }) };
     throw new A2AError('taskNotCancelable', message, { info });
