@@ -237,6 +237,34 @@ test('an agent that is removed while a change of it is looked at stays removed',
   );
 });
 
+test('agents that hang do not keep the others from being looked at', async (t) => {
+  const HANGING = 60;
+  let hung = 0;
+  let looked = 0;
+  const hanging = await raw(t, () => void hung++);
+  const good: string = await raw(t, (request, response) => {
+    looked++;
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(gossip(`http://${request.headers.host}`)));
+  });
+  const names = Array.from({ length: HANGING }, (_, n) => `hanging-${n}`);
+  const config = {
+    ...Object.fromEntries(names.map((name) => [name, { url: hanging, timeoutMs: 200 }])),
+    good: { url: good },
+  };
+  const register = openRegister(undefined, quiet);
+  const audit = { record() {} };
+  const agents = createAgents({ register, config, audit, healthSeconds: 0.01, logger: quiet });
+  t.after(() => agents.close().then(() => register.close()));
+  agents.start();
+  await until(
+    'looks',
+    () => looked,
+    (count) => count >= 10,
+  );
+  assert.ok(hung < 5 * HANGING, `those that hang were looked at ${hung} times meanwhile`);
+});
+
 test('a register that is away for a moment does not end the looks at agents', async (t) => {
   const { url } = await remote(t, interopAgent(createGates()));
   const register = openRegister(undefined, quiet);

@@ -58,7 +58,7 @@ export interface AgentChange {
 }
 
 const HEALTH_SECONDS = 30;
-const LOOKS_AT_ONCE = 4;
+const LOOKS_AT_ONCE = 16;
 const PRUNE_MS = 3_600_000;
 
 export function createAgents(options: AgentsOptions): Agents {
@@ -104,20 +104,21 @@ export function createAgents(options: AgentsOptions): Agents {
     );
   }
 
-  async function lookAtAll(): Promise<void> {
+  async function lookAtAll(away: boolean): Promise<void> {
     const all = [...configured.values(), ...shelf.all()];
-    const waiting = all.values();
+    const waiting = all.filter(({ health }) => (health.state === 'unhealthy') === away).values();
     const worker = async (): Promise<void> => {
       for (const agent of waiting) if (!stopped.signal.aborted) await look(agent);
     };
     await Promise.all(Array.from({ length: LOOKS_AT_ONCE }, worker));
   }
 
-  async function lookAfter(): Promise<void> {
+  /** Those that were away are looked after apart: who hangs keeps only others waiting that do. */
+  async function lookAfter(away: boolean): Promise<void> {
     let pruneAt = 0;
     for (;;) {
       // The register may be away for a moment: the next look is by a new one.
-      await lookAtAll().catch((error: unknown) => {
+      await lookAtAll(away).catch((error: unknown) => {
         logger.warn({ err: error }, 'the agents could not be looked at');
       });
       // So that gateways that were started together do not ask together.
@@ -125,7 +126,7 @@ export function createAgents(options: AgentsOptions): Agents {
       const signal = AbortSignal.any([stopped.signal, resting.signal]);
       await delay(wait, undefined, { signal, ref: false }).catch(() => undefined);
       stopped.signal.throwIfAborted();
-      if (Date.now() < pruneAt) continue;
+      if (away || Date.now() < pruneAt) continue;
       pruneAt = Date.now() + PRUNE_MS;
       await links.prune(Date.now(), stopped.signal);
     }
@@ -220,10 +221,12 @@ export function createAgents(options: AgentsOptions): Agents {
     start() {
       if (started) return;
       started = true;
-      lookAfter().catch((error: unknown) => {
-        if (!stopped.signal.aborted)
-          logger.error({ err: error }, 'agents are no longer looked after');
-      });
+      for (const away of [false, true]) {
+        lookAfter(away).catch((error: unknown) => {
+          if (!stopped.signal.aborted)
+            logger.error({ err: error }, 'agents are no longer looked after');
+        });
+      }
     },
     async close() {
       stopped.abort();
