@@ -336,6 +336,22 @@ test('names are checked, and nothing else is taken for a field', async (t) => {
   }
 });
 
+test('headers that would break the connection, or begin another one, are refused', async (t) => {
+  const gateway = behind(t, { allowNetworks: LOOPBACK, secretKey: 'a key of the operator' });
+  const url = 'https://agent.example';
+  for (const headers of [
+    { 'Content-Length': '5' },
+    { 'Transfer-Encoding': 'chunked' },
+    { Connection: 'upgrade' },
+    { 'x-good': 'a\r\nx-bad: b' },
+    { 'x bad': 'a' },
+  ]) {
+    const input = { name: 'a', url, headers };
+    const { status } = await ask(gateway, 'POST', '/a2a/agents?verify=false', input);
+    assert.equal(status, 400, JSON.stringify(headers));
+  }
+});
+
 const INTERNAL = 'http://10.9.8.7:4000';
 
 /** A card whose every field that is not to be shown names the internal network. */

@@ -16,6 +16,19 @@ export const AgentName = z
 
 const Url = WebAddress.describe("The agent's address, or its card's");
 
+/** These belong to the connection. A client that is told to send them sends nothing. */
+const CONNECTION_HEADERS = [
+  'connection',
+  'content-length',
+  'expect',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+];
+
 const Headers = z
   .record(
     z.string().regex(/^[\w!#$%&'*+.^`|~-]{1,128}$/, 'not the name of a header'),
@@ -25,6 +38,10 @@ const Headers = z
       .regex(/^[\t\x20-\x7e]*$/, 'a header is printable ASCII'),
   )
   .refine((headers) => Object.keys(headers).length <= 32, 'at most 32 headers')
+  .refine(
+    (headers) => !Object.keys(headers).some((n) => CONNECTION_HEADERS.includes(n.toLowerCase())),
+    `headers of the connection are not to be set: ${CONNECTION_HEADERS.join(', ')}`,
+  )
   .describe('Sent with every request to the agent: credentials, usually');
 
 /** `most`: how far each may be set. */
