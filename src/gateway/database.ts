@@ -50,6 +50,8 @@ export function openRegister(
   db.exec(`PRAGMA busy_timeout = ${busyMs}`);
   const version = db.prepare('PRAGMA data_version');
   version.setReturnArrays(true);
+  const begin = db.prepare('BEGIN IMMEDIATE');
+  const commit = db.prepare('COMMIT');
 
   function guarded<Result>(work: () => Result): Result {
     try {
@@ -67,10 +69,10 @@ export function openRegister(
     db,
     transaction: (work) =>
       guarded(() => {
-        db.exec('BEGIN IMMEDIATE');
+        begin.run();
         try {
           const result = work();
-          db.exec('COMMIT');
+          commit.run();
           return result;
         } catch (error) {
           // Some failures, a full disk among them, have rolled it back already.

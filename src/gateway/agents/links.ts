@@ -36,13 +36,22 @@ const PRUNE_AT_ONCE = 1000;
 export function createLinks({ register, logger }: { register: Register; logger: Logger }): Links {
   const { db } = register;
   const findTask = db.prepare(
-    'SELECT remote_task_id FROM remote_tasks WHERE workspace = ? AND agent = ? AND task_id = ?',
+    'SELECT remote_task_id FROM links WHERE workspace = ? AND agent = ? AND task_id = ?',
   );
   const findContext = db.prepare(
-    'SELECT remote_context_id FROM remote_contexts WHERE workspace = ? AND agent = ? AND context_id = ?',
+    `SELECT remote_context_id FROM links
+     WHERE workspace = ? AND agent = ? AND context_id = ? AND remote_context_id IS NOT NULL
+     ORDER BY id DESC LIMIT 1`,
   );
-  const saveTask = db.prepare('INSERT OR REPLACE INTO remote_tasks VALUES (?, ?, ?, ?, ?)');
-  const saveContext = db.prepare('INSERT OR REPLACE INTO remote_contexts VALUES (?, ?, ?, ?, ?)');
+  const save = db.prepare(
+    `INSERT OR REPLACE INTO links
+     (workspace, agent, task_id, context_id, remote_task_id, remote_context_id, saved_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const removeOldest = db.prepare(
+    `DELETE FROM links WHERE id IN
+       (SELECT id FROM (SELECT id, saved_at FROM links ORDER BY id LIMIT ${PRUNE_AT_ONCE}) WHERE saved_at < ?)`,
+  );
   for (const statement of [findTask, findContext]) statement.setReturnArrays(true);
   let waiting: { link: Link; resolve: () => void; reject: (error: unknown) => void }[] = [];
 
@@ -53,35 +62,15 @@ export function createLinks({ register, logger }: { register: Register; logger: 
       const now = Date.now();
       register.transaction(() => {
         for (const { link } of batch) {
-          const { taskId, workspace, agent, contextId, remoteTaskId, remoteContextId } = link;
-          if (remoteTaskId !== undefined) saveTask.run(taskId, workspace, agent, remoteTaskId, now);
-          if (remoteContextId !== undefined) {
-            saveContext.run(workspace, agent, contextId, remoteContextId, now);
-          }
+          const { taskId, workspace, agent, contextId } = link;
+          const { remoteTaskId = null, remoteContextId = null } = link;
+          save.run(workspace, agent, taskId, contextId, remoteTaskId, remoteContextId, now);
         }
       });
       for (const { resolve } of batch) resolve();
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
-  }
-
-  /** Whether there may be more of it. */
-  function removeOld(before: number): boolean {
-    let more = false;
-    for (const [table, key] of [
-      ['remote_tasks', 'workspace, agent, task_id'],
-      ['remote_contexts', 'workspace, agent, context_id'],
-    ] as const) {
-      const { changes } = db
-        .prepare(
-          `DELETE FROM ${table} WHERE (${key}) IN
-             (SELECT ${key} FROM ${table} WHERE updated_at < ? LIMIT ${PRUNE_AT_ONCE})`,
-        )
-        .run(before);
-      more ||= Number(changes) === PRUNE_AT_ONCE;
-    }
-    return more;
   }
 
   return {
@@ -106,20 +95,12 @@ export function createLinks({ register, logger }: { register: Register; logger: 
         if (waiting.push({ link, resolve, reject }) === 1) setImmediate(flush);
       }),
     forget(workspace, agent) {
-      db.prepare('DELETE FROM remote_tasks WHERE workspace = ? AND agent = ?').run(
-        workspace,
-        agent,
-      );
-      db.prepare('DELETE FROM remote_contexts WHERE workspace = ? AND agent = ?').run(
-        workspace,
-        agent,
-      );
+      db.prepare('DELETE FROM links WHERE workspace = ? AND agent = ?').run(workspace, agent);
     },
     async prune(now, signal) {
       try {
-        while (!signal.aborted && register.transaction(() => removeOld(now - KEEP_MS))) {
-          await nextTurn();
-        }
+        const removed = () => register.transaction(() => removeOldest.run(now - KEEP_MS).changes);
+        while (!signal.aborted && removed() > 0) await nextTurn();
       } catch (error) {
         logger.warn({ err: error }, 'old links to tasks of agents could not be removed');
       }

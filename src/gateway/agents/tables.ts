@@ -13,26 +13,18 @@ CREATE TABLE agents (
   PRIMARY KEY (workspace, name)
 ) STRICT, WITHOUT ROWID;
 
--- Which of the agent's own tasks a task of ours stands for.
-CREATE TABLE remote_tasks (
+-- Which of the agent's own tasks and contexts a task of ours stands for. The newest has the highest id, so that old
+-- ones are found without an index of their age.
+CREATE TABLE links (
+  id INTEGER PRIMARY KEY,
+  workspace TEXT NOT NULL,
+  agent TEXT NOT NULL,
   task_id TEXT NOT NULL,
-  workspace TEXT NOT NULL,
-  agent TEXT NOT NULL,
-  remote_task_id TEXT NOT NULL,
-  updated_at INTEGER NOT NULL,
-  PRIMARY KEY (workspace, agent, task_id)
-) STRICT, WITHOUT ROWID;
-
--- And which of its contexts a context.
-CREATE TABLE remote_contexts (
-  workspace TEXT NOT NULL,
-  agent TEXT NOT NULL,
   context_id TEXT NOT NULL,
-  remote_context_id TEXT NOT NULL,
-  updated_at INTEGER NOT NULL,
-  PRIMARY KEY (workspace, agent, context_id)
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX remote_tasks_by_age ON remote_tasks (updated_at);
-CREATE INDEX remote_contexts_by_age ON remote_contexts (updated_at);
+  remote_task_id TEXT,
+  remote_context_id TEXT,
+  saved_at INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX links_by_task ON links (workspace, agent, task_id);
+CREATE INDEX links_by_context ON links (workspace, agent, context_id);
 `;
