@@ -30,15 +30,18 @@ export interface Liar {
 export async function liar(
   t: TestContext,
   speak: (asked: Asked) => void,
-  card: (origin: string) => object = cardOf,
+  card: (origin: string) => object | undefined = cardOf,
 ): Promise<Liar> {
   const calls: string[] = [];
   const waiting: { method: string; resolve: () => void }[] = [];
   const server = createServer((request, response) => {
     const origin = `http://${request.headers.host}`;
     if (request.method === 'GET') {
+      const shown = card(origin);
+      // Nothing: it does not answer.
+      if (!shown) return;
       response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(card(origin)));
+      response.end(JSON.stringify(shown));
       return;
     }
     void text(request).then((body) => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answerText } from '../../src/client/index.ts';
 import type { Task } from '../../src/protocol/index.ts';
-import { chunkOf, liar, statusOf, taskOf, textOf, type Asked } from './agents-liar.ts';
+import { cardOf, chunkOf, liar, statusOf, taskOf, textOf, type Asked } from './agents-liar.ts';
 import { behind } from './agents-support.ts';
 
 const broken: Record<string, { events: (asked: Asked) => void; says: RegExp }> = {
@@ -178,4 +178,43 @@ test('a register that is full: the gateway says that it is to blame, and the age
   }
   assert.match(JSON.stringify(task?.status.message), /The gateway could not note/);
   await called('tasks/cancel');
+});
+
+test('a task that is under way when its agent is removed is canceled there too', async (t) => {
+  const { url, called } = await liar(t, ({ method, say, answer }) => {
+    if (method === 'tasks/cancel') answer(taskOf('canceled'));
+    else say(taskOf('working'), chunkOf('a', 'one'));
+  });
+  const { agents, client } = behind(t, { allowNetworks: ['127.0.0.0/8'] });
+  const change = { workspace: 'default', actor: 'test', name: 'liar', create: true, verify: true };
+  await agents.put({ ...change, input: { url } });
+  for await (const { event } of client('liar').stream('go')) {
+    if (event.kind !== 'artifact-update') continue;
+    agents.remove('default', 'test', 'liar');
+    const { status } = await client('liar').cancel(event.taskId);
+    assert.equal(status.state, 'canceled');
+    break;
+  }
+  await called('tasks/cancel');
+});
+
+test('a card that does not come keeps a cancellation no longer than an agent may take to hear of it', async (t) => {
+  let hangs = false;
+  const liars = await liar(
+    t,
+    ({ say, response }) => {
+      say(statusOf('input-required', 'Which one?'));
+      response.end();
+    },
+    (origin) => (hangs ? undefined : cardOf(origin)),
+  );
+  const settings = { url: liars.url, limits: { cancelMs: 50 } };
+  const { agents, client } = behind(t, { config: { liar: settings } });
+  const asked = (await client('liar').send('go')) as Task;
+  hangs = true;
+  agents.use({ liar: { ...settings, tags: ['changed'] } });
+  const begun = performance.now();
+  const { status } = await client('liar').cancel(asked.id);
+  assert.equal(status.state, 'canceled');
+  assert.ok(performance.now() - begun < 5000);
 });

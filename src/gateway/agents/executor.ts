@@ -8,6 +8,7 @@
  * said to know a message by its id gets it again, for all others the task fails and says why.
  */
 import { RemoteAgentError } from '../../bridge/remote-limits.ts';
+import { raceAbort } from '../../client/request.ts';
 import {
   A2AError,
   isInterrupted,
@@ -50,6 +51,7 @@ export type ProxyExecutor = Required<Pick<AgentExecutor, 'begin' | 'admit' | 'ex
 
 /** An execution in this process. */
 interface Running {
+  readonly agent: RemoteAgent;
   /** Resolves once it is known which task the remote made of it, or that there will be none. */
   readonly twin: PromiseWithResolvers<string | undefined>;
   /** From here on the remote may have the message. */
@@ -173,7 +175,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
       yield failed(`There is no agent ${name} any more.`);
       return;
     }
-    const running: Running = { twin: Promise.withResolvers(), sent: false };
+    const running: Running = { agent, twin: Promise.withResolvers(), sent: false };
     const stop = new AbortController();
     const onAbort = () => {
       if (!running.sent) return stop.abort(signal.reason);
@@ -281,7 +283,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     if (id === undefined) return;
     const signal = AbortSignal.timeout(agent.limits.cancelMs);
     try {
-      const { line } = await agent.connect();
+      const { line } = await raceAbort(agent.connect(), signal);
       await new LineService(line).cancelTask({ id }, { signal });
     } catch (error) {
       const gone = error instanceof A2AError && error.kind === 'taskNotCancelable';
@@ -325,10 +327,19 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     },
     execute,
     async cancel(taskId, context) {
-      const agent = agents.find(ownerOf(context), agentOf(context.tenant, context.task.metadata));
+      const workspace = ownerOf(context);
       const running = runs.get(taskId);
-      if (running) await within(TWIN_MS, running.twin.promise);
-      if (agent) await tellCanceled(agent, links.task(ownerOf(context), agent.name, taskId));
+      let twin: string | undefined;
+      if (running) {
+        await within(
+          TWIN_MS,
+          running.twin.promise.then((id) => (twin = id)),
+        );
+      }
+      // What is under way is that agent's with which it began, though there may be none of its name any more.
+      const name = agentOf(context.tenant, context.task.metadata);
+      const agent = running?.agent ?? agents.find(workspace, name);
+      if (agent) await tellCanceled(agent, twin ?? links.task(workspace, name, taskId));
     },
   };
 }
