@@ -6,6 +6,8 @@ import type { Task } from '../../src/protocol/index.ts';
 import { cardOf, chunkOf, liar, statusOf, taskOf, textOf, type Asked } from './agents-liar.ts';
 import { behind } from './agents-support.ts';
 
+const LONG = 'x'.repeat(2000);
+
 const broken: Record<string, { events: (asked: Asked) => void; says: RegExp }> = {
   "an event of another task's": {
     events: ({ say }) => say(taskOf('working'), statusOf('working', 'x', { taskId: 'U' })),
@@ -39,6 +41,10 @@ const broken: Record<string, { events: (asked: Asked) => void; says: RegExp }> =
     },
     says: /broke the protocol/,
   },
+  'an event that is too long': {
+    events: ({ say }) => say(taskOf('working'), chunkOf('a', LONG)),
+    says: /given up: an event of the stream is larger than 1000 bytes/,
+  },
   'a part of a kind that there is not': {
     events: ({ say }) =>
       say(taskOf('working'), {
@@ -55,13 +61,21 @@ for (const [what, { events, says }] of Object.entries(broken)) {
       if (asked.method === 'message/stream') events(asked);
       else asked.answer(taskOf('canceled'));
     });
-    const { client } = behind(t, { config: { liar: { url } } });
+    const { client } = behind(t, { config: { liar: { url, limits: { maxEventBytes: 1000 } } } });
     const task = await client('liar').send('go');
     assert.ok(task.kind === 'task' && task.status.state === 'failed');
     assert.match(JSON.stringify(task.status.message), says);
     await called('tasks/cancel');
   });
 }
+
+test('metadata.agent that is no name is refused as such', async (t) => {
+  const { client } = behind(t);
+  for (const agent of ['', ['liar'], null, 7]) {
+    const refused = { kind: 'invalidParams' };
+    await assert.rejects(client().send('go', { metadata: { agent } }), refused);
+  }
+});
 
 test('what is said after the end is not heard', async (t) => {
   const { url } = await liar(t, ({ say }) =>

@@ -164,9 +164,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
         this.#length += event.data.length;
       }
     } catch (error) {
-      return this.#leave(
-        error instanceof SseLimitError ? tooMuch(`it sent ${error.message}`) : error,
-      );
+      return this.#leave(error instanceof SseLimitError ? tooMuch(error.message) : error);
     }
     if (this.#waiting && this.#at < this.#unread.length) {
       const { resolve, reject } = this.#waiting;

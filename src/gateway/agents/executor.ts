@@ -299,6 +299,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     begin(context) {
       const name = agentOf(context.tenant, requestMetadata(context));
       if (context.user instanceof Caller) context.user.need('agents:use');
+      if (name === '') throw new A2AError('invalidParams', 'metadata.agent: the name of an agent');
       if (!agents.find(ownerOf(context), name)) throw notFound(name);
       if (context.message.contextId === undefined) {
         if (fresh.size >= MAX_FRESH) fresh.clear();
