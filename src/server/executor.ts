@@ -123,8 +123,8 @@ export interface AgentExecutor {
   execute(context: ExecutionContext): AsyncIterable<ExecutorEvent>;
 
   /**
-   * Told when a task is canceled or has expired, after its signal was aborted, also while it waits for input, in
-   * whatever process it was executed before. Must not throw.
+   * Told when a task is canceled, has expired or was lost with its store, after its signal was aborted, also while it
+   * waits for input, in whatever process it was executed before. Must not throw.
    */
   cancel?(taskId: string, context: CancelContext): MaybePromise<void>;
 

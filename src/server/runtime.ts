@@ -110,6 +110,7 @@ export class Runtime {
       if (live.stored === 0) throw taskNotFound(taskId);
       if (this.#isOrphan(live) && !(await isReserved(live)) && this.#isOrphan(live)) {
         await this.#interrupt(live);
+        if (!live.lost) void this.#tellLeft(live);
       }
       return live;
     } catch (error) {
@@ -118,7 +119,14 @@ export class Runtime {
     }
   }
 
-  /** Tells the executor of a task that was canceled or has expired while nobody executed it. Never throws. */
+  /** Its execution ended with a store that was away, and so unsaid: what it left behind is no longer wanted. */
+  async #tellLeft(live: LiveTask): Promise<void> {
+    live.holds++;
+    await this.tellCanceled(live);
+    live[Symbol.dispose]();
+  }
+
+  /** Tells the executor of a task that was ended while nobody executed it. Never throws. */
   async tellCanceled(live: LiveTask): Promise<void> {
     if (!this.executor.cancel) return;
     const { taskId, contextId } = live;
