@@ -250,10 +250,7 @@ export function errorOfStatus(response: ResponseHead): A2AError {
 }
 
 /** The same error, with the time that the answer's Retry-After asks to wait. */
-export function withRetryAfter(
-  error: A2AError,
-  response: Pick<ResponseHead, 'headers'>,
-): A2AError {
+export function withRetryAfter(error: A2AError, response: Pick<ResponseHead, 'headers'>): A2AError {
   const header = response.headers.get('retry-after');
   if (header === null || error.detail.retryAfterSeconds !== undefined) return error;
   const seconds = /^\d+$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000;
