@@ -447,6 +447,25 @@ test("a machine that only the agent's card names is hidden too", async (t) => {
   assert.doesNotMatch(agent.explain(new A2AError('invalidParams', 'no db.corp:9')), /corp/);
 });
 
+test('nor any other address of such a network; public ones stay', () => {
+  const internal = [
+    'http://10.1.2.3:99/admin',
+    'http://localhost:9',
+    'https://wiki.internal/page',
+    'ws://[fd00::1]/',
+    'http://2130706433/',
+    'HTTP://Build.LOCAL.',
+    'http://db/',
+  ];
+  const shown = 'https://docs.example.com/guide';
+  const [skill] = gossip(INTERNAL).skills;
+  const described = { ...skill, description: `${internal.join(' ')} ${shown}` };
+  const card = v1.decodeCard({ ...gossip(INTERNAL), skills: [described] });
+  const profile = exposedProfile(card, { hidden: [INTERNAL] });
+  const expected = `${internal.map(() => '(address)').join(' ')} ${shown}`;
+  assert.equal(profile.skills?.[0]?.description, expected);
+});
+
 test('a card of any size is shown in a bounded one', () => {
   const skill = {
     id: 'i'.repeat(1000),

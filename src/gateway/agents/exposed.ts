@@ -4,7 +4,8 @@
  */
 import type { AgentCard, AgentExtension, AgentSkill } from '../../protocol/index.ts';
 import type { AgentProfile } from '../../server/index.ts';
-import { withoutAddresses } from './failure.ts';
+import { addressGuard, literalAddress } from '../../transport/addresses.ts';
+import { WEB_ADDRESS, withoutAddresses } from './failure.ts';
 
 const MAX_NAME = 200;
 const MAX_TEXT = 2000;
@@ -12,6 +13,11 @@ const MAX_WORD = 128;
 const MAX_URI = 512;
 const MAX_SKILLS = 100;
 const MAX_LIST = 32;
+
+const isPublic = addressGuard();
+/** Names of machines that no public register gives. */
+const PRIVATE_NAME =
+  /^[^.]+\.?$|\.(?:internal|intranet|private|corp|home|lan|local|localdomain|home\.arpa)\.?$/i;
 
 export interface ExposedOptions {
   /** What the operator says of it, instead of its own words. */
@@ -25,7 +31,8 @@ export function exposedProfile(card: AgentCard, options: ExposedOptions): AgentP
     const short = value.slice(0, max).toWellFormed();
     const lower = short.toLowerCase();
     const shown = options.hidden.some((address) => lower.includes(new URL(address).hostname));
-    return shown ? withoutAddresses(short, options.hidden) : short;
+    if (shown) return withoutAddresses(short, options.hidden);
+    return short.replace(WEB_ADDRESS, (address) => (isInternal(address) ? '(address)' : address));
   };
   const words = (list: readonly string[] | undefined): string[] =>
     (list ?? []).slice(0, MAX_LIST).map((word) => text(word, MAX_WORD));
@@ -69,4 +76,12 @@ export function exposedProfile(card: AgentCard, options: ExposedOptions): AgentP
     outputModes: words(card.defaultOutputModes),
     ...(extensions.length > 0 && { extensions }),
   };
+}
+
+/** Whether the address is surely one that callers cannot reach, and need not know. */
+function isInternal(address: string): boolean {
+  const url = URL.parse(address);
+  if (!url) return true;
+  const literal = literalAddress(url);
+  return literal === undefined ? PRIVATE_NAME.test(url.hostname) : !isPublic(literal);
 }

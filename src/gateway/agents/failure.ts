@@ -11,9 +11,11 @@ export function failureLine(error: unknown, agent: string, hidden: readonly stri
   return quote(withoutAddresses(lineOf(error, `The agent ${agent}`), hidden), 2 * MAX_LINE);
 }
 
+export const WEB_ADDRESS = /\b(?:https?|wss?):\/\/(?:\[[\da-f:.]*\])?[^\s"'<>)\]},]*/gi;
+
 /** The text without web addresses, and without the hosts of these ones however they are written. */
 export function withoutAddresses(text: string, hidden: readonly string[]): string {
-  let out = text.replace(/\b(?:https?|wss?):\/\/[^\s"'<>)\]},]+/gi, '(address)');
+  let out = text.replace(WEB_ADDRESS, '(address)');
   for (const host of hostsOf(hidden)) {
     out = out.replace(
       new RegExp(host.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'gi'),
