@@ -325,8 +325,10 @@ export function checkFile(stats: BigIntStats, shown: string): void {
   );
 }
 
+/** For a path behind which there was nothing. What somebody has made there since is not a link: it is seen later. */
 async function refuseDangling(absolute: string, shown: string): Promise<void> {
-  if ((await lstat(absolute).catch(() => undefined)) !== undefined) throw leadsNowhere(shown);
+  const found = await lstat(absolute).catch(() => undefined);
+  if (found?.isSymbolicLink() === true) throw leadsNowhere(shown);
 }
 
 function leadsNowhere(shown: string): FileError {
