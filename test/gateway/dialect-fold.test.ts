@@ -22,11 +22,11 @@ const metadata = fc
 const part = fc.oneof(
   { weight: 3, arbitrary: text.map((value) => ({ kind: 'text' as const, text: value })) },
   text.map((value) => ({ kind: 'text' as const, text: value, metadata: { thought: true } })),
-  // Through JSON, which has no -0.
-  fc.json({ maxDepth: 1 }).map((text) => {
-    const data: unknown = JSON.parse(text);
-    return { kind: 'data' as const, data: JSON.parse(JSON.stringify(data ?? null)) as unknown };
-  }),
+  // JSON has no -0.
+  fc.jsonValue({ maxDepth: 1 }).map((data) => ({
+    kind: 'data' as const,
+    data: JSON.parse(JSON.stringify(data ?? null)) as typeof data & {},
+  })),
   fc.webUrl().map((uri) => ({ kind: 'file' as const, file: { uri } })),
 );
 const parts = fc.array(part, { minLength: 1, maxLength: 3 });
