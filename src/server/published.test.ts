@@ -18,6 +18,11 @@ function counting(codec: WireCodec): WireCodec & { count: number } {
       counted.count++;
       return codec.encodeEvent(shown);
     },
+    eventText(shown: Parameters<WireCodec['encodeEvent']>[0]) {
+      const text = codec.eventText?.(shown);
+      if (text !== undefined) counted.count++;
+      return text;
+    },
   };
   return counted;
 }

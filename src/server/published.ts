@@ -25,9 +25,7 @@ export class Published implements LogEntry {
     if (this.#codec === codec) return this.#text;
     const known = this.#others?.get(codec);
     if (known !== undefined) return known;
-    const encoded = codec.encodeEvent(this.event);
-    const text =
-      encoded === this.event && this.#stored !== undefined ? this.#stored : JSON.stringify(encoded);
+    const text = codec.eventText?.(this.event) ?? this.#encoded(codec);
     if (this.#codec === undefined) {
       this.#codec = codec;
       this.#text = text;
@@ -35,5 +33,12 @@ export class Published implements LogEntry {
       (this.#others ??= new Map()).set(codec, text);
     }
     return text;
+  }
+
+  #encoded(codec: WireCodec): string {
+    const encoded = codec.encodeEvent(this.event);
+    return encoded === this.event && this.#stored !== undefined
+      ? this.#stored
+      : JSON.stringify(encoded);
   }
 }

@@ -23,17 +23,19 @@ export class ChunkReader {
   }
 
   read(data: string, type: string): StreamEvent {
-    const last = this.#last;
-    if (last !== undefined && type === this.#type) {
-      const text = this.#between(data);
-      if (text !== undefined) {
-        const artifact = { ...last.artifact, parts: [{ kind: 'text' as const, text }] };
-        return { ...last, artifact };
-      }
-    }
+    const next = this.next(data, type);
+    if (next) return next;
     const event = this.#parse(data, type);
     if (event.kind === 'artifact-update') this.#learn(event, data, type);
     return event;
+  }
+
+  /** The next chunk of the same text; undefined where it is something else. */
+  next(data: string, type: string): TaskArtifactUpdateEvent | undefined {
+    const last = this.#last;
+    const text = last !== undefined && type === this.#type ? this.#between(data) : undefined;
+    if (last === undefined || text === undefined) return undefined;
+    return { ...last, artifact: { ...last.artifact, parts: [{ kind: 'text', text }] } };
   }
 
   /** The text, where the rest is as it was the last time. */

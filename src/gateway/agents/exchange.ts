@@ -40,6 +40,9 @@ const MAX_UNREAD_LENGTH = 1024 * 1024;
 /** How long the end of an answer that nobody reads may take. */
 const LINGER_MS = 250;
 
+const ID = 'id: ';
+const DATA = 'data: ';
+
 const DONE: IteratorReturnResult<undefined> = { value: undefined, done: true };
 
 export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterator<StreamItem> {
@@ -60,6 +63,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   #length = 0;
   /** The last chunk may have ended in the middle of a character. */
   #cut = false;
+  /** The last chunk ended with an event: the parser holds nothing. */
+  #between = false;
   #looked: StreamItem | undefined;
   #waiting: PromiseWithResolvers<IteratorResult<StreamItem>> | undefined;
   #over = false;
@@ -158,8 +163,16 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
       else this.#leave(tooMuch(`it sent an answer of more than ${limits.maxEventBytes} bytes`));
       return;
     }
+    const text = this.#text(chunk);
+    const next = this.#waiting && typeof text === 'string' ? this.#next(text) : undefined;
+    if (this.#waiting && next) {
+      const { resolve } = this.#waiting;
+      this.#waiting = undefined;
+      return resolve({ value: next, done: false });
+    }
+    this.#between = typeof text === 'string' && text.endsWith('\n\n');
     try {
-      for (const event of this.#parse(this.#text(chunk))) {
+      for (const event of this.#parse(text)) {
         this.#unread.push(event);
         this.#length += event.data.length;
       }
@@ -229,6 +242,21 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     return asText ? chunk.toString() : chunk;
   }
 
+  /**
+   * An event that came alone, as most do, if it is one more chunk of the text that is being read: `id: N`, `data: …` and
+   * an empty line. Everything else is the parser's.
+   */
+  #next(text: string): StreamItem | undefined {
+    if (!this.#between || !text.startsWith(ID)) return undefined;
+    const end = text.indexOf('\n');
+    const last = text.length - 2;
+    if (!text.startsWith(DATA, end + 1) || text.indexOf('\n', end + 1) !== last) return undefined;
+    const id = text.slice(ID.length, end);
+    if (!isNumber(id) || text[last + 1] !== '\n') return undefined;
+    const event = this.#chunks.next(text.slice(end + 1 + DATA.length, last), 'message');
+    return event && { event, seq: Number(id) };
+  }
+
   #take(): StreamItem {
     const { type, data, id } = this.#unread[this.#at++]!;
     this.#length -= data.length;
@@ -237,7 +265,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
       if (this.#controller?.paused === true) this.#controller.resume();
     }
     const event = this.#chunks.read(data, type);
-    return { event, seq: id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : undefined };
+    return { event, seq: id !== undefined && isNumber(id) ? Number(id) : undefined };
   }
 
   #result(): unknown {
@@ -296,6 +324,10 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     }
     this.#waiting = undefined;
   }
+}
+
+function isNumber(id: string): boolean {
+  return /^\d{1,15}$/.test(id);
 }
 
 function tooMuch(message: string): RemoteAgentError {

@@ -26,6 +26,8 @@ export interface WireCodec {
 
   /** One event of a stream, as it stands in the JSON-RPC `result` or the SSE `data`. */
   encodeEvent(event: StreamEvent): unknown;
+  /** The same as JSON text, where there is a shorter way to it; else undefined. */
+  eventText?(event: StreamEvent): string | undefined;
   decodeEvent(raw: unknown): StreamEvent;
 
   encodeCard(card: AgentCard): unknown;

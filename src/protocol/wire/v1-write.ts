@@ -116,6 +116,25 @@ export function encodeEvent(event: StreamEvent): Raw {
   }
 }
 
+/** The JSON of a chunk of plain text, which most events are, without making the objects first. */
+export function eventText(event: StreamEvent): string | undefined {
+  if (event.kind !== 'artifact-update') return undefined;
+  const { taskId, contextId, artifact, append } = event;
+  const { artifactId, name, description, parts, extensions } = artifact;
+  const [part] = parts;
+  if (parts.length !== 1 || part?.kind !== 'text') return undefined;
+  const more = event.lastChunk ?? event.metadata ?? name ?? description ?? extensions;
+  const inside = part.filename ?? part.mediaType ?? part.metadata ?? artifact.metadata;
+  if ((more ?? inside) !== undefined) return undefined;
+  const text = `{"artifactId":${quoted(artifactId)},"parts":[{"text":${quoted(part.text)}}]}`;
+  const end = append === undefined ? '' : `,"append":${append}`;
+  return `{"artifactUpdate":{"taskId":${quoted(taskId)},"contextId":${quoted(contextId)},"artifact":${text}${end}}}`;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}
+
 /** 1.0 has one scheme where 0.3 has a list: the first is the one that is preferred. */
 function encodePush(config: PushNotificationConfig): Raw {
   const { id, url, token, authentication } = config;

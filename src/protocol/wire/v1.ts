@@ -25,7 +25,7 @@ import {
 } from './read.ts';
 import { createReader, readMember, type Dialect } from './reader.ts';
 import { createAnswerDecoder } from './received.ts';
-import { encodeEvent, encodeParams, encodeResult } from './v1-write.ts';
+import { encodeEvent, encodeParams, encodeResult, eventText } from './v1-write.ts';
 
 function readPart(value: unknown, list: string, index: number): Raw {
   if (!isObject(value)) refuse(`${list}[${index}]`, 'must be an object');
@@ -222,6 +222,7 @@ export const v1: WireCodec = {
   encodeResult: (operation, result) => encodeResult[operation](result),
   decodeResult: (operation, raw) => answers.results[operation](named(raw)),
   encodeEvent,
+  eventText,
   decodeEvent: (raw) => answers.event(named(raw)),
   encodeCard: encodeCardV1,
   decodeCard,
