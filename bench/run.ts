@@ -2,7 +2,7 @@
  * The benchmark: our server, bare node:http and the official SDK, each in its own process on the same Node, in
  * interleaved rounds. CPU comes from the scheduler's account of all threads, because wall time is noisy.
  *
- *   npm run bench               everything, in under five minutes
+ *   npm run bench               everything, in about five minutes
  *   npm run bench -- unary      one scenario (or several)
  */
 import { broadcast, idle, neighbour, slowReader, start } from './holding.ts';

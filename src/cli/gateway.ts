@@ -262,6 +262,7 @@ async function reread(
       log.warn({ file, fields: fixed }, 'these fields count only after a new start');
     }
     log.info({ file }, 'the configuration was read again');
+    note(`${file} was read again`);
     return config;
   } catch (error) {
     const problems = error instanceof ConfigError ? error.problems : [reasonOf(error)];

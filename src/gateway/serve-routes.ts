@@ -4,6 +4,8 @@ import type { OwnRoute, RouteReply, RouteRequest, RouteStream } from '../transpo
 import { Caller, callerOf } from './caller.ts';
 import type { GatewayRoute, RawInput, RouteAnswer } from './route.ts';
 
+const WHERE_KEYS_GO = 'send a key as Authorization: Bearer KEY, or as x-api-key: KEY';
+
 /** Who calls an open route. */
 const NOBODY = new Caller({ workspace: '', actor: 'nobody', scopes: new Set() });
 
@@ -29,8 +31,9 @@ export function ownRoutes(routes: readonly GatewayRoute[]): OwnRoute[] {
 }
 
 /** What the gateway says of an error, wherever the protocol does not say it. */
-export function describeOwn(error: A2AError): RouteReply {
-  return { status: error.httpStatus, body: { error: error.message } };
+export function describeOwn({ kind, httpStatus: status, message }: A2AError): RouteReply {
+  const hint = kind === 'unauthenticated' ? `: ${WHERE_KEYS_GO}` : '';
+  return { status, body: { error: message + hint } };
 }
 
 async function events(route: GatewayRoute, request: RouteRequest): Promise<RouteStream> {

@@ -300,7 +300,10 @@ test("limits of callers are tighter than the gateway's own, never wider", async 
       url: 'https://agent.example',
       limits: { maxBytes },
     });
-  assert.equal((await register('tight', 1000)).status, 201);
+  const { status, body } = await register('tight', 1000);
+  assert.equal(status, 201);
+  // Who replaces an agent replaces all of it, and has to see it before.
+  assert.deepEqual(body['limits'], { maxBytes: 1000 });
   assert.equal(gateway.agents.find('default', 'tight')?.limits.maxBytes, 1000);
   assert.equal((await register('wide', REMOTE_LIMITS.maxBytes + 1)).status, 400);
 });

@@ -1,5 +1,6 @@
 /** `/a2a/agents`: the agents that a workspace may use, and those that it registered itself. */
 import * as z from 'zod';
+import { defined } from '../../server/defined.ts';
 import { defineRoute, type GatewayRoute } from '../route.ts';
 import { notFound, type Agents } from './agents.ts';
 import { AgentInput, AgentName } from './config.ts';
@@ -21,6 +22,8 @@ const AgentView = z.object({
   }),
   url: z.string().optional().describe('Of an agent that this workspace registered'),
   headerNames: z.array(z.string()).optional().describe('What it is sent is not shown again'),
+  ...AgentInput.pick({ allowOrigins: true, deduplicates: true, limits: true, timeoutMs: true })
+    .shape,
 });
 type AgentView = z.infer<typeof AgentView>;
 
@@ -145,9 +148,13 @@ function viewOf(agent: RemoteAgent): AgentView {
     skills: [...(profile.skills ?? [])],
     health,
     // Where the operator's agents are is the operator's business.
-    ...(source === 'api' && {
-      url: settings.url,
-      headerNames: Object.keys(settings.headers ?? {}),
-    }),
+    ...(source === 'api' && ownSettings(settings)),
   };
+}
+
+/** What its owner needs to change it: who replaces an agent replaces all of it. */
+function ownSettings({ url, headers = {}, ...settings }: RemoteAgent['settings']) {
+  const { allowOrigins, deduplicates, limits, timeoutMs } = settings;
+  const given = { allowOrigins, deduplicates, limits, timeoutMs };
+  return { url, headerNames: Object.keys(headers), ...defined(given) };
 }
