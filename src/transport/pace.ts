@@ -15,6 +15,7 @@ export interface Paced {
 const WINDOW_MS = 1;
 
 export class Pace {
+  #soon: Paced[] = [];
   #waiting: Paced[] = [];
 
   /** The stream has something to send. Its `flush` is called once for this. */
@@ -22,10 +23,16 @@ export class Pace {
     const now = performance.now();
     if (now - stream.wroteAt >= WINDOW_MS) {
       stream.wroteAt = now;
-      process.nextTick(flush, stream);
+      if (this.#soon.push(stream) === 1) process.nextTick(() => this.#flushSoon());
     } else if (this.#waiting.push(stream) === 1) {
       setTimeout(() => this.#flushAll(), WINDOW_MS);
     }
+  }
+
+  #flushSoon(): void {
+    const due = this.#soon;
+    this.#soon = [];
+    for (const stream of due) stream.flush();
   }
 
   #flushAll(): void {
@@ -37,8 +44,4 @@ export class Pace {
       stream.flush();
     }
   }
-}
-
-function flush(stream: Paced): void {
-  stream.flush();
 }
