@@ -11,6 +11,7 @@ import { DialectTask, Failure, TaskAnswer } from '../../src/gateway/dialect/sche
 import { isObject, VERSIONS } from '../../src/protocol/index.ts';
 import { createAgent, type Listening, serve } from '../../src/transport/index.ts';
 import { folder, start, type Running } from '../cli/support.ts';
+import { until } from '../interop/support.ts';
 import { framesIn } from './dialect-support.ts';
 
 const DISCOVER = `curl http://localhost:8090/.well-known/agent.json`;
@@ -56,6 +57,12 @@ before(async () => {
   running = start(['gateway', '--port', '0', '--json', '--config', file]);
   const [line] = await running.saying(/.*\n/);
   ({ url, key } = JSON.parse(line) as { url: string; key: string });
+  // The card of the agent is read in the background, and what it says becomes part of ours.
+  await until(
+    "the agent's skill on the card",
+    async () => (await fetch(`${url}/.well-known/agent.json`)).text(),
+    (card) => card.includes('travel/chat'),
+  );
 });
 
 after(async () => {
