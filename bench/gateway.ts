@@ -3,8 +3,7 @@
  * them; both get the same requests with the same key, and the bare one does not look at it.
  *
  * The agent makes an event every two milliseconds on each stream, so that none shares its packet with another: a burst
- * would cost both next to nothing per event. Few streams and many, because a process that sleeps between its events
- * finds its caches cold, and more of them where it has more to do.
+ * would cost both next to nothing per event. Few streams and many, because the ratio falls with their number.
  */
 import { load, messageRequest, type Door } from './driver.ts';
 import { compare, type Row } from './measure.ts';
