@@ -22,3 +22,19 @@ export function importsOf(file: string, source: string): string[] {
   }).visit(program);
   return specifiers;
 }
+
+/** The names that a source declares and exports; names that it passes on from elsewhere do not count. */
+export function exportedNames(file: string, source: string): string[] {
+  const names: string[] = [];
+  new Visitor({
+    ExportNamedDeclaration({ declaration }) {
+      if (!declaration) return;
+      const ids =
+        'declarations' in declaration
+          ? declaration.declarations.map(({ id }) => id)
+          : [declaration.id];
+      for (const id of ids) if (id && 'name' in id) names.push(id.name);
+    },
+  }).visit(parseSync(file, source).program);
+  return [...new Set(names)];
+}

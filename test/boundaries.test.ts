@@ -1,101 +1,118 @@
-// The layering as a test: reads every import in src/ and says which ones the design does not allow.
+// The layering as a test: reads every import and export in src/ and names each one that the design does not allow.
+//
+// A room is a top-level folder of src/. Other rooms enter it through an index.ts, in the room itself or in one of its
+// subfolders. The files directly in src/ are the package's public entry points, and server.ts.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import path from 'node:path';
 import { test } from 'node:test';
-import { importsOf } from '../scripts/imports.ts';
+import { exportedNames, importsOf } from '../scripts/imports.ts';
 
 const MAX_LINES = 500;
+/** The public entry points at the top of src/ export the rooms' names again: that is their purpose. */
+const TOP = '.';
+
+/** Names that two rooms may export. */
+const SHARED_NAMES = new Set(
+  names(
+    'modeIn raceAbort Agent Yielded AgentFunction TextPart FilePart DataPart',
+    'Part textOf messageOf Usage Answer guardedFetch usageOf RetryOptions',
+    'pause Environment ModelAnswer ToolCall conversationOf Scope scopeOf RunLimits',
+    'Run RunOptions ResumeOptions State SessionStore cutText MaybePromise ConfirmationRequest',
+    'McpServer Span RemoteAgentOptions within explain Said titleOf Check',
+    'Input Command reasonOf systemCode fields Target Dialect readText',
+    'Standing Asked Spending Page Conversation Line Links RouteText',
+    'prepareStatements Action statusOf Message Admission App Frame METHODS',
+  ),
+);
 
 interface Rule {
-  /** Other folders of src/ that this one may import. */
+  /** Other rooms that this folder may import: a room, or one subfolder of it (`live/client`). */
   folders: string[];
   /** npm packages; `@scope/*` stands for a whole scope. */
   packages: string[];
   /** Node's own modules, without `node:`; `fs` includes `fs/promises`, `*` stands for all. */
   builtins: string[];
-  /** More of Node for the files (named from src/) that match. */
-  exceptions?: { files: RegExp; builtins: string[] }[];
   /** Files outside src/, named from the root. */
   outside?: string[];
 }
 
-/** One line per folder of src/, from the bottom up. `.` is src/index.ts. */
+/** One line per folder, from the bottom up. A file follows the longest folder that has a line. `.` is src/ itself. */
 const RULES: Record<string, Rule> = {
-  protocol: { folders: [], packages: ['zod'], builtins: [] },
-  server: {
-    folders: ['protocol'],
+  // No A2A; what runs in browsers too.
+  base: { folders: [], packages: ['zod'], builtins: [] },
+  protocol: { folders: ['base'], packages: ['zod'], builtins: [] },
+  tasks: {
+    folders: ['base', 'protocol'],
     packages: [],
     builtins: ['crypto', 'async_hooks', 'timers', 'util'],
   },
-  transport: {
-    folders: ['protocol', 'server'],
+  http: {
+    folders: ['base', 'protocol', 'tasks'],
     packages: ['ws'],
-    builtins: names(
-      'http https http2 net tls dns url querystring stream zlib',
-      'events buffer string_decoder crypto async_hooks timers',
-    ),
+    builtins: names('http https http2 net tls dns url stream zlib events buffer crypto timers'),
   },
   // Runs in browsers too.
-  client: {
-    folders: ['protocol'],
-    packages: [],
-    builtins: [],
-    exceptions: [{ files: /^client\/webhook[^/]*\.ts$/, builtins: ['*'] }],
-  },
+  client: { folders: ['base', 'protocol'], packages: [], builtins: [] },
   store: {
-    folders: ['protocol', 'server'],
-    packages: ['pg'],
+    folders: ['base', 'protocol', 'tasks'],
+    packages: [],
     builtins: ['sqlite', 'fs', 'path', 'crypto'],
   },
   // Knows nothing of A2A.
   agent: {
-    folders: [],
-    packages: ['zod', 'ai', '@ai-sdk/*', '@modelcontextprotocol/client'],
+    folders: ['base'],
+    packages: ['zod', '@ai-sdk/*', '@modelcontextprotocol/client'],
     builtins: ['crypto', 'async_hooks', 'timers', 'events', 'fs', 'path', 'sqlite'],
   },
   bridge: {
-    folders: ['protocol', 'server', 'client', 'agent'],
+    folders: ['base', 'protocol', 'tasks', 'client', 'agent'],
     packages: ['zod'],
     builtins: ['crypto', 'async_hooks', 'timers'],
   },
+  // Runs in browsers too.
+  'live/client': { folders: ['base', 'protocol', 'client'], packages: [], builtins: [] },
   coder: {
-    folders: ['protocol', 'server', 'transport', 'client', 'store', 'agent', 'bridge'],
-    packages: names(
-      'zod diff @modelcontextprotocol/client',
-      '@lydell/node-pty @xterm/headless @vscode/ripgrep',
-    ),
+    folders: names('. base protocol tasks http client store agent bridge live/client'),
+    packages: names('zod diff @modelcontextprotocol/client @lydell/node-pty @vscode/ripgrep'),
+    builtins: ['*'],
+  },
+  live: {
+    folders: names('. base protocol tasks http client agent bridge coder'),
+    packages: ['zod'],
     builtins: ['*'],
   },
   acp: {
-    folders: ['protocol', 'server', 'transport', 'client', 'coder'],
-    packages: ['zod', 'ws', '@agentclientprotocol/sdk'],
+    folders: names('base protocol tasks http client live/client'),
+    packages: ['zod', '@agentclientprotocol/sdk'],
     builtins: ['*'],
   },
   // A client like any other, never a friend of coder/.
   tui: {
-    folders: ['protocol', 'client'],
+    folders: ['base', 'protocol', 'client', 'live/client'],
     packages: ['ink', 'react', 'marked', 'diff'],
     builtins: ['crypto', 'events', 'fs', 'os', 'path', 'process', 'timers', 'tty', 'url', 'util'],
   },
   gateway: {
-    folders: ['protocol', 'server', 'transport', 'client', 'store', 'agent', 'bridge'],
+    folders: names('. base protocol tasks http client store agent bridge'),
     packages: ['zod', 'jose', 'undici'],
     builtins: ['*'],
   },
-  // A web page.
-  console: { folders: ['protocol', 'client'], packages: ['preact'], builtins: [] },
   cli: {
     folders: names(
-      '. protocol server transport client store agent bridge',
-      'coder acp tui gateway console',
+      '. base protocol tasks http client store agent bridge',
+      'coder live acp tui gateway',
     ),
     packages: ['pino', 'zod'],
     builtins: ['*'],
     outside: ['package.json'],
   },
-  '.': { folders: ['protocol', 'transport', 'client'], packages: [], builtins: [] },
+  [TOP]: {
+    folders: names('base protocol tasks http client store agent bridge live/client'),
+    packages: [],
+    builtins: ['http', 'net', 'timers'],
+  },
 };
 
 function names(...lines: string[]): string[] {
@@ -108,6 +125,7 @@ type Sources = ReadonlyMap<string, string>;
 /** One sentence for each thing that the rules do not allow. */
 function violations(sources: Sources): string[] {
   const graph = new Map<string, string[]>();
+  const owners = new Map<string, Set<string>>();
   const found: string[] = [];
   for (const [file, source] of sources) {
     found.push(...nameAndSize(file, source));
@@ -121,8 +139,16 @@ function violations(sources: Sources): string[] {
       file,
       imports.filter(isRelative).map((specifier) => resolveFrom(file, specifier)),
     );
+    if (isTest(file) || roomOf(file) === TOP) continue;
+    for (const name of exportedNames(file, source)) {
+      owners.set(name, (owners.get(name) ?? new Set()).add(roomOf(file)));
+    }
   }
-  return [...found, ...cycles(graph)];
+  for (const [name, rooms] of owners) {
+    if (rooms.size < 2 || SHARED_NAMES.has(name)) continue;
+    found.push(`${[...rooms].map(describe).join(' and ')} both export ${name}`);
+  }
+  return [...found, ...fileCycles(graph), ...folderCycles(graph)];
 }
 
 function nameAndSize(file: string, source: string): string[] {
@@ -131,13 +157,21 @@ function nameAndSize(file: string, source: string): string[] {
   if (odd) found.push(`src/${file} is not kebab-case: ${odd}`);
   const lines = source.split('\n').length - (source.endsWith('\n') ? 1 : 0);
   if (lines > MAX_LINES) found.push(`src/${file} has ${lines} lines, more than ${MAX_LINES}`);
-  if (!RULES[folderOf(file)]) found.push(`src/${file} is in a folder that the table does not have`);
+  if (!ruleOf(file)) found.push(`src/${file} is in a folder that the table does not have`);
   return found;
 }
 
+/** The line of the table that holds for a file. */
+function ruleOf(file: string): Rule | undefined {
+  for (let at = folderOf(file); at !== TOP; at = path.posix.dirname(at)) {
+    if (RULES[at]) return RULES[at];
+  }
+  return roomOf(file) === TOP ? RULES[TOP] : undefined;
+}
+
 function problemWith(file: string, specifier: string): string | undefined {
-  const rule = RULES[folderOf(file)];
-  // Tests may import what they like; their names, sizes and cycles count like any other's.
+  const rule = ruleOf(file);
+  // Tests may import anything; their names, sizes and cycles are checked like those of any other file.
   if (!rule || isTest(file)) return undefined;
 
   if (isRelative(specifier)) {
@@ -146,18 +180,21 @@ function problemWith(file: string, specifier: string): string | undefined {
     if (target.startsWith('../')) {
       return rule.outside?.includes(target.slice(3)) ? undefined : 'it lies outside src';
     }
-    const [from, to] = [folderOf(file), folderOf(target)];
-    if (from === to || rule.folders.includes(to)) return undefined;
-    return `${describe(from)} may import ${list(rule.folders)} of our folders, not ${describe(to)}`;
+    const [from, to] = [roomOf(file), roomOf(target)];
+    if (from === to) return undefined;
+    const allowed = rule.folders.some((each) =>
+      each === TOP ? to === TOP : target.startsWith(`${each}/`),
+    );
+    if (!allowed) return `${describe(folderOf(file))} may import ${list(rule.folders)}`;
+    if (to === TOP || path.posix.basename(target) === 'index.ts') return undefined;
+    return 'another room is imported through an index.ts';
   }
 
   if (isBuiltin(specifier)) {
     if (!specifier.startsWith('node:')) return "write Node's own modules with node:";
-    const extra = rule.exceptions?.filter((each) => each.files.test(file)) ?? [];
-    const allowed = [...rule.builtins, ...extra.flatMap((each) => each.builtins)];
     const [name = ''] = specifier.slice('node:'.length).split('/');
-    if (allowed.includes('*') || allowed.includes(name)) return undefined;
-    return `${describe(folderOf(file))} may use ${list(allowed)} of Node`;
+    if (rule.builtins.includes('*') || rule.builtins.includes(name)) return undefined;
+    return `${describe(folderOf(file))} may use ${list(rule.builtins)} of Node`;
   }
 
   const parts = specifier.split('/');
@@ -166,7 +203,26 @@ function problemWith(file: string, specifier: string): string | undefined {
   return `${describe(folderOf(file))} may use ${list(rule.packages)} of npm`;
 }
 
-/** One sentence for each file that closes a cycle, with the way round. */
+function fileCycles(graph: ReadonlyMap<string, string[]>): string[] {
+  return cycles(graph).map((round) => `these files import each other in a cycle: ${round}`);
+}
+
+/**
+ * Cycles between folders. An index.ts is the door of its folder with all subfolders, so what it exports again is no
+ * dependency of the folder, and an import through it is one of the folder that it stands in.
+ */
+function folderCycles(graph: ReadonlyMap<string, string[]>): string[] {
+  const folders = new Map<string, string[]>();
+  for (const [file, targets] of graph) {
+    if (isTest(file) || path.posix.basename(file) === 'index.ts' || roomOf(file) === TOP) continue;
+    const from = folderOf(file);
+    const others = targets.filter((to) => roomOf(to) !== TOP && !to.startsWith('..')).map(folderOf);
+    folders.set(from, [...(folders.get(from) ?? []), ...others.filter((to) => to !== from)]);
+  }
+  return cycles(folders).map((round) => `these folders import each other in a cycle: ${round}`);
+}
+
+/** The way round of each cycle. */
 function cycles(graph: ReadonlyMap<string, string[]>): string[] {
   const found: string[] = [];
   const done = new Set<string>();
@@ -175,7 +231,7 @@ function cycles(graph: ReadonlyMap<string, string[]>): string[] {
     const start = trail.indexOf(file);
     if (start >= 0) {
       const round = [...trail.slice(start), file].map((each) => `src/${each}`);
-      found.push(`these files import each other in a cycle: ${round.join(' → ')}`);
+      found.push(round.join(' → '));
       return;
     }
     if (done.has(file)) return;
@@ -188,8 +244,12 @@ function cycles(graph: ReadonlyMap<string, string[]>): string[] {
   return found;
 }
 
+function roomOf(file: string): string {
+  return file.includes('/') ? (file.split('/')[0] ?? TOP) : TOP;
+}
+
 function folderOf(file: string): string {
-  return file.includes('/') ? (file.split('/')[0] ?? '.') : '.';
+  return path.posix.dirname(file);
 }
 
 function isTest(file: string): boolean {
@@ -205,7 +265,7 @@ function resolveFrom(file: string, specifier: string): string {
 }
 
 function describe(folder: string): string {
-  return folder === '.' ? 'src/index.ts' : `${folder}/`;
+  return folder === TOP ? 'src/' : `${folder}/`;
 }
 
 function list(names: string[]): string {
@@ -225,13 +285,13 @@ test('src keeps to the directions, packages, sizes and names of the design', () 
 const planted: { name: string; sources: Record<string, string>; says: RegExp | null }[] = [
   {
     name: 'an import that points up',
-    sources: { 'protocol/task.ts': "import { run } from '../server/run.ts';" },
-    says: /src\/protocol\/task\.ts imports '\.\.\/server\/run\.ts': protocol\/ may import nothing/,
+    sources: { 'protocol/task.ts': "import { run } from '../tasks/run.ts';" },
+    says: /src\/protocol\/task\.ts imports '\.\.\/tasks\/run\.ts': protocol\/ may import base$/,
   },
   {
     name: 'a type import that points up',
-    sources: { 'server/run.ts': "import type { Adapter } from '../transport/node.ts';" },
-    says: /server\/run\.ts imports '\.\.\/transport\/node\.ts'/,
+    sources: { 'tasks/run.ts': "import type { Adapter } from '../http/node.ts';" },
+    says: /tasks\/run\.ts imports '\.\.\/http\/node\.ts'/,
   },
   {
     name: 'an import type that points up',
@@ -240,8 +300,8 @@ const planted: { name: string; sources: Record<string, string>; says: RegExp | n
   },
   {
     name: 'a re-export that points up',
-    sources: { 'client/http.ts': "export * from '../server/handler.ts';" },
-    says: /client\/http\.ts imports '\.\.\/server\/handler\.ts'/,
+    sources: { 'client/http.ts': "export * from '../tasks/handler.ts';" },
+    says: /client\/http\.ts imports '\.\.\/tasks\/handler\.ts'/,
   },
   {
     name: 'a lazy import that points up',
@@ -250,8 +310,8 @@ const planted: { name: string; sources: Record<string, string>; says: RegExp | n
   },
   {
     name: 'a package outside its folder',
-    sources: { 'server/handler.ts': "import { z } from 'zod';" },
-    says: /server\/handler\.ts imports 'zod': server\/ may use nothing of npm/,
+    sources: { 'tasks/handler.ts': "import { z } from 'zod';" },
+    says: /tasks\/handler\.ts imports 'zod': tasks\/ may use nothing of npm/,
   },
   {
     name: 'our own package by its name',
@@ -260,8 +320,8 @@ const planted: { name: string; sources: Record<string, string>; says: RegExp | n
   },
   {
     name: 'a module of Node outside its folder',
-    sources: { 'server/handler.ts': "import http from 'node:http';" },
-    says: /server\/handler\.ts imports 'node:http': server\/ may use crypto/,
+    sources: { 'tasks/handler.ts': "import http from 'node:http';" },
+    says: /tasks\/handler\.ts imports 'node:http': tasks\/ may use crypto/,
   },
   {
     name: 'a module of Node where browsers go',
@@ -275,32 +335,57 @@ const planted: { name: string; sources: Record<string, string>; says: RegExp | n
   },
   {
     name: 'an import from outside src',
-    sources: { 'server/run.ts': "import { clock } from '../../test/support/clock.ts';" },
-    says: /server\/run\.ts imports '.*clock\.ts': it lies outside src/,
+    sources: { 'tasks/run.ts': "import { clock } from '../../test/support/clock.ts';" },
+    says: /tasks\/run\.ts imports '.*clock\.ts': it lies outside src/,
   },
   {
     name: 'an import of a test',
-    sources: { 'server/run.ts': "import { clock } from './handler.test.ts';" },
+    sources: { 'tasks/run.ts': "import { clock } from './handler.test.ts';" },
     says: /a source file does not import a test/,
   },
   {
     name: 'a cycle',
     sources: {
-      'server/a.ts': "import './b.ts';",
-      'server/b.ts': "import './c.ts';",
-      'server/c.ts': "import type { A } from './a.ts';",
+      'tasks/a.ts': "import './b.ts';",
+      'tasks/b.ts': "import './c.ts';",
+      'tasks/c.ts': "import type { A } from './a.ts';",
     },
-    says: /cycle: src\/server\/a\.ts → src\/server\/b\.ts → src\/server\/c\.ts → src\/server\/a\.ts/,
+    says: /cycle: src\/tasks\/a\.ts → src\/tasks\/b\.ts → src\/tasks\/c\.ts → src\/tasks\/a\.ts/,
+  },
+  {
+    name: 'an import past the index of another room',
+    sources: { 'tasks/run.ts': "import { Task } from '../protocol/task.ts';" },
+    says: /tasks\/run\.ts imports '.*task\.ts': another room is imported through an index\.ts/,
+  },
+  {
+    name: 'an import of a room of which only a subfolder is allowed',
+    sources: { 'tui/app.tsx': "import { openLive } from '../live/index.ts';" },
+    says: /tui\/app\.tsx imports '\.\.\/live\/index\.ts': tui\/ may import base/,
+  },
+  {
+    name: 'a name that two rooms export',
+    sources: { 'tasks/run.ts': 'export const grip = 1;', 'http/run.ts': 'export type grip = 1;' },
+    says: /tasks\/ and http\/ both export grip/,
+  },
+  {
+    name: 'a cycle between folders',
+    sources: {
+      'gateway/keys/a.ts': "import '../models/b.ts';",
+      'gateway/models/b.ts': '',
+      'gateway/models/c.ts': "import '../keys/d.ts';",
+      'gateway/keys/d.ts': '',
+    },
+    says: /these folders import each other in a cycle: src\/gateway\/keys → src\/gateway\/models → /,
   },
   {
     name: 'a file that is too long',
-    sources: { 'server/run.ts': '//\n'.repeat(MAX_LINES + 1) },
-    says: /server\/run\.ts has 501 lines, more than 500/,
+    sources: { 'tasks/run.ts': '//\n'.repeat(MAX_LINES + 1) },
+    says: /tasks\/run\.ts has 501 lines, more than 500/,
   },
   {
     name: 'a name that is not kebab-case',
-    sources: { 'server/taskStore.ts': '' },
-    says: /server\/taskStore\.ts is not kebab-case/,
+    sources: { 'tasks/taskStore.ts': '' },
+    says: /tasks\/taskStore\.ts is not kebab-case/,
   },
   {
     name: 'a folder that is not in the table',
@@ -312,12 +397,14 @@ const planted: { name: string; sources: Record<string, string>; says: RegExp | n
     sources: {
       'index.ts': "export * from './protocol/index.ts';",
       'protocol/index.ts': "import { z } from 'zod'; export * from './wire/v1.ts';",
-      'protocol/wire/v1.ts': "// import '../../server/run.ts'",
-      'server/run.ts':
+      'protocol/wire/v1.ts': "// import '../../tasks/run.ts'",
+      'tasks/run.ts':
         "import { randomUUID } from 'node:crypto'; import { setTimeout } from 'node:timers/promises';",
-      'server/run.test.ts': "import '../transport/index.ts'; import http from 'node:http';",
-      'server/full.ts': '//\n'.repeat(MAX_LINES),
-      'client/webhook-server.ts': "import http from 'node:http';",
+      'tasks/run.test.ts': "import '../http/index.ts'; import http from 'node:http';",
+      'tasks/full.ts': '//\n'.repeat(MAX_LINES),
+      'client/http.ts': "import { Task } from '../protocol/index.ts';",
+      'live/client/join.ts': "import { connect } from '../../client/index.ts';",
+      'tui/app.tsx': "import { joinLive } from '../live/client/index.ts';",
       'agent/models/google.ts': "import { google } from '@ai-sdk/google';",
       'cli/main.ts': "import manifest from '../../package.json' with { type: 'json' };",
     },

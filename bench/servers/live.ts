@@ -2,13 +2,13 @@
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Model } from '../../src/agent/model.ts';
-import { sqliteSessions } from '../../src/agent/sqlite.ts';
+import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { createCoder } from '../../src/coder/coder.ts';
-import { openLive, type Live } from '../../src/coder/live/hub.ts';
-import { liveServeOptions } from '../../src/coder/live/ws-route.ts';
+import { openLive, type Live } from '../../src/live/hub.ts';
+import { liveServeOptions } from '../../src/live/ws-route.ts';
 import { coderServeOptions } from '../../src/coder/serve-options.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
-import { serve } from '../../src/transport/serve.ts';
+import { serve } from '../../src/server.ts';
 
 const folder = process.argv[2] ?? process.cwd();
 const logger = { debug() {}, info() {}, warn: console.error, error: console.error };

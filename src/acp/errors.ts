@@ -1,7 +1,7 @@
 /** What went wrong, as ACP says it. Its codes overlap with A2A's and mean other things, so none is passed on as it is. */
 import { RequestError } from '@agentclientprotocol/sdk';
 import { A2AError } from '../protocol/index.ts';
-import type { Logger } from '../server/index.ts';
+import type { Logger } from '../tasks/index.ts';
 
 const INTERNAL = -32603;
 const NOT_FOUND = -32002;

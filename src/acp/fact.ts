@@ -7,7 +7,7 @@ import {
   ToolCallConfirmation,
   type DevelopmentToolEvent,
   type EventSource,
-} from '../protocol/development-tool.ts';
+} from '../protocol/development-tool/index.ts';
 import { textOf, type Message, type TaskStatusUpdateEvent } from '../protocol/index.ts';
 
 export type Fact =

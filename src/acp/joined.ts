@@ -14,10 +14,10 @@ import {
   type SessionUpdate,
   type StopReason,
 } from '@agentclientprotocol/sdk';
-import type { LiveSession, LiveSnapshot } from '../client/live.ts';
-import type { SlashCommand, ToolCall } from '../protocol/development-tool.ts';
+import type { LiveSession, LiveSnapshot } from '../live/client/index.ts';
+import type { SlashCommand, ToolCall } from '../protocol/development-tool/index.ts';
 import { A2AError, textOf, type TaskStatusUpdateEvent } from '../protocol/index.ts';
-import type { Logger } from '../server/index.ts';
+import type { Logger } from '../tasks/index.ts';
 import { partsFrom } from './content.ts';
 import { factOf, type Fact } from './fact.ts';
 import { commandFor, isMode, modeIn, modeState } from './modes.ts';

@@ -5,7 +5,7 @@
  * source. A prompt that waits for its turn can be forgotten: the session says which, and all others begin.
  */
 import type { StopReason } from '@agentclientprotocol/sdk';
-import type { LiveSession } from '../client/live.ts';
+import type { LiveSession } from '../live/client/index.ts';
 import type { Part } from '../protocol/index.ts';
 
 interface Sent {

@@ -7,9 +7,9 @@ import {
   EventSource,
   looksLikeConfirmation,
   ToolCall,
-} from '../protocol/development-tool.ts';
+} from '../protocol/development-tool/index.ts';
 import { textOf, type Message, type Part, type Task } from '../protocol/index.ts';
-import { SOURCE_KEY } from '../server/index.ts';
+import { SOURCE_KEY } from '../tasks/index.ts';
 import type { Fact } from './fact.ts';
 
 export function factsIn({ history = [], status: { message } }: Task): Fact[] {

@@ -11,10 +11,10 @@ import {
   type PermissionOptionKind,
   type RequestPermissionRequest,
 } from '@agentclientprotocol/sdk';
-import type { LiveSession } from '../client/live.ts';
-import type { ConfirmationOption, ToolCall } from '../protocol/development-tool.ts';
+import type { LiveSession } from '../live/client/index.ts';
+import type { ConfirmationOption, ToolCall } from '../protocol/development-tool/index.ts';
 import { A2AError } from '../protocol/index.ts';
-import type { Logger } from '../server/index.ts';
+import type { Logger } from '../tasks/index.ts';
 import { toolView } from './tool-view.ts';
 
 /** The option of a question that is answered in words. */

@@ -4,8 +4,11 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { methods, type McpServer } from '@agentclientprotocol/sdk';
 import { editorFor } from '../../test/acp/support.ts';
-import type { LiveItem, LiveSession, LiveSnapshot } from '../client/live.ts';
-import { extensionMetadata, type DevelopmentToolEvent } from '../protocol/development-tool.ts';
+import type { LiveItem, LiveSession, LiveSnapshot } from '../live/client/session.ts';
+import {
+  extensionMetadata,
+  type DevelopmentToolEvent,
+} from '../protocol/development-tool/index.ts';
 import { A2AError, type Message, type TaskState } from '../protocol/index.ts';
 import type { Wanted } from './serve.ts';
 

@@ -19,9 +19,9 @@ import {
   type SessionModeState,
   type Stream,
 } from '@agentclientprotocol/sdk';
-import type { LiveSession } from '../client/live.ts';
-import type { McpServers } from '../protocol/development-tool.ts';
-import type { Logger } from '../server/index.ts';
+import type { LiveSession } from '../live/client/index.ts';
+import type { McpServers } from '../protocol/development-tool/index.ts';
+import type { Logger } from '../tasks/index.ts';
 import { askedOnly } from './answers.ts';
 import { requestError } from './errors.ts';
 import { Joined } from './joined.ts';

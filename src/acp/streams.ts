@@ -5,9 +5,9 @@
  */
 import { Readable, Writable } from 'node:stream';
 import { ndJsonStream, type AnyMessage, type Stream } from '@agentclientprotocol/sdk';
-import type { LiveSession } from '../client/live.ts';
+import type { LiveSession } from '../live/client/index.ts';
 import { inspectJson } from '../protocol/index.ts';
-import { CLOSE, type PeerSocket, type SocketListener } from '../transport/socket-route.ts';
+import { CLOSE, type PeerSocket, type SocketListener } from '../http/index.ts';
 import { serveAcp, type AcpOptions } from './serve.ts';
 
 /** One line: pictures come in them. Of frames the server has its own limit. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { ToolCall } from '../protocol/development-tool.ts';
+import type { ToolCall } from '../protocol/development-tool/index.ts';
 import { toolView } from './tool-view.ts';
 
 function call(more: Partial<ToolCall>): ToolCall {

@@ -6,7 +6,7 @@ import type {
   ToolCallStatus,
   ToolKind,
 } from '@agentclientprotocol/sdk';
-import type { FileDiff, ToolCall } from '../protocol/development-tool.ts';
+import type { FileDiff, ToolCall } from '../protocol/development-tool/index.ts';
 
 /** The fields that `tool_call`, `tool_call_update` and `session/request_permission` share. */
 export interface ToolView {

@@ -6,13 +6,13 @@
  * - The list of `todo` is the plan.
  */
 import type { SessionUpdate } from '@agentclientprotocol/sdk';
-import type { LiveClient } from '../client/live.ts';
+import type { LiveClient } from '../live/client/index.ts';
 import type {
   AgentThought,
   EventSource,
   ToolCall,
   ToolCallConfirmation,
-} from '../protocol/development-tool.ts';
+} from '../protocol/development-tool/index.ts';
 import { isObject, type Message } from '../protocol/index.ts';
 import { blockFrom } from './content.ts';
 import type { Fact } from './fact.ts';

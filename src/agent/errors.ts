@@ -1,5 +1,5 @@
 /** What goes wrong with a run. */
-import { cutText, MAX_RESPONSE_LENGTH } from './tools/result.ts';
+import { cutText, MAX_RESPONSE_LENGTH } from './tool-result.ts';
 
 export type RunErrorCode =
   /** The agents do not fit together; nothing was run. */

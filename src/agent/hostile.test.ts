@@ -9,7 +9,7 @@ import { functionResponses } from './content.ts';
 import type { Event } from './event.ts';
 import type { Model, ModelChunk } from './model.ts';
 import type { RunOutcome } from './plugin.ts';
-import { createRunner, type RunnerOptions } from './runner.ts';
+import { createRunner, type RunnerOptions } from './run/runner.ts';
 import { RichResponse, type Tool } from './tool.ts';
 
 async function run(agent: Agent, options: Partial<RunnerOptions> = {}): Promise<Event[]> {

@@ -24,7 +24,7 @@ export { sequentialAgent, type WorkflowOptions } from './agents/sequential.ts';
 export type { ArtifactContent, Artifacts, ArtifactStore } from './artifact.ts';
 export { memoryArtifacts, type MemoryArtifactsOptions } from './artifacts/memory.ts';
 export type { CanceledRun } from './canceled-run.ts';
-export type { CompactionOptions } from './compaction.ts';
+export type { CompactionOptions } from './run/compaction.ts';
 export * from './content.ts';
 export { RunError, type RunErrorCode } from './errors.ts';
 export * from './event.ts';
@@ -33,11 +33,7 @@ export type { JsonObject, JsonValue } from './json.ts';
 export * from './model.ts';
 export { offlineModel } from './models/offline.ts';
 export { fromProvider, type ProviderModel, type ProviderOptions } from './models/provider.ts';
-export {
-  defaultModelName,
-  resolveModel as model,
-  type ResolveOptions as ModelOptions,
-} from './models/resolve.ts';
+export { defaultModelName } from './models/resolve.ts';
 export {
   scriptedModel,
   type ScriptedOptions,
@@ -54,8 +50,8 @@ export type {
   ToolCall,
   ToolResult,
 } from './plugin.ts';
-export { resultOf, type RunResult } from './run-result.ts';
-export type { RunLimits } from './run.ts';
+export { resultOf, type RunResult } from './run/run-result.ts';
+export type { RunLimits } from './run/run.ts';
 export {
   createRunner,
   type CancelOptions,
@@ -64,12 +60,12 @@ export {
   type Runner,
   type RunnerOptions,
   type RunOptions,
-} from './runner.ts';
+} from './run/runner.ts';
 export * from './session.ts';
 export { memorySessions, type MemorySessionsOptions } from './sessions/memory.ts';
-export { StorageError, type StorageErrorCode } from './sessions/storage-error.ts';
+export { StorageError, type StorageErrorCode } from './storage-error.ts';
 export * from './tool.ts';
-export { agentTool, type AgentToolOptions } from './tools/agent-tool.ts';
+export { agentTool, type AgentToolOptions } from './agents/agent-tool.ts';
 export { tool, type FunctionToolOptions } from './tools/function-tool.ts';
 export {
   McpError,
@@ -80,3 +76,17 @@ export {
   type McpServer,
   type McpUrl,
 } from './tools/mcp.ts';
+export { raceAbort } from './abort.ts';
+export { RunFailure } from './errors.ts';
+export { distance } from './models/distance.ts';
+export { offlineEmbeddings, type EmbeddingModel } from './models/embeddings.ts';
+export { estimateUsage } from './models/pieces.ts';
+export { resolveModel, type ResolveOptions } from './models/resolve.ts';
+export { backoffMs, mayTryAgain, pause } from './models/retry.ts';
+export { scriptFromFile } from './models/scripted.ts';
+export { cutOff } from './models/vendor-error.ts';
+export { vendorEmbeddings, vendorModel } from './models/vendor-model.ts';
+export { VENDORS, addressOf, type Environment, type Vendor } from './models/vendors.ts';
+export { compact } from './run/compaction.ts';
+export { conversationOf, eventBefore } from './run/conversation.ts';
+export { scopeOf } from './run/run-context.ts';

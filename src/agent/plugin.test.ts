@@ -5,7 +5,7 @@ import { functionResponses, textOf, userContent, type Content } from './content.
 import type { Event } from './event.ts';
 import { scriptedModel, type ScriptedResponse } from './models/scripted.ts';
 import type { Callbacks, Plugin } from './plugin.ts';
-import { createRunner } from './runner.ts';
+import { createRunner } from './run/runner.ts';
 import type { Tool } from './tool.ts';
 import { all, at, words } from '../../test/support/runs.ts';
 

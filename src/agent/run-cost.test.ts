@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Agent } from './agent.ts';
 import { customAgent } from './agents/custom.ts';
 import { parallelAgent } from './agents/parallel.ts';
-import { createRunner } from './runner.ts';
+import { createRunner } from './run/runner.ts';
 import type { SessionStore } from './session.ts';
 import { memorySessions } from './sessions/memory.ts';
 

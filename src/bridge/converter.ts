@@ -28,8 +28,9 @@ import type {
   Part,
   TextPart,
   ThoughtPart,
-} from '../agent/content.ts';
-import type { JsonObject, JsonValue } from '../agent/json.ts';
+  JsonObject,
+  JsonValue,
+} from '../agent/index.ts';
 
 /** The keys, in a part's metadata, of the marks that this bridge sets. Only the thought's is ever read. */
 export const MARKS = {

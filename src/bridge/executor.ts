@@ -23,16 +23,21 @@ import type {
   ExecutionContext,
   ExecutorEvent,
   RequestContext,
-} from '../server/index.ts';
-import type { Agent } from '../agent/agent.ts';
-import type { ArtifactContent } from '../agent/artifact.ts';
-import { memoryArtifacts } from '../agent/artifacts/memory.ts';
-import type { BlobPart } from '../agent/content.ts';
-import { RunError } from '../agent/errors.ts';
-import type { Event, Question } from '../agent/event.ts';
-import { createRunner, type PendingOptions, type RunnerOptions } from '../agent/runner.ts';
-import { SessionNotFound } from '../agent/session.ts';
-import { memorySessions } from '../agent/sessions/memory.ts';
+} from '../tasks/index.ts';
+import {
+  type Agent,
+  type ArtifactContent,
+  memoryArtifacts,
+  type BlobPart,
+  RunError,
+  type Event,
+  type Question,
+  createRunner,
+  type PendingOptions,
+  type RunnerOptions,
+  SessionNotFound,
+  memorySessions,
+} from '../agent/index.ts';
 import { type ConverterOptions, fromA2AMessage, toA2AParts } from './converter.ts';
 import { profileOf } from './profile.ts';
 import { questionMessage, readAnswers } from './question.ts';

@@ -7,9 +7,8 @@
  * skills, or wants to keep them to himself, says so in the overrides.
  */
 import type { AgentSkill } from '../protocol/index.ts';
-import type { AgentProfile } from '../server/index.ts';
-import type { Agent } from '../agent/agent.ts';
-import { isToolset } from '../agent/tool.ts';
+import type { AgentProfile } from '../tasks/index.ts';
+import { type Agent, isToolset } from '../agent/index.ts';
 
 const DEFAULT_VERSION = '1.0.0';
 /** Text and data are sure to be read. Files of every kind are let in: which ones it can use is the agent's own matter. */

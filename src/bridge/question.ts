@@ -18,10 +18,15 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { isObject, type Message, textOf } from '../protocol/index.ts';
-import type { Answer, Question } from '../agent/event.ts';
-import type { BlobPart, FilePart } from '../agent/content.ts';
+import type {
+  Answer,
+  Question,
+  BlobPart,
+  FilePart,
+  JsonObject,
+  JsonValue,
+} from '../agent/index.ts';
 import { fromA2AParts, type ReceivedPart } from './converter.ts';
-import type { JsonObject, JsonValue } from '../agent/json.ts';
 
 const YES = new Set(
   'yes y yep yeah ok okay sure confirm confirmed approve approved allow accept proceed true'.split(

@@ -12,7 +12,7 @@
  * What it sends is a stranger's data. It becomes content and nothing else: no metadata of a remote's sets state, branch,
  * author or transfer. It is held to the protocol and to limits, and what breaks them ends the run with an error event.
  */
-import type { Agent } from '../agent/agent.ts';
+import type { Agent } from '../agent/index.ts';
 import type { AgentClient } from '../client/index.ts';
 import { A2AError } from '../protocol/index.ts';
 import { RemoteCall } from './remote-call.ts';

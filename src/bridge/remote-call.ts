@@ -1,8 +1,6 @@
 /** One turn of a remote agent: from a message to its answer, its question, or its failure. */
-import type { RunContext } from '../agent/agent.ts';
-import type { Event, EventFields } from '../agent/event.ts';
-import { ConnectionError, type AgentClient } from '../client/index.ts';
-import { raceAbort } from '../client/request.ts';
+import type { RunContext, Event, EventFields } from '../agent/index.ts';
+import { ConnectionError, type AgentClient, raceAbort } from '../client/index.ts';
 import {
   isInterrupted,
   isSettled,

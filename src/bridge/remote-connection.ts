@@ -5,8 +5,7 @@
  * Credentials go to the origin that the address names, and to no other: neither a redirect nor a card can lead them
  * elsewhere, unless `origins` allows it.
  */
-import type { CanceledRun } from '../agent/canceled-run.ts';
-import type { SessionKey } from '../agent/session.ts';
+import type { CanceledRun, SessionKey } from '../agent/index.ts';
 import {
   connect,
   ConnectionError,

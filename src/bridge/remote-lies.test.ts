@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test, type TestContext } from 'node:test';
 import type { Event } from '../agent/event.ts';
-import { createRunner } from '../agent/runner.ts';
+import { createRunner } from '../agent/run/runner.ts';
 import {
   chunk,
   flood,

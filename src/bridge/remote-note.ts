@@ -3,8 +3,7 @@
  * for another process to go on, and nothing that the remote can use to say more than it may.
  */
 import * as z from 'zod';
-import type { Event } from '../agent/event.ts';
-import type { JsonObject, JsonValue } from '../agent/json.ts';
+import type { Event, JsonObject, JsonValue } from '../agent/index.ts';
 import { isInterrupted, TaskState } from '../protocol/index.ts';
 
 /** How much of an artifact has been said here: the length of its texts, and the number of its other parts. */

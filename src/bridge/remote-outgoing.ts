@@ -5,9 +5,7 @@
  * their responses, thoughts and what the remote said itself stay here, and so do instructions, which are no events.
  */
 import { createHash } from 'node:crypto';
-import type { RunContext } from '../agent/agent.ts';
-import type { Part } from '../agent/content.ts';
-import type { Event } from '../agent/event.ts';
+import type { RunContext, Part, Event } from '../agent/index.ts';
 import type { Part as A2APart } from '../protocol/index.ts';
 import { toA2AParts } from './converter.ts';
 import { noteOf } from './remote-note.ts';

@@ -6,8 +6,7 @@
  * programs here: a remote's tool is not one of ours.
  */
 import * as z from 'zod';
-import type { Answer, Question } from '../agent/event.ts';
-import type { JsonValue } from '../agent/json.ts';
+import type { Answer, Question, JsonValue } from '../agent/index.ts';
 import { isObject, textOf, type Part as A2APart } from '../protocol/index.ts';
 import { withCall } from './question.ts';
 import type { RemoteNote } from './remote-note.ts';

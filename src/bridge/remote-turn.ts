@@ -1,6 +1,5 @@
 /** What a remote agent has to do next in a run: hear what is new, get an answer, or be followed where it works. */
-import type { RunContext } from '../agent/agent.ts';
-import type { Question } from '../agent/event.ts';
+import type { RunContext, Question } from '../agent/index.ts';
 import { isInterrupted, isSettled, type Part as A2APart } from '../protocol/index.ts';
 import { noteOf, parseNote, type RemoteNote } from './remote-note.ts';
 import { messageIdFor, unseen } from './remote-outgoing.ts';

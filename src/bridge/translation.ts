@@ -13,9 +13,8 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Message, Metadata, Part as A2APart } from '../protocol/index.ts';
-import type { ArtifactEvent, ExecutorEvent } from '../server/index.ts';
-import { type Part, textOf } from '../agent/content.ts';
-import { type Event, isFinalResponse } from '../agent/event.ts';
+import type { ArtifactEvent, ExecutorEvent } from '../tasks/index.ts';
+import { type Part, textOf, type Event, isFinalResponse } from '../agent/index.ts';
 import { type ConverterOptions, toA2AParts } from './converter.ts';
 
 /** The metadata of an answer's artifact that says which agent speaks. */

@@ -2,12 +2,12 @@
  * The program: picks the command, and turns whatever happens into an exit code and at most one line. Each command is
  * loaded when it is asked for, so that none pays for the others.
  */
-import type { Command } from './command.ts';
-import { EXIT, Stop, usageError } from './exit.ts';
-import { nearest } from './flags.ts';
-import { listenForInterrupt } from './interrupt.ts';
-import { bold, complain, dim, flushed, say } from './terminal.ts';
-import { VERSION } from './product.ts';
+import type { Command } from './program/command.ts';
+import { EXIT, Stop, usageError } from './program/exit.ts';
+import { nearest } from './program/flags.ts';
+import { listenForInterrupt } from './program/interrupt.ts';
+import { bold, complain, dim, flushed, say } from './program/terminal.ts';
+import { VERSION } from './program/product.ts';
 
 interface Entry {
   readonly operands: string;
@@ -19,77 +19,77 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
   attach: {
     operands: 'URL',
     about: "Join somebody's session in this terminal",
-    load: () => import('./attach.ts'),
+    load: () => import('./commands/attach.ts'),
   },
   acp: {
     operands: '',
     about: 'Be the agent of an editor, over ACP on standard input and output',
-    load: () => import('./acp.ts'),
+    load: () => import('./commands/acp.ts'),
   },
   serve: {
     operands: '',
     about: 'Serve the coding agent, or another one, over A2A',
-    load: () => import('./serve.ts'),
+    load: () => import('./commands/serve.ts'),
   },
   gateway: {
     operands: '',
     about: 'Serve models and agents behind one endpoint, with keys',
-    load: () => import('./gateway.ts'),
+    load: () => import('./commands/gateway.ts'),
   },
   keys: {
     operands: 'ACTION',
     about: 'Make, list and withdraw the keys of a gateway',
-    load: () => import('./keys.ts'),
+    load: () => import('./commands/keys.ts'),
   },
   send: {
     operands: 'URL [TEXT]',
     about: 'Send a message to an agent and print its answer',
-    load: () => import('./send.ts'),
+    load: () => import('./commands/send.ts'),
   },
   watch: {
     operands: 'URL TASK',
     about: 'Follow a task',
-    load: () => import('./watch.ts'),
+    load: () => import('./commands/watch.ts'),
   },
   get: {
     operands: 'URL TASK',
     about: 'Show a task',
-    load: () => import('./get.ts'),
+    load: () => import('./commands/get.ts'),
   },
   list: {
     operands: 'URL',
     about: 'List the tasks',
-    load: () => import('./list.ts'),
+    load: () => import('./commands/list.ts'),
   },
   cancel: {
     operands: 'URL TASK',
     about: 'Cancel a task',
-    load: () => import('./cancel.ts'),
+    load: () => import('./commands/cancel.ts'),
   },
   card: {
     operands: 'URL',
     about: 'Show what an agent says of itself, and check it',
-    load: () => import('./card.ts'),
+    load: () => import('./commands/card.ts'),
   },
   sessions: {
     operands: '',
     about: 'List the sessions of the coding agent',
-    load: () => import('./sessions.ts'),
+    load: () => import('./commands/sessions.ts'),
   },
   export: {
     operands: 'SESSION',
     about: 'Print a session, as Markdown or JSON',
-    load: () => import('./export.ts'),
+    load: () => import('./commands/export.ts'),
   },
   trust: {
     operands: '[DIR]',
     about: "Let a workspace's own settings count",
-    load: () => import('./trust.ts'),
+    load: () => import('./commands/trust.ts'),
   },
   doctor: {
     operands: '',
     about: 'Say what is wrong with the set-up of this machine',
-    load: () => import('./doctor.ts'),
+    load: () => import('./commands/doctor.ts'),
   },
 };
 
@@ -105,8 +105,8 @@ async function run(args: readonly string[]): Promise<number> {
   }
   if (first === undefined || first.startsWith('-')) {
     const { default: command } = await (hasPrompt(args)
-      ? import('./prompt.ts')
-      : import('./terminal-ui.ts'));
+      ? import('./commands/prompt.ts')
+      : import('./commands/terminal-ui.ts'));
     return command(args, process.env);
   }
   const entry = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
@@ -163,7 +163,7 @@ async function report(error: unknown): Promise<number> {
     complain(error.message);
     return error.code;
   }
-  const { explain } = await import('./explain.ts');
+  const { explain } = await import('./program/explain.ts');
   const { code, line } = explain(error);
   complain(line);
   return code;

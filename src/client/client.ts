@@ -5,24 +5,24 @@
  *   console.log(await agent.send('hello there').text());
  *   for await (const { event } of agent.stream('and now slowly')) console.log(event);
  */
-import type {
-  AgentCard,
-  AgentService,
-  Call,
-  ListTasksParams,
-  ListTasksResult,
-  Message,
-  MessageSendConfiguration,
-  MessageSendParams,
-  Metadata,
-  Part,
-  PushNotificationConfig,
-  SendResult,
-  StreamItem,
-  Task,
-  TaskPushNotificationConfig,
+import {
+  type AgentCard,
+  type AgentService,
+  type Call,
+  type ListTasksParams,
+  type ListTasksResult,
+  type Message,
+  type MessageSendConfiguration,
+  type MessageSendParams,
+  type Metadata,
+  type Part,
+  type PushNotificationConfig,
+  type SendResult,
+  type StreamItem,
+  type Task,
+  type TaskPushNotificationConfig,
+  uuidv7,
 } from '../protocol/index.ts';
-import { uuidv7 } from '../protocol/uuid.ts';
 import { ConnectionError } from './errors.ts';
 import { Lifetime } from './request.ts';
 import type { RetryOptions } from './resume.ts';

@@ -6,8 +6,9 @@ import {
   type ParamsOf,
   type StreamItem,
   type WireCodec,
+  type ResultOf,
+  type UnaryOperation,
 } from '../protocol/index.ts';
-import type { ResultOf, UnaryOperation } from '../protocol/methods.ts';
 import { createDialect, type Ask, type Endpoint } from './dialect.ts';
 import { ConnectionError } from './errors.ts';
 import {

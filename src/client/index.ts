@@ -28,3 +28,14 @@ export { SseLimitError, createSseParser, type SseEvent, type SseParser } from '.
 export { AgentStream } from './stream.ts';
 export { answerText } from './text.ts';
 export { readNotification, type NotificationOptions } from './webhook.ts';
+export { createDialect, type Ask, type Dialect } from './dialect.ts';
+export {
+  errorOfStatus,
+  mediaType,
+  parseJson,
+  raceAbort,
+  withRetryAfter,
+  type ResponseHead,
+} from './request.ts';
+export { resumable } from './resume.ts';
+export { createTextTracker } from './text.ts';

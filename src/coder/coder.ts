@@ -4,11 +4,11 @@
  *   const coder = await createCoder({ roots: ['/home/ann/project'], model, sessions, … });
  *   await serve(coder.agent).listen(41242);
  */
-import { EXTENSION_URI } from '../protocol/development-tool.ts';
-import type { Agent, AgentProfile } from '../server/index.ts';
+import { EXTENSION_URI } from '../protocol/development-tool/index.ts';
+import type { Agent, AgentProfile } from '../tasks/index.ts';
 import { createCommands, type CommandService } from './commands/service.ts';
-import { coderExecutor } from './executor.ts';
-import { openSeats, type Seats, type SeatsOptions } from './seats.ts';
+import { coderExecutor } from './turn/executor.ts';
+import { openSeats, type Seats, type SeatsOptions } from './session/seats.ts';
 
 export interface CoderOptions extends SeatsOptions {
   /** What the card is to say otherwise. */

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { call, makeWorkspace, SECRET, type TestWorkspace } from '../../test/support/workspace.ts';
 import { FileError } from './files/file-error.ts';
-import type { CoderTool } from './tool.ts';
+import type { CoderTool } from './tools/tool.ts';
 import { applyPatchTool } from './tools/apply-patch.ts';
 import { editTool } from './tools/edit.ts';
 import { globTool } from './tools/glob.ts';
@@ -17,7 +17,7 @@ import { listDirectoryTool } from './tools/list-directory.ts';
 import { readFileTool } from './tools/read-file.ts';
 import { searchTool } from './tools/search.ts';
 import { writeFileTool } from './tools/write-file.ts';
-import type { Workspace } from './workspace.ts';
+import type { Workspace } from './files/workspace.ts';
 
 const posix = { skip: process.platform === 'win32' };
 const linux = { skip: process.platform !== 'linux' };
@@ -249,7 +249,7 @@ test('a socket is refused by every tool', posix, async (t) => {
 });
 
 test('the kernel’s files are refused even where the workspace is everything', linux, async () => {
-  const { openWorkspace } = await import('./workspace.ts');
+  const { openWorkspace } = await import('./files/workspace.ts');
   const read = readFileTool(await openWorkspace(['/']));
   for (const path of ['/proc/self/environ', '/proc/self/root/proc/self/environ', '/dev/zero']) {
     await assert.rejects(call(read, { path }), FileError, path);

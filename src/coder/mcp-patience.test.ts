@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createServer, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { Ledger } from './ledger.ts';
-import { mcpTools } from './mcp-tools.ts';
+import { Ledger } from './approval/ledger.ts';
+import { mcpTools } from './session/mcp-tools.ts';
 
 test('a server that says nothing is waited for once, not at every step of every turn', async (t) => {
   const held: ServerResponse[] = [];

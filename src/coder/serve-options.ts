@@ -12,9 +12,11 @@ import {
   ExecuteSlashCommandRequest,
   isCompatible,
   refuseIncompatible,
-} from '../protocol/development-tool.ts';
+} from '../protocol/development-tool/index.ts';
 import { parseWith, type Call } from '../protocol/index.ts';
-import type { OwnRoute, RequestHandler, ServeOptions } from '../transport/index.ts';
+import type { RequestHandler } from '../tasks/index.ts';
+import type { ServeOptions } from '../server.ts';
+import type { OwnRoute } from '../http/index.ts';
 import { flatRoutes, type FlatApiOptions } from './flat-api/routes.ts';
 
 export function coderServeOptions(

@@ -9,10 +9,15 @@
 import { constants, existsSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import * as z from 'zod';
-import { type Jsonc, JsoncError, parseJsonc } from '../protocol/jsonc.ts';
-import { type JsoncProblem, problemAt, problemsIn } from '../protocol/jsonc-problems.ts';
-import { ModelError } from '../agent/model.ts';
-import { VENDORS } from '../agent/models/vendors.ts';
+import {
+  type Jsonc,
+  JsoncError,
+  parseJsonc,
+  type JsoncProblem,
+  problemAt,
+  problemsIn,
+} from '../base/index.ts';
+import { ModelError, VENDORS } from '../agent/index.ts';
 import { AgentHealthSeconds, AgentsConfig } from './agents/config.ts';
 import { KeysConfig } from './keys/config.ts';
 import {
@@ -23,7 +28,7 @@ import {
 } from './models/config.ts';
 import { keyIn, withImplied } from './models/implied.ts';
 import { TasksConfig } from './tasks/config.ts';
-import { WebAddress } from './web-address.ts';
+import { WebAddress } from './api/web-address.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;

@@ -6,24 +6,30 @@
  */
 import { createHash } from 'node:crypto';
 import type { AgentCard, Call, User } from '../protocol/index.ts';
-import type { Agent, AgentProfile, Logger, TaskStore } from '../server/index.ts';
-import { defined } from '../server/defined.ts';
-import { consoleLogger } from '../server/logger.ts';
-import { SecretBox } from '../store/secrets.ts';
-import { type Listening, type MountedAgent, serve } from '../transport/index.ts';
+import {
+  type Agent,
+  type AgentProfile,
+  type Logger,
+  type TaskStore,
+  defined,
+  consoleLogger,
+} from '../tasks/index.ts';
+import { SecretBox } from '../store/index.ts';
+import { type Listening, serve } from '../server.ts';
+import type { MountedAgent } from '../http/index.ts';
 import { type Agents, createAgents } from './agents/agents.ts';
 import { proxyExecutor } from './agents/executor.ts';
 import { agentRoutes } from './agents/routes.ts';
-import { callerOf, DEFAULT_WORKSPACE } from './caller.ts';
+import { callerOf, DEFAULT_WORKSPACE } from './api/caller.ts';
 import { createCards } from './cards/cards.ts';
 import { cardRoutes } from './cards/routes.ts';
 import { FIXED_FIELDS, type GatewayConfig } from './config.ts';
-import type { Register } from './database.ts';
+import type { Register } from './register/register.ts';
 import { GATEWAY_CARD, gatewayProfile } from './dialect/card.ts';
 import { expiryOf } from './dialect/expiry.ts';
 import { dialectRoutes } from './dialect/routes.ts';
-import { gatewayExecutor } from './executor.ts';
-import { guardedHandler } from './guard.ts';
+import { gatewayExecutor } from './tasks/executor.ts';
+import { guardedHandler } from './api/guard.ts';
 import { createAudit } from './keys/audit.ts';
 import { createAuthenticate } from './keys/authenticate.ts';
 import { createKeys, type Keys } from './keys/keys.ts';
@@ -40,8 +46,8 @@ import { createMetrics } from './operation/metrics.ts';
 import { watchRequests, watchTasks } from './operation/requests.ts';
 import { operationRoutes } from './operation/routes.ts';
 import { createTracer, tracingOptions } from './operation/tracing.ts';
-import type { GatewayRoute } from './route.ts';
-import { describeOwn, ownRoutes } from './serve-routes.ts';
+import type { GatewayRoute } from './api/route.ts';
+import { describeOwn, ownRoutes } from './api/serve-routes.ts';
 import { TasksConfig } from './tasks/config.ts';
 import { startSweeper } from './tasks/sweeper.ts';
 import { withTransitions } from './tasks/transitions.ts';

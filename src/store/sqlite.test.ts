@@ -18,8 +18,8 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { test, type TestContext } from 'node:test';
 import { A2AError, type TaskEvent, type TaskState } from '../protocol/index.ts';
-import type { Logger } from '../server/logger.ts';
-import type { Append, PushRecord } from '../server/store.ts';
+import type { Logger } from '../tasks/logger.ts';
+import type { Append, PushRecord } from '../tasks/store.ts';
 import { SecretBox } from './secrets.ts';
 import { sqliteStore, StoreError, type SqliteStoreOptions } from './sqlite.ts';
 

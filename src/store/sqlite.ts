@@ -25,9 +25,10 @@ import {
   type TaskState,
   type TaskStatusUpdateEvent,
 } from '../protocol/index.ts';
-import { consoleLogger, type Logger } from '../server/logger.ts';
-import type { SerializedEntry } from '../server/published.ts';
 import {
+  consoleLogger,
+  type Logger,
+  type SerializedEntry,
   ChangeClock,
   checkAppend,
   Cursors,
@@ -35,17 +36,15 @@ import {
   setsStatus,
   statusOf,
   UNFINISHED,
-} from '../server/store-rules.ts';
-import type {
-  Append,
-  AppendOutcome,
-  ListPage,
-  ListQuery,
-  PushRecord,
-  Scope,
-  TaskHead,
-  TaskStore,
-} from '../server/store.ts';
+  type Append,
+  type AppendOutcome,
+  type ListPage,
+  type ListQuery,
+  type PushRecord,
+  type Scope,
+  type TaskHead,
+  type TaskStore,
+} from '../tasks/index.ts';
 import { ContextCounts } from './context-counts.ts';
 import { openDatabase, type OpenDatabase } from './open-database.ts';
 import { SecretBox } from './secrets.ts';

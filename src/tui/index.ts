@@ -1,3 +1,4 @@
 /** The terminal UI: a client of a live session, and nothing else. */
 export { pickSession } from './screens/picker.tsx';
 export { startTui } from './start.tsx';
+export type { PromptHistory } from './control/options.ts';

@@ -4,12 +4,12 @@
  *
  * What is typed is a prompt, or the number of an answer while one is waited for. Ctrl-C cancels the turn, twice it leaves.
  */
-import type { LiveSession } from '../client/live.ts';
-import { Answers, isInWords } from './answers.ts';
-import type { ExitReason, TuiOptions } from './options.ts';
+import type { LiveSession } from '../live/client/index.ts';
+import { Answers, isInWords } from './control/answers.ts';
+import type { ExitReason, TuiOptions } from './control/options.ts';
 import { isBusy, waitingCalls, type State } from './state/state.ts';
 import type { CallEntry } from './state/entry.ts';
-import { SessionStore } from './store.ts';
+import { SessionStore } from './control/store.ts';
 import { EMPTY, line, type Line } from './text/span.ts';
 import { NONE } from './text/theme.ts';
 import { clean, cleanLine } from './text/width.ts';

@@ -5,9 +5,9 @@
  *   await startTui(session, { theme: 'dark', a2aUrl: 'http://127.0.0.1:1234' });
  */
 import { render } from 'ink';
-import type { LiveSession } from '../client/live.ts';
-import { Controller } from './controller.ts';
-import type { ExitReason, TuiOptions } from './options.ts';
+import type { LiveSession } from '../live/client/index.ts';
+import { Controller } from './control/controller.ts';
+import type { ExitReason, TuiOptions } from './control/options.ts';
 import { startPlain } from './plain.ts';
 import { App } from './screens/app.tsx';
 import { themeFor } from './text/theme.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { methods } from '@agentclientprotocol/sdk';
 import { WebSocket } from 'ws';
-import type { ToolCall } from '../../src/protocol/development-tool.ts';
+import type { ToolCall } from '../../src/protocol/development-tool/index.ts';
 import { allowed, editorAt, editorIn, startLive, type Editor } from './support.ts';
 
 const shell = { name: 'run_shell_command', args: { command: 'echo hi' } };

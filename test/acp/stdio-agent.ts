@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { serveAcp } from '../../src/acp/serve.ts';
 import { stdioStream } from '../../src/acp/streams.ts';
 import { scriptFromFile } from '../../src/agent/models/scripted.ts';
-import { sqliteSessions } from '../../src/agent/sqlite.ts';
+import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { createCoder } from '../../src/coder/coder.ts';
-import { openLive, type Live } from '../../src/coder/live/hub.ts';
+import { openLive, type Live } from '../../src/live/hub.ts';
 import { taskNotFound } from '../../src/protocol/index.ts';
-import { createHandler } from '../../src/server/index.ts';
+import { createHandler } from '../../src/tasks/index.ts';
 
 const [home = '', script = ''] = process.argv.slice(2);
 const logger = { debug() {}, info() {}, warn: print, error: print };

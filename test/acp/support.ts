@@ -21,13 +21,13 @@ import { WebSocket } from 'ws';
 import { acpSocket } from '../../src/acp/streams.ts';
 import { serveAcp, type AcpOptions } from '../../src/acp/serve.ts';
 import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import { sqliteSessions } from '../../src/agent/sqlite.ts';
+import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { createCoder, type CoderOptions } from '../../src/coder/coder.ts';
-import { openLive, type Live } from '../../src/coder/live/hub.ts';
-import { liveServeOptions } from '../../src/coder/live/ws-route.ts';
+import { openLive, type Live } from '../../src/live/hub.ts';
+import { liveServeOptions } from '../../src/live/ws-route.ts';
 import { coderServeOptions } from '../../src/coder/serve-options.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
-import { serve } from '../../src/transport/serve.ts';
+import { serve } from '../../src/server.ts';
 import { makePlace, type Place } from '../coder/support.ts';
 
 export const silent = { debug() {}, info() {}, warn() {}, error() {} };

@@ -11,7 +11,7 @@ import type { EventFields } from '../../src/agent/event.ts';
 import { scriptedModel } from '../../src/agent/models/scripted.ts';
 import { memorySessions } from '../../src/agent/sessions/memory.ts';
 import type { StreamEvent } from '../../src/protocol/index.ts';
-import { type Authenticate, bearerTokens } from '../../src/transport/index.ts';
+import { type Authenticate, bearerTokens } from '../../src/server.ts';
 import { answers, bridge, data, isResponse, send, statusText, toolOf } from './support.ts';
 
 function agentOf(run: AgentFunction, name = 'helper'): Agent {

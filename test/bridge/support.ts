@@ -7,7 +7,7 @@ import type { Model, ModelChunk, ModelRequest } from '../../src/agent/model.ts';
 import type { Tool } from '../../src/agent/tool.ts';
 import { connect, type ConnectOptions, type RemoteAgentClient } from '../../src/client/index.ts';
 import { type Artifact, type Part, type Task, textOf } from '../../src/protocol/index.ts';
-import { serve, type ServeOptions } from '../../src/transport/index.ts';
+import { serve, type ServeOptions } from '../../src/server.ts';
 import { type Logged, recorder } from '../rules/support.ts';
 
 export interface Bridged {

@@ -2,10 +2,10 @@
 import path from 'node:path';
 import { appendFileSync } from 'node:fs';
 import { llmAgent } from '../../src/agent/agents/llm.ts';
-import { sqliteArtifacts, sqliteSessions } from '../../src/agent/sqlite.ts';
+import { sqliteArtifacts, sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { a2aExecutor } from '../../src/bridge/executor.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
-import { serve } from '../../src/transport/index.ts';
+import { serve } from '../../src/server.ts';
 import { lastOf, modelOf, toolOf } from './support.ts';
 
 const folder = process.argv[2]!;

@@ -11,7 +11,7 @@ import {
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import { eventIn, ToolCall } from '../../src/protocol/development-tool.ts';
+import { eventIn, ToolCall } from '../../src/protocol/development-tool/index.ts';
 import type { StreamEvent } from '../../src/protocol/index.ts';
 import { assertRefused, folder, lines, parley, start, type Ended } from './support.ts';
 

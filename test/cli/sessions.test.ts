@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, realpathSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { sqliteSessions } from '../../src/agent/sqlite.ts';
+import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { folder, lines, parley } from './support.ts';
 
 function place(name: string) {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { connect, local, type AgentClient } from '../../src/client/index.ts';
 import type { Binding, ProtocolVersion } from '../../src/protocol/index.ts';
-import { createAgent, serve, type Agent, type Listening } from '../../src/transport/index.ts';
+import { createAgent, serve, type Agent, type Listening } from '../../src/server.ts';
 import { startBadNetwork } from '../support/bad-network.ts';
 import { collect } from './peer.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import type { Model } from '../../src/agent/model.ts';
 import { scriptedModel } from '../../src/agent/models/scripted.ts';
-import { EXTENSION_URI } from '../../src/protocol/development-tool.ts';
+import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
 import type { Message, StreamEvent } from '../../src/protocol/index.ts';
 import {
   callIn,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { extensionMetadata } from '../../src/protocol/development-tool.ts';
+import { extensionMetadata } from '../../src/protocol/development-tool/index.ts';
 import {
   callIn,
   confirmation,

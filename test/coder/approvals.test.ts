@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import { EXTENSION_URI } from '../../src/protocol/development-tool.ts';
+import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
 import type { StreamEvent } from '../../src/protocol/index.ts';
 import {
   callIn,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import type { JsonObject } from '../../src/agent/json.ts';
-import type { ToolCall } from '../../src/protocol/development-tool.ts';
+import type { ToolCall } from '../../src/protocol/development-tool/index.ts';
 import type { Message, StreamEvent } from '../../src/protocol/index.ts';
 import { callIn, confirmation, stream, userMessage } from './support.ts';
 import { begin } from './talk.ts';

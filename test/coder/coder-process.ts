@@ -7,10 +7,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Model } from '../../src/agent/model.ts';
 import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import { sqliteSessions } from '../../src/agent/sqlite.ts';
+import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { createCoder } from '../../src/coder/coder.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
-import { serve } from '../../src/transport/serve.ts';
+import { serve } from '../../src/server.ts';
 
 const [folder = '', port = '0'] = process.argv.slice(2);
 const script = JSON.parse(readFileSync(join(folder, 'script.json'), 'utf8')) as ScriptedResponse[];

@@ -4,13 +4,13 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { ModelRequest } from '../../src/agent/model.ts';
-import { problemOf } from '../../src/coder/policy.ts';
+import { problemOf } from '../../src/coder/approval/policy.ts';
 import { trust } from '../../src/coder/settings/trust.ts';
 import {
   eventIn,
   EXTENSION_URI,
   GetAllSlashCommandsResponse,
-} from '../../src/protocol/development-tool.ts';
+} from '../../src/protocol/development-tool/index.ts';
 import { textOf } from '../../src/protocol/index.ts';
 import { callIn, makePlace, outline, rpc, startCoder, stream, userMessage } from './support.ts';
 import { begin, heard, settings, turnOf, writes, type Talk } from './talk.ts';

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { ConnectionError, connect, type RemoteAgentClient } from '../../src/client/index.ts';
-import type { ToolCall } from '../../src/protocol/development-tool.ts';
+import type { ToolCall } from '../../src/protocol/development-tool/index.ts';
 import { A2AError, fold, isTerminal, type LogEntry } from '../../src/protocol/index.ts';
 import { calls, done, shell } from './checked-talk.ts';
 import {

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { EXTENSION_URI, eventIn } from '../../src/protocol/development-tool.ts';
+import { EXTENSION_URI, eventIn } from '../../src/protocol/development-tool/index.ts';
 import type { StreamEvent } from '../../src/protocol/index.ts';
 import { folder, serving } from '../cli/support.ts';
 

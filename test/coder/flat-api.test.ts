@@ -5,8 +5,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { EXTENSION_URI } from '../../src/protocol/development-tool.ts';
-import { bearerTokens } from '../../src/transport/admission.ts';
+import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
+import { bearerTokens } from '../../src/http/admission.ts';
 import { flatOutline, get, newTask, post, say } from './flat-support.ts';
 import { confirmation, makePlace, rpc, startCoder, stream, userMessage } from './support.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
-import { EXTENSION_URI, type McpServers } from '../../src/protocol/development-tool.ts';
+import { EXTENSION_URI, type McpServers } from '../../src/protocol/development-tool/index.ts';
 import { calls, done, lastCall, talk } from './checked-talk.ts';
 import { startMcp } from './mcp-http.ts';
 import { callIn, makePlace, outline, rpc, userMessage } from './support.ts';

@@ -6,7 +6,7 @@ import {
   EXTENSION_URI,
   type ExecuteSlashCommandRequest,
   type SlashCommand,
-} from '../../src/protocol/development-tool.ts';
+} from '../../src/protocol/development-tool/index.ts';
 import type { Task } from '../../src/protocol/index.ts';
 import { get, newTask, post, say } from './flat-support.ts';
 import { makePlace, rpc, startCoder, userMessage } from './support.ts';

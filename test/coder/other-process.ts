@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { connect, type RemoteAgentClient } from '../../src/client/index.ts';
-import { EXTENSION_URI, type ToolCall } from '../../src/protocol/development-tool.ts';
+import { EXTENSION_URI, type ToolCall } from '../../src/protocol/development-tool/index.ts';
 import type { LogEntry } from '../../src/protocol/index.ts';
 import { folder as home, startProgram } from '../cli/support.ts';
 import { callIn } from './support.ts';

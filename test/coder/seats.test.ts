@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import { EXTENSION_URI } from '../../src/protocol/development-tool.ts';
+import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
 import { makePlace, rpc, startCoder, userMessage, type Place } from './support.ts';
 
 /** One more than are open at the same time. */

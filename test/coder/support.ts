@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Model } from '../../src/agent/model.ts';
 import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import { sqliteSessions } from '../../src/agent/sqlite.ts';
+import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { createCoder, type CoderOptions } from '../../src/coder/coder.ts';
 import type { CommandService } from '../../src/coder/commands/service.ts';
 import { coderServeOptions } from '../../src/coder/serve-options.ts';
-import { EXTENSION_URI, eventIn, ToolCall } from '../../src/protocol/development-tool.ts';
+import { EXTENSION_URI, eventIn, ToolCall } from '../../src/protocol/development-tool/index.ts';
 import type { Message, StreamEvent, Task } from '../../src/protocol/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
-import { serve, type ServeOptions } from '../../src/transport/serve.ts';
+import { serve, type ServeOptions } from '../../src/server.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { ModelRequest } from '../../src/agent/model.ts';
 import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import { eventIn, ExecuteSlashCommandResponse } from '../../src/protocol/development-tool.ts';
+import { eventIn, ExecuteSlashCommandResponse } from '../../src/protocol/development-tool/index.ts';
 import { textOf, type Message, type StreamEvent } from '../../src/protocol/index.ts';
 import {
   callIn,

@@ -10,7 +10,7 @@ import {
   ToolCall,
   ToolCallConfirmation,
   type ToolCallStatus,
-} from '../../src/protocol/development-tool.ts';
+} from '../../src/protocol/development-tool/index.ts';
 import type { Message, StreamEvent, TaskStatusUpdateEvent } from '../../src/protocol/index.ts';
 
 /** What may follow what. A call that is under way may have to ask: then it waits again, with a new request. */

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { Model } from '../../src/agent/model.ts';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { connect } from '../../src/client/index.ts';
-import { EXTENSION_URI } from '../../src/protocol/development-tool.ts';
+import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
 import { calls, done, shell, talk } from './checked-talk.ts';
 import { makePlace, outline, rpc, startCoder } from './support.ts';
 import { heard, settings, writes } from './talk.ts';

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { conformance } from '../../src/cli/agents/conformance.ts';
-import { serve, type ServeOptions } from '../../src/transport/index.ts';
+import { serve, type ServeOptions } from '../../src/server.ts';
 
 export type Json = Record<string, unknown>;
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { memoryArtifacts } from '../../src/agent/artifacts/memory.ts';
 import { memorySessions } from '../../src/agent/sessions/memory.ts';
-import { sqliteArtifacts, sqliteSessions } from '../../src/agent/sqlite.ts';
+import { sqliteArtifacts, sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { artifactStoreContract } from './artifact-store.ts';
 import { sessionStoreContract } from './session-store.ts';
 

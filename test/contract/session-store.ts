@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { createEvent, type Event, type EventFields } from '../../src/agent/event.ts';
 import type { JsonValue } from '../../src/agent/json.ts';
 import { SessionNotFound, type SessionKey, type SessionStore } from '../../src/agent/session.ts';
-import { MAX_ID_LENGTH, StorageError } from '../../src/agent/sessions/storage-error.ts';
+import { MAX_ID_LENGTH, StorageError } from '../../src/agent/storage-error.ts';
 
 export interface SessionStoreLimits {
   readonly maxSessionSize?: number;

@@ -7,7 +7,7 @@ import type {
   TaskState,
   TaskStatusUpdateEvent,
 } from '../../src/protocol/index.ts';
-import type { Append, PushRecord, TaskHead } from '../../src/server/store.ts';
+import type { Append, PushRecord, TaskHead } from '../../src/tasks/store.ts';
 
 export const alice = { tenant: 'acme', owner: 'alice' };
 export const bob = { tenant: 'acme', owner: 'bob' };

@@ -1,7 +1,7 @@
 /** What every task store promises of tasks that expire. Part of the contract in task-store.ts. */
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import type { TaskStore } from '../../src/server/store.ts';
+import type { TaskStore } from '../../src/tasks/store.ts';
 import { alice, artifact, bob, creation, ids, update } from './task-events.ts';
 import type { OpenedStore } from './task-store.ts';
 

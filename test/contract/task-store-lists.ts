@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { A2AError } from '../../src/protocol/index.ts';
-import type { ListQuery, TaskHead, TaskStore } from '../../src/server/store.ts';
+import type { ListQuery, TaskHead, TaskStore } from '../../src/tasks/store.ts';
 import { alice, artifact, bob, creation, ids, update } from './task-events.ts';
 
 export function listContract(

@@ -9,7 +9,7 @@ import {
   type TaskEvent,
   type TaskState,
 } from '../../src/protocol/index.ts';
-import type { Append, ListQuery, Scope, TaskStore } from '../../src/server/store.ts';
+import type { Append, ListQuery, Scope, TaskStore } from '../../src/tasks/store.ts';
 import { agentSays, artifactEvent, statusEvent, taskEvent, userSays } from './task-events.ts';
 
 const STATES: TaskState[] = ['submitted', 'working', 'input-required', 'completed', 'failed'];

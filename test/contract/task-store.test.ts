@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { memoryStore } from '../../src/server/memory-store.ts';
+import { memoryStore } from '../../src/tasks/memory-store.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 import { taskStoreContract } from './task-store.ts';
 

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { A2AError, type LogEntry, type TaskState } from '../../src/protocol/index.ts';
-import type { PushRecord, TaskStore } from '../../src/server/store.ts';
+import type { PushRecord, TaskStore } from '../../src/tasks/store.ts';
 import {
   agentSays,
   alice,

@@ -8,7 +8,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { MessageSendParams } from '../../src/protocol/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
-import { createHandler, memoryStore, type TaskStore } from '../../src/transport/index.ts';
+import { createHandler, memoryStore, type TaskStore } from '../../src/server.ts';
 import { bench as benchAgent } from '../../src/cli/agents/bench.ts';
 
 let serial = 0;

@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import { connect } from '../../src/client/index.ts';
 import { fold, reduce, type Task, type TaskEvent } from '../../src/protocol/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
-import { type Agent, type ExecutorEvent, serve } from '../../src/transport/index.ts';
+import { type Agent, type ExecutorEvent, serve } from '../../src/server.ts';
 import { startBadNetwork } from '../support/bad-network.ts';
 
 const RUNS = process.env['PARLEY_TEST_LONG'] ? 200 : 8;

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
-import { sqliteSessions } from '../../src/agent/sqlite.ts';
+import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 
 const WRITER = join(import.meta.dirname, 'session-writer.ts');
 

@@ -1,7 +1,7 @@
 // Appends events to the session named by its arguments, and says the number of each once it is stored.
 import { writeSync } from 'node:fs';
 import { createEvent } from '../../src/agent/event.ts';
-import { sqliteSessions } from '../../src/agent/sqlite.ts';
+import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 
 const [path = '', id = '', count = ''] = process.argv.slice(2);
 const key = { app: 'app', user: 'alice', id };

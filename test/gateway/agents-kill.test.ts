@@ -8,7 +8,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { connect } from '../../src/client/index.ts';
 import { textOf, type SendResult, type Task } from '../../src/protocol/index.ts';
-import { createAgent, type Agent } from '../../src/server/index.ts';
+import { createAgent, type Agent } from '../../src/tasks/index.ts';
 import { folder, start } from '../cli/support.ts';
 import { interopAgent } from '../interop/agent.ts';
 import { startSdk03 } from '../interop/sdk-03-server.ts';

@@ -3,15 +3,15 @@ import type { TestContext } from 'node:test';
 import { createAgents, type Agents } from '../../src/gateway/agents/agents.ts';
 import { AgentsConfig } from '../../src/gateway/agents/config.ts';
 import { proxyExecutor } from '../../src/gateway/agents/executor.ts';
-import { Caller } from '../../src/gateway/caller.ts';
-import { gatewayExecutor } from '../../src/gateway/executor.ts';
-import { openRegister, type Register } from '../../src/gateway/database.ts';
-import type { AuditEntry } from '../../src/gateway/services.ts';
+import { Caller } from '../../src/gateway/api/caller.ts';
+import { gatewayExecutor } from '../../src/gateway/tasks/executor.ts';
+import { openRegister, type Register } from '../../src/gateway/register/register.ts';
+import type { AuditEntry } from '../../src/gateway/api/audit.ts';
 import { createClient, type AgentClient } from '../../src/client/index.ts';
 import type { AgentCard, AgentService, Call, ProtocolVersion } from '../../src/protocol/index.ts';
-import { createHandler, type Agent, type RequestHandler } from '../../src/server/index.ts';
+import { createHandler, type Agent, type RequestHandler } from '../../src/tasks/index.ts';
 import { SecretBox } from '../../src/store/secrets.ts';
-import { serve, type Listening, type ServeOptions } from '../../src/transport/index.ts';
+import { serve, type Listening, type ServeOptions } from '../../src/server.ts';
 import { quiet } from '../interop/support.ts';
 
 export interface Behind {

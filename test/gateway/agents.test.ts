@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answerText, connect } from '../../src/client/index.ts';
 import { textOf, type SendResult, type Task } from '../../src/protocol/index.ts';
-import { createAgent } from '../../src/server/index.ts';
+import { createAgent } from '../../src/tasks/index.ts';
 import { interopAgent, PNG } from '../interop/agent.ts';
 import { startSdk03 } from '../interop/sdk-03-server.ts';
 import { startSdk1 } from '../interop/sdk-1-server.ts';

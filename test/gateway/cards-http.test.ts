@@ -1,12 +1,12 @@
 // Model cards over real HTTP: statuses, headers and the words of failures, as a client sees them.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Caller } from '../../src/gateway/caller.ts';
+import { Caller } from '../../src/gateway/api/caller.ts';
 import { cardRoutes } from '../../src/gateway/cards/routes.ts';
 import { CardPage, ModelCard } from '../../src/gateway/cards/schema.ts';
-import { describeOwn, ownRoutes } from '../../src/gateway/serve-routes.ts';
-import { createAgent } from '../../src/server/index.ts';
-import { type Listening, serve } from '../../src/transport/index.ts';
+import { describeOwn, ownRoutes } from '../../src/gateway/api/serve-routes.ts';
+import { createAgent } from '../../src/tasks/index.ts';
+import { type Listening, serve } from '../../src/server.ts';
 import { ann, bench, bob, SEED_BODY, silent } from './cards-support.ts';
 
 const scopes = new Set(['cards:read']);

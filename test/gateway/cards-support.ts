@@ -1,9 +1,9 @@
 /** What the tests of model cards have in common: a register, an audit log that can be read, the seed's own card. */
-import { openRegister, type Register } from '../../src/gateway/database.ts';
-import { Caller } from '../../src/gateway/caller.ts';
+import { openRegister, type Register } from '../../src/gateway/register/register.ts';
+import { Caller } from '../../src/gateway/api/caller.ts';
 import { createCards, type CardLimits, type Cards } from '../../src/gateway/cards/cards.ts';
 import { CardInput, CardQuery } from '../../src/gateway/cards/schema.ts';
-import type { AuditEntry } from '../../src/gateway/services.ts';
+import type { AuditEntry } from '../../src/gateway/api/audit.ts';
 
 export const silent = { debug() {}, info() {}, warn() {}, error() {} };
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { ExecutorEvent } from '../../src/server/index.ts';
+import type { ExecutorEvent } from '../../src/tasks/index.ts';
 import {
   foldedFrom,
   saying,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { AgentExecutor } from '../../src/server/index.ts';
+import type { AgentExecutor } from '../../src/tasks/index.ts';
 import {
   foldedFrom,
   obedient,

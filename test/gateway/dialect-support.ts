@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import * as z from 'zod';
-import { Caller } from '../../src/gateway/caller.ts';
+import { Caller } from '../../src/gateway/api/caller.ts';
 import { dialectRoutes } from '../../src/gateway/dialect/routes.ts';
 import {
   DialectEvent,
@@ -13,7 +13,7 @@ import {
   TaskAnswer,
   type DialectTask,
 } from '../../src/gateway/dialect/schema.ts';
-import type { RouteEvents } from '../../src/gateway/route.ts';
+import type { RouteEvents } from '../../src/gateway/api/route.ts';
 import { A2AError, isObject } from '../../src/protocol/index.ts';
 import {
   createHandler,
@@ -22,7 +22,7 @@ import {
   type ExecutorEvent,
   type RequestHandler,
   type TaskStore,
-} from '../../src/server/index.ts';
+} from '../../src/tasks/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { SCOPES } from '../../src/gateway/caller.ts';
+import { SCOPES } from '../../src/gateway/api/caller.ts';
 import { folder, parley, serving, start } from '../cli/support.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');

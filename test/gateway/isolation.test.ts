@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect } from '../../src/client/index.ts';
-import type { GatewayRoute, Resource } from '../../src/gateway/route.ts';
+import type { GatewayRoute, Resource } from '../../src/gateway/api/route.ts';
 import {
   A2AError,
   type AgentService,

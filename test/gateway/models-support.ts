@@ -1,12 +1,13 @@
 /** Models over fake vendors on loopback, with what was spent and what was logged in view. */
 import { ModelCard } from '../../src/gateway/cards/schema.ts';
-import { Caller } from '../../src/gateway/caller.ts';
+import { Caller } from '../../src/gateway/api/caller.ts';
 import { ModelsConfig, ProvidersConfig } from '../../src/gateway/models/config.ts';
 import { createModels, type AnswerChunk, type Models } from '../../src/gateway/models/models.ts';
 import type { ModelsOptions } from '../../src/gateway/models/models.ts';
-import type { CardLookup, Spending, Use } from '../../src/gateway/services.ts';
+import type { Spending, Use } from '../../src/gateway/services/services.ts';
+import type { CardLookup } from '../../src/gateway/cards/schema.ts';
 import type { ModelRequest } from '../../src/agent/model.ts';
-import type { Logger } from '../../src/server/index.ts';
+import type { Logger } from '../../src/tasks/index.ts';
 import { data, type Reply } from '../support/vendors/server.ts';
 
 export const WORKSPACE = 'default';

@@ -4,8 +4,8 @@ import { describe, test } from 'node:test';
 import { conversationOf } from '../../src/gateway/models/conversation.ts';
 import { modelExecutor } from '../../src/gateway/models/executor.ts';
 import { A2AError, textOf, type Metadata, type Part, type Task } from '../../src/protocol/index.ts';
-import { createHandler, type RequestHandler } from '../../src/server/index.ts';
-import type { ExecutionContext, ExecutorEvent } from '../../src/server/index.ts';
+import { createHandler, type RequestHandler } from '../../src/tasks/index.ts';
+import type { ExecutionContext, ExecutorEvent } from '../../src/tasks/index.ts';
 import { fakeVendor, type Reply } from '../support/vendors/server.ts';
 import {
   caller,

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { echo } from '../../src/cli/agents/echo.ts';
-import { SCOPES, type Scope } from '../../src/gateway/caller.ts';
-import { type Listening, serve } from '../../src/transport/index.ts';
+import { SCOPES, type Scope } from '../../src/gateway/api/caller.ts';
+import { type Listening, serve } from '../../src/server.ts';
 import { type RunningGateway, startGateway } from '../support/gateway.ts';
 import { assertDocumented, type OpenapiDocument, type Operation } from '../support/openapi.ts';
 import { type FakeVendor, fakeVendor } from '../support/vendors/server.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TaskAnswer } from '../../src/gateway/dialect/schema.ts';
-import { createAgent } from '../../src/server/index.ts';
+import { createAgent } from '../../src/tasks/index.ts';
 import { startGateway } from '../support/gateway.ts';
 import { remote } from './agents-support.ts';
 

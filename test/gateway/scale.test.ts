@@ -14,7 +14,7 @@ import {
   type Append,
   createHandler,
   type RequestHandler,
-} from '../../src/server/index.ts';
+} from '../../src/tasks/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 
 const LONG = process.env['PARLEY_TEST_LONG'] === '1';

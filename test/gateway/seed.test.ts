@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { connect } from '../../src/client/index.ts';
 import { DialectTask, Failure, TaskAnswer } from '../../src/gateway/dialect/schema.ts';
 import { isObject, VERSIONS } from '../../src/protocol/index.ts';
-import { createAgent, type Listening, serve } from '../../src/transport/index.ts';
+import { createAgent, type Listening, serve } from '../../src/server.ts';
 import { folder, start, type Running } from '../cli/support.ts';
 import { until } from '../interop/support.ts';
 import { framesIn } from './dialect-support.ts';

@@ -1,7 +1,7 @@
 // A store that cannot be reached: 503 with Retry-After wherever it is asked, and all is well when it is back.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryStore, type TaskStore } from '../../src/server/index.ts';
+import { memoryStore, type TaskStore } from '../../src/tasks/index.ts';
 import { startGateway } from '../support/gateway.ts';
 
 /** A store that can be taken away; each of its methods throws then. */

@@ -8,7 +8,7 @@ import {
   type Agent,
   type AgentExecutor,
   type AgentProfile,
-} from '../../src/transport/index.ts';
+} from '../../src/server.ts';
 import type { Gates } from './support.ts';
 
 export const EXTENSION = 'https://parley.test/extensions/tone';

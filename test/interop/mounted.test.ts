@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import express from 'express';
 import { connect } from '../../src/client/index.ts';
 import type { Binding, ProtocolVersion } from '../../src/protocol/index.ts';
-import { serve, type AgentServer, type ServeOptions } from '../../src/transport/index.ts';
+import { serve, type AgentServer, type ServeOptions } from '../../src/server.ts';
 import { interopAgent } from './agent.ts';
 import { sdk03 } from './sdk-03-client.ts';
 import { sdk1 } from './sdk-1-client.ts';

@@ -9,7 +9,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { RequestHandler } from 'express';
-import type { Logger } from '../../src/transport/index.ts';
+import type { Logger } from '../../src/server.ts';
 
 /** Waits for a promise, but not for ever: a peer that hangs fails its test, and says in what. */
 export async function within<T>(what: string, promise: Promise<T>, ms = 5000): Promise<T> {

@@ -1,7 +1,7 @@
 /** The SDKs' clients against our server: each scenario, over each version and binding that they speak. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { bearerTokens, serve, type ServeOptions } from '../../src/transport/index.ts';
+import { bearerTokens, serve, type ServeOptions } from '../../src/server.ts';
 import { EXTENSION, interopAgent, PNG } from './agent.ts';
 import { sdk03 } from './sdk-03-client.ts';
 import { sdk1, sdk1Speaking03 } from './sdk-1-client.ts';

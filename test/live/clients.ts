@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import type { RequestPermissionResponse } from '@agentclientprotocol/sdk';
 import { createSseParser } from '../../src/client/sse.ts';
-import { EXTENSION_URI } from '../../src/protocol/development-tool.ts';
+import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
 import { reduce, type Task, type TaskEvent } from '../../src/protocol/index.ts';
 import { editorAt, type Editor } from '../acp/support.ts';
 import { RawClient } from './raw-client.ts';

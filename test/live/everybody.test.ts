@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import { ToolCall } from '../../src/protocol/development-tool.ts';
+import { ToolCall } from '../../src/protocol/development-tool/index.ts';
 import { callIn } from '../coder/support.ts';
 import { EditorClient, SocketClient, StreamClient, type Participant } from './clients.ts';
 import { startShared } from './program.ts';

@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { METHODS } from '../../src/coder/live/ws-methods.ts';
-import { CLOSE } from '../../src/transport/socket-route.ts';
+import { METHODS } from '../../src/live/ws-methods.ts';
+import { CLOSE } from '../../src/http/socket-route.ts';
 import { startShared } from './program.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');

@@ -7,10 +7,10 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import { sqliteSessions } from '../../src/agent/sqlite.ts';
-import { localSession } from '../../src/cli/session-finder.ts';
-import { MODE_KEY } from '../../src/coder/guard.ts';
-import type { LiveSink } from '../../src/coder/live/follower.ts';
+import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
+import { localSession } from '../../src/cli/coder/session-finder.ts';
+import { MODE_KEY } from '../../src/coder/approval/guard.ts';
+import type { LiveSink } from '../../src/live/follower.ts';
 import { writes } from '../coder/talk.ts';
 import { openSession, Watcher } from './support.ts';
 

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { WebSocketServer } from 'ws';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import { joinLive, type JoinOptions } from '../../src/client/ws.ts';
+import { joinLive, type JoinOptions } from '../../src/live/client/join.ts';
 import { writes } from '../coder/talk.ts';
 import { bridge, serveSession, Watcher } from './support.ts';
 

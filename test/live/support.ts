@@ -7,21 +7,16 @@ import { Transform } from 'node:stream';
 import type { TestContext } from 'node:test';
 import type { Model } from '../../src/agent/model.ts';
 import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import { sqliteSessions } from '../../src/agent/sqlite.ts';
-import type { LiveItem, LiveSession } from '../../src/client/live.ts';
+import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
+import type { LiveItem, LiveSession } from '../../src/live/client/session.ts';
 import { createCoder, type CoderOptions } from '../../src/coder/coder.ts';
-import { openLive, type Live } from '../../src/coder/live/hub.ts';
-import { liveServeOptions, type LiveServeOptions } from '../../src/coder/live/ws-route.ts';
+import { openLive, type Live } from '../../src/live/hub.ts';
+import { liveServeOptions, type LiveServeOptions } from '../../src/live/ws-route.ts';
 import { coderServeOptions } from '../../src/coder/serve-options.ts';
-import { eventIn, type ToolCall } from '../../src/protocol/development-tool.ts';
+import { eventIn, type ToolCall } from '../../src/protocol/development-tool/index.ts';
 import { textOf } from '../../src/protocol/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
-import {
-  serve,
-  type AgentServer,
-  type Listening,
-  type ServeOptions,
-} from '../../src/transport/serve.ts';
+import { serve, type AgentServer, type Listening, type ServeOptions } from '../../src/server.ts';
 import { callIn, makePlace, type Place } from '../coder/support.ts';
 
 export const silent = { debug() {}, info() {}, warn() {}, error() {} };

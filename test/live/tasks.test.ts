@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { setImmediate as moment } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import type { LiveItem, LiveSession } from '../../src/client/live.ts';
-import { joinLive } from '../../src/client/ws.ts';
-import type { Live } from '../../src/coder/live/hub.ts';
-import { eventIn } from '../../src/protocol/development-tool.ts';
+import type { LiveItem, LiveSession } from '../../src/live/client/session.ts';
+import { joinLive } from '../../src/live/client/join.ts';
+import type { Live } from '../../src/live/hub.ts';
+import { eventIn } from '../../src/protocol/development-tool/index.ts';
 import { A2AError, textOf, type Message } from '../../src/protocol/index.ts';
 import { bridge, openSession, serveSession, Watcher } from './support.ts';
 

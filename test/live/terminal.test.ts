@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import { EXTENSION_URI } from '../../src/protocol/development-tool.ts';
+import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
 import { allowed, editorAt } from '../acp/support.ts';
 import { makePlace } from '../coder/support.ts';
 import { CTRL_C, startProgram, startShared } from './program.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { v03, v1 } from '../../src/protocol/index.ts';
-import { createAgent } from '../../src/server/index.ts';
+import { createAgent } from '../../src/tasks/index.ts';
 import {
   finished,
   raw,

@@ -1,7 +1,7 @@
 /** Rule 4, and the card: what is not offered is refused by its own error, and the card says only what works. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createAgent, serve } from '../../src/transport/index.ts';
+import { createAgent, serve } from '../../src/server.ts';
 import { finished, raw, rest1, rpc03, rpc1, sample, start, userMessage, WIRES } from './support.ts';
 
 const url1 = 'https://example.org/hook';

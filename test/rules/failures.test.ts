@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
 import type { Task } from '../../src/protocol/index.ts';
-import { type Agent, createAgent, memoryStore } from '../../src/server/index.ts';
+import { type Agent, createAgent, memoryStore } from '../../src/tasks/index.ts';
 import { finished, raw, rest1, rpc1, sample, start, userMessage, WIRES } from './support.ts';
 
 const SECRET = 'hunter2';

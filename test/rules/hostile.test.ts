@@ -8,8 +8,8 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { MAX_JSON_NODES } from '../../src/protocol/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
-import { type Agent, serve } from '../../src/transport/index.ts';
-import { webhookDelivery } from '../../src/transport/webhook.ts';
+import { type Agent, serve } from '../../src/server.ts';
+import { webhookDelivery } from '../../src/http/webhook.ts';
 
 const echo: Agent = {
   profile: { name: 'Echo', description: 'Completes' },

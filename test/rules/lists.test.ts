@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Task } from '../../src/protocol/index.ts';
-import { bearerTokens } from '../../src/transport/index.ts';
+import { bearerTokens } from '../../src/server.ts';
 import { finished, rest1, rpc1, sample, start, userMessage, type Wire, WIRES } from './support.ts';
 
 async function all(wire: Wire, url: string, params: object = {}): Promise<Task[]> {

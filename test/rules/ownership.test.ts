@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Operation, ParamsOf, Task, User } from '../../src/protocol/index.ts';
-import { bearerTokens } from '../../src/transport/index.ts';
+import { bearerTokens } from '../../src/server.ts';
 import {
   finished,
   raw,
@@ -170,7 +170,7 @@ test("a user's own tenant wins, and no other may be named", async (t) => {
 });
 
 test('off loopback nothing listens without authentication', async () => {
-  const { serve } = await import('../../src/transport/index.ts');
+  const { serve } = await import('../../src/server.ts');
   const server = serve(sample());
   await assert.rejects(server.listen(0, '0.0.0.0'), /without authentication/);
   await server.close();

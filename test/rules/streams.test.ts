@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Task } from '../../src/protocol/index.ts';
-import { createAgent, memoryStore } from '../../src/server/index.ts';
+import { createAgent, memoryStore } from '../../src/tasks/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 import {
   finished,

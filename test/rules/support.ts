@@ -23,7 +23,7 @@ import {
   type Logger,
   serve,
   type ServeOptions,
-} from '../../src/transport/index.ts';
+} from '../../src/server.ts';
 
 export interface Logged {
   readonly level: string;

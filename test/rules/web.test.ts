@@ -1,7 +1,7 @@
 /** What web pages, browsers and curious people get: Host, Origin, CORS, verbs. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { serve } from '../../src/transport/index.ts';
+import { serve } from '../../src/server.ts';
 import { finished, raw, sample, start, userMessage } from './support.ts';
 
 const body = () =>

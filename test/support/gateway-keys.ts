@@ -1,11 +1,11 @@
 // A register with keys, spending and the audit log over it, a clock that is set by hand, and what was logged.
-import { openRegister } from '../../src/gateway/database.ts';
+import { openRegister } from '../../src/gateway/register/register.ts';
 import { createAudit } from '../../src/gateway/keys/audit.ts';
 import { createKeys } from '../../src/gateway/keys/keys.ts';
 import { openPepper } from '../../src/gateway/keys/pepper.ts';
 import { createSpending } from '../../src/gateway/keys/spending.ts';
 import type { RandomBytes } from '../../src/gateway/keys/token.ts';
-import type { Logger } from '../../src/server/index.ts';
+import type { Logger } from '../../src/tasks/index.ts';
 
 export interface TestLogger extends Logger {
   readonly lines: string[];

@@ -1,11 +1,11 @@
 // A gateway in this process, on a free port, with its register in memory.
 import type * as z from 'zod';
-import type { Scope } from '../../src/gateway/caller.ts';
+import type { Scope } from '../../src/gateway/api/caller.ts';
 import { GatewayConfig } from '../../src/gateway/config.ts';
-import { openRegister } from '../../src/gateway/database.ts';
+import { openRegister } from '../../src/gateway/register/register.ts';
 import { createGateway, type Gateway } from '../../src/gateway/gateway.ts';
 import { openPepper } from '../../src/gateway/keys/pepper.ts';
-import { memoryStore, type TaskStore } from '../../src/server/index.ts';
+import { memoryStore, type TaskStore } from '../../src/tasks/index.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 

@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { JsonObject } from '../../src/agent/json.ts';
 import { RichResponse, type ToolContext } from '../../src/agent/tool.ts';
-import type { CoderTool } from '../../src/coder/tool.ts';
-import { openWorkspace, type Workspace } from '../../src/coder/workspace.ts';
+import type { CoderTool } from '../../src/coder/tools/tool.ts';
+import { openWorkspace, type Workspace } from '../../src/coder/files/workspace.ts';
 import { toolContext } from './tool-context.ts';
 
 export const SECRET = 'the secret outside';

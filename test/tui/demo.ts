@@ -4,7 +4,7 @@ import type {
   ConfirmationOption,
   SlashCommand,
   ToolCall,
-} from '../../src/protocol/development-tool.ts';
+} from '../../src/protocol/development-tool/index.ts';
 import { PHONE, TERMINAL, type ScriptedSession } from './scripted-session.ts';
 
 export const COMMANDS: readonly SlashCommand[] = [

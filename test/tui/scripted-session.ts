@@ -3,7 +3,12 @@
  * is the rule that the first answer counts.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import type { LiveClient, LiveItem, LiveSession, QueuedPrompt } from '../../src/client/live.ts';
+import type {
+  LiveClient,
+  LiveItem,
+  LiveSession,
+  QueuedPrompt,
+} from '../../src/live/client/session.ts';
 import {
   extensionMetadata,
   type DevelopmentToolEvent,
@@ -11,7 +16,7 @@ import {
   type SlashCommand,
   type ToolCall,
   type ToolCallConfirmation,
-} from '../../src/protocol/development-tool.ts';
+} from '../../src/protocol/development-tool/index.ts';
 import {
   A2AError,
   reduce,

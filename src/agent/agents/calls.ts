@@ -3,8 +3,8 @@ import type { Content } from '../content.ts';
 import type { Answer, Event } from '../event.ts';
 import type { AnswerInbox } from '../inbox.ts';
 import type { JsonValue } from '../json.ts';
-import type { Scope } from '../run-context.ts';
-import type { OpenCall } from '../run-index.ts';
+import type { Scope } from '../run/run-context.ts';
+import type { OpenCall } from '../run/run-index.ts';
 import type { Tool } from '../tool.ts';
 import { settleCall } from './tool-run.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { all, at } from '../../../test/support/runs.ts';
 import { textOf } from '../content.ts';
-import { createRunner } from '../runner.ts';
+import { createRunner } from '../run/runner.ts';
 import { customAgent } from './custom.ts';
 
 test('strings are pieces of one answer up to the next event, and have the id of the whole', async () => {

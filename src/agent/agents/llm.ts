@@ -8,19 +8,19 @@
  */
 import type { z } from 'zod';
 import type { Agent } from '../agent.ts';
-import { compact, type CompactionOptions } from '../compaction.ts';
+import { compact, type CompactionOptions } from '../run/compaction.ts';
 import { functionCalls, textOf } from '../content.ts';
 import { RunFailure } from '../errors.ts';
 import type { Actions, Event } from '../event.ts';
-import { historyOf, type HistoryOptions } from '../history.ts';
+import { historyOf, type HistoryOptions } from '../run/history.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import type { Model, ModelRequest, ToolDeclaration } from '../model.ts';
 import { resolveModel } from '../models/resolve.ts';
 import type { Callbacks, ModelAnswer } from '../plugin.ts';
-import { DONE, isFinished, scopeOf, type Scope } from '../run-context.ts';
-import { RunIndex, Waits, type OpenCall } from '../run-index.ts';
+import { DONE, isFinished, scopeOf, type Scope } from '../run/run-context.ts';
+import { RunIndex, Waits, type OpenCall } from '../run/run-index.ts';
 import { isToolset, type Tool, type Toolset } from '../tool.ts';
-import type { ConversationalAgent } from '../tree.ts';
+import type { ConversationalAgent } from '../run/tree.ts';
 import { settleCalls } from './calls.ts';
 import { resolveInstruction, type Instruction } from './instruction.ts';
 import { callModel } from './model-call.ts';

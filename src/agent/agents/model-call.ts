@@ -12,7 +12,7 @@ import {
   type ModelRequest,
 } from '../model.ts';
 import { hooksOf, type ModelAnswer } from '../plugin.ts';
-import type { Scope } from '../run-context.ts';
+import type { Scope } from '../run/run-context.ts';
 
 /** Characters of text and thoughts, of base64, and of calls. */
 const MAX_ANSWER = 32 * 2 ** 20;

@@ -6,8 +6,8 @@
  */
 import type { Agent, RunContext } from '../agent.ts';
 import type { Event } from '../event.ts';
-import { scopeOf } from '../run-context.ts';
-import { Waits } from '../run-index.ts';
+import { scopeOf } from '../run/run-context.ts';
+import { Waits } from '../run/run-index.ts';
 import type { WorkflowOptions } from './sequential.ts';
 
 export function parallelAgent(options: WorkflowOptions): Agent {

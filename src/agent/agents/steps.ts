@@ -6,8 +6,8 @@
 import type { Agent, RunContext } from '../agent.ts';
 import type { Event } from '../event.ts';
 import type { JsonValue } from '../json.ts';
-import { scopeOf, type Scope } from '../run-context.ts';
-import { Waits } from '../run-index.ts';
+import { scopeOf, type Scope } from '../run/run-context.ts';
+import { Waits } from '../run/run-index.ts';
 
 /** In a loop each round's agents are told apart by its number, and an escalation goes no further than the loop. */
 export async function* runSteps(

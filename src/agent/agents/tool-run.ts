@@ -4,17 +4,17 @@
  * Whatever goes wrong with it is the response: the model reads it and can do better. A call that was being made when
  * the process died is not made again, because nobody knows how far it had come.
  */
-import { Changes } from '../changes.ts';
+import { Changes } from '../run/changes.ts';
 import type { Content, FunctionResponsePart } from '../content.ts';
 import { messageOf } from '../errors.ts';
 import type { Actions, Event, Question } from '../event.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { hooksOf, type ToolCall, type ToolResult } from '../plugin.ts';
-import { DONE, type Scope } from '../run-context.ts';
-import type { Asks, OpenCall } from '../run-index.ts';
-import { toolServices } from '../run.ts';
-import { toJson } from '../sessions/storage-error.ts';
-import { jsonResponse } from '../tools/result.ts';
+import { DONE, type Scope } from '../run/run-context.ts';
+import type { Asks, OpenCall } from '../run/run-index.ts';
+import { toolServices } from '../run/run.ts';
+import { toJson } from '../storage-error.ts';
+import { jsonResponse } from '../tool-result.ts';
 import { RichResponse, Waiting, type Tool, type ToolContext } from '../tool.ts';
 
 /** Characters of JSON. What a model cannot read it need not be sent. */

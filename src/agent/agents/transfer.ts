@@ -1,9 +1,9 @@
 /** How an agent hands the conversation over to another one: a tool, and a word to the model about when to use it. */
 import type { Agent } from '../agent.ts';
-import { TRANSFER_TOOL } from '../history.ts';
-import type { Scope } from '../run-context.ts';
+import { TRANSFER_TOOL } from '../run/history.ts';
+import type { Scope } from '../run/run-context.ts';
 import type { Tool } from '../tool.ts';
-import { isConversational } from '../tree.ts';
+import { isConversational } from '../run/tree.ts';
 
 /** None where there is nobody to hand over to. */
 export function transferTool(scope: Scope): Tool[] {

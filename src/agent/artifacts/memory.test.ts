@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { StorageError } from '../sessions/storage-error.ts';
+import { StorageError } from '../storage-error.ts';
 import { memoryArtifacts } from './memory.ts';
 
 test('a save that does not fit is refused, and fits once something was deleted', async () => {

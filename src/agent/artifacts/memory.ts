@@ -4,7 +4,7 @@
  */
 import type { ArtifactContent, ArtifactStore } from '../artifact.ts';
 import { deepFreeze } from '../sessions/freeze.ts';
-import { StorageError } from '../sessions/storage-error.ts';
+import { StorageError } from '../storage-error.ts';
 import type { SessionKey } from '../session.ts';
 import { checkArtifact, checkArtifactKey, isUsers, MAX_VERSIONS } from './rules.ts';
 

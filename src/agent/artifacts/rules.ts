@@ -1,7 +1,7 @@
 /** What every artifact store does to its arguments before it stores anything. */
 import type { ArtifactContent } from '../artifact.ts';
 import type { SessionKey } from '../session.ts';
-import { checkId, checkKey, StorageError, toJson } from '../sessions/storage-error.ts';
+import { checkId, checkKey, StorageError, toJson } from '../storage-error.ts';
 
 /** Characters of a text, or of bytes in base64. */
 export const MAX_ARTIFACT_SIZE = 64 * 2 ** 20;

@@ -2,7 +2,7 @@
 import type { ArtifactContent, ArtifactStore } from '../artifact.ts';
 import type { SessionKey } from '../session.ts';
 import { Database, readable, type SqliteOptions } from '../sessions/database.ts';
-import { StorageError } from '../sessions/storage-error.ts';
+import { StorageError } from '../storage-error.ts';
 import { checkArtifact, checkArtifactKey, isUsers, MAX_VERSIONS } from './rules.ts';
 
 /**

@@ -7,7 +7,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { StorageError } from './storage-error.ts';
+import { StorageError } from '../storage-error.ts';
 
 export interface SqliteOptions {
   /** What an append survives: `normal` (the default) the end of the process, `full` that of the machine. */

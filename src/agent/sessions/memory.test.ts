@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createEvent, type Event } from '../event.ts';
 import type { JsonValue } from '../json.ts';
 import { memorySessions } from './memory.ts';
-import { StorageError } from './storage-error.ts';
+import { StorageError } from '../storage-error.ts';
 
 const owner = { app: 'app', user: 'alice' };
 

@@ -20,7 +20,7 @@ import {
 import { deepFreeze } from './freeze.ts';
 import { pageLimit, prepareEvents, type PreparedEvent } from './prepare.ts';
 import { storedChanges, type StoredScope } from './state.ts';
-import { checkKey, checkOwner, StorageError, toJson } from './storage-error.ts';
+import { checkKey, checkOwner, StorageError, toJson } from '../storage-error.ts';
 
 export interface MemorySessionsOptions {
   /** Beyond this many sessions, the quietest is forgotten (100,000 unless told). */

@@ -1,7 +1,7 @@
 /** What every session store does to its arguments before it stores anything. */
 import type { Event } from '../event.ts';
 import { storedEvent } from './state.ts';
-import { checkId, StorageError, toJson } from './storage-error.ts';
+import { checkId, StorageError, toJson } from '../storage-error.ts';
 
 const DEFAULT_PAGE = 50;
 const MAX_PAGE = 1_000;

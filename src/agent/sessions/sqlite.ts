@@ -21,7 +21,7 @@ import { deepFreeze } from './freeze.ts';
 import { Database, readable, type SqliteOptions } from './database.ts';
 import { pageLimit, prepareEvents } from './prepare.ts';
 import { storedChanges } from './state.ts';
-import { checkKey, checkOwner, StorageError, toJson } from './storage-error.ts';
+import { checkKey, checkOwner, StorageError, toJson } from '../storage-error.ts';
 
 export interface SqliteSessionsOptions extends SqliteOptions {
   /** A session that would outgrow this takes no more (64 Mi characters of JSON unless told). */

@@ -6,7 +6,7 @@ import type { JsonObject } from '../json.ts';
 import { toolContext } from '../../../test/support/tool-context.ts';
 import { RichResponse, Waiting } from '../tool.ts';
 import { tool } from './function-tool.ts';
-import { jsonResponse, MAX_RESPONSE_LENGTH } from './result.ts';
+import { jsonResponse, MAX_RESPONSE_LENGTH } from '../tool-result.ts';
 
 /** What a tool says that returns this. */
 async function said(result: unknown): Promise<unknown> {

@@ -20,7 +20,7 @@ import {
   type Tool,
   type ToolContext,
 } from '../tool.ts';
-import { jsonResponse } from './result.ts';
+import { jsonResponse } from '../tool-result.ts';
 
 /** What every vendor takes. */
 const TOOL_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;

@@ -4,7 +4,7 @@ import type { BlobPart, FilePart } from '../content.ts';
 import { RichResponse } from '../tool.ts';
 import type { JsonValue } from '../json.ts';
 import { McpError } from './mcp-error.ts';
-import { cutText, jsonResponse, MAX_RESPONSE_LENGTH } from './result.ts';
+import { cutText, jsonResponse, MAX_RESPONSE_LENGTH } from '../tool-result.ts';
 
 /** Pictures and files beside one response. */
 const MAX_PARTS = 20;

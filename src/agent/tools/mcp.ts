@@ -14,7 +14,7 @@ import { McpConnection, type Progress } from './mcp-connection.ts';
 import { offeredNames } from './mcp-names.ts';
 import { readResult } from './mcp-result.ts';
 import type { McpServer } from './mcp-transport.ts';
-import { cutText } from './result.ts';
+import { cutText } from '../tool-result.ts';
 
 export { McpError, type McpErrorCode } from './mcp-error.ts';
 export type { McpCommand, McpServer, McpUrl } from './mcp-transport.ts';

@@ -11,7 +11,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Message, Part } from '../../protocol/index.ts';
-import type { Agent, ExecutionContext, ExecutorEvent } from '../../server/index.ts';
+import type { Agent, ExecutionContext, ExecutorEvent } from '../../tasks/index.ts';
 
 const UNDERSTOOD =
   'I understand: echo X; task N [bytes] [pace]; flood N [bytes] [pace]; hold. ' +

@@ -15,7 +15,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Message, Part } from '../../protocol/index.ts';
-import type { Agent, ExecutionContext, ExecutorEvent } from '../../server/index.ts';
+import type { Agent, ExecutionContext, ExecutorEvent } from '../../tasks/index.ts';
 
 const text = (content: string): Part => ({ kind: 'text', text: content });
 const file = { name: 'output.txt', mimeType: 'text/plain' };

@@ -1,5 +1,5 @@
 /** Says what you say, word by word: the agent to try a client with. */
-import { createAgent } from '../../server/index.ts';
+import { createAgent } from '../../tasks/index.ts';
 
 /** A longer text comes back in larger pieces. */
 const MAX_PIECES = 1000;

@@ -25,7 +25,7 @@ import {
 } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod';
-import type { JsonObject } from '../../agent/json.ts';
+import type { JsonObject } from '../../agent/index.ts';
 import { systemCode } from '../files/file-error.ts';
 import { isInside } from '../files/names.ts';
 import { git, GitError, joinZ, splitZ, type Place } from './git.ts';

@@ -1,7 +1,7 @@
 /** /approval: shows or sets what is asked before it is done, for this session. */
 import type { Message } from '../../protocol/index.ts';
-import { mayChoose, MODE_KEY, modeOf } from '../guard.ts';
-import { ApprovalMode } from '../settings/schema.ts';
+import { mayChoose, MODE_KEY, modeOf } from '../approval/guard.ts';
+import { ApprovalMode } from '../approval/rule.ts';
 import { argument, CommandError, type Command, type CommandContext } from './command.ts';
 import { parseTyped } from './parse.ts';
 

@@ -4,10 +4,9 @@
  * A command runs as a run of the session that is no part of the conversation. It yields what it says, as an agent that
  * is a function does; what goes wrong it throws as a CommandError, in one line for the person.
  */
-import type { RunContext } from '../../agent/agent.ts';
-import type { Yielded } from '../../agent/agents/custom.ts';
-import type { SlashCommand, SlashCommandArgument } from '../../protocol/development-tool.ts';
-import type { Seat } from '../seat.ts';
+import type { RunContext, Yielded } from '../../agent/index.ts';
+import type { SlashCommand, SlashCommandArgument } from '../../protocol/development-tool/index.ts';
+import type { Seat } from '../session/seat.ts';
 import type { Filled } from './template.ts';
 
 export interface CommandContext {

@@ -1,7 +1,6 @@
 /** /compress: a summary takes the place of the conversation so far. */
-import { compact } from '../../agent/compaction.ts';
-import { scopeOf } from '../../agent/run-context.ts';
-import { APP } from '../seat.ts';
+import { compact, scopeOf } from '../../agent/index.ts';
+import { APP } from '../session/seat.ts';
 import { CommandError, type Command } from './command.ts';
 
 export const compressCommand: Command = {

@@ -19,7 +19,7 @@
  */
 import { readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { SlashCommandArgument } from '../../protocol/development-tool.ts';
+import type { SlashCommandArgument } from '../../protocol/development-tool/index.ts';
 import { FileError, systemCode } from '../files/file-error.ts';
 import { readBounded } from '../files/read-bounded.ts';
 import { workspaceCommandsFolder } from '../settings/settings.ts';

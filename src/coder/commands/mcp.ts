@@ -1,5 +1,5 @@
 /** /mcp: the MCP servers, whether they answer, and what they offer. */
-import type { McpStatus } from '../mcp-tools.ts';
+import type { McpStatus } from '../session/mcp-tools.ts';
 import type { Command } from './command.ts';
 import { lineOf } from './tools.ts';
 

@@ -1,5 +1,5 @@
 /** /memory: what the agent knows from the start (../memory.ts). */
-import { addMemory, loadMemory, memoryText, type Memory } from '../memory.ts';
+import { addMemory, loadMemory, memoryText, type Memory } from '../files/memory.ts';
 import { refuseInPlan } from './approval.ts';
 import { argument, CommandError, type Command, type CommandContext } from './command.ts';
 

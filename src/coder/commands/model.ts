@@ -1,7 +1,6 @@
 /** /model: shows the model, or takes another one for this session. */
-import { ModelError } from '../../agent/model.ts';
-import { resolveModel } from '../../agent/models/resolve.ts';
-import { MODEL_KEY } from '../session-model.ts';
+import { ModelError, resolveModel } from '../../agent/index.ts';
+import { MODEL_KEY } from '../session/session-model.ts';
 import { argument, CommandError, type Command } from './command.ts';
 
 export const modelCommand: Command = {

@@ -6,14 +6,19 @@
  * only has files. Both can be undone: what was before is a checkpoint too.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import type { Yielded } from '../../agent/agents/custom.ts';
-import { functionCalls } from '../../agent/content.ts';
-import { conversationOf, eventBefore } from '../../agent/conversation.ts';
-import type { Event, Question, Rewind } from '../../agent/event.ts';
-import type { ConfirmationRequest } from '../../protocol/development-tool.ts';
-import { APP } from '../seat.ts';
+import {
+  type Yielded,
+  functionCalls,
+  conversationOf,
+  eventBefore,
+  type Event,
+  type Question,
+  type Rewind,
+} from '../../agent/index.ts';
+import type { ConfirmationRequest } from '../../protocol/development-tool/index.ts';
+import { APP } from '../session/seat.ts';
 import { CheckpointError, type Checkpoint, type Checkpoints } from '../checkpoints/checkpoints.ts';
-import { BEGUN } from '../guard.ts';
+import { BEGUN } from '../approval/guard.ts';
 import { modeIn, refuseInPlan } from './approval.ts';
 import { argument, CommandError, type Command, type CommandContext } from './command.ts';
 

@@ -6,26 +6,30 @@
  * one line that says why, and the line is also the `error` of the closing event: the task goes on taking messages.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { customAgent, type Yielded } from '../../agent/agents/custom.ts';
-import { textOf, type Part } from '../../agent/content.ts';
-import { createRunner } from '../../agent/runner.ts';
-import type { SessionStore } from '../../agent/session.ts';
-import { userOf } from '../../bridge/executor.ts';
+import {
+  customAgent,
+  type Yielded,
+  textOf,
+  type Part,
+  createRunner,
+  type SessionStore,
+} from '../../agent/index.ts';
+import { userOf } from '../../bridge/index.ts';
 import {
   EXTENSION_URI,
   type ExecuteSlashCommandRequest,
   type ExecuteSlashCommandResponse,
   type SlashCommand,
   type ToolCall,
-} from '../../protocol/development-tool.ts';
+  callIn,
+} from '../../protocol/development-tool/index.ts';
 import type { Call, Message, StreamEvent } from '../../protocol/index.ts';
-import type { RequestHandler } from '../../server/index.ts';
-import { APP } from '../seat.ts';
+import type { RequestHandler } from '../../tasks/index.ts';
+import { APP } from '../session/seat.ts';
 import { CheckpointError } from '../checkpoints/checkpoints.ts';
-import { messageContext } from '../context.ts';
-import type { Seat } from '../seat.ts';
-import { WORKSPACE_KEY } from '../seats.ts';
-import { callIn } from '../task-messages.ts';
+import { messageContext } from '../session/context.ts';
+import type { Seat } from '../session/seat.ts';
+import { WORKSPACE_KEY } from '../session/seats.ts';
 import { CommandError, toSlashCommand, type Command } from './command.ts';
 import { parsePath, parseTyped } from './parse.ts';
 import { loadCommands } from './registry.ts';

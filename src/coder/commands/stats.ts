@@ -1,7 +1,6 @@
 /** /stats: what this session has used. */
-import { functionResponses } from '../../agent/content.ts';
-import type { Event } from '../../agent/event.ts';
-import { Spending, type Tally } from '../usage.ts';
+import { functionResponses, type Event } from '../../agent/index.ts';
+import { Spending, type Tally } from '../session/usage.ts';
 import type { Command } from './command.ts';
 
 export const statsCommand: Command = {

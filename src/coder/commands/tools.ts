@@ -1,5 +1,5 @@
 /** /tools: what the model can call. */
-import type { Tool } from '../../agent/tool.ts';
+import type { Tool } from '../../agent/index.ts';
 import type { Command } from './command.ts';
 
 export const toolsCommand: Command = {

@@ -1,7 +1,7 @@
 /** A change of a file as people are shown it. What is too long is cut, and says so. */
 import { basename } from 'node:path';
 import { formatPatch, structuredPatch } from 'diff';
-import type { FileDiff } from '../../protocol/development-tool.ts';
+import type { FileDiff } from '../../protocol/development-tool/index.ts';
 import { binaryKind, cutText, sizeOf } from './text.ts';
 import type { Change } from './write.ts';
 

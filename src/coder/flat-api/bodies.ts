@@ -6,7 +6,7 @@ import {
   McpServers,
   type AgentSettings,
   type ToolCallConfirmation,
-} from '../../protocol/development-tool.ts';
+} from '../../protocol/development-tool/index.ts';
 import { A2AError, Id, type Message, type Metadata, type Part } from '../../protocol/index.ts';
 
 const MAX_TEXT = 1024 * 1024;

@@ -1,7 +1,7 @@
 /** Slash commands in the flat API: asked for by name, answered with what they said. */
-import { eventIn, type SlashCommand } from '../../protocol/development-tool.ts';
+import { eventIn, type SlashCommand } from '../../protocol/development-tool/index.ts';
 import { A2AError, isTerminal, textOf, type Call, type TaskState } from '../../protocol/index.ts';
-import type { RequestHandler } from '../../server/index.ts';
+import type { RequestHandler } from '../../tasks/index.ts';
 import type { CommandService } from '../commands/service.ts';
 
 interface FlatCommand {

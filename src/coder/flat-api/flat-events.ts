@@ -17,7 +17,8 @@ import {
   looksLikeConfirmation,
   type ConfirmationOption,
   type ToolCall,
-} from '../../protocol/development-tool.ts';
+  callIn,
+} from '../../protocol/development-tool/index.ts';
 import {
   isTerminal,
   textOf,
@@ -26,8 +27,7 @@ import {
   type TaskState,
   type TaskStatusUpdateEvent,
 } from '../../protocol/index.ts';
-import { FETCH_TOOL } from '../policy.ts';
-import { callIn } from '../task-messages.ts';
+import { FETCH_TOOL } from '../approval/policy.ts';
 
 export interface FlatEvent {
   readonly kind: string;

@@ -11,11 +11,11 @@
  * A task that was made by POST /tasks is `submitted` until its first message comes, in whichever dialect. What goes
  * wrong is `{error}` with a status of its own; what is settled already is 409.
  */
-import { EXTENSION_URI } from '../../protocol/development-tool.ts';
+import { EXTENSION_URI } from '../../protocol/development-tool/index.ts';
 import { parseWith, type A2AError, type Call, type Task } from '../../protocol/index.ts';
-import type { JsonRoute, OwnRoute, RouteReply, StreamRoute } from '../../transport/index.ts';
+import type { JsonRoute, OwnRoute, RouteReply, StreamRoute } from '../../http/index.ts';
 import type { CommandService } from '../commands/service.ts';
-import { settledIn, type SessionPlace, type Seats } from '../seats.ts';
+import { settledIn, type SessionPlace, type Seats } from '../session/seats.ts';
 import {
   CreateTask,
   ExecuteCommand,

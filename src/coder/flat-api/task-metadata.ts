@@ -1,10 +1,9 @@
 /** What is known of a task beside its events: its state, the model, and the tools that it has. */
-import type { JsonObject } from '../../agent/json.ts';
-import type { Tool } from '../../agent/tool.ts';
+import type { JsonObject, Tool } from '../../agent/index.ts';
 import { A2AError, type Call, type Task, type TaskState } from '../../protocol/index.ts';
-import type { RequestHandler } from '../../server/index.ts';
-import type { Seat } from '../seat.ts';
-import type { Seats } from '../seats.ts';
+import type { RequestHandler } from '../../tasks/index.ts';
+import type { Seat } from '../session/seat.ts';
+import type { Seats } from '../session/seats.ts';
 
 /** A list has the tasks that changed last. */
 const MAX_LISTED = 100;

@@ -3,8 +3,9 @@ import { mkdir, mkdtemp, readFile, realpath, rm, stat, symlink, writeFile } from
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { configFolder } from './config-folder.ts';
-import { settingsJsonSchema, type PolicyRule } from './schema.ts';
+import { configFolder } from '../files/config-folder.ts';
+import type { PolicyRule } from '../approval/rule.ts';
+import { settingsJsonSchema } from './schema.ts';
 import { loadSettings, mergeSettings, parseSettings, saveRule, SettingsError } from './settings.ts';
 import { isTrusted, trust } from './trust.ts';
 

@@ -8,14 +8,14 @@
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type * as z from 'zod';
-import { JsoncError, parseJsonc } from '../../protocol/jsonc.ts';
-import { problemsIn } from '../../protocol/jsonc-problems.ts';
+import { JsoncError, parseJsonc, problemsIn } from '../../base/index.ts';
 import { systemCode } from '../files/file-error.ts';
 import { inTurn } from '../files/queue.ts';
 import { isThere, readBounded } from '../files/read-bounded.ts';
-import { problemOf } from '../policy.ts';
-import { writePrivate } from './config-folder.ts';
-import { Settings, type PolicyRule } from './schema.ts';
+import { problemOf } from '../approval/policy.ts';
+import { writePrivate } from '../files/config-folder.ts';
+import type { PolicyRule } from '../approval/rule.ts';
+import { Settings } from './schema.ts';
 
 const MAX_FILE_BYTES = 1024 * 1024;
 

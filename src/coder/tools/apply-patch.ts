@@ -13,8 +13,8 @@ import {
   toCrlf,
   toLf,
 } from '../files/text.ts';
-import type { CoderTool } from '../tool.ts';
-import type { Snapshot, Workspace } from '../workspace.ts';
+import type { CoderTool } from './tool.ts';
+import type { Snapshot, Workspace } from '../files/workspace.ts';
 import { fileChangeTool, readForChange } from './file-change.ts';
 
 /** Of all files together, before and after: a patch is worked out in memory. */

@@ -1,7 +1,7 @@
 /** ask_user: a question of the model to the person, with answers to choose from where there are some. */
 import * as z from 'zod';
-import { RichResponse } from '../../agent/tool.ts';
-import type { CoderTool, Display } from '../tool.ts';
+import { RichResponse } from '../../agent/index.ts';
+import type { CoderTool, Display } from './tool.ts';
 import { defineTool } from './define-tool.ts';
 
 const MAX_OPTIONS = 10;

@@ -1,9 +1,7 @@
 /** A tool of the coding agent: one of the framework's, with what people are told of a call before it is made. */
 import type { z } from 'zod';
-import type { JsonObject } from '../../agent/json.ts';
-import { tool } from '../../agent/tools/function-tool.ts';
-import type { MaybePromise, ToolContext } from '../../agent/tool.ts';
-import type { CoderTool, Effect, Preview } from '../tool.ts';
+import { type JsonObject, tool, type MaybePromise, type ToolContext } from '../../agent/index.ts';
+import type { CoderTool, Effect, Preview } from './tool.ts';
 
 export interface ToolDefinition<Input extends z.ZodObject> {
   readonly name: string;

@@ -4,8 +4,8 @@ import { FileError } from '../files/file-error.ts';
 import { explainMissing } from '../files/nearest.ts';
 import { findPassage, replaceMatches, type Match } from '../files/replace.ts';
 import { decodeText, encodeText, MAX_TEXT_BYTES, sizeOf, toLf } from '../files/text.ts';
-import type { CoderTool } from '../tool.ts';
-import type { Workspace } from '../workspace.ts';
+import type { CoderTool } from './tool.ts';
+import type { Workspace } from '../files/workspace.ts';
 import { fileChangeTool, readForChange } from './file-change.ts';
 
 const LISTED_LINES = 10;

@@ -1,7 +1,7 @@
 /** fetch_url: the text of a page on the public web. */
 import * as z from 'zod';
-import { RichResponse } from '../../agent/tool.ts';
-import type { CoderTool, Display } from '../tool.ts';
+import { RichResponse } from '../../agent/index.ts';
+import type { CoderTool, Display } from './tool.ts';
 import { FetchError, guardedGet, type GuardedGetOptions, type Page } from '../web/guarded-get.ts';
 import { readableText } from '../web/readable.ts';
 import { defineTool } from './define-tool.ts';

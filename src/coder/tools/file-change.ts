@@ -7,13 +7,13 @@
  */
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
-import { RichResponse, type ToolContext } from '../../agent/tool.ts';
+import { RichResponse, type ToolContext } from '../../agent/index.ts';
 import { FileError } from '../files/file-error.ts';
 import { fileDiff, isShownWhole } from '../files/show-diff.ts';
 import { decodeText, encodeText, MAX_TEXT_BYTES, toCrlf, usesCrlf } from '../files/text.ts';
-import type { FileDiff } from '../../protocol/development-tool.ts';
-import { fingerprintOf, newContentOf, type CoderTool, type Display } from '../tool.ts';
-import type { Change, Snapshot, Workspace } from '../workspace.ts';
+import type { FileDiff } from '../../protocol/development-tool/index.ts';
+import { fingerprintOf, newContentOf, type CoderTool, type Display } from './tool.ts';
+import type { Change, Snapshot, Workspace } from '../files/workspace.ts';
 import { defineTool, type ToolDefinition } from './define-tool.ts';
 
 /** Changes that belong together, worked out and not made. */

@@ -1,11 +1,11 @@
 /** glob: files by their names, the newest first. */
 import { join } from 'node:path';
 import * as z from 'zod';
-import { RichResponse } from '../../agent/tool.ts';
+import { RichResponse } from '../../agent/index.ts';
 import { compileGlob } from '../files/glob-pattern.ts';
 import { ripgrep } from '../files/ripgrep.ts';
-import type { CoderTool, Display } from '../tool.ts';
-import type { Workspace } from '../workspace.ts';
+import type { CoderTool, Display } from './tool.ts';
+import type { Workspace } from '../files/workspace.ts';
 import { defineTool } from './define-tool.ts';
 
 const MAX_FILES = 200;

@@ -1,11 +1,11 @@
 /** list_directory: the names in a folder. */
 import { lstat, opendir, readlink } from 'node:fs/promises';
 import * as z from 'zod';
-import { RichResponse } from '../../agent/tool.ts';
+import { RichResponse } from '../../agent/index.ts';
 import { explain } from '../files/file-error.ts';
 import { sizeOf } from '../files/text.ts';
-import type { CoderTool, Display } from '../tool.ts';
-import type { Grip, Workspace } from '../workspace.ts';
+import type { CoderTool, Display } from './tool.ts';
+import type { Grip, Workspace } from '../files/workspace.ts';
 import { defineTool } from './define-tool.ts';
 
 const MAX_SHOWN = 1000;

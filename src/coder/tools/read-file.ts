@@ -1,11 +1,11 @@
 /** read_file: the lines of a text, or a picture. */
 import * as z from 'zod';
-import { RichResponse, type ToolContext } from '../../agent/tool.ts';
+import { RichResponse, type ToolContext } from '../../agent/index.ts';
 import { FileError } from '../files/file-error.ts';
 import { readLines, type LineWindow } from '../files/read-lines.ts';
 import { binaryKind, imageType, SNIFF_BYTES, sizeOf } from '../files/text.ts';
-import type { CoderTool, Display } from '../tool.ts';
-import type { OpenFile, Workspace } from '../workspace.ts';
+import type { CoderTool, Display } from './tool.ts';
+import type { OpenFile, Workspace } from '../files/workspace.ts';
 import { defineTool } from './define-tool.ts';
 
 const DEFAULT_LINES = 2000;

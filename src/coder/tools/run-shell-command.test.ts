@@ -8,7 +8,7 @@ import { toolContext } from '../../../test/support/tool-context.ts';
 import type { JsonObject, JsonValue } from '../../agent/json.ts';
 import { RichResponse } from '../../agent/tool.ts';
 import { openShell } from '../shell/shell.ts';
-import type { CoderTool } from '../tool.ts';
+import type { CoderTool } from './tool.ts';
 import { runShellCommandTool } from './run-shell-command.ts';
 import { shellJobsTool } from './shell-jobs.ts';
 

@@ -3,11 +3,10 @@
  * A command that fails is no failed call: the model reads the exit code.
  */
 import * as z from 'zod';
-import type { JsonObject } from '../../agent/json.ts';
-import { RichResponse } from '../../agent/tool.ts';
+import { type JsonObject, RichResponse } from '../../agent/index.ts';
 import { MAX_LINE } from '../shell/parse.ts';
 import type { Outcome, Shell } from '../shell/shell.ts';
-import type { CoderTool, Display } from '../tool.ts';
+import type { CoderTool, Display } from './tool.ts';
 import { defineTool } from './define-tool.ts';
 
 const DEFAULT_TIMEOUT_MS = 2 * 60_000;

@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { systemCode } from '../files/file-error.ts';
 import { inTurn } from '../files/queue.ts';
 import { readBounded } from '../files/read-bounded.ts';
-import { addMemory, userMemoryFile } from '../memory.ts';
-import type { CoderTool } from '../tool.ts';
+import { addMemory, userMemoryFile } from '../files/memory.ts';
+import type { CoderTool } from './tool.ts';
 import { defineTool } from './define-tool.ts';
 
 const MAX_TEXT = 1000;

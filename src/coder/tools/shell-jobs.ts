@@ -3,10 +3,9 @@
  * the last look, and stops one. It touches nothing but what was allowed to run before, so it needs no approval.
  */
 import * as z from 'zod';
-import type { JsonObject } from '../../agent/json.ts';
-import { RichResponse } from '../../agent/tool.ts';
+import { type JsonObject, RichResponse } from '../../agent/index.ts';
 import type { Job, Shell } from '../shell/shell.ts';
-import type { CoderTool, Display } from '../tool.ts';
+import type { CoderTool, Display } from './tool.ts';
 import { defineTool } from './define-tool.ts';
 import { endOf } from './run-shell-command.ts';
 

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { toolContext } from '../../../test/support/tool-context.ts';
 import { RichResponse, Waiting } from '../../agent/tool.ts';
-import { userMemoryFile } from '../memory.ts';
+import { userMemoryFile } from '../files/memory.ts';
 import { askUserTool } from './ask-user.ts';
 import { saveMemoryTool } from './save-memory.ts';
 import { TODO_KEY, todoTool } from './todo.ts';

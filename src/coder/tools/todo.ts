@@ -1,7 +1,7 @@
 /** todo: the list of what is to be done, kept in the session's state and shown to people. */
 import * as z from 'zod';
-import { RichResponse } from '../../agent/tool.ts';
-import type { CoderTool, Display } from '../tool.ts';
+import { RichResponse } from '../../agent/index.ts';
+import type { CoderTool, Display } from './tool.ts';
 import { defineTool } from './define-tool.ts';
 
 /** Where the list is in the session's state. */

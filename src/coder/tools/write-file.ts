@@ -2,8 +2,8 @@
 import * as z from 'zod';
 import { FileError } from '../files/file-error.ts';
 import { MAX_TEXT_BYTES, sizeOf } from '../files/text.ts';
-import type { CoderTool } from '../tool.ts';
-import type { Workspace } from '../workspace.ts';
+import type { CoderTool } from './tool.ts';
+import type { Workspace } from '../files/workspace.ts';
 import { contentLike, fileChangeTool, readForChange } from './file-change.ts';
 
 const Arguments = z.strictObject({

@@ -6,7 +6,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import { addressGuard, guardedLookup, literalAddress } from '../../transport/addresses.ts';
+import { addressGuard, guardedLookup, literalAddress } from '../../http/index.ts';
 
 /** To be answered at all; what is streamed afterwards may take its time. */
 const ANSWER_MS = 60_000;

@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import { addressGuard, guardedLookup, literalAddress } from '../../transport/addresses.ts';
+import { addressGuard, guardedLookup, literalAddress } from '../../http/index.ts';
 
 export interface GuardedGetOptions {
   /** Private networks that are open all the same, in CIDR notation. */

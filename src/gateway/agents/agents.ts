@@ -4,10 +4,10 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { A2AError, type AgentSkill } from '../../protocol/index.ts';
-import type { Logger } from '../../server/index.ts';
-import type { SecretBox } from '../../store/secrets.ts';
-import type { Register } from '../database.ts';
-import type { Audit } from '../services.ts';
+import type { Logger } from '../../tasks/index.ts';
+import type { SecretBox } from '../../store/index.ts';
+import type { Register } from '../register/register.ts';
+import type { Audit } from '../api/audit.ts';
 import type { AgentInput, AgentsConfig } from './config.ts';
 import { createDialler } from './dialler.ts';
 import { createLinks, type Links } from './links.ts';

@@ -1,7 +1,7 @@
 /** The configuration's part about agents: `"agents": { "travel": { "url": "http://10.0.0.7:4000" } }`. */
 import * as z from 'zod';
-import { REMOTE_LIMITS, type RemoteLimits } from '../../bridge/remote-limits.ts';
-import { WebAddress } from '../web-address.ts';
+import { REMOTE_LIMITS, type RemoteLimits } from '../../bridge/index.ts';
+import { WebAddress } from '../api/web-address.ts';
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const MAX_SIZE = 2 ** 31;

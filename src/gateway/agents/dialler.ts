@@ -4,7 +4,7 @@
  * resolved, and the two never share a connection.
  */
 import { Agent, buildConnector, fetch as undiciFetch, type Dispatcher } from 'undici';
-import { addressGuard, guardedLookup, literalAddress } from '../../transport/addresses.ts';
+import { addressGuard, guardedLookup, literalAddress } from '../../http/index.ts';
 
 export interface Dialler {
   readonly trusted: Dispatcher;

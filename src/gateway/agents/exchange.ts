@@ -1,22 +1,20 @@
 /** One request to an agent and its answer: whole, or an event at a time. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
-import { RemoteAgentError } from '../../bridge/remote-limits.ts';
-import type { Dialect } from '../../client/dialect.ts';
+import { RemoteAgentError } from '../../bridge/index.ts';
 import {
+  type Dialect,
   ConnectionError,
   createSseParser,
   SseLimitError,
   type SseEvent,
-} from '../../client/index.ts';
-import {
   errorOfStatus,
   mediaType,
   parseJson,
   withRetryAfter,
   type ResponseHead,
-} from '../../client/request.ts';
-import type { SseParser } from '../../client/sse.ts';
+  type SseParser,
+} from '../../client/index.ts';
 import { ChunkReader } from './chunks.ts';
 import { A2AError, type StreamItem, type WireCodec } from '../../protocol/index.ts';
 

@@ -7,8 +7,8 @@
  * found by comparing the twin with our log. Where none is known the message may have arrived: only an agent that is
  * said to know a message by its id gets it again, for all others the task fails and says why.
  */
-import { RemoteAgentError } from '../../bridge/remote-limits.ts';
-import { raceAbort } from '../../client/request.ts';
+import { RemoteAgentError } from '../../bridge/index.ts';
+import { raceAbort } from '../../client/index.ts';
 import {
   A2AError,
   isInterrupted,
@@ -26,12 +26,12 @@ import {
   type ExecutionContext,
   type ExecutorEvent,
   type Logger,
-} from '../../server/index.ts';
-import { within } from '../../server/time.ts';
-import { agentOfTenant, Caller } from '../caller.ts';
-import { requestMetadata } from '../executor.ts';
+  within,
+} from '../../tasks/index.ts';
+import { agentOfTenant, Caller } from '../api/caller.ts';
+import { requestMetadata } from '../tasks/executor.ts';
 import { GEN_AI, GEN_AI_OPERATIONS } from '../operation/gen-ai.ts';
-import type { Meter, Span, Tracer } from '../services.ts';
+import type { Meter, Span, Tracer } from '../services/services.ts';
 import { notFound, type Agents } from './agents.ts';
 import { failureWord } from './failure.ts';
 import { RemoteItems } from './items.ts';

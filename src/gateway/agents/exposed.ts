@@ -3,8 +3,8 @@
  * of a card, addresses and security schemes among it, is about a network that callers are not in.
  */
 import type { AgentCard, AgentExtension, AgentSkill } from '../../protocol/index.ts';
-import type { AgentProfile } from '../../server/index.ts';
-import { addressGuard, literalAddress } from '../../transport/addresses.ts';
+import type { AgentProfile } from '../../tasks/index.ts';
+import { addressGuard, literalAddress } from '../../http/index.ts';
 import { WEB_ADDRESS, withoutAddresses } from './failure.ts';
 
 const MAX_NAME = 200;

@@ -1,5 +1,5 @@
 /** What went wrong with an agent, in one line for callers: where it is behind the gateway is none of their business. */
-import { quote, RemoteAgentError } from '../../bridge/remote-limits.ts';
+import { quote, RemoteAgentError } from '../../bridge/index.ts';
 import { ConnectionError, StreamInterruptedError } from '../../client/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { ClosedNetworkError } from './dialler.ts';

@@ -6,8 +6,7 @@
  * event. Whoever reads them says how far it came (`seen`) and what went wrong (`failed`).
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { ConnectionError, StreamInterruptedError } from '../../client/index.ts';
-import { resumable } from '../../client/resume.ts';
+import { ConnectionError, StreamInterruptedError, resumable } from '../../client/index.ts';
 import {
   A2AError,
   isSettled,

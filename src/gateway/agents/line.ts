@@ -4,8 +4,7 @@
  * them but what has been received and not been read yet, and that has an end.
  */
 import type { Dispatcher } from 'undici';
-import { createDialect, type Ask, type Dialect } from '../../client/dialect.ts';
-import type { ChosenEndpoint } from '../../client/index.ts';
+import { createDialect, type Ask, type Dialect, type ChosenEndpoint } from '../../client/index.ts';
 import {
   codecOf,
   type AgentService,
@@ -16,7 +15,7 @@ import {
   type Task,
   type WireCodec,
 } from '../../protocol/index.ts';
-import type { RemoteLimits } from '../../bridge/remote-limits.ts';
+import type { RemoteLimits } from '../../bridge/index.ts';
 import { Exchange, type ExchangeLimits } from './exchange.ts';
 
 export interface LineOptions {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openRegister } from '../database.ts';
+import { openRegister } from '../register/register.ts';
 import { createLinks } from './links.ts';
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };

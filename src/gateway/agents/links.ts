@@ -3,8 +3,8 @@
  * commit for each proxied message would cost more than the message.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Logger } from '../../server/index.ts';
-import type { Register } from '../database.ts';
+import type { Logger } from '../../tasks/index.ts';
+import type { Register } from '../register/register.ts';
 
 export interface Link {
   readonly taskId: string;

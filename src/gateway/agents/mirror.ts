@@ -6,8 +6,7 @@
  * then a chunk costs a place in a list.
  */
 import type { Artifact, Part, TextPart } from '../../protocol/index.ts';
-import { sameJson } from '../../server/same-json.ts';
-import type { ArtifactEvent } from '../../server/index.ts';
+import { sameJson, type ArtifactEvent } from '../../tasks/index.ts';
 
 export class Mirror {
   readonly #artifacts = new Map<string, Artifact>();

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ConnectionError } from '../../client/index.ts';
 import { A2AError } from '../../protocol/index.ts';
-import { RemoteAgentError, type RemoteLimits } from '../../bridge/remote-limits.ts';
+import { RemoteAgentError, type RemoteLimits } from '../../bridge/index.ts';
 
 const FIRST_PAUSE_MS = 100;
 const LAST_PAUSE_MS = 5000;

@@ -2,7 +2,7 @@
  * A remote agent's events as those of our task, one after the other. They are held to the protocol and to the limits;
  * what breaks them throws. A snapshot gives what our log does not have yet, and nothing twice.
  */
-import { RemoteAgentError, type RemoteLimits } from '../../bridge/remote-limits.ts';
+import { RemoteAgentError, type RemoteLimits } from '../../bridge/index.ts';
 import {
   isInterrupted,
   isSettled,
@@ -16,7 +16,7 @@ import {
   type TaskState,
   type TaskStatus,
 } from '../../protocol/index.ts';
-import type { ArtifactEvent, ExecutorEvent, StatusEvent } from '../../server/index.ts';
+import type { ArtifactEvent, ExecutorEvent, StatusEvent } from '../../tasks/index.ts';
 import { Mirror } from './mirror.ts';
 
 export interface Known {

@@ -1,10 +1,9 @@
 /** One agent behind the gateway: how to reach it, what its card says, and whether it is there. */
 import type { Dispatcher } from 'undici';
-import { within } from '../../bridge/remote-connection.ts';
-import { remoteLimits, type RemoteLimits } from '../../bridge/remote-limits.ts';
+import { within, remoteLimits, type RemoteLimits } from '../../bridge/index.ts';
 import { choose, discover, type FoundCard } from '../../client/index.ts';
 import type { AgentCard } from '../../protocol/index.ts';
-import type { AgentProfile } from '../../server/index.ts';
+import type { AgentProfile } from '../../tasks/index.ts';
 import type { AgentConfig } from './config.ts';
 import { fetchOver } from './dialler.ts';
 import { exposedProfile } from './exposed.ts';

@@ -1,7 +1,7 @@
 /** `/a2a/agents`: the agents that a workspace may use, and those that it registered itself. */
 import * as z from 'zod';
-import { defined } from '../../server/defined.ts';
-import { defineRoute, type GatewayRoute } from '../route.ts';
+import { defined } from '../../tasks/index.ts';
+import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { notFound, type Agents } from './agents.ts';
 import { AgentInput, AgentName } from './config.ts';
 import type { RemoteAgent } from './remote.ts';

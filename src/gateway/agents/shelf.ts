@@ -2,8 +2,8 @@
 import type { Dispatcher } from 'undici';
 import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
-import type { SecretBox } from '../../store/secrets.ts';
-import type { Register } from '../database.ts';
+import type { SecretBox } from '../../store/index.ts';
+import type { Register } from '../register/register.ts';
 import { AgentConfig, type AgentInput } from './config.ts';
 import { RemoteAgent } from './remote.ts';
 

@@ -10,11 +10,12 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { A2AError } from '../../protocol/index.ts';
-import { ifMatch } from '../../transport/etag.ts';
-import type { Caller } from '../caller.ts';
-import type { Register } from '../database.ts';
-import type { Page, PageQuery } from '../page.ts';
-import type { Audit, CardLookup } from '../services.ts';
+import { ifMatch } from '../../http/index.ts';
+import type { Caller } from '../api/caller.ts';
+import type { Register } from '../register/register.ts';
+import type { Page, PageQuery } from '../api/page.ts';
+import type { Audit } from '../api/audit.ts';
+import type { CardLookup } from './schema.ts';
 import {
   MAX_SLUG_CHARS,
   type CardContent,

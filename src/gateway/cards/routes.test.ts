@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { A2AError, ERRORS } from '../../protocol/index.ts';
-import { createHandler, memoryStore } from '../../server/index.ts';
-import type { RouteAnswer } from '../route.ts';
+import { createHandler, memoryStore } from '../../tasks/index.ts';
+import type { RouteAnswer } from '../api/route.ts';
 import { ann, bench, bob, SEED_BODY } from '../../../test/gateway/cards-support.ts';
-import type { Caller } from '../caller.ts';
+import type { Caller } from '../api/caller.ts';
 import type { Cards } from './cards.ts';
 import { cardRoutes } from './routes.ts';
 import { CardPage, CardVersionPage, ModelCard } from './schema.ts';

@@ -1,9 +1,9 @@
 /** Model cards over HTTP, under `/a2a/model-cards`. */
 import { A2AError } from '../../protocol/index.ts';
-import { ifNoneMatch } from '../../transport/etag.ts';
-import type { Caller } from '../caller.ts';
-import { PageQuery } from '../page.ts';
-import { defineRoute, type GatewayRoute, type RouteAnswer } from '../route.ts';
+import { ifNoneMatch } from '../../http/index.ts';
+import type { Caller } from '../api/caller.ts';
+import { PageQuery } from '../api/page.ts';
+import { defineRoute, type GatewayRoute, type RouteAnswer } from '../api/route.ts';
 import { etagOf, type Cards } from './cards.ts';
 import {
   CardInput,

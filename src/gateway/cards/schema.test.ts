@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { A2AError } from '../../protocol/index.ts';
-import { parsed } from '../route.ts';
+import { parsed } from '../api/route.ts';
 import { CardInput, Slug } from './schema.ts';
 import { slugOf } from './slug.ts';
 

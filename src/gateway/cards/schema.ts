@@ -1,6 +1,6 @@
 /** A model card: what a model is called, what it can do, what it costs, and where it leads. */
 import * as z from 'zod';
-import { pageOf, PageQuery } from '../page.ts';
+import { pageOf, PageQuery } from '../api/page.ts';
 
 export const MAX_SLUG_CHARS = 128;
 const MAX_NAME_CHARS = 256;
@@ -163,3 +163,11 @@ export type CardQuery = Readonly<z.infer<typeof CardQuery>>;
 
 export const CardPage = pageOf(ModelCard);
 export const CardVersionPage = pageOf(CardVersion);
+
+/** Model cards, for those who route by them. */
+export interface CardLookup {
+  /** The workspace's card with this slug, unless it was deleted. */
+  bySlug(workspace: string, slug: string): ModelCard | undefined;
+  /** Slugs that are there, at most `limit`, for lists and for "did you mean". */
+  slugs(workspace: string, limit: number): readonly string[];
+}

@@ -10,7 +10,7 @@
  * until the page is full.
  */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { MAX_PAGE } from '../page.ts';
+import { MAX_PAGE } from '../api/page.ts';
 import type { CardQuery, ModelCard, Sort } from './schema.ts';
 import { CARD_COLUMNS, CARD_TABLES, type CardRow, type PlaceRow } from './statements.ts';
 

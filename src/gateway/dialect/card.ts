@@ -1,6 +1,6 @@
 /** How the gateway introduces itself: what it does with models, and what the agents behind it can do. */
 import type { AgentCard, AgentSkill } from '../../protocol/index.ts';
-import type { AgentProfile } from '../../server/index.ts';
+import type { AgentProfile } from '../../tasks/index.ts';
 
 const CHAT_COMPLETION: AgentSkill = {
   id: 'chat-completion',

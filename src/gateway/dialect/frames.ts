@@ -8,7 +8,7 @@
  * `input-required`. A stream that is read again from before a question that was answered goes on behind it.
  */
 import { isSettled, type StreamEvent, type TaskStatus } from '../../protocol/index.ts';
-import type { Opening, Published } from '../../server/index.ts';
+import type { Opening, Published } from '../../tasks/index.ts';
 import type { DialectEvent } from './schema.ts';
 import { artifactOf, beginningOf, errorOf, messageOf, statusOf } from './translation.ts';
 

@@ -10,8 +10,8 @@
  * the last id that was seen in `Last-Event-ID` or `?after=`.
  */
 import { A2AError, type SendResult, type Task } from '../../protocol/index.ts';
-import { lastEventId } from '../../transport/respond.ts';
-import { defineRoute, type GatewayRoute } from '../route.ts';
+import { lastEventId } from '../../http/index.ts';
+import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { inOwnWords, type Action } from './conflict.ts';
 import { createFrames } from './frames.ts';
 import {

@@ -3,8 +3,8 @@
  * newest are kept, and each new one puts out the one that is too old, so that the log has a size and no sweeper.
  */
 import * as z from 'zod';
-import type { Register } from '../database.ts';
-import type { Audit } from '../services.ts';
+import type { Register } from '../register/register.ts';
+import type { Audit } from '../api/audit.ts';
 
 const KEPT_PER_WORKSPACE = 100_000;
 

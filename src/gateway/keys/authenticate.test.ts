@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { testGateway } from '../../../test/support/gateway-keys.ts';
 import { A2AError } from '../../protocol/index.ts';
-import { Caller } from '../caller.ts';
+import { Caller } from '../api/caller.ts';
 import { createAuthenticate } from './authenticate.ts';
 import type { RateLimit } from './schema.ts';
 

@@ -6,8 +6,8 @@
  * some get 429 instead of 401. So a noisy neighbour behind the same address locks nobody out.
  */
 import type { User } from '../../protocol/index.ts';
-import type { Authenticate } from '../../transport/index.ts';
-import { Caller, type CallerFields } from '../caller.ts';
+import type { Authenticate } from '../../http/index.ts';
+import { Caller, type CallerFields } from '../api/caller.ts';
 import { parseTraceparent } from '../operation/trace-context.ts';
 import type { Keys } from './keys.ts';
 import type { Oidc } from './oidc.ts';

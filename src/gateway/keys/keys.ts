@@ -8,10 +8,10 @@
 import { randomUUIDv7 } from 'node:crypto';
 import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
-import { consoleLogger, type Logger } from '../../server/logger.ts';
-import type { Register } from '../database.ts';
-import { parsed } from '../route.ts';
-import type { Audit } from '../services.ts';
+import { consoleLogger, type Logger } from '../../tasks/index.ts';
+import type { Register } from '../register/register.ts';
+import { parsed } from '../api/route.ts';
+import type { Audit } from '../api/audit.ts';
 import type { Pepper } from './pepper.ts';
 import { Key, type MadeKey, NewKey, Rotation, WorkspaceName } from './schema.ts';
 import { makeToken, type RandomBytes, shownPrefix, type Token } from './token.ts';

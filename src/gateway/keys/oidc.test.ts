@@ -15,7 +15,7 @@ import {
 } from 'jose';
 import { testGateway, testLogger } from '../../../test/support/gateway-keys.ts';
 import { A2AError } from '../../protocol/index.ts';
-import { Caller } from '../caller.ts';
+import { Caller } from '../api/caller.ts';
 import { createAuthenticate } from './authenticate.ts';
 import { OidcConfig } from './config.ts';
 import { createOidc } from './oidc.ts';

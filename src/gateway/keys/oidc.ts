@@ -5,8 +5,8 @@
 import { hash } from 'node:crypto';
 import { decodeJwt, errors, jwtVerify, type JWTPayload } from 'jose';
 import { A2AError } from '../../protocol/index.ts';
-import type { Logger } from '../../server/index.ts';
-import { SCOPES } from '../caller.ts';
+import type { Logger } from '../../tasks/index.ts';
+import { SCOPES } from '../api/caller.ts';
 import { BoundedMap } from './bounded-map.ts';
 import type { OidcConfig } from './config.ts';
 import { createIssuer, type IssuerOptions } from './issuer.ts';

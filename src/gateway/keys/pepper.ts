@@ -11,8 +11,8 @@
  */
 import { createHmac, randomBytes, scryptSync } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
-import { reasonOf, StoreError } from '../../store/store-error.ts';
-import type { Register } from '../database.ts';
+import { reasonOf, StoreError } from '../../store/index.ts';
+import type { Register } from '../register/register.ts';
 
 const PEPPER_BYTES = 32;
 const FINGERPRINT_CHARS = 16;

@@ -7,9 +7,9 @@
  */
 import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
-import type { Caller, Scope } from '../caller.ts';
-import { pageOf, PageQuery, whole } from '../page.ts';
-import { defineRoute, type GatewayRoute } from '../route.ts';
+import type { Caller, Scope } from '../api/caller.ts';
+import { pageOf, PageQuery, whole } from '../api/page.ts';
+import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { type AuditLog, AuditRecord } from './audit.ts';
 import type { Keys } from './keys.ts';
 import { dayOf } from './period.ts';

@@ -1,6 +1,6 @@
 /** A key as it is asked for and as it is shown. */
 import * as z from 'zod';
-import { SCOPES } from '../caller.ts';
+import { SCOPES } from '../api/caller.ts';
 
 const MAX_NAME_CHARS = 100;
 const MAX_REQUESTS_PER_MINUTE = 1_000_000;

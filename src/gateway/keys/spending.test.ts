@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { A2AError } from '../../protocol/index.ts';
 import { testGateway } from '../../../test/support/gateway-keys.ts';
 import type { Pricing } from '../cards/schema.ts';
-import type { Use } from '../services.ts';
+import type { Use } from '../services/services.ts';
 import type { Budget } from './schema.ts';
 
 const DAY_MS = 86_400_000;

@@ -10,10 +10,10 @@
  */
 import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
-import type { Logger } from '../../server/index.ts';
-import type { Register } from '../database.ts';
+import type { Logger } from '../../tasks/index.ts';
+import type { Register } from '../register/register.ts';
 import type { Pricing } from '../cards/schema.ts';
-import type { Money, Spending, Use } from '../services.ts';
+import type { Money, Spending, Use } from '../services/services.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { dayOf, type Period, periodAt } from './period.ts';
 import { Budget } from './schema.ts';

@@ -5,8 +5,8 @@
  */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
-import type { Logger } from '../../server/index.ts';
-import type { Register } from '../database.ts';
+import type { Logger } from '../../tasks/index.ts';
+import type { Register } from '../register/register.ts';
 import { BoundedMap } from './bounded-map.ts';
 import type { Pepper } from './pepper.ts';
 import { RateLimit } from './schema.ts';

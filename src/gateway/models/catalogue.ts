@@ -3,10 +3,10 @@
  * the names that providers list. A name that is none of these is refused: nobody is given another model than he asked
  * for.
  */
-import { distance } from '../../agent/models/distance.ts';
+import { distance } from '../../agent/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Pricing } from '../cards/schema.ts';
-import type { CardLookup } from '../services.ts';
+import type { CardLookup } from '../cards/schema.ts';
 import type { ModelsConfig } from './config.ts';
 import type { ApiType, Provider } from './provider.ts';
 

@@ -8,7 +8,7 @@
  */
 import * as z from 'zod';
 import { Capability, CardRoute, Pricing, Slug } from '../cards/schema.ts';
-import { WebAddress } from '../web-address.ts';
+import { WebAddress } from '../api/web-address.ts';
 
 const MAX_NAMES = 1000;
 const MAX_MS = 24 * 60 * 60 * 1000;

@@ -1,10 +1,10 @@
 /**
  * What was said before in a context: its completed tasks, as a model's conversation. Bounded: the oldest is left out.
  */
-import type { Content } from '../../agent/content.ts';
-import { fromA2AParts } from '../../bridge/converter.ts';
+import type { Content } from '../../agent/index.ts';
+import { fromA2AParts } from '../../bridge/index.ts';
 import { textOf, type Call, type Task } from '../../protocol/index.ts';
-import type { RequestHandler } from '../../server/index.ts';
+import type { RequestHandler } from '../../tasks/index.ts';
 
 /** The earlier turns of a context, oldest first, without the task that asks. */
 export type Conversation = (

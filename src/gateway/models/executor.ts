@@ -6,12 +6,12 @@
  * with a data part.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import type { Content } from '../../agent/content.ts';
-import { fromA2AMessage } from '../../bridge/converter.ts';
+import type { Content } from '../../agent/index.ts';
+import { fromA2AMessage } from '../../bridge/index.ts';
 import { A2AError, textOf, type Metadata, type Part } from '../../protocol/index.ts';
-import type { AgentExecutor, ExecutionContext, ExecutorEvent } from '../../server/index.ts';
-import { Caller, callerOf } from '../caller.ts';
-import { requestMetadata } from '../executor.ts';
+import type { AgentExecutor, ExecutionContext, ExecutorEvent } from '../../tasks/index.ts';
+import { Caller, callerOf } from '../api/caller.ts';
+import { requestMetadata } from '../tasks/executor.ts';
 import type { Target } from './catalogue.ts';
 import { ANSWER, type Conversation } from './conversation.ts';
 import type { Used } from './cost.ts';

@@ -2,7 +2,7 @@
  * What a caller is told when a model gives no answer: which model, and why, in our own words. What the provider said,
  * where it is and what it is called there goes to the log.
  */
-import { ModelError, type ModelErrorCode } from '../../agent/model.ts';
+import { ModelError, type ModelErrorCode } from '../../agent/index.ts';
 import { A2AError, type ErrorKind } from '../../protocol/index.ts';
 import type { Used } from './cost.ts';
 

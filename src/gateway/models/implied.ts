@@ -1,6 +1,11 @@
 /** The providers that there are: those of the configuration, and what goes without saying. */
-import { ModelError } from '../../agent/model.ts';
-import { addressOf, VENDORS, type Environment, type Vendor } from '../../agent/models/vendors.ts';
+import {
+  ModelError,
+  addressOf,
+  VENDORS,
+  type Environment,
+  type Vendor,
+} from '../../agent/index.ts';
 import { ProviderConfig, type ProvidersConfig } from './config.ts';
 
 const OFFLINE = 'offline';

@@ -10,16 +10,21 @@
  * that failed before. An answer that breaks off, or whose reader leaves, counts as well, because the vendor will count
  * it; where the vendor did not say how much it was, it is guessed from the length of the texts.
  */
-import { userContent } from '../../agent/content.ts';
-import type { Usage } from '../../agent/event.ts';
-import type { FinishReason, ModelChunk, ModelRequest } from '../../agent/model.ts';
-import { ModelError } from '../../agent/model.ts';
-import { estimateUsage } from '../../agent/models/pieces.ts';
-import { cutOff } from '../../agent/models/vendor-error.ts';
-import type { Environment } from '../../agent/models/vendors.ts';
-import type { Logger } from '../../server/index.ts';
-import type { Caller } from '../caller.ts';
-import type { CardLookup, Labels, Meter, Spending, Tracer } from '../services.ts';
+import {
+  userContent,
+  type Usage,
+  type FinishReason,
+  type ModelChunk,
+  type ModelRequest,
+  ModelError,
+  estimateUsage,
+  cutOff,
+  type Environment,
+} from '../../agent/index.ts';
+import type { Logger } from '../../tasks/index.ts';
+import type { Caller } from '../api/caller.ts';
+import type { Labels, Meter, Spending, Tracer } from '../services/services.ts';
+import type { CardLookup } from '../cards/schema.ts';
 import { createWatch, type Answered, type CallWatch } from './call-watch.ts';
 import { createCatalogue, type Candidate, type Catalogue, type Target } from './catalogue.ts';
 import type { ModelSettings } from './config.ts';

@@ -1,11 +1,18 @@
 /** A configured provider, ready to be asked: its models, and what is known of how it fares. */
 import { isDeepStrictEqual } from 'node:util';
-import { ModelError, type Model } from '../../agent/model.ts';
-import { offlineEmbeddings, type EmbeddingModel } from '../../agent/models/embeddings.ts';
-import { offlineModel } from '../../agent/models/offline.ts';
-import { scriptFromFile } from '../../agent/models/scripted.ts';
-import { vendorEmbeddings, vendorModel } from '../../agent/models/vendor-model.ts';
-import { addressOf, VENDORS, type Environment } from '../../agent/models/vendors.ts';
+import {
+  ModelError,
+  type Model,
+  offlineEmbeddings,
+  type EmbeddingModel,
+  offlineModel,
+  scriptFromFile,
+  vendorEmbeddings,
+  vendorModel,
+  addressOf,
+  VENDORS,
+  type Environment,
+} from '../../agent/index.ts';
 import { createCircuit, type Circuit } from './circuit.ts';
 import type { ProviderConfig, ProvidersConfig } from './config.ts';
 import { keyIn, withImplied } from './implied.ts';

@@ -1,5 +1,5 @@
 /** So many calls at a time; the others stand in line. */
-import { ModelError } from '../../agent/model.ts';
+import { ModelError } from '../../agent/index.ts';
 
 /** Who comes when so many wait already is turned away. */
 const MAX_LINE = 1000;

@@ -3,8 +3,8 @@ import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { memoryStore } from '../../server/memory-store.ts';
-import { openRegister } from '../database.ts';
+import { memoryStore } from '../../tasks/memory-store.ts';
+import { openRegister } from '../register/register.ts';
 import { createHealth, registerCheck, storeCheck } from './health.ts';
 
 const silent = () => {};

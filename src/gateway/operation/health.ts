@@ -5,8 +5,8 @@
 import { statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
-import type { Logger, TaskStore } from '../../server/index.ts';
-import type { Register } from '../database.ts';
+import type { Logger, TaskStore } from '../../tasks/index.ts';
+import type { Register } from '../register/register.ts';
 
 /** A check that takes longer has failed. */
 const CHECK_MS = 2000;

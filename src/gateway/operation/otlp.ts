@@ -4,8 +4,8 @@
  * 504) or away is asked again a few times; what it refuses otherwise is gone.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '../../server/index.ts';
-import type { Attributes, Meter } from '../services.ts';
+import type { Logger } from '../../tasks/index.ts';
+import type { Attributes, Meter } from '../services/services.ts';
 import type { TraceContext } from './trace-context.ts';
 
 const MAX_QUEUE = 2048;

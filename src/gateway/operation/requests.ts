@@ -1,8 +1,8 @@
 /** Every request in the metrics, under the route that it was for, and every state that a task enters. */
-import type { ServeOptions } from '../../transport/index.ts';
-import { agentOfTenant } from '../caller.ts';
-import type { GatewayRoute } from '../route.ts';
-import type { Meter } from '../services.ts';
+import type { ServeOptions } from '../../server.ts';
+import { agentOfTenant } from '../api/caller.ts';
+import type { GatewayRoute } from '../api/route.ts';
+import type { Meter } from '../services/services.ts';
 
 type Observe = NonNullable<ServeOptions['observe']>;
 

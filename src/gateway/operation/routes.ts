@@ -1,8 +1,8 @@
 /** What those who run the gateway ask it: is it well, what does it do, what does it serve. */
 import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
-import { DEFAULT_WORKSPACE } from '../caller.ts';
-import { defineRoute, type GatewayRoute } from '../route.ts';
+import { DEFAULT_WORKSPACE } from '../api/caller.ts';
+import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { type Health, Readiness } from './health.ts';
 import { METRICS_CONTENT_TYPE, type Metrics } from './metrics.ts';
 import { openapiDocument } from './openapi.ts';

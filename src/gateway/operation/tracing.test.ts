@@ -10,7 +10,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
-import type { Logger } from '../../server/index.ts';
+import type { Logger } from '../../tasks/index.ts';
 import { ERROR_TYPE, GEN_AI } from './gen-ai.ts';
 import { parseTraceparent } from './trace-context.ts';
 import { createTracer, type Telemetry, tracingOptions } from './tracing.ts';

@@ -5,8 +5,8 @@
  *   const span = tracer.start('chat gpt-5', { kind: 'client', parent: caller.traceparent });
  *   span.end();
  */
-import type { Logger } from '../../server/index.ts';
-import type { Attributes, Meter, Span, Tracer } from '../services.ts';
+import type { Logger } from '../../tasks/index.ts';
+import type { Attributes, Meter, Span, Tracer } from '../services/services.ts';
 import { ERROR_TYPE } from './gen-ai.ts';
 import { createExporter, type Exporter, type ExporterOptions } from './otlp.ts';
 import { childOf, parseTraceparent, traceparentOf } from './trace-context.ts';

@@ -11,7 +11,7 @@ import {
   createHandler,
   memoryStore,
   type TaskStore,
-} from '../../server/index.ts';
+} from '../../tasks/index.ts';
 import { sqliteStore } from '../../store/sqlite.ts';
 import { mayFollow, withTransitions } from './transitions.ts';
 

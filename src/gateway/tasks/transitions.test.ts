@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { A2AError, type Message, type Task } from '../../protocol/index.ts';
-import { type AgentExecutor, createHandler, type ExecutorEvent } from '../../server/index.ts';
+import { type AgentExecutor, createHandler, type ExecutorEvent } from '../../tasks/index.ts';
 import { withTransitions } from './transitions.ts';
 
 const message: Message = {

@@ -8,7 +8,7 @@
  * allowed from everywhere, and a task that ends for another reason is `working` first (`worksFirst`).
  */
 import type { TaskState } from '../../protocol/index.ts';
-import type { AgentExecutor, ExecutorEvent } from '../../server/index.ts';
+import type { AgentExecutor, ExecutorEvent } from '../../tasks/index.ts';
 
 /** The states of the table. Its `cancelled` is A2A's `canceled`. */
 type TableState = 'submitted' | 'working' | 'input-required' | 'completed' | 'failed' | 'canceled';

@@ -1,5 +1,5 @@
 /** What can be completed where the cursor is: a slash command at the beginning, or a file behind an `@`. */
-import type { SlashCommand } from '../../protocol/development-tool.ts';
+import type { SlashCommand } from '../../protocol/development-tool/index.ts';
 import type { Buffer } from './buffer.ts';
 
 export interface Choice {

@@ -1,5 +1,5 @@
 /** Commands that concern only this terminal; all others are the session's. */
-import type { SlashCommand } from '../../protocol/development-tool.ts';
+import type { SlashCommand } from '../../protocol/development-tool/index.ts';
 
 export const KEYS = `Enter sends · Shift-Enter, Alt-Enter, Ctrl-J or a \\ at the end: a new line
 ↑ ↓ earlier prompts · Ctrl-R searches them · @ files · / commands

@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { render } from 'ink-testing-library';
 import { editCall } from '../../../test/tui/demo.ts';
 import { PHONE, ScriptedSession, TERMINAL } from '../../../test/tui/scripted-session.ts';
-import { Controller } from '../controller.ts';
+import { Controller } from '../control/controller.ts';
 import { NONE } from '../text/theme.ts';
 import { App } from './app.tsx';
 import { PickerScreen } from './picker.tsx';

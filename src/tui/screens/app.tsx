@@ -1,9 +1,9 @@
 /** The whole screen: the history above, the frame below, and the keys. */
 import { Box, useAnimation, useApp, useCursor, useInput, usePaste, useWindowSize } from 'ink';
 import { useEffect, useState, useSyncExternalStore } from 'react';
-import type { Controller } from '../controller.ts';
+import type { Controller } from '../control/controller.ts';
 import { keysOf } from '../input/keys.ts';
-import type { TuiOptions } from '../options.ts';
+import type { TuiOptions } from '../control/options.ts';
 import type { Theme } from '../text/theme.ts';
 import type { View } from '../view/view.ts';
 import { frame } from '../view/frame.ts';

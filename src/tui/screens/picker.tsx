@@ -3,7 +3,7 @@ import { render, useApp, useInput, useWindowSize } from 'ink';
 import { useEffect, useRef, useState } from 'react';
 import { keysOf } from '../input/keys.ts';
 import { pickerKey, type Picker, type PickerItem } from '../input/picker.ts';
-import type { TuiOptions } from '../options.ts';
+import type { TuiOptions } from '../control/options.ts';
 import { themeFor, type Theme } from '../text/theme.ts';
 import { pickerLines } from '../view/picker-lines.ts';
 import { Lines } from './lines.tsx';

@@ -1,5 +1,5 @@
 /** What the history is made of. */
-import type { AgentThought, EventSource, ToolCall } from '../../protocol/development-tool.ts';
+import type { AgentThought, EventSource, ToolCall } from '../../protocol/development-tool/index.ts';
 
 /** The tool by which the agent asks a person. */
 const ASK_USER = 'ask_user';

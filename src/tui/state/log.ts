@@ -3,7 +3,7 @@
  *
  * One `LogWriter` takes what is said in one step of the reducer; what it was made from stays as it is.
  */
-import type { ToolCall, ToolCallConfirmation } from '../../protocol/development-tool.ts';
+import type { ToolCall, ToolCallConfirmation } from '../../protocol/development-tool/index.ts';
 import { splitBlocks } from './blocks.ts';
 import { isQuestion, isWaiting, type CallEntry, type Decision, type Entry } from './entry.ts';
 import type { Said } from './message.ts';

@@ -5,7 +5,7 @@ import {
   looksLikeConfirmation,
   ToolCall,
   ToolCallConfirmation,
-} from '../../protocol/development-tool.ts';
+} from '../../protocol/development-tool/index.ts';
 import type { Message, Part } from '../../protocol/index.ts';
 
 export type Said =

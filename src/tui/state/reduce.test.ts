@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { LiveItem } from '../../client/live.ts';
+import type { LiveItem } from '../../live/client/session.ts';
 import { editCall, shellCall } from '../../../test/tui/demo.ts';
 import { PHONE, ScriptedSession, TERMINAL } from '../../../test/tui/scripted-session.ts';
 import type { Entry } from './entry.ts';

@@ -2,7 +2,7 @@
  * The session as this client shows it. reduce.ts makes it from what happens; this file has no more than the screen needs
  * before anything has happened, so that the first frame does not wait for the schemas.
  */
-import type { LiveClient, LiveItem, QueuedPrompt } from '../../client/live.ts';
+import type { LiveClient, LiveItem, QueuedPrompt } from '../../live/client/index.ts';
 import type { TaskState } from '../../protocol/index.ts';
 import { isWaiting, type CallEntry } from './entry.ts';
 import { EMPTY_LOG, type Log } from './log.ts';

@@ -1,6 +1,6 @@
 /** A change of a file as lines: the number, a sign, the text. */
 import { structuredPatch } from 'diff';
-import type { FileDiff } from '../../protocol/development-tool.ts';
+import type { FileDiff } from '../../protocol/development-tool/index.ts';
 import { patchLine } from './highlight.ts';
 import { EMPTY, gutter, line, span, wrap, type Line, type Tone } from './span.ts';
 import { clean } from './width.ts';

@@ -1,5 +1,5 @@
 /** What goes on between the history and the text field: the turn, and the prompts that wait for it. */
-import type { QueuedPrompt } from '../../client/live.ts';
+import type { QueuedPrompt } from '../../live/client/index.ts';
 import { fit, line, span, type Line } from '../text/span.ts';
 import { cleanLine } from '../text/width.ts';
 

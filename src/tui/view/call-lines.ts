@@ -1,5 +1,5 @@
 /** A tool call: a line that says what it does and how it stands, and below it what it has to show, cut. */
-import type { ToolCall } from '../../protocol/development-tool.ts';
+import type { ToolCall } from '../../protocol/development-tool/index.ts';
 import type { CallEntry } from '../state/entry.ts';
 import { cut, EMPTY, fit, gutter, line, span, wrap, type Line, type Tone } from '../text/span.ts';
 import { clean, cleanLine } from '../text/width.ts';

@@ -1,5 +1,5 @@
 /** What is asked before a call is made: what it would do, and every answer that there is. */
-import type { ConfirmationRequest } from '../../protocol/development-tool.ts';
+import type { ConfirmationRequest } from '../../protocol/development-tool/index.ts';
 import { isQuestion, type CallEntry } from '../state/entry.ts';
 import { cut, EMPTY, line, span, wrap, type Line } from '../text/span.ts';
 import { clean, cleanLine } from '../text/width.ts';

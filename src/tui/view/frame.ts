@@ -4,10 +4,10 @@
  * It never grows taller than the terminal: what is taller is not drawn over but scrolls away, and flickers. So every part
  * says how many lines it has, and what is being written gets the rest.
  */
-import type { LiveClient } from '../../client/live.ts';
+import type { LiveClient } from '../../live/client/index.ts';
 import { isQuestion, type Entry } from '../state/entry.ts';
 import { cut, EMPTY, line, type Line } from '../text/span.ts';
-import { asking, lastCall, REWIND_CHOICES, thoughtsOfTurn, type Ui } from '../ui.ts';
+import { asking, lastCall, REWIND_CHOICES, thoughtsOfTurn, type Ui } from './ui.ts';
 import { activityLine, queueLines } from './activity-lines.ts';
 import { box } from './box.ts';
 import { titleOf, wholeCall } from './call-lines.ts';

@@ -1,5 +1,5 @@
 /** The line at the bottom: what answers, what it may do unasked, what it has used, and who is there. */
-import type { LiveClient } from '../../client/live.ts';
+import type { LiveClient } from '../../live/client/index.ts';
 import type { State } from '../state/state.ts';
 import { fit, lineWidth, span, type Line, type Span } from '../text/span.ts';
 import { cleanLine } from '../text/width.ts';

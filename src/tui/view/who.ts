@@ -1,6 +1,6 @@
 /** Whose words these are, as the person at this terminal is told. */
-import type { LiveClient } from '../../client/live.ts';
-import type { EventSource } from '../../protocol/development-tool.ts';
+import type { LiveClient } from '../../live/client/index.ts';
+import type { EventSource } from '../../protocol/development-tool/index.ts';
 import { span, type Line } from '../text/span.ts';
 import { cleanLine } from '../text/width.ts';
 

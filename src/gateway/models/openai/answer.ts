@@ -1,6 +1,6 @@
 /** An answer in OpenAI's words: whole, or as the chunks of a stream. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { FinishReason } from '../../../agent/model.ts';
+import type { FinishReason } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import type { Used } from '../cost.ts';
 import type { AnswerChunk } from '../models.ts';

@@ -1,6 +1,6 @@
 /** A failure in OpenAI's words. */
 import type { A2AError } from '../../../protocol/index.ts';
-import type { RouteAnswer } from '../../route.ts';
+import type { RouteAnswer } from '../../api/route.ts';
 import { MODEL_NOT_FOUND } from '../catalogue.ts';
 
 /** The reason of an error about a budget: services.ts. */

@@ -2,9 +2,14 @@
  * A chat of OpenAI's as a request of ours. What is said as system or developer, wherever it stands, becomes the one
  * instruction that models have. What cannot be honoured and would change the answer is refused, never left out.
  */
-import type { BlobPart, Content, FunctionCallPart, Part } from '../../../agent/content.ts';
-import type { JsonObject } from '../../../agent/json.ts';
-import type { ModelRequest } from '../../../agent/model.ts';
+import type {
+  BlobPart,
+  Content,
+  FunctionCallPart,
+  Part,
+  JsonObject,
+  ModelRequest,
+} from '../../../agent/index.ts';
 import { A2AError, isObject } from '../../../protocol/index.ts';
 import type { ChatBody, Message, ToolCall, UserPart } from './schema.ts';
 

@@ -3,7 +3,12 @@
  * task is made, and nothing is kept of it but what it took.
  */
 import { A2AError, type Call } from '../../../protocol/index.ts';
-import { defineRoute, type GatewayRoute, type RouteInput, type RouteText } from '../../route.ts';
+import {
+  defineRoute,
+  type GatewayRoute,
+  type RouteInput,
+  type RouteText,
+} from '../../api/route.ts';
 import type { ListedModel } from '../catalogue.ts';
 import type { Models } from '../models.ts';
 import { completion, completionFrames, headOf, usageOf } from './answer.ts';

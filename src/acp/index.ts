@@ -1,0 +1,2 @@
+export { serveAcp, type Wanted } from './serve.ts';
+export { acpSocket, stdioStream } from './streams.ts';

@@ -1,0 +1,140 @@
+/**
+ * An agent as a tool of another: it does one job in a session of its own, and its answer is the call's response.
+ *
+ * It sees the caller's state, what it sets there is the caller's too, and its files are the caller's. When it asks a
+ * person, the call asks; the answer goes on with its run, in whatever process. Its session is named after the call,
+ * and is deleted when the job is done or given up.
+ */
+import { hash } from 'node:crypto';
+import type { Agent } from '../agent.ts';
+import type { LlmAgent } from './llm.ts';
+import { cancelRun } from '../run/cancel-run.ts';
+import { textOf, type Content } from '../content.ts';
+import { isFinalResponse, type Event, type EventError, type Question } from '../event.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import { AgentTree } from '../run/tree.ts';
+import { surroundingsOf } from '../run/run.ts';
+import { makeRunner, type Runner } from '../run/runner.ts';
+import type { Tool, ToolContext } from '../tool.ts';
+import { checkArguments, parametersOf } from '../tools/function-tool.ts';
+
+export interface AgentToolOptions {
+  /** The agent's unless told. */
+  readonly name?: string;
+  readonly description?: string;
+}
+
+const TEXT_REQUEST: JsonObject = {
+  type: 'object',
+  properties: { request: { type: 'string', description: 'What the agent is to do.' } },
+  required: ['request'],
+  additionalProperties: false,
+};
+
+export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
+  const { inputSchema, outputSchema } = schemasOf(agent);
+  const tree = new AgentTree(agent);
+  return {
+    name: options.name ?? agent.name,
+    description: options.description ?? agent.description,
+    parameters: inputSchema ? parametersOf(inputSchema) : TEXT_REQUEST,
+    parse(args) {
+      if (inputSchema) checkArguments(inputSchema, args);
+      else if (typeof args['request'] !== 'string') throw new TypeError('request has to be a text');
+      return args;
+    },
+    async run(args, context) {
+      const runner = runnerFor(agent, context);
+      const message =
+        typeof args['request'] === 'string' && !inputSchema
+          ? args['request']
+          : JSON.stringify(args);
+      const forget = () =>
+        context.services.sessions.delete({ ...context.session, id: innerSession(context) });
+      let outcome: Outcome;
+      try {
+        outcome = await follow(begin(runner, message, context), context);
+      } catch (failure) {
+        // Nobody goes on with it: an aborted call is not made again.
+        await forget().catch(() => undefined);
+        throw failure;
+      }
+      const { question, error, answer } = outcome;
+      if (question) {
+        const { id: _, agent: asker, ...asked } = question;
+        return context.ask({ ...asked, detail: { agent: asker, detail: asked.detail ?? null } });
+      }
+      await forget();
+      if (error) throw new Error(`${agent.name} failed: ${error.message}`);
+      const text = textOf(answer);
+      return outputSchema && text !== '' ? (JSON.parse(text) as JsonValue) : text;
+    },
+    async cancel(callId, { session, sessions, signal }) {
+      const key = { ...session, id: innerSession({ session, callId }) };
+      await cancelRun(tree, sessions, key, callId, signal);
+      await sessions.delete(key);
+    },
+  };
+}
+
+function schemasOf(agent: Agent | LlmAgent): Pick<LlmAgent, 'inputSchema' | 'outputSchema'> {
+  return 'kind' in agent && agent.kind === 'llm' ? agent : {};
+}
+
+function runnerFor(agent: Agent, context: ToolContext): Runner {
+  const around = surroundingsOf(context.services);
+  return makeRunner(
+    {
+      agent,
+      app: context.session.app,
+      sessions: context.services.sessions,
+      ...(context.services.defaultModel && { defaultModel: context.services.defaultModel }),
+      ...(around && { plugins: around.services.plugins, limits: around.services.limits }),
+    },
+    { state: context.state, artifacts: context.artifacts, depth: around?.depth ?? 0 },
+  );
+}
+
+function innerSession({ session, callId }: Pick<ToolContext, 'session' | 'callId'>): string {
+  // Of one length, however many agents are inside each other.
+  return `agent-tool-${hash('sha256', JSON.stringify([session.id, callId])).slice(0, 32)}`;
+}
+
+/** Begins the job, or goes on with it where the person has answered. */
+async function* begin(
+  runner: Runner,
+  message: string,
+  context: ToolContext,
+): AsyncGenerator<Event> {
+  const { answer, signal, callId: runId } = context;
+  const at = { user: context.session.user, session: innerSession(context), runId };
+  if (!answer) return yield* runner.run({ ...at, message, signal });
+  // Its questions are asked one by one: the first that is open is the one that was asked.
+  const [question] = await runner.pending(at);
+  if (!question) throw new Error('nobody has asked');
+  return yield* runner.resume({ ...at, answers: [{ ...answer, questionId: question.id }], signal });
+}
+
+interface Outcome {
+  readonly question: Question | undefined;
+  readonly error: EventError | undefined;
+  readonly answer: Content | undefined;
+}
+
+async function follow(events: AsyncIterable<Event>, context: ToolContext): Promise<Outcome> {
+  let question: Question | undefined;
+  let error: EventError | undefined;
+  let answer: Content | undefined;
+  for await (const event of events) {
+    question ??= event.actions.questions?.[0];
+    error ??= event.error;
+    if (isFinalResponse(event)) {
+      answer = event.content;
+      context.progress({ agent: event.author, text: textOf(event.content) });
+    }
+    for (const [key, value] of Object.entries(event.actions.stateDelta ?? {})) {
+      context.state.set(key, value);
+    }
+  }
+  return { question, error, answer };
+}

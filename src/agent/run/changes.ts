@@ -1,0 +1,55 @@
+/** What an agent or a tool has set and saved since its last event. */
+import type { Artifacts } from '../artifact.ts';
+import type { Actions } from '../event.ts';
+import type { JsonValue } from '../json.ts';
+import { toJson } from '../storage-error.ts';
+import type { MutableState } from '../tool.ts';
+
+export class Changes {
+  readonly state: MutableState;
+  readonly artifacts: Artifacts;
+  readonly #values = new Map<string, JsonValue>();
+  readonly #versions = new Map<string, number>();
+
+  constructor(read: (key: string) => JsonValue | undefined, artifacts: Artifacts) {
+    this.state = {
+      get: (key) => {
+        const value = this.#values.get(key);
+        return value === undefined ? read(key) : (value ?? undefined);
+      },
+      set: (key, value) => {
+        // Whoever sets it hears of it: when the event is stored, it is too late to say whose fault it was.
+        if (value !== undefined) toJson(`value of ${key}`, value);
+        this.#values.set(key, value);
+      },
+    };
+    this.artifacts = {
+      load: (name, version) => artifacts.load(name, version),
+      list: () => artifacts.list(),
+      save: async (name, content) => {
+        const version = await artifacts.save(name, content);
+        this.#versions.set(name, version);
+        return version;
+      },
+    };
+  }
+
+  get empty(): boolean {
+    return this.#values.size === 0 && this.#versions.size === 0;
+  }
+
+  /** Adds what there is to an event's actions, and begins anew. What the actions say themselves comes first. */
+  drainInto(actions: Actions): Actions {
+    if (this.empty) return actions;
+    const stateDelta = { ...Object.fromEntries(this.#values), ...actions.stateDelta };
+    const artifactDelta = { ...Object.fromEntries(this.#versions), ...actions.artifactDelta };
+    const drained = {
+      ...actions,
+      ...(this.#values.size > 0 && { stateDelta }),
+      ...(this.#versions.size > 0 && { artifactDelta }),
+    };
+    this.#values.clear();
+    this.#versions.clear();
+    return drained;
+  }
+}

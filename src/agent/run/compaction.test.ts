@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { llmAgent } from '../agents/llm.ts';
+import { cutOf } from './compaction.ts';
+import { functionCalls, functionResponses, textOf, type Part } from '../content.ts';
+import { createEvent, type Event } from '../event.ts';
+import { ModelError, type Model, type ModelRequest } from '../model.ts';
+import { createRunner } from './runner.ts';
+
+const at = { user: 'ann', session: 's' };
+
+/** Answers with how much it was told, calls a tool when it hears `call`, and sums up as it is told to. */
+function counting(sumUp: () => string): { model: Model; requests: ModelRequest[] } {
+  const requests: ModelRequest[] = [];
+  const model: Model = {
+    name: 'counting',
+    contextWindow: 100,
+    async *generate(request) {
+      const size = JSON.stringify(request.messages).length;
+      const usage = { inputTokens: Math.ceil(size / 20), outputTokens: 1 };
+      if (request.system?.startsWith('Summarise') === true) {
+        yield { kind: 'text', text: sumUp() };
+      } else {
+        requests.push(request);
+        yield { kind: 'text', text: `answer ${requests.length}` };
+      }
+      yield { kind: 'finish', reason: 'stop', usage };
+    },
+  };
+  return { model, requests };
+}
+
+test('a conversation that outgrows the window goes on with a summary and the latest events', async () => {
+  const { model, requests } = counting(() => 'They talked.');
+  const agent = llmAgent({ name: 'a', model, compaction: { keepEvents: 3 } });
+  const runner = createRunner({ agent });
+  for (let turn = 1; turn <= 60; turn++) await runner.runToEnd({ ...at, message: `turn ${turn}` });
+  const last = requests.at(-1)!;
+  assert.match(textOf(last.messages[0]), /^Summary of the conversation so far:\nThey talked\./);
+  assert.match(textOf(last.messages.at(-1)), /turn 60$/);
+  assert.ok(Math.max(...requests.map(({ messages }) => messages.length)) < 60);
+  const session = await runner.sessions.get({ app: 'a', user: 'ann', id: 's' });
+  assert.equal(session?.events.filter(({ author }) => author === 'user').length, 60);
+});
+
+test('a summary that cannot be had does not fail the run', async () => {
+  const { model, requests } = counting(() => {
+    throw new ModelError('overloaded', 'later');
+  });
+  const agent = llmAgent({ name: 'a', model, compaction: { atTokens: 1, keepEvents: 1 } });
+  const runner = createRunner({ agent });
+  for (let turn = 1; turn <= 5; turn++) {
+    const { error } = await runner.runToEnd({ ...at, message: `turn ${turn}` });
+    assert.equal(error, undefined);
+  }
+  assert.equal(requests.at(-1)?.messages.length, 9);
+});
+
+test('an agent that wants no compaction gets none', async () => {
+  const { model, requests } = counting(() => assert.fail('summed up'));
+  const agent = llmAgent({ name: 'a', model, compaction: false });
+  const runner = createRunner({ agent });
+  for (let turn = 1; turn <= 40; turn++) await runner.runToEnd({ ...at, message: `turn ${turn}` });
+  assert.equal(requests.at(-1)?.messages.length, 79);
+});
+
+test('a call and its response stay on the same side of the cut', () => {
+  const event = (...parts: Part[]): Event =>
+    createEvent({ runId: 'r', author: 'a' }, { content: { role: 'model', parts } });
+  const call = (id: string): Part => ({ kind: 'function-call', id, name: 'f', args: {} });
+  const response = (id: string): Part => ({
+    kind: 'function-response',
+    id,
+    name: 'f',
+    response: 1,
+  });
+  const events = [
+    event(call('never answered')),
+    event(call('1'), call('2')),
+    event(response('1')),
+    event(call('3')),
+    event(response('2')),
+    event(response('3')),
+    event({ kind: 'text', text: 'done' }),
+  ];
+  for (let keep = 0; keep <= events.length; keep++) {
+    const cut = cutOf(events, keep);
+    assert.ok(cut <= events.length - keep);
+    const gone = new Set(
+      events.slice(0, cut).flatMap(({ content }) => functionCalls(content).map(({ id }) => id)),
+    );
+    for (const { content } of events.slice(cut)) {
+      for (const { id } of functionResponses(content)) assert.ok(!gone.has(id), `${id} at ${keep}`);
+    }
+  }
+  assert.equal(cutOf(events, 1), 6);
+});

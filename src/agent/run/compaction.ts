@@ -1,0 +1,136 @@
+/**
+ * Makes room: when a conversation outgrows the model's window, its older part gives way to a summary by the same model.
+ *
+ * The summary is an event like any other, so it is made once and everybody after it uses it. The events stay in the
+ * session. A call and its response stay on the same side of the cut. When there is no summary to be had, the
+ * conversation stays as it is, and the model may say that it is too long.
+ */
+import { functionCalls, functionResponses, textOf, type Content } from '../content.ts';
+import type { Event, Usage } from '../event.ts';
+import { afterSummary, historyOf, type HistoryOptions } from './history.ts';
+import type { Model } from '../model.ts';
+import type { Scope } from './run-context.ts';
+
+export interface CompactionOptions {
+  /** A conversation of more tokens than this is compacted. 80 % of the model's window unless told. */
+  readonly atTokens?: number;
+  /** So many of the latest events stay as they are. 20 unless told. */
+  readonly keepEvents?: number;
+}
+
+const WINDOW_SHARE = 0.8;
+const KEEP_EVENTS = 20;
+/** Fewer are not worth a summary. */
+const MIN_EVENTS = 4;
+const CHARS_PER_TOKEN = 4;
+const MAX_SUMMARY_CHARS = 64_000;
+
+const INSTRUCTION = `Summarise the conversation that follows, for an agent that goes on with it and will not see it.
+Keep what the user wants, decisions, facts, names, numbers, results of tools, and what is still to be done.
+Leave out what no longer matters. Answer with the summary alone.`;
+
+/** A compaction event where one is due, and `failed` where there is no summary to be had. */
+export async function compact(
+  scope: Scope,
+  model: Model,
+  view: HistoryOptions,
+  options: CompactionOptions = {},
+): Promise<Event | 'failed' | undefined> {
+  const limit = options.atTokens ?? (model.contextWindow ?? Infinity) * WINDOW_SHARE;
+  if (limit === Infinity) return undefined;
+  const { summary: before = '', events } = afterSummary(scope.events, view);
+  if (tokensOf(events, before, scope.agent.name) <= limit) return undefined;
+  const keep = options.keepEvents ?? KEEP_EVENTS;
+  // Few events that are long may need it as much as many.
+  const end = [keep, Math.min(keep, MIN_EVENTS)]
+    .map((kept) => cutOf(events, kept))
+    .find((cut) => cut >= MIN_EVENTS);
+  const last = end === undefined ? undefined : events[end - 1];
+  if (!last) return undefined;
+  // The summary of before is a part of what is summed up now.
+  const older = scope.events.slice(0, scope.events.indexOf(last) + 1);
+  const made = await summarise(scope, model, historyOf(older, view));
+  if (!made) return 'failed';
+  const { lastRead } = scope.inner;
+  return scope.event({
+    actions: { compaction: { upTo: last.id, summary: made.summary } },
+    ...(made.usage && { usage: made.usage }),
+    metadata: { model: model.name, ...(lastRead !== undefined && { lastRead }) },
+  });
+}
+
+/** What the vendor counted last, and an estimate of what has come since. */
+function tokensOf(events: readonly Event[], summary: string, agent: string): number {
+  let chars = summary.length;
+  let counts = true;
+  for (const { author, usage, content, actions } of events.toReversed()) {
+    // What was counted before a summary was made has in it what the summary stands for.
+    if (actions.compaction) counts = false;
+    if (counts && author === agent && usage) {
+      return usage.inputTokens + usage.outputTokens + (chars - summary.length) / CHARS_PER_TOKEN;
+    }
+    if (content) chars += JSON.stringify(content.parts).length;
+  }
+  return chars / CHARS_PER_TOKEN;
+}
+
+/** How many of the events go: as many as may, with no call whose response stays. */
+export function cutOf(events: readonly Event[], keep: number): number {
+  const answered = new Set(
+    events.flatMap(({ content }) => functionResponses(content).map(({ id }) => id)),
+  );
+  const open = new Set<string>();
+  let cut = 0;
+  for (const [index, { content }] of events.slice(0, Math.max(0, events.length - keep)).entries()) {
+    for (const { id } of functionCalls(content)) if (answered.has(id)) open.add(id);
+    for (const { id } of functionResponses(content)) open.delete(id);
+    if (open.size === 0) cut = index + 1;
+  }
+  return cut;
+}
+
+async function summarise(
+  scope: Scope,
+  model: Model,
+  messages: readonly Content[],
+): Promise<{ readonly summary: string; readonly usage: Usage | undefined } | undefined> {
+  scope.inner.countStep();
+  const request = {
+    system: INSTRUCTION,
+    messages: [
+      { role: 'user' as const, parts: [{ kind: 'text' as const, text: transcript(messages) }] },
+    ],
+  };
+  let summary = '';
+  let usage: Usage | undefined;
+  try {
+    for await (const chunk of model.generate(request, scope.signal)) {
+      if (chunk.kind === 'text') summary += chunk.text;
+      if (chunk.kind === 'finish') usage = chunk.usage;
+      if (summary.length > MAX_SUMMARY_CHARS) break;
+    }
+  } catch (error) {
+    if (scope.signal.aborted) throw error;
+    return undefined;
+  }
+  if (summary.trim() === '') return undefined;
+  return { summary: summary.slice(0, MAX_SUMMARY_CHARS), usage };
+}
+
+/** As text: a model that is shown calls wants to make some. */
+function transcript(messages: readonly Content[]): string {
+  const lines: string[] = [];
+  for (const content of messages) {
+    const speaker = content.role === 'user' ? 'User' : 'Agent';
+    const text = textOf(content);
+    if (text !== '') lines.push(`${speaker}: ${text}`);
+    for (const part of content.parts) {
+      if (part.kind === 'function-call') {
+        lines.push(`Agent called ${part.name}: ${JSON.stringify(part.args)}`);
+      } else if (part.kind === 'function-response') {
+        lines.push(`${part.name} answered: ${JSON.stringify(part.response)}`);
+      }
+    }
+  }
+  return lines.join('\n');
+}

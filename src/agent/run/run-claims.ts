@@ -1,0 +1,42 @@
+/**
+ * One at a time: whoever runs or resumes a run holds it until the iteration ends, so that nobody in this process takes
+ * up a run that is going on. Between processes the store decides (see `resume`).
+ */
+import { raceAbort } from '../abort.ts';
+import { RunError } from '../errors.ts';
+import type { SessionKey, SessionStore } from '../session.ts';
+
+interface Claim {
+  readonly answering: readonly string[];
+  readonly released: Promise<void>;
+}
+
+const claims = new WeakMap<SessionStore, Map<string, Claim>>();
+
+/** Waits for its turn. Fails at once where somebody else is answering the same question. */
+export async function claimRun(
+  store: SessionStore,
+  key: SessionKey,
+  runId: string,
+  answering: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<Disposable> {
+  let held = claims.get(store);
+  if (!held) claims.set(store, (held = new Map()));
+  const id = JSON.stringify([key.app, key.user, key.id, runId]);
+  for (let other = held.get(id); other !== undefined; other = held.get(id)) {
+    const taken = answering.find((question) => other?.answering.includes(question));
+    if (taken !== undefined) {
+      throw new RunError('not-open', `the question ${taken} has its answer already`);
+    }
+    await (signal ? raceAbort(other.released, signal) : other.released);
+  }
+  const { promise: released, resolve } = Promise.withResolvers<void>();
+  held.set(id, { answering, released });
+  return {
+    [Symbol.dispose]() {
+      held.delete(id);
+      resolve();
+    },
+  };
+}

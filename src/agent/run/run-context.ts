@@ -1,0 +1,262 @@
+/**
+ * What an agent sees of a run, and how one agent runs another.
+ *
+ * Whoever runs an agent takes each of its events in: stores it, follows its transfers, and turns what it throws into
+ * the run's error event. That happens where the agent is run, not at the top, so that an agent that keeps events of
+ * the agents inside it to itself loses none of them.
+ */
+import type { Agent, ChildOptions, RunContext } from '../agent.ts';
+import { abortable } from '../abort.ts';
+import type { Artifacts } from '../artifact.ts';
+import { Changes } from './changes.ts';
+import type { Content } from '../content.ts';
+import { messageOf, RunFailure, RunOver, StoreFailure } from '../errors.ts';
+import { createEvent, type Answer, type Event, type EventFields, type Question } from '../event.ts';
+import type { JsonValue } from '../json.ts';
+import { ModelError } from '../model.ts';
+import { hooksOf, type HookContext } from '../plugin.ts';
+import type { Run } from './run.ts';
+import { Waits } from './run-index.ts';
+import type { SessionKey } from '../session.ts';
+import type { MutableState } from '../tool.ts';
+
+/** Where an agent is run. */
+interface Place {
+  readonly path: string;
+  readonly branch: string | undefined;
+  readonly depth: number;
+  readonly signal: AbortSignal;
+}
+
+export class Scope implements RunContext {
+  readonly inner: Run;
+  readonly agent: Agent;
+  readonly place: Place;
+  readonly state: MutableState;
+  readonly artifacts: Artifacts;
+  readonly changes: Changes;
+  readonly #view: Event[] | undefined;
+  /** How often each agent was run from here. */
+  readonly #times = new Map<string, number>();
+  #viewed = 0;
+
+  constructor(run: Run, agent: Agent, place: Place) {
+    this.inner = run;
+    this.agent = agent;
+    this.place = place;
+    this.changes = new Changes(run.readState, run.artifacts);
+    this.state = this.changes.state;
+    this.artifacts = this.changes.artifacts;
+    this.#view = place.branch === undefined ? undefined : [];
+  }
+
+  get runId(): string {
+    return this.inner.runId;
+  }
+
+  get path(): string {
+    return this.place.path;
+  }
+
+  get branch(): string | undefined {
+    return this.place.branch;
+  }
+
+  get signal(): AbortSignal {
+    return this.place.signal;
+  }
+
+  get session(): SessionKey {
+    return this.inner.key;
+  }
+
+  get input(): Content {
+    return this.inner.input;
+  }
+
+  get resumed(): boolean {
+    return this.inner.resumed;
+  }
+
+  get events(): readonly Event[] {
+    const { log } = this.inner;
+    if (!this.#view) return log;
+    for (; this.#viewed < log.length; this.#viewed++) {
+      const event = log[this.#viewed]!;
+      if (isVisible(event.branch, this.branch)) this.#view.push(event);
+    }
+    return this.#view;
+  }
+
+  get hookContext(): HookContext {
+    const { runId, path, session, input, state, artifacts, signal } = this;
+    return { runId, agent: this.agent.name, path, session, input, state, artifacts, signal };
+  }
+
+  answer(questionId: string): Answer | undefined {
+    const { answers } = this.inner.index;
+    return answers.get(this.#questionId(questionId)) ?? answers.get(questionId);
+  }
+
+  checkpoint(): JsonValue | undefined {
+    return this.inner.index.checkpoints.get(this.path);
+  }
+
+  event(fields: EventFields = {}): Event {
+    const event = createEvent(
+      { runId: this.runId, author: this.agent.name, branch: this.branch },
+      fields,
+    );
+    // What was set goes with an event that is stored.
+    return event.partial === true || this.changes.empty
+      ? event
+      : { ...event, actions: this.changes.drainInto(event.actions) };
+  }
+
+  question(id: string, question: Partial<Question> & Pick<Question, 'text'>): Event {
+    const whole: Question = {
+      kind: 'input',
+      agent: this.agent.name,
+      ...question,
+      id: this.#questionId(id),
+    };
+    return this.event({ actions: { questions: [whole] } });
+  }
+
+  run(agent: Agent, options: ChildOptions = {}): AsyncIterable<Event> {
+    const step = options.step === undefined ? '' : `#${options.step}`;
+    const place = `${step}/${agent.name}`;
+    const times = (this.#times.get(place) ?? 0) + 1;
+    this.#times.set(place, times);
+    // A path is for one time: what an agent noted there says that this time is done.
+    const again = times === 1 ? '' : `#${times}`;
+    const own = this.branch === undefined ? '' : `${this.branch}.`;
+    const lane = `${own}${this.agent.name}${step}.${agent.name}${again}`;
+    const signal = options.signal && AbortSignal.any([this.signal, options.signal]);
+    const events = runAgent(this.inner, agent, {
+      path: `${this.path}${place}${again}`,
+      branch: options.parallel === true ? lane : this.branch,
+      depth: this.place.depth + 1,
+      signal: signal ?? this.signal,
+    });
+    return signal ? abortable(events, signal) : events;
+  }
+
+  /** Agents name their questions as they like, and several may be asking at once. */
+  #questionId(id: string): string {
+    return `${this.path}:${id}`;
+  }
+}
+
+/** What the framework's own agents need beyond the interface. */
+export function scopeOf(context: RunContext): Scope {
+  if (context instanceof Scope) return context;
+  throw new TypeError('pass the context on as it is, do not make one of your own');
+}
+
+/** Hidden are only those that go another way: who runs several side by side sees what they did. */
+export function isVisible(branch: string | undefined, from: string | undefined): boolean {
+  if (branch === undefined || from === undefined || branch === from) return true;
+  return from.startsWith(`${branch}.`) || branch.startsWith(`${from}.`);
+}
+
+/** Runs an agent, and whoever it hands over to, until there is nothing more to do or a person is waited for. */
+export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGenerator<Event> {
+  let agent = first;
+  let { path } = place;
+  for (let hop = 0; ; hop++) {
+    const scope = new Scope(run, agent, { ...place, path });
+    const handedOver = transferOf(scope);
+    const settled = run.index.callsOf(agent.name, place.branch).length === 0;
+    const waits = new Waits(run.index);
+    if (handedOver === undefined || !settled) {
+      try {
+        checkDepth(scope);
+        for await (const given of withCallbacks(scope)) {
+          // An agent that was given up and did not notice adds nothing any more.
+          place.signal.throwIfAborted();
+          const isNew = run.isNew(given);
+          const event = isNew ? await run.take(withTransfer(given, path)) : given;
+          waits.note(event);
+          yield event;
+          if (isNew && event.error) throw new RunOver();
+        }
+      } catch (error) {
+        if (isForCaller(error, place.signal)) throw error;
+        yield await run.take(scope.event({ error: describe(error) }));
+        throw new RunOver();
+      }
+    }
+    const next = transferOf(scope);
+    if (next === undefined || waits.any) return;
+    const target = run.services.tree.find(next);
+    if (!target) {
+      const message = `${agent.name} handed over to ${next}, and there is no such agent`;
+      yield await run.take(scope.event({ error: { code: 'unknown-agent', message } }));
+      throw new RunOver();
+    }
+    agent = target;
+    path = `${place.path}~${hop + 1}/${target.name}`;
+  }
+}
+
+/** A transfer is noted where the agent is, so that a run that is taken up finds the one that goes on. */
+function withTransfer(event: Event, path: string): Event {
+  const { transferTo } = event.actions;
+  if (transferTo === undefined) return event;
+  const checkpoint = { path, value: { transferTo } };
+  return { ...event, actions: { ...event.actions, checkpoint } };
+}
+
+function transferOf(scope: Scope): string | undefined {
+  const noted = scope.checkpoint();
+  const isNote = typeof noted === 'object' && noted !== null && 'transferTo' in noted;
+  return isNote && typeof noted.transferTo === 'string' ? noted.transferTo : undefined;
+}
+
+/** Whether an agent has handed over to another one, or has said that it is done. */
+export function isFinished(scope: Scope): boolean {
+  return scope.checkpoint() === DONE || transferOf(scope) !== undefined;
+}
+
+/** What an agent notes with its last event. */
+export const DONE = 'done';
+
+async function* withCallbacks(scope: Scope): AsyncGenerator<Event> {
+  const { agent, inner } = scope;
+  for (const hook of hooksOf('beforeAgent', inner.services.plugins, agent.callbacks)) {
+    const content = await hook(scope.hookContext);
+    if (!content) continue;
+    yield scope.event({ content });
+    return;
+  }
+  const waits = new Waits(inner.index);
+  for await (const event of agent.run(scope)) {
+    waits.note(event);
+    yield event;
+  }
+  if (waits.any) return;
+  for (const hook of hooksOf('afterAgent', inner.services.plugins, agent.callbacks)) {
+    const content = await hook(scope.hookContext);
+    if (!content) continue;
+    yield scope.event({ content });
+    break;
+  }
+  if (!scope.changes.empty) yield scope.event();
+}
+
+function checkDepth({ inner, place }: Scope): void {
+  const { depth } = inner.services.limits;
+  if (place.depth <= depth) return;
+  throw new RunFailure('depth-limit', `agents are nested more than ${depth} deep at ${place.path}`);
+}
+
+function isForCaller(error: unknown, signal: AbortSignal): boolean {
+  return error instanceof RunOver || error instanceof StoreFailure || signal.aborted;
+}
+
+function describe(error: unknown): { code: string; message: string } {
+  if (error instanceof RunFailure) return { code: error.code, message: error.message };
+  if (error instanceof ModelError) return { code: `model-${error.code}`, message: error.message };
+  return { code: 'agent-failed', message: messageOf(error) };
+}

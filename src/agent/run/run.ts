@@ -1,0 +1,221 @@
+/**
+ * One run, or the part of it between two waits: its log, its state, its limits.
+ *
+ * The session is read once, when the run is begun or taken up; from then on the run sees that and its own events, and
+ * nothing of what other runs do in the session meanwhile. An event costs the same however many there are.
+ */
+import { setImmediate } from 'node:timers/promises';
+import type { Artifacts } from '../artifact.ts';
+import type { Content } from '../content.ts';
+import { RunFailure, RunOver, StoreFailure } from '../errors.ts';
+import type { Event } from '../event.ts';
+import type { AnswerInbox } from '../inbox.ts';
+import type { JsonValue } from '../json.ts';
+import type { Model } from '../model.ts';
+import type { Plugin } from '../plugin.ts';
+import { RunIndex } from './run-index.ts';
+import type { Session, SessionKey, SessionStore } from '../session.ts';
+import { StorageError } from '../storage-error.ts';
+import type { MutableState, ToolServices } from '../tool.ts';
+import type { AgentTree } from './tree.ts';
+
+export interface RunLimits {
+  /** Requests to models in one run. 100 unless told. */
+  readonly steps: number;
+  /** From the beginning, or from the answer on, until the run is done or waits. Half an hour unless told. */
+  readonly timeMs: number;
+  /** Stored events of one run. 10,000 unless told. */
+  readonly events: number;
+  /** Agents inside agents, agents as tools included. 16 unless told. */
+  readonly depth: number;
+}
+
+export const DEFAULT_LIMITS: RunLimits = {
+  steps: 100,
+  timeMs: 30 * 60_000,
+  events: 10_000,
+  depth: 16,
+};
+
+/** After so many partial events others have their turn: an agent may have more of them than a timer can get between. */
+const SHOWN_AT_ONCE = 1000;
+
+/** What all runs of a runner have in common. */
+export interface RunServices {
+  readonly tree: AgentTree;
+  readonly store: SessionStore;
+  readonly plugins: readonly Plugin[];
+  readonly limits: RunLimits;
+  readonly defaultModel: Model | undefined;
+  /** Of the agents around this runner's. */
+  readonly depth: number;
+  /** Where a key is looked up that the session does not have. */
+  readonly outerState: MutableState | undefined;
+}
+
+export interface RunStart {
+  readonly key: SessionKey;
+  readonly session: Session;
+  readonly index: RunIndex;
+  readonly input: Content;
+  readonly resumed: boolean;
+  readonly artifacts: Artifacts;
+  readonly signal: AbortSignal;
+  readonly inbox: AnswerInbox | undefined;
+}
+
+export class Run {
+  readonly services: RunServices;
+  readonly key: SessionKey;
+  readonly index: RunIndex;
+  readonly input: Content;
+  readonly resumed: boolean;
+  readonly artifacts: Artifacts;
+  readonly signal: AbortSignal;
+  readonly inbox: AnswerInbox | undefined;
+  /** The session's events as this run knows them. Grows, and never changes otherwise. */
+  readonly log: Event[];
+  /** The last event of the session that this run has read. */
+  readonly lastRead: string | undefined;
+  /** Escalations that a loop has answered to. */
+  readonly escalationsSettled = new WeakSet<Event>();
+  readonly #state: Map<string, JsonValue>;
+  readonly #callIds = new Set<string>();
+  readonly #ids = new Set<string>();
+  readonly #taken = new WeakSet<Event>();
+  #steps: number;
+  #shown = 0;
+  #over = false;
+
+  constructor(services: RunServices, start: RunStart) {
+    this.services = services;
+    this.key = start.key;
+    this.index = start.index;
+    this.input = start.input;
+    this.resumed = start.resumed;
+    this.artifacts = start.artifacts;
+    this.signal = start.signal;
+    this.inbox = start.inbox;
+    this.#steps = start.index.steps;
+    this.log = [...start.session.events];
+    this.lastRead = this.log.at(-1)?.id;
+    this.#state = new Map(Object.entries(start.session.state));
+    for (const event of this.log) this.#note(event);
+  }
+
+  get runId(): string {
+    return this.index.runId;
+  }
+
+  readState = (key: string): JsonValue | undefined =>
+    this.#state.get(key) ?? this.services.outerState?.get(key);
+
+  /** Whether nobody has taken this event in yet. */
+  isNew(event: Event): boolean {
+    return !this.#taken.has(event) && (event.partial === true || !this.#ids.has(event.id));
+  }
+
+  /** Stores an event and returns it as it is to be shown; a partial one is only shown. */
+  async take(given: Event): Promise<Event> {
+    this.#check();
+    if (given.runId !== this.runId || given.author === 'user') {
+      throw new RunFailure('invalid-event', `${given.author} yielded an event that is not its own`);
+    }
+    const event = await this.#plugged(given);
+    this.#taken.add(event);
+    if (event.partial === true) {
+      if (++this.#shown % SHOWN_AT_ONCE === 0) await setImmediate();
+      return event;
+    }
+    this.#check();
+    const { limits } = this.services;
+    if (event.error) this.#over = true;
+    else if (this.index.events >= limits.events) {
+      throw new RunFailure(
+        'event-limit',
+        `the run has reached its limit of ${limits.events} events`,
+      );
+    }
+    this.log.push(event);
+    this.#note(event);
+    this.index.add(event);
+    for (const [key, value] of Object.entries(event.actions.stateDelta ?? {})) {
+      if (value === null) this.#state.delete(key);
+      else this.#state.set(key, value);
+    }
+    try {
+      await this.services.store.append(this.key, [event]);
+    } catch (error) {
+      if (error instanceof StorageError && error.code === 'invalid') {
+        throw new RunFailure('invalid-event', `${given.author}: ${error.message}`);
+      }
+      throw new StoreFailure(error);
+    }
+    return event;
+  }
+
+  /** Before each request to a model. */
+  countStep(): void {
+    const { steps } = this.services.limits;
+    if (this.#steps >= steps) {
+      throw new RunFailure('step-limit', `the run has reached its limit of ${steps} model calls`);
+    }
+    this.#steps++;
+  }
+
+  /** The id where it is there and the session has no such call, else undefined. */
+  newCallId(id: string): string | undefined {
+    if (id === '' || this.#callIds.has(id)) return undefined;
+    this.#callIds.add(id);
+    return id;
+  }
+
+  #check(): void {
+    this.signal.throwIfAborted();
+    if (this.#over) throw new RunOver();
+  }
+
+  #note(event: Event): void {
+    if (event.runId === this.runId) this.#ids.add(event.id);
+    for (const part of event.content?.parts ?? []) {
+      if (part.kind === 'function-call') this.#callIds.add(part.id);
+    }
+  }
+
+  async #plugged(given: Event): Promise<Event> {
+    let event = given;
+    for (const plugin of this.services.plugins) {
+      const changed = await plugin.onEvent?.(event, { runId: this.runId, session: this.key });
+      if (!changed) continue;
+      const { id, runId, author, branch, partial } = given;
+      event = {
+        ...changed,
+        id,
+        runId,
+        author,
+        ...(branch !== undefined && { branch }),
+        ...(partial !== undefined && { partial }),
+      };
+    }
+    return event;
+  }
+}
+
+/** What an agent that runs as a tool takes over from the run around it. */
+export interface Surroundings {
+  readonly services: RunServices;
+  readonly depth: number;
+}
+
+const surroundings = new WeakMap<ToolServices, Surroundings>();
+
+export function toolServices(services: RunServices, depth: number): ToolServices {
+  const shown = { sessions: services.store, defaultModel: services.defaultModel };
+  surroundings.set(shown, { services, depth });
+  return shown;
+}
+
+/** Undefined for services that somebody else has made. */
+export function surroundingsOf(services: ToolServices): Surroundings | undefined {
+  return surroundings.get(services);
+}

@@ -1,0 +1,108 @@
+/**
+ * What a function returned, as JSON that a model can read and a store can keep.
+ *
+ * Nothing makes it fail: what JSON cannot say is said in words, and what is too long keeps its head and its tail.
+ */
+import type { JsonObject, JsonValue } from './json.ts';
+
+/** Characters of a response as JSON, about 25,000 tokens. */
+export const MAX_RESPONSE_LENGTH = 100_000;
+const MAX_DEPTH = 100;
+/** Values that are looked at. So many make more text than is kept. */
+const MAX_VALUES = 200_000;
+
+export function jsonResponse(value: unknown, maxLength = MAX_RESPONSE_LENGTH): JsonValue {
+  if (typeof value === 'string') return cutText(value, maxLength);
+  const json = new Conversion(maxLength).convert(value, 0) ?? null;
+  if (typeof json === 'string') return json;
+  const text = JSON.stringify(json);
+  return text.length > maxLength ? cutText(text, maxLength) : json;
+}
+
+/** The text, or its head and tail with a note of what is missing between them. */
+export function cutText(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  const half = Math.floor(maxLength / 2);
+  // A surrogate pair is not cut in two.
+  const head = text.slice(0, half).replace(/[\ud800-\udbff]$/, '');
+  const tail = text.slice(-half).replace(/^[\udc00-\udfff]/, '');
+  const missing = text.length - head.length - tail.length;
+  return `${head}\n[… ${missing} characters left out …]\n${tail}`;
+}
+
+class Conversion {
+  readonly #maxLength: number;
+  /** What the value is in, for loops. */
+  readonly #above = new Set<object>();
+  #values = 0;
+
+  constructor(maxLength: number) {
+    this.#maxLength = maxLength;
+  }
+
+  /** Undefined for what JSON leaves out. */
+  convert(value: unknown, depth: number): JsonValue | undefined {
+    if (++this.#values > MAX_VALUES) return '[left out]';
+    switch (typeof value) {
+      case 'string':
+        return cutText(value, this.#maxLength);
+      case 'number':
+        return Number.isFinite(value) ? value : String(value);
+      case 'boolean':
+        return value;
+      case 'bigint':
+        return String(value);
+      case 'object':
+        return value === null ? null : this.#object(value, depth);
+      default:
+        return undefined;
+    }
+  }
+
+  #object(value: object, depth: number): JsonValue | undefined {
+    if (this.#above.has(value)) return '[circular]';
+    if (depth >= MAX_DEPTH) return '[too deep]';
+    this.#above.add(value);
+    try {
+      return this.#contents(value, depth + 1);
+    } catch (error) {
+      // A getter or a toJSON of somebody else's.
+      return `[unreadable: ${error instanceof Error ? error.message : String(error)}]`;
+    } finally {
+      this.#above.delete(value);
+    }
+  }
+
+  #contents(value: object, depth: number): JsonValue | undefined {
+    if (value instanceof Error) return { error: value.message };
+    if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
+    if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) {
+      return `[${value.byteLength} bytes]`;
+    }
+    if ('toJSON' in value && typeof value.toJSON === 'function') {
+      return this.convert(value.toJSON(), depth);
+    }
+    if (Array.isArray(value) || value instanceof Set) return this.#list(value, depth);
+    if (value instanceof Map) return this.#fields(value, depth);
+    return this.#fields(Object.entries(value), depth);
+  }
+
+  #list(items: Iterable<unknown>, depth: number): JsonValue {
+    const list: JsonValue[] = [];
+    for (const item of items) {
+      list.push(this.convert(item, depth) ?? null);
+      if (this.#values > MAX_VALUES) break;
+    }
+    return list;
+  }
+
+  #fields(entries: Iterable<readonly [unknown, unknown]>, depth: number): JsonObject {
+    const fields = new Map<string, JsonValue>();
+    for (const [key, item] of entries) {
+      const converted = this.convert(item, depth);
+      if (converted !== undefined) fields.set(String(key), converted);
+      if (this.#values > MAX_VALUES) break;
+    }
+    return Object.fromEntries(fields);
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * An agent of the framework, made ready for the server: the bridge around it, its sessions and files beside the task
+ * store, and a model for those of its agents that name none.
+ *
+ * Everything of the framework is loaded from the copy of the package that the agent's file uses, so that agent, runner
+ * and bridge are of one piece.
+ */
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import type { Agent as FrameworkAgent, Model } from '../../agent/index.ts';
+import type { Agent } from '../../tasks/index.ts';
+import { reasonOf, systemCode, usageError } from '../program/exit.ts';
+import type { Environment } from '../program/flags.ts';
+import type { StorePlace } from '../program/store-place.ts';
+
+export interface FrameworkOptions {
+  /** The file that the agent came from. */
+  readonly file: string;
+  /** For agents that name none; else the environment decides. */
+  readonly model: string | undefined;
+  readonly environment: Environment;
+  readonly place: StorePlace;
+}
+
+export interface Bridged {
+  readonly agent: Agent;
+  close(): Promise<void>;
+}
+
+export async function bridge(agent: FrameworkAgent, options: FrameworkOptions): Promise<Bridged> {
+  const { file, environment, place } = options;
+  const closing: (() => Promise<void> | undefined)[] = [];
+  const close = async (): Promise<void> => {
+    for (const each of closing.splice(0).toReversed()) await each();
+  };
+  try {
+    const { defaultModelName, model } = await load<Framework>('parley-a2a/agent', file);
+    const { a2aExecutor } = await load<Bridge>('parley-a2a/bridge', file);
+    const agents = [...withSubAgents(agent)];
+    const defaultModel = model(options.model ?? defaultModelName(environment), {
+      env: environment,
+    });
+    for (const each of [defaultModel, ...agents.map(modelOf)]) each?.check?.();
+    for (const toolset of agents.flatMap(({ tools = [] }) => tools)) {
+      if ('tools' in toolset) closing.push(() => toolset.close?.());
+    }
+    if (place.kind === 'memory') return { agent: a2aExecutor(agent, { defaultModel }), close };
+    const stores = await load<Sqlite>('parley-a2a/agent/sqlite', file);
+    // The same file for both: they are of the same conversations.
+    const path = `${place.file}.sessions`;
+    const { durability } = place;
+    const sessions = stores.sqliteSessions(path, { durability });
+    closing.push(() => sessions.close());
+    const artifacts = stores.sqliteArtifacts(path, { durability });
+    closing.push(() => artifacts.close());
+    return { agent: a2aExecutor(agent, { defaultModel, sessions, artifacts }), close };
+  } catch (error) {
+    await close();
+    throw usageError(`cannot serve ${agent.name}: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+type Framework = typeof import('../../agent/index.ts');
+type Bridge = typeof import('../../bridge/index.ts');
+type Sqlite = typeof import('../../agent/sqlite/index.ts');
+
+/** The module that the file would get under this name; ours where it would get none. */
+async function load<Module>(specifier: string, file: string): Promise<Module> {
+  let url: string;
+  try {
+    url = pathToFileURL(createRequire(file).resolve(specifier)).href;
+  } catch (error) {
+    if (systemCode(error) === 'ERR_PACKAGE_PATH_NOT_EXPORTED') {
+      const message = `the parley-a2a beside it has no ${specifier}: install a newer one`;
+      throw new Error(message, { cause: error });
+    }
+    if (systemCode(error) !== 'MODULE_NOT_FOUND') throw error;
+    url = import.meta.resolve(specifier);
+  }
+  return (await import(url)) as Module;
+}
+
+/** The agent and all below it. A ring is left for the runner to refuse. */
+function withSubAgents(root: FrameworkAgent): Set<FrameworkAgent> {
+  const found = new Set([root]);
+  for (const agent of found) for (const child of agent.subAgents) found.add(child);
+  return found;
+}
+
+function modelOf(agent: FrameworkAgent & { readonly model?: Model }): Model | undefined {
+  return agent.model;
+}

@@ -1,0 +1,68 @@
+/**
+ * Where the tasks of a live session are kept. A log has one writer, and several terminals may be open: so each session
+ * has a file of its own in the data folder, called after it. Whoever resumes the session finds its whole history there.
+ * With `--store sqlite:PATH` it is that file, whatever else is in it.
+ */
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { SessionStore } from '../../agent/index.ts';
+import { memoryStore, type TaskStore } from '../../tasks/index.ts';
+import { dataFolder } from '../program/data-folder.ts';
+import type { Environment } from '../program/flags.ts';
+import type { ServerLog } from '../program/log.ts';
+import { localSession } from './session-finder.ts';
+import { openStore, type StorePlace } from '../program/store-place.ts';
+
+const FOLDER = 'live';
+/** Files that are looked at in one start. */
+const MAX_SWEPT = 200;
+/** Whose session may just be beginning. */
+const YOUNG_MS = 7 * 86_400_000;
+
+export interface LiveStoreOptions {
+  /** Where sessions are. */
+  readonly place: StorePlace;
+  /** The person has named the place. */
+  readonly named: boolean;
+  readonly sessionId: string;
+  readonly environment: Environment;
+  readonly log: ServerLog;
+}
+
+export async function openLiveStore(options: LiveStoreOptions): Promise<TaskStore> {
+  const { place, named, sessionId, environment, log } = options;
+  if (place.kind === 'memory') return memoryStore();
+  if (named) return openStore(place, environment, log);
+  const folder = path.join(dataFolder(environment), FOLDER);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  return openStore({ ...place, file: fileOf(folder, sessionId) }, environment, log);
+}
+
+/** An id comes from a command line or an editor: what is no name of a file is none of ours. */
+function fileOf(folder: string, sessionId: string): string {
+  return path.join(folder, `${sessionId.replaceAll(/[^\w.-]/g, '_').slice(0, 100)}.db`);
+}
+
+/** Removes the files whose sessions are not kept any more, or never said anything. */
+export async function sweepLiveStores(
+  environment: Environment,
+  sessions: SessionStore,
+): Promise<void> {
+  const folder = path.join(dataFolder(environment), FOLDER);
+  const files = await readdir(folder).catch(() => []);
+  for (const file of files.filter((each) => each.endsWith('.db')).slice(0, MAX_SWEPT)) {
+    const id = file.slice(0, -'.db'.length);
+    const { mtimeMs } = await stat(path.join(folder, file)).catch(() => ({ mtimeMs: Infinity }));
+    if (Date.now() - mtimeMs < YOUNG_MS || (await sessions.get(localSession(id)))) continue;
+    await removeStore(path.join(folder, file));
+  }
+}
+
+/** A session in which nothing was said leaves nothing. */
+export async function forgetLiveStore(environment: Environment, sessionId: string): Promise<void> {
+  await removeStore(fileOf(path.join(dataFolder(environment), FOLDER), sessionId));
+}
+
+async function removeStore(file: string): Promise<void> {
+  for (const suffix of ['', '-wal', '-shm', '-lock']) await rm(`${file}${suffix}`, { force: true });
+}

@@ -1,0 +1,185 @@
+/** The coding agent as flags, settings and environment have it: for `parley serve` and for `parley -p`. */
+import {
+  memorySessions,
+  ModelError,
+  type Model,
+  defaultModelName,
+  resolveModel,
+  type SessionStore,
+} from '../../agent/index.ts';
+import {
+  createCoder,
+  type Coder,
+  MODE_KEY,
+  APP,
+  MODEL_KEY,
+  configFolder,
+  type ApprovalMode,
+  openSandbox,
+  SandboxUnavailable,
+} from '../../coder/index.ts';
+import {
+  type Settings,
+  loadSettings,
+  SettingsError,
+  isTrusted,
+} from '../../coder/settings/index.ts';
+import type { Logger } from '../../tasks/index.ts';
+import { approvalMode } from './flags.ts';
+import { dataFolder } from '../program/data-folder.ts';
+import { usageError } from '../program/exit.ts';
+import type { Environment } from '../program/flags.ts';
+import { VERSION } from '../program/product.ts';
+import type { StorePlace } from '../program/store-place.ts';
+import { note, quoted } from '../program/terminal.ts';
+
+const DAY_MS = 86_400_000;
+
+export interface CoderFlags {
+  readonly model: string | undefined;
+  readonly approval: string | undefined;
+  readonly sandbox: boolean;
+  readonly 'allow-client-mcp'?: boolean;
+  readonly 'allow-auto-execute'?: boolean;
+  /** Private networks that addresses of models and clients may be in. */
+  readonly 'allow-network'?: readonly string[];
+}
+
+export interface CoderSetup {
+  readonly values: CoderFlags;
+  readonly environment: Environment;
+  /** True paths. */
+  readonly roots: readonly string[];
+  readonly sessions: SessionStore;
+  /** The flags' mode and model also count in sessions that have chosen others. */
+  readonly flagsWin?: boolean;
+  /** Others than the operator use it: where the flags say plan, nobody may leave it. */
+  readonly serves?: boolean;
+  /** Others join a terminal: where the flags say plan, only the terminal may leave it. */
+  readonly shared?: boolean;
+  readonly logger: Logger;
+}
+
+export interface OpenedCoder extends Coder {
+  readonly model: Model;
+  /** What holds where a session has not chosen another. */
+  readonly mode: ApprovalMode;
+  /** What somebody who sees it for the first time should know, a line each. */
+  readonly notes: readonly string[];
+  /** Removes the sessions that are older than the settings keep them. */
+  sweep(): Promise<void>;
+}
+
+/** The sessions beside the tasks of this place. Several processes may have them open. */
+export async function openSessions(place: StorePlace): Promise<SessionStore> {
+  if (place.kind === 'memory') return memorySessions();
+  const { sqliteSessions, StorageError } = await import('../../agent/sqlite/index.ts');
+  const { durability } = place;
+  try {
+    return sqliteSessions(sessionsFile(place.file), { durability });
+  } catch (error) {
+    if (!(error instanceof StorageError)) throw error;
+    throw usageError(`${error.message}, or use --store memory`, { cause: error });
+  }
+}
+
+export function sessionsFile(storeFile: string): string {
+  return `${storeFile}.sessions`;
+}
+
+/** Opens the agent. Whatever cannot be is said in one line. */
+export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
+  const { values, environment, roots, sessions, logger } = setup;
+  const mode = approvalMode(values.approval);
+  try {
+    const config = configFolder(environment);
+    const notes: string[] = [];
+    const settings = await settingsFor(config, roots, notes);
+    const model = modelFor(values.model ?? settings.model, environment, notes);
+    const sandbox = values.sandbox || settings.sandbox === true;
+    if (sandbox) for (const root of roots) await openSandbox(root);
+    const coder = await createCoder({
+      roots,
+      model,
+      sessions,
+      logger,
+      configFolder: config,
+      dataFolder: dataFolder(environment),
+      profile: { version: VERSION },
+      ...(mode !== undefined && { mode }),
+      ...(setup.serves === true && mode === 'plan' && { loosest: 'plan' }),
+      ...(setup.shared === true && mode === 'plan' && { terminalSetsMode: true }),
+      ...(values.sandbox && { sandbox: true }),
+      ...(setup.flagsWin === true && {
+        turnState: {
+          ...(mode !== undefined && { [MODE_KEY]: null }),
+          ...(values.model !== undefined && { [MODEL_KEY]: null }),
+        },
+      }),
+      allowClientMcp: values['allow-client-mcp'] ?? false,
+      allowAutoExecute: values['allow-auto-execute'] ?? false,
+      web: { allowNetworks: values['allow-network'] ?? [] },
+    });
+    const { retentionDays } = settings.limits ?? {};
+    return {
+      ...coder,
+      model,
+      mode: mode ?? settings.approval ?? 'ask',
+      notes,
+      async sweep() {
+        if (retentionDays === undefined) return;
+        const removed = await sessions.prune?.(APP, Date.now() - retentionDays * DAY_MS);
+        if (removed) logger.info({ removed, retentionDays }, 'old sessions were removed');
+      },
+    };
+  } catch (error) {
+    if (
+      error instanceof ModelError ||
+      error instanceof SettingsError ||
+      error instanceof SandboxUnavailable
+    ) {
+      throw usageError(error.message, { cause: error });
+    }
+    throw error;
+  }
+}
+
+/** The user's and, where there is only one workspace and it is trusted, its own. */
+async function settingsFor(
+  config: string,
+  roots: readonly string[],
+  notes: string[],
+): Promise<Settings> {
+  let loaded: Settings = {};
+  for (const workspace of roots) {
+    const trusted = await isTrusted(config, workspace);
+    const { settings, untrusted } = await loadSettings({
+      configFolder: config,
+      workspace,
+      trusted: trusted && roots.length === 1,
+    });
+    loaded = settings;
+    if (untrusted !== undefined && !trusted) {
+      notes.push(
+        `${untrusted} does not count, its workspace is not trusted: read it, then parley trust ${quoted(workspace)}`,
+      );
+    }
+  }
+  return loaded;
+}
+
+function modelFor(wanted: string | undefined, environment: Environment, notes: string[]): Model {
+  const name = wanted ?? defaultModelName(environment);
+  const model = resolveModel(name, { env: environment });
+  model.check?.();
+  if (wanted === undefined && name === 'offline') {
+    notes.push(
+      'There is no key, so the offline model answers, which understands only a few plain requests: set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY for another.',
+    );
+  }
+  return model;
+}
+
+export function tellNotes({ notes }: Pick<OpenedCoder, 'notes'>): void {
+  for (const line of notes) note(line);
+}

@@ -1,0 +1,135 @@
+/** `parley card`: what an agent says of itself, and whether it is true. */
+import { discover, type FoundCard } from '../../client/index.ts';
+import type { AgentCard, SecurityScheme } from '../../protocol/index.ts';
+import { defineCommand } from '../program/command.ts';
+import { CONNECTION_FLAGS, targetOf } from '../remote/connection.ts';
+import { EXIT } from '../program/exit.ts';
+import { fields } from '../program/render.ts';
+import { bold, cyan, dim, say, sayJson, word } from '../program/terminal.ts';
+
+export default defineCommand({
+  name: 'card',
+  operands: ['URL'],
+  about: 'Shows what an agent says of itself: where it listens, what it can do, what it asks for.',
+  flags: {
+    verify: { type: 'boolean', help: 'Check the card, and that the agent does what it promises.' },
+    ...CONNECTION_FLAGS,
+  },
+  examples: [
+    'parley card http://127.0.0.1:41242',
+    'parley card http://127.0.0.1:41242 --verify',
+    'parley card http://127.0.0.1:41242 --json | jq .skills',
+  ],
+
+  async run(input) {
+    const { values } = input;
+    const target = targetOf(input);
+    if (values.verify) {
+      const { verify } = await import('../remote/verify.ts');
+      return verify(target, values.json);
+    }
+    let raw: unknown;
+    const found = await discover(target.url, {
+      ...target,
+      // The card as it was sent, with what we would not understand.
+      async fetch(...request) {
+        const response = await fetch(...request);
+        raw = await response
+          .clone()
+          .json()
+          .catch(() => undefined);
+        return response;
+      },
+    });
+    if (values.json) sayJson(raw);
+    else print(found);
+    return EXIT.done;
+  },
+});
+
+function print({ card, url }: FoundCard): void {
+  say(`${bold(word(card.name))} ${dim(word(card.version))}`);
+  if (card.description !== '') say(word(card.description));
+  say();
+  process.stdout.write(fields(facts(card, url)));
+  section(
+    'Interfaces',
+    card.supportedInterfaces.map(({ protocolVersion, protocolBinding, url: at, tenant }) => [
+      `${word(protocolVersion)} ${word(protocolBinding)}`,
+      cyan(word(at)) + (tenant ? dim(` tenant ${word(tenant)}`) : ''),
+    ]),
+  );
+  section(
+    'Skills',
+    card.skills.map(({ name, description, examples = [] }) => [
+      word(name),
+      word(description) + (examples[0] === undefined ? '' : dim(`  e.g. "${word(examples[0])}"`)),
+    ]),
+  );
+  section(
+    'Extensions',
+    (card.capabilities.extensions ?? []).map(({ uri, required, description = '' }) => [
+      required === true ? 'required' : 'optional',
+      `${cyan(word(uri))}${description === '' ? '' : `  ${dim(word(description))}`}`,
+    ]),
+  );
+}
+
+function facts(card: AgentCard, url: string): [string, string][] {
+  const { capabilities, provider } = card;
+  const can = [
+    capabilities.streaming === true && 'streaming',
+    capabilities.pushNotifications === true && 'push notifications',
+    capabilities.stateTransitionHistory === true && 'state history',
+    capabilities.extendedAgentCard === true && 'an extended card',
+  ].filter((name) => name !== false);
+  const all: [string, string | undefined][] = [
+    ['can do', can.join(', ') || 'no streaming, no push notifications'],
+    ['takes', card.defaultInputModes.map(word).join(', ')],
+    ['gives', card.defaultOutputModes.map(word).join(', ')],
+    ['security', security(card)],
+    ['signature', card.signatures?.length ? 'signed (not checked)' : 'unsigned'],
+    ['provider', provider && `${word(provider.organization)} ${dim(word(provider.url))}`],
+    ['documents', card.documentationUrl && word(card.documentationUrl)],
+    ['card', word(url)],
+  ];
+  return all.filter((fact): fact is [string, string] => Boolean(fact[1]));
+}
+
+/** One met requirement is enough; all the schemes of a requirement have to be met. */
+function security({ security: requirements = [], securitySchemes = {} }: AgentCard): string {
+  if (requirements.length === 0) return 'none asked for';
+  return requirements
+    .map((requirement) =>
+      Object.keys(requirement)
+        .map((name) => describeScheme(name, securitySchemes[name]))
+        .join(' and '),
+    )
+    .map((text) => text || 'nothing')
+    .join(', or ');
+}
+
+function describeScheme(name: string, scheme: SecurityScheme | undefined): string {
+  switch (scheme?.type) {
+    case 'http':
+      return `HTTP ${word(scheme.scheme)}`;
+    case 'apiKey':
+      return `an API key in the ${scheme.in} ${word(scheme.name)}`;
+    case 'oauth2':
+      return 'OAuth 2';
+    case 'openIdConnect':
+      return `OpenID Connect at ${word(scheme.openIdConnectUrl)}`;
+    case 'mutualTLS':
+      return 'a client certificate';
+    default:
+      return `${word(name)} (not described)`;
+  }
+}
+
+function section(title: string, rows: readonly (readonly [string, string])[]): void {
+  if (rows.length === 0) return;
+  say();
+  say(bold(title));
+  const width = Math.max(...rows.map(([left]) => left.length));
+  for (const [left, right] of rows) say(`  ${left.padEnd(width)}  ${right}`);
+}

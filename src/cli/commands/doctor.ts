@@ -1,0 +1,203 @@
+/** `parley doctor`: what is wrong with the set-up of this machine. */
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { broken, type Check, ok, printChecks, warning } from '../program/checks.ts';
+import { coderChecks } from '../coder/checks.ts';
+import { defineCommand } from '../program/command.ts';
+import { dataFolder } from '../program/data-folder.ts';
+import { reasonOf, systemCode } from '../program/exit.ts';
+import { type Environment, wholeNumber } from '../program/flags.ts';
+import { DEFAULT_PORT, VERSION } from '../program/product.ts';
+
+const OLDEST_NODE = [24, 16] as const;
+/** Each stream of a client takes one. */
+const FEW_FILES = 4096;
+
+export default defineCommand({
+  name: 'doctor',
+  operands: [],
+  about: 'Says what is wrong with the set-up of this machine, and what to do about it.',
+  flags: {
+    port: { type: 'string', value: 'N', help: `The port to look at; ${DEFAULT_PORT} by default.` },
+    json: { type: 'boolean', help: 'Print one JSON object.' },
+  },
+  examples: ['parley doctor', 'parley doctor --json | jq .checks'],
+
+  async run({ values, environment }) {
+    const port = wholeNumber('--port', values.port ?? DEFAULT_PORT, { min: 0, max: 65_535 });
+    const folder = dataFolder(environment);
+    const checks = [
+      checkNode(),
+      checkFolder(folder),
+      await checkSqlite(folder),
+      await checkPort(port),
+      checkSecretKey(environment),
+      checkClock(),
+      checkFiles(),
+      checkProxy(environment),
+      ...(await coderChecks(environment)),
+    ];
+    return printChecks(
+      `parley ${VERSION} on ${process.platform} ${process.arch}`,
+      checks,
+      values.json,
+    );
+  },
+});
+
+function checkNode(): Check {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const [oldestMajor, oldestMinor] = OLDEST_NODE;
+  return major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)
+    ? ok('node', process.versions.node)
+    : broken(
+        'node',
+        `${process.versions.node} is too old: install ${OLDEST_NODE.join('.')} or newer`,
+      );
+}
+
+function checkFolder(folder: string): Check {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+    const others = process.platform === 'win32' ? 0 : statSync(folder).mode & 0o077;
+    return others === 0
+      ? ok('data folder', folder)
+      : warning('data folder', `${folder} can be read by others: chmod 700 ${folder}`);
+  } catch (error) {
+    const why = reasonOf(error);
+    return broken(
+      'data folder',
+      `${folder} cannot be written (${why}): set PARLEY_HOME to one that can`,
+    );
+  }
+}
+
+/** Writes a database where the stores are: some network file systems have no WAL. */
+async function checkSqlite(folder: string): Promise<Check> {
+  const name = 'sqlite';
+  const way = 'use --store memory, or set PARLEY_HOME to a local disk';
+  if (!existsSync(folder)) return broken(name, `not tried, there is no data folder: ${way}`);
+  let place: string | undefined;
+  try {
+    const { DatabaseSync } = await import('node:sqlite');
+    place = mkdtempSync(path.join(folder, 'doctor-'));
+    const database = new DatabaseSync(path.join(place, 'test.db'));
+    try {
+      const mode = database.prepare('PRAGMA journal_mode = WAL').get();
+      database.exec('CREATE TABLE test (a); INSERT INTO test VALUES (1)');
+      const version = database.prepare('SELECT sqlite_version() AS version').get();
+      return mode?.['journal_mode'] === 'wal'
+        ? ok(name, `${String(version?.['version'])}, with WAL`)
+        : broken(name, `no write-ahead log in ${folder}: ${way}`);
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    return broken(name, `${reasonOf(error)}: ${way}`);
+  } finally {
+    if (place !== undefined) rmSync(place, { recursive: true, force: true });
+  }
+}
+
+async function checkPort(port: number): Promise<Check> {
+  const name = 'port';
+  if (port === 0) return ok(name, 'any free one');
+  const server = createServer();
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, '127.0.0.1', resolve);
+    });
+    return ok(name, `${port} is free`);
+  } catch (error) {
+    if (systemCode(error) !== 'EADDRINUSE') {
+      return warning(name, `${port}: ${reasonOf(error)}: choose another with --port`);
+    }
+    return warning(name, `${port} is in use by ${await whoIsAt(port)}: choose another with --port`);
+  } finally {
+    server.close();
+  }
+}
+
+async function whoIsAt(port: number): Promise<string> {
+  const { discover } = await import('../../client/index.ts');
+  try {
+    const { card } = await discover(`http://127.0.0.1:${port}`, { timeoutMs: 1000 });
+    return `the agent ${card.name}`;
+  } catch {
+    return 'another program';
+  }
+}
+
+function checkSecretKey(environment: Environment): Check {
+  const name = 'secret key';
+  const key = environment['PARLEY_SECRET_KEY'] ?? '';
+  if (key === '') {
+    return warning(
+      name,
+      'PARLEY_SECRET_KEY is not set: webhooks with a token or credentials are refused on disk stores',
+    );
+  }
+  return key.length < 16
+    ? warning(name, 'PARLEY_SECRET_KEY is short: take one from `openssl rand -base64 32`')
+    : ok(name, 'PARLEY_SECRET_KEY is set: secrets are encrypted at rest');
+}
+
+/** Time-outs, ids and lists go by the clock. The program itself cannot be from the future. */
+function checkClock(): Check {
+  const now = Date.now();
+  const built = statSync(fileURLToPath(import.meta.url)).mtimeMs;
+  const day = 86_400_000;
+  const shown = new Date(now).toISOString();
+  return now + day < built
+    ? broken('clock', `${shown} is before this program was built: set the clock, best by NTP`)
+    : ok('clock', shown);
+}
+
+function checkFiles(): Check {
+  const name = 'open files';
+  if (process.platform === 'win32') return ok(name, 'no limit that matters');
+  const limit = openFileLimit();
+  if (limit === undefined) return warning(name, 'the limit is not known: see ulimit -n');
+  return limit >= FEW_FILES
+    ? ok(name, `up to ${limit === Number.POSITIVE_INFINITY ? 'any number' : limit}`)
+    : warning(
+        name,
+        `only up to ${limit}, each connection takes one: raise it with ulimit -n 65536`,
+      );
+}
+
+function openFileLimit(): number | undefined {
+  // Without this the report looks up names of hosts. (Not in @types/node yet.)
+  Reflect.set(process.report, 'excludeNetwork', true);
+  const report: unknown = process.report.getReport();
+  const { userLimits } = report as { userLimits?: { open_files?: { soft?: number | string } } };
+  const soft = userLimits?.open_files?.soft;
+  if (soft === 'unlimited') return Number.POSITIVE_INFINITY;
+  return typeof soft === 'number' ? soft : undefined;
+}
+
+function checkProxy(environment: Environment): Check {
+  const name = 'proxy';
+  const names = ['HTTPS_PROXY', 'HTTP_PROXY', 'https_proxy', 'http_proxy'];
+  const set = names.filter((each) => environment[each]);
+  if (set.length === 0) return ok(name, 'none');
+  if (environment['NODE_USE_ENV_PROXY'] !== '1') {
+    return warning(name, `${set.join(', ')} is not used: set NODE_USE_ENV_PROXY=1 to use it`);
+  }
+  const spared = environment['NO_PROXY'] ?? environment['no_proxy'] ?? '';
+  return /(^|,)\s*(\*|127\.0\.0\.1|localhost)\s*(,|$)/.test(spared)
+    ? ok(name, `${set.join(', ')}, except for NO_PROXY`)
+    : warning(name, `${set.join(', ')} also takes 127.0.0.1: set NO_PROXY=localhost,127.0.0.1`);
+}

@@ -1,0 +1,107 @@
+/** `parley export`: a session as a whole, for people (Markdown) or for programs (JSON). */
+import type { Part, Event, Session } from '../../agent/index.ts';
+import { APP } from '../../coder/index.ts';
+import { defineCommand } from '../program/command.ts';
+import { EXIT, usageError } from '../program/exit.ts';
+import { LOCAL_USER, sessionOf, workspaceOf } from '../coder/session-finder.ts';
+import { SESSION_FLAGS, storedSessions } from '../coder/session-flags.ts';
+import { say, shown } from '../program/terminal.ts';
+
+/** Of what a tool returned; the JSON has all of it. */
+const MAX_RESPONSE = 4000;
+
+export default defineCommand({
+  name: 'export',
+  operands: ['SESSION'],
+  about: 'Prints a session as a whole. parley sessions lists them.',
+  flags: {
+    output: { type: 'string', value: 'FORMAT', help: 'markdown (the default) or json.' },
+    ...SESSION_FLAGS,
+  },
+  examples: [
+    'parley export 0197f0c5-… > session.md',
+    'parley export 0197f0c5-… --output json | jq .events',
+  ],
+
+  async run({ values, operands: [id = ''], environment }) {
+    const { output = 'markdown' } = values;
+    if (output !== 'markdown' && output !== 'json') {
+      throw usageError(`--output ${output}: use markdown or json`);
+    }
+    const store = await storedSessions(values, environment);
+    try {
+      const session = await sessionOf(store, values.user ?? LOCAL_USER, id);
+      say(output === 'json' ? JSON.stringify(session, null, 2) : shown(markdown(session)));
+    } finally {
+      await store?.close();
+    }
+    return EXIT.done;
+  },
+});
+
+function markdown(session: Session): string {
+  const workspace = workspaceOf(session);
+  const head = [
+    `# Session ${session.id}`,
+    `${new Date(session.createdAt).toISOString()}${workspace === undefined ? '' : `, in \`${workspace}\``}`,
+  ];
+  let author = '';
+  const blocks: string[] = [];
+  for (const event of session.events) {
+    const said = textOfEvent(event);
+    if (said === '') continue;
+    const speaker = isResponse(event) ? author : event.author;
+    if (speaker !== author) blocks.push(speaker === 'user' ? '## You' : `## ${titled(speaker)}`);
+    author = speaker;
+    blocks.push(said);
+  }
+  return [...head, ...blocks].join('\n\n');
+}
+
+function titled(agent: string): string {
+  return agent === APP ? 'Parley' : agent;
+}
+
+/** What a tool has returned belongs to the agent that called it. */
+function isResponse({ content }: Event): boolean {
+  return content?.parts.some(({ kind }) => kind === 'function-response') ?? false;
+}
+
+function textOfEvent({ content, error, actions }: Event): string {
+  const parts = (content?.parts ?? []).map(partText);
+  const answers = (actions.answers ?? []).map(({ confirmed }) =>
+    confirmed === undefined ? '' : confirmed ? '*Approved.*' : '*Declined.*',
+  );
+  const problem = error === undefined ? '' : `*Failed: ${error.message}*`;
+  return [...parts, ...answers, problem].filter((text) => text !== '').join('\n\n');
+}
+
+function partText(part: Part): string {
+  switch (part.kind) {
+    case 'text':
+      return part.text.trim();
+    case 'function-call':
+      return `**${part.name}**\n\n${fenced(JSON.stringify(part.args, null, 2), 'json')}`;
+    case 'function-response': {
+      const { response, isError } = part;
+      const text = typeof response === 'string' ? response : JSON.stringify(response, null, 2);
+      const cut = text.length > MAX_RESPONSE ? `${text.slice(0, MAX_RESPONSE)}\n…` : text;
+      return `${isError === true ? '*It failed:*\n\n' : ''}${fenced(cut)}`;
+    }
+    case 'data':
+      return fenced(JSON.stringify(part.data, null, 2), 'json');
+    case 'blob':
+      return `*[${part.name ?? 'file'}, ${part.mediaType}]*`;
+    case 'file':
+      return `*[${part.name ?? part.uri}]*`;
+    default:
+      return '';
+  }
+}
+
+/** Between fences that are longer than any in it. */
+function fenced(text: string, language = ''): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence}${language}\n${text.trimEnd()}\n${fence}`;
+}

@@ -1,0 +1,58 @@
+/** `parley sessions`: the conversations with the coding agent that are kept. */
+import type { Session } from '../../agent/index.ts';
+import { APP } from '../../coder/index.ts';
+import { defineCommand } from '../program/command.ts';
+import { EXIT } from '../program/exit.ts';
+import { wholeNumber } from '../program/flags.ts';
+import { timeOf } from '../program/render.ts';
+import { LOCAL_USER, titleOf, workspaceOf } from '../coder/session-finder.ts';
+import { SESSION_FLAGS, storedSessions } from '../coder/session-flags.ts';
+import { dim, note, say, sayJson, word } from '../program/terminal.ts';
+
+const DEFAULT_LIMIT = '20';
+const MAX_LIMIT = 1000;
+
+export default defineCommand({
+  name: 'sessions',
+  operands: [],
+  about: 'Lists the sessions of the coding agent, the latest first.',
+  flags: {
+    limit: { type: 'string', value: 'N', help: `How many; ${DEFAULT_LIMIT} by default.` },
+    ...SESSION_FLAGS,
+    json: { type: 'boolean', help: 'Print an object for each, one on each line.' },
+  },
+  examples: ['parley sessions', 'parley sessions --json --limit 100'],
+
+  async run({ values, environment }) {
+    const limit = wholeNumber('--limit', values.limit ?? DEFAULT_LIMIT, { min: 1, max: MAX_LIMIT });
+    const store = await storedSessions(values, environment);
+    try {
+      const owner = { app: APP, user: values.user ?? LOCAL_USER };
+      const found = (await store?.list(owner, { limit })) ?? [];
+      for (const key of found) {
+        const session = await store?.get(key);
+        if (session) show(session, values.json);
+      }
+      if (found.length === 0 && !values.json) note('There are no sessions yet.');
+    } finally {
+      await store?.close();
+    }
+    return EXIT.done;
+  },
+});
+
+function show(session: Session, json: boolean): void {
+  const { id, createdAt, updatedAt } = session;
+  const workspace = workspaceOf(session);
+  const title = titleOf(session);
+  if (json) {
+    const times = { createdAt: isoTime(createdAt), updatedAt: isoTime(updatedAt) };
+    sayJson({ id, ...times, workspace, title });
+    return;
+  }
+  say(`${id}  ${dim(timeOf(isoTime(updatedAt)))}  ${word(workspace ?? '–')}  ${title}`);
+}
+
+function isoTime(time: number): string {
+  return new Date(time).toISOString();
+}

@@ -1,0 +1,181 @@
+/**
+ * `parley`: the coding agent in this terminal. With `--a2a-port`, others join the same session there.
+ *
+ * The terminal is a client of the session like any other. While it has the screen, the log goes to a file.
+ */
+import path from 'node:path';
+import { styleText } from 'node:util';
+import type { LiveSession } from '../../live/client/index.ts';
+import { approvalMode, CODER_FLAGS, CODER_VARIABLES } from '../coder/flags.ts';
+import { defineCommand, type Input } from '../program/command.ts';
+import { dataFolder } from '../program/data-folder.ts';
+import { personsEditor } from '../program/editor.ts';
+import { EXIT, usageError } from '../program/exit.ts';
+import { filesIn } from '../coder/file-paths.ts';
+import { lateSession } from '../coder/late-session.ts';
+import { doorOf, LIVE_FLAGS } from '../coder/live-flags.ts';
+import type { OpenedLive } from '../coder/live-session.ts';
+import { createLog, LOG_FILE } from '../program/log.ts';
+import { openHistory } from '../coder/prompt-history.ts';
+import { type StorePlace, storePlace } from '../program/store-place.ts';
+import { note } from '../program/terminal.ts';
+import { chosenTheme, THEME_FLAG } from '../program/theme.ts';
+import { untilEnd } from '../program/until-end.ts';
+import { workspaceFolder, workspaceFolders } from '../program/workspace-folder.ts';
+
+const FLAGS = {
+  ...LIVE_FLAGS,
+  ...CODER_FLAGS,
+  resume: {
+    type: 'string',
+    optional: true,
+    value: 'ID',
+    help: 'Go on with this session, or choose one.',
+  },
+  plain: {
+    type: 'boolean',
+    help: 'Line by line, without frames and redrawing: for screen readers.',
+  },
+  theme: THEME_FLAG,
+  store: {
+    type: 'string',
+    value: 'S',
+    help: 'Where the session is kept: memory, or sqlite:PATH. By default in the data folder.',
+  },
+} as const;
+
+type Settings = Input<typeof FLAGS>;
+
+export default defineCommand({
+  name: '',
+  operands: [],
+  about:
+    'Works with you in this folder, in the terminal. With --a2a-port, editors, other agents and other terminals join the same session: they see everything, prompt, and answer what is asked, as far as their roles go.',
+  flags: FLAGS,
+  variables: {
+    ...CODER_VARIABLES,
+    PARLEY_LOG_LEVEL: 'trace, debug, info, warn (the default), error or silent; into parley.log.',
+  },
+  examples: [
+    'parley',
+    'parley --a2a-port 1234',
+    'parley --a2a-port 1234 --a2a-token tv:view:s3cret --a2a-token phone:prompt,approve:0ther',
+    'parley --resume',
+    'parley --workspace ~/project --approval auto-edit --plain',
+  ],
+  run,
+});
+
+async function run(settings: Settings): Promise<number> {
+  const { values, environment } = settings;
+  const { plain } = values;
+  const door = doorOf(values);
+  approvalMode(values.approval);
+  if (!plain && !(process.stdin.isTTY && process.stdout.isTTY)) {
+    throw usageError(
+      'there is no terminal here: parley -p "PROMPT" does one turn, parley serve serves the agent',
+    );
+  }
+  const folder = dataFolder(environment);
+  const log = createLog(environment, path.join(folder, LOG_FILE));
+  const place = await storePlace({ ...values, durability: undefined }, environment, 'coder');
+  const roots = await workspaceFolders(values.workspace);
+  const theme = await chosenTheme(values.theme, environment);
+  const { startTui } = await import('../../tui/index.ts');
+  await using open = new AsyncDisposableStack();
+  open.defer(() => log.flush());
+  // Only whoever takes a session up waits for them.
+  const chosen = values.resume === undefined ? undefined : await choose(settings, place, theme);
+  if (chosen?.root !== undefined) roots.splice(0, roots.length, chosen.root);
+
+  let opened: OpenedLive | undefined;
+  let url: string | undefined;
+  async function start(): Promise<LiveSession> {
+    // The first frame is drawn before the agent is loaded.
+    await new Promise((resolve) => setImmediate(resolve));
+    const [live, { openSessions }] = await Promise.all([
+      import('../coder/live-session.ts'),
+      import('../coder/setup.ts'),
+    ]);
+    const sessions = await openSessions(place);
+    open.defer(() => sessions.close());
+    const setup = { values, environment, roots, place, sessions, door, log, resume: chosen?.id };
+    opened = await live.openLiveSession(setup);
+    ({ url } = opened);
+    for (const line of opened.notes) tell(line);
+    setImmediate(() => opened && live.sweepSoon(opened, setup));
+    return opened.live.join({ kind: 'terminal' });
+  }
+
+  const opening = start();
+  const end = untilEnd(log, () => opening.then(() => opened?.live.close()), { interrupts: !plain });
+  const reason = await startTui(lateSession(opening), {
+    plain,
+    theme,
+    get a2aUrl() {
+      return url;
+    },
+    history: openHistory(folder),
+    editor: personsEditor(environment),
+    files: filesIn(roots[0] ?? ''),
+    environment,
+  });
+  // Throws why it could not be opened.
+  await opening;
+  if (opened && place.kind === 'sqlite' && (await opened.used())) {
+    note(`To go on: parley --resume ${opened.sessionId}`);
+  }
+  await opened?.close();
+  return end.code ?? (reason === 'left' ? EXIT.done : EXIT.failed);
+}
+
+/** Above the frame: while Ink has the screen, it prints there what goes to the console. */
+function tell(text: string): void {
+  const columns = process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY;
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const longer = `${lines.at(-1)} ${word}`.trimStart();
+    if (longer.length < columns) lines.splice(-1, 1, longer);
+    else lines.push(word);
+  }
+  console.error(styleText('dim', lines.join('\n'), { stream: process.stderr }));
+}
+
+interface Resumed {
+  readonly id: string;
+  /** Where it has worked; undefined where the flags say another folder. */
+  readonly root: string | undefined;
+}
+
+/** The session that is named, or chosen. Undefined: a new one after all. */
+async function choose(
+  { values: { resume = '', plain, workspace } }: Settings,
+  place: StorePlace,
+  theme: string | undefined,
+): Promise<Resumed | undefined> {
+  const [{ pickSession }, { openSessions }, { findSession, recentSessions, workspaceOf }] =
+    await Promise.all([
+      import('../../tui/index.ts'),
+      import('../coder/setup.ts'),
+      import('../coder/session-finder.ts'),
+    ]);
+  const sessions = await openSessions(place);
+  try {
+    let id: string | undefined = resume;
+    if (resume === '' && !plain) {
+      const found = await recentSessions(sessions);
+      if (found.length === 0) {
+        throw usageError('there is no session yet: leave --resume out to begin one');
+      }
+      id = await pickSession(found, { theme });
+      if (id === undefined) return undefined;
+    }
+    const here = await workspaceFolder(workspace[0] ?? '.');
+    const session = await findSession(sessions, id, here);
+    const before = workspace.length > 0 ? undefined : workspaceOf(session);
+    const root = before === undefined ? undefined : await workspaceFolder(before);
+    return { id: session.id, root };
+  } finally {
+    await sessions.close();
+  }
+}

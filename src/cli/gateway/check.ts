@@ -1,0 +1,66 @@
+/** `parley gateway --check`: what a configuration says, in a few lines. Asks neither the network nor a store. */
+import { type GatewayConfig, type LoadedConfig, withImplied } from '../../gateway/index.ts';
+import type { Environment } from '../program/flags.ts';
+import { bold, dim, green, say, sayJson, yellow } from '../program/terminal.ts';
+
+/** Names in one line of the summary. */
+const MAX_NAMES = 20;
+
+export function sayChecked(
+  file: string,
+  loaded: LoadedConfig,
+  environment: Environment,
+  json: boolean,
+): void {
+  const { config, variables } = loaded;
+  const warnings = [...loaded.warnings, ...remarks(file, config, environment)];
+  const names = (part: object | undefined): string[] => Object.keys(part ?? {});
+  if (json) {
+    const { providers, models, agents } = config;
+    const found = { providers: names(providers), models: names(models), agents: names(agents) };
+    sayJson({ ok: true, file, ...found, variables, warnings });
+    return;
+  }
+  const rows = summary(config).filter(([, values]) => values.length > 0);
+  if (variables.length > 0) rows.push(['variables', variables]);
+  const width = Math.max(...rows.map(([name]) => name.length), 0);
+  say(`${green('ok')} ${bold(file)}${rows.length === 0 ? ': it leaves everything as it is' : ''}`);
+  for (const [name, values] of rows) {
+    const more = values.length - MAX_NAMES;
+    const shown = [...values.slice(0, MAX_NAMES), ...(more > 0 ? [`and ${more} more`] : [])];
+    say(`   ${dim(name.padEnd(width))}  ${shown.join(', ')}`);
+  }
+  for (const warning of warnings) say(`${yellow('!')}  ${warning}`);
+}
+
+function summary(config: GatewayConfig): [name: string, values: readonly string[]][] {
+  const { providers = {}, models = {}, agents = {}, defaultModel, keys, tasks, telemetry } = config;
+  return [
+    ['providers', Object.entries(providers).map(([name, { type }]) => `${name} (${type})`)],
+    [
+      'models',
+      Object.entries(models).map(([name, { provider, routes = [] }]) => {
+        const places = provider === undefined ? routes.map((route) => route.provider) : [provider];
+        return `${name} → ${places.join(' | ')}`;
+      }),
+    ],
+    ['default', defaultModel === undefined ? [] : [defaultModel]],
+    ['agents', Object.entries(agents).map(([name, { url }]) => `${name} at ${url}`)],
+    ['issuer', keys?.oidc === undefined ? [] : [keys.oidc.issuer]],
+    ['tasks live', tasks?.ttlSeconds === undefined ? [] : [`${tasks.ttlSeconds} s`]],
+    ['traces to', telemetry?.endpoint === undefined ? [] : [telemetry.endpoint]],
+  ];
+}
+
+/** What is well-formed, and may still not be what was meant. */
+function remarks(file: string, config: GatewayConfig, environment: Environment): string[] {
+  const { providers = {}, models = {}, defaultModel } = config;
+  const all = [...withImplied(providers, environment).values()];
+  const served = all.flatMap((provider) => provider.models ?? []);
+  if (defaultModel === undefined || [...Object.keys(models), ...served].includes(defaultModel)) {
+    return [];
+  }
+  return [
+    `${file}: defaultModel: "${defaultModel}" is no model here: each workspace needs a card with that slug`,
+  ];
+}

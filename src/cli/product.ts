@@ -1,5 +1,0 @@
-/** Facts about the program that several commands need. */
-import manifest from '../../package.json' with { type: 'json' };
-
-export const VERSION = manifest.version;
-export const DEFAULT_PORT = '41242';

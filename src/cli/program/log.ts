@@ -1,0 +1,75 @@
+/**
+ * The server's log: JSON lines on standard error, or in a file where the terminal is in use. Pino is loaded with the
+ * first line that is written, because most servers start without having anything to log.
+ */
+import { mkdir, rename, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Logger } from '../../tasks/index.ts';
+import { usageError } from './exit.ts';
+import type { Environment } from './flags.ts';
+
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+type Level = keyof Logger;
+
+/** Fields whose names say that nobody else should see them. */
+const SECRETS = ['authorization', 'token', 'credentials', 'secret', 'secretKey', 'password'];
+
+export interface ServerLog extends Logger {
+  /** Everything that was logged has been written. */
+  flush(): Promise<void>;
+}
+
+/** In the data folder. */
+export const LOG_FILE = 'parley.log';
+/** A file that has grown so long makes room for the next when a program starts to write. */
+const MAX_FILE_BYTES = 5 * 1024 * 1024;
+
+/** On standard error, unless a file is named. */
+export function createLog(environment: Environment, file?: string): ServerLog {
+  const level = environment['PARLEY_LOG_LEVEL'] || 'warn';
+  const threshold = LEVELS.findIndex((known) => known === level);
+  if (threshold < 0) {
+    throw usageError(`PARLEY_LOG_LEVEL=${level} is no level: use one of ${LEVELS.join(', ')}`);
+  }
+  const waiting: ((logger: Logger) => void)[] = [];
+  let logger: Logger | undefined;
+  let loading: Promise<void> | undefined;
+
+  async function load(): Promise<void> {
+    // In the bundle a CommonJS package has nothing but its default export.
+    const { default: pino } = await import('pino');
+    const paths = SECRETS.flatMap((name) => [name, `*.${name}`]);
+    if (file !== undefined) await makeRoom(file);
+    // Written at once, so that nothing is lost when the process ends. A file may have several programs' lines.
+    const to = file === undefined ? { fd: 2 } : { dest: file, append: true, mode: 0o600 };
+    const base = file === undefined ? {} : { pid: process.pid };
+    logger = pino({ level, redact: paths, base }, pino.destination({ ...to, sync: true }));
+    for (const write of waiting.splice(0)) write(logger);
+  }
+
+  const at = (name: Level): Logger[Level] => {
+    if (LEVELS.indexOf(name) < threshold) return () => {};
+    return (fields, message) => {
+      if (logger) {
+        logger[name](fields, message);
+      } else {
+        waiting.push((loaded) => loaded[name](fields, message));
+        loading ??= load();
+      }
+    };
+  };
+
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    flush: () => loading ?? Promise.resolve(),
+  };
+}
+
+async function makeRoom(file: string): Promise<void> {
+  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+  const { size } = await stat(file).catch(() => ({ size: 0 }));
+  if (size > MAX_FILE_BYTES) await rename(file, `${file}.1`).catch(() => undefined);
+}

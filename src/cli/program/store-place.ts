@@ -1,0 +1,65 @@
+/** Where `--store` and `--durability` say that tasks are kept, and the store that is opened there. */
+import type { TaskStore } from '../../tasks/index.ts';
+import { usageError } from './exit.ts';
+import type { Environment } from './flags.ts';
+import type { ServerLog } from './log.ts';
+
+export type StorePlace =
+  | { readonly kind: 'memory' }
+  | {
+      readonly kind: 'sqlite';
+      readonly file: string;
+      readonly durability: 'normal' | 'full';
+    };
+
+interface StoreFlags {
+  readonly store: string | undefined;
+  readonly durability: string | undefined;
+}
+
+/** One file for each agent, because a log has one writer; `name` is what it is called where no file is named. */
+export async function storePlace(
+  { store, durability = 'normal' }: StoreFlags,
+  environment: Environment,
+  name: string,
+): Promise<StorePlace> {
+  if (durability !== 'normal' && durability !== 'full') {
+    throw usageError(`--durability ${durability}: use normal or full`);
+  }
+  if (store === 'memory') return { kind: 'memory' };
+  const [, given] = /^sqlite:(.+)$/.exec(store ?? '') ?? [];
+  if (store !== undefined && given === undefined) {
+    throw usageError(`--store ${store}: use memory or sqlite:PATH`);
+  }
+  if (given !== undefined) return { kind: 'sqlite', file: given, durability };
+  const [{ dataFolder }, path] = await Promise.all([
+    import('./data-folder.ts'),
+    import('node:path'),
+  ]);
+  return { kind: 'sqlite', file: path.join(dataFolder(environment), `${name}.db`), durability };
+}
+
+export async function openStore(
+  place: StorePlace,
+  environment: Environment,
+  log: ServerLog,
+): Promise<TaskStore> {
+  if (place.kind === 'memory') {
+    const { memoryStore } = await import('../../tasks/index.ts');
+    return memoryStore();
+  }
+  const { sqliteStore, StoreError } = await import('../../store/index.ts');
+  const { file, durability } = place;
+  const secretKey = environment['PARLEY_SECRET_KEY'] || undefined;
+  try {
+    return sqliteStore(file, { durability, secretKey, logger: log });
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    const inUse = / in use /.test(error.message);
+    const hint = inUse || !error.hint ? '' : ` (${error.hint.replace(/\.$/, '')})`;
+    throw usageError(
+      `${error.message}${hint}: ${inUse ? 'stop that one, or ' : ''}use --store memory or --store sqlite:PATH`,
+      { cause: error },
+    );
+  }
+}

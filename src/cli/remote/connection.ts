@@ -1,0 +1,91 @@
+/** What the client commands share: how to get to the agent, and what to say on the way. */
+import { connect, type RemoteAgentClient, type RetryOptions } from '../../client/index.ts';
+import { codecOf, type ProtocolVersion, VERSIONS, type WireCodec } from '../../protocol/index.ts';
+import type { Input } from '../program/command.ts';
+import { usageError } from '../program/exit.ts';
+import { note, quoted } from '../program/terminal.ts';
+
+export const CONNECTION_FLAGS = {
+  json: { type: 'boolean', help: 'Print wire objects, one on each line.' },
+  header: {
+    type: 'string',
+    multiple: true,
+    value: "'K: V'",
+    help: 'A header for every request.',
+  },
+  'a2a-version': { type: 'string', value: 'V', help: '0.3 or 1.0; the newest by default.' },
+} as const;
+
+type ConnectionInput = Input<typeof CONNECTION_FLAGS>;
+
+export interface Target {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly version: ProtocolVersion | undefined;
+}
+
+export interface Connection {
+  readonly agent: RemoteAgentClient;
+  /** Writes objects as the version that is spoken has them. */
+  readonly codec: WireCodec;
+  readonly json: boolean;
+  /** A command of ours for the same agent: what a person may type next. */
+  command(name: string, ...rest: readonly string[]): string;
+}
+
+/** Reads address, headers and version off the command line. */
+export function targetOf({ operands: [url = ''], values }: ConnectionInput): Target {
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
+    throw usageError(`"${url}" is no address of an agent: write it as http://127.0.0.1:41242`);
+  }
+  const version = VERSIONS.find((known) => known === values['a2a-version']);
+  if (values['a2a-version'] !== undefined && version === undefined) {
+    throw usageError(`--a2a-version ${values['a2a-version']}: use ${VERSIONS.join(' or ')}`);
+  }
+  return { url, headers: headersOf(values), version };
+}
+
+/** Of a header that is given twice the last counts. */
+function headersOf({ header }: ConnectionInput['values']): Record<string, string> {
+  const headers = new Headers();
+  for (const line of header) {
+    const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):\s*(.*?)\s*$/.exec(line) ?? [];
+    if (name === undefined || value === undefined) {
+      throw usageError(`--header '${line}': write it as --header 'Name: value'`);
+    }
+    try {
+      headers.set(name, value);
+    } catch {
+      throw usageError(`the value of the header ${name} has characters that no header can carry`);
+    }
+  }
+  return Object.fromEntries(headers);
+}
+
+/** About a minute and a half: time enough for a person to start a server again. */
+const PATIENT: RetryOptions = {
+  attempts: 24,
+  delayMs: 250,
+  maxDelayMs: 5000,
+  onRetry(attempt) {
+    if (attempt === 2) note('The connection is lost. Trying again; Ctrl-C ends it.');
+  },
+};
+
+/** Finds the agent's card and picks the interface. */
+export async function open(
+  input: ConnectionInput,
+  extensions: readonly string[] = [],
+): Promise<Connection> {
+  const { url, headers, version } = targetOf(input);
+  const agent = await connect(url, { headers, version, extensions, retry: PATIENT });
+  const codec = codecOf(agent.endpoint.version, 'JSONRPC');
+  const spoken = version === undefined ? [] : ['--a2a-version', version];
+  return {
+    agent,
+    codec,
+    json: input.values.json,
+    command: (name, ...rest) =>
+      ['parley', name, ...[url, ...rest, ...spoken].map(quoted)].join(' '),
+  };
+}

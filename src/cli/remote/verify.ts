@@ -1,0 +1,170 @@
+/**
+ * `parley card --verify`: holds an agent to its card. Nothing is sent that would make it work: every question is about
+ * a task that does not exist, and the kind of refusal tells what is behind it.
+ */
+import { discover, type FoundCard, httpService } from '../../client/index.ts';
+import {
+  A2AError,
+  type AgentCard,
+  type AgentInterface,
+  type AgentService,
+  type Binding,
+  codecOf,
+  type ErrorKind,
+  versionOf,
+} from '../../protocol/index.ts';
+import { broken, type Check, ok, printChecks, warning } from '../program/checks.ts';
+import type { Target } from './connection.ts';
+import { reasonOf } from '../program/exit.ts';
+import { word } from '../program/terminal.ts';
+
+const NO_TASK = '00000000-0000-7000-8000-000000000000';
+const TIMEOUT_MS = 15_000;
+
+export async function verify(target: Target, json: boolean): Promise<number> {
+  const found = await discover(target.url, { ...target, timeoutMs: TIMEOUT_MS });
+  const { card } = found;
+  const interfaces = await Promise.all(
+    card.supportedInterfaces.map((offer) => checkInterface(offer, found, target)),
+  );
+  const checks = [
+    ok('card', `found at ${word(found.url)}, and it fits the schema`),
+    ...checkSkills(card),
+    ...interfaces,
+    ...(await checkCapabilities(found, target)),
+    checkSignature(card),
+  ];
+  return printChecks(`${word(card.name)} ${word(card.version)}`, checks, json);
+}
+
+function checkSkills({ skills }: AgentCard): Check[] {
+  const ids = skills.map(({ id }) => id);
+  const twice = ids.find((id, at) => ids.indexOf(id) !== at);
+  if (twice !== undefined) return [broken('skills', `the id "${word(twice)}" is there twice`)];
+  if (skills.length === 0) return [warning('skills', 'none: nobody learns what the agent is for')];
+  return [ok('skills', skills.map(({ name }) => word(name)).join(', '))];
+}
+
+/** A service for one interface of the card; undefined: not one that we speak. */
+function serviceFor(
+  { url, protocolBinding, protocolVersion, tenant }: AgentInterface,
+  found: FoundCard,
+  headers: Readonly<Record<string, string>>,
+): AgentService | undefined {
+  const version = versionOf(protocolVersion);
+  const binding = protocolBinding.toUpperCase();
+  if (version === undefined || !isBinding(binding) || !URL.canParse(url, found.url))
+    return undefined;
+  const endpoint = { url: new URL(url, found.url).href, binding, tenant };
+  return httpService(endpoint, codecOf(version, binding), { headers, timeoutMs: TIMEOUT_MS });
+}
+
+function isBinding(name: string): name is Binding {
+  return name === 'JSONRPC' || name === 'HTTP+JSON';
+}
+
+/** How the agent refuses; undefined: it does not. */
+async function refusalOf(question: Promise<unknown>): Promise<A2AError | undefined> {
+  try {
+    await question;
+    return undefined;
+  } catch (error) {
+    if (error instanceof A2AError) return error;
+    throw error;
+  }
+}
+
+async function checkInterface(
+  offer: AgentInterface,
+  found: FoundCard,
+  { headers }: Target,
+): Promise<Check> {
+  const name = `${word(offer.protocolVersion)} ${word(offer.protocolBinding)}`;
+  const url = word(offer.url);
+  const service = serviceFor(offer, found, headers);
+  if (!service) return warning(name, `${url} is not checked: parley does not speak this`);
+  try {
+    const refusal = await refusalOf(service.getTask({ id: NO_TASK }));
+    if (!refusal) return broken(name, `${url} shows a task that does not exist`);
+    switch (refusal.kind) {
+      case 'taskNotFound':
+        return ok(name, `${url} answers`);
+      case 'unauthenticated':
+      case 'forbidden':
+        return warning(name, `${url} answers, but not to us: give credentials with --header`);
+      default:
+        return broken(name, `${url} answers ${refusal.code}, ${word(refusal.message)}`);
+    }
+  } catch (error) {
+    return broken(name, word(reasonOf(error)));
+  }
+}
+
+async function checkCapabilities(found: FoundCard, { headers }: Target): Promise<Check[]> {
+  const { capabilities, security = [], supportedInterfaces } = found.card;
+  const offer = supportedInterfaces.find((each) => serviceFor(each, found, headers));
+  const service = offer && serviceFor(offer, found, headers);
+  if (!offer || !service) return [broken('interfaces', 'none that parley speaks')];
+
+  const promise = async (
+    name: string,
+    promised: boolean,
+    off: readonly ErrorKind[],
+    question: () => Promise<unknown>,
+  ): Promise<Check> => {
+    try {
+      const refusal = await refusalOf(question());
+      if (refusal?.kind === 'unauthenticated' || refusal?.kind === 'forbidden') {
+        return warning(name, 'not checked: give credentials with --header');
+      }
+      const isOff = refusal !== undefined && off.includes(refusal.kind);
+      if (promised && isOff) return broken(name, `promised, but ${word(refusal.message)}`);
+      if (promised) return ok(name, 'promised, and there');
+      return isOff
+        ? ok(name, 'not promised, and not there')
+        : warning(name, 'there, but the card does not say so');
+    } catch (error) {
+      return broken(name, word(reasonOf(error)));
+    }
+  };
+  const streaming = () => service.subscribe({ id: NO_TASK });
+  const pushes = () => service.listPushConfigs({ id: NO_TASK });
+  const extended = () => service.getExtendedCard({});
+  const off: readonly ErrorKind[] = ['unsupportedOperation', 'methodNotFound'];
+  return [
+    await promise('streaming', capabilities.streaming === true, off, streaming),
+    await promise(
+      'push',
+      capabilities.pushNotifications === true,
+      [...off, 'pushNotSupported'],
+      pushes,
+    ),
+    await promise(
+      'extended card',
+      capabilities.extendedAgentCard === true,
+      [...off, 'extendedCardNotConfigured'],
+      extended,
+    ),
+    ...(security.length > 0 ? [await checkClosed(offer, found)] : []),
+  ];
+}
+
+/** An agent that asks for credentials refuses those who have none. */
+async function checkClosed(offer: AgentInterface, found: FoundCard): Promise<Check> {
+  const name = 'security';
+  try {
+    const question = serviceFor(offer, found, {})?.getTask({ id: NO_TASK });
+    const refusal = await refusalOf(Promise.resolve(question));
+    return refusal?.kind === 'unauthenticated' || refusal?.kind === 'forbidden'
+      ? ok(name, 'who has no credentials is refused')
+      : broken(name, 'the card asks for credentials, the agent does not');
+  } catch (error) {
+    return broken(name, word(reasonOf(error)));
+  }
+}
+
+function checkSignature({ signatures = [] }: AgentCard): Check {
+  return signatures.length === 0
+    ? ok('signature', 'unsigned')
+    : warning('signature', 'signed, but parley cannot check signatures yet');
+}

@@ -1,0 +1,121 @@
+/**
+ * What a person can choose when a call is asked about, and which rules the choice adds.
+ *
+ * Choices are narrow: "always" is this command, this file, this host, not more. A command line can only be allowed for
+ * good when its commands are plain words; a rule could not tell it from others otherwise.
+ */
+import type { JsonObject } from '../../agent/index.ts';
+import type { ConfirmationOption, FileDiff } from '../../protocol/development-tool/index.ts';
+import { literalGlob } from '../files/glob-pattern.ts';
+import { commandOf, FETCH_TOOL, hostOf, relative, SHELL_TOOL, type Subject } from './policy.ts';
+import type { PolicyRule } from './rule.ts';
+import { exactPattern } from '../shell/cover.ts';
+import { parseCommandLine } from '../shell/parse.ts';
+import type { Preview } from '../tools/tool.ts';
+
+export type OptionId =
+  | 'proceed_once'
+  | 'proceed_always'
+  | 'proceed_always_tool'
+  | 'proceed_always_server'
+  | 'proceed_always_and_save'
+  | 'modify'
+  | 'cancel';
+
+/** More commands than this in one line are not allowed for good. */
+const MAX_COMMANDS = 8;
+
+/** A call that is asked about. */
+export interface Asked {
+  readonly tool: Subject;
+  readonly args: JsonObject;
+  readonly preview: Preview;
+  /** The workspace's root. */
+  readonly root: string;
+}
+
+export function optionsFor(asked: Asked): ConfirmationOption[] {
+  const { preview, tool } = asked;
+  const what = subjectOf(asked);
+  const options: ConfirmationOption[] = [option('proceed_once', 'Allow once')];
+  if (what !== undefined && preview.kind !== 'mcp') {
+    options.push(option('proceed_always', `Always allow ${what} in this session`));
+  }
+  if (tool.name !== SHELL_TOOL) {
+    options.push(option('proceed_always_tool', `Always allow ${tool.name} in this session`));
+  }
+  if (preview.kind === 'mcp' && !preview.server.includes('*')) {
+    const name = `Always allow all tools of ${preview.server} in this session`;
+    options.push(option('proceed_always_server', name));
+  }
+  if (what !== undefined) {
+    options.push(option('proceed_always_and_save', `Always allow ${what}, also in later sessions`));
+  }
+  if (preview.kind === 'edit' && preview.modifiable === true) {
+    options.push(option('modify', 'Allow with other content'));
+  }
+  options.push(option('cancel', 'Reject'));
+  return options;
+}
+
+function option(id: OptionId, name: string): ConfirmationOption {
+  return { id, name };
+}
+
+/** The rules that a choice adds to the session; those of `proceed_always_and_save` are to be saved as well. */
+export function grantFrom(optionId: string, asked: Asked): readonly PolicyRule[] {
+  const { tool, preview } = asked;
+  switch (optionId) {
+    case 'proceed_always':
+    case 'proceed_always_and_save':
+      return narrowRules(asked) ?? [];
+    case 'proceed_always_tool':
+      return tool.name === SHELL_TOOL ? [] : [{ tool: tool.name, decision: 'allow' }];
+    case 'proceed_always_server':
+      if (preview.kind !== 'mcp' || preview.server.includes('*')) return [];
+      return [{ tool: `${preview.server}__*`, decision: 'allow' }];
+    default:
+      return [];
+  }
+}
+
+/** Rules that cover this call and calls like it, as narrow as makes sense; undefined when there are none. */
+function narrowRules({ tool, args, preview, root }: Asked): PolicyRule[] | undefined {
+  const allow = (pattern?: string): PolicyRule => ({
+    tool: tool.name,
+    ...(pattern !== undefined && { pattern }),
+    decision: 'allow',
+  });
+  if (tool.name === SHELL_TOOL) {
+    const { commands, writes, problem } = parseCommandLine(commandOf(args));
+    if (problem !== undefined || writes.length > 0) return undefined;
+    if (commands.length === 0 || commands.length > MAX_COMMANDS) return undefined;
+    const patterns = commands.map(exactPattern);
+    return patterns.every((pattern) => pattern !== undefined)
+      ? [...new Set(patterns)].map((pattern) => allow(pattern))
+      : undefined;
+  }
+  if (preview.kind === 'edit') {
+    const files = filesOf(preview.diffs, root);
+    return files.length === 0 ? undefined : files.map((file) => allow(literalGlob(file)));
+  }
+  if (tool.name === FETCH_TOOL) {
+    const host = hostOf(args);
+    return host === undefined ? undefined : [allow(host)];
+  }
+  return preview.kind === 'mcp' && !tool.name.includes('*') ? [allow()] : undefined;
+}
+
+function filesOf(diffs: readonly FileDiff[], root: string): string[] {
+  return diffs.map(({ file_path }) => relative(root, file_path));
+}
+
+/** What "always" would be about, in words. */
+function subjectOf(asked: Asked): string | undefined {
+  const rules = narrowRules(asked);
+  if (!rules) return undefined;
+  if (asked.tool.name === SHELL_TOOL) return rules.length === 1 ? 'this command' : 'these commands';
+  if (asked.preview.kind === 'mcp') return asked.preview.tool;
+  if (asked.preview.kind === 'edit') return filesOf(asked.preview.diffs, asked.root).join(', ');
+  return rules.map((rule) => rule.pattern).join(', ');
+}

@@ -1,0 +1,471 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { JsonObject } from '../../agent/json.ts';
+import { grantFrom, optionsFor, type Asked } from './options.ts';
+import { decide, problemOf, rulesFrom, type Subject, type Verdict } from './policy.ts';
+import type { ApprovalMode, PolicyRule } from './rule.ts';
+import type { Effect, Preview } from '../tools/tool.ts';
+
+const ROOT = '/project/space';
+
+function tool(name: string, effect: Effect): Subject {
+  return { name, effect };
+}
+
+const SHELL = tool('run_shell_command', 'execute');
+const READ = tool('read_file', 'read');
+const WRITE = tool('write_file', 'edit');
+const FETCH = tool('fetch_url', 'network');
+const MEMORY = tool('save_memory', 'memory');
+const TODO = tool('todo', 'talk');
+const MCP = tool('github__search', 'network');
+
+function rule(decision: PolicyRule['decision'], name: string, pattern?: string): PolicyRule {
+  return { tool: name, decision, ...(pattern !== undefined && { pattern }) };
+}
+
+function shellRule(decision: PolicyRule['decision'], pattern?: string): PolicyRule {
+  return rule(decision, 'run_shell_command', pattern);
+}
+
+function editOf(...files: string[]): Preview {
+  const diffs = files.map((file) => ({
+    file_name: path.basename(file),
+    file_path: path.join(ROOT, file),
+    new_content: 'x',
+  }));
+  return { kind: 'edit', diffs, modifiable: files.length === 1 };
+}
+
+function verdict(
+  rules: readonly PolicyRule[],
+  subject: Subject,
+  args: JsonObject = {},
+  more: { mode?: ApprovalMode; preview?: Preview; root?: string } = {},
+): Verdict {
+  const { mode = 'ask', preview, root = ROOT } = more;
+  return decide({ mode, root, rules: rulesFrom(rules) }, subject, args, preview);
+}
+
+function shell(rules: readonly PolicyRule[], command: string, mode: ApprovalMode = 'ask'): string {
+  return verdict(rules, SHELL, { command }, { mode }).decision;
+}
+
+test('without rules the mode decides by what a tool does', () => {
+  const table: Record<ApprovalMode, string> = {
+    //           read  talk  edit  execute network memory
+    ask: 'allow allow ask ask ask ask',
+    'auto-edit': 'allow allow allow ask ask ask',
+    yolo: 'allow allow allow allow allow allow',
+    plan: 'allow allow deny deny deny deny',
+  };
+  for (const mode of ['ask', 'auto-edit', 'yolo', 'plan'] as const) {
+    const decisions = [READ, TODO, WRITE, SHELL, FETCH, MEMORY].map(
+      (subject) =>
+        verdict([], subject, { command: 'ls', path: 'a', url: 'http://x' }, { mode }).decision,
+    );
+    assert.equal(decisions.join(' '), table[mode], mode);
+  }
+});
+
+test('plan mode says why it denies, and no rule opens it', () => {
+  const { decision, reason } = verdict(
+    [shellRule('allow')],
+    SHELL,
+    { command: 'ls' },
+    { mode: 'plan' },
+  );
+  assert.equal(decision, 'deny');
+  assert.match(reason, /plan mode/);
+});
+
+test('yolo still obeys what is denied', () => {
+  const rules = [shellRule('deny', 'git push'), rule('deny', 'write_file', 'secrets/**')];
+  assert.equal(shell(rules, 'git push', 'yolo'), 'deny');
+  assert.equal(shell(rules, 'git pull', 'yolo'), 'allow');
+  assert.equal(shell([shellRule('ask', 'git push')], 'git push', 'yolo'), 'allow');
+  assert.equal(verdict(rules, WRITE, { path: 'secrets/a' }, { mode: 'yolo' }).decision, 'deny');
+});
+
+test('in yolo a line that may hide what is denied is asked about', () => {
+  const rules = [shellRule('deny', 'git push')];
+  assert.equal(shell(rules, '$X', 'yolo'), 'ask');
+  assert.equal(shell(rules, 'git $X', 'yolo'), 'ask');
+  assert.equal(shell(rules, 'ls; git $X', 'yolo'), 'ask');
+  assert.equal(shell([], '$X', 'yolo'), 'allow');
+  assert.equal(shell([shellRule('ask', 'git push')], 'git $X; f() { x; }', 'yolo'), 'allow');
+});
+
+test('the last rule that matches wins', () => {
+  const rules = [
+    shellRule('allow', 'git'),
+    shellRule('deny', 'git push'),
+    shellRule('allow', 'git push origin docs $'),
+  ];
+  assert.equal(shell(rules, 'git log'), 'allow');
+  assert.equal(shell(rules, 'git push'), 'deny');
+  assert.equal(shell(rules, 'git push origin docs'), 'allow');
+  assert.equal(shell(rules, 'git push origin docs --force'), 'deny');
+});
+
+test('a rule for a command covers it with more words, and nothing else', () => {
+  const rules = [
+    shellRule('allow', 'git status'),
+    shellRule('allow', 'git log'),
+    shellRule('allow', 'npm run * $'),
+  ];
+  for (const line of [
+    'git status',
+    'git status --short',
+    'git  status;',
+    'git log | git status',
+    "'git' status 2>&1",
+    'git log -- $FILE *.ts',
+    'npm run build',
+    '(git log) 2>/dev/null',
+  ]) {
+    assert.equal(shell(rules, line), 'allow', line);
+  }
+  for (const line of [
+    'git',
+    'git statusx',
+    'git stash',
+    'git --no-pager status',
+    'git -c core.pager=evil log',
+    "GIT_PAGER='rm x' git log",
+    'env GIT_PAGER=x git log',
+    'PATH=/tmp; git status',
+    'git status && rm -rf x',
+    'git status; rm x',
+    'git status\nrm x',
+    'git status & rm x',
+    'git status | sh',
+    'git status $(rm x)',
+    'git status `rm x`',
+    'git status "$(rm x)"',
+    'git status <(rm x)',
+    'git status > ~/.bashrc',
+    'git status >> .git/hooks/pre-commit',
+    'git status &> x',
+    'sudo git status',
+    './git status',
+    '/tmp/git status',
+    'command git status',
+    'git() { rm x; }; git status',
+    'alias git=rm; git status',
+    'for PATH in /tmp; do git status; done',
+    'git $(echo status)',
+    'git stat*',
+    '$GIT status',
+    'git status <<E\n$(rm x)\nE\n',
+    'git status < /dev/tcp/example.com/80',
+    'npm run build x',
+    'npm run $X',
+    '',
+    '# git status',
+    '> git',
+  ]) {
+    assert.notEqual(shell(rules, line), 'allow', line);
+  }
+});
+
+test('whatever is put behind an allowed command as another one is not covered', () => {
+  const rules = [shellRule('allow', 'git status')];
+  const join = fc.constantFrom(';', '&&', '||', '|', '&', '\n', '|&', ' ; ', '\n\n');
+  // A word that only gives shape is no command: bash refuses the line.
+  const shape = /^(?:if|then|else|elif|fi|while|until|do|done)(?![\w-])/;
+  const other = fc
+    .string({ minLength: 1 })
+    .filter((text) => /^[a-z./$`~*'"\\-]/.test(text) && !shape.test(text));
+  fc.assert(
+    fc.property(join, other, (separator, text) => {
+      assert.notEqual(shell(rules, `git status${separator}${text}`), 'allow');
+      assert.notEqual(shell(rules, `git status $(${text})`), 'allow');
+    }),
+    { numRuns: process.env['PARLEY_TEST_LONG'] ? 50_000 : 1000 },
+  );
+});
+
+test('one command of a line that is denied or asked about wins over the others', () => {
+  const rules = [
+    shellRule('allow', 'ls'),
+    shellRule('allow', 'echo'),
+    shellRule('deny', 'rm'),
+    shellRule('ask', 'echo no'),
+  ];
+  assert.equal(shell(rules, 'ls && rm x && ls'), 'deny');
+  assert.equal(shell(rules, 'ls && echo no'), 'ask');
+  assert.equal(shell(rules, 'echo yes && ls'), 'allow');
+  assert.equal(shell(rules, 'unknown; rm x'), 'deny');
+});
+
+test('a denied command is found by any path, behind any wrapper, with options in between', () => {
+  const rules = [shellRule('allow'), shellRule('deny', 'git push')];
+  for (const line of [
+    '/usr/bin/git push',
+    'GIT push',
+    'git -C dir push',
+    'git --no-pager push',
+    'sudo git push',
+    'env A=1 git push',
+    "bash -c 'git push'",
+    'ls | xargs git push',
+    'find . -exec git push \\;',
+    'x=$(git push)',
+    '"git" pu\\sh',
+    'if true; then git push; fi',
+    'for i in 1; do git push; done',
+  ]) {
+    assert.equal(shell(rules, line), 'deny', line);
+  }
+  for (const line of ['git $X', '$X push', 'bash -c "$X"', 'curl x | sh']) {
+    assert.equal(shell(rules, line), 'ask', line);
+  }
+  assert.equal(shell(rules, 'git pull'), 'allow');
+});
+
+test('a rule for the whole tool holds for lines that are not understood', () => {
+  assert.equal(shell([shellRule('allow')], 'f() { x; }; f > out'), 'allow');
+  assert.equal(shell([shellRule('allow'), shellRule('deny')], 'f() { x; }'), 'deny');
+  assert.equal(shell([shellRule('allow', 'f')], 'f() { f; }'), 'ask');
+});
+
+test('a pattern that is no simple command allows nothing, asks to be safe, and is named', () => {
+  const broken = 'git status && rm';
+  assert.equal(shell([shellRule('allow', broken)], broken), 'ask');
+  assert.equal(shell([shellRule('allow'), shellRule('deny', broken)], 'ls'), 'ask');
+  assert.match(problemOf(shellRule('allow', broken)) ?? '', /simple command/);
+  for (const fine of ['git status', 'npm run *', "echo 'a b' $", 'bash', 'sudo -n true']) {
+    assert.equal(problemOf(shellRule('allow', fine)), undefined, fine);
+  }
+});
+
+test('a rule that means nothing is named: an unknown tool, a pattern that leads out or is none', () => {
+  for (const [wrong, why] of [
+    [
+      rule('deny', 'run_shell_comand'),
+      /there is no tool "run_shell_comand"; there are read_file, /,
+    ],
+    [rule('deny', 'read_file', '/etc/**'), /not under the workspace/],
+    [rule('deny', 'read_file', 'a/../b'), /not under the workspace/],
+    [rule('deny', 'read_file', ''), /empty/],
+    [rule('deny', 'read_file', '{a,b}'.repeat(20)), /braces/],
+  ] as const) {
+    assert.match(problemOf(wrong) ?? '', why);
+  }
+  for (const fine of [
+    rule('allow', 'git__*'),
+    rule('allow', 'git__log', 'src/**'),
+    rule('ask', '*'),
+    rule('deny', 'write_file', 'app/[a-z]*.{ts,tsx}'),
+    rule('allow', 'fetch_url', '[::1]'),
+  ]) {
+    assert.equal(problemOf(fine), undefined, JSON.stringify(fine));
+  }
+});
+
+test('a pattern that is none allows nothing, and forbids to be safe', () => {
+  const none = '{a,b}'.repeat(20);
+  assert.equal(verdict([rule('allow', 'write_file', none)], WRITE, { path: 'a' }).decision, 'ask');
+  assert.equal(verdict([rule('deny', 'write_file', none)], WRITE, { path: 'a' }).decision, 'deny');
+});
+
+test('path rules are globs under the workspace, and all files of a patch must be covered', () => {
+  const rules = [
+    rule('allow', 'write_file', 'docs/**'),
+    rule('allow', 'apply_patch', 'docs/**'),
+    rule('deny', 'read_file', '**/.env'),
+  ];
+  const patch = tool('apply_patch', 'edit');
+  assert.equal(verdict(rules, WRITE, { path: 'docs/a.md' }).decision, 'allow');
+  assert.equal(verdict(rules, WRITE, { path: `${ROOT}/docs/a.md` }).decision, 'allow');
+  assert.equal(verdict(rules, WRITE, { path: 'docs/../src/a.ts' }).decision, 'ask');
+  assert.equal(verdict(rules, WRITE, { path: '/etc/docs/x' }).decision, 'ask');
+  assert.equal(verdict(rules, READ, { path: 'a/.env' }).decision, 'deny');
+  assert.equal(
+    verdict(rules, patch, {}, { preview: editOf('docs/a', 'docs/b') }).decision,
+    'allow',
+  );
+  assert.equal(verdict(rules, patch, {}, { preview: editOf('docs/a', 'src/b') }).decision, 'ask');
+});
+
+test('a link does not lead around a rule', (t) => {
+  const root = realpathSync(mkdtempSync(path.join(tmpdir(), 'parley-policy-')));
+  t.after(() => rmSync(root, { recursive: true }));
+  mkdirSync(path.join(root, 'docs'));
+  writeFileSync(path.join(root, '.env'), 'secret');
+  symlinkSync('../.env', path.join(root, 'docs/link'));
+  symlinkSync('..', path.join(root, 'docs/up'));
+  const rules = [rule('deny', 'read_file', '.env'), rule('allow', 'write_file', 'docs/**')];
+  assert.equal(verdict(rules, READ, { path: 'docs/link' }, { root }).decision, 'deny');
+  assert.equal(verdict(rules, READ, { path: 'docs/up/.env' }, { root }).decision, 'deny');
+  assert.equal(verdict(rules, WRITE, { path: 'docs/up/new.ts' }, { root }).decision, 'ask');
+  assert.equal(verdict(rules, WRITE, { path: 'docs/new.md' }, { root }).decision, 'allow');
+});
+
+test('edits of hooks and of our own settings are asked about even when edits are free', () => {
+  for (const file of ['.git/hooks/pre-commit', 'sub/.git/config', '.parley/settings.json']) {
+    const preview = editOf(file);
+    assert.equal(
+      verdict([], WRITE, { path: file }, { mode: 'auto-edit', preview }).decision,
+      'ask',
+      file,
+    );
+  }
+  assert.equal(verdict([], WRITE, { path: '.gitignore' }, { mode: 'auto-edit' }).decision, 'allow');
+});
+
+test('host rules look at the host alone', () => {
+  const rules = [
+    rule('allow', 'fetch_url', '*.example.com'),
+    rule('deny', 'fetch_url', 'evil.example.com'),
+  ];
+  const fetched = (url: string): string => verdict(rules, FETCH, { url }).decision;
+  assert.equal(fetched('https://docs.example.com/a'), 'allow');
+  assert.equal(fetched('https://DOCS.EXAMPLE.COM./a'), 'allow');
+  assert.equal(fetched('https://evil.example.com'), 'deny');
+  assert.equal(fetched('https://example.com'), 'ask');
+  assert.equal(fetched('https://x.org/?a=docs.example.com'), 'ask');
+  assert.equal(fetched('https://docs.example.com@x.org/'), 'ask');
+  assert.equal(fetched('nonsense'), 'deny');
+});
+
+test('a rule for a server is about that server', () => {
+  const preview: Preview = { kind: 'mcp', server: 'github', tool: 'search' };
+  const other: Preview = { kind: 'mcp', server: 'github__evil', tool: 'search' };
+  const rules = [rule('allow', 'github__*')];
+  assert.equal(verdict(rules, MCP, {}, { preview }).decision, 'allow');
+  assert.equal(
+    verdict(rules, tool('github__evil__search', 'network'), {}, { preview: other }).decision,
+    'ask',
+  );
+  assert.equal(verdict([rule('deny', '*__search')], MCP, {}, { preview }).decision, 'deny');
+});
+
+// What a person can choose
+
+function asked(subject: Subject, args: JsonObject, preview: Preview): Asked {
+  return { tool: subject, args, preview, root: ROOT };
+}
+
+function askedShell(command: string): Asked {
+  return asked(SHELL, { command }, { kind: 'execute', command, workingDirectory: ROOT });
+}
+
+function ids(call: Asked): string[] {
+  return optionsFor(call).map(({ id }) => id);
+}
+
+test('the options fit the tool', () => {
+  assert.deepEqual(ids(askedShell('npm test')), [
+    'proceed_once',
+    'proceed_always',
+    'proceed_always_and_save',
+    'cancel',
+  ]);
+  assert.deepEqual(ids(asked(WRITE, { path: 'a' }, editOf('a'))), [
+    'proceed_once',
+    'proceed_always',
+    'proceed_always_tool',
+    'proceed_always_and_save',
+    'modify',
+    'cancel',
+  ]);
+  assert.ok(!ids(asked(WRITE, {}, editOf('a', 'b'))).includes('modify'));
+  assert.deepEqual(ids(asked(MCP, {}, { kind: 'mcp', server: 'github', tool: 'search' })), [
+    'proceed_once',
+    'proceed_always_tool',
+    'proceed_always_server',
+    'proceed_always_and_save',
+    'cancel',
+  ]);
+  const generic: Preview = { kind: 'generic', description: 'x' };
+  assert.deepEqual(ids(asked(MEMORY, { text: 'x' }, generic)), [
+    'proceed_once',
+    'proceed_always_tool',
+    'cancel',
+  ]);
+});
+
+test('a line that a rule could not tell from others is only allowed once', () => {
+  for (const line of [
+    'ls > x',
+    'X=1 ls',
+    'ls $X',
+    'ls $(pwd)',
+    'f() { ls; }',
+    '$X',
+    '',
+    'ls *.ts',
+  ]) {
+    assert.deepEqual(ids(askedShell(line)), ['proceed_once', 'cancel'], line);
+    assert.deepEqual(grantFrom('proceed_always', askedShell(line)), [], line);
+  }
+});
+
+test('what was allowed for good is allowed the next time, and no more than that', () => {
+  const line = "npm test -- 'a b' && git diff --stat";
+  const grants = grantFrom('proceed_always', askedShell(line));
+  assert.deepEqual(
+    grants.map(({ pattern }) => pattern),
+    ["npm test -- 'a b' $", 'git diff --stat $'],
+  );
+  assert.equal(shell(grants, line), 'allow');
+  assert.equal(shell(grants, 'git diff --stat'), 'allow');
+  for (const other of [
+    'npm test',
+    "npm test -- 'a b' c",
+    'git diff',
+    'git diff --stat x',
+    `${line}; rm x`,
+  ]) {
+    assert.equal(shell(grants, other), 'ask', other);
+  }
+});
+
+test('a grant covers its own command, whatever the words are', () => {
+  const word = fc.oneof(
+    fc.string({ minLength: 1 }),
+    fc.constantFrom("'", '$', '*', '$', "it's", '{a,b}', '-'),
+  );
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), (words) => {
+      const line = ['echo', ...words.map((one) => `'${one.replaceAll("'", "'\\''")}'`)].join(' ');
+      const grants = grantFrom('proceed_always', askedShell(line));
+      // Control characters are not understood, and then there is no grant.
+      if (grants.length === 0) return;
+      assert.equal(shell(grants, line), 'allow');
+      assert.equal(shell(grants, `${line} more`), 'ask');
+    }),
+  );
+});
+
+test('other grants are about the file, the tool, the host, the server', () => {
+  const edit = asked(WRITE, { path: 'src/a.ts' }, editOf('src/a.ts'));
+  assert.deepEqual(grantFrom('proceed_always', edit), [rule('allow', 'write_file', 'src/a.ts')]);
+  assert.deepEqual(grantFrom('proceed_always_tool', edit), [rule('allow', 'write_file')]);
+  const strange = asked(WRITE, { path: 'src/[*]' }, editOf('src/[*]'));
+  const rules = grantFrom('proceed_always', strange);
+  assert.equal(verdict(rules, WRITE, { path: 'src/[*]' }).decision, 'allow');
+  assert.equal(verdict(rules, WRITE, { path: 'src/*' }).decision, 'ask');
+  assert.match(JSON.stringify(optionsFor(strange)), /Always allow src\/\[\*\] in this session/);
+  const fetched = asked(
+    FETCH,
+    { url: 'https://Example.com/x' },
+    { kind: 'generic', description: '' },
+  );
+  assert.deepEqual(grantFrom('proceed_always_and_save', fetched), [
+    rule('allow', 'fetch_url', 'example.com'),
+  ]);
+  const mcp = asked(MCP, {}, { kind: 'mcp', server: 'github', tool: 'search' });
+  assert.deepEqual(grantFrom('proceed_always', mcp), [rule('allow', 'github__search')]);
+  assert.deepEqual(grantFrom('proceed_always_server', mcp), [rule('allow', 'github__*')]);
+  for (const id of ['proceed_once', 'modify', 'cancel', 'nonsense']) {
+    assert.deepEqual(grantFrom(id, mcp), []);
+  }
+  assert.deepEqual(grantFrom('proceed_always_tool', askedShell('ls')), []);
+});

@@ -1,0 +1,318 @@
+/**
+ * Which calls are made at once, which after a person has allowed them, and which not at all.
+ *
+ * Rules are data. The last one that matches wins; where none does, the mode decides. They come from the product, from
+ * the settings and from the session (what a person has allowed for good), in this order.
+ *
+ * A pattern means, by tool: for the shell the words a command begins with (shell/cover.ts), for tools with paths a glob
+ * under the workspace, for `fetch_url` a host. A rule that allows must cover all of a call (each command of a line, each
+ * file of a patch); one that asks or denies need only touch it. A command line that is not understood is never allowed
+ * by a pattern.
+ */
+import { realpathSync } from 'node:fs';
+import path from 'node:path';
+import type { JsonObject } from '../../agent/index.ts';
+import { FileError } from '../files/file-error.ts';
+import { compileGlob, matchesName } from '../files/glob-pattern.ts';
+import type { ApprovalMode, PolicyDecision, PolicyRule } from './rule.ts';
+import { concerns, covers, parsePattern, type Pattern } from '../shell/cover.ts';
+import { parseCommandLine } from '../shell/parse.ts';
+import type { SimpleCommand } from '../shell/simple-command.ts';
+import type { Effect, Preview } from '../tools/tool.ts';
+
+export const SHELL_TOOL = 'run_shell_command';
+export const FETCH_TOOL = 'fetch_url';
+
+export interface Policy {
+  /**
+   * `ask`: reading is free, everything else is asked. `auto-edit`: editing is free too. `yolo`: everything that no rule
+   * denies. `plan`: reading only.
+   */
+  readonly mode: ApprovalMode;
+  /** The workspace's root. */
+  readonly root: string;
+  /** From `rulesFrom`. */
+  readonly rules: readonly PolicyRule[];
+}
+
+export interface Verdict {
+  readonly decision: PolicyDecision;
+  /** One line, for people; of a denial also for the model. */
+  readonly reason: string;
+}
+
+/** What is decided about: a tool, by name and effect. */
+export interface Subject {
+  readonly name: string;
+  readonly effect: Effect;
+}
+
+/** Those of the product. A rule for a tool that does not exist would be one that nobody misses. */
+const TOOLS: ReadonlySet<string> = new Set([
+  'read_file',
+  'write_file',
+  'edit',
+  'apply_patch',
+  'list_directory',
+  'glob',
+  'search',
+  SHELL_TOOL,
+  'shell_jobs',
+  FETCH_TOOL,
+  'todo',
+  'ask_user',
+  'save_memory',
+  'task',
+]);
+
+/** Where an edit would change what runs later, or what we ourselves obey: asked even where edits are free. */
+const BUILT_IN: readonly PolicyRule[] = ['write_file', 'edit', 'apply_patch'].flatMap((tool) =>
+  ['**/.git/**', '**/.parley/**'].map((pattern) => ({ tool, pattern, decision: 'ask' as const })),
+);
+
+/** All rules in their order; `settings` are the user's and those of a workspace that is trusted. */
+export function rulesFrom(
+  settings: readonly PolicyRule[] = [],
+  session: readonly PolicyRule[] = [],
+): readonly PolicyRule[] {
+  return [...BUILT_IN, ...settings, ...session];
+}
+
+/** What is wrong with a rule, for the one who wrote it; undefined when nothing is. */
+export function problemOf({ tool, pattern }: PolicyRule): string | undefined {
+  if (!/__|[*?]/.test(tool) && !TOOLS.has(tool)) {
+    return `there is no tool "${tool}"; there are ${[...TOOLS].join(', ')}, and those of MCP servers, "SERVER__TOOL"`;
+  }
+  if (pattern === undefined || tool === FETCH_TOOL) return undefined;
+  if (tool === SHELL_TOOL) {
+    if (parsePattern(pattern)) return undefined;
+    return `"${pattern}" is no beginning of one simple command; write it like "git status"`;
+  }
+  if (path.isAbsolute(pattern) || pattern.split('/').includes('..')) {
+    return `"${pattern}" is not under the workspace; write it like "src/**"`;
+  }
+  try {
+    compileGlob(pattern);
+    return undefined;
+  } catch (error) {
+    if (error instanceof FileError) return error.message;
+    throw error;
+  }
+}
+
+export function decide(
+  policy: Policy,
+  tool: Subject,
+  args: JsonObject,
+  preview: Preview | undefined,
+): Verdict {
+  const rules = policy.rules.filter(
+    (rule) => countsIn(rule, policy.root) && isAbout(rule, tool.name, preview),
+  );
+  const ruled =
+    tool.name === SHELL_TOOL
+      ? shellVerdict(rules, commandOf(args))
+      : verdict(rules, targetsOf(policy.root, tool, args, preview));
+  return inMode(policy.mode, tool, ruled);
+}
+
+/** What the mode makes of what the rules say. */
+function inMode(mode: ApprovalMode, { name, effect }: Subject, ruled: Ruled | undefined): Verdict {
+  if (ruled?.decision === 'deny') return ruled;
+  const harmless = effect === 'read' || effect === 'talk';
+  if (mode === 'plan' && !harmless) {
+    const reason = `this is plan mode, in which nothing is changed or run: ${name} is not available; describe what you would do instead`;
+    return { decision: 'deny', reason };
+  }
+  if (mode === 'yolo' && ruled?.mayBeDenied !== true) {
+    return { decision: 'allow', reason: 'everything is allowed in yolo mode' };
+  }
+  if (ruled) return ruled;
+  if (harmless) return { decision: 'allow', reason: 'it changes nothing' };
+  if (mode === 'auto-edit' && effect === 'edit') {
+    return { decision: 'allow', reason: 'edits are allowed in auto-edit mode' };
+  }
+  return { decision: 'ask', reason: `${name} needs an approval in ${mode} mode` };
+}
+
+/** What the rules say. */
+interface Ruled extends Verdict {
+  /** Asked, because it cannot be seen whether it is what a rule denies. */
+  readonly mayBeDenied?: boolean;
+}
+
+/** What a person has allowed for good counts where it was asked: `./build.sh` is another one elsewhere. */
+function countsIn({ workspace }: PolicyRule, root: string): boolean {
+  return workspace === undefined || workspace === root;
+}
+
+function isAbout(rule: PolicyRule, name: string, preview: Preview | undefined): boolean {
+  // `a__*` is about the server a, not about one that calls itself `a__b`.
+  const server = /^([^*?]+)__\*$/.exec(rule.tool)?.[1];
+  if (rule.decision === 'allow' && server !== undefined && preview?.kind === 'mcp') {
+    return preview.server === server;
+  }
+  return matchesName(rule.tool, name);
+}
+
+function said(rule: PolicyRule): Verdict {
+  const what = rule.pattern === undefined ? rule.tool : `${rule.tool} "${rule.pattern}"`;
+  const verb = { allow: 'allows', ask: 'asks before', deny: 'denies' }[rule.decision];
+  return { decision: rule.decision, reason: `a rule ${verb} ${what}` };
+}
+
+const SEVERITY = { allow: 0, ask: 1, deny: 3 } as const;
+
+function severityOf(ruled: Ruled | undefined): number {
+  return ruled?.mayBeDenied === true ? 2 : SEVERITY[ruled?.decision ?? 'ask'];
+}
+
+/** The strictest; undefined, the mode's own decision, counts as asking. */
+function strictest(verdicts: readonly (Ruled | undefined)[]): Ruled | undefined {
+  let result = verdicts[0];
+  for (const one of verdicts) {
+    if (severityOf(one) > severityOf(result)) result = one;
+  }
+  return result;
+}
+
+// The shell
+
+interface ShellRule {
+  readonly rule: PolicyRule;
+  /** Undefined where the rule has none, and where it is none. */
+  readonly pattern: Pattern | undefined;
+}
+
+function shellVerdict(rules: readonly PolicyRule[], text: string): Ruled | undefined {
+  const { commands, writes, problem } = parseCommandLine(text);
+  const latestFirst = rules.toReversed().map((rule): ShellRule => {
+    return { rule, pattern: rule.pattern === undefined ? undefined : parsePattern(rule.pattern) };
+  });
+  const each = commands.map((command) => commandVerdict(latestFirst, command));
+  const worst = strictest(each);
+  if (worst?.decision === 'deny') return worst;
+  if (problem === undefined && writes.length === 0 && commands.length > 0) return worst;
+  // A rule for the whole tool holds whatever the line is; only patterns need to understand it.
+  const whole = rules.findLastIndex((rule) => rule.pattern === undefined);
+  const later = rules.slice(whole + 1);
+  const denies = later.some((rule) => rule.decision === 'deny');
+  if (problem !== undefined && (denies || later.some((rule) => rule.decision === 'ask'))) {
+    return { decision: 'ask', reason: problem, mayBeDenied: denies };
+  }
+  if (whole >= 0)
+    return strictest([said(rules[whole]!), ...each.filter((one) => one !== undefined)]);
+  if (worst?.decision !== 'allow') return worst;
+  return { decision: 'ask', reason: problem ?? `it writes ${writes.join(', ')}` };
+}
+
+function commandVerdict(
+  latestFirst: readonly ShellRule[],
+  command: SimpleCommand,
+): Ruled | undefined {
+  for (const { rule, pattern } of latestFirst) {
+    if (rule.pattern === undefined) return said(rule);
+    if (rule.decision === 'allow') {
+      if (pattern && covers(pattern, command)) return said(rule);
+      continue;
+    }
+    const concern = pattern ? concerns(pattern, command) : 'maybe';
+    if (concern === 'yes') return said(rule);
+    if (concern === 'maybe') {
+      const reason = `it may be what a rule is about: ${said(rule).reason}`;
+      return { decision: 'ask', reason, mayBeDenied: rule.decision === 'deny' };
+    }
+  }
+  return undefined;
+}
+
+// Paths, hosts and the rest
+
+/** One thing that a call touches, under every name that a pattern may know it by. */
+interface Target {
+  readonly names: readonly string[];
+  /** Undefined for a pattern that is none. */
+  readonly matcher: (pattern: string) => ((name: string) => boolean) | undefined;
+}
+
+function verdict(rules: readonly PolicyRule[], targets: readonly Target[]): Verdict | undefined {
+  if (targets.length === 0) {
+    // A pattern that cannot be applied allows nothing, and forbids to be safe.
+    const rule = rules.findLast((one) => one.pattern === undefined || one.decision !== 'allow');
+    return rule && said(rule);
+  }
+  return strictest(
+    targets.map(({ names, matcher }) => {
+      const rule = rules.findLast(({ pattern, decision }) => {
+        if (pattern === undefined) return true;
+        const fits = matcher(pattern);
+        if (!fits) return decision !== 'allow';
+        return decision === 'allow' ? names.every(fits) : names.some(fits);
+      });
+      return rule && said(rule);
+    }),
+  );
+}
+
+function targetsOf(
+  root: string,
+  tool: Subject,
+  args: JsonObject,
+  preview: Preview | undefined,
+): Target[] {
+  if (tool.name === FETCH_TOOL) {
+    const host = hostOf(args);
+    return host === undefined ? [] : [{ names: [host], matcher: hostMatcher }];
+  }
+  const paths = preview?.kind === 'edit' ? preview.diffs.map((diff) => diff.file_path) : [];
+  if (typeof args['path'] === 'string') paths.push(args['path']);
+  return paths.map((file) => ({ names: namesOf(root, file), matcher: pathMatcher }));
+}
+
+/** The command line that a call of the shell is about. */
+export function commandOf({ command }: JsonObject): string {
+  return typeof command === 'string' ? command : '';
+}
+
+/** The host that a call of `fetch_url` is about. */
+export function hostOf({ url }: JsonObject): string | undefined {
+  if (typeof url !== 'string') return undefined;
+  return URL.parse(url)?.hostname.toLowerCase().replace(/\.$/, '') || undefined;
+}
+
+function hostMatcher(pattern: string): (host: string) => boolean {
+  const wanted = pattern.toLowerCase();
+  return (host) => matchesName(wanted, host);
+}
+
+function pathMatcher(pattern: string): ((file: string) => boolean) | undefined {
+  try {
+    return compileGlob(pattern, { anchored: true });
+  } catch (error) {
+    if (error instanceof FileError) return undefined;
+    throw error;
+  }
+}
+
+/** Under the workspace, as it is written and as it is once links are followed. */
+function namesOf(root: string, file: string): string[] {
+  const written = path.resolve(root, file);
+  return [...new Set([relative(root, written), relative(realPath(root), realPath(written))])];
+}
+
+/** From the workspace where it lies inside, else absolute. */
+export function relative(root: string, file: string): string {
+  const way = path.relative(root, file);
+  const outside = way === '..' || way.startsWith(`..${path.sep}`) || path.isAbsolute(way);
+  return (outside ? file : way === '' ? '.' : way).replaceAll(path.sep, '/');
+}
+
+/** Of a file that is not there, the real path of the folder that is. */
+function realPath(file: string): string {
+  try {
+    return realpathSync.native(file);
+  } catch {
+    const parent = path.dirname(file);
+    return parent === file ? file : path.join(realPath(parent), path.basename(file));
+  }
+}

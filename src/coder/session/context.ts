@@ -1,0 +1,222 @@
+/**
+ * What a person sends, as the model gets it.
+ *
+ * `@src/a.ts` in a prompt is a mention: the words stay as they are, and behind them comes the file's content, a
+ * picture, or a folder's listing. A mention begins a word (so an e-mail address is none); a name with blanks is put in
+ * quotes (`@"my file"`) or its blanks behind backslashes; `\@` is just an @. What leads nowhere is left as it was
+ * written, without a word: people write @ for other reasons too.
+ *
+ * Files in a message's parts come the same way: pictures and PDF documents as they are, text as text, of anything else
+ * its name and size. A `file:` URI in the workspace is read; other addresses are only named, and never fetched here.
+ */
+import { opendir } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import type { Part } from '../../agent/index.ts';
+import { fromA2AParts, type ReceivedPart } from '../../bridge/index.ts';
+import type { Part as A2APart } from '../../protocol/index.ts';
+import { FileError } from '../files/file-error.ts';
+import { binaryKind, cutText, imageType, sizeOf } from '../files/text.ts';
+import type { Workspace } from '../files/workspace.ts';
+
+/** The start of a longer text is taken. */
+const MAX_TEXT_BYTES = 256 * 1024;
+/** What vendors take in one request. */
+const MAX_BLOB_BYTES = 5 * 1024 * 1024;
+/** Of everything that one message brings along. */
+const MAX_TOTAL_BYTES = 12 * 1024 * 1024;
+const MAX_MENTIONS = 50;
+const MAX_ENTRIES = 200;
+/** Of a folder with more, these many are looked at. */
+const MAX_SCANNED = 10_000;
+
+export interface Context {
+  readonly parts: readonly Part[];
+  /** What was asked for and is not there, each in one line, for the person. */
+  readonly problems: readonly string[];
+}
+
+/** A text with what it mentions. */
+export function expandMentions(
+  text: string,
+  workspace: Workspace,
+  signal?: AbortSignal,
+): Promise<Context> {
+  return gather([{ kind: 'text', text }], workspace, signal);
+}
+
+/** A message's parts with what they mention and bring along. */
+export function messageContext(
+  parts: readonly A2APart[],
+  workspace: Workspace,
+  signal?: AbortSignal,
+): Promise<Context> {
+  return gather(fromA2AParts(parts), workspace, signal);
+}
+
+async function gather(
+  received: readonly ReceivedPart[],
+  workspace: Workspace,
+  signal: AbortSignal | undefined,
+): Promise<Context> {
+  const collector = createCollector(workspace, signal);
+  const said: Part[] = [];
+  for (const part of received) {
+    switch (part.kind) {
+      case 'text':
+      case 'thought':
+        // Nobody thinks for the agent: whatever a peer calls it, it was said.
+        said.push({ kind: 'text', text: part.text.replaceAll('\\@', '@') });
+        for (const mention of mentionsIn(part.text)) await collector.mention(mention);
+        break;
+      case 'blob': {
+        const name = part.name === undefined ? 'an attached file' : onOneLine(part.name);
+        collector.add(name, Buffer.from(part.data, 'base64'));
+        break;
+      }
+      case 'file':
+        await collector.address(part.uri, part.name);
+        break;
+      case 'data':
+        said.push(part);
+    }
+  }
+  return { parts: [...said, ...collector.parts], problems: collector.problems };
+}
+
+const MENTION = /(?<=^|[\s([{<,;:"'`])@(?:"([^"\n]{1,1024})"|((?:\\.|[^\s\\]){1,1024}))/gu;
+
+/** What may be mentioned, as it would be looked for. */
+export function mentionsIn(text: string): string[] {
+  const mentions = Array.from(text.matchAll(MENTION), ([, quoted, plain]) =>
+    quoted === undefined ? plain!.replaceAll(/\\(.)/gu, '$1') : quoted,
+  );
+  return [...new Set(mentions)].slice(0, MAX_MENTIONS);
+}
+
+/** A sentence goes on or ends behind a mention: `see @a.ts.`, `(@a.ts),`, `@a.ts's`. */
+function readings(mention: string): string[] {
+  const closing = /(?:[.,;:!?)\]}>"'`…]+|['’]s)$/u.exec(mention)?.[0] ?? '';
+  const names = Array.from({ length: closing.length + 1 }, (_, count) =>
+    mention.slice(0, mention.length - count),
+  );
+  return names.filter((name) => name !== '');
+}
+
+function createCollector(workspace: Workspace, signal: AbortSignal | undefined) {
+  const parts: Part[] = [];
+  const problems: string[] = [];
+  const seen = new Set<string>();
+  let left = MAX_TOTAL_BYTES;
+
+  function addText(name: string, text: string, size: number): void {
+    const shown = cutText(text, Math.min(MAX_TEXT_BYTES, left));
+    left -= Buffer.byteLength(shown);
+    const whole = shown.length === text.length && size <= MAX_TEXT_BYTES;
+    const end = whole ? `[End of ${name}]` : `[${name} goes on: it has ${sizeOf(size)} in all]`;
+    const line = shown.endsWith('\n') || shown === '' ? '' : '\n';
+    parts.push({ kind: 'text', text: `[File ${name}]\n${shown}${line}${end}` });
+  }
+
+  /** A file by its first bytes; `size` is that of all of it. */
+  function add(name: string, bytes: Buffer, size: number = bytes.length): void {
+    const kind = binaryKind(bytes);
+    const mediaType = kind === 'PDF document' ? 'application/pdf' : imageType(bytes);
+    if (kind === undefined) {
+      addText(name, bytes.subarray(0, MAX_TEXT_BYTES).toString('utf8'), size);
+    } else if (mediaType === undefined) {
+      parts.push({ kind: 'text', text: `[File ${name}: ${kind}, ${sizeOf(size)}, not shown]` });
+    } else if (size > Math.min(MAX_BLOB_BYTES, left)) {
+      problems.push(`${name} is left out: it has ${sizeOf(size)}, and that is too much`);
+      parts.push({ kind: 'text', text: `[File ${name}: ${kind}, ${sizeOf(size)}, too large]` });
+    } else {
+      left -= size;
+      parts.push({ kind: 'text', text: `[File ${name}]` });
+      parts.push({ kind: 'blob', mediaType, data: bytes.toString('base64'), name });
+    }
+  }
+
+  async function addFile(path: string): Promise<void> {
+    await using file = await workspace.openFile(path);
+    if (seen.has(file.path)) return;
+    seen.add(file.path);
+    const size = Number(file.stats.size);
+    const buffer = Buffer.alloc(Math.min(size, MAX_BLOB_BYTES));
+    const { bytesRead } = await file.handle.read(buffer, 0, buffer.length, 0);
+    add(workspace.show(file.path), buffer.subarray(0, bytesRead), size);
+  }
+
+  async function addFolder(path: string): Promise<void> {
+    await using folder = await workspace.openFolder(path);
+    if (seen.has(folder.path)) return;
+    seen.add(folder.path);
+    const names: string[] = [];
+    for await (const entry of await opendir(folder.self)) {
+      if (entry.name !== '.git') names.push(entry.isDirectory() ? `${entry.name}/` : entry.name);
+      if (names.length >= MAX_SCANNED) break;
+    }
+    const name = workspace.show(folder.path);
+    const shown = names.toSorted().slice(0, MAX_ENTRIES);
+    const more = names.length > shown.length ? `\n[and ${names.length - shown.length} more]` : '';
+    const list = shown.length === 0 ? '[empty]' : shown.join('\n');
+    parts.push({ kind: 'text', text: `[Folder ${name}]\n${list}${more}` });
+  }
+
+  /** False when there is no such file. */
+  async function open(path: string): Promise<boolean> {
+    signal?.throwIfAborted();
+    try {
+      await addFile(path);
+      return true;
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error;
+      if (error.code === 'not-found' || error.code === 'bad-path') return false;
+      if (error.code !== 'wrong-kind') throw error;
+    }
+    await addFolder(path);
+    return true;
+  }
+
+  async function complained(work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error;
+      problems.push(error.message);
+    }
+  }
+
+  return {
+    parts,
+    problems,
+    add,
+    mention: (mention: string) =>
+      complained(async () => {
+        for (const name of readings(mention)) if (await open(name)) return;
+      }),
+    address: (uri: string, name: string | undefined) =>
+      complained(async () => {
+        if (URL.parse(uri)?.protocol !== 'file:') {
+          const called = name === undefined ? '' : ` ${onOneLine(name)}`;
+          parts.push({ kind: 'text', text: `[File${called} at ${onOneLine(uri)}, not fetched]` });
+          return;
+        }
+        const path = localPath(uri);
+        if (path === undefined || !(await open(path))) {
+          throw new FileError('not-found', `${onOneLine(uri)} does not exist`);
+        }
+      }),
+  };
+}
+
+/** A name that a peer chose, such that it cannot pass for more than that. */
+function onOneLine(name: string): string {
+  return cutText(name, 2048).replaceAll(/\s+/g, ' ');
+}
+
+function localPath(uri: string): string | undefined {
+  try {
+    return fileURLToPath(uri);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,225 @@
+/**
+ * A place to work: one workspace with its tools, its policy, its checkpoints and the agent that uses them. Sessions in
+ * the same workspace share it.
+ */
+import {
+  llmAgent,
+  type JsonObject,
+  type JsonValue,
+  type Model,
+  type Plugin,
+  createRunner,
+  type Runner,
+  type SessionStore,
+  type Tool,
+  type ToolContext,
+} from '../../agent/index.ts';
+import type { McpServers } from '../../protocol/development-tool/index.ts';
+import type { Logger } from '../../tasks/index.ts';
+import { CheckpointError, openCheckpoints, type Checkpoints } from '../checkpoints/checkpoints.ts';
+import { guarded, type GuardOptions, type Modes } from '../approval/guard.ts';
+import { taskTool } from './helper.ts';
+import { instructionFor } from './instruction.ts';
+import type { Ledger } from '../approval/ledger.ts';
+import { mcpTools, type McpTools } from './mcp-tools.ts';
+import { openingCalls } from './opening-calls.ts';
+import { priceOf } from './prices.ts';
+import { sessionModel } from './session-model.ts';
+import { saveRule } from '../settings/settings.ts';
+import type { Settings } from '../settings/schema.ts';
+import { openSandbox } from '../shell/sandbox.ts';
+import { openShell } from '../shell/shell.ts';
+import type { CoderTool } from '../tools/tool.ts';
+import { applyPatchTool } from '../tools/apply-patch.ts';
+import { askUserTool } from '../tools/ask-user.ts';
+import { editTool } from '../tools/edit.ts';
+import { fetchUrlTool } from '../tools/fetch-url.ts';
+import { globTool } from '../tools/glob.ts';
+import { listDirectoryTool } from '../tools/list-directory.ts';
+import { readFileTool } from '../tools/read-file.ts';
+import { runShellCommandTool } from '../tools/run-shell-command.ts';
+import { saveMemoryTool } from '../tools/save-memory.ts';
+import { searchTool } from '../tools/search.ts';
+import { shellJobsTool } from '../tools/shell-jobs.ts';
+import { todoTool } from '../tools/todo.ts';
+import { writeFileTool } from '../tools/write-file.ts';
+import type { GuardedGetOptions } from '../web/guarded-get.ts';
+import { noteUsage } from './usage.ts';
+import { openWorkspace, type Workspace } from '../files/workspace.ts';
+
+/** Whose sessions these are, in a session store. */
+export const APP = 'coder';
+
+export interface SeatOptions extends Modes {
+  /** The folder to work in. */
+  readonly folder: string;
+  readonly settings: Settings;
+  readonly model: Model;
+  readonly sessions: SessionStore;
+  readonly ledger: Ledger;
+  readonly configFolder: string;
+  readonly dataFolder: string;
+  readonly sandbox: boolean;
+  /** Besides those of the settings. */
+  readonly mcpServers?: McpServers;
+  /** How addresses are reached that a client has named, and that a model has. */
+  readonly guardedFetch?: typeof fetch;
+  readonly web?: GuardedGetOptions;
+  readonly logger: Logger;
+}
+
+export interface Seat extends Modes {
+  readonly root: string;
+  readonly workspace: Workspace;
+  readonly model: Model;
+  readonly limits: Settings['limits'];
+  /** The model of a session with this state. */
+  modelOf(state: (key: string) => JsonValue | undefined): Model;
+  readonly runner: Runner;
+  /** All but those of MCP servers. */
+  readonly tools: readonly Tool[];
+  readonly mcp: McpTools;
+  /** Undefined where there are none: git is missing, or the folder has too many files. */
+  checkpoints(): Promise<Checkpoints | undefined>;
+  /** One line for people about a call. */
+  describe(tool: string, args: JsonObject): string | undefined;
+  /** Whether a command runs in the background. */
+  busy(): boolean;
+  close(): Promise<void>;
+}
+
+export async function openSeat(options: SeatOptions): Promise<Seat> {
+  const { settings, model, mode, loosest, configFolder, dataFolder, logger } = options;
+  const workspace = await openWorkspace([options.folder], { own: [configFolder, dataFolder] });
+  const root = workspace.roots[0]!;
+  const sandbox = options.sandbox ? await openSandbox(root) : undefined;
+  const shell = openShell({ cwd: root, ...(sandbox && { sandbox }) });
+
+  let opened: Promise<Checkpoints | undefined> | undefined;
+  function checkpoints(): Promise<Checkpoints | undefined> {
+    const { maxCheckpoints: keep, retentionDays: keepDays } = settings.limits ?? {};
+    opened ??= openCheckpoints({
+      workspace: root,
+      dataFolder,
+      ...(keep !== undefined && { keep }),
+      ...(keepDays !== undefined && { keepDays }),
+    }).catch((error: unknown) => {
+      if (!(error instanceof CheckpointError)) throw error;
+      logger.warn({ workspace: root, problem: error.message }, 'there are no checkpoints here');
+      return undefined;
+    });
+    return opened;
+  }
+
+  const guard: GuardOptions = {
+    root,
+    ledger: options.ledger,
+    truePath: (path) => workspace.truePath(path).catch(() => undefined),
+    mode,
+    loosest,
+    rules: settings.policy ?? [],
+    saveRule: (rule) => saveRule(configFolder, rule),
+    beforeChange: async (label, context) => {
+      const taken = await checkpoints();
+      if (!taken) return;
+      try {
+        await taken.take(label, placeOf(context), context.signal);
+      } catch (error) {
+        if (!(error instanceof CheckpointError)) throw error;
+        logger.warn({ workspace: root, problem: error.message }, 'a checkpoint was not taken');
+      }
+    },
+  };
+
+  const own: CoderTool[] = [
+    readFileTool(workspace),
+    writeFileTool(workspace),
+    editTool(workspace),
+    applyPatchTool(workspace),
+    listDirectoryTool(workspace),
+    globTool(workspace),
+    searchTool(workspace),
+    runShellCommandTool({ shell, root, timeoutMs: settings.limits?.shellTimeoutMs }),
+    shellJobsTool(shell),
+    fetchUrlTool(options.web),
+    todoTool(),
+    askUserTool(),
+    saveMemoryTool(configFolder),
+  ];
+  const mcp = mcpTools(settings.mcpServers ?? {}, {
+    guard,
+    cwd: root,
+    clients: options.mcpServers,
+    ...(options.guardedFetch && { guardedFetch: options.guardedFetch }),
+    warn: (server, problem) => logger.warn({ server, problem }, 'an MCP server'),
+  });
+  const instruction = () => instructionFor({ workspace: root, configFolder });
+  const basic = own.map((tool) => guarded(tool, guard));
+  // A helper asks the seat's model, whatever the session has chosen.
+  const task = taskTool(instruction, [...basic, mcp], noteUsage(model.name));
+  const tools = [...basic, guarded(task, guard)];
+  const { agent, modelOf } = sessionModel({
+    model,
+    limits: settings.limits,
+    agentWith: (chosen) =>
+      llmAgent({
+        name: APP,
+        description: 'Reads, writes and runs code in a workspace.',
+        model: chosen,
+        instruction,
+        tools: [...tools, mcp],
+        callbacks: openingCalls,
+      }),
+  });
+  if (settings.limits?.maxCostUsd !== undefined && !priceOf(model.name)) {
+    logger.warn({ model: model.name }, 'its price is not known: limits.maxCostUsd does not hold');
+  }
+  const byName = new Map([...own, task].map((tool) => [tool.name, tool]));
+  const { maxSteps } = settings.limits ?? {};
+
+  return {
+    root,
+    workspace,
+    model,
+    mode,
+    loosest,
+    limits: settings.limits,
+    modelOf,
+    runner: createRunner({
+      agent,
+      app: APP,
+      sessions: options.sessions,
+      defaultModel: model,
+      plugins: [ledgerOf(options.ledger)],
+      ...(maxSteps !== undefined && { limits: { steps: maxSteps } }),
+    }),
+    tools,
+    mcp,
+    checkpoints,
+    describe(tool, args) {
+      try {
+        return byName.get(tool)?.describe(args);
+      } catch {
+        // Arguments that the tool does not take; its own error says so.
+        return undefined;
+      }
+    },
+    busy: () => shell.jobs().some((job) => job.outcome() === undefined),
+    async close() {
+      await Promise.all([shell.close(), mcp.close(), opened?.then((taken) => taken?.close())]);
+    },
+  };
+}
+
+/** Tells the ledger of each run before its model is asked: what others write from then on it does not know. */
+function ledgerOf(ledger: Ledger): Plugin {
+  return {
+    name: 'ledger',
+    beforeAgent: ({ session, runId }) => ledger.begin({ session: session.id, runId }),
+  };
+}
+
+/** Where in the conversation a checkpoint was taken. */
+function placeOf({ session, runId, callId, agent }: ToolContext): JsonObject {
+  return { session: session.id, runId, callId, agent };
+}

@@ -1,0 +1,148 @@
+/**
+ * What a session has used: tokens by model, and what they cost where prices are known.
+ *
+ * It is read from the session's events, so that every process counts the same. A helper's own session is gone when its
+ * job is done; what it used is noted in the state of the session that it worked for, under the call's id.
+ */
+import * as z from 'zod';
+import {
+  functionResponses,
+  type Event,
+  type Usage,
+  type JsonValue,
+  type Model,
+  type Callbacks,
+  type Session,
+} from '../../agent/index.ts';
+import type { SessionUsage } from '../../protocol/development-tool/index.ts';
+import { priceOf } from './prices.ts';
+
+const Count = z.int().min(0);
+const Tally = z.object({
+  requests: Count,
+  inputTokens: Count,
+  outputTokens: Count,
+  /** Of the input tokens, those that came from the vendor's cache. */
+  cachedTokens: Count,
+});
+export type Tally = Readonly<z.infer<typeof Tally>>;
+const Noted = z.record(z.string(), Tally);
+
+const NOTHING: Tally = { requests: 0, inputTokens: 0, outputTokens: 0, cachedTokens: 0 };
+const HELPER_KEY = 'coder.usage.';
+
+export interface Cost {
+  /** Of the models whose price is known. */
+  readonly usd: number;
+  /** Models whose price is not known. */
+  readonly unknown: readonly string[];
+}
+
+type ReadState = (key: string) => JsonValue | undefined;
+
+export class Spending {
+  readonly #byModel = new Map<string, Tally>();
+  readonly #state: ReadState;
+
+  constructor(events: readonly Event[], state: ReadState) {
+    this.#state = state;
+    for (const event of events) this.add(event);
+  }
+
+  get byModel(): ReadonlyMap<string, Tally> {
+    return this.#byModel;
+  }
+
+  /** In and out, of all models. */
+  get tokens(): number {
+    let sum = 0;
+    for (const tally of this.#byModel.values()) sum += tally.inputTokens + tally.outputTokens;
+    return sum;
+  }
+
+  get cost(): Cost {
+    let usd = 0;
+    const unknown: string[] = [];
+    for (const [model, tally] of this.#byModel) {
+      const price = priceOf(model);
+      if (!price) {
+        unknown.push(model);
+        continue;
+      }
+      const fresh = tally.inputTokens - tally.cachedTokens;
+      const micros =
+        fresh * price.input + tally.cachedTokens * price.cached + tally.outputTokens * price.output;
+      usd += micros / 1_000_000;
+    }
+    return { usd, unknown };
+  }
+
+  add(event: Event): void {
+    if (event.partial === true) return;
+    const model = event.metadata?.['model'];
+    if (event.usage && typeof model === 'string') this.#count(model, tallyOf(event.usage));
+    for (const { id } of functionResponses(event.content)) {
+      for (const [name, tally] of Object.entries(notedIn(this.#state, id))) {
+        this.#count(name, tally);
+      }
+    }
+  }
+
+  #count(model: string, tally: Tally): void {
+    this.#byModel.set(model, sum(this.#byModel.get(model) ?? NOTHING, tally));
+  }
+}
+
+/** What clients are told: how full the context is, and what the session has cost where all prices are known. */
+export function usageOf(
+  { events, state }: Pick<Session, 'events' | 'state'>,
+  { contextWindow }: Pick<Model, 'contextWindow'>,
+): SessionUsage {
+  const last = events.findLast(({ usage, aside }) => usage !== undefined && aside !== true)?.usage;
+  const { usd, unknown } = new Spending(events, (key) => state[key]).cost;
+  return {
+    ...(last && { contextTokens: last.inputTokens + last.outputTokens }),
+    ...(contextWindow !== undefined && { contextLimit: contextWindow }),
+    ...(unknown.length === 0 && usd > 0 && { costUsd: usd }),
+  };
+}
+
+/** Callbacks of a helper that asks this model: they note what it uses. */
+export function noteUsage(model: string): Callbacks {
+  return {
+    afterModel({ usage }, { runId, state }) {
+      if (!usage) return;
+      const read: ReadState = (key) => state.get(key);
+      const noted = notedIn(read, runId);
+      // A helper's run has the id of the call that it works for.
+      state.set(HELPER_KEY + runId, {
+        ...noted,
+        [model]: sum(noted[model] ?? NOTHING, tallyOf(usage)),
+      });
+    },
+  };
+}
+
+function notedIn(state: ReadState, callId: string): Readonly<Record<string, Tally>> {
+  const value = state(HELPER_KEY + callId);
+  const noted = value === undefined ? undefined : Noted.safeParse(value);
+  return noted?.success ? noted.data : {};
+}
+
+function tallyOf({ inputTokens, outputTokens, cachedTokens = 0 }: Usage): Tally {
+  return {
+    requests: 1,
+    inputTokens,
+    outputTokens,
+    cachedTokens: Math.min(cachedTokens, inputTokens),
+  };
+}
+
+function sum(a: Tally, b: Tally): Tally {
+  return {
+    requests: a.requests + b.requests,
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    cachedTokens: a.cachedTokens + b.cachedTokens,
+  };
+}

@@ -1,0 +1,8 @@
+export { Settings } from './schema.ts';
+export {
+  SettingsError,
+  loadSettings,
+  userSettingsFile,
+  workspaceSettingsFile,
+} from './settings.ts';
+export { isTrusted, trust } from './trust.ts';

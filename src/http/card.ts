@@ -1,0 +1,100 @@
+/** The agent card over HTTP: made from the agent's profile, in either version or both, with what a cache wants to know. */
+import { createHash } from 'node:crypto';
+import {
+  type AgentCard,
+  codecOf,
+  isObject,
+  type ProtocolVersion,
+  VERSIONS,
+} from '../protocol/index.ts';
+import { defined, type AgentProfile } from '../tasks/index.ts';
+
+export interface CardCapabilities {
+  readonly push: boolean;
+  readonly extendedCard: boolean;
+  readonly authenticated: boolean;
+  readonly versions: readonly ProtocolVersion[];
+}
+
+/**
+ * The card of an agent that is reached at `base`. It advertises what works, and nothing else. Of the overrides each has
+ * the last word over those before it; of the capabilities it changes only those that it names.
+ */
+export function makeCard(
+  profile: AgentProfile,
+  base: string,
+  capabilities: CardCapabilities,
+  ...overrides: readonly Partial<AgentCard>[]
+): AgentCard {
+  const { name, description, provider, documentationUrl, iconUrl } = profile;
+  const newestFirst = VERSIONS.filter((version) =>
+    capabilities.versions.includes(version),
+  ).toReversed();
+  const offered = {
+    streaming: true,
+    pushNotifications: capabilities.push,
+    stateTransitionHistory: true,
+    ...(capabilities.extendedCard && { extendedAgentCard: true }),
+    ...(profile.extensions && { extensions: [...profile.extensions] }),
+  };
+  const card: AgentCard = {
+    name,
+    description,
+    version: profile.version ?? '1.0.0',
+    supportedInterfaces: newestFirst.flatMap((protocolVersion) => [
+      { url: base, protocolBinding: 'JSONRPC', protocolVersion },
+      { url: base, protocolBinding: 'HTTP+JSON', protocolVersion },
+    ]),
+    ...(provider && { provider }),
+    ...(documentationUrl !== undefined && { documentationUrl }),
+    ...(iconUrl !== undefined && { iconUrl }),
+    ...(capabilities.authenticated && {
+      securitySchemes: { bearer: { type: 'http', scheme: 'Bearer' } },
+      security: [{ bearer: [] }],
+    }),
+    defaultInputModes: [...(profile.inputModes ?? ['text/plain'])],
+    defaultOutputModes: [...(profile.outputModes ?? ['text/plain'])],
+    skills: profile.skills
+      ? [...profile.skills]
+      : [{ id: 'chat', name, description, tags: ['chat'] }],
+    capabilities: offered,
+  };
+  for (const override of overrides) {
+    const { capabilities: changed, ...fields } = override;
+    Object.assign(card, defined(fields));
+    Object.assign(card.capabilities, defined(changed));
+  }
+  return card;
+}
+
+export interface EncodedCard {
+  readonly body: string;
+  readonly etag: string;
+}
+
+/** The card as JSON. Without a version it is a hybrid that clients of both understand. */
+export function encodeCard(
+  card: AgentCard,
+  version: ProtocolVersion | undefined,
+  spoken: readonly ProtocolVersion[],
+): EncodedCard {
+  const encoded = (as: ProtocolVersion) => codecOf(as, 'JSONRPC').encodeCard(card);
+  const asked = version ?? (spoken.length === 1 ? spoken[0] : undefined);
+  const shown = asked === undefined ? merge(encoded('0.3'), encoded('1.0')) : encoded(asked);
+  const body = JSON.stringify(shown);
+  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+  return { body, etag };
+}
+
+/** Both cards in one: where they differ they use different names, so that nothing is lost. */
+function merge(one: unknown, other: unknown): unknown {
+  if (Array.isArray(one) && Array.isArray(other)) {
+    return other.map((item, at) => merge(one[at], item));
+  }
+  if (!isObject(one) || !isObject(other)) return other;
+  const merged: Record<string, unknown> = { ...one };
+  for (const [key, value] of Object.entries(other)) {
+    merged[key] = key in one ? merge(one[key], value) : value;
+  }
+  return merged;
+}

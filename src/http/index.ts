@@ -1,0 +1,33 @@
+export { bearerTokens } from './admission.ts';
+export type { Authenticate } from './admission.ts';
+export { addressGuard } from './addresses.ts';
+export type { FetchContext, FetchHandler } from './fetch.ts';
+export type { NodeHandler } from './node.ts';
+export type { MountedAgent, MountOptions } from './mounts.ts';
+export type {
+  JsonRoute,
+  OwnMethod,
+  OwnRoute,
+  RouteReply,
+  RouteRequest,
+  RouteStream,
+  RouteText,
+  StreamRoute,
+} from './own-routes.ts';
+export type { PeerSocket, SocketListener, SocketRequest, SocketRoute } from './socket-route.ts';
+export { isLoopback } from './loopback.ts';
+export { webhookDelivery } from './webhook.ts';
+export type { WebhookOptions } from './webhook.ts';
+export { guardedLookup, literalAddress } from './addresses.ts';
+export { createAdmission, sameSecret, type Admission } from './admission.ts';
+export { createApp, type App } from './app.ts';
+export { makeCard } from './card.ts';
+export { ifMatch, ifNoneMatch } from './etag.ts';
+export { createFetchHandler } from './fetch.ts';
+export { Heartbeat } from './heartbeat.ts';
+export { createNodeHandler } from './node.ts';
+export { ownMethods, routeTable } from './own-routes.ts';
+export type { TransportRequest } from './request.ts';
+export { lastEventId, peerError } from './respond.ts';
+export { CLOSE, plainRoute } from './socket-route.ts';
+export { StreamCounter } from './stream-limits.ts';

@@ -1,0 +1,280 @@
+/**
+ * The adapter for node:http: a `(request, response)` handler that also mounts in Express and connect.
+ *
+ *   http.createServer(serve(agent).node)        express().use('/agent', serve(agent).node)
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Writable } from 'node:stream';
+import { A2AError } from '../protocol/index.ts';
+import type { Logger } from '../tasks/index.ts';
+import { isLoopbackAddress } from './admission.ts';
+import type { App } from './app.ts';
+import { dropUnread, EventSink, flatten } from './event-sink.ts';
+import type { Heartbeat } from './heartbeat.ts';
+import { Pace } from './pace.ts';
+import type { FullReply, Reply, StreamReply, TextReply, TransportRequest } from './request.ts';
+
+export interface NodeOptions {
+  readonly maxBodyBytes: number;
+  readonly publicUrl: string | undefined;
+  readonly heartbeat: Heartbeat;
+  /** A client that does not read its answer for so long is dropped. */
+  readonly stallMs: number;
+  readonly cors: (request: TransportRequest) => Record<string, string>;
+  readonly logger: Logger;
+}
+
+export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** What a request is answered on: its response or, for a WebSocket, the connection itself. */
+type Answered = Pick<Writable, 'destroyed' | 'once'>;
+
+/** Made once: every answered request closes in the end, and an error with its stack would be much of its cost. */
+const GONE = new DOMException('The client has gone', 'AbortError');
+
+export class NodeRequest implements TransportRequest {
+  readonly #request: IncomingMessage;
+  readonly #response: Answered;
+  readonly #publicUrl: string | undefined;
+  #controller: AbortController | undefined;
+
+  constructor(request: IncomingMessage, response: Answered, publicUrl: string | undefined) {
+    this.#request = request;
+    this.#response = response;
+    this.#publicUrl = publicUrl;
+  }
+
+  get method(): string {
+    return this.#request.method ?? 'GET';
+  }
+
+  get url(): string {
+    const url = this.#request.url ?? '/';
+    // Proxies may send the whole address as the target (RFC 9112, 3.2.2).
+    return url.startsWith('/') || !URL.canParse(url) ? url : pathOf(new URL(url));
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#request.headers[name];
+    return Array.isArray(value) ? value.join(', ') : value;
+  }
+
+  get base(): string {
+    if (this.#publicUrl !== undefined) return this.#publicUrl;
+    const secure = 'encrypted' in this.#request.socket;
+    const host = this.header('host') ?? 'localhost';
+    return `${secure ? 'https' : 'http'}://${host}${mountOf(this.#request)}`;
+  }
+
+  get remote(): string {
+    return this.#request.socket.remoteAddress ?? '';
+  }
+
+  get local(): boolean {
+    return isLoopbackAddress(this.#request.socket.localAddress ?? '');
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      const controller = (this.#controller = new AbortController());
+      if (this.#response.destroyed) controller.abort(GONE);
+      else this.#response.once('close', () => controller.abort(GONE));
+    }
+    return this.#controller.signal;
+  }
+}
+
+function pathOf({ pathname, search }: URL): string {
+  return `${pathname}${search}`;
+}
+
+/** Where a framework mounted us. Express says it; connect leaves the whole path, of which ours is the end. */
+function mountOf(request: IncomingMessage): string {
+  const base: unknown = Reflect.get(request, 'baseUrl');
+  if (typeof base === 'string') return base;
+  const original: unknown = Reflect.get(request, 'originalUrl');
+  if (typeof original !== 'string') return '';
+  const [whole = ''] = original.split('?', 1);
+  const [path = ''] = (request.url ?? '/').split('?', 1);
+  if (whole.endsWith(path)) return whole.slice(0, -path.length);
+  // Asked for without the slash, `/agent` has become `/`.
+  return path === '/' ? whole : '';
+}
+
+export function createNodeHandler(app: App, options: NodeOptions): NodeHandler {
+  const pace = new Pace();
+  return (incoming, response) => {
+    const request = new NodeRequest(incoming, response, options.publicUrl);
+    app(request, () => readBody(incoming, options.maxBodyBytes)).then(
+      (reply) => {
+        if (response.destroyed) {
+          abandon(reply);
+          return;
+        }
+        const cors = incoming.headers.origin === undefined ? undefined : options.cors(request);
+        if ('stream' in reply) writeStream(response, reply, cors, pace, options);
+        else if ('chunks' in reply) void writeText(response, reply, cors, options);
+        else writeFull(incoming, response, reply, cors, options);
+      },
+      (error: unknown) => {
+        options.logger.error({ err: error }, 'a request could not be answered');
+        response.destroy();
+      },
+    );
+  };
+}
+
+function abandon(reply: Reply): void {
+  if ('stream' in reply) reply.stream.close();
+  else if ('chunks' in reply) reply.chunks.return?.().catch(() => undefined);
+  else return;
+  reply.release();
+}
+
+/** Writes what comes, as fast as it is read. A client that leaves ends it. */
+async function writeText(
+  response: ServerResponse,
+  { headers, chunks, release }: TextReply,
+  cors: Record<string, string> | undefined,
+  options: NodeOptions,
+): Promise<void> {
+  let gone = false;
+  let leave: (() => void) | undefined;
+  response.once('close', () => {
+    gone = true;
+    leave?.();
+  });
+  /** Undefined once the client has left. Not a race with one promise for all: that would keep all that was sent. */
+  const unlessLeft = <Result>(work: Promise<Result>): Promise<Result | undefined> =>
+    new Promise((resolve, reject) => {
+      leave = () => resolve(undefined);
+      if (gone) leave();
+      work.then(resolve, reject);
+    });
+  const drop = () => {
+    options.logger.warn({}, 'a reader that does not read was dropped');
+    response.destroy();
+  };
+  response.writeHead(200, flatten(cors ? { ...headers, ...cors } : headers));
+  response.flushHeaders();
+  try {
+    for (;;) {
+      const step = await unlessLeft(chunks.next());
+      if (step === undefined) break;
+      if (step.done === true) {
+        response.end();
+        if (response.writableLength > 0) dropUnread(response, options);
+        break;
+      }
+      if (response.write(step.value)) continue;
+      const timer = setTimeout(drop, options.stallMs);
+      await unlessLeft(new Promise((resolve) => response.once('drain', resolve)));
+      clearTimeout(timer);
+    }
+  } catch (error) {
+    options.logger.error({ err: error }, 'an answer broke off');
+    response.destroy();
+  } finally {
+    chunks.return?.().catch(() => undefined);
+    release();
+  }
+}
+
+function writeFull(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  reply: FullReply,
+  cors: Record<string, string> | undefined,
+  options: NodeOptions,
+): void {
+  const { status, body, headers } = reply;
+  // One after the other: both may have a Vary.
+  const flat = flatten(headers);
+  if (cors) flat.push(...flatten(cors));
+  const bytes = Buffer.byteLength(body);
+  if (status !== 204 && status !== 304) flat.push('content-length', String(bytes));
+  response.writeHead(status, flat);
+  // Plain ASCII, which most answers are, is cheaper to write as such.
+  const encoding = bytes === body.length ? 'latin1' : 'utf8';
+  if (incoming.method === 'HEAD') response.end();
+  else response.end(body, encoding);
+  if (response.writableLength > 0) dropUnread(response, options);
+  if (!incoming.complete) drainBriefly(incoming);
+}
+
+/**
+ * Lets a client finish sending what was refused: many read our answer only then, and a connection that was closed
+ * before would be a reset to them. So the answer does not say `connection: close`, which node:http takes literally.
+ */
+function drainBriefly(incoming: IncomingMessage): void {
+  const timer = setTimeout(() => incoming.destroy(), 5000).unref();
+  let left = 64 * 1024 * 1024;
+  incoming.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) incoming.destroy();
+  });
+  incoming.once('close', () => clearTimeout(timer));
+  incoming.resume();
+}
+
+function writeStream(
+  response: ServerResponse,
+  reply: StreamReply,
+  cors: Record<string, string> | undefined,
+  pace: Pace,
+  options: NodeOptions,
+): void {
+  const { heartbeat } = options;
+  const sink = new EventSink(response, reply, pace, options);
+  sink.writeHead(cors ? { ...reply.headers, ...cors } : reply.headers);
+  reply.stream.pipe(sink);
+  if (response.writableEnded) return reply.release();
+  response.on('drain', () => sink.drained());
+  response.once('close', () => {
+    heartbeat.remove(sink);
+    reply.stream.close();
+    reply.release();
+  });
+  heartbeat.add(sink);
+  // The client is to know that it is connected, even if nothing happens for a while.
+  if (sink.silent) response.flushHeaders();
+}
+
+/** A framework's parser was here before us, and has left what it made of the body. */
+function parsedBody(request: IncomingMessage): string {
+  const body: unknown = Reflect.get(request, 'body');
+  if (typeof body === 'string') return body;
+  if (Buffer.isBuffer(body)) return body.toString();
+  if (body !== undefined) return JSON.stringify(body);
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers;
+  if (length === '0' && coding === undefined) return '';
+  throw new Error('the body was read before the agent got the request; leave it in request.body');
+}
+
+function readBody(request: IncomingMessage, limit: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    if (request.readableEnded) return resolve(parsedBody(request));
+    const tooLarge = () =>
+      reject(new A2AError('tooLarge', `A request body has at most ${limit} bytes`));
+    if (Number(request.headers['content-length'] ?? 0) > limit) return tooLarge();
+    let first: Buffer | undefined;
+    let more: Buffer[] | undefined;
+    let size = 0;
+    const onData = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > limit) {
+        request.off('data', onData);
+        request.off('end', onEnd);
+        return tooLarge();
+      }
+      if (!first) first = chunk;
+      else (more ??= [first]).push(chunk);
+    };
+    const onEnd = () => {
+      resolve(more ? Buffer.concat(more, size).toString() : (first?.toString() ?? ''));
+    };
+    // A request that breaks off has nobody to answer: its promise is forgotten together with it.
+    request.on('data', onData);
+    request.on('end', onEnd);
+  });
+}

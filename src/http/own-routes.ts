@@ -1,0 +1,134 @@
+/**
+ * What an agent offers over HTTP beside the protocol: methods and routes of its own.
+ *
+ *   serve(agent, {
+ *     methods: { 'notes/list': { handle: async (params, call, handler) => ({ notes }) } },
+ *     routes: [{ verb: 'GET', path: '/notes/{id}', handle: async ({ values }) => ({ body: noteOf(values.id) }) }],
+ *   });
+ *
+ * They stand behind the same checks, authentication and limits as the protocol's. A route wins over the protocol's
+ * paths with a tenant in front, and over those with a parameter where it has a literal.
+ */
+import { type A2AError, operationOf, type Call, VERSIONS } from '../protocol/index.ts';
+import type { Opening, Published, RequestHandler, TaskStream } from '../tasks/index.ts';
+import { decodeSegment } from './segment.ts';
+
+/** A JSON-RPC method, the same in every version of the protocol. */
+export interface OwnMethod {
+  /** The result. An A2AError goes to the caller as it is, anything else as an internal error. */
+  handle(params: unknown, call: Call, handler: RequestHandler): Promise<unknown>;
+}
+
+export interface RouteRequest {
+  /** What the path's parameters stand for. */
+  readonly values: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  /** The body's JSON; undefined where there is no body. */
+  readonly body: unknown;
+  readonly call: Call;
+  readonly handler: RequestHandler;
+  header(name: string): string | undefined;
+}
+
+export interface RouteReply {
+  /** 200 unless told. */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON. Undefined: nothing is. */
+  readonly body?: unknown;
+  /** Sent as it is, instead of a body; `headers` say what it is. */
+  readonly text?: string;
+}
+
+/** An answer whose text comes bit by bit, as fast as the client reads it. */
+export interface RouteText {
+  readonly headers: Readonly<Record<string, string>>;
+  /** What it throws ends the connection: a client is to see that there was more. */
+  readonly chunks: AsyncIterable<string>;
+}
+
+export interface RouteStream {
+  readonly stream: TaskStream;
+  /** An event as text for the wire; empty where the client is not to see it. */
+  readonly frame: (item: Published | Opening) => string;
+}
+
+interface RouteBase {
+  readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** `{name}` stands for one segment. */
+  readonly path: string;
+  /** Extensions that everybody who uses the route speaks, so that nobody has to name them. */
+  readonly implies?: readonly string[];
+  /** Everybody may, authenticated or not. */
+  readonly public?: boolean;
+  /** An error in the route's own words. Unless told, the protocol's. */
+  error?(error: A2AError): RouteReply;
+}
+
+export interface JsonRoute extends RouteBase {
+  handle(request: RouteRequest): Promise<RouteReply | RouteText>;
+}
+
+/** Answers with a task's events, as server-sent events. What it throws before there is a stream is an error reply. */
+export interface StreamRoute extends RouteBase {
+  open(request: RouteRequest): Promise<RouteStream>;
+}
+
+export type OwnRoute = JsonRoute | StreamRoute;
+
+/** The methods by name. Throws for a name that is the protocol's. */
+export function ownMethods(
+  methods: Readonly<Record<string, OwnMethod>> | undefined,
+): ReadonlyMap<string, OwnMethod> | undefined {
+  const named = Object.entries(methods ?? {});
+  for (const [name] of named) {
+    if (!VERSIONS.some((version) => operationOf(version, name))) continue;
+    throw new TypeError(`${name} is a method of the protocol`);
+  }
+  return named.length === 0 ? undefined : new Map(named);
+}
+
+export interface RouteMatch {
+  readonly route: OwnRoute;
+  readonly values: Readonly<Record<string, string>>;
+}
+
+export interface RouteTable {
+  /** What a path means; `allow` has the verbs of a path that is there for others. Undefined: nothing. */
+  match(verb: string, path: string): RouteMatch | { readonly allow: readonly string[] } | undefined;
+}
+
+/** Routes with fewer parameters come first: `/tasks/metadata` before `/tasks/{id}`. */
+export function routeTable(routes: readonly OwnRoute[] = []): RouteTable | undefined {
+  if (routes.length === 0) return undefined;
+  const table = routes
+    .map((route) => {
+      const names = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
+      const literals = route.path
+        .split(/\{\w+\}/)
+        .map((text) => text.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&'));
+      return { route, names, pattern: new RegExp(`^${literals.join('([^/]+)')}$`) };
+    })
+    .toSorted((one, other) => one.names.length - other.names.length);
+  return {
+    match(asked, path) {
+      const allow: string[] = [];
+      const verb = asked === 'HEAD' ? 'GET' : asked;
+      let parameters: number | undefined;
+      for (const { route, names, pattern } of table) {
+        // A path that is there with other verbs is no value of a parameter.
+        if (parameters !== undefined && names.length > parameters) break;
+        const found = pattern.exec(path);
+        if (!found) continue;
+        parameters = names.length;
+        if (route.verb !== verb) {
+          allow.push(route.verb, ...(route.verb === 'GET' ? ['HEAD'] : []));
+          continue;
+        }
+        const values = names.map((name, at) => [name, decodeSegment(found[at + 1]!)] as const);
+        return { route, values: Object.fromEntries(values) };
+      }
+      return allow.length > 0 ? { allow } : undefined;
+    },
+  };
+}

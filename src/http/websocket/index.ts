@@ -1,0 +1,1 @@
+export { createUpgrades, type Upgrades } from './upgrades.ts';

@@ -1,0 +1,3 @@
+/** The browser-safe half: joins a session over its WebSocket. */
+export { joinLive, type JoinOptions } from './join.ts';
+export type * from './session.ts';

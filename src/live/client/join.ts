@@ -1,0 +1,344 @@
+/**
+ * A live session across the network, over its WebSocket.
+ *
+ *   const session = await joinLive('http://localhost:1234', { name: 'phone' });
+ *   for await (const item of session.items()) …
+ *
+ * A connection that breaks is made again, and goes on behind the last event that came. What was asked at that moment
+ * rejects: nobody knows whether it arrived.
+ */
+import {
+  ExecuteSlashCommandResponse,
+  GetAllSlashCommandsResponse,
+  type ExecuteSlashCommandRequest,
+  type SlashCommand,
+  type ToolCallConfirmation,
+} from '../../protocol/development-tool/index.ts';
+import { A2AError, v03, type Message, type Part, uuidv7 } from '../../protocol/index.ts';
+import { ConnectionError, type RetryOptions } from '../../client/index.ts';
+import type { LiveClient, LiveItem, LiveSession } from './session.ts';
+import { LiveFeed } from './feed.ts';
+import { fields, list, readClient, readFrame, readTask } from './frames.ts';
+
+export interface JoinOptions {
+  /** Of letters, digits and `-._~`, so that it can be sent from a browser too. */
+  readonly token?: string | undefined;
+  /** What others are to see; with a token, its own name counts. */
+  readonly name?: string | undefined;
+  /** Leaves the session. */
+  readonly signal?: AbortSignal | undefined;
+  readonly retry?: RetryOptions | undefined;
+}
+
+/** For an answer, and for a connection. */
+const ANSWER_MS = 60_000;
+const CONNECT_MS = 20_000;
+/** Items that nobody has read: the connection is given up until they are. */
+const MAX_WAITING = 4096;
+const NOT_AUTHORIZED = 4001;
+const GOING_AWAY = 1001;
+/** What a subprotocol may be made of (RFC 9110, `token`). */
+const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
+
+/** Resolves once the session has shown itself. Rejects where there is none, or it does not let us in. */
+export async function joinLive(url: string, options: JoinOptions = {}): Promise<LiveSession> {
+  options.signal?.throwIfAborted();
+  const session = new RemoteSession(addressOf(url, options), options);
+  await session.joined;
+  return session;
+}
+
+function addressOf(url: string, { name, token }: JoinOptions): URL {
+  const address = URL.parse(url);
+  if (!address || !/^(?:https?|wss?):$/.test(address.protocol)) {
+    throw new TypeError(`${url}: write it as http://localhost:1234`);
+  }
+  if (token !== undefined && !TOKEN.test(token)) {
+    throw new TypeError(
+      'the token has characters that a WebSocket cannot send: use letters and digits',
+    );
+  }
+  address.protocol = address.protocol.replace('http', 'ws');
+  if (!address.pathname.endsWith('/ws')) {
+    address.pathname = `${address.pathname.replace(/\/+$/, '')}/ws`;
+  }
+  address.hash = '';
+  address.searchParams.set('presence', '1');
+  if (name !== undefined) address.searchParams.set('name', name);
+  return address;
+}
+
+type Asked = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'>;
+
+class RemoteSession implements LiveSession {
+  readonly joined: Promise<void>;
+  readonly #address: URL;
+  readonly #options: JoinOptions;
+  readonly #asked = new Map<number, Asked>();
+  #socket: WebSocket | undefined;
+  /** Resolved when a connection opens or is lost, and then another one. */
+  #changed = Promise.withResolvers<void>();
+  readonly #first = Promise.withResolvers<void>();
+  #feed: LiveFeed;
+  /** `late`: nobody has read, and what came was too much to keep. */
+  #reader: 'none' | 'late' | 'one' = 'none';
+  #self: LiveClient | undefined;
+  #taskId: string | undefined;
+  #seq: number | undefined;
+  #lastId = 0;
+  /** Connections in a row that brought nothing. */
+  #failures = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Given up on purpose, until what has come is read. */
+  #held = false;
+  #over = false;
+
+  constructor(address: URL, options: JoinOptions) {
+    this.#address = address;
+    this.#options = options;
+    this.#feed = this.#makeFeed();
+    this.joined = this.#first.promise;
+    options.signal?.addEventListener('abort', this.#onAbort, { once: true });
+    this.#connect();
+  }
+
+  get self(): LiveClient {
+    if (!this.#self) throw new ConnectionError('closed', 'the session has not been joined yet');
+    return this.#self;
+  }
+
+  items(options: { after?: number; signal?: AbortSignal } = {}): AsyncIterable<LiveItem> {
+    const { after, signal } = options;
+    if (this.#reader !== 'none' || after !== undefined) this.#restart(after);
+    this.#reader = 'one';
+    const feed = this.#feed;
+    const leave = () => void feed.return();
+    signal?.addEventListener('abort', leave, { once: true });
+    if (signal?.aborted) leave();
+    return feed;
+  }
+
+  async prompt(content: string | readonly Part[]): Promise<{ queued: boolean; taskId: string }> {
+    const parts: Part[] =
+      typeof content === 'string' ? [{ kind: 'text', text: content }] : [...content];
+    const message: Message = { kind: 'message', messageId: uuidv7(), role: 'user', parts };
+    const params = v03.encodeParams('sendMessage', { message });
+    const task = readTask(await this.#ask('message/send', params));
+    return { queued: task.metadata?.['parley.queued'] === true, taskId: task.id };
+  }
+
+  async confirm(confirmation: ToolCallConfirmation): Promise<void> {
+    await this.#ask('session/confirm', confirmation);
+  }
+
+  async cancel(): Promise<void> {
+    try {
+      await this.#ask('tasks/cancel', { id: this.#taskId });
+    } catch (error) {
+      // There was no turn, so there is none now.
+      if (!(error instanceof A2AError) || error.kind !== 'taskNotCancelable') throw error;
+    }
+  }
+
+  async commands(): Promise<readonly SlashCommand[]> {
+    return GetAllSlashCommandsResponse.parse(await this.#ask('commands/get', {})).commands;
+  }
+
+  async execute(request: ExecuteSlashCommandRequest): Promise<ExecuteSlashCommandResponse> {
+    return ExecuteSlashCommandResponse.parse(await this.#ask('command/execute', request));
+  }
+
+  async clients(): Promise<readonly LiveClient[]> {
+    const answer = fields(await this.#ask('session/clients', {}), 'an answer');
+    return list(answer, 'clients').map(readClient);
+  }
+
+  async close(): Promise<void> {
+    this.#finish();
+  }
+
+  readonly #onAbort = (): void => this.#finish();
+
+  #makeFeed(): LiveFeed {
+    return new LiveFeed({
+      limit: MAX_WAITING,
+      onEmpty: () => {
+        if (!this.#held) return;
+        this.#held = false;
+        this.#connect();
+      },
+    });
+  }
+
+  /** Another iteration takes the place of the one before. */
+  #restart(after: number | undefined): void {
+    this.#feed.end();
+    this.#feed = this.#makeFeed();
+    if (this.#over) return this.#feed.end();
+    this.#seq = after;
+    if (after === undefined) this.#taskId = undefined;
+    this.#held = false;
+    this.#drop();
+    this.#connect();
+  }
+
+  #connect(): void {
+    clearTimeout(this.#timer);
+    const address = new URL(this.#address);
+    if (this.#seq !== undefined) {
+      address.searchParams.set('after', String(this.#seq));
+      if (this.#taskId !== undefined) address.searchParams.set('task', this.#taskId);
+    }
+    const { token } = this.#options;
+    const socket = new WebSocket(
+      address,
+      token === undefined ? ['a2a'] : ['a2a', `token.${token}`],
+    );
+    this.#socket = socket;
+    this.#timer = setTimeout(() => socket.close(), CONNECT_MS);
+    socket.addEventListener('open', () => {
+      if (this.#socket !== socket) return;
+      clearTimeout(this.#timer);
+      this.#change();
+      // A snapshot says who we are; behind an event there is none.
+      if (address.searchParams.has('after')) void this.#whoAmI();
+    });
+    socket.addEventListener('message', ({ data }) => {
+      if (this.#socket === socket && typeof data === 'string') this.#take(data);
+    });
+    socket.addEventListener('close', ({ code, reason }) => {
+      if (this.#socket === socket) this.#lost(code, reason);
+    });
+    // A close follows.
+    socket.addEventListener('error', () => undefined);
+  }
+
+  async #whoAmI(): Promise<void> {
+    try {
+      const answer = fields(await this.#ask('session/clients', {}), 'an answer');
+      this.#self = readClient(answer['self']);
+      this.#first.resolve();
+    } catch {
+      // The connection is gone again, or says who we are some other time.
+    }
+  }
+
+  #take(text: string): void {
+    try {
+      const frame = readFrame(text);
+      switch (frame.kind) {
+        case 'item':
+          return this.#see(frame.item, frame.self);
+        case 'response':
+          return this.#asked.get(frame.id)?.resolve(frame.result);
+        case 'error':
+          if (frame.id !== undefined) this.#asked.get(frame.id)?.reject(frame.error);
+          return;
+        default:
+      }
+    } catch (error) {
+      this.#finish(error instanceof Error ? error : new ConnectionError('broken', String(error)));
+    }
+  }
+
+  #see(item: LiveItem, self: LiveClient | undefined): void {
+    if (item.kind === 'snapshot') {
+      this.#taskId = item.snapshot.taskId;
+      this.#seq = item.snapshot.seq;
+      if (self) this.#self = self;
+      this.#first.resolve();
+    } else if (item.kind === 'event') {
+      // What comes again after a resumption is known.
+      if (item.taskId === this.#taskId && item.seq <= (this.#seq ?? -1)) return;
+      this.#taskId = item.taskId;
+      this.#seq = item.seq;
+    }
+    this.#failures = 0;
+    if (this.#feed.give(item)) return;
+    if (this.#reader === 'one') {
+      this.#held = true;
+      this.#drop();
+    } else {
+      this.#feed = this.#makeFeed();
+      this.#reader = 'late';
+    }
+  }
+
+  /** Gives the connection up, on this side. */
+  #drop(): void {
+    const socket = this.#socket;
+    this.#socket = undefined;
+    this.#unready('the connection was given up: the request may have arrived');
+    socket?.close();
+  }
+
+  #unready(why: string): void {
+    clearTimeout(this.#timer);
+    this.#change();
+    const error = new ConnectionError('broken', why);
+    for (const { reject } of this.#asked.values()) reject(error);
+    this.#asked.clear();
+  }
+
+  #change(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+
+  #lost(code: number, reason: string): void {
+    this.#socket = undefined;
+    this.#unready('the connection broke: the request may have arrived');
+    if (code === NOT_AUTHORIZED) return this.#finish(new A2AError('unauthenticated'));
+    // The session has ended, and that is no failure.
+    if (code === GOING_AWAY && this.#self) return this.#finish();
+    const { attempts = 5, delayMs = 250, maxDelayMs = 10_000, onRetry } = this.#options.retry ?? {};
+    const why = reason === '' ? `${code}` : `${code}, ${reason}`;
+    if (!this.#self) {
+      const text = `there is no live session at ${this.#address.origin} (${why})`;
+      return this.#finish(new ConnectionError('unreachable', text));
+    }
+    const failure = ++this.#failures;
+    if (failure > attempts) {
+      const text = `the connection to the live session broke (${why}) and could not be made again`;
+      return this.#finish(new ConnectionError('broken', text));
+    }
+    const wait = Math.min(maxDelayMs, delayMs * 2 ** (failure - 1)) * (0.5 + Math.random() / 2);
+    onRetry?.(failure, wait);
+    this.#timer = setTimeout(() => this.#connect(), wait);
+  }
+
+  #finish(error?: Error): void {
+    if (this.#over) return;
+    this.#over = true;
+    const { signal } = this.#options;
+    signal?.removeEventListener('abort', this.#onAbort);
+    this.#drop();
+    this.#first.reject(signal?.aborted ? signal.reason : (error ?? closed()));
+    this.#first.promise.catch(() => undefined);
+    this.#feed.end(error);
+  }
+
+  async #ask(method: string, params: unknown): Promise<unknown> {
+    while (this.#socket?.readyState !== WebSocket.OPEN) {
+      if (this.#over) throw closed();
+      await this.#changed.promise;
+    }
+    const id = ++this.#lastId;
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#asked.set(id, { resolve, reject });
+    const timer = setTimeout(() => {
+      reject(new ConnectionError('timeout', `no answer to ${method}`));
+    }, ANSWER_MS);
+    try {
+      this.#socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+      this.#asked.delete(id);
+    }
+  }
+}
+
+function closed(): ConnectionError {
+  return new ConnectionError('closed', 'the live session was left, or is over');
+}

@@ -1,0 +1,266 @@
+/**
+ * The live session: one conversation with the coding agent that the terminal, editors and other agents share.
+ *
+ *   const live = await openLive({ coder, handler: server.handler, workspace, logger });
+ *   const terminal = live.join({ name: 'terminal', kind: 'terminal' });
+ *   for await (const item of terminal.items()) …
+ *
+ * conversation.ts has its turns, follower.ts how it is followed, member.ts what one client may do; ws-a2a.ts brings it
+ * to a WebSocket.
+ */
+import type { State } from '../agent/index.ts';
+import type { LiveClient, LiveRole, LiveSnapshot } from './client/session.ts';
+import { userOf } from '../bridge/index.ts';
+import {
+  EXTENSION_URI,
+  type McpServers,
+  type ToolCall,
+} from '../protocol/development-tool/index.ts';
+import { A2AError, isTerminal, type Task } from '../protocol/index.ts';
+import { type Logger, type RequestHandler, roughSize } from '../tasks/index.ts';
+import { type Coder, standingOf, modeOf, APP, type Seat, LIVE_ROLES } from '../coder/index.ts';
+import { Conversation } from './conversation.ts';
+import type { Followed, Presence } from './follower.ts';
+import { Member } from './member.ts';
+
+const MAX_CLIENTS = 2000;
+const MAX_NAME = 80;
+/** Comings and goings are told together: after a moment, and a longer one where there are many to tell. */
+const PRESENCE_MS = 20;
+/** Who is told of, where there are more. `clients` has them all. */
+const MAX_SHOWN = 100;
+/** What one who joins is told of the tasks before: the latest of them, as far as they go into so many bytes. */
+const MAX_EARLIER_BYTES = 4 * 1024 * 1024;
+
+export interface LiveOptions {
+  readonly coder: Pick<Coder, 'seats' | 'commands' | 'live'>;
+  /** The server's own. */
+  readonly handler: RequestHandler;
+  /** The folder to work in. */
+  readonly workspace: string;
+  readonly logger: Logger;
+  /** The conversation to go on with, and the task of it, where that still takes messages. */
+  readonly contextId?: string | undefined;
+  readonly taskId?: string | undefined;
+  /** The tasks before it, oldest first: one who joins is told what was said in them. */
+  readonly former?: readonly string[] | undefined;
+  /** More MCP servers for this session. */
+  readonly mcpServers?: McpServers | undefined;
+  readonly maxClients?: number | undefined;
+}
+
+export interface Joining {
+  /** For people. Unless told, its kind. */
+  readonly name?: string | undefined;
+  readonly kind: LiveClient['kind'];
+  /** All of them, unless told. */
+  readonly roles?: readonly LiveRole[] | undefined;
+}
+
+export interface Live {
+  /** Throws `unavailable` where there is no room, or the session is over. */
+  join(who: Joining): Member;
+  /** The task that the session is in now. */
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly handler: RequestHandler;
+  readonly clients: readonly LiveClient[];
+  /** Resolves when the session is over. */
+  readonly closed: Promise<void>;
+  /** Ends it for everybody. What runs goes on, until the server ends it. */
+  close(): Promise<void>;
+}
+
+interface Around {
+  readonly approval: string;
+  readonly model: string;
+}
+
+export async function openLive(options: LiveOptions): Promise<Live> {
+  const { coder, handler, workspace, logger, maxClients = MAX_CLIENTS } = options;
+  const members = new Set<Member>();
+  const closed = Promise.withResolvers<void>();
+  let joined = 0;
+  let presenceTimer: NodeJS.Timeout | undefined;
+  let around: Promise<Around> | undefined;
+  let before: { readonly task: string; readonly tasks: Promise<readonly Task[]> } | undefined;
+  let pendingAt: { readonly task: string; readonly seq: number; readonly calls: ToolCall[] };
+
+  const conversation = await Conversation.open({
+    handler,
+    workspace,
+    live: coder.live,
+    contextId: options.contextId,
+    taskId: options.taskId,
+    former: options.former,
+    mcpServers: options.mcpServers,
+    logger,
+    onQueue: announce,
+    onRest: () => (around = undefined),
+    onClose: () => {
+      clearTimeout(presenceTimer);
+      for (const member of members) void member.close();
+      closed.resolve();
+    },
+  });
+
+  function clients(): LiveClient[] {
+    return [...members].map(({ self }) => self);
+  }
+
+  function presence(): Presence {
+    return { clients: clients().slice(0, MAX_SHOWN), queued: conversation.queued };
+  }
+
+  function announce(): void {
+    presenceTimer ??= setTimeout(
+      () => {
+        presenceTimer = undefined;
+        const now = presence();
+        for (const member of members) member.announce(now);
+      },
+      Math.max(PRESENCE_MS, members.size),
+    ).unref();
+  }
+
+  /** What the session has settled. It changes only in its turns. */
+  async function lookAround(): Promise<Around> {
+    const { task } = conversation;
+    const owner = { user: undefined, tenant: '' };
+    const { seat } = await coder.seats.of({ ...owner, contextId: task.contextId, task });
+    const key = { app: APP, user: userOf(owner), id: task.contextId };
+    const state = (await seat.runner.sessions.get(key))?.state ?? {};
+    return { approval: modeOf(seat, (name) => state[name]), model: modelName(seat, state) };
+  }
+
+  function pendingIn(task: Task, seq: number): ToolCall[] {
+    // Many who join at the same time see the same.
+    if (pendingAt?.task !== task.id || pendingAt.seq !== seq) {
+      pendingAt = { task: task.id, seq, calls: pendingCalls(task) };
+    }
+    return pendingAt.calls;
+  }
+
+  /** They do not change any more, and many who join see the same. */
+  function earlierTasks(): Promise<readonly Task[]> {
+    const { id } = conversation.task;
+    if (before?.task !== id) {
+      before = { task: id, tasks: tasksBefore(handler, conversation.former) };
+      before.tasks.catch(() => (before = undefined));
+    }
+    return before.tasks;
+  }
+
+  async function prepare(joins: boolean): Promise<(task: Task, seq: number) => LiveSnapshot> {
+    around ??= lookAround();
+    const asked = around;
+    const settled = await asked.catch((error: unknown) => {
+      if (around === asked) around = undefined;
+      throw error;
+    });
+    const earlier = joins ? await earlierTasks() : [];
+    return (task, seq) => ({
+      taskId: task.id,
+      contextId: task.contextId,
+      task,
+      pending: pendingIn(task, seq),
+      ...settled,
+      workspace,
+      clients: clients().slice(0, MAX_SHOWN),
+      seq,
+      // It may have become one of them in the meantime.
+      ...(earlier.length > 0 && { earlier: earlier.filter(({ id }) => id !== task.id) }),
+    });
+  }
+
+  const followed: Followed = { handler, conversation, logger, presence, prepare };
+
+  return {
+    join({ name = '', kind, roles = LIVE_ROLES }) {
+      if (conversation.closed) throw new A2AError('unavailable', 'The live session is over');
+      if (members.size >= maxClients) {
+        throw new A2AError('unavailable', 'Too many clients are in the live session', {
+          retryAfterSeconds: 5,
+        });
+      }
+      const shown = printable(name);
+      const self: LiveClient = {
+        id: `${kind}-${++joined}`,
+        name: shown === '' ? kind : shown,
+        kind,
+        // To be there is to see it.
+        roles: LIVE_ROLES.filter((role) => role === 'view' || roles.includes(role)),
+      };
+      const member = new Member(self, {
+        followed,
+        conversation,
+        commands: coder.commands,
+        clients,
+        onLeave(gone) {
+          members.delete(gone);
+          if (!conversation.closed) announce();
+        },
+      });
+      members.add(member);
+      announce();
+      return member;
+    },
+    get taskId() {
+      return conversation.task.id;
+    },
+    get contextId() {
+      return conversation.task.contextId;
+    },
+    handler,
+    get clients() {
+      return clients();
+    },
+    closed: closed.promise,
+    async close() {
+      conversation.close();
+    },
+  };
+}
+
+/** Tasks that are over, with what was said in them. One that is no longer kept, or is empty, is left out. */
+async function tasksBefore(handler: RequestHandler, ids: readonly string[]): Promise<Task[]> {
+  const tasks: Task[] = [];
+  let bytes = 0;
+  for (const id of ids.toReversed()) {
+    const task = await handler.getTask({ id }, { extensions: [EXTENSION_URI] }).catch((error) => {
+      if (error instanceof A2AError && error.kind === 'taskNotFound') return undefined;
+      throw error;
+    });
+    bytes += task ? roughSize(task) : 0;
+    if (bytes > MAX_EARLIER_BYTES) break;
+    if (task?.history?.length) tasks.unshift(task);
+  }
+  return tasks;
+}
+
+/** The calls of a task that wait for an answer. */
+function pendingCalls(task: Task): ToolCall[] {
+  if (isTerminal(task.status.state)) return [];
+  const { calls, resolved } = standingOf(task);
+  return [...calls.values()].filter(
+    ({ status, confirmation_request: request, tool_call_id: id }) =>
+      status === 'PENDING' && request !== undefined && !resolved.has(id),
+  );
+}
+
+/** A model that can no longer be used is told by the turn that wants it. */
+function modelName(seat: Seat, state: State): string {
+  try {
+    return seat.modelOf((key) => state[key]).name;
+  } catch {
+    return seat.model.name;
+  }
+}
+
+/** On one line, and without what a terminal would take for more than a name. */
+function printable(name: string): string {
+  return name
+    .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
+    .trim()
+    .slice(0, MAX_NAME);
+}

@@ -1,0 +1,44 @@
+/**
+ * The frames that everybody on `/ws` gets. What all get is the same bytes, made once: those of an event when its first
+ * reader asks, and its last reader has them before the next event comes.
+ */
+import type { LiveClient, LiveSnapshot } from './client/session.ts';
+import { codecOf } from '../protocol/index.ts';
+import type { Opening, Published } from '../tasks/index.ts';
+import type { Presence } from './follower.ts';
+
+export const WIRE = codecOf('0.3', 'JSONRPC');
+
+export class LiveFrames {
+  #entry: Published | Opening | undefined;
+  #event: Uint8Array = new Uint8Array();
+  #presence: Presence | undefined;
+  #presenceFrame: Uint8Array = new Uint8Array();
+
+  event(taskId: string, entry: Published | Opening): Uint8Array {
+    if (entry === this.#entry) return this.#event;
+    this.#entry = entry;
+    const at = `{"taskId":${JSON.stringify(taskId)},"seq":${entry.seq}`;
+    this.#event = Buffer.from(
+      `{"jsonrpc":"2.0","method":"tasks/event","params":${at},"event":${entry.text(WIRE)}}}`,
+    );
+    return this.#event;
+  }
+
+  presence(presence: Presence): Uint8Array {
+    if (presence === this.#presence) return this.#presenceFrame;
+    this.#presence = presence;
+    this.#presenceFrame = Buffer.from(notification('session/presence', presence));
+    return this.#presenceFrame;
+  }
+}
+
+export function snapshotFrame(snapshot: LiveSnapshot, self: LiveClient): string {
+  const task = WIRE.encodeEvent(snapshot.task);
+  const earlier = snapshot.earlier?.map((each) => WIRE.encodeEvent(each));
+  return notification('session/snapshot', { ...snapshot, task, earlier, self });
+}
+
+function notification(method: string, params: object): string {
+  return JSON.stringify({ jsonrpc: '2.0', method, params });
+}

@@ -1,0 +1,96 @@
+/** What a client may ask for on `/ws`, by the names of A2A 0.3 and of the development-tool extension. */
+import {
+  ExecuteSlashCommandRequest,
+  ToolCallConfirmation,
+} from '../protocol/development-tool/index.ts';
+import { A2AError, parseWith, type Task } from '../protocol/index.ts';
+import type { RequestHandler } from '../tasks/index.ts';
+import type { Live } from './hub.ts';
+import type { Member } from './member.ts';
+import { WIRE } from './ws-frames.ts';
+
+/** Marks the answer to a prompt that waits for the turn before it, in the task's metadata. */
+const QUEUED_KEY = 'parley.queued';
+
+export interface MethodContext {
+  readonly live: Live;
+  readonly handler: RequestHandler;
+  readonly member: Member;
+}
+
+type Method = (params: unknown, context: MethodContext) => Promise<unknown>;
+
+/** Like `message/send` that does not block: what comes of it are events, which everybody gets. */
+const send: Method = async (raw, { live, handler, member }) => {
+  const { message, configuration } = WIRE.decodeParams('sendMessage', raw);
+  const { taskId: named, contextId } = message;
+  if (message.role !== 'user') {
+    throw new A2AError('invalidParams', 'message.role: a message to an agent has the role user');
+  }
+  if (
+    (named !== undefined && named !== live.taskId) ||
+    (contextId !== undefined && contextId !== live.contextId)
+  ) {
+    const { taskId } = live;
+    const text = `This connection is that of the live session, whose task is ${taskId}`;
+    throw new A2AError('unsupportedOperation', text, { info: { taskId } });
+  }
+  const { queued, taskId } = await member.send(message);
+  const { historyLength = 0 } = configuration ?? {};
+  const task = await handler.getTask({ id: taskId, historyLength }, member.call);
+  return encode(queued ? { ...task, metadata: { ...task.metadata, [QUEUED_KEY]: true } } : task);
+};
+
+export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ['message/send', send],
+  ['message/stream', send],
+  [
+    'session/confirm',
+    async (params, { member }) => {
+      await member.confirm(parseWith(ToolCallConfirmation, params ?? {}));
+      return { resolved: true };
+    },
+  ],
+  [
+    'tasks/get',
+    async (params, { handler, member }) =>
+      encode(await handler.getTask(WIRE.decodeParams('getTask', params), member.call)),
+  ],
+  [
+    'tasks/cancel',
+    async (params, { live, handler, member }) => {
+      const asked = WIRE.decodeParams('cancelTask', params);
+      member.require('prompt');
+      if (asked.id !== live.taskId) return encode(await handler.cancelTask(asked, member.call));
+      const info = { taskId: asked.id };
+      if (!(await member.stop())) {
+        throw new A2AError('taskNotCancelable', 'No turn is under way', { info });
+      }
+      return encode(await handler.getTask({ id: asked.id, historyLength: 0 }, member.call));
+    },
+  ],
+  ['commands/get', async (_params, { member }) => ({ commands: await member.commands() })],
+  [
+    'command/execute',
+    (params, { member }) => member.execute(parseWith(ExecuteSlashCommandRequest, params ?? {})),
+  ],
+  [
+    'session/clients',
+    async (_params, { member }) => ({ clients: await member.clients(), self: member.self }),
+  ],
+]);
+
+function encode(task: Task): unknown {
+  return WIRE.encodeResult('getTask', task);
+}
+
+/** Runs a method. Throws `methodNotFound` for one that there is not. */
+export async function callMethod(
+  name: string,
+  params: unknown,
+  context: MethodContext,
+): Promise<unknown> {
+  const method = METHODS.get(name);
+  if (!method) throw new A2AError('methodNotFound', 'There is no such method in a live session');
+  return method(params, context);
+}

@@ -1,0 +1,180 @@
+/**
+ * `/ws`, and `/acp`: a live session on the server's port, for `serve`.
+ *
+ *   const server = serve(coder.agent, {
+ *     ...coderServeOptions(coder),
+ *     ...liveServeOptions({ live: () => live, tokens, acp, logger }),
+ *   });
+ *   const live = await openLive({ coder, handler: server.handler, workspace, logger });
+ *
+ * On `/ws` the subprotocol says which protocol it is, `a2a` or `acp`; without one the first frame does, and where none
+ * comes for a moment it is A2A.
+ */
+import type { LiveSession } from './client/session.ts';
+import { A2AError, isObject } from '../protocol/index.ts';
+import type { Logger } from '../tasks/index.ts';
+import type { ServeOptions } from '../server.ts';
+import {
+  CLOSE,
+  type PeerSocket,
+  type SocketListener,
+  type SocketRequest,
+  type SocketRoute,
+} from '../http/index.ts';
+import { guardRoles, liveAuthentication, type LiveToken } from './access.ts';
+import { rolesOf } from '../coder/index.ts';
+import type { Live } from './hub.ts';
+import { A2aSocket } from './ws-a2a.ts';
+import { LiveFrames } from './ws-frames.ts';
+
+/** How long a client that names no protocol may take to show it. */
+const SILENCE_MS = 250;
+const STALL_MS = 5000;
+
+/**
+ * Takes a connection over that speaks ACP. `enter` joins the session for its client, which has a name only once it has
+ * told it. What it returns is told what comes from now on, beginning with the first frame.
+ */
+export type AcpSocket = (
+  socket: PeerSocket,
+  enter: (clientName: string) => LiveSession,
+) => SocketListener;
+
+export interface LiveServeOptions {
+  /** Undefined as long as there is none: who comes then is told to come back. */
+  readonly live: () => Live | undefined;
+  /** Who may join. None: everybody who gets as far as this machine's loopback. */
+  readonly tokens?: readonly LiveToken[] | undefined;
+  readonly acp?: AcpSocket | undefined;
+  readonly stallMs?: number | undefined;
+  readonly logger: Logger;
+}
+
+export function liveServeOptions(
+  options: LiveServeOptions,
+): Pick<ServeOptions, 'authenticate' | 'guard'> & Required<Pick<ServeOptions, 'sockets'>> {
+  const { tokens = [] } = options;
+  const frames = new LiveFrames();
+  const routes: SocketRoute[] = [webSocketRoute(options, frames)];
+  if (options.acp) routes.push(acpRoute(options, options.acp));
+  return {
+    sockets: routes,
+    ...(tokens.length > 0 && { authenticate: liveAuthentication(tokens), guard: guardRoles }),
+  };
+}
+
+function webSocketRoute(options: LiveServeOptions, frames: LiveFrames): SocketRoute {
+  const { acp } = options;
+  const asA2a = (socket: PeerSocket, request: SocketRequest) => {
+    const live = present(options);
+    const member = join(live, 'a2a', request);
+    const { query } = request;
+    const { handler } = live;
+    const { logger, stallMs = STALL_MS } = options;
+    const resume = resumeFrom(query);
+    const presence = query.get('presence') === '1';
+    return new A2aSocket(socket, {
+      live,
+      handler,
+      member,
+      frames,
+      resume,
+      presence,
+      stallMs,
+      logger,
+    });
+  };
+  return {
+    path: '/ws',
+    protocols: acp ? ['a2a', 'acp'] : ['a2a'],
+    open(socket, request) {
+      const start = (firstFrame?: string): SocketListener =>
+        guarded(socket, options.logger, () =>
+          acp && (socket.protocol === 'acp' || isInitialize(firstFrame))
+            ? acp(socket, entrance(options, request))
+            : asA2a(socket, request),
+        );
+      return socket.protocol === '' && acp ? undecided(start) : start();
+    },
+  };
+}
+
+function acpRoute(options: LiveServeOptions, acp: AcpSocket): SocketRoute {
+  return {
+    path: '/acp',
+    protocols: ['acp'],
+    open: (socket, request) =>
+      guarded(socket, options.logger, () => acp(socket, entrance(options, request))),
+  };
+}
+
+/** The way in for a client of ACP, where there is a session. */
+function entrance(options: LiveServeOptions, request: SocketRequest): Parameters<AcpSocket>[1] {
+  const live = present(options);
+  return (clientName) => join(live, 'acp', request, clientName);
+}
+
+/** Waits for the first frame, but not long, and then is what the connection turned out to be. */
+function undecided(start: (firstFrame?: string) => SocketListener): SocketListener {
+  let chosen: SocketListener | undefined;
+  let gone = false;
+  const timer = setTimeout(() => {
+    if (!gone) chosen ??= start();
+  }, SILENCE_MS);
+  return {
+    message(text) {
+      clearTimeout(timer);
+      chosen ??= start(text);
+      chosen.message(text);
+    },
+    drain: () => chosen?.drain?.(),
+    close() {
+      gone = true;
+      clearTimeout(timer);
+      chosen?.close?.();
+    },
+  };
+}
+
+/** A connection that cannot be served is closed, and says why. */
+function guarded(socket: PeerSocket, logger: Logger, open: () => SocketListener): SocketListener {
+  try {
+    return open();
+  } catch (error) {
+    const known = error instanceof A2AError;
+    if (!known) logger.error({ err: error }, 'a client could not join the live session');
+    socket.close(known ? CLOSE.tryAgain : CLOSE.internal, known ? error.message : 'internal error');
+    return { message() {} };
+  }
+}
+
+function present({ live }: LiveServeOptions): Live {
+  const found = live();
+  if (!found) throw new A2AError('unavailable', 'There is no live session yet');
+  return found;
+}
+
+/** A token's name is what the one who gave it calls its holder; without one, it is the client's own word. */
+function join(live: Live, kind: 'a2a' | 'acp', { query, user }: SocketRequest, own?: string) {
+  const given = user?.['name'];
+  const name = typeof given === 'string' ? given : (query.get('name') ?? own);
+  return live.join({ kind, name, roles: rolesOf(user) });
+}
+
+function resumeFrom(query: URLSearchParams) {
+  const after = query.get('after') ?? '';
+  const taskId = query.get('task') ?? undefined;
+  // Whoever says something else begins anew.
+  return /^\d{1,15}$/.test(after) ? { after: Number(after), taskId } : undefined;
+}
+
+/** ACP's first word. */
+function isInitialize(frame: string | undefined): boolean {
+  if (frame === undefined) return false;
+  try {
+    const message: unknown = JSON.parse(frame);
+    return isObject(message) && message['method'] === 'initialize';
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,2 @@
+/** The vocabulary of A2A: `parley-a2a/protocol`. */
+export * from './protocol/index.ts';

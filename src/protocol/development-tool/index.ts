@@ -1,0 +1,18 @@
+/**
+ * The development-tool extension: every message of its specification as a schema with its type, its version, and its
+ * place in `metadata`.
+ *
+ *   thing                      where it travels
+ *   AgentSettings              metadata of a session's first message, under EXTENSION_URI
+ *   DevelopmentToolEvent       metadata of each status update, under EXTENSION_URI
+ *   ToolCall, AgentThought     a data part of a status update's message
+ *   ToolCallConfirmation       a data part of the client's message
+ *   SlashCommand and the rest  parameters and results of commands/get and command/execute
+ */
+export * from './command.ts';
+export * from './event.ts';
+export * from './extension.ts';
+export type { Json } from './message.ts';
+export { Struct } from './message.ts';
+export * from './tool-call.ts';
+export { callIn, messagesOf } from './task-messages.ts';

@@ -1,0 +1,41 @@
+export { createAgent } from './agent.ts';
+export type { AgentContext, AgentFunction, AgentOptions, GivenAnswer, Yielded } from './agent.ts';
+export type {
+  Admission,
+  Agent,
+  AgentExecutor,
+  AgentProfile,
+  ArtifactEvent,
+  Beginning,
+  CancelContext,
+  ExecutionContext,
+  ExecutorEvent,
+  RequestContext,
+  StatusEvent,
+} from './executor.ts';
+export { SOURCE_KEY } from './executor.ts';
+export { createHandler, HANDLER_LIMITS, LOG_PAGE } from './handler.ts';
+export type { HandlerOptions, RequestHandler } from './handler.ts';
+export type { Logger } from './logger.ts';
+export { memoryStore } from './memory-store.ts';
+export type { Published } from './published.ts';
+export type { Deliver, Delivery, DeliveryOutcome, Post } from './push.ts';
+export type { EndReason } from './reader.ts';
+export type * from './store.ts';
+export { TaskStream } from './task-stream.ts';
+export type { Opening, StreamSink } from './task-stream.ts';
+export { defined } from './defined.ts';
+export { consoleLogger } from './logger.ts';
+export type { SerializedEntry } from './published.ts';
+export { sameJson } from './same-json.ts';
+export { roughSize } from './size.ts';
+export {
+  ChangeClock,
+  Cursors,
+  UNFINISHED,
+  checkAppend,
+  scopeKey,
+  setsStatus,
+  statusOf,
+} from './store-rules.ts';
+export { within } from './time.ts';

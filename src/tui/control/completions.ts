@@ -1,0 +1,27 @@
+/** Where completions come from: the session's commands with this terminal's own, and the files of the workspace. */
+import type { LiveSession } from '../../live/client/index.ts';
+import type { SlashCommand } from '../../protocol/development-tool/index.ts';
+import { commandChoices, fileChoices, type Choice, type Completable } from '../input/completion.ts';
+import { LOCAL_COMMANDS } from '../input/local-commands.ts';
+import type { TuiOptions } from './options.ts';
+
+export class Completions {
+  readonly #session: LiveSession;
+  readonly #files: TuiOptions['files'];
+  #commands: Promise<readonly SlashCommand[]> | undefined;
+
+  constructor(session: LiveSession, files: TuiOptions['files']) {
+    this.#session = session;
+    this.#files = files;
+  }
+
+  async choices({ kind, prefix }: Completable): Promise<Choice[]> {
+    if (kind === 'file') return fileChoices((await this.#files?.(prefix)) ?? []);
+    // Asked anew for each command that is typed: its files may have changed.
+    if (prefix === '' || !this.#commands) {
+      this.#commands = this.#session.commands();
+      this.#commands.catch(() => (this.#commands = undefined));
+    }
+    return commandChoices([...(await this.#commands), ...LOCAL_COMMANDS], prefix);
+  }
+}

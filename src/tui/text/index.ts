@@ -1,0 +1,1 @@
+export { THEME_NAMES } from './theme.ts';

@@ -1,0 +1,58 @@
+/** What the screen shows, and what can be read from it. */
+import type { Composer } from '../input/composer.ts';
+import type { CallEntry, ThoughtEntry } from '../state/entry.ts';
+import { waitingCalls, type State } from '../state/state.ts';
+
+export interface Ui {
+  readonly state: State;
+  readonly composer: Composer;
+  /** The answer that is selected in the dialog of this call. */
+  readonly dialog: {
+    readonly callId: string;
+    readonly selected: number;
+    readonly talking: boolean;
+  };
+  /** Calls that were answered here a moment ago: the session has not said so yet. */
+  readonly answering: ReadonlySet<string>;
+  readonly pane:
+    | { readonly kind: 'thoughts' | 'call' | 'request'; readonly scroll: number }
+    | undefined;
+  /** The way back is offered. */
+  readonly rewind: { readonly selected: number } | undefined;
+  readonly hint: string | undefined;
+  /** When the turn began that is under way. */
+  readonly busySince: number | undefined;
+}
+
+export const REWIND_CHOICES = [
+  { name: 'Edit the last prompt', description: 'and send it again' },
+  { name: 'Go back to a checkpoint', description: '/restore, with the files' },
+  { name: 'Stay here', description: undefined },
+] as const;
+
+/** The calls whose dialogs are open, the oldest first; the first one is shown. */
+export function asking({ state, answering }: Ui): CallEntry[] {
+  return waitingCalls(state).filter(({ call }) => !answering.has(call.tool_call_id));
+}
+
+/** The call that has the most to show: the last one. */
+export function lastCall({ state }: Ui): CallEntry | undefined {
+  const isCall = (entry: { kind: string }): entry is CallEntry => entry.kind === 'call';
+  return state.log.open.findLast(isCall) ?? state.log.finished.findLast(isCall);
+}
+
+/** The thoughts since the last prompt. */
+export function thoughtsOfTurn({ state }: Ui): ThoughtEntry[] {
+  const entries = [...state.log.finished, ...state.log.open];
+  const since = entries.findLastIndex(({ kind }) => kind === 'prompt') + 1;
+  return entries.slice(since).filter((entry) => entry.kind === 'thought');
+}
+
+/** The last prompt of the person at this terminal. */
+export function lastPrompt({ state }: Ui, self: string): string | undefined {
+  const entries = [...state.log.finished, ...state.log.open];
+  const own = entries.findLast(
+    (entry) => entry.kind === 'prompt' && (entry.from === undefined || entry.from.client === self),
+  );
+  return own?.kind === 'prompt' ? own.text : undefined;
+}
