@@ -60,9 +60,9 @@ export async function bridge(agent: FrameworkAgent, options: FrameworkOptions): 
   }
 }
 
-type Framework = typeof import('../../agent/index.ts');
-type Bridge = typeof import('../../bridge/index.ts');
-type Sqlite = typeof import('../../agent/sqlite/index.ts');
+type Framework = typeof import('../../agent.ts');
+type Bridge = typeof import('../../bridge.ts');
+type Sqlite = typeof import('../../agent-sqlite.ts');
 
 /** The module that the file would get under this name; ours where it would get none. */
 async function load<Module>(specifier: string, file: string): Promise<Module> {
