@@ -16,11 +16,11 @@ const TOP = '.';
 /** Names that two rooms may export. */
 const SHARED_NAMES = new Set(
   names(
-    'modeIn raceAbort Agent Yielded AgentFunction TextPart FilePart DataPart',
-    'Part textOf messageOf Usage Answer guardedFetch usageOf RetryOptions',
-    'pause Environment ModelAnswer ToolCall conversationOf Scope scopeOf RunLimits',
-    'Run RunOptions ResumeOptions State SessionStore cutText MaybePromise ConfirmationRequest',
-    'McpServer Span RemoteAgentOptions within explain Said titleOf Check',
+    'modeIn raceAbort Agent',
+    'messageOf Usage Answer guardedFetch usageOf',
+    'pause ModelAnswer ToolCall conversationOf Scope RunLimits',
+    'Run RunOptions State SessionStore cutText MaybePromise',
+    'Span RemoteAgentOptions within explain Said titleOf Check',
     'Input Command reasonOf systemCode fields Target Dialect readText',
     'Standing Asked Spending Page Conversation Line Links RouteText',
     'prepareStatements Action statusOf Message Admission App Frame METHODS',

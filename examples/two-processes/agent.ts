@@ -7,7 +7,7 @@
  *
  * To a sequence, a remote agent is an agent like any other. The second one here has no model: it is a function.
  */
-import { customAgent, sequentialAgent, textOf } from 'parley-a2a/agent';
+import { customAgent, sequentialAgent, contentText } from 'parley-a2a/agent';
 import { remoteAgent } from 'parley-a2a/bridge';
 
 const weather = remoteAgent({
@@ -19,7 +19,7 @@ const weather = remoteAgent({
 const packer = customAgent(
   { name: 'packer', description: 'Says what to take along' },
   async function* ({ events }) {
-    const said = textOf(events.findLast(({ author }) => author === 'weather')?.content);
+    const said = contentText(events.findLast(({ author }) => author === 'weather')?.content);
     if (/rain/i.test(said)) yield 'Take an umbrella.';
     else if (/snow/i.test(said)) yield 'Take a warm coat.';
     else yield 'Travel light.';

@@ -2,10 +2,10 @@
  * Files that agents and tools leave behind, in versions. One interface, held by test/contract/artifact-store.ts.
  * A name that begins with `user:` belongs to the user, any other to the session.
  */
-import type { BlobPart, TextPart } from './content.ts';
+import type { BlobPart, TextContentPart } from './content.ts';
 import type { SessionKey } from './session.ts';
 
-export type ArtifactContent = TextPart | BlobPart;
+export type ArtifactContent = TextContentPart | BlobPart;
 
 export interface ArtifactStore {
   /** Stores a new version and returns its number; the first is 0. */

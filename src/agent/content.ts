@@ -10,7 +10,7 @@ interface FromProvider {
   readonly provider?: JsonObject;
 }
 
-export interface TextPart extends FromProvider {
+export interface TextContentPart extends FromProvider {
   readonly kind: 'text';
   readonly text: string;
 }
@@ -30,7 +30,7 @@ export interface BlobPart extends FromProvider {
 }
 
 /** A file that lies elsewhere. */
-export interface FilePart extends FromProvider {
+export interface FileContentPart extends FromProvider {
   readonly kind: 'file';
   readonly uri: string;
   readonly mediaType?: string;
@@ -38,7 +38,7 @@ export interface FilePart extends FromProvider {
 }
 
 /** Structured data that is neither a call nor its response. A model reads it as JSON text. */
-export interface DataPart {
+export interface DataContentPart {
   readonly kind: 'data';
   readonly data: JsonObject;
 }
@@ -60,35 +60,35 @@ export interface FunctionResponsePart {
   readonly response: JsonValue;
   readonly isError?: boolean;
   /** Pictures and files beside the response. */
-  readonly parts?: readonly (BlobPart | FilePart)[];
+  readonly parts?: readonly (BlobPart | FileContentPart)[];
   /** What people are shown instead of the response. A model never sees it. */
   readonly display?: JsonValue;
 }
 
-export type Part =
-  | TextPart
+export type ContentPart =
+  | TextContentPart
   | ThoughtPart
   | BlobPart
-  | FilePart
-  | DataPart
+  | FileContentPart
+  | DataContentPart
   | FunctionCallPart
   | FunctionResponsePart;
 
 export interface Content {
   /** `user`: from outside, tool responses included. `model`: from an agent. */
   readonly role: 'user' | 'model';
-  readonly parts: readonly Part[];
+  readonly parts: readonly ContentPart[];
 }
 
 /** The words of a content, without thoughts. */
-export function textOf(content: Content | undefined): string {
+export function contentText(content: Content | undefined): string {
   let text = '';
   for (const part of content?.parts ?? []) if (part.kind === 'text') text += part.text;
   return text;
 }
 
 /** What a person said, as a content. */
-export function userContent(said: string | readonly Part[] | Content): Content {
+export function userContent(said: string | readonly ContentPart[] | Content): Content {
   if (typeof said === 'string') return { role: 'user', parts: [{ kind: 'text', text: said }] };
   return 'role' in said ? said : { role: 'user', parts: said };
 }

@@ -7,9 +7,9 @@
 export type { Agent, ChildOptions, RunContext } from './agent.ts';
 export {
   customAgent,
-  type AgentFunction,
+  type CustomAgentFunction,
   type CustomAgentOptions,
-  type Yielded,
+  type CustomAgentYield,
 } from './agents/custom.ts';
 export type { Instruction } from './agents/instruction.ts';
 export {
@@ -47,7 +47,7 @@ export type {
   Plugin,
   RunInfo,
   RunOutcome,
-  ToolCall,
+  ToolInvocation,
   ToolResult,
 } from './plugin.ts';
 export { resultOf, type RunResult } from './run/run-result.ts';
@@ -56,7 +56,7 @@ export {
   createRunner,
   type CancelOptions,
   type PendingOptions,
-  type ResumeOptions,
+  type ResumeRunOptions,
   type Runner,
   type RunnerOptions,
   type RunOptions,
@@ -73,7 +73,7 @@ export {
   type McpCommand,
   type McpErrorCode,
   type McpOptions,
-  type McpServer,
+  type McpServerConfig,
   type McpUrl,
 } from './tools/mcp.ts';
 export { raceAbort } from './abort.ts';
@@ -86,7 +86,7 @@ export { backoffMs, mayTryAgain, pause } from './models/retry.ts';
 export { scriptFromFile } from './models/scripted.ts';
 export { cutOff } from './models/vendor-error.ts';
 export { vendorEmbeddings, vendorModel } from './models/vendor-model.ts';
-export { VENDORS, addressOf, type Environment, type Vendor } from './models/vendors.ts';
+export { VENDORS, addressOf, type VendorEnvironment, type Vendor } from './models/vendors.ts';
 export { compact } from './run/compaction.ts';
 export { conversationOf, eventBefore } from './run/conversation.ts';
-export { scopeOf } from './run/run-context.ts';
+export { runScopeOf } from './run/run-context.ts';

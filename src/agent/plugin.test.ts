@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { llmAgent } from './agents/llm.ts';
-import { functionResponses, textOf, userContent, type Content } from './content.ts';
+import { functionResponses, contentText, userContent, type Content } from './content.ts';
 import type { Event } from './event.ts';
 import { scriptedModel, type ScriptedResponse } from './models/scripted.ts';
 import type { Callbacks, Plugin } from './plugin.ts';
@@ -28,7 +28,7 @@ async function run(
   return all(runner.run({ ...at, message: 'go' }));
 }
 
-const lastText = (events: readonly Event[]): string => textOf(events.at(-1)?.content);
+const lastText = (events: readonly Event[]): string => contentText(events.at(-1)?.content);
 const toolResponse = (events: readonly Event[]): unknown =>
   events.flatMap(({ content }) => functionResponses(content))[0]?.response;
 const calling: ScriptedResponse[] = [
@@ -42,7 +42,7 @@ test('beforeAgent can answer instead of the agent', async () => {
 
 test('afterAgent can add to what the agent said', async () => {
   const events = await run([[{ text: 'one' }]], { afterAgent: () => said('two') });
-  const texts = events.filter(({ partial }) => !partial).map(({ content }) => textOf(content));
+  const texts = events.filter(({ partial }) => !partial).map(({ content }) => contentText(content));
   assert.deepEqual(texts, ['one', 'two']);
 });
 
@@ -120,7 +120,7 @@ test('a plugin can change what the user said and what is stored, and hears of th
   await runner.runToEnd({ ...at, message: 'my password is x' });
   const session = await runner.sessions.get({ app: 'a', user: 'ann', id: 's' });
   assert.deepEqual(
-    session?.events.map(({ content }) => textOf(content)),
+    session?.events.map(({ content }) => contentText(content)),
     ['[left out]', '[cut]'],
   );
   assert.deepEqual(outcomes, ['done']);

@@ -34,7 +34,7 @@ export interface ModelAnswer {
   readonly finishReason?: FinishReason;
 }
 
-export interface ToolCall {
+export interface ToolInvocation {
   readonly id: string;
   readonly tool: Tool;
   /** As the schema has accepted them. */
@@ -72,11 +72,11 @@ export interface Callbacks {
    * to the model, as a tool's error does.
    */
   beforeTool?(
-    call: ToolCall,
+    call: ToolInvocation,
     context: ToolContext,
   ): Maybe<{ readonly args: JsonObject } | { readonly result: ToolResult }>;
   /** After a tool has answered or failed: another result is taken for it. What it throws goes to the model. */
-  afterTool?(call: ToolCall, result: ToolResult, context: ToolContext): Maybe<ToolResult>;
+  afterTool?(call: ToolInvocation, result: ToolResult, context: ToolContext): Maybe<ToolResult>;
 }
 
 export interface RunInfo {

@@ -7,7 +7,7 @@
  */
 import type { Artifacts } from './artifact.ts';
 import type { CanceledRun } from './canceled-run.ts';
-import type { BlobPart, Content, FilePart } from './content.ts';
+import type { BlobPart, Content, FileContentPart } from './content.ts';
 import type { Answer, Question } from './event.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import type { Model, ToolDeclaration } from './model.ts';
@@ -84,11 +84,14 @@ export class RichResponse {
   }
 
   readonly response: JsonValue;
-  readonly parts: readonly (BlobPart | FilePart)[];
+  readonly parts: readonly (BlobPart | FileContentPart)[];
   readonly display: JsonValue | undefined;
   constructor(
     response: JsonValue,
-    more: { readonly parts?: readonly (BlobPart | FilePart)[]; readonly display?: JsonValue },
+    more: {
+      readonly parts?: readonly (BlobPart | FileContentPart)[];
+      readonly display?: JsonValue;
+    },
   ) {
     this.response = response;
     this.parts = more.parts ?? [];
@@ -97,7 +100,7 @@ export class RichResponse {
 }
 
 /** What a person is asked before the call is made. */
-export interface ConfirmationRequest {
+export interface ToolConfirmation {
   readonly text: string;
   readonly options?: readonly string[];
   readonly detail?: JsonValue;
@@ -108,7 +111,7 @@ export interface Tool extends ToolDeclaration {
    * Whether a person has to allow this call: false, true (with a text made from the call), or what to ask. Called
    * before `run`, with arguments that the schema has accepted.
    */
-  confirm?(args: JsonObject, context: ToolContext): MaybePromise<boolean | ConfirmationRequest>;
+  confirm?(args: JsonObject, context: ToolContext): MaybePromise<boolean | ToolConfirmation>;
   /** Checks the arguments and returns them as the schema makes them; throws with what is wrong, for the model. */
   parse?(args: JsonObject): JsonObject;
   /**

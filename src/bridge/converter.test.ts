@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Message, Part as A2APart } from '../protocol/index.ts';
-import type { Content, Part } from '../agent/content.ts';
+import type { Content, ContentPart } from '../agent/content.ts';
 import { fromA2AMessage, fromA2AParts, MARKS, toA2AMessage, toA2AParts } from './converter.ts';
 
 // What both sides have words for.
@@ -29,7 +29,7 @@ const sayable = fc.oneof(
     { ...plain, requiredKeys: ['kind', 'uri'] },
   ),
   fc.record({ kind: fc.constant('data'), data: object }, plain),
-) as fc.Arbitrary<Part>;
+) as fc.Arbitrary<ContentPart>;
 
 const a2aFile = fc.oneof(
   fc.record(
@@ -47,8 +47,8 @@ const a2aSayable = fc
   )
   .map((part) => A2APart.parse(part));
 
-const call: Part = { kind: 'function-call', id: 'c1', name: 'look', args: { at: 'x' } };
-const response: Part = {
+const call: ContentPart = { kind: 'function-call', id: 'c1', name: 'look', args: { at: 'x' } };
+const response: ContentPart = {
   kind: 'function-response',
   id: 'c1',
   name: 'look',
@@ -101,7 +101,7 @@ describe('what a peer sees', () => {
   });
 
   test('thoughts can be kept back', () => {
-    const parts: Part[] = [
+    const parts: ContentPart[] = [
       { kind: 'thought', text: 'hm' },
       { kind: 'text', text: 'yes' },
     ];
@@ -135,7 +135,7 @@ describe('what a peer sees', () => {
 
   test('what a vendor wants back stays here', () => {
     const provider = { signature: 'secret' };
-    const parts: Part[] = [
+    const parts: ContentPart[] = [
       { kind: 'text', text: 'a', provider },
       { kind: 'thought', text: 'b', provider },
       { kind: 'blob', mediaType: 'image/png', data: '', provider },

@@ -22,11 +22,11 @@ import { isObject, type Message, type Part as A2APart } from '../protocol/index.
 import type {
   BlobPart,
   Content,
-  DataPart,
-  FilePart,
+  DataContentPart,
+  FileContentPart,
   FunctionResponsePart,
-  Part,
-  TextPart,
+  ContentPart,
+  TextContentPart,
   ThoughtPart,
   JsonObject,
   JsonValue,
@@ -43,7 +43,12 @@ export const MARKS = {
 const UNKNOWN_MEDIA_TYPE = 'application/octet-stream';
 
 /** The parts that can come from outside: no calls, no responses. */
-export type ReceivedPart = TextPart | ThoughtPart | BlobPart | FilePart | DataPart;
+export type ReceivedPart =
+  | TextContentPart
+  | ThoughtPart
+  | BlobPart
+  | FileContentPart
+  | DataContentPart;
 
 export interface ConverterOptions {
   /** Default: true. False: thoughts are left out. */
@@ -53,7 +58,10 @@ export interface ConverterOptions {
 }
 
 /** What a peer may see of these parts. */
-export function toA2AParts(parts: readonly Part[], options: ConverterOptions = {}): A2APart[] {
+export function toA2AParts(
+  parts: readonly ContentPart[],
+  options: ConverterOptions = {},
+): A2APart[] {
   return parts.flatMap((part) => toA2APart(part, options));
 }
 
@@ -79,7 +87,7 @@ export function fromA2AMessage(message: Pick<Message, 'role' | 'parts'>): Conten
   };
 }
 
-function toA2APart(part: Part, options: ConverterOptions): A2APart[] {
+function toA2APart(part: ContentPart, options: ConverterOptions): A2APart[] {
   switch (part.kind) {
     case 'text':
       return [{ kind: 'text', text: part.text }];
@@ -103,7 +111,7 @@ function toA2APart(part: Part, options: ConverterOptions): A2APart[] {
   }
 }
 
-function fileOf(part: BlobPart | FilePart): A2APart {
+function fileOf(part: BlobPart | FileContentPart): A2APart {
   const { mediaType: mimeType, name } = part;
   const where = part.kind === 'blob' ? { bytes: part.data } : { uri: part.uri };
   const about = {

@@ -22,7 +22,7 @@ import type {
   Answer,
   Question,
   BlobPart,
-  FilePart,
+  FileContentPart,
   JsonObject,
   JsonValue,
 } from '../agent/index.ts';
@@ -98,7 +98,7 @@ export interface ReadAnswers {
   /** Clear ones to open questions, at most one for each. */
   readonly answers: readonly Answer[];
   /** The files that came with them. */
-  readonly files: readonly (BlobPart | FilePart)[];
+  readonly files: readonly (BlobPart | FileContentPart)[];
   /** Where there is no answer: what is wrong, for whoever gave it. */
   readonly problem?: string;
 }

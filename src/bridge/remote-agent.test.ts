@@ -9,7 +9,7 @@ import { loopAgent } from '../agent/agents/loop.ts';
 import { parallelAgent } from '../agent/agents/parallel.ts';
 import { sequentialAgent } from '../agent/agents/sequential.ts';
 import type { Agent } from '../agent/agent.ts';
-import { textOf } from '../agent/content.ts';
+import { contentText } from '../agent/content.ts';
 import type { Event } from '../agent/event.ts';
 import { createRunner } from '../agent/run/runner.ts';
 import { connect, local } from '../client/index.ts';
@@ -44,7 +44,7 @@ async function collect(events: AsyncIterable<Event>): Promise<Event[]> {
 function said(events: readonly Event[], partial = false): string[] {
   return events
     .filter((event) => (event.partial === true) === partial && event.content !== undefined)
-    .map(({ content }) => textOf(content));
+    .map(({ content }) => contentText(content));
 }
 
 function says(name: string, text: string): Agent {

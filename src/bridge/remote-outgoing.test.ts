@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Part } from '../agent/content.ts';
+import type { ContentPart } from '../agent/content.ts';
 import { createEvent, type Event, type EventFields } from '../agent/event.ts';
 import { unseen } from './remote-outgoing.ts';
 
 function said(author: string, text: string, fields: EventFields = {}): Event {
-  const parts: Part[] = [{ kind: 'text', text }];
+  const parts: ContentPart[] = [{ kind: 'text', text }];
   const role = author === 'user' ? 'user' : 'model';
   return createEvent({ runId: 'r', author }, { content: { role, parts }, ...fields });
 }
@@ -57,7 +57,7 @@ test('what was said above its branch it has heard', () => {
 });
 
 test('calls, responses, thoughts, errors, partial events and empty texts stay here', () => {
-  const parts: Part[] = [
+  const parts: ContentPart[] = [
     { kind: 'thought', text: 'secret' },
     { kind: 'function-call', id: '1', name: 'key', args: {} },
     { kind: 'function-response', id: '1', name: 'key', response: 'secret' },
@@ -94,7 +94,7 @@ test('the last words are told however long they are', () => {
 });
 
 test('a peer that takes all texts for one can tell the turns apart', () => {
-  const parts = ['first', 'second'].map((text): Part => ({ kind: 'text', text }));
+  const parts = ['first', 'second'].map((text): ContentPart => ({ kind: 'text', text }));
   const both = createEvent({ runId: 'r', author: 'other' }, { content: { role: 'model', parts } });
   const told = words([said('user', 'Hello'), both, said('user', 'And?')]).join('');
   assert.equal(told, 'Hello\n\n[other] said: first\n\n[other] said: second\n\nAnd?');

@@ -5,7 +5,7 @@
  * their responses, thoughts and what the remote said itself stay here, and so do instructions, which are no events.
  */
 import { createHash } from 'node:crypto';
-import type { RunContext, Part, Event } from '../agent/index.ts';
+import type { RunContext, ContentPart, Event } from '../agent/index.ts';
 import type { Part as A2APart } from '../protocol/index.ts';
 import { toA2AParts } from './converter.ts';
 import { noteOf } from './remote-note.ts';
@@ -97,7 +97,7 @@ function partsOf(event: Event): A2APart[] {
   return event.error ? [] : parts.flatMap((part) => contextOf(part, event.author));
 }
 
-function contextOf(part: Part, author: string): A2APart[] {
+function contextOf(part: ContentPart, author: string): A2APart[] {
   if (part.kind === 'text') return [contextText(`[${author}] said: ${part.text}`, author)];
   const metadata = { [CONTEXT_MARK]: { author } };
   return toA2AParts([part], HIDDEN).map((each) => Object.assign(each, { metadata }));

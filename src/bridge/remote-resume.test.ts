@@ -14,7 +14,7 @@ import { scriptedModel, type ScriptedResponse } from '../agent/models/scripted.t
 import { agentTool } from '../agent/agents/agent-tool.ts';
 import { tool } from '../agent/tools/function-tool.ts';
 import type { Agent } from '../agent/agent.ts';
-import { functionResponses, textOf } from '../agent/content.ts';
+import { functionResponses, contentText } from '../agent/content.ts';
 import type { Event, Question } from '../agent/event.ts';
 import { createRunner } from '../agent/run/runner.ts';
 import { sqliteSessions } from '../agent/sqlite/index.ts';
@@ -36,7 +36,7 @@ async function collect(events: AsyncIterable<Event>): Promise<Event[]> {
 function said(events: readonly Event[]): string[] {
   return events
     .filter(({ partial, content }) => partial !== true && content !== undefined)
-    .map(({ content }) => textOf(content));
+    .map(({ content }) => contentText(content));
 }
 
 function asked(events: readonly Event[]): Question[] {
@@ -71,8 +71,8 @@ test('a connection that breaks in the middle is taken up without a gap or a repe
   const pieces: string[] = [];
   let whole = '';
   for await (const { partial, content } of runner.run({ ...at, message: 'go' })) {
-    if (partial === true) pieces.push(textOf(content));
-    else whole += textOf(content);
+    if (partial === true) pieces.push(contentText(content));
+    else whole += contentText(content);
     if (pieces.length === 1) server.closeAllConnections();
   }
   assert.deepEqual(pieces, ['one ', 'two ', 'three']);

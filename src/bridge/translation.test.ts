@@ -4,25 +4,30 @@ import fc from 'fast-check';
 import { fold, type Task, type TaskEvent } from '../protocol/index.ts';
 import { completeEvent } from '../tasks/run.ts';
 import type { ExecutorEvent } from '../tasks/index.ts';
-import type { Part } from '../agent/content.ts';
+import type { ContentPart } from '../agent/content.ts';
 import { createEvent, type Event, type EventFields } from '../agent/event.ts';
 import type { ConverterOptions } from './converter.ts';
 import { createTranslation } from './translation.ts';
 
-const text = (said: string): Part => ({ kind: 'text', text: said });
-const thought = (said: string): Part => ({ kind: 'thought', text: said });
-const picture: Part = { kind: 'blob', mediaType: 'image/png', data: 'AAAA', name: 'a.png' };
-const call: Part = { kind: 'function-call', id: 'c1', name: 'look', args: { at: 'x' } };
-const response: Part = { kind: 'function-response', id: 'c1', name: 'look', response: 'seen' };
+const text = (said: string): ContentPart => ({ kind: 'text', text: said });
+const thought = (said: string): ContentPart => ({ kind: 'thought', text: said });
+const picture: ContentPart = { kind: 'blob', mediaType: 'image/png', data: 'AAAA', name: 'a.png' };
+const call: ContentPart = { kind: 'function-call', id: 'c1', name: 'look', args: { at: 'x' } };
+const response: ContentPart = {
+  kind: 'function-response',
+  id: 'c1',
+  name: 'look',
+  response: 'seen',
+};
 
-function says(parts: Part[], fields: EventFields = {}): Event {
+function says(parts: ContentPart[], fields: EventFields = {}): Event {
   return createEvent(
     { runId: 'r1', author: 'helper' },
     { content: { role: 'model', parts }, ...fields },
   );
 }
-const piece = (...parts: Part[]) => says(parts, { partial: true });
-const whole = (...parts: Part[]) => says(parts);
+const piece = (...parts: ContentPart[]) => says(parts, { partial: true });
+const whole = (...parts: ContentPart[]) => says(parts);
 
 function told(events: Event[], options: ConverterOptions = {}): ExecutorEvent[] {
   const translation = createTranslation(options);

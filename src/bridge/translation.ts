@@ -14,7 +14,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Message, Metadata, Part as A2APart } from '../protocol/index.ts';
 import type { ArtifactEvent, ExecutorEvent } from '../tasks/index.ts';
-import { type Part, textOf, type Event, isFinalResponse } from '../agent/index.ts';
+import { type ContentPart, contentText, type Event, isFinalResponse } from '../agent/index.ts';
 import { type ConverterOptions, toA2AParts } from './converter.ts';
 
 /** The metadata of an answer's artifact that says which agent speaks. */
@@ -53,7 +53,7 @@ export function createTranslation(options: ConverterOptions): Translation {
     return utterance;
   }
 
-  function piece(event: Event, parts: readonly Part[]): ExecutorEvent[] {
+  function piece(event: Event, parts: readonly ContentPart[]): ExecutorEvent[] {
     const utterance = utteranceOf(event);
     const events: ExecutorEvent[] = [];
     for (const part of parts) {
@@ -67,7 +67,7 @@ export function createTranslation(options: ConverterOptions): Translation {
     return events;
   }
 
-  function whole(event: Event, parts: readonly Part[]): ExecutorEvent[] {
+  function whole(event: Event, parts: readonly ContentPart[]): ExecutorEvent[] {
     const utterance = utteranceOf(event);
     utterances.delete(speaker(event));
     const thought = parts.flatMap((part) => (part.kind === 'thought' ? [part.text] : [])).join('');
@@ -75,7 +75,7 @@ export function createTranslation(options: ConverterOptions): Translation {
     const events: ExecutorEvent[] = thoughts(utterance, options);
     const answer = parts.filter(isAnswer);
     const sent = utterance.text;
-    const text = textOf({ role: 'model', parts: answer });
+    const text = contentText({ role: 'model', parts: answer });
     if (sent === '' || !text.startsWith(sent)) {
       // An artifact has a part, even one whose text was taken back.
       const all = answer.length > 0 ? toA2AParts(answer) : [EMPTY];
@@ -84,7 +84,7 @@ export function createTranslation(options: ConverterOptions): Translation {
       }
       return events;
     }
-    const rest: Part[] = answer.filter(({ kind }) => kind !== 'text');
+    const rest: ContentPart[] = answer.filter(({ kind }) => kind !== 'text');
     if (text.length > sent.length) rest.unshift({ kind: 'text', text: text.slice(sent.length) });
     const last = rest.length > 0 ? toA2AParts(rest) : [EMPTY];
     events.push({ ...artifact(utterance.artifactId, event, last, true), lastChunk: true });
@@ -114,11 +114,11 @@ function speaker({ author, branch = '' }: Event): string {
   return `${author} ${branch}`;
 }
 
-function isSaid({ kind }: Part): boolean {
+function isSaid({ kind }: ContentPart): boolean {
   return kind !== 'function-call' && kind !== 'function-response';
 }
 
-function isAnswer(part: Part): boolean {
+function isAnswer(part: ContentPart): boolean {
   return isSaid(part) && part.kind !== 'thought' && (part.kind !== 'text' || part.text !== '');
 }
 
@@ -149,7 +149,7 @@ function working(parts: A2APart[]): ExecutorEvent {
 /** A branch's answer takes the place of what was said before it: above it, on it, and in the branches below it. */
 function noteFinal(finals: Map<string, string>, event: Event): void {
   const { branch = '' } = event;
-  const text = textOf(event.content);
+  const text = contentText(event.content);
   if (text === '') return;
   for (const other of finals.keys()) {
     if (isWithin(other, branch) || isWithin(branch, other)) finals.delete(other);

@@ -9,7 +9,7 @@ import { customAgent } from '../../src/agent/agents/custom.ts';
 import { llmAgent } from '../../src/agent/agents/llm.ts';
 import { parallelAgent } from '../../src/agent/agents/parallel.ts';
 import { sequentialAgent } from '../../src/agent/agents/sequential.ts';
-import { textOf } from '../../src/agent/content.ts';
+import { contentText } from '../../src/agent/content.ts';
 import type { ModelRequest } from '../../src/agent/model.ts';
 import { scriptedModel } from '../../src/agent/models/scripted.ts';
 import { memorySessions } from '../../src/agent/sessions/memory.ts';
@@ -133,7 +133,7 @@ test('later prompts say of a request that it was canceled, whether it ran or wai
   const heard = seen
     .at(-1)!
     .messages.map((content) =>
-      content.parts.map((part) => textOf({ role: 'user', parts: [part] })),
+      content.parts.map((part) => contentText({ role: 'user', parts: [part] })),
     );
   assert.deepEqual(heard, [['ask', canceled, 'hang', canceled, 'hello']]);
 });

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Agent } from '../../src/agent/agent.ts';
-import { customAgent, type AgentFunction } from '../../src/agent/agents/custom.ts';
+import { customAgent, type CustomAgentFunction } from '../../src/agent/agents/custom.ts';
 import { llmAgent } from '../../src/agent/agents/llm.ts';
 import { parallelAgent } from '../../src/agent/agents/parallel.ts';
 import { sequentialAgent } from '../../src/agent/agents/sequential.ts';
-import { textOf, type Part } from '../../src/agent/content.ts';
+import { contentText, type ContentPart } from '../../src/agent/content.ts';
 import type { EventFields } from '../../src/agent/event.ts';
 import { scriptedModel } from '../../src/agent/models/scripted.ts';
 import { memorySessions } from '../../src/agent/sessions/memory.ts';
@@ -14,15 +14,15 @@ import type { StreamEvent } from '../../src/protocol/index.ts';
 import { type Authenticate, bearerTokens } from '../../src/server.ts';
 import { answers, bridge, data, isResponse, send, statusText, toolOf } from './support.ts';
 
-function agentOf(run: AgentFunction, name = 'helper'): Agent {
+function agentOf(run: CustomAgentFunction, name = 'helper'): Agent {
   return customAgent({ name, description: 'Helps' }, run);
 }
 
-function says(...parts: Part[]): EventFields {
+function says(...parts: ContentPart[]): EventFields {
   return { content: { role: 'model', parts } };
 }
 
-const text = (said: string): Part => ({ kind: 'text', text: said });
+const text = (said: string): ContentPart => ({ kind: 'text', text: said });
 
 const SECRET = 'postgres://admin:hunter2@db';
 
@@ -31,7 +31,7 @@ for (const version of ['0.3', '1.0'] as const) {
     test('text is streamed as chunks of one artifact, and completes the task as its message too', async (t) => {
       const agent = agentOf(async function* (ctx) {
         yield 'You said: ';
-        yield textOf(ctx.input);
+        yield contentText(ctx.input);
       });
       const client = await (await bridge(t, agent)).client({ version });
       const events: StreamEvent[] = [];
@@ -64,7 +64,7 @@ for (const version of ['0.3', '1.0'] as const) {
           yield ctx.question('city', { text: 'Which city?', options: ['Rome', 'Oslo'] });
           return;
         }
-        yield `${textOf(ctx.input)} to ${city.value as string} in run ${ctx.runId}`;
+        yield `${contentText(ctx.input)} to ${city.value as string} in run ${ctx.runId}`;
       });
       const client = await (await bridge(t, agent)).client({ version });
       const asked = await send(client, 'book');
@@ -126,7 +126,7 @@ describe('what goes in', () => {
   test('a context is a session: what one task leaves in its state, the next one finds', async (t) => {
     const agent = agentOf(async function* (ctx) {
       const before = ctx.state.get('seen') ?? 'nothing';
-      ctx.state.set('seen', textOf(ctx.input));
+      ctx.state.set('seen', contentText(ctx.input));
       yield `before: ${before as string}`;
     });
     const client = await (await bridge(t, agent)).client();
@@ -143,7 +143,7 @@ describe('what goes in', () => {
   test('the authenticated user is the session’s user, and a context of the same name is another’s', async (t) => {
     const agent = agentOf(async function* (ctx) {
       const before = ctx.state.get('seen') ?? 'nothing';
-      ctx.state.set('seen', textOf(ctx.input));
+      ctx.state.set('seen', contentText(ctx.input));
       yield `${ctx.session.user} in ${ctx.session.id}: ${before as string}`;
     });
     const authenticate = bearerTokens(
@@ -191,7 +191,7 @@ describe('what goes in', () => {
     const runs: string[] = [];
     const agent = agentOf(async function* (ctx) {
       runs.push(ctx.runId);
-      yield textOf(ctx.input);
+      yield contentText(ctx.input);
     });
     const client = await (await bridge(t, agent, { continues: true })).client();
     const first = await send(client, 'one');
@@ -287,7 +287,7 @@ describe('how it ends', () => {
   });
 
   test('a failure is told without its cause, which is in our log', async (t) => {
-    const failing: Record<string, AgentFunction> = {
+    const failing: Record<string, CustomAgentFunction> = {
       thrown: async function* () {
         yield 'begun';
         throw new Error(`no connection to ${SECRET}`);

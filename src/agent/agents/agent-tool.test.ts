@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { customAgent } from './custom.ts';
 import { llmAgent } from './llm.ts';
 import { parallelAgent } from './parallel.ts';
-import { functionResponses, textOf } from '../content.ts';
+import { functionResponses, contentText } from '../content.ts';
 import type { Event } from '../event.ts';
 import { scriptedModel, type ScriptedResponse } from '../models/scripted.ts';
 import { resultOf } from '../run/run-result.ts';
@@ -35,7 +35,7 @@ function responseIn(events: readonly Event[]): unknown {
 test("an agent's answer is the call's response, and its session is gone afterwards", async () => {
   const inner = customAgent({ name: 'inner' }, async function* (context) {
     context.state.set('mood', 'good');
-    yield `heard ${textOf(context.input)} from ${words(context.state.get('name'))}`;
+    yield `heard ${contentText(context.input)} from ${words(context.state.get('name'))}`;
   });
   const { runner, sessions } = caller(agentTool(inner));
   const events = await all(runner().run({ ...at, message: 'go', state: { name: 'Ann' } }));
@@ -180,5 +180,5 @@ test('an agent that fails is told to the one that called it', async () => {
   const { runner } = caller(agentTool(inner));
   const events = await all(runner().run({ ...at, message: 'go' }));
   assert.equal(responseIn(events), 'inner failed: oh no');
-  assert.equal(textOf(events.at(-1)?.content), 'done');
+  assert.equal(contentText(events.at(-1)?.content), 'done');
 });

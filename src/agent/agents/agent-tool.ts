@@ -9,7 +9,7 @@ import { hash } from 'node:crypto';
 import type { Agent } from '../agent.ts';
 import type { LlmAgent } from './llm.ts';
 import { cancelRun } from '../run/cancel-run.ts';
-import { textOf, type Content } from '../content.ts';
+import { contentText, type Content } from '../content.ts';
 import { isFinalResponse, type Event, type EventError, type Question } from '../event.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { AgentTree } from '../run/tree.ts';
@@ -66,7 +66,7 @@ export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
       }
       await forget();
       if (error) throw new Error(`${agent.name} failed: ${error.message}`);
-      const text = textOf(answer);
+      const text = contentText(answer);
       return outputSchema && text !== '' ? (JSON.parse(text) as JsonValue) : text;
     },
     async cancel(callId, { session, sessions, signal }) {
@@ -130,7 +130,7 @@ async function follow(events: AsyncIterable<Event>, context: ToolContext): Promi
     error ??= event.error;
     if (isFinalResponse(event)) {
       answer = event.content;
-      context.progress({ agent: event.author, text: textOf(event.content) });
+      context.progress({ agent: event.author, text: contentText(event.content) });
     }
     for (const [key, value] of Object.entries(event.actions.stateDelta ?? {})) {
       context.state.set(key, value);

@@ -3,13 +3,13 @@ import type { Content } from '../content.ts';
 import type { Answer, Event } from '../event.ts';
 import type { AnswerInbox } from '../inbox.ts';
 import type { JsonValue } from '../json.ts';
-import type { Scope } from '../run/run-context.ts';
+import type { RunScope } from '../run/run-context.ts';
 import type { OpenCall } from '../run/run-index.ts';
 import type { Tool } from '../tool.ts';
 import { settleCall } from './tool-run.ts';
 
 export interface CallsSetup {
-  readonly scope: Scope;
+  readonly scope: RunScope;
   readonly calls: readonly OpenCall[];
   readonly tools: ReadonlyMap<string, Tool>;
   /** The calls that were made since the run was begun or taken up. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { all, at } from '../../../test/support/runs.ts';
-import { textOf } from '../content.ts';
+import { contentText } from '../content.ts';
 import { createRunner } from '../run/runner.ts';
 import { customAgent } from './custom.ts';
 
@@ -19,7 +19,7 @@ test('strings are pieces of one answer up to the next event, and have the id of 
     events.map(({ id, partial, content }) => [
       ids.indexOf(id),
       partial === true,
-      content && textOf(content),
+      content && contentText(content),
     ]),
     [
       [0, true, 'Once '],

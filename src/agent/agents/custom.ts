@@ -18,9 +18,9 @@ import type { Event, EventFields } from '../event.ts';
 import type { Callbacks } from '../plugin.ts';
 
 /** A piece of the answer's text, an event's fields, or an event: `ctx.event()`, or one of an agent that it runs. */
-export type Yielded = string | EventFields | Event;
+export type CustomAgentYield = string | EventFields | Event;
 
-export type AgentFunction = (context: RunContext) => AsyncIterable<Yielded>;
+export type CustomAgentFunction = (context: RunContext) => AsyncIterable<CustomAgentYield>;
 
 export interface CustomAgentOptions {
   readonly name: string;
@@ -33,7 +33,7 @@ export interface CustomAgentOptions {
 /** Of one answer. */
 const MAX_TEXT = 32 * 2 ** 20;
 
-export function customAgent(options: CustomAgentOptions, run: AgentFunction): Agent {
+export function customAgent(options: CustomAgentOptions, run: CustomAgentFunction): Agent {
   return {
     name: options.name,
     description: options.description ?? '',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
 import type { Agent } from '../agent.ts';
-import { functionResponses, textOf } from '../content.ts';
+import { functionResponses, contentText } from '../content.ts';
 import type { Event } from '../event.ts';
 import type { AnswerInbox } from '../inbox.ts';
 import type { ModelRequest } from '../model.ts';
@@ -39,7 +39,10 @@ test('the pieces of an answer make up the whole that follows, and have its id', 
   const pieces = events.slice(0, -1);
   assert.ok(pieces.length > 1);
   assert.ok(pieces.every(({ partial, id }) => partial === true && id === whole.id));
-  assert.equal(pieces.map(({ content }) => textOf(content)).join(''), textOf(whole.content));
+  assert.equal(
+    pieces.map(({ content }) => contentText(content)).join(''),
+    contentText(whole.content),
+  );
 });
 
 test('calls of one answer run at the same time, and each response is stored when it is there', async () => {
@@ -102,7 +105,7 @@ for (const { what, response, tools, says } of wrongs) {
     const [told] = responsesIn(events);
     assert.equal(told?.isError, true);
     assert.match(words(told?.response), says);
-    assert.equal(textOf(events.at(-1)?.content), 'sorry');
+    assert.equal(contentText(events.at(-1)?.content), 'sorry');
   });
 }
 
@@ -224,7 +227,7 @@ test('a call that was being made when the process died is not made again', async
   const { runner: next } = scripted([[{ text: 'I do not know' }]], { tools }, { sessions });
   const events = await all(next.resume({ ...at, runId: 'r', answers: [] }));
   assert.match(words(responsesIn(events)[0]?.response), /outcome unknown/);
-  assert.equal(textOf(events.at(-1)?.content), 'I do not know');
+  assert.equal(contentText(events.at(-1)?.content), 'I do not know');
   assert.equal(times, 1);
   assert.deepEqual(await all(next.resume({ ...at, runId: 'r', answers: [] })), []);
 });
@@ -307,7 +310,7 @@ test('an agent hands over to another one, which also gets the next message', asy
   const first = await all(runner.run({ ...at, message: 'my bill' }));
   const second = await all(runner.run({ ...at, message: 'and one more' }));
   assert.equal(first.at(-1)?.author, 'billing');
-  assert.equal(textOf(first.at(-1)?.content), 'A bill?');
+  assert.equal(contentText(first.at(-1)?.content), 'A bill?');
   assert.equal(second.at(-1)?.author, 'billing');
 });
 

@@ -9,7 +9,7 @@
 import type { z } from 'zod';
 import type { Agent } from '../agent.ts';
 import { compact, type CompactionOptions } from '../run/compaction.ts';
-import { functionCalls, textOf } from '../content.ts';
+import { functionCalls, contentText } from '../content.ts';
 import { RunFailure } from '../errors.ts';
 import type { Actions, Event } from '../event.ts';
 import { historyOf, type HistoryOptions } from '../run/history.ts';
@@ -17,7 +17,7 @@ import type { JsonObject, JsonValue } from '../json.ts';
 import type { Model, ModelRequest, ToolDeclaration } from '../model.ts';
 import { resolveModel } from '../models/resolve.ts';
 import type { Callbacks, ModelAnswer } from '../plugin.ts';
-import { DONE, isFinished, scopeOf, type Scope } from '../run/run-context.ts';
+import { DONE, isFinished, runScopeOf, type RunScope } from '../run/run-context.ts';
 import { RunIndex, Waits, type OpenCall } from '../run/run-index.ts';
 import { isToolset, type Tool, type Toolset } from '../tool.ts';
 import type { ConversationalAgent } from '../run/tree.ts';
@@ -87,7 +87,7 @@ export function llmAgent(options: LlmAgentOptions): LlmAgent {
       await Promise.allSettled(waiting.map(tell));
     },
     async *run(context) {
-      const scope = scopeOf(context);
+      const scope = runScopeOf(context);
       const used = model ?? scope.inner.services.defaultModel;
       if (!used)
         throw new RunFailure('no-model', `${name} has no model: give it or the runner one`);
@@ -103,7 +103,7 @@ interface Conversation {
   readonly tools: ReadonlyMap<string, Tool>;
 }
 
-async function* converse(scope: Scope, conversation: Conversation): AsyncGenerator<Event> {
+async function* converse(scope: RunScope, conversation: Conversation): AsyncGenerator<Event> {
   const { agent, runId, branch } = scope;
   const { options, model, tools } = conversation;
   const view: HistoryOptions = {
@@ -148,7 +148,7 @@ async function* converse(scope: Scope, conversation: Conversation): AsyncGenerat
 }
 
 async function requestOf(
-  scope: Scope,
+  scope: RunScope,
   { options, schema, tools }: Conversation,
   view: HistoryOptions,
 ): Promise<ModelRequest> {
@@ -176,7 +176,7 @@ function declarationOf({ name, description, parameters }: Tool): ToolDeclaration
 /** What goes with the answer's event: which calls stay open, and the end where there are no calls. */
 function completed(
   { content }: ModelAnswer,
-  scope: Scope,
+  scope: RunScope,
   { options, tools }: Conversation,
 ): { actions: Actions; longRunning: string[] } {
   const calls = functionCalls(content);
@@ -184,7 +184,7 @@ function completed(
     const longRunning = calls.filter((call) => tools.get(call.name)?.longRunning === true);
     return { actions: {}, longRunning: longRunning.map(({ id }) => id) };
   }
-  const text = textOf(content);
+  const text = contentText(content);
   const { outputKey, outputSchema } = options;
   const value = outputSchema ? parseOutput(text, outputSchema, options.name) : text;
   const actions = {
@@ -209,7 +209,7 @@ function parseOutput(text: string, schema: z.ZodType, name: string): JsonValue {
   throw refuse(`${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}`.trim());
 }
 
-async function toolsOf(agent: LlmAgent, scope: Scope): Promise<ReadonlyMap<string, Tool>> {
+async function toolsOf(agent: LlmAgent, scope: RunScope): Promise<ReadonlyMap<string, Tool>> {
   const found = await Promise.all(
     (agent.tools ?? []).map((tool) =>
       isToolset(tool) ? tool.tools(scope.signal) : Promise.resolve([tool]),

@@ -1,6 +1,6 @@
 /** One request to a model, with the callbacks around it: pieces as they come, then the whole answer as one event. */
 import { randomUUID } from 'node:crypto';
-import type { FunctionCallPart, Part } from '../content.ts';
+import type { FunctionCallPart, ContentPart } from '../content.ts';
 import { messageOf } from '../errors.ts';
 import type { Actions, Event, Usage } from '../event.ts';
 import type { JsonObject } from '../json.ts';
@@ -12,7 +12,7 @@ import {
   type ModelRequest,
 } from '../model.ts';
 import { hooksOf, type ModelAnswer } from '../plugin.ts';
-import type { Scope } from '../run/run-context.ts';
+import type { RunScope } from '../run/run-context.ts';
 
 /** Characters of text and thoughts, of base64, and of calls. */
 const MAX_ANSWER = 32 * 2 ** 20;
@@ -21,7 +21,7 @@ const MAX_CALLS = 128;
 const MAX_CHUNKS = 2_000_000;
 
 export interface ModelCall {
-  readonly scope: Scope;
+  readonly scope: RunScope;
   readonly model: Model;
   readonly request: ModelRequest;
   /** What the whole answer's event has beside the answer. */
@@ -95,7 +95,7 @@ export async function* callModel(call: ModelCall): AsyncGenerator<Event> {
 }
 
 /** A vendor wants its own id back, but not all vendors' ids are unique. */
-function withOwnId(part: FunctionCallPart, { inner }: Scope): FunctionCallPart {
+function withOwnId(part: FunctionCallPart, { inner }: RunScope): FunctionCallPart {
   const id = inner.newCallId(part.id);
   if (id !== undefined) return part;
   const made = `call_${randomUUID().replaceAll('-', '')}`;
@@ -105,7 +105,7 @@ function withOwnId(part: FunctionCallPart, { inner }: Scope): FunctionCallPart {
 
 class WholeAnswer {
   readonly #model: string;
-  readonly #parts: Part[] = [];
+  readonly #parts: ContentPart[] = [];
   #size = 0;
   #calls = 0;
   #chunks = 0;
@@ -120,7 +120,7 @@ class WholeAnswer {
   }
 
   /** The piece to show, where there is one. */
-  add(chunk: ModelChunk): Part | undefined {
+  add(chunk: ModelChunk): ContentPart | undefined {
     if (this.#finish) throw new ModelError('failed', `${this.#model} went on after its end`);
     if (chunk.kind === 'finish') {
       this.#finish = chunk;

@@ -6,7 +6,7 @@
  */
 import type { Agent, RunContext } from '../agent.ts';
 import type { Event } from '../event.ts';
-import { scopeOf } from '../run/run-context.ts';
+import { runScopeOf } from '../run/run-context.ts';
 import { Waits } from '../run/run-index.ts';
 import type { WorkflowOptions } from './sequential.ts';
 
@@ -37,7 +37,7 @@ async function* runSideBySide(
   agents: readonly Agent[],
 ): AsyncGenerator<Event> {
   const noted = context.checkpoint();
-  const { index } = scopeOf(context).inner;
+  const { index } = runScopeOf(context).inner;
   const done = new Set(Array.isArray(noted) ? noted : []);
   const stop = new AbortController();
   const lanes = agents

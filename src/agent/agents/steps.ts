@@ -6,7 +6,7 @@
 import type { Agent, RunContext } from '../agent.ts';
 import type { Event } from '../event.ts';
 import type { JsonValue } from '../json.ts';
-import { scopeOf, type Scope } from '../run/run-context.ts';
+import { runScopeOf, type RunScope } from '../run/run-context.ts';
 import { Waits } from '../run/run-index.ts';
 
 /** In a loop each round's agents are told apart by its number, and an escalation goes no further than the loop. */
@@ -15,7 +15,7 @@ export async function* runSteps(
   agents: readonly Agent[],
   loop?: { readonly rounds: number },
 ): AsyncGenerator<Event> {
-  const scope = scopeOf(context);
+  const scope = runScopeOf(context);
   const rounds = loop?.rounds ?? 1;
   let { round, step } = progressOf(scope.checkpoint());
   let escalated = scope.resumed && hasEscalated(scope, agents);
@@ -54,7 +54,7 @@ function progressOf(noted: JsonValue | undefined): { round: number; step: number
  * An agent has escalated, and the process died before that was noted. Everything behind the last note is its, whether
  * that is a note of this sequence or of one around it.
  */
-function hasEscalated({ events, runId, path }: Scope, agents: readonly Agent[]): boolean {
+function hasEscalated({ events, runId, path }: RunScope, agents: readonly Agent[]): boolean {
   const names = new Set<string>();
   const add = (agent: Agent): void => {
     names.add(agent.name);

@@ -9,8 +9,8 @@ import type { Content, FunctionResponsePart } from '../content.ts';
 import { messageOf } from '../errors.ts';
 import type { Actions, Event, Question } from '../event.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
-import { hooksOf, type ToolCall, type ToolResult } from '../plugin.ts';
-import { DONE, type Scope } from '../run/run-context.ts';
+import { hooksOf, type ToolInvocation, type ToolResult } from '../plugin.ts';
+import { DONE, type RunScope } from '../run/run-context.ts';
 import type { Asks, OpenCall } from '../run/run-index.ts';
 import { toolServices } from '../run/run.ts';
 import { toJson } from '../storage-error.ts';
@@ -21,7 +21,7 @@ import { RichResponse, Waiting, type Tool, type ToolContext } from '../tool.ts';
 const MAX_RESPONSE = 1_000_000;
 
 export interface CallSetup {
-  readonly scope: Scope;
+  readonly scope: RunScope;
   readonly call: OpenCall;
   readonly tools: ReadonlyMap<string, Tool>;
   /** The call was made just now; any other is from before the run was taken up. */
@@ -96,7 +96,7 @@ class CallWork {
       const asked = await this.#confirmation(tool, args, context);
       if (asked) return asked;
     }
-    const made: ToolCall = { id: call.part.id, tool, args };
+    const made: ToolInvocation = { id: call.part.id, tool, args };
     let result: ToolResult;
     let rich: RichResponse | undefined;
     try {

@@ -1,12 +1,12 @@
 /** How an agent hands the conversation over to another one: a tool, and a word to the model about when to use it. */
 import type { Agent } from '../agent.ts';
 import { TRANSFER_TOOL } from '../run/history.ts';
-import type { Scope } from '../run/run-context.ts';
+import type { RunScope } from '../run/run-context.ts';
 import type { Tool } from '../tool.ts';
 import { isConversational } from '../run/tree.ts';
 
 /** None where there is nobody to hand over to. */
-export function transferTool(scope: Scope): Tool[] {
+export function transferTool(scope: RunScope): Tool[] {
   const names = targetsOf(scope).map(({ name }) => name);
   if (names.length === 0) return [];
   return [
@@ -29,7 +29,7 @@ export function transferTool(scope: Scope): Tool[] {
   ];
 }
 
-export function transferText(scope: Scope): string {
+export function transferText(scope: RunScope): string {
   const targets = targetsOf(scope);
   if (targets.length === 0) return '';
   const list = targets.map(({ name, description }) => `- ${name}: ${description}`).join('\n');
@@ -39,6 +39,6 @@ export function transferText(scope: Scope): string {
   ].join('\n');
 }
 
-function targetsOf({ agent, inner }: Scope): Agent[] {
+function targetsOf({ agent, inner }: RunScope): Agent[] {
   return isConversational(agent) ? inner.services.tree.transferTargets(agent) : [];
 }

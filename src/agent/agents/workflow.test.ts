@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Agent, RunContext } from '../agent.ts';
-import { textOf } from '../content.ts';
+import { contentText } from '../content.ts';
 import { resultOf } from '../run/run-result.ts';
 import { createRunner, type Runner } from '../run/runner.ts';
 import { customAgent } from './custom.ts';
@@ -34,13 +34,13 @@ const escalates = (name: string, when: (context: RunContext) => boolean): Agent 
 
 const textsSeen = (context: RunContext): string =>
   context.events
-    .map(({ content }) => textOf(content))
+    .map(({ content }) => contentText(content))
     .filter(Boolean)
     .join(' ');
 
 async function said(runner: Runner): Promise<string[]> {
   const session = await runner.sessions.get({ app: runner.app, user: 'ann', id: 's' });
-  return (session?.events ?? []).map(({ content }) => textOf(content)).filter(Boolean);
+  return (session?.events ?? []).map(({ content }) => contentText(content)).filter(Boolean);
 }
 
 async function saidBy(agent: Agent): Promise<string[]> {

@@ -11,7 +11,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import {
   functionCalls,
   functionResponses,
-  textOf,
+  contentText,
   type Content,
   type FunctionResponsePart,
 } from '../content.ts';
@@ -60,7 +60,7 @@ export function offlineModel(advice: string = FOR_A_MODEL): Model {
 function decide({ messages, tools = [], toolChoice }: ModelRequest, advice: string): Step | string {
   const offered = toolChoice === 'none' ? [] : tools;
   const at = messages.findLastIndex(
-    (content) => content.role === 'user' && textOf(content).trim() !== '',
+    (content) => content.role === 'user' && contentText(content).trim() !== '',
   );
   const { own, all } = wordsOf(messages[at]);
   if (own.length > MAX_REQUEST_CHARS) return `That is too long for me.\n\n${help(offered, advice)}`;

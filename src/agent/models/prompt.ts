@@ -12,7 +12,13 @@ import type {
   LanguageModelV4ToolResultPart,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
-import type { BlobPart, Content, FilePart, FunctionResponsePart, Part } from '../content.ts';
+import type {
+  BlobPart,
+  Content,
+  FileContentPart,
+  FunctionResponsePart,
+  ContentPart,
+} from '../content.ts';
 import type { JsonObject } from '../json.ts';
 import type { ModelRequest } from '../model.ts';
 import { answerSchema, toolSchema } from './schema.ts';
@@ -130,7 +136,7 @@ function messages(content: Content, abilities: Abilities): Message[] {
   return found;
 }
 
-function modelParts(part: Part, abilities: Abilities): ModelPart[] {
+function modelParts(part: ContentPart, abilities: Abilities): ModelPart[] {
   switch (part.kind) {
     case 'thought':
       return [{ type: 'reasoning', text: part.text, ...carried(part.provider) }];
@@ -149,7 +155,7 @@ function modelParts(part: Part, abilities: Abilities): ModelPart[] {
   }
 }
 
-function userParts(part: Part, abilities: Abilities): UserPart[] {
+function userParts(part: ContentPart, abilities: Abilities): UserPart[] {
   switch (part.kind) {
     case 'text':
       // Vendors refuse empty text, except to carry what they gave.
@@ -183,7 +189,7 @@ function blob(part: BlobPart): UserPart {
 }
 
 /** Nothing is fetched here: what the vendor does not fetch itself is only named. */
-function file({ uri, mediaType, name, provider }: FilePart, { urls }: Abilities): UserPart {
+function file({ uri, mediaType, name, provider }: FileContentPart, { urls }: Abilities): UserPart {
   if (mediaType !== undefined && URL.canParse(uri) && takes(urls, mediaType, uri)) {
     return {
       type: 'file',

@@ -10,7 +10,7 @@ import type {
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
 import { answerOf, saidIn } from '../../../test/support/model.ts';
-import { userContent, type Part } from '../content.ts';
+import { userContent, type ContentPart } from '../content.ts';
 import type { ModelRequest } from '../model.ts';
 import { fromProvider, type ProviderOptions } from './provider.ts';
 
@@ -53,7 +53,7 @@ function run(parts: Iterable<LanguageModelV4StreamPart>, options: ProviderOption
 }
 
 /** The prompt that these parts of a user become. */
-async function promptOf(parts: readonly Part[]): Promise<unknown> {
+async function promptOf(parts: readonly ContentPart[]): Promise<unknown> {
   const model = fake([finish]);
   await answerOf(fromProvider(model), { messages: [{ role: 'user', parts }] });
   return model.asked[0]?.prompt;
@@ -247,7 +247,7 @@ test('text files are read to the model, others are handed over, and addresses on
 });
 
 test("a tool's files follow its response, from the user", async () => {
-  const picture: Part = { kind: 'blob', mediaType: 'image/png', data: 'AQID' };
+  const picture: ContentPart = { kind: 'blob', mediaType: 'image/png', data: 'AQID' };
   assert.deepEqual(
     await promptOf([
       { kind: 'text', text: 'and?' },
@@ -318,7 +318,7 @@ test('a model of version 3 of the interface serves as well', async () => {
       return { stream: ReadableStream.from(parts) };
     },
   };
-  const picture: Part = { kind: 'blob', mediaType: 'image/png', data: 'AQID' };
+  const picture: ContentPart = { kind: 'blob', mediaType: 'image/png', data: 'AQID' };
   const tools = [{ name: 't', description: '', parameters: {} }];
   const chunks = await answerOf(fromProvider(model), {
     messages: [{ role: 'user', parts: [picture] }],

@@ -26,7 +26,7 @@ import {
   type ModelRequest,
 } from '../model.ts';
 import { callOptions, callOptionsV3 } from './prompt.ts';
-import { withRetry, type RetryOptions } from './retry.ts';
+import { withRetry, type ModelRetryOptions } from './retry.ts';
 import { cutOff, vendorError, type Blame } from './vendor-error.ts';
 
 /**
@@ -52,7 +52,7 @@ export interface ProviderOptions {
   /** The key: no error shows it. */
   readonly secret?: string;
   /** False: ask once. */
-  readonly retry?: RetryOptions | false;
+  readonly retry?: ModelRetryOptions | false;
   /** Until the vendor's first event. As long as any silence. */
   readonly firstEventTimeoutMs?: number;
   /** The longest silence of the vendor. 5 minutes: some think that long without a word. */

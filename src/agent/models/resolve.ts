@@ -5,17 +5,17 @@
 import { ModelError, type Model } from '../model.ts';
 import { distance } from './distance.ts';
 import { offlineModel } from './offline.ts';
-import { withRetry, type RetryOptions } from './retry.ts';
+import { withRetry, type ModelRetryOptions } from './retry.ts';
 import { scriptFromFile } from './scripted.ts';
 import { vendorModel } from './vendor-model.ts';
-import { addressOf, VENDORS, type Environment, type Vendor } from './vendors.ts';
+import { addressOf, VENDORS, type VendorEnvironment, type Vendor } from './vendors.ts';
 
 export interface ResolveOptions {
   /** Where keys and addresses are looked up. `process.env`. */
-  readonly env?: Environment;
+  readonly env?: VendorEnvironment;
   /** Throws at once when a key or address is missing, not when the model is first asked. */
   readonly checkKey?: boolean;
-  readonly retry?: RetryOptions;
+  readonly retry?: ModelRetryOptions;
   /** Between two signs of life of a vendor. */
   readonly idleTimeoutMs?: number;
   /** For a whole answer. */
@@ -48,7 +48,7 @@ export function resolveModel(nameOrModel: string | Model, options: ResolveOption
 }
 
 /** What `PARLEY_MODEL` names, else the first vendor whose key is set, else `offline`. */
-export function defaultModelName(env: Environment = process.env): string {
+export function defaultModelName(env: VendorEnvironment = process.env): string {
   const named = valueOf(env, 'PARLEY_MODEL');
   if (named !== undefined) return named;
   for (const [prefix, { keys, defaultModel }] of Object.entries(VENDORS)) {
@@ -90,7 +90,7 @@ function missing(name: string, variable: string): ModelError {
 }
 
 /** A variable that is set to nothing is not set. */
-function valueOf(env: Environment, variable: string): string | undefined {
+function valueOf(env: VendorEnvironment, variable: string): string | undefined {
   const value = env[variable]?.trim();
   return value === '' ? undefined : value;
 }

@@ -7,7 +7,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
 
-export interface RetryOptions {
+export interface ModelRetryOptions {
   /** How often to ask in all. 4; 1: never again. */
   readonly attempts?: number;
   /** The first wait; each further one is twice as long, and each is shortened by up to a half at random. 500 ms. */
@@ -20,7 +20,7 @@ export interface RetryOptions {
   readonly onRetry?: (error: ModelError, attempt: number, delayMs: number) => void;
 }
 
-export function withRetry(model: Model, options: RetryOptions = {}): Model {
+export function withRetry(model: Model, options: ModelRetryOptions = {}): Model {
   const { attempts = 4, delayMs = 500, maxDelayMs = 15_000, maxRetryAfterMs = 60_000 } = options;
 
   async function* generate(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelChunk> {

@@ -7,7 +7,7 @@ import { google } from '../../../test/support/vendors/google.ts';
 import { openaiCompatible } from '../../../test/support/vendors/openai-compatible.ts';
 import { openai } from '../../../test/support/vendors/openai.ts';
 import { fakeVendor, type FakeVendor, type Reply } from '../../../test/support/vendors/server.ts';
-import { userContent, type Content, type FunctionCallPart, type Part } from '../content.ts';
+import { userContent, type Content, type FunctionCallPart, type ContentPart } from '../content.ts';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
 import { resolveModel, type ResolveOptions } from './resolve.ts';
 
@@ -268,8 +268,8 @@ async function collect(model: Model, request: ModelRequest) {
 }
 
 /** Chunks of one kind belong together up to and including the first with a `provider`. */
-function partsOf(chunks: readonly ModelChunk[]): Part[] {
-  const parts: Part[] = [];
+function partsOf(chunks: readonly ModelChunk[]): ContentPart[] {
+  const parts: ContentPart[] = [];
   let open = false;
   for (const chunk of chunks) {
     if (chunk.kind === 'finish') continue;
@@ -284,7 +284,10 @@ function partsOf(chunks: readonly ModelChunk[]): Part[] {
   return parts;
 }
 
-function responsesTo([first, second]: readonly Pick<FunctionCallPart, 'id' | 'name'>[]): Part[] {
+function responsesTo([first, second]: readonly Pick<
+  FunctionCallPart,
+  'id' | 'name'
+>[]): ContentPart[] {
   assert(first && second);
   return [
     { kind: 'function-response', id: first.id, name: first.name, response: 'sunny' },

@@ -8,7 +8,7 @@ import { guardedFetch } from './guarded-fetch.ts';
 import type { ProviderModel } from './provider.ts';
 
 /** Variables by name; `process.env` is one. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type VendorEnvironment = Readonly<Record<string, string | undefined>>;
 
 export interface VendorSettings {
   readonly apiKey?: string;

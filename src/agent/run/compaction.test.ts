@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { llmAgent } from '../agents/llm.ts';
 import { cutOf } from './compaction.ts';
-import { functionCalls, functionResponses, textOf, type Part } from '../content.ts';
+import { functionCalls, functionResponses, contentText, type ContentPart } from '../content.ts';
 import { createEvent, type Event } from '../event.ts';
 import { ModelError, type Model, type ModelRequest } from '../model.ts';
 import { createRunner } from './runner.ts';
@@ -36,8 +36,11 @@ test('a conversation that outgrows the window goes on with a summary and the lat
   const runner = createRunner({ agent });
   for (let turn = 1; turn <= 60; turn++) await runner.runToEnd({ ...at, message: `turn ${turn}` });
   const last = requests.at(-1)!;
-  assert.match(textOf(last.messages[0]), /^Summary of the conversation so far:\nThey talked\./);
-  assert.match(textOf(last.messages.at(-1)), /turn 60$/);
+  assert.match(
+    contentText(last.messages[0]),
+    /^Summary of the conversation so far:\nThey talked\./,
+  );
+  assert.match(contentText(last.messages.at(-1)), /turn 60$/);
   assert.ok(Math.max(...requests.map(({ messages }) => messages.length)) < 60);
   const session = await runner.sessions.get({ app: 'a', user: 'ann', id: 's' });
   assert.equal(session?.events.filter(({ author }) => author === 'user').length, 60);
@@ -65,10 +68,10 @@ test('an agent that wants no compaction gets none', async () => {
 });
 
 test('a call and its response stay on the same side of the cut', () => {
-  const event = (...parts: Part[]): Event =>
+  const event = (...parts: ContentPart[]): Event =>
     createEvent({ runId: 'r', author: 'a' }, { content: { role: 'model', parts } });
-  const call = (id: string): Part => ({ kind: 'function-call', id, name: 'f', args: {} });
-  const response = (id: string): Part => ({
+  const call = (id: string): ContentPart => ({ kind: 'function-call', id, name: 'f', args: {} });
+  const response = (id: string): ContentPart => ({
     kind: 'function-response',
     id,
     name: 'f',

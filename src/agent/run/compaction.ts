@@ -5,11 +5,11 @@
  * session. A call and its response stay on the same side of the cut. When there is no summary to be had, the
  * conversation stays as it is, and the model may say that it is too long.
  */
-import { functionCalls, functionResponses, textOf, type Content } from '../content.ts';
+import { functionCalls, functionResponses, contentText, type Content } from '../content.ts';
 import type { Event, Usage } from '../event.ts';
 import { afterSummary, historyOf, type HistoryOptions } from './history.ts';
 import type { Model } from '../model.ts';
-import type { Scope } from './run-context.ts';
+import type { RunScope } from './run-context.ts';
 
 export interface CompactionOptions {
   /** A conversation of more tokens than this is compacted. 80 % of the model's window unless told. */
@@ -31,7 +31,7 @@ Leave out what no longer matters. Answer with the summary alone.`;
 
 /** A compaction event where one is due, and `failed` where there is no summary to be had. */
 export async function compact(
-  scope: Scope,
+  scope: RunScope,
   model: Model,
   view: HistoryOptions,
   options: CompactionOptions = {},
@@ -90,7 +90,7 @@ export function cutOf(events: readonly Event[], keep: number): number {
 }
 
 async function summarise(
-  scope: Scope,
+  scope: RunScope,
   model: Model,
   messages: readonly Content[],
 ): Promise<{ readonly summary: string; readonly usage: Usage | undefined } | undefined> {
@@ -122,7 +122,7 @@ function transcript(messages: readonly Content[]): string {
   const lines: string[] = [];
   for (const content of messages) {
     const speaker = content.role === 'user' ? 'User' : 'Agent';
-    const text = textOf(content);
+    const text = contentText(content);
     if (text !== '') lines.push(`${speaker}: ${text}`);
     for (const part of content.parts) {
       if (part.kind === 'function-call') {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Content, Part } from '../content.ts';
+import type { Content, ContentPart } from '../content.ts';
 import { createEvent, type Event, type EventFields } from '../event.ts';
 import { historyOf, type HistoryOptions } from './history.ts';
 
@@ -14,7 +14,7 @@ const options: HistoryOptions = {
 
 function event(
   author: string,
-  parts: Part[],
+  parts: ContentPart[],
   fields: EventFields & { runId?: string } = {},
 ): Event {
   const { runId = 'now', ...rest } = fields;
@@ -26,9 +26,14 @@ function event(
   );
 }
 
-const text = (words: string): Part => ({ kind: 'text', text: words });
-const call = (id: string): Part => ({ kind: 'function-call', id, name: 'f', args: {} });
-const response = (id: string): Part => ({ kind: 'function-response', id, name: 'f', response: id });
+const text = (words: string): ContentPart => ({ kind: 'text', text: words });
+const call = (id: string): ContentPart => ({ kind: 'function-call', id, name: 'f', args: {} });
+const response = (id: string): ContentPart => ({
+  kind: 'function-response',
+  id,
+  name: 'f',
+  response: id,
+});
 
 /** One line for each content: who, and what. */
 function lines(events: readonly Event[], more: Partial<HistoryOptions> = {}): string[] {
@@ -102,7 +107,7 @@ test('what other agents said and did is told, and never taken for the own', () =
 });
 
 test('thoughts stay while the turn lasts, and with the model that thought them', () => {
-  const thought: Part = { kind: 'thought', text: 'hm' };
+  const thought: ContentPart = { kind: 'thought', text: 'hm' };
   const events = [
     event('user', [text('hi')], { runId: 'old' }),
     event('me', [thought, text('old answer')], { runId: 'old' }),

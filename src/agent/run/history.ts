@@ -12,7 +12,7 @@ import {
   type Content,
   type FunctionCallPart,
   type FunctionResponsePart,
-  type Part,
+  type ContentPart,
 } from '../content.ts';
 import { conversationOf } from './conversation.ts';
 import type { Event } from '../event.ts';
@@ -66,11 +66,11 @@ export function historyOf(events: readonly Event[], options: HistoryOptions): Co
 }
 
 interface Draft extends Content {
-  readonly parts: Part[];
+  readonly parts: ContentPart[];
 }
 
 /** Neighbours of one role are one content. */
-function add(history: Draft[], role: Content['role'], parts: readonly Part[]): void {
+function add(history: Draft[], role: Content['role'], parts: readonly ContentPart[]): void {
   if (parts.length === 0) return;
   const last = history.at(-1);
   if (last?.role === role) last.parts.push(...parts);
@@ -90,8 +90,8 @@ function addOwn(
   options: HistoryOptions,
 ): void {
   const sameModel = event.metadata?.['model'] === options.model;
-  const said: Part[] = [];
-  const heard: Part[] = [];
+  const said: ContentPart[] = [];
+  const heard: ContentPart[] = [];
   for (const given of event.content?.parts ?? []) {
     let part = given;
     if (part.kind === 'function-response') continue;
@@ -136,15 +136,15 @@ function forModel({ display: _display, ...response }: FunctionResponsePart): Fun
   return response;
 }
 
-function withoutProvider(part: Part): Part {
+function withoutProvider(part: ContentPart): ContentPart {
   if (!('provider' in part)) return part;
   const { provider: _, ...rest } = part;
   return rest;
 }
 
 /** What another agent said and did. Its thoughts are its own. */
-function told({ author, content }: Event): Part[] {
-  const parts: Part[] = [];
+function told({ author, content }: Event): ContentPart[] {
+  const parts: ContentPart[] = [];
   const tell = (text: string): void => void parts.push({ kind: 'text', text });
   for (const part of content?.parts ?? []) {
     switch (part.kind) {

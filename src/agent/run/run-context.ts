@@ -28,7 +28,7 @@ interface Place {
   readonly signal: AbortSignal;
 }
 
-export class Scope implements RunContext {
+export class RunScope implements RunContext {
   readonly inner: Run;
   readonly agent: Agent;
   readonly place: Place;
@@ -149,8 +149,8 @@ export class Scope implements RunContext {
 }
 
 /** What the framework's own agents need beyond the interface. */
-export function scopeOf(context: RunContext): Scope {
-  if (context instanceof Scope) return context;
+export function runScopeOf(context: RunContext): RunScope {
+  if (context instanceof RunScope) return context;
   throw new TypeError('pass the context on as it is, do not make one of your own');
 }
 
@@ -165,7 +165,7 @@ export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGene
   let agent = first;
   let { path } = place;
   for (let hop = 0; ; hop++) {
-    const scope = new Scope(run, agent, { ...place, path });
+    const scope = new RunScope(run, agent, { ...place, path });
     const handedOver = transferOf(scope);
     const settled = run.index.callsOf(agent.name, place.branch).length === 0;
     const waits = new Waits(run.index);
@@ -208,21 +208,21 @@ function withTransfer(event: Event, path: string): Event {
   return { ...event, actions: { ...event.actions, checkpoint } };
 }
 
-function transferOf(scope: Scope): string | undefined {
+function transferOf(scope: RunScope): string | undefined {
   const noted = scope.checkpoint();
   const isNote = typeof noted === 'object' && noted !== null && 'transferTo' in noted;
   return isNote && typeof noted.transferTo === 'string' ? noted.transferTo : undefined;
 }
 
 /** Whether an agent has handed over to another one, or has said that it is done. */
-export function isFinished(scope: Scope): boolean {
+export function isFinished(scope: RunScope): boolean {
   return scope.checkpoint() === DONE || transferOf(scope) !== undefined;
 }
 
 /** What an agent notes with its last event. */
 export const DONE = 'done';
 
-async function* withCallbacks(scope: Scope): AsyncGenerator<Event> {
+async function* withCallbacks(scope: RunScope): AsyncGenerator<Event> {
   const { agent, inner } = scope;
   for (const hook of hooksOf('beforeAgent', inner.services.plugins, agent.callbacks)) {
     const content = await hook(scope.hookContext);
@@ -245,7 +245,7 @@ async function* withCallbacks(scope: Scope): AsyncGenerator<Event> {
   if (!scope.changes.empty) yield scope.event();
 }
 
-function checkDepth({ inner, place }: Scope): void {
+function checkDepth({ inner, place }: RunScope): void {
   const { depth } = inner.services.limits;
   if (place.depth <= depth) return;
   throw new RunFailure('depth-limit', `agents are nested more than ${depth} deep at ${place.path}`);

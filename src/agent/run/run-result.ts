@@ -1,5 +1,5 @@
 /** What a run came to, for those who do not want to watch. */
-import { textOf } from '../content.ts';
+import { contentText } from '../content.ts';
 import { isFinalResponse, type Event, type EventError, type Question } from '../event.ts';
 
 export interface RunResult {
@@ -23,7 +23,7 @@ export async function resultOf(events: AsyncIterable<Event>): Promise<RunResult>
     for (const question of event.actions.questions ?? []) questions.set(question.id, question);
     for (const { questionId } of event.actions.answers ?? []) questions.delete(questionId);
     if (event.error) error = event.error;
-    if (isFinalResponse(event)) text = textOf(event.content);
+    if (isFinalResponse(event)) text = contentText(event.content);
   }
   return { runId, text, questions: [...questions.values()], ...(error && { error }) };
 }

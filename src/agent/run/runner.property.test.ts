@@ -6,7 +6,7 @@ import type { Agent } from '../agent.ts';
 import { llmAgent } from '../agents/llm.ts';
 import { parallelAgent } from '../agents/parallel.ts';
 import { sequentialAgent } from '../agents/sequential.ts';
-import { functionCalls, functionResponses, textOf } from '../content.ts';
+import { functionCalls, functionResponses, contentText } from '../content.ts';
 import type { Answer, Event, Question } from '../event.ts';
 import type { JsonValue } from '../json.ts';
 import type { Model, ModelRequest } from '../model.ts';
@@ -176,7 +176,7 @@ function historyOf(events: readonly Event[], name: string): { said: string[]; he
       said.push(`${call.name} ${JSON.stringify(call.args)}`);
       heard.push(responses.get(call.id) ?? 'no response');
     }
-    if (textOf(content) !== '') said.push(textOf(content));
+    if (contentText(content) !== '') said.push(contentText(content));
   }
   return { said, heard };
 }

@@ -5,7 +5,7 @@ import { customAgent } from '../agents/custom.ts';
 import { llmAgent } from '../agents/llm.ts';
 import { parallelAgent } from '../agents/parallel.ts';
 import { sequentialAgent } from '../agents/sequential.ts';
-import { textOf } from '../content.ts';
+import { contentText } from '../content.ts';
 import type { Event } from '../event.ts';
 import type { Model } from '../model.ts';
 import { scriptedModel } from '../models/scripted.ts';
@@ -58,7 +58,7 @@ test('an event is in the store before it is shown, and a partial one never is', 
   for await (const event of runner.run({ ...at, message: 'go' })) {
     const ids = (await stored(runner)).map(({ id }) => id);
     assert.equal(ids.includes(event.id), event.partial !== true);
-    shown.push(`${event.partial ? 'piece' : 'event'} ${textOf(event.content)}`);
+    shown.push(`${event.partial ? 'piece' : 'event'} ${contentText(event.content)}`);
   }
   assert.deepEqual(shown, ['piece one ', 'piece two', 'event one two', 'event ']);
 });
@@ -69,7 +69,7 @@ test('what a child says is stored, also when the agent around it keeps it to its
   });
   const agent = customAgent({ name: 'a', subAgents: [child] }, async function* (context) {
     for await (const _ of context.run(child));
-    yield `heard ${textOf(context.events.at(-1)?.content)}`;
+    yield `heard ${contentText(context.events.at(-1)?.content)}`;
   });
   const { text } = await runnerOf(agent).runToEnd({ ...at, message: 'go' });
   assert.equal(text, 'heard a secret');
@@ -84,7 +84,7 @@ test('an agent that another one runs twice does its work twice, in one segment a
     yield* context.run(echo);
   });
   const events = await all(runnerOf(agent).run({ ...at, message: 'go' }));
-  const texts = events.filter(({ partial }) => !partial).map(({ content }) => textOf(content));
+  const texts = events.filter(({ partial }) => !partial).map(({ content }) => contentText(content));
   assert.deepEqual(texts, ['a/echo', 'a/echo#2']);
 });
 
@@ -227,7 +227,7 @@ test('two people who answer different questions at the same time both get throug
       resultOf(runner.resume({ ...at, runId, answers: [{ questionId: id, value: 1 }] })),
     ),
   );
-  const said = (await stored(runner)).map(({ content }) => textOf(content)).filter(Boolean);
+  const said = (await stored(runner)).map(({ content }) => contentText(content)).filter(Boolean);
   assert.deepEqual(said.toSorted(), ['go', 'left', 'right']);
 });
 
@@ -292,7 +292,7 @@ test('an agent that was given up by the one that ran it adds nothing any more', 
   const runner = runnerOf(agent);
   const { text } = await runner.runToEnd({ ...at, message: 'go' });
   assert.equal(text, 'gave up: too slow');
-  const said = (await stored(runner)).map(({ content }) => textOf(content));
+  const said = (await stored(runner)).map(({ content }) => contentText(content));
   assert.ok(!said.includes('late'), said.join());
 });
 

@@ -17,7 +17,7 @@ import { abortable, raceAbort } from '../abort.ts';
 import type { Artifacts, ArtifactStore } from '../artifact.ts';
 import { memoryArtifacts } from '../artifacts/memory.ts';
 import { cancelRun } from './cancel-run.ts';
-import { userContent, type Content, type Part } from '../content.ts';
+import { userContent, type Content, type ContentPart } from '../content.ts';
 import { RunError, RunFailure, RunOver, StoreFailure } from '../errors.ts';
 import type { AnswerInbox } from '../inbox.ts';
 import { createEvent, type Answer, type Event, type Question } from '../event.ts';
@@ -52,7 +52,7 @@ export interface RunOptions {
   readonly user: string;
   /** The session's id; it is made where there is none. */
   readonly session: string;
-  readonly message: string | readonly Part[] | Content;
+  readonly message: string | readonly ContentPart[] | Content;
   readonly signal?: AbortSignal;
   /** A new one unless told. */
   readonly runId?: string;
@@ -74,11 +74,11 @@ export interface CancelOptions extends PendingOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface ResumeOptions extends PendingOptions {
+export interface ResumeRunOptions extends PendingOptions {
   /** To questions that are open. None: the run goes on where a process that died has left it. */
   readonly answers: readonly Answer[];
   /** Said beside the answers. */
-  readonly message?: string | readonly Part[] | Content;
+  readonly message?: string | readonly ContentPart[] | Content;
   readonly signal?: AbortSignal;
   readonly inbox?: AnswerInbox;
 }
@@ -88,7 +88,7 @@ export interface Runner {
   readonly app: string;
   readonly sessions: SessionStore;
   run(options: RunOptions): AsyncIterable<Event>;
-  resume(options: ResumeOptions): AsyncIterable<Event>;
+  resume(options: ResumeRunOptions): AsyncIterable<Event>;
   /** What the run waits for, in the order in which it was asked. */
   pending(options: PendingOptions): Promise<readonly Question[]>;
   /**
@@ -153,7 +153,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     yield* go(start, new RunIndex(runId, [event]), false, asked);
   }
 
-  async function* resume(asked: ResumeOptions): AsyncGenerator<Event> {
+  async function* resume(asked: ResumeRunOptions): AsyncGenerator<Event> {
     asked.signal?.throwIfAborted();
     const key: SessionKey = { app, user: asked.user, id: asked.session };
     const { runId, answers } = asked;

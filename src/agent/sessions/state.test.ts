@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { createEvent } from '../event.ts';
 import type { JsonValue } from '../json.ts';
-import { scopeOf, storedChanges, storedEvent } from './state.ts';
+import { stateScopeOf, storedChanges, storedEvent } from './state.ts';
 
 const keys = fc
   .tuple(
@@ -43,7 +43,7 @@ for (const [key, scope] of [
   ['__proto__', 'session'],
 ] as const) {
   test(`the scope of ${JSON.stringify(key)} is ${scope}`, () => {
-    assert.equal(scopeOf(key), scope);
+    assert.equal(stateScopeOf(key), scope);
   });
 }
 
@@ -59,7 +59,7 @@ test('the stored changes of a delta are its keys but the temporary ones, each in
   fc.assert(
     fc.property(deltas, (delta) => {
       const changes = [...storedChanges(delta)];
-      for (const [scope, key] of changes) assert.equal(scope, scopeOf(key));
+      for (const [scope, key] of changes) assert.equal(scope, stateScopeOf(key));
       assert.deepEqual(
         Object.fromEntries(changes.map(([, key, value]) => [key, value])),
         Object.fromEntries(Object.entries(delta).filter(([key]) => !key.startsWith('temp:'))),

@@ -8,10 +8,10 @@ import type { Event } from '../event.ts';
 import type { JsonValue } from '../json.ts';
 import type { State } from '../session.ts';
 
-export type Scope = 'session' | 'user' | 'app' | 'temp';
-export type StoredScope = Exclude<Scope, 'temp'>;
+export type StateScope = 'session' | 'user' | 'app' | 'temp';
+export type StoredScope = Exclude<StateScope, 'temp'>;
 
-export function scopeOf(key: string): Scope {
+export function stateScopeOf(key: string): StateScope {
   if (key.startsWith('user:')) return 'user';
   if (key.startsWith('app:')) return 'app';
   return key.startsWith('temp:') ? 'temp' : 'session';
@@ -22,7 +22,7 @@ export function* storedChanges(
   delta: State | undefined,
 ): Generator<readonly [scope: StoredScope, key: string, value: JsonValue]> {
   for (const [key, value] of Object.entries(delta ?? {})) {
-    const scope = scopeOf(key);
+    const scope = stateScopeOf(key);
     // The type has no undefined, but an object literal easily does; JSON would drop it.
     if (scope !== 'temp' && value !== undefined) yield [scope, key, value];
   }
@@ -32,8 +32,9 @@ export function* storedChanges(
 export function storedEvent(event: Event): Event | undefined {
   if (event.partial === true) return undefined;
   const { stateDelta, ...actions } = event.actions;
-  if (!stateDelta || !Object.keys(stateDelta).some((key) => scopeOf(key) === 'temp')) return event;
-  const kept = Object.entries(stateDelta).filter(([key]) => scopeOf(key) !== 'temp');
+  if (!stateDelta || !Object.keys(stateDelta).some((key) => stateScopeOf(key) === 'temp'))
+    return event;
+  const kept = Object.entries(stateDelta).filter(([key]) => stateScopeOf(key) !== 'temp');
   return {
     ...event,
     actions: { ...actions, ...(kept.length > 0 && { stateDelta: Object.fromEntries(kept) }) },

@@ -15,7 +15,7 @@ import type { JsonObject } from '../json.ts';
 import {
   RichResponse,
   Waiting,
-  type ConfirmationRequest,
+  type ToolConfirmation,
   type MaybePromise,
   type Tool,
   type ToolContext,
@@ -37,10 +37,7 @@ export interface FunctionToolOptions<Input extends z.ZodObject> {
   /** Whether a person has to allow a call, always or as the function says. */
   readonly confirm?:
     | boolean
-    | ((
-        args: z.output<Input>,
-        context: ToolContext,
-      ) => MaybePromise<boolean | ConfirmationRequest>);
+    | ((args: z.output<Input>, context: ToolContext) => MaybePromise<boolean | ToolConfirmation>);
   /** The call is answered later, from outside. */
   readonly longRunning?: boolean;
   /** What it returns is made JSON, and cut when it is too long. What it throws is told to the model. */

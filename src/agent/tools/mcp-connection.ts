@@ -10,7 +10,7 @@ import type { CallToolResult, Client, Tool } from '@modelcontextprotocol/client'
 import { raceAbort } from '../abort.ts';
 import type { JsonObject } from '../json.ts';
 import { McpError } from './mcp-error.ts';
-import { openTransport, type McpServer } from './mcp-transport.ts';
+import { openTransport, type McpServerConfig } from './mcp-transport.ts';
 
 const CLIENT = { name: 'parley', version: '0.1.0' };
 const MAX_RETRY_DELAY_MS = 30_000;
@@ -46,7 +46,7 @@ interface Live {
 }
 
 export class McpConnection {
-  readonly #server: McpServer;
+  readonly #server: McpServerConfig;
   readonly #options: ConnectionOptions;
   readonly #closing = new AbortController();
   #live: Live | undefined;
@@ -55,7 +55,7 @@ export class McpConnection {
   #nextAttempt = 0;
   #reason = '';
 
-  constructor(server: McpServer, options: ConnectionOptions) {
+  constructor(server: McpServerConfig, options: ConnectionOptions) {
     this.#server = server;
     this.#options = options;
   }

@@ -1,6 +1,6 @@
 /** What an MCP tool answered, as a response for the model: words and data, with pictures and files beside them. */
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
-import type { BlobPart, FilePart } from '../content.ts';
+import type { BlobPart, FileContentPart } from '../content.ts';
 import { RichResponse } from '../tool.ts';
 import type { JsonValue } from '../json.ts';
 import { McpError } from './mcp-error.ts';
@@ -16,7 +16,7 @@ const MAX_ERROR_LENGTH = 4_000;
 /** Throws the tool's own error, so that the model is told of it as of any other. */
 export function readResult(result: CallToolResult): JsonValue | RichResponse {
   const words: string[] = [];
-  const parts: (BlobPart | FilePart)[] = [];
+  const parts: (BlobPart | FileContentPart)[] = [];
   let size = 0;
   for (const block of result.content ?? []) {
     const part = partOf(block);
@@ -44,7 +44,7 @@ export function readResult(result: CallToolResult): JsonValue | RichResponse {
   return parts.length > 0 ? new RichResponse(response, { parts }) : response;
 }
 
-function partOf(block: ContentBlock): string | BlobPart | FilePart {
+function partOf(block: ContentBlock): string | BlobPart | FileContentPart {
   switch (block.type) {
     case 'text':
       return block.text;

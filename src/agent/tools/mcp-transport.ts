@@ -24,7 +24,7 @@ export interface McpUrl {
   readonly fetch?: typeof fetch;
 }
 
-export type McpServer = McpCommand | McpUrl;
+export type McpServerConfig = McpCommand | McpUrl;
 
 export interface TransportEvents {
   /** A line of the program's stderr. */
@@ -35,7 +35,7 @@ export interface TransportEvents {
 
 /** The libraries are loaded only now. */
 export async function openTransport(
-  server: McpServer,
+  server: McpServerConfig,
   events: TransportEvents,
 ): Promise<{ readonly transport: Transport; readonly end?: () => Promise<void> }> {
   if ('url' in server) {

@@ -9,15 +9,15 @@
  */
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../json.ts';
-import type { ConfirmationRequest, MaybePromise, Tool, Toolset } from '../tool.ts';
+import type { ToolConfirmation, MaybePromise, Tool, Toolset } from '../tool.ts';
 import { McpConnection, type Progress } from './mcp-connection.ts';
 import { offeredNames } from './mcp-names.ts';
 import { readResult } from './mcp-result.ts';
-import type { McpServer } from './mcp-transport.ts';
+import type { McpServerConfig } from './mcp-transport.ts';
 import { cutText } from '../tool-result.ts';
 
 export { McpError, type McpErrorCode } from './mcp-error.ts';
-export type { McpCommand, McpServer, McpUrl } from './mcp-transport.ts';
+export type { McpCommand, McpServerConfig, McpUrl } from './mcp-transport.ts';
 
 const MAX_TOOLS = 250;
 /** Tools that are read so that those wanted may be among them. */
@@ -40,7 +40,7 @@ export interface McpOptions {
     | ((
         tool: { readonly name: string; readonly readOnly: boolean; readonly destructive: boolean },
         args: JsonObject,
-      ) => MaybePromise<boolean | ConfirmationRequest>);
+      ) => MaybePromise<boolean | ToolConfirmation>);
   /** Until the server is ready (30,000 unless told). */
   readonly connectTimeoutMs?: number;
   /** Until a call has its answer, or shows progress (120,000 unless told). */
@@ -55,7 +55,7 @@ export interface McpOptions {
 
 /** The tools of an MCP server. Close it to end the program. */
 export function mcpToolset(
-  server: McpServer,
+  server: McpServerConfig,
   options: McpOptions = {},
 ): Toolset & { close(): Promise<void> } {
   const { log, include, maxTools = MAX_TOOLS } = options;

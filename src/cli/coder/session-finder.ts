@@ -1,5 +1,10 @@
 /** Finds a session to go on with, or to show. */
-import { textOf, type Session, type SessionKey, type SessionStore } from '../../agent/index.ts';
+import {
+  contentText,
+  type Session,
+  type SessionKey,
+  type SessionStore,
+} from '../../agent/index.ts';
 import { userOf } from '../../bridge/index.ts';
 import { APP, WORKSPACE_KEY } from '../../coder/index.ts';
 import { usageError } from '../program/exit.ts';
@@ -50,7 +55,7 @@ export function workspaceOf(session: Session | undefined): string | undefined {
 /** What it began with. */
 export function titleOf({ events }: Session): string {
   const first = events.find(({ author, content }) => author === 'user' && content !== undefined);
-  const text = word(textOf(first?.content));
+  const text = word(contentText(first?.content));
   return text.length > MAX_TITLE ? `${text.slice(0, MAX_TITLE - 1)}…` : text;
 }
 

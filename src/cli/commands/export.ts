@@ -1,5 +1,5 @@
 /** `parley export`: a session as a whole, for people (Markdown) or for programs (JSON). */
-import type { Part, Event, Session } from '../../agent/index.ts';
+import type { ContentPart, Event, Session } from '../../agent/index.ts';
 import { APP } from '../../coder/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { EXIT, usageError } from '../program/exit.ts';
@@ -76,7 +76,7 @@ function textOfEvent({ content, error, actions }: Event): string {
   return [...parts, ...answers, problem].filter((text) => text !== '').join('\n\n');
 }
 
-function partText(part: Part): string {
+function partText(part: ContentPart): string {
   switch (part.kind) {
     case 'text':
       return part.text.trim();

@@ -4,7 +4,7 @@
  * A command runs as a run of the session that is no part of the conversation. It yields what it says, as an agent that
  * is a function does; what goes wrong it throws as a CommandError, in one line for the person.
  */
-import type { RunContext, Yielded } from '../../agent/index.ts';
+import type { RunContext, CustomAgentYield } from '../../agent/index.ts';
 import type { SlashCommand, SlashCommandArgument } from '../../protocol/development-tool/index.ts';
 import type { Seat } from '../session/seat.ts';
 import type { Filled } from './template.ts';
@@ -26,7 +26,7 @@ export interface Command {
   /** Whether, with these arguments, it may ask a person before it does anything. */
   readonly asks?: (args: string) => boolean;
   /** When it is taken up after an answer or a crash it is run again from its start. */
-  readonly run?: (args: string, context: CommandContext) => AsyncIterable<Yielded>;
+  readonly run?: (args: string, context: CommandContext) => AsyncIterable<CustomAgentYield>;
   /** What the model is told instead, and which command lines are run before it is. */
   readonly prompt?: (args: string) => Filled;
 }

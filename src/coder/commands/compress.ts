@@ -1,5 +1,5 @@
 /** /compress: a summary takes the place of the conversation so far. */
-import { compact, scopeOf } from '../../agent/index.ts';
+import { compact, runScopeOf } from '../../agent/index.ts';
 import { APP } from '../session/seat.ts';
 import { CommandError, type Command } from './command.ts';
 
@@ -10,7 +10,7 @@ export const compressCommand: Command = {
     const model = seat.modelOf((key) => run.state.get(key));
     const { runId, branch } = run;
     const view = { agent: APP, runId, branch, include: 'default', model: model.name } as const;
-    const made = await compact(scopeOf(run), model, view, { atTokens: 0, keepEvents: 0 });
+    const made = await compact(runScopeOf(run), model, view, { atTokens: 0, keepEvents: 0 });
     if (made === 'failed') throw new CommandError('The model gave no summary; try again later.');
     if (!made) {
       yield 'The conversation is too short to be worth a summary.';

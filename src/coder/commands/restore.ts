@@ -7,7 +7,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {
-  type Yielded,
+  type CustomAgentYield,
   functionCalls,
   conversationOf,
   eventBefore,
@@ -50,7 +50,7 @@ async function checkpointsOf({ seat }: CommandContext): Promise<Checkpoints> {
   );
 }
 
-async function* list(context: CommandContext): AsyncGenerator<Yielded> {
+async function* list(context: CommandContext): AsyncGenerator<CustomAgentYield> {
   const all = await (await checkpointsOf(context)).list(context.run.signal);
   if (all.length === 0) {
     yield 'There are no checkpoints yet; one is taken before each change.';
@@ -64,7 +64,7 @@ async function* list(context: CommandContext): AsyncGenerator<Yielded> {
   if (all.length > lines.length) yield `\nand ${all.length - lines.length} older ones`;
 }
 
-async function* restore(id: string, context: CommandContext): AsyncGenerator<Yielded> {
+async function* restore(id: string, context: CommandContext): AsyncGenerator<CustomAgentYield> {
   const { run } = context;
   refuseInPlan(context);
   const checkpoints = await checkpointsOf(context);
@@ -145,7 +145,7 @@ function isQuestion({ runId, actions }: Event, wanted: string): boolean {
 }
 
 /** A call that the model did not make, and that is asked about like one. */
-function askFirst(id: string, { id: checkpoint, label, at }: Checkpoint): Yielded {
+function askFirst(id: string, { id: checkpoint, label, at }: Checkpoint): CustomAgentYield {
   const args = { id: checkpoint };
   const when = new Date(at).toISOString();
   const description = `Overwrite the files of this workspace with those of ${when}, before "${label}"`;
@@ -172,7 +172,7 @@ function askFirst(id: string, { id: checkpoint, label, at }: Checkpoint): Yielde
   };
 }
 
-function settled(id: string, text: string, isError: boolean): Yielded {
+function settled(id: string, text: string, isError: boolean): CustomAgentYield {
   const response = { kind: 'function-response', id, name: NAME, response: text } as const;
   const shown = isError ? { isError } : { display: { text } };
   return { content: { role: 'user', parts: [{ ...response, ...shown }] } };

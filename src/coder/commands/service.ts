@@ -8,9 +8,9 @@
 import { randomUUIDv7 } from 'node:crypto';
 import {
   customAgent,
-  type Yielded,
-  textOf,
-  type Part,
+  type CustomAgentYield,
+  contentText,
+  type ContentPart,
   createRunner,
   type SessionStore,
 } from '../../agent/index.ts';
@@ -58,7 +58,7 @@ export interface ReadMessage {
   /** Command lines that are run before the model is asked. */
   readonly shell: readonly string[];
   /** What is said, with the files that it mentions. */
-  readonly parts: (signal: AbortSignal) => Promise<readonly Part[]>;
+  readonly parts: (signal: AbortSignal) => Promise<readonly ContentPart[]>;
 }
 
 export interface Commands extends CommandService {
@@ -93,26 +93,29 @@ export function createCommands(options: CommandsOptions): Commands {
   }
 
   function makeRunner(seat: Seat): Seat['runner'] {
-    const agent = customAgent({ name: APP }, async function* (run): AsyncGenerator<Yielded> {
-      const commands = await loadCommands({ configFolder, workspace: seat.root });
-      const typed = parseTyped(textOf(run.input), commands);
-      if (typed.kind !== 'command' || !typed.command.run) {
-        yield failure(typed.kind === 'problem' ? typed.problem : GONE);
-        return;
-      }
-      try {
-        if (typed.command.asks?.(typed.args) === true && run.state.get(BESIDE_KEY) === true) {
-          throw new CommandError(
-            `/${typed.path.join(' ')} can wait: answer what is waiting first.`,
-          );
+    const agent = customAgent(
+      { name: APP },
+      async function* (run): AsyncGenerator<CustomAgentYield> {
+        const commands = await loadCommands({ configFolder, workspace: seat.root });
+        const typed = parseTyped(contentText(run.input), commands);
+        if (typed.kind !== 'command' || !typed.command.run) {
+          yield failure(typed.kind === 'problem' ? typed.problem : GONE);
+          return;
         }
-        yield* typed.command.run(typed.args, { run, seat, configFolder, commands });
-      } catch (error) {
-        run.signal.throwIfAborted();
-        if (!(error instanceof CommandError || error instanceof CheckpointError)) throw error;
-        yield failure(error.message);
-      }
-    });
+        try {
+          if (typed.command.asks?.(typed.args) === true && run.state.get(BESIDE_KEY) === true) {
+            throw new CommandError(
+              `/${typed.path.join(' ')} can wait: answer what is waiting first.`,
+            );
+          }
+          yield* typed.command.run(typed.args, { run, seat, configFolder, commands });
+        } catch (error) {
+          run.signal.throwIfAborted();
+          if (!(error instanceof CommandError || error instanceof CheckpointError)) throw error;
+          yield failure(error.message);
+        }
+      },
+    );
     return createRunner({ agent, app: APP, sessions });
   }
 
@@ -194,7 +197,7 @@ async function beginning(
   return { execution_id, status: 'STARTED' };
 }
 
-function failure(text: string): Yielded {
+function failure(text: string): CustomAgentYield {
   const content = { role: 'model', parts: [{ kind: 'text', text }] } as const;
   return { content, metadata: { problem: text } };
 }
@@ -203,7 +206,7 @@ async function withContext(
   given: Message['parts'],
   { workspace }: Seat,
   signal: AbortSignal,
-): Promise<Part[]> {
+): Promise<ContentPart[]> {
   const { parts, problems } = await messageContext(given, workspace, signal);
-  return [...parts, ...problems.map((text): Part => ({ kind: 'text', text: `[${text}]` }))];
+  return [...parts, ...problems.map((text): ContentPart => ({ kind: 'text', text: `[${text}]` }))];
 }

@@ -11,7 +11,7 @@
  */
 import { opendir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import type { Part } from '../../agent/index.ts';
+import type { ContentPart } from '../../agent/index.ts';
 import { fromA2AParts, type ReceivedPart } from '../../bridge/index.ts';
 import type { Part as A2APart } from '../../protocol/index.ts';
 import { FileError } from '../files/file-error.ts';
@@ -30,7 +30,7 @@ const MAX_ENTRIES = 200;
 const MAX_SCANNED = 10_000;
 
 export interface Context {
-  readonly parts: readonly Part[];
+  readonly parts: readonly ContentPart[];
   /** What was asked for and is not there, each in one line, for the person. */
   readonly problems: readonly string[];
 }
@@ -59,7 +59,7 @@ async function gather(
   signal: AbortSignal | undefined,
 ): Promise<Context> {
   const collector = createCollector(workspace, signal);
-  const said: Part[] = [];
+  const said: ContentPart[] = [];
   for (const part of received) {
     switch (part.kind) {
       case 'text':
@@ -103,7 +103,7 @@ function readings(mention: string): string[] {
 }
 
 function createCollector(workspace: Workspace, signal: AbortSignal | undefined) {
-  const parts: Part[] = [];
+  const parts: ContentPart[] = [];
   const problems: string[] = [];
   const seen = new Set<string>();
   let left = MAX_TOTAL_BYTES;

@@ -8,7 +8,7 @@ import {
   type Tool,
   type Toolset,
   mcpToolset,
-  type McpServer,
+  type McpServerConfig,
 } from '../../agent/index.ts';
 import type { McpServers } from '../../protocol/development-tool/index.ts';
 import { guarded, type GuardOptions } from '../approval/guard.ts';
@@ -120,7 +120,7 @@ function openServer(
 ) {
   const { command, args, env, cwd = options.cwd, url, headers, timeoutMs } = server;
   const log = (line: string): void => options.warn(name, line);
-  const place: McpServer =
+  const place: McpServerConfig =
     command !== undefined
       ? { name, command, cwd, ...(args && { args }), ...(env && { env }) }
       : {

@@ -11,7 +11,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import {
   functionCalls,
   functionResponses,
-  textOf,
+  contentText,
   type FunctionCallPart,
   type FunctionResponsePart,
   isFinalResponse,
@@ -126,7 +126,8 @@ export class TurnEvents {
   ): void {
     for (const event of events) {
       const { content, actions, author } = event;
-      if (author === this.#options.agent && isFinalResponse(event)) this.#final = textOf(content);
+      if (author === this.#options.agent && isFinalResponse(event))
+        this.#final = contentText(content);
       for (const { questionId, confirmed } of actions.answers ?? []) {
         if (confirmed === false) this.declined(questionId);
       }
@@ -216,7 +217,7 @@ export class TurnEvents {
   #whole(event: Event): StatusEvent[] {
     const { content } = event;
     const out = this.flush();
-    const text = textOf(content);
+    const text = contentText(content);
     // Pieces have said most of it already, unless there were none, or something has changed it.
     const rest = text.startsWith(this.#said) ? text.slice(this.#said.length) : text;
     if (rest !== '') out.push(this.#say('TEXT_CONTENT', { kind: 'text', text: rest }));

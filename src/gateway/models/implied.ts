@@ -3,7 +3,7 @@ import {
   ModelError,
   addressOf,
   VENDORS,
-  type Environment,
+  type VendorEnvironment,
   type Vendor,
 } from '../../agent/index.ts';
 import { ProviderConfig, type ProvidersConfig } from './config.ts';
@@ -16,7 +16,7 @@ const OFFLINE = 'offline';
  */
 export function withImplied(
   config: ProvidersConfig,
-  env: Environment,
+  env: VendorEnvironment,
 ): ReadonlyMap<string, ProviderConfig> {
   const all = new Map(Object.entries(config));
   const types = new Set<string>([...all.values()].map(({ type }) => type));
@@ -32,11 +32,11 @@ export function withImplied(
 }
 
 /** The vendor's key in the environment. */
-export function keyIn(env: Environment, { keys }: Vendor): string | undefined {
+export function keyIn(env: VendorEnvironment, { keys }: Vendor): string | undefined {
   return keys.map((key) => valueOf(env, key)).find((value) => value !== undefined);
 }
 
-function fromEnv(name: string, vendor: Vendor, env: Environment): ProviderConfig | undefined {
+function fromEnv(name: string, vendor: Vendor, env: VendorEnvironment): ProviderConfig | undefined {
   const apiKey = keyIn(env, vendor);
   const baseUrl = addressOf(vendor, valueOf(env, vendor.addressVariable));
   if (baseUrl === undefined || (apiKey === undefined && vendor.keyOptional !== true)) {
@@ -50,7 +50,7 @@ function fromEnv(name: string, vendor: Vendor, env: Environment): ProviderConfig
 }
 
 /** A variable that is set to nothing is not set. */
-function valueOf(env: Environment, variable: string): string | undefined {
+function valueOf(env: VendorEnvironment, variable: string): string | undefined {
   const value = env[variable]?.trim();
   return value === '' ? undefined : value;
 }

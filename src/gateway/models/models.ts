@@ -19,7 +19,7 @@ import {
   ModelError,
   estimateUsage,
   cutOff,
-  type Environment,
+  type VendorEnvironment,
 } from '../../agent/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Caller } from '../api/caller.ts';
@@ -79,7 +79,7 @@ export interface ModelsOptions {
   readonly meter?: Meter | undefined;
   readonly tracer?: Tracer | undefined;
   /** Where keys are looked up that the configuration does not have. `process.env`. */
-  readonly env?: Environment;
+  readonly env?: VendorEnvironment;
   readonly random?: (() => number) | undefined;
   /** In milliseconds, for circuits. */
   readonly now?: (() => number) | undefined;

@@ -11,7 +11,7 @@ import {
   vendorModel,
   addressOf,
   VENDORS,
-  type Environment,
+  type VendorEnvironment,
 } from '../../agent/index.ts';
 import { createCircuit, type Circuit } from './circuit.ts';
 import type { ProviderConfig, ProvidersConfig } from './config.ts';
@@ -44,7 +44,7 @@ const MAX_KEPT = 256;
 export function createProviders(
   config: ProvidersConfig,
   options: {
-    readonly env: Environment;
+    readonly env: VendorEnvironment;
     readonly now: () => number;
     readonly before?: ReadonlyMap<string, Provider>;
   },
@@ -61,7 +61,7 @@ export function createProviders(
 function createProvider(
   name: string,
   config: ProviderConfig,
-  { env, now }: { readonly env: Environment; readonly now: () => number },
+  { env, now }: { readonly env: VendorEnvironment; readonly now: () => number },
 ): Provider {
   const { type, models = [], embeddingModels = [] } = config;
   return {
@@ -82,7 +82,7 @@ function clientsOf(
   provider: string,
   type: ProviderConfig['type'],
   config: ProviderConfig,
-  env: Environment,
+  env: VendorEnvironment,
 ): Pick<Provider, 'can' | 'chat' | 'embeddings'> {
   if (type === 'offline') {
     const [chat, embeddings] = [offlineModel(ANOTHER_MODEL), offlineEmbeddings()];

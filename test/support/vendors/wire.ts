@@ -1,11 +1,11 @@
 /** What a vendor's fake has to be able to say, and to check. */
-import type { Environment } from '../../../src/agent/models/vendors.ts';
+import type { VendorEnvironment } from '../../../src/agent/models/vendors.ts';
 
 export interface Wire {
   /** As one writes it on the command line. */
   readonly model: string;
   readonly keyVariable: string;
-  env(url: string, key: string): Environment;
+  env(url: string, key: string): VendorEnvironment;
   /** Where the key is in a request. */
   readonly keyHeader: string;
   readonly path: string;

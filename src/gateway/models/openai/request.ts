@@ -6,7 +6,7 @@ import type {
   BlobPart,
   Content,
   FunctionCallPart,
-  Part,
+  ContentPart,
   JsonObject,
   ModelRequest,
 } from '../../../agent/index.ts';
@@ -93,7 +93,7 @@ function contentsOf(messages: readonly Message[]): Content[] {
   const contents: Content[] = [];
   /** Calls that have no response yet, by id. */
   let open = new Map<string, FunctionCallPart>();
-  let responses: Part[] = [];
+  let responses: ContentPart[] = [];
 
   function close(at: string): void {
     const [missing] = open.keys();
@@ -117,7 +117,7 @@ function contentsOf(messages: readonly Message[]): Content[] {
       case 'user': {
         close(at);
         const { content } = message;
-        const parts: Part[] =
+        const parts: ContentPart[] =
           typeof content === 'string'
             ? [{ kind: 'text', text: content }]
             : content.map((part, place) => userPart(part, `${at}.content.${place}`));
@@ -131,7 +131,7 @@ function contentsOf(messages: readonly Message[]): Content[] {
           functionCall(call, `${at}.tool_calls.${place}`),
         );
         open = new Map(calls.map((call) => [call.id, call]));
-        const text: Part[] = said === '' ? [] : [{ kind: 'text', text: said }];
+        const text: ContentPart[] = said === '' ? [] : [{ kind: 'text', text: said }];
         contents.push({ role: 'model', parts: [...text, ...calls] });
         break;
       }
@@ -143,7 +143,7 @@ function contentsOf(messages: readonly Message[]): Content[] {
   return contents;
 }
 
-function userPart(part: UserPart, at: string): Part {
+function userPart(part: UserPart, at: string): ContentPart {
   switch (part.type) {
     case 'text':
       return { kind: 'text', text: part.text };
