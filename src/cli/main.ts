@@ -3,7 +3,7 @@
  * loaded when it is asked for, so that none pays for the others.
  */
 import type { Command } from './program/command.ts';
-import { EXIT, Stop, usageError } from './program/exit.ts';
+import { EXIT, ExitError, usageError } from './program/exit.ts';
 import { nearest } from './program/flags.ts';
 import { listenForInterrupt } from './program/interrupt.ts';
 import { bold, complain, dim, flushed, say } from './program/terminal.ts';
@@ -159,7 +159,7 @@ function help(): string {
 }
 
 async function report(error: unknown): Promise<number> {
-  if (error instanceof Stop) {
+  if (error instanceof ExitError) {
     complain(error.message);
     return error.code;
   }

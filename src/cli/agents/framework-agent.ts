@@ -11,7 +11,7 @@ import type { Agent as FrameworkAgent, Model } from '../../agent/index.ts';
 import type { Agent } from '../../tasks/index.ts';
 import { reasonOf, systemCode, usageError } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
-import type { StorePlace } from '../program/store-place.ts';
+import type { StoreLocation } from '../program/store-location.ts';
 
 export interface FrameworkOptions {
   /** The file that the agent came from. */
@@ -19,7 +19,7 @@ export interface FrameworkOptions {
   /** For agents that name none; else the environment decides. */
   readonly model: string | undefined;
   readonly environment: Environment;
-  readonly place: StorePlace;
+  readonly place: StoreLocation;
 }
 
 export interface Bridged {

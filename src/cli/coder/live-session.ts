@@ -19,14 +19,14 @@ import { forgetLiveStore, openLiveStore, sweepLiveStores } from './live-store.ts
 import type { ServerLog } from '../program/log.ts';
 import { VERSION } from '../program/product.ts';
 import { localSession } from './session-finder.ts';
-import type { StorePlace } from '../program/store-place.ts';
+import type { StoreLocation } from '../program/store-location.ts';
 
 export interface LiveSetup {
   readonly values: CoderFlags & { readonly store?: string | undefined };
   readonly environment: Environment;
   /** True paths. The session works in the first one. */
   readonly roots: readonly string[];
-  readonly place: StorePlace;
+  readonly place: StoreLocation;
   readonly sessions: SessionStore;
   /** The session to go on with. */
   readonly resume?: string | undefined;

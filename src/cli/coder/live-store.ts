@@ -11,7 +11,7 @@ import { dataFolder } from '../program/data-folder.ts';
 import type { Environment } from '../program/flags.ts';
 import type { ServerLog } from '../program/log.ts';
 import { localSession } from './session-finder.ts';
-import { openStore, type StorePlace } from '../program/store-place.ts';
+import { openStore, type StoreLocation } from '../program/store-location.ts';
 
 const FOLDER = 'live';
 /** Files that are looked at in one start. */
@@ -21,7 +21,7 @@ const YOUNG_MS = 7 * 86_400_000;
 
 export interface LiveStoreOptions {
   /** Where sessions are. */
-  readonly place: StorePlace;
+  readonly place: StoreLocation;
   /** The person has named the place. */
   readonly named: boolean;
   readonly sessionId: string;

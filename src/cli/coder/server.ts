@@ -6,7 +6,7 @@ import { openCoder, openSessions, tellNotes, type CoderFlags } from './setup.ts'
 import { reasonOf } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
 import type { ServerLog } from '../program/log.ts';
-import { openStore, storePlace } from '../program/store-place.ts';
+import { openStore, storeLocation } from '../program/store-location.ts';
 import { workspaceFolders } from '../program/workspace-folder.ts';
 
 export interface CoderServerInput {
@@ -31,7 +31,7 @@ export async function serveCoder(
   logger: ServerLog,
 ): Promise<CoderServer> {
   const roots = await workspaceFolders(values.workspace);
-  const place = await storePlace(values, environment, 'coder');
+  const place = await storeLocation(values, environment, 'coder');
   const store = await openStore(place, environment, logger);
   try {
     const sessions = await openSessions(place);

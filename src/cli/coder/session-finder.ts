@@ -53,7 +53,7 @@ export function workspaceOf(session: Session | undefined): string | undefined {
 }
 
 /** What it began with. */
-export function titleOf({ events }: Session): string {
+export function sessionTitle({ events }: Session): string {
   const first = events.find(({ author, content }) => author === 'user' && content !== undefined);
   const text = word(contentText(first?.content));
   return text.length > MAX_TITLE ? `${text.slice(0, MAX_TITLE - 1)}…` : text;
@@ -70,7 +70,9 @@ export async function recentSessions(
     if (!session || session.events.length === 0) continue;
     const when = new Date(session.updatedAt).toLocaleString();
     const folder = workspaceOf(session);
-    const title = [titleOf(session), folder === undefined ? '' : `in ${word(folder)}`].join(' ');
+    const title = [sessionTitle(session), folder === undefined ? '' : `in ${word(folder)}`].join(
+      ' ',
+    );
     items.push({ id: session.id, title: title.trim(), when });
   }
   return items;

@@ -5,7 +5,7 @@ import { APP } from '../../coder/index.ts';
 import { openSessions, sessionsFile } from './setup.ts';
 import { usageError } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
-import { storePlace } from '../program/store-place.ts';
+import { storeLocation } from '../program/store-location.ts';
 
 export const SESSION_FLAGS = {
   user: {
@@ -25,7 +25,7 @@ export async function storedSessions(
   { store }: { readonly store: string | undefined },
   environment: Environment,
 ): Promise<SessionStore | undefined> {
-  const place = await storePlace({ store, durability: undefined }, environment, APP);
+  const place = await storeLocation({ store, durability: undefined }, environment, APP);
   if (place.kind === 'memory') throw usageError('--store memory keeps nothing: use sqlite:PATH');
   return existsSync(sessionsFile(place.file)) ? openSessions(place) : undefined;
 }

@@ -30,7 +30,7 @@ import { dataFolder } from '../program/data-folder.ts';
 import { usageError } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
 import { VERSION } from '../program/product.ts';
-import type { StorePlace } from '../program/store-place.ts';
+import type { StoreLocation } from '../program/store-location.ts';
 import { note, quoted } from '../program/terminal.ts';
 
 const DAY_MS = 86_400_000;
@@ -71,7 +71,7 @@ export interface OpenedCoder extends Coder {
 }
 
 /** The sessions beside the tasks of this place. Several processes may have them open. */
-export async function openSessions(place: StorePlace): Promise<SessionStore> {
+export async function openSessions(place: StoreLocation): Promise<SessionStore> {
   if (place.kind === 'memory') return memorySessions();
   const { sqliteSessions, StorageError } = await import('../../agent/sqlite/index.ts');
   const { durability } = place;

@@ -10,13 +10,13 @@ import type { Wanted } from '../../acp/index.ts';
 import type { SessionStore } from '../../agent/index.ts';
 import { isInside } from '../../coder/index.ts';
 import { CODER_FLAGS, CODER_VARIABLES } from '../coder/flags.ts';
-import { defineCommand, type Input } from '../program/command.ts';
-import { EXIT, Stop } from '../program/exit.ts';
+import { defineCommand, type CommandInput } from '../program/command.ts';
+import { EXIT, ExitError } from '../program/exit.ts';
 import { onInterrupt } from '../program/interrupt.ts';
 import type { OpenedLive } from '../coder/live-session.ts';
 import { createLog, type ServerLog } from '../program/log.ts';
 import { VERSION } from '../program/product.ts';
-import { storePlace } from '../program/store-place.ts';
+import { storeLocation } from '../program/store-location.ts';
 import { workspaceFolder, workspaceFolders } from '../program/workspace-folder.ts';
 
 const FLAGS = {
@@ -32,7 +32,7 @@ const FLAGS = {
   },
 } as const;
 
-type Settings = Input<typeof FLAGS>;
+type Settings = CommandInput<typeof FLAGS>;
 
 export default defineCommand({
   name: 'acp',
@@ -57,7 +57,7 @@ async function run(settings: Settings): Promise<number> {
   const log = createLog(environment);
   const allowed =
     values.workspace.length > 0 ? await workspaceFolders(values.workspace) : undefined;
-  const place = await storePlace({ ...values, durability: undefined }, environment, 'coder');
+  const place = await storeLocation({ ...values, durability: undefined }, environment, 'coder');
   const [{ serveAcp }, { stdioStream }, { openSessions }] = await Promise.all([
     import('../../acp/index.ts'),
     import('../../acp/index.ts'),
@@ -131,7 +131,7 @@ async function folderFor(cwd: string, allowed: readonly string[] | undefined): P
   const folder = await workspaceFolder(cwd).catch((error: unknown) => {
     throw new A2AError(
       'invalidParams',
-      `cwd: ${error instanceof Stop ? error.message : 'unusable'}`,
+      `cwd: ${error instanceof ExitError ? error.message : 'unusable'}`,
     );
   });
   const inside = allowed?.some((root) => isInside(root, folder));
@@ -149,7 +149,7 @@ async function find(sessions: SessionStore, id: string): Promise<void> {
 
 /** What the operator has set up wrongly is theirs to read, and here the operator is who asks. */
 function told(error: unknown, log: ServerLog): unknown {
-  if (!(error instanceof Stop)) return error;
+  if (!(error instanceof ExitError)) return error;
   log.error({ problem: error.message }, 'a session could not be opened');
   return new A2AError('unavailable', error.message);
 }

@@ -5,7 +5,7 @@ import { type LiveSession, joinLive } from '../../live/client/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { dataFolder } from '../program/data-folder.ts';
-import { EXIT, Stop, usageError } from '../program/exit.ts';
+import { EXIT, ExitError, usageError } from '../program/exit.ts';
 import { createLog, LOG_FILE } from '../program/log.ts';
 import { note, word } from '../program/terminal.ts';
 import { chosenTheme, THEME_FLAG } from '../program/theme.ts';
@@ -75,10 +75,10 @@ async function join(
     if (error instanceof A2AError && error.kind === 'unauthenticated') {
       const what =
         token === undefined ? 'wants a token: add --token T' : 'does not know this token';
-      throw new Stop(EXIT.failed, `the session at ${word(url)} ${what}`, { cause: error });
+      throw new ExitError(EXIT.failed, `the session at ${word(url)} ${what}`, { cause: error });
     }
     if (error instanceof ConnectionError && error.reason === 'unreachable') {
-      throw new Stop(
+      throw new ExitError(
         EXIT.unreachable,
         `${word(error.message)}: is parley --a2a-port running there, and the address right?`,
         { cause: error },

@@ -13,8 +13,8 @@ import { StoreError } from '../../store/index.ts';
 import { ModelError } from '../../agent/index.ts';
 import { isLoopback } from '../../http/index.ts';
 import type { Listening } from '../../server.ts';
-import { defineCommand, type Input } from '../program/command.ts';
-import { EXIT, reasonOf, type Stop, usageError } from '../program/exit.ts';
+import { defineCommand, type CommandInput } from '../program/command.ts';
+import { EXIT, reasonOf, type ExitError, usageError } from '../program/exit.ts';
 import { type Environment, wholeNumber } from '../program/flags.ts';
 import { explainListen } from '../program/listen-error.ts';
 import { createLog, type ServerLog } from '../program/log.ts';
@@ -28,7 +28,7 @@ import {
   publicUrl,
   untilSignal,
 } from '../program/server-process.ts';
-import { openStore, storePlace } from '../program/store-place.ts';
+import { openStore, storeLocation } from '../program/store-location.ts';
 import { complain, note, quoted } from '../program/terminal.ts';
 import { unusableKeys } from '../gateway/unusable-keys.ts';
 
@@ -69,7 +69,7 @@ const FLAGS = {
   json: { type: 'boolean', help: 'Print the ready line as JSON.' },
 } as const;
 
-type Settings = Input<typeof FLAGS>;
+type Settings = CommandInput<typeof FLAGS>;
 
 export default defineCommand({
   name: 'gateway',
@@ -160,7 +160,7 @@ async function open(
 ): Promise<Opened> {
   const allowNetworks = networks(values['allow-network']);
   const address = publicUrl(values['public-url']);
-  const place = await storePlace(values, environment, 'gateway');
+  const place = await storeLocation(values, environment, 'gateway');
   const [{ createGateway }, { openRegister, SERVER_BUSY_MS }, { registerPath }, { openPepper }] =
     await Promise.all([
       import('../../gateway/index.ts'),
@@ -214,7 +214,7 @@ async function open(
   }
 }
 
-function noKeys(host: string, store: string | undefined): Stop {
+function noKeys(host: string, store: string | undefined): ExitError {
   const open = `${host} can be reached by others, and there is no key yet`;
   if (store === 'memory') {
     return usageError(
@@ -227,7 +227,7 @@ function noKeys(host: string, store: string | undefined): Stop {
   );
 }
 
-function explainStore(error: StoreError): Stop {
+function explainStore(error: StoreError): ExitError {
   const hint = error.hint === undefined ? '' : ` (${error.hint.replace(/\.$/, '')})`;
   return usageError(`${error.message}${hint}: use --store memory or --store sqlite:PATH`, {
     cause: error,

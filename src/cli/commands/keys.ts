@@ -18,11 +18,11 @@ import {
 import { A2AError } from '../../protocol/index.ts';
 import { StoreError } from '../../store/index.ts';
 import { type Command, defineCommand } from '../program/command.ts';
-import { EXIT, Stop, usageError } from '../program/exit.ts';
+import { EXIT, ExitError, usageError } from '../program/exit.ts';
 import { type Environment, nearest, wholeNumber } from '../program/flags.ts';
 import { createLog } from '../program/log.ts';
 import { timeOf } from '../program/render.ts';
-import { storePlace } from '../program/store-place.ts';
+import { storeLocation } from '../program/store-location.ts';
 import {
   bold,
   dim,
@@ -255,7 +255,7 @@ async function withKeys<Result>(
 ): Promise<Result> {
   const { values, environment } = input;
   const flags = { store: values.store, durability: undefined };
-  const place = await storePlace(flags, environment, 'gateway');
+  const place = await storeLocation(flags, environment, 'gateway');
   if (place.kind === 'memory') {
     throw usageError(
       'the keys of a gateway in memory are its own: use its API (/a2a/keys), or --store sqlite:PATH',
@@ -300,7 +300,7 @@ const FLAG_OF: Readonly<Record<string, string>> = {
   overlapSeconds: '--overlap',
 };
 
-function refused(error: A2AError): Stop {
+function refused(error: A2AError): ExitError {
   const line = word(error.message);
   switch (error.kind) {
     case 'invalidParams': {
@@ -311,9 +311,9 @@ function refused(error: A2AError): Stop {
       return usageError(flagged, { cause: error });
     }
     case 'notFound':
-      return new Stop(EXIT.failed, `${line} in this workspace: parley keys list shows them`);
+      return new ExitError(EXIT.failed, `${line} in this workspace: parley keys list shows them`);
     default:
-      return new Stop(EXIT.failed, line, { cause: error });
+      return new ExitError(EXIT.failed, line, { cause: error });
   }
 }
 

@@ -13,14 +13,14 @@ import {
 } from '../../protocol/development-tool/index.ts';
 import { createHandler, memoryStore, type Logger } from '../../tasks/index.ts';
 import { CODER_FLAGS, CODER_VARIABLES } from '../coder/flags.ts';
-import { defineCommand, type Input } from '../program/command.ts';
+import { defineCommand, type CommandInput } from '../program/command.ts';
 import { EXIT, reasonOf, usageError } from '../program/exit.ts';
 import { onInterrupt, onReaderGone } from '../program/interrupt.ts';
 import { createLog } from '../program/log.ts';
 import { createPromptPrinter, outputFormat, type PromptResult } from '../coder/prompt-output.ts';
 import { followTurn, isApproval, type TurnOutcome } from '../coder/prompt-turn.ts';
 import { readStandardInput } from '../program/standard-input.ts';
-import { storePlace } from '../program/store-place.ts';
+import { storeLocation } from '../program/store-location.ts';
 import { complain, note, word } from '../program/terminal.ts';
 import { workspaceFolder, workspaceFolders } from '../program/workspace-folder.ts';
 
@@ -51,7 +51,7 @@ const FLAGS = {
   },
 } as const;
 
-type Settings = Input<typeof FLAGS>;
+type Settings = CommandInput<typeof FLAGS>;
 
 export default defineCommand({
   name: '',
@@ -88,7 +88,7 @@ async function run(settings: Settings): Promise<number> {
   process.on('SIGHUP', stop);
 
   const { openCoder, openSessions, tellNotes } = await import('../coder/setup.ts');
-  const place = await storePlace({ ...values, durability: undefined }, environment, 'coder');
+  const place = await storeLocation({ ...values, durability: undefined }, environment, 'coder');
   await using open = new AsyncDisposableStack();
   const sessions = await openSessions(place);
   open.defer(() => sessions.close());

@@ -5,12 +5,12 @@ import { isLoopback } from '../../http/index.ts';
 import { type Listening, serve, type ServeOptions } from '../../server.ts';
 import { authentication } from '../program/authentication.ts';
 import { CODER_FLAGS, CODER_VARIABLES } from '../coder/flags.ts';
-import { defineCommand, type Input } from '../program/command.ts';
+import { defineCommand, type CommandInput } from '../program/command.ts';
 import { usageError } from '../program/exit.ts';
 import { wholeNumber } from '../program/flags.ts';
 import { explainListen } from '../program/listen-error.ts';
 import { createLog, type ServerLog } from '../program/log.ts';
-import { openStore, storePlace } from '../program/store-place.ts';
+import { openStore, storeLocation } from '../program/store-location.ts';
 import { note } from '../program/terminal.ts';
 import { DEFAULT_PORT } from '../program/product.ts';
 import {
@@ -84,7 +84,7 @@ const FLAGS = {
   json: { type: 'boolean', help: 'Print the ready line as JSON.' },
 } as const;
 
-type Settings = Input<typeof FLAGS>;
+type Settings = CommandInput<typeof FLAGS>;
 
 export default defineCommand({
   name: 'serve',
@@ -184,7 +184,7 @@ interface Picked {
 async function pickAgent(name: string, settings: Settings, log: ServerLog): Promise<Picked> {
   const { values, environment } = settings;
   const open = async (storeName: string) => {
-    const place = await storePlace(values, environment, storeName);
+    const place = await storeLocation(values, environment, storeName);
     return { place, store: await openStore(place, environment, log) };
   };
   switch (name) {

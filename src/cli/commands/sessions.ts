@@ -5,7 +5,7 @@ import { defineCommand } from '../program/command.ts';
 import { EXIT } from '../program/exit.ts';
 import { wholeNumber } from '../program/flags.ts';
 import { timeOf } from '../program/render.ts';
-import { LOCAL_USER, titleOf, workspaceOf } from '../coder/session-finder.ts';
+import { LOCAL_USER, sessionTitle, workspaceOf } from '../coder/session-finder.ts';
 import { SESSION_FLAGS, storedSessions } from '../coder/session-flags.ts';
 import { dim, note, say, sayJson, word } from '../program/terminal.ts';
 
@@ -44,7 +44,7 @@ export default defineCommand({
 function show(session: Session, json: boolean): void {
   const { id, createdAt, updatedAt } = session;
   const workspace = workspaceOf(session);
-  const title = titleOf(session);
+  const title = sessionTitle(session);
   if (json) {
     const times = { createdAt: isoTime(createdAt), updatedAt: isoTime(updatedAt) };
     sayJson({ id, ...times, workspace, title });

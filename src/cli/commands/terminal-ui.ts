@@ -7,17 +7,17 @@ import path from 'node:path';
 import { styleText } from 'node:util';
 import type { LiveSession } from '../../live/client/index.ts';
 import { approvalMode, CODER_FLAGS, CODER_VARIABLES } from '../coder/flags.ts';
-import { defineCommand, type Input } from '../program/command.ts';
+import { defineCommand, type CommandInput } from '../program/command.ts';
 import { dataFolder } from '../program/data-folder.ts';
 import { personsEditor } from '../program/editor.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { filesIn } from '../coder/file-paths.ts';
-import { lateSession } from '../coder/late-session.ts';
+import { pendingSession } from '../coder/pending-session.ts';
 import { doorOf, LIVE_FLAGS } from '../coder/live-flags.ts';
 import type { OpenedLive } from '../coder/live-session.ts';
 import { createLog, LOG_FILE } from '../program/log.ts';
 import { openHistory } from '../coder/prompt-history.ts';
-import { type StorePlace, storePlace } from '../program/store-place.ts';
+import { type StoreLocation, storeLocation } from '../program/store-location.ts';
 import { note } from '../program/terminal.ts';
 import { chosenTheme, THEME_FLAG } from '../program/theme.ts';
 import { untilEnd } from '../program/until-end.ts';
@@ -44,7 +44,7 @@ const FLAGS = {
   },
 } as const;
 
-type Settings = Input<typeof FLAGS>;
+type Settings = CommandInput<typeof FLAGS>;
 
 export default defineCommand({
   name: '',
@@ -78,7 +78,7 @@ async function run(settings: Settings): Promise<number> {
   }
   const folder = dataFolder(environment);
   const log = createLog(environment, path.join(folder, LOG_FILE));
-  const place = await storePlace({ ...values, durability: undefined }, environment, 'coder');
+  const place = await storeLocation({ ...values, durability: undefined }, environment, 'coder');
   const roots = await workspaceFolders(values.workspace);
   const theme = await chosenTheme(values.theme, environment);
   const { startTui } = await import('../../tui/index.ts');
@@ -109,7 +109,7 @@ async function run(settings: Settings): Promise<number> {
 
   const opening = start();
   const end = untilEnd(log, () => opening.then(() => opened?.live.close()), { interrupts: !plain });
-  const reason = await startTui(lateSession(opening), {
+  const reason = await startTui(pendingSession(opening), {
     plain,
     theme,
     get a2aUrl() {
@@ -150,7 +150,7 @@ interface Resumed {
 /** The session that is named, or chosen. Undefined: a new one after all. */
 async function choose(
   { values: { resume = '', plain, workspace } }: Settings,
-  place: StorePlace,
+  place: StoreLocation,
   theme: string | undefined,
 ): Promise<Resumed | undefined> {
   const [{ pickSession }, { openSessions }, { findSession, recentSessions, workspaceOf }] =

@@ -10,7 +10,7 @@ import {
 } from './flags.ts';
 import { bold, dim } from './terminal.ts';
 
-export interface Input<F extends Flags> {
+export interface CommandInput<F extends Flags> {
   readonly values: Values<F>;
   /** As many as the command has; optional ones may be undefined. */
   readonly operands: readonly (string | undefined)[];
@@ -31,7 +31,7 @@ export interface CommandOptions<F extends Flags> {
   /** What else there is to know, by variable. */
   readonly variables?: Readonly<Record<string, string>>;
   /** Does the work and returns the exit code. */
-  run(input: Input<F>): Promise<number>;
+  run(input: CommandInput<F>): Promise<number>;
 }
 
 export type Command = (args: readonly string[], environment: Environment) => Promise<number>;

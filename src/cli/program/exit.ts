@@ -13,19 +13,19 @@ export const EXIT = {
 } as const;
 
 /** Ends the program with one line on standard error. The line says what is wrong and what to do next. */
-export class Stop extends Error {
+export class ExitError extends Error {
   readonly code: number;
 
   constructor(code: number, line: string, options?: ErrorOptions) {
     super(line, options);
-    this.name = 'Stop';
+    this.name = 'ExitError';
     this.code = code;
   }
 }
 
 /** What was asked for cannot be: a wrong flag, a wrong value, a port in use. */
-export function usageError(line: string, options?: ErrorOptions): Stop {
-  return new Stop(EXIT.usage, line, options);
+export function usageError(line: string, options?: ErrorOptions): ExitError {
+  return new ExitError(EXIT.usage, line, options);
 }
 
 /** An error's message on one line. */

@@ -1,7 +1,7 @@
 /** What the client commands share: how to get to the agent, and what to say on the way. */
 import { connect, type RemoteAgentClient, type RetryOptions } from '../../client/index.ts';
 import { codecOf, type ProtocolVersion, VERSIONS, type WireCodec } from '../../protocol/index.ts';
-import type { Input } from '../program/command.ts';
+import type { CommandInput } from '../program/command.ts';
 import { usageError } from '../program/exit.ts';
 import { note, quoted } from '../program/terminal.ts';
 
@@ -16,7 +16,7 @@ export const CONNECTION_FLAGS = {
   'a2a-version': { type: 'string', value: 'V', help: '0.3 or 1.0; the newest by default.' },
 } as const;
 
-type ConnectionInput = Input<typeof CONNECTION_FLAGS>;
+type ConnectionInput = CommandInput<typeof CONNECTION_FLAGS>;
 
 export interface Target {
   readonly url: string;

@@ -9,7 +9,7 @@ import type { ConfirmationOption, FileDiff } from '../../protocol/development-to
 import { literalGlob } from '../files/glob-pattern.ts';
 import { commandOf, FETCH_TOOL, hostOf, relative, SHELL_TOOL, type Subject } from './policy.ts';
 import type { PolicyRule } from './rule.ts';
-import { exactPattern } from '../shell/cover.ts';
+import { exactPattern } from '../shell/command-pattern.ts';
 import { parseCommandLine } from '../shell/parse.ts';
 import type { Preview } from '../tools/tool.ts';
 

@@ -4,7 +4,7 @@
  * Rules are data. The last one that matches wins; where none does, the mode decides. They come from the product, from
  * the settings and from the session (what a person has allowed for good), in this order.
  *
- * A pattern means, by tool: for the shell the words a command begins with (shell/cover.ts), for tools with paths a glob
+ * A pattern means, by tool: for the shell the words a command begins with (shell/command-pattern.ts), for tools with paths a glob
  * under the workspace, for `fetch_url` a host. A rule that allows must cover all of a call (each command of a line, each
  * file of a patch); one that asks or denies need only touch it. A command line that is not understood is never allowed
  * by a pattern.
@@ -15,7 +15,7 @@ import type { JsonObject } from '../../agent/index.ts';
 import { FileError } from '../files/file-error.ts';
 import { compileGlob, matchesName } from '../files/glob-pattern.ts';
 import type { ApprovalMode, PolicyDecision, PolicyRule } from './rule.ts';
-import { concerns, covers, parsePattern, type Pattern } from '../shell/cover.ts';
+import { concerns, covers, parsePattern, type Pattern } from '../shell/command-pattern.ts';
 import { parseCommandLine } from '../shell/parse.ts';
 import type { SimpleCommand } from '../shell/simple-command.ts';
 import type { Effect, Preview } from '../tools/tool.ts';

@@ -27,10 +27,10 @@ import path from 'node:path';
 import * as z from 'zod';
 import type { JsonObject } from '../../agent/index.ts';
 import { systemCode } from '../files/file-error.ts';
-import { isInside } from '../files/names.ts';
+import { isInside } from '../files/path-rules.ts';
 import { git, GitError, joinZ, splitZ, type Place } from './git.ts';
 import { restoreFiles, type Restored } from './restore.ts';
-import { tidy } from './tidy.ts';
+import { tidy } from './prune.ts';
 
 export const MAX_FILE_BYTES = 10 * 1024 * 1024;
 export const MAX_FILES = 50_000;

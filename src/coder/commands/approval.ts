@@ -2,7 +2,7 @@
 import type { Message } from '../../protocol/index.ts';
 import { mayChoose, MODE_KEY, modeOf } from '../approval/guard.ts';
 import { ApprovalMode } from '../approval/rule.ts';
-import { argument, CommandError, type Command, type CommandContext } from './command.ts';
+import { argument, CommandError, type CoderCommand, type CommandContext } from './command.ts';
 import { parseTyped } from './parse.ts';
 
 const MEANINGS: Readonly<Record<ApprovalMode, string>> = {
@@ -12,7 +12,7 @@ const MEANINGS: Readonly<Record<ApprovalMode, string>> = {
   plan: 'nothing is changed or run',
 };
 
-export const approvalCommand: Command = {
+export const approvalCommand: CoderCommand = {
   name: 'approval',
   description: 'Shows or sets what is asked before it is done: ask, auto-edit, yolo or plan.',
   arguments: [argument('MODE', 'ask, auto-edit, yolo or plan.', false)],

@@ -15,14 +15,14 @@ export interface CommandContext {
   readonly seat: Seat;
   readonly configFolder: string;
   /** All that there are, the user's own included. */
-  readonly commands: readonly Command[];
+  readonly commands: readonly CoderCommand[];
 }
 
-export interface Command {
+export interface CoderCommand {
   readonly name: string;
   readonly description: string;
   readonly arguments?: readonly SlashCommandArgument[];
-  readonly subCommands?: readonly Command[];
+  readonly subCommands?: readonly CoderCommand[];
   /** Whether, with these arguments, it may ask a person before it does anything. */
   readonly asks?: (args: string) => boolean;
   /** When it is taken up after an answer or a crash it is run again from its start. */
@@ -45,7 +45,7 @@ export function argument(
 }
 
 /** As the development-tool extension lists it. */
-export function toSlashCommand(command: Command): SlashCommand {
+export function toSlashCommand(command: CoderCommand): SlashCommand {
   return {
     name: command.name,
     description: command.description,
@@ -55,7 +55,7 @@ export function toSlashCommand(command: Command): SlashCommand {
 }
 
 /** `/memory add TEXT`, `/restore [ID]`. */
-export function usageOf(path: readonly string[], { arguments: taken = [] }: Command): string {
+export function usageOf(path: readonly string[], { arguments: taken = [] }: CoderCommand): string {
   const words = taken.map(({ name, is_required }) => (is_required ? name : `[${name}]`));
   return [`/${path.join(' ')}`, ...words].join(' ');
 }

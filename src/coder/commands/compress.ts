@@ -1,9 +1,9 @@
 /** /compress: a summary takes the place of the conversation so far. */
 import { compact, runScopeOf } from '../../agent/index.ts';
 import { APP } from '../session/seat.ts';
-import { CommandError, type Command } from './command.ts';
+import { CommandError, type CoderCommand } from './command.ts';
 
-export const compressCommand: Command = {
+export const compressCommand: CoderCommand = {
   name: 'compress',
   description: 'Puts a summary by the model in the place of the conversation so far.',
   async *run(_args, { seat, run }) {

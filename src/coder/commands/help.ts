@@ -1,7 +1,7 @@
 /** /help: what there is. */
-import { usageOf, type Command } from './command.ts';
+import { usageOf, type CoderCommand } from './command.ts';
 
-export const helpCommand: Command = {
+export const helpCommand: CoderCommand = {
   name: 'help',
   description: 'Lists the commands.',
   async *run(_args, { commands }) {
@@ -10,7 +10,7 @@ export const helpCommand: Command = {
   },
 };
 
-function linesOf(path: readonly string[], command: Command): string[] {
+function linesOf(path: readonly string[], command: CoderCommand): string[] {
   const own =
     (command.run ?? command.prompt) ? [`${usageOf(path, command)}: ${command.description}`] : [];
   const below = (command.subCommands ?? []).flatMap((each) => linesOf([...path, each.name], each));

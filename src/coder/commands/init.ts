@@ -1,5 +1,5 @@
 /** /init: has the model write AGENTS.md, from what it finds in the workspace. */
-import type { Command } from './command.ts';
+import type { CoderCommand } from './command.ts';
 
 const PROMPT = `Write AGENTS.md in the root of this workspace: what an agent, or a new colleague, has to know to work \
 here.
@@ -11,7 +11,7 @@ Then write, in at most a page: what the project is, in two sentences; how to bui
 commands; how the code is laid out; the conventions that are not obvious from any single file. Only what you have seen: \
 no guesses, no commonplaces.`;
 
-export const initCommand: Command = {
+export const initCommand: CoderCommand = {
   name: 'init',
   description:
     'Looks at the workspace and writes AGENTS.md, which is read at the start of every conversation.',

@@ -1,9 +1,9 @@
 /** /mcp: the MCP servers, whether they answer, and what they offer. */
 import type { McpStatus } from '../session/mcp-tools.ts';
-import type { Command } from './command.ts';
+import type { CoderCommand } from './command.ts';
 import { lineOf } from './tools.ts';
 
-export const mcpCommand: Command = {
+export const mcpCommand: CoderCommand = {
   name: 'mcp',
   description: 'Lists the MCP servers, whether they answer, and their tools.',
   async *run(_args, { seat, run }) {

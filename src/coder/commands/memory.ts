@@ -1,9 +1,9 @@
 /** /memory: what the agent knows from the start (../memory.ts). */
 import { addMemory, loadMemory, memoryText, type Memory } from '../files/memory.ts';
 import { refuseInPlan } from './approval.ts';
-import { argument, CommandError, type Command, type CommandContext } from './command.ts';
+import { argument, CommandError, type CoderCommand, type CommandContext } from './command.ts';
 
-export const memoryCommand: Command = {
+export const memoryCommand: CoderCommand = {
   name: 'memory',
   description:
     'What the agent knows from the start: your memory, and AGENTS.md, GEMINI.md and CLAUDE.md.',

@@ -1,9 +1,9 @@
 /** /model: shows the model, or takes another one for this session. */
 import { ModelError, resolveModel } from '../../agent/index.ts';
 import { MODEL_KEY } from '../session/session-model.ts';
-import { argument, CommandError, type Command } from './command.ts';
+import { argument, CommandError, type CoderCommand } from './command.ts';
 
-export const modelCommand: Command = {
+export const modelCommand: CoderCommand = {
   name: 'model',
   description: 'Shows the model, or takes another one for this session.',
   arguments: [argument('NAME', 'As on the command line: google:NAME, offline, …', false)],

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { argument, type Command } from './command.ts';
+import { argument, type CoderCommand } from './command.ts';
 import { parsePath, parseTyped } from './parse.ts';
 
 async function* nothing(): AsyncGenerator<string> {}
 
-const commands: readonly Command[] = [
+const commands: readonly CoderCommand[] = [
   { name: 'help', description: '', run: nothing },
   {
     name: 'memory',

@@ -4,20 +4,20 @@
  * Only known names count: `/etc/hosts is broken` is a sentence like any other. `//help` is how one says `/help` to the
  * model. What follows the name and the names below it are the arguments, as one text.
  */
-import { usageOf, type Command } from './command.ts';
+import { usageOf, type CoderCommand } from './command.ts';
 
 export type Typed =
   | { readonly kind: 'text'; readonly text: string }
   | {
       readonly kind: 'command';
       readonly path: readonly string[];
-      readonly command: Command;
+      readonly command: CoderCommand;
       readonly args: string;
     }
   /** A command, but not one that can be run: the line says what there is. */
   | { readonly kind: 'problem'; readonly problem: string };
 
-export function parseTyped(text: string, commands: readonly Command[]): Typed {
+export function parseTyped(text: string, commands: readonly CoderCommand[]): Typed {
   const [, slashes = '', name = '', rest = ''] =
     /^(\/{1,2})([^\s/]+)(?:\s+([^]*))?$/.exec(text) ?? [];
   const command = commands.find((each) => each.name === name);
@@ -30,7 +30,7 @@ export function parseTyped(text: string, commands: readonly Command[]): Typed {
 export function parsePath(
   path: readonly string[],
   args: string,
-  commands: readonly Command[],
+  commands: readonly CoderCommand[],
 ): Typed {
   const isPlain = path.every((name) => /^[^\s/]+$/.test(name));
   const text = `/${[...path, args.trim()].join(' ').trim()}`;
@@ -42,7 +42,7 @@ export function parsePath(
   return { kind: 'problem', problem: `There is no command /${path.join(' ')}; there are ${names}` };
 }
 
-function resolve(path: readonly string[], command: Command, rest: string): Typed {
+function resolve(path: readonly string[], command: CoderCommand, rest: string): Typed {
   const [, word = '', behind = ''] = /^(\S+)(?:\s+([^]*))?$/.exec(rest) ?? [];
   const below = command.subCommands?.find(({ name }) => name === word);
   if (below) return resolve([...path, word], below, behind);
@@ -52,7 +52,11 @@ function resolve(path: readonly string[], command: Command, rest: string): Typed
     : { kind: 'problem', problem };
 }
 
-function problemOf(path: readonly string[], command: Command, args: string): string | undefined {
+function problemOf(
+  path: readonly string[],
+  command: CoderCommand,
+  args: string,
+): string | undefined {
   const { run, prompt, arguments: taken = [], subCommands = [] } = command;
   const names = subCommands.map((each) => usageOf([...path, each.name], each)).join(', ');
   if (!run && !prompt) return `/${path.join(' ')} is one of ${names}`;

@@ -2,9 +2,9 @@
 import { isTrusted } from '../settings/trust.ts';
 import { approvalCommand } from './approval.ts';
 import { clearCommand } from './clear.ts';
-import type { Command } from './command.ts';
+import type { CoderCommand } from './command.ts';
 import { compressCommand } from './compress.ts';
-import { loadFileCommands, toCommands } from './files.ts';
+import { loadFileCommands, toCommands } from './file-commands.ts';
 import { helpCommand } from './help.ts';
 import { initCommand } from './init.ts';
 import { mcpCommand } from './mcp.ts';
@@ -14,7 +14,7 @@ import { restoreCommand } from './restore.ts';
 import { statsCommand } from './stats.ts';
 import { toolsCommand } from './tools.ts';
 
-const BUILT_IN: readonly Command[] = [
+const BUILT_IN: readonly CoderCommand[] = [
   helpCommand,
   initCommand,
   memoryCommand,
@@ -35,7 +35,10 @@ export interface CommandsPlace {
 }
 
 /** The files are read each time: they may have changed, and so may the trust in the workspace. */
-export async function loadCommands({ configFolder, workspace }: CommandsPlace): Promise<Command[]> {
+export async function loadCommands({
+  configFolder,
+  workspace,
+}: CommandsPlace): Promise<CoderCommand[]> {
   const trusted = workspace !== undefined && (await isTrusted(configFolder, workspace));
   const place = { configFolder, workspace: workspace ?? configFolder, trusted };
   const { commands } = await loadFileCommands(place);

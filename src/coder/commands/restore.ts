@@ -20,13 +20,13 @@ import { APP } from '../session/seat.ts';
 import { CheckpointError, type Checkpoint, type Checkpoints } from '../checkpoints/checkpoints.ts';
 import { BEGUN } from '../approval/guard.ts';
 import { modeIn, refuseInPlan } from './approval.ts';
-import { argument, CommandError, type Command, type CommandContext } from './command.ts';
+import { argument, CommandError, type CoderCommand, type CommandContext } from './command.ts';
 
 const NAME = 'restore';
 /** More are there, and can be named. */
 const MAX_LISTED = 30;
 
-export const restoreCommand: Command = {
+export const restoreCommand: CoderCommand = {
   name: NAME,
   description:
     'Goes back to a checkpoint, with the files and the conversation; without an ID it lists them.',

@@ -30,7 +30,7 @@ import { CheckpointError } from '../checkpoints/checkpoints.ts';
 import { messageContext } from '../session/context.ts';
 import type { Seat } from '../session/seat.ts';
 import { WORKSPACE_KEY } from '../session/seats.ts';
-import { CommandError, toSlashCommand, type Command } from './command.ts';
+import { CommandError, toSlashCommand, type CoderCommand } from './command.ts';
 import { parsePath, parseTyped } from './parse.ts';
 import { loadCommands } from './registry.ts';
 
@@ -76,7 +76,7 @@ export function createCommands(options: CommandsOptions): Commands {
   const runners = new WeakMap<Seat, Seat['runner']>();
 
   /** Where the commands of a conversation are; of one that is not there yet, where it will be. */
-  async function commandsFor(call: Call, contextId: string | undefined): Promise<Command[]> {
+  async function commandsFor(call: Call, contextId: string | undefined): Promise<CoderCommand[]> {
     const { user } = call;
     const owner = userOf({ user, tenant: user?.tenant ?? '' });
     const key = { app: APP, user: owner, id: contextId ?? '' };

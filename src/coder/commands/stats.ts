@@ -1,9 +1,9 @@
 /** /stats: what this session has used. */
 import { functionResponses, type Event } from '../../agent/index.ts';
 import { Spending, type Tally } from '../session/usage.ts';
-import type { Command } from './command.ts';
+import type { CoderCommand } from './command.ts';
 
-export const statsCommand: Command = {
+export const statsCommand: CoderCommand = {
   name: 'stats',
   description: 'Says what this session has used: tokens, cost, calls, time.',
   async *run(_args, { seat, run }) {

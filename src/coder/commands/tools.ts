@@ -1,8 +1,8 @@
 /** /tools: what the model can call. */
 import type { Tool } from '../../agent/index.ts';
-import type { Command } from './command.ts';
+import type { CoderCommand } from './command.ts';
 
-export const toolsCommand: Command = {
+export const toolsCommand: CoderCommand = {
   name: 'tools',
   description: 'Lists the tools that the model can call.',
   async *run(_args, { seat, run }) {

@@ -1,20 +1,20 @@
-/** Which paths a workspace has: by their letters, and by where they really lead. */
+/** Checks that a path is inside the workspace: by its text, and by its real path after links are followed. */
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve } from 'node:path';
-import { explain, FileError } from './file-error.ts';
-import { takeGrip, type Grip } from './grip.ts';
-import { checkPath, isInside, isOfSystem } from './names.ts';
+import { toFileError, FileError } from './file-error.ts';
+import { openPathHandle, type PathHandle } from './path-handle.ts';
+import { checkPath, isInside, isOfSystem } from './path-rules.ts';
 
 export interface Access {
-  /** True paths. */
+  /** Real paths. */
   readonly roots: readonly string[];
-  /** The absolute path that is meant, by its letters alone: the disk is not asked. Throws when it is outside. */
+  /** The absolute path, from the text alone, without access to the disk. Throws if it is outside. */
   readonly locate: (path: string) => string;
-  /** The path as people and models should see it: relative to the first root where it is below it. */
+  /** The path for people and models: relative to the first root if it is inside that root. */
   readonly show: (path: string) => string;
   readonly rootOf: (absolute: string) => string | undefined;
-  /** Takes hold of what the path leads to, and throws unless that is inside. `shown` is for the error. */
-  readonly hold: (path: string, shown: string, noFollow?: boolean) => Promise<Grip>;
+  /** Opens a handle on what the path leads to. Throws if that is outside. `shown` is the path for the error. */
+  readonly openHandle: (path: string, shown: string, noFollow?: boolean) => Promise<PathHandle>;
 }
 
 export async function openAccess(folders: readonly string[], pin: boolean): Promise<Access> {
@@ -28,7 +28,7 @@ export async function openAccess(folders: readonly string[], pin: boolean): Prom
       }
       given.push({ named, real });
     } catch (error) {
-      throw explain(error, `the workspace ${named}`);
+      throw toFileError(error, `the workspace ${named}`);
     }
   }
   const first = given[0]?.real;
@@ -46,15 +46,15 @@ export async function openAccess(folders: readonly string[], pin: boolean): Prom
       const wanted = resolve(first, path);
       for (const { named, real } of given) {
         if (isInside(real, wanted)) return wanted;
-        // By the name that the root was given under, which may be a link.
+        // The root's name as it was given may be a link.
         if (isAbsolute(path) && isInside(named, wanted)) return join(real, relative(named, wanted));
       }
       throw outside(path);
     },
-    async hold(path, shown, noFollow = false) {
-      const grip = await takeGrip(path, { pin, noFollow });
-      if (rootOf(grip.path) !== undefined && !isOfSystem(grip.path)) return grip;
-      await grip[Symbol.asyncDispose]();
+    async openHandle(path, shown, noFollow = false) {
+      const held = await openPathHandle(path, { pin, noFollow });
+      if (rootOf(held.path) !== undefined && !isOfSystem(held.path)) return held;
+      await held[Symbol.asyncDispose]();
       throw outside(shown);
     },
   };
@@ -63,6 +63,6 @@ export async function openAccess(folders: readonly string[], pin: boolean): Prom
 export function outside(shown: string): FileError {
   return new FileError(
     'outside',
-    `${shown} is outside of the workspace; give a path inside it, relative to its root`,
+    `${shown} is outside the workspace; use a path relative to the workspace root`,
   );
 }

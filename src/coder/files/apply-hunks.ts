@@ -3,7 +3,7 @@
  * place counts. Blanks at the ends of lines may differ; what is kept stays as the file has it.
  */
 import { FileError } from './file-error.ts';
-import { explainMissing } from './nearest.ts';
+import { explainMissing } from './explain-missing.ts';
 import type { Hunk } from './patch.ts';
 
 /** The new text. `text` has LF at its line ends, and so has the result. */

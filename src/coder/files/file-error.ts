@@ -51,7 +51,7 @@ const REASONS: Readonly<Record<string, readonly [FileErrorCode, string]>> = {
 };
 
 /** What the system said about `shown`, as one of ours. The system's own text would show how the file was reached. */
-export function explain(error: unknown, shown: string): FileError {
+export function toFileError(error: unknown, shown: string): FileError {
   if (error instanceof FileError) return error;
   const code = systemCode(error);
   const [kind, words] = (code === undefined ? undefined : REASONS[code]) ?? [

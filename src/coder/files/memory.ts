@@ -13,7 +13,7 @@ import { realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { FileError, systemCode } from './file-error.ts';
-import { isInside } from './names.ts';
+import { isInside } from './path-rules.ts';
 import { inTurn } from './queue.ts';
 import { isThere, readBounded } from './read-bounded.ts';
 import { cutText } from './text.ts';

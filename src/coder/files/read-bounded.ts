@@ -2,8 +2,8 @@
 import { constants } from 'node:fs';
 import { lstat, open } from 'node:fs/promises';
 import { FileError } from './file-error.ts';
-import { takeGrip } from './grip.ts';
-import { isInside, isOfSystem } from './names.ts';
+import { openPathHandle } from './path-handle.ts';
+import { isInside, isOfSystem } from './path-rules.ts';
 
 export interface BoundedRead {
   /** Its true path, without links. */
@@ -25,13 +25,13 @@ export async function readBounded(
 ): Promise<BoundedRead> {
   const { within, signal } = options;
   signal?.throwIfAborted();
-  await using grip = await takeGrip(path);
-  if (within !== undefined && (!isInside(within, grip.path) || isOfSystem(grip.path))) {
+  await using held = await openPathHandle(path);
+  if (within !== undefined && (!isInside(within, held.path) || isOfSystem(held.path))) {
     throw new FileError('outside', `${path} lies outside ${within}`);
   }
-  if (!grip.stats.isFile()) throw new FileError('wrong-kind', `${path} is not a file`);
-  await using handle = await open(grip.self, constants.O_RDONLY | constants.O_NONBLOCK);
-  const size = Number(grip.stats.size);
+  if (!held.stats.isFile()) throw new FileError('wrong-kind', `${path} is not a file`);
+  await using handle = await open(held.self, constants.O_RDONLY | constants.O_NONBLOCK);
+  const size = Number(held.stats.size);
   const buffer = Buffer.alloc(Math.min(limit, Math.max(size, 0)));
   let filled = 0;
   while (filled < buffer.length) {
@@ -40,8 +40,8 @@ export async function readBounded(
     if (bytesRead === 0) break;
     filled += bytesRead;
   }
-  await grip.confirm();
-  return { path: grip.path, bytes: buffer.subarray(0, filled), size };
+  await held.confirm();
+  return { path: held.path, bytes: buffer.subarray(0, filled), size };
 }
 
 /** Whether there is anything of that name, be it a link that leads nowhere. */

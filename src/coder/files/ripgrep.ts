@@ -6,7 +6,7 @@
  */
 import { spawn } from 'node:child_process';
 import { FileError } from './file-error.ts';
-import type { Grip } from './grip.ts';
+import type { PathHandle } from './path-handle.ts';
 
 const TIMEOUT_MS = 30_000;
 const MAX_LINE = 64 * 1024;
@@ -35,7 +35,7 @@ export async function ripgrepFile(): Promise<string> {
 
 /** `onLine` returns false when it has enough. */
 export async function ripgrep(
-  folder: Grip,
+  folder: PathHandle,
   args: readonly string[],
   signal: AbortSignal,
   onLine: (line: string) => boolean,

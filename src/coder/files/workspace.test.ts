@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { makeWorkspace } from '../../../test/support/workspace.ts';
 import { FileError, type FileErrorCode } from './file-error.ts';
-import { protectedName } from './names.ts';
+import { protectedName } from './path-rules.ts';
 import { openWorkspace, type Workspace } from './workspace.ts';
 
 const LIMIT = 1024 * 1024;

@@ -3,7 +3,7 @@
  *
  * A path from a model or a peer is relative to the first root, or absolute inside one of them. `..` is taken out of it
  * by its letters alone, before any link is followed; then links are followed, and where they really lead must be
- * inside a root too, also when somebody swaps a link in at the worst moment (files/grip.ts says how).
+ * inside a root too, also when somebody swaps a link in at the worst moment (files/path-handle.ts says how).
  *
  * - Only files and folders are touched: devices, pipes and sockets are refused, and so is all of /proc, /sys and /dev.
  * - A file is replaced by renaming a complete one into its place: readers see the old one or the new one. Its mode
@@ -17,12 +17,12 @@ import type { BigIntStats } from 'node:fs';
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { openAccess } from './access.ts';
-import { explain, FileError, systemCode } from './file-error.ts';
-import { canPin, sameFile, type Grip } from './grip.ts';
+import { toFileError, FileError, systemCode } from './file-error.ts';
+import { canPin, sameFile, type PathHandle } from './path-handle.ts';
 import { inTurn } from './queue.ts';
 import { changed, checkFile, createWriter, type Snapshot, type Writer } from './write.ts';
 
-export type { Grip } from './grip.ts';
+export type { PathHandle } from './path-handle.ts';
 export type { Change, Snapshot } from './write.ts';
 
 export interface OpenFile extends AsyncDisposable {
@@ -42,7 +42,7 @@ export interface Workspace extends Writer {
   /** The true path of what is there; undefined when nothing is. */
   truePath(path: string): Promise<string | undefined>;
   openFile(path: string): Promise<OpenFile>;
-  openFolder(path: string): Promise<Grip>;
+  openFolder(path: string): Promise<PathHandle>;
   /** The whole file; undefined when there is none. */
   read(path: string, maxBytes: number): Promise<Snapshot | undefined>;
   /** Does the work while nobody else in this process does so with any of these files. */
@@ -62,39 +62,39 @@ export async function openWorkspace(
   { pin = canPin, own = [] }: WorkspaceOptions = {},
 ): Promise<Workspace> {
   const access = await openAccess(folders, pin);
-  const { roots, locate, show, hold } = access;
+  const { roots, locate, show, openHandle } = access;
 
   async function openFile(path: string): Promise<OpenFile> {
     const absolute = locate(path);
     const shown = show(absolute);
     let handle: FileHandle | undefined;
     try {
-      await using grip = await hold(absolute, shown);
-      checkFile(grip.stats, shown);
-      const opened = await open(grip.self, constants.O_RDONLY | constants.O_NONBLOCK);
+      await using held = await openHandle(absolute, shown);
+      checkFile(held.stats, shown);
+      const opened = await open(held.self, constants.O_RDONLY | constants.O_NONBLOCK);
       handle = opened;
       const stats = await opened.stat({ bigint: true });
-      if (!sameFile(stats, grip.stats)) throw changed(shown);
+      if (!sameFile(stats, held.stats)) throw changed(shown);
       return {
-        path: grip.path,
+        path: held.path,
         stats,
         handle: opened,
         [Symbol.asyncDispose]: () => opened.close(),
       };
     } catch (error) {
       await handle?.close();
-      throw explain(error, shown);
+      throw toFileError(error, shown);
     }
   }
 
   async function truePath(path: string): Promise<string | undefined> {
     const absolute = locate(path);
     try {
-      await using grip = await hold(absolute, show(absolute));
-      return grip.path;
+      await using held = await openHandle(absolute, show(absolute));
+      return held.path;
     } catch (error) {
       if (systemCode(error) === 'ENOENT') return undefined;
-      throw explain(error, show(absolute));
+      throw toFileError(error, show(absolute));
     }
   }
 
@@ -109,12 +109,12 @@ export async function openWorkspace(
     async openFolder(path) {
       const absolute = locate(path);
       try {
-        const grip = await hold(absolute, show(absolute));
-        if (grip.stats.isDirectory()) return grip;
-        await grip[Symbol.asyncDispose]();
+        const held = await openHandle(absolute, show(absolute));
+        if (held.stats.isDirectory()) return held;
+        await held[Symbol.asyncDispose]();
         throw new FileError('wrong-kind', `${show(absolute)} is not a folder`);
       } catch (error) {
-        throw explain(error, show(absolute));
+        throw toFileError(error, show(absolute));
       }
     },
 

@@ -11,9 +11,9 @@ import { constants } from 'node:fs';
 import { lstat, mkdir, open, realpath, rename, rmdir, unlink } from 'node:fs/promises';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { outside, type Access } from './access.ts';
-import { explain, FileError, systemCode } from './file-error.ts';
-import { sameVersion, type Grip } from './grip.ts';
-import { isInside, protectedName } from './names.ts';
+import { toFileError, FileError, systemCode } from './file-error.ts';
+import { sameVersion, type PathHandle } from './path-handle.ts';
+import { isInside, protectedName } from './path-rules.ts';
 
 const MODE_BITS = 0o7777;
 const READ_BITS = 0o444;
@@ -41,7 +41,7 @@ export interface Change {
 
 /** A name in a folder that is held on to. */
 interface Place {
-  readonly folder: Grip;
+  readonly folder: PathHandle;
   readonly name: string;
   readonly shown: string;
   /** Folders that were made for it, the outermost first. */
@@ -64,7 +64,7 @@ export interface Writer {
 
 /** `own`: folders that nothing is written into. */
 export function createWriter(access: Access, own: readonly string[]): Writer {
-  const { roots, locate, show, rootOf, hold } = access;
+  const { roots, locate, show, rootOf, openHandle } = access;
 
   /** By its names, and by whether it is what a protected name leads to. */
   async function refuseProtected(absolute: string): Promise<void> {
@@ -101,24 +101,24 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     }
     await refuseProtected(absolute);
     try {
-      await using grip = await hold(absolute, shown);
-      checkFile(grip.stats, shown);
-      if (grip.path !== absolute) await refuseProtected(grip.path);
+      await using held = await openHandle(absolute, shown);
+      checkFile(held.stats, shown);
+      if (held.path !== absolute) await refuseProtected(held.path);
       if (removes && (await lstat(absolute)).isSymbolicLink()) {
         throw new FileError('wrong-kind', `${shown} is a symbolic link; remove it with the shell`);
       }
-      return grip.path;
+      return held.path;
     } catch (error) {
-      if (systemCode(error) !== 'ENOENT') throw explain(error, shown);
+      if (systemCode(error) !== 'ENOENT') throw toFileError(error, shown);
       await refuseDangling(absolute, shown);
       return absolute;
     }
   }
 
   /** The deepest folder on the way to the path that exists. */
-  async function nearest(absolute: string): Promise<Grip> {
+  async function nearest(absolute: string): Promise<PathHandle> {
     try {
-      return await hold(absolute, show(absolute));
+      return await openHandle(absolute, show(absolute));
     } catch (error) {
       if (systemCode(error) !== 'ENOENT' || roots.includes(absolute)) throw error;
       await refuseDangling(absolute, show(absolute));
@@ -127,15 +127,15 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
   }
 
   /** Opens the folder, and makes what is missing of it step by step, each step from the one before. */
-  async function enter(absolute: string, made: string[]): Promise<Grip> {
+  async function enter(absolute: string, made: string[]): Promise<PathHandle> {
     try {
-      return await hold(absolute, show(absolute));
+      return await openHandle(absolute, show(absolute));
     } catch (error) {
       if (systemCode(error) !== 'ENOENT') throw error;
     }
     const root = rootOf(absolute);
     if (root === undefined) throw outside(show(absolute));
-    let folder = await hold(root, root);
+    let folder = await openHandle(root, root);
     for (const name of relative(root, absolute).split(sep)) {
       await using last = folder;
       folder = await step(last, name, made);
@@ -143,10 +143,10 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     return folder;
   }
 
-  async function step(folder: Grip, name: string, made: string[]): Promise<Grip> {
+  async function step(folder: PathHandle, name: string, made: string[]): Promise<PathHandle> {
     const shown = show(join(folder.path, name));
     try {
-      return await hold(folder.at(name), shown);
+      return await openHandle(folder.at(name), shown);
     } catch (error) {
       if (systemCode(error) !== 'ENOENT') throw error;
     }
@@ -156,7 +156,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     } catch (error) {
       if (systemCode(error) !== 'EEXIST') throw error;
     }
-    const next = await hold(folder.at(name), shown, true);
+    const next = await openHandle(folder.at(name), shown, true);
     if (next.stats.isDirectory()) return next;
     await next[Symbol.asyncDispose]();
     throw next.stats.isSymbolicLink()
@@ -168,7 +168,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
   async function removeFolders(made: readonly string[]): Promise<void> {
     for (const path of made.toReversed()) {
       try {
-        await using parent = await hold(dirname(path), path);
+        await using parent = await openHandle(dirname(path), path);
         await rmdir(parent.at(basename(path)));
       } catch {
         return;
@@ -194,11 +194,11 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     const target = await destination(change.path, change.after === undefined);
     const shown = show(target);
     const made: string[] = [];
-    let folder: Grip | undefined;
+    let folder: PathHandle | undefined;
     try {
       folder =
         change.after === undefined
-          ? await hold(dirname(target), shown)
+          ? await openHandle(dirname(target), shown)
           : await enter(dirname(target), made);
       if (!folder.stats.isDirectory()) {
         throw new FileError('wrong-kind', `${show(dirname(target))} is not a folder`);
@@ -214,7 +214,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     } catch (error) {
       await folder?.[Symbol.asyncDispose]();
       await removeFolders(made);
-      throw explain(error, shown);
+      throw toFileError(error, shown);
     }
   }
 
@@ -224,7 +224,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
       const target = place.folder.at(place.name);
       await (temporary === undefined ? unlink(target) : rename(place.folder.at(temporary), target));
     } catch (error) {
-      throw explain(error, place.shown);
+      throw toFileError(error, place.shown);
     }
   }
 
@@ -238,7 +238,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
         }
         await refuseProtected(join(folder.path, basename(target)));
       } catch (error) {
-        throw explain(error, show(target));
+        throw toFileError(error, show(target));
       }
     },
 
@@ -268,7 +268,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
 
 /** Writes the bytes under a new name in the folder, complete and on the disk, and returns that name. */
 async function writeBeside(
-  folder: Grip,
+  folder: PathHandle,
   bytes: Buffer,
   like: BigIntStats | undefined,
   executable: boolean | undefined,

@@ -1,5 +1,5 @@
 /**
- * Commands that a turn begins with: those that a person's own slash command has in its file (commands/files.ts).
+ * Commands that a turn begins with: those that a person's own slash command has in its file (commands/file-commands.ts).
  *
  * They are calls of the shell like any other, made before the model is asked for the first time: the policy decides
  * about them, people see and allow them, and the model finds what they printed behind the prompt.

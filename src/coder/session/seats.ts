@@ -19,7 +19,7 @@ import {
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, type Metadata, type Task } from '../../protocol/index.ts';
 import type { ExecutionContext, Logger, RequestContext } from '../../tasks/index.ts';
-import { isInside } from '../files/names.ts';
+import { isInside } from '../files/path-rules.ts';
 import { Ledger } from '../approval/ledger.ts';
 import { APP, openSeat, type Seat } from './seat.ts';
 import type { ApprovalMode } from '../approval/rule.ts';

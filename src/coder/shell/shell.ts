@@ -28,7 +28,7 @@ export interface ShellOptions {
   readonly launch?: typeof launch;
 }
 
-export interface RunOptions {
+export interface ShellRunOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs?: number | undefined;
   /**
@@ -58,7 +58,7 @@ export interface Job {
 
 export interface Shell extends AsyncDisposable {
   /** Runs a command to its end. Throws the signal's reason, after the command has been ended. */
-  run(command: string, options: RunOptions): Promise<Outcome>;
+  run(command: string, options: ShellRunOptions): Promise<Outcome>;
   /** Starts a command and leaves it running. */
   start(command: string, timeoutMs?: number): Promise<Job>;
   /** Those that run, and the last ones that ended, the oldest first. */
@@ -177,7 +177,7 @@ export function openShell(options: ShellOptions): Shell {
     return execution;
   }
 
-  async function run(command: string, runOptions: RunOptions): Promise<Outcome> {
+  async function run(command: string, runOptions: ShellRunOptions): Promise<Outcome> {
     const { signal, timeoutMs, onOutput } = runOptions;
     signal.throwIfAborted();
     const live = onOutput && liveUpdates(onOutput);

@@ -2,7 +2,7 @@
  * What a command printed, as readable text, in bounded memory: its beginning and its end, and how much is missing
  * between them.
  */
-import { createCleaner } from './clean.ts';
+import { createCleaner } from './clean-output.ts';
 
 const HEAD_CHARACTERS = 10_000;
 const TAIL_CHARACTERS = 20_000;

@@ -1,7 +1,7 @@
 /** edit: one passage of a file, quoted exactly, becomes another. */
 import * as z from 'zod';
 import { FileError } from '../files/file-error.ts';
-import { explainMissing } from '../files/nearest.ts';
+import { explainMissing } from '../files/explain-missing.ts';
 import { findPassage, replaceMatches, type Match } from '../files/replace.ts';
 import { decodeText, encodeText, MAX_TEXT_BYTES, sizeOf, toLf } from '../files/text.ts';
 import type { CoderTool } from './tool.ts';

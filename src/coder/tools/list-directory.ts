@@ -2,10 +2,10 @@
 import { lstat, opendir, readlink } from 'node:fs/promises';
 import * as z from 'zod';
 import { RichResponse } from '../../agent/index.ts';
-import { explain } from '../files/file-error.ts';
+import { toFileError } from '../files/file-error.ts';
 import { sizeOf } from '../files/text.ts';
 import type { CoderTool, Display } from './tool.ts';
-import type { Grip, Workspace } from '../files/workspace.ts';
+import type { PathHandle, Workspace } from '../files/workspace.ts';
 import { defineTool } from './define-tool.ts';
 
 const MAX_SHOWN = 1000;
@@ -50,13 +50,13 @@ export function listDirectoryTool(workspace: Workspace): CoderTool {
         return new RichResponse(text, { display });
       } catch (error) {
         signal.throwIfAborted();
-        throw explain(error, shown);
+        throw toFileError(error, shown);
       }
     },
   });
 }
 
-async function namesIn(folder: Grip, signal: AbortSignal) {
+async function namesIn(folder: PathHandle, signal: AbortSignal) {
   const folders: string[] = [];
   const others: string[] = [];
   let whole = true;
@@ -71,7 +71,7 @@ async function namesIn(folder: Grip, signal: AbortSignal) {
   return { folders, others, whole };
 }
 
-async function line(folder: Grip, name: string): Promise<string> {
+async function line(folder: PathHandle, name: string): Promise<string> {
   // A name may have a line feed in it; the list may not.
   // oxlint-disable-next-line no-control-regex -- that is what is looked for
   const shown = /[\u0000-\u001f\u007f]/.test(name) ? JSON.stringify(name) : name;

@@ -11,7 +11,7 @@ const SOMEBODY: LiveClient = {
   roles: ['view', 'prompt', 'approve'],
 };
 
-export function lateSession(opening: Promise<LiveSession>): LiveSession {
+export function pendingSession(opening: Promise<LiveSession>): LiveSession {
   let opened: LiveSession | undefined;
   opening.then(
     (session) => (opened = session),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { cleaned, createCleaner } from './clean.ts';
+import { cleaned, createCleaner } from './clean-output.ts';
 
 test('colours, titles and cursor movements are dropped', () => {
   assert.equal(

@@ -1,14 +1,14 @@
 /**
- * A hold on a file or folder that a change of names cannot loosen.
+ * A handle on a file or folder that stays valid when the path is renamed or replaced by a link.
  *
- * A path that was checked and is then opened again may lead elsewhere by then. On Linux a grip is an open descriptor
- * (O_PATH: it follows links and finds the thing, but opens no device and wakes no pipe). Its true path is asked of the
- * kernel, through /proc/self/fd/N, after the fact; and work goes through the descriptor: /proc/self/fd/N is the thing
- * itself, /proc/self/fd/N/name a name in that very folder. There is no moment in between.
+ * A path that was checked may lead elsewhere by the time it is opened. On Linux a handle is an open O_PATH descriptor:
+ * it follows links, but it does not open devices and does not wake pipes. The kernel gives its real path through
+ * /proc/self/fd/N after it was opened. All further work goes through the descriptor: /proc/self/fd/N is the file
+ * itself, and /proc/self/fd/N/name is a name in that very folder. So there is no gap between the check and the use.
  *
- * Where there is no /proc, the true path is resolved first, and `confirm` resolves it again after the use: what was
- * opened is compared with what was checked, and a write is confirmed between the temporary file and its renaming. A
- * link swapped in and out again within that moment is not noticed there.
+ * Without /proc, the real path is resolved first, and `confirm` resolves it again after the use. It compares the opened
+ * file with the checked one. A write is confirmed between writing the temporary file and renaming it. A link that is
+ * swapped in and out again within that gap is not noticed there.
  */
 import type { BigIntStats } from 'node:fs';
 import { constants, existsSync } from 'node:fs';
@@ -16,48 +16,48 @@ import { lstat, open, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { FileError } from './file-error.ts';
 
-/** Linux's, on every architecture that Node runs on; Node does not name it. */
+/** The value on Linux, for every architecture that Node supports. Node does not export it. */
 const O_PATH = 0o10000000;
-/** How often a file may be replaced while we look at it before we give up. */
+/** Attempts to open a file that is being replaced all the time. */
 const ATTEMPTS = 32;
-/** The kernel puts it behind the path of what has no name any more. */
+/** The kernel appends this to the path of a file that was removed or replaced. */
 const DELETED = ' (deleted)';
 
-export interface Grip extends AsyncDisposable {
-  /** Its true path, without links, at the time of the grip. */
+export interface PathHandle extends AsyncDisposable {
+  /** The real path, without links, at the time of opening. */
   readonly path: string;
   readonly stats: BigIntStats;
-  /** The thing itself, for system calls. */
+  /** A path to the file itself, for system calls. */
   readonly self: string;
-  /** A name in it, for system calls: add O_NOFOLLOW, or use calls that do not follow links. */
+  /** A path to a name in the folder, for system calls. Use O_NOFOLLOW or calls that do not follow links. */
   at(name: string): string;
-  /** Throws when `self` may have come to mean something else. */
+  /** Throws if `self` may lead to another file by now. Does nothing on Linux. */
   confirm(): Promise<void>;
 }
 
-/** Whether this system can hold on to files as described. */
+/** Whether this system has O_PATH descriptors and /proc. */
 export const canPin = process.platform === 'linux' && existsSync('/proc/self/fd');
 
-export interface GripOptions {
-  /** False: as on a system without /proc. */
+export interface PathHandleOptions {
+  /** False: behave as on a system without /proc. */
   readonly pin?: boolean;
-  /** A link at the end of the path is itself what is taken hold of. */
+  /** Opens a link at the end of the path itself, not its target. */
   readonly noFollow?: boolean;
 }
 
-/** Takes hold of what the path leads to, links followed. It may be anything, anywhere: look before you use it. */
-export function takeGrip(path: string, options: GripOptions = {}): Promise<Grip> {
+/** Opens what the path leads to, links followed. It may be of any kind and anywhere: check `path` and `stats` before use. */
+export function openPathHandle(path: string, options: PathHandleOptions = {}): Promise<PathHandle> {
   return (options.pin ?? canPin) ? pinned(path, options) : resolved(path, options);
 }
 
-async function pinned(path: string, { noFollow = false }: GripOptions): Promise<Grip> {
+async function pinned(path: string, { noFollow = false }: PathHandleOptions): Promise<PathHandle> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const handle = await open(path, O_PATH | (noFollow ? constants.O_NOFOLLOW : 0));
     try {
       const self = `/proc/self/fd/${handle.fd}`;
       const real = await readlink(self);
       const stats = await handle.stat({ bigint: true });
-      // Somebody put another file in its place just now: that one is wanted.
+      // The file was replaced just now: open the new one.
       if (real.endsWith(DELETED) && !(await isSame(real, stats))) {
         await handle.close();
         continue;
@@ -75,10 +75,13 @@ async function pinned(path: string, { noFollow = false }: GripOptions): Promise<
       throw error;
     }
   }
-  throw new FileError('changed', 'the file is being replaced all the time; try again later');
+  throw new FileError('changed', 'the file is being replaced continuously; try again later');
 }
 
-async function resolved(path: string, { noFollow = false }: GripOptions): Promise<Grip> {
+async function resolved(
+  path: string,
+  { noFollow = false }: PathHandleOptions,
+): Promise<PathHandle> {
   const real = noFollow
     ? join(await realpath(dirname(path)), basename(path))
     : await realpath(path);
@@ -90,7 +93,7 @@ async function resolved(path: string, { noFollow = false }: GripOptions): Promis
     at: (name) => join(real, name),
     async confirm() {
       if ((await realpath(real)) !== real || !(await isSame(real, stats))) {
-        throw new FileError('changed', `${real} was replaced meanwhile; try again`);
+        throw new FileError('changed', `${real} was replaced in the meantime; try again`);
       }
     },
     async [Symbol.asyncDispose]() {},

@@ -23,7 +23,7 @@ import type { SlashCommandArgument } from '../../protocol/development-tool/index
 import { FileError, systemCode } from '../files/file-error.ts';
 import { readBounded } from '../files/read-bounded.ts';
 import { workspaceCommandsFolder } from '../settings/settings.ts';
-import type { Command } from './command.ts';
+import type { CoderCommand } from './command.ts';
 import { fillTemplate, type Filled } from './template.ts';
 
 const MAX_FILE_BYTES = 64 * 1024;
@@ -87,9 +87,9 @@ export async function loadFileCommands(options: {
 }
 
 /** The commands as a tree: files whose paths begin alike are below one command, which may be a file itself. */
-export function toCommands(files: readonly FileCommand[], depth = 0): Command[] {
+export function toCommands(files: readonly FileCommand[], depth = 0): CoderCommand[] {
   const groups = Map.groupBy(files, ({ path }) => path[depth]!);
-  return Array.from(groups, ([name, group]): Command => {
+  return Array.from(groups, ([name, group]): CoderCommand => {
     const own = group.find(({ path }) => path.length === depth + 1);
     const below = group.filter((file) => file !== own);
     return {

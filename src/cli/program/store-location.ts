@@ -4,7 +4,7 @@ import { usageError } from './exit.ts';
 import type { Environment } from './flags.ts';
 import type { ServerLog } from './log.ts';
 
-export type StorePlace =
+export type StoreLocation =
   | { readonly kind: 'memory' }
   | {
       readonly kind: 'sqlite';
@@ -18,11 +18,11 @@ interface StoreFlags {
 }
 
 /** One file for each agent, because a log has one writer; `name` is what it is called where no file is named. */
-export async function storePlace(
+export async function storeLocation(
   { store, durability = 'normal' }: StoreFlags,
   environment: Environment,
   name: string,
-): Promise<StorePlace> {
+): Promise<StoreLocation> {
   if (durability !== 'normal' && durability !== 'full') {
     throw usageError(`--durability ${durability}: use normal or full`);
   }
@@ -40,7 +40,7 @@ export async function storePlace(
 }
 
 export async function openStore(
-  place: StorePlace,
+  place: StoreLocation,
   environment: Environment,
   log: ServerLog,
 ): Promise<TaskStore> {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { toSlashCommand } from './command.ts';
-import { loadFileCommands, toCommands } from './files.ts';
+import { loadFileCommands, toCommands } from './file-commands.ts';
 
 async function folders(t: TestContext) {
   const root = await realpath(await mkdtemp(path.join(tmpdir(), 'parley-commands-')));
