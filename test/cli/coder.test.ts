@@ -225,7 +225,7 @@ describe('parley serve with the coding agent', { concurrency: 3 }, () => {
 
   test('serving another agent loads nothing of the coding agent', async () => {
     const loaded = await loadedBy('--agent', 'echo');
-    assert.match(loaded, /src\/cli\/serve\.ts/);
+    assert.match(loaded, /src\/cli\/commands\/serve\.ts/);
     assert.doesNotMatch(loaded, /src\/(coder|agent|bridge)\//);
   });
 
