@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 
 let serial = 0;
 
-/** Where a request goes, if not to the agent that the server is, and with which key. */
+/** Path and key of a request that does not go to the root agent. */
 export interface Door {
   readonly path: string;
   readonly key: string;
@@ -29,7 +29,7 @@ export interface Answer {
   readonly events: number;
   readonly firstEventMs: number;
   readonly ms: number;
-  /** The body of an answer that is no stream. */
+  /** The body of a unary answer. */
   readonly body: string;
 }
 
@@ -147,7 +147,7 @@ export class Connection {
   }
 }
 
-/** Sends `total` requests over `connections` connections, each as soon as its last was answered. */
+/** Sends `total` requests over `connections` connections, each as soon as the previous one was answered. */
 export async function load(
   port: number,
   connections: number,

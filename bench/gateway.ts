@@ -1,9 +1,10 @@
 /**
- * The hop: what it costs to stand between a client and an agent. A bare proxy and our gateway have the same agent behind
- * them; both get the same requests with the same key, and the bare one does not look at it.
+ * What the gateway's hop costs. A bare proxy and our gateway stand in front of the same agent. Both get the same requests
+ * with the same key; the bare proxy ignores the key.
  *
- * The agent makes an event every two milliseconds on each stream, so that none shares its packet with another: a burst
- * would cost both next to nothing per event. Few streams and many, because the ratio falls with their number.
+ * The agent makes an event every two milliseconds on each stream, so that every event has a packet of its own: in a
+ * burst an event would cost almost nothing. The ratio falls with the number of streams, so there is a row for few and one
+ * for many.
  */
 import { load, messageRequest, type Door } from './driver.ts';
 import { compare, type Row } from './measure.ts';

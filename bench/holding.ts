@@ -1,4 +1,4 @@
-/** Scenarios about what is held: idle streams, a reader that stops reading, neighbours, a broadcast, the start. */
+/** Scenarios about memory, fairness and start-up: idle streams, a stalled reader, a busy neighbour, a broadcast, the start. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -62,7 +62,7 @@ export async function idle(): Promise<Row[]> {
   const small: Record<string, number> = {};
   let secondPeak = Number.NaN;
   for (const subject of [await bare(), await inMemory(), await sdk()]) {
-    // What is made once, for the first streams, is not what a stream costs.
+    // One-time allocations for the first streams must not count as the cost of a stream.
     const request = await idleRequest(subject);
     await closeAll(subject, await holdOpen(subject, request, 200));
     const empty = await heap(subject);
@@ -104,13 +104,13 @@ interface Growth {
   readonly held: number;
 }
 
-/** A reader reads the first event of what `text` makes, and no more; the server goes on to the end. */
+/** The reader takes the first event of the task that `text` starts, then stops reading; the server continues to the end. */
 async function stall(
   subject: Subject,
   text: string,
   finished: () => Promise<boolean>,
 ): Promise<Growth> {
-  // The same traffic, read to its end: the heap's own growth is not the stalled reader's doing.
+  // The same traffic, read to its end, shows how much the heap grows without a stalled reader.
   await load(subject.port, 1, 2, () =>
     messageRequest('SendStreamingMessage', 'flood 203 65536 burst'),
   );
@@ -272,7 +272,7 @@ export async function start(): Promise<Row[]> {
   ];
 }
 
-/** The least that answers: plain JavaScript, so that no type stripping is counted against anybody. */
+/** The smallest server that answers, in plain JavaScript, so that type stripping is not measured. */
 const BARE_START = `import { createServer } from 'node:http';
 const server = createServer((request, response) => {
   request.resume().on('end', () => response.end('{}'));

@@ -7,7 +7,7 @@ import { bareWs, liveSession, stop } from './subjects.ts';
 
 const READERS = 1000;
 const ROUNDS = 7;
-/** In the last frame of a turn, and in no other. */
+/** Occurs only in the last frame of a turn. */
 const LAST = '"state":"completed"';
 
 /** Readers of one server. Each counts what it gets up to the last frame of a turn. */
@@ -37,7 +37,7 @@ class Crowd {
     await once(socket, 'open');
   }
 
-  /** Has something sent that makes a broadcast, and waits until everybody has all of it. */
+  /** Triggers a broadcast and waits until every reader has all of it. */
   async broadcast(what: string): Promise<readonly string[]> {
     this.frames.length = 0;
     this.#left = READERS;

@@ -18,7 +18,7 @@ export interface Row {
   readonly scenario: string;
   readonly unit: string;
   readonly values: Readonly<Record<string, number>>;
-  /** What the goal is about, the number that was reached, and whether that is good enough. */
+  /** The goal: its wording, the number that was reached, and the largest allowed number. */
   readonly goal?: { readonly text: string; readonly reached: number; readonly most: number };
 }
 
@@ -29,15 +29,15 @@ export interface Cost {
 
 export interface Work {
   readonly subject: Subject;
-  /** Does a piece of work, and says how many units it was. */
+  /** Does some work and returns the number of units. */
   readonly run: () => Promise<number>;
 }
 
-/** Lets each do its work in turn, `rounds` times, after one round to get warm. The median of each counts. */
+/** Runs the subjects in turn, `rounds` times after one warm-up round, and returns the median of each. */
 export async function compare(rounds: number, works: readonly Work[]): Promise<Map<string, Cost>> {
   const samples = new Map<string, Cost[]>();
   for (let round = 0; round <= rounds; round++) {
-    // Every round begins with another one, so that none is always behind the same neighbour.
+    // Each round starts with another subject, so that no subject always follows the same one.
     const order = works.map((_, at) => works[(at + round) % works.length]!);
     for (const { subject, run } of order) {
       const cpuBefore = subject.cpu();

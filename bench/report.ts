@@ -1,4 +1,4 @@
-/** What a run looks like: a table for people, JSON for programs, a chart for the README. */
+/** The results as a table, as JSON, and as the chart in the README. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { machine, type Row } from './measure.ts';
@@ -10,7 +10,7 @@ function short(value: number): string {
   return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
-/** The columns that are compared; anything else stands in the last one. */
+/** The columns that are compared; other values go to the last column. */
 const COLUMNS = ['bare', 'parley', 'sqlite', 'sdk'];
 
 export function line(row: Row): string {
@@ -37,7 +37,7 @@ export function heading(): string {
   return `${'scenario'.padEnd(46)}${'unit'.padEnd(20)}${columns}  goal`;
 }
 
-/** A run of some scenarios does not overwrite what a whole run has found. */
+/** Only a run of all scenarios overwrites the results of the last whole run. */
 export function save(rows: readonly Row[], seconds: number, whole: boolean): string {
   mkdirSync(results, { recursive: true });
   const file = join(results, whole ? 'latest.json' : 'partial.json');

@@ -1,6 +1,6 @@
 /**
  * The benchmark: our server, bare node:http and the official SDK, each in its own process on the same Node, in
- * interleaved rounds. CPU comes from the scheduler's account of all threads, because wall time is noisy.
+ * interleaved rounds. CPU time is what the scheduler counted for all threads, because wall time is noisy.
  *
  *   npm run bench               everything, in about five minutes
  *   npm run bench -- unary      one scenario (or several)

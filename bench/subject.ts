@@ -10,7 +10,7 @@ export interface Subject {
   readonly name: string;
   readonly port: number;
   readonly pid: number;
-  /** That a gateway made for its first caller. */
+  /** The first key, if the server is a gateway. */
   readonly key: string;
   /** Seconds of CPU that the process has used, all threads. Undefined where the system does not say. */
   cpu(): number | undefined;
@@ -79,7 +79,7 @@ async function readyLine(child: ChildProcess, name: string): Promise<Ready> {
   }
 }
 
-/** The scheduler's own account, in nanoseconds: exact where /proc/PID/stat counts in ticks of 10 ms. */
+/** The scheduler's count, in nanoseconds; /proc/PID/stat would count in ticks of 10 ms. */
 function cpuSeconds(pid: number): number | undefined {
   try {
     let total = 0;

@@ -7,7 +7,7 @@ import { startSubject, type Subject } from './subject.ts';
 const here = import.meta.dirname;
 const CLI = join(here, '../dist/cli/parley.js');
 
-/** Folders and processes that are to be gone at the end. */
+/** Folders and processes to remove at the end. */
 const folders: string[] = [];
 const running = new Set<Subject>();
 
@@ -31,12 +31,12 @@ export function sdk(): Promise<Subject> {
   return started({ name: 'sdk', command: [join(here, 'servers/sdk.ts')] });
 }
 
-/** The bare `ws` library, which sends what it is given to everybody. */
+/** The bare `ws` library, sending the given frames to every client. */
 export function bareWs(): Promise<Subject> {
   return started({ name: 'ws', command: [join(here, 'servers/bare-ws.ts')] });
 }
 
-/** A live session with a model that has much to say. */
+/** A live session whose model sends many events per turn. */
 export function liveSession(): Promise<Subject> {
   return started({ name: 'parley', command: [join(here, 'servers/live.ts'), scratch()] });
 }
@@ -51,7 +51,7 @@ export const inMemory = () => parley('parley', '--store', 'memory');
 export const onDisk = (name = 'sqlite', ...flags: string[]) =>
   parley(name, '--store', `sqlite:${join(scratch(), 'tasks.db')}`, ...flags);
 
-/** Bare node:http and undici: passes on what comes, both ways. */
+/** A bare proxy of node:http and undici. */
 export function bareProxy(upstream: Subject): Promise<Subject> {
   const command = [join(here, 'servers/proxy.ts'), String(upstream.port)];
   return started({ name: 'bare', command });

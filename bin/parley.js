@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Starts the built program on a Node that is new enough. On such a Node it is the program: one import, no second process.
-// On an older one it looks for a newer Node and stands in for it: same terminal, same signals, same exit code.
-// Plain JavaScript for Node 18 and up, because the Nodes that are too old must be able to read it.
+// Starts the built program. On a Node that is new enough this is one import. On an older one it finds a newer Node, runs
+// the program with it, and passes on the terminal, signals and exit code.
+// Plain JavaScript for Node 18 and later, because an outdated Node must be able to parse it.
 import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { constants } from 'node:os';
@@ -38,7 +38,7 @@ function isNewEnough(version) {
   return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
 }
 
-/** A launcher that is killed outright can pass nothing on; its end of the channel closes all the same. */
+/** A launcher that is killed with SIGKILL cannot pass a signal on, but its end of the IPC channel closes. */
 function dieWithLauncher() {
   delete process.env.PARLEY_LAUNCHER;
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
@@ -70,8 +70,8 @@ async function relaunch() {
   });
   process.on('exit', () => child.kill());
 
-  // What is typed at a terminal reaches the whole foreground group: the child already has it, and a second one would
-  // look like impatience.
+  // A signal from the terminal reaches the whole foreground group, so the child already has it. A second one would look
+  // like a second Ctrl-C.
   const typed = [0, 1, 2].some((fd) => isatty(fd)) ? ['SIGINT', 'SIGQUIT'] : [];
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGHUP', 'SIGUSR2']) {
     process.on(signal, () => {
@@ -89,7 +89,7 @@ async function relaunch() {
   });
 }
 
-/** Places where a newer Node may be, the explicit one first. */
+/** Where to look for a newer Node; the explicitly configured one comes first. */
 function candidates() {
   const name = process.platform === 'win32' ? 'node.exe' : 'node';
   const own = `node_modules/node-${process.platform}-${process.arch}/bin/${name}`;

@@ -1,9 +1,9 @@
 // Builds dist/, the folder that is packed and published:
 //   the library   tsc over the sources of package.json's exports and what they import
 //   the program   one esbuild bundle of src/cli/main.ts, with chunks for what it imports lazily
-//   settings.schema.json, gateway.schema.json  for editors, of the files that people write
+//   settings.schema.json, gateway.schema.json  JSON Schemas of the configuration files, for editors
 //   package.json  the root one, with paths from dist/ and only the dependencies that the files above need
-// Nothing is done when nothing has changed since the last build; --force builds all the same.
+// Skips the build when nothing has changed since the last one, unless --force is given.
 // Only errors and notes are printed, and on standard error, so that `npm start` leaves standard output to the program.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -33,14 +33,14 @@ interface Manifest {
   peerDependenciesMeta?: Record<string, unknown>;
 }
 
-/** Packages with machine code or files of their own: the bundle leaves them to be installed. */
+/** Packages with native code or data files: they stay outside the bundle and are installed. */
 const NATIVE_PACKAGES = ['@lydell/node-pty', '@vscode/ripgrep', 'pg-native'];
-/** What Ink looks for, and does without. */
+/** Optional packages that Ink tries to load. */
 const OPTIONAL_PACKAGES = ['react-devtools-core'];
 const CLI = 'src/cli/main.ts';
 const STAMP = '.stamp';
 
-/** Yoga has its WebAssembly in a string and would read that with `fetch`, which costs as much as the rest of a start. */
+/** Yoga reads its embedded WebAssembly with `fetch` if there is one. Loading `fetch` would double the start-up time. */
 const YOGA_WITHOUT_FETCH: Plugin = {
   name: 'yoga-without-fetch',
   setup(esbuild) {
@@ -70,7 +70,7 @@ if (process.argv.includes('--force') || readIfThere(path.join('dist', STAMP)) !=
 
 async function buildInto(staging: string): Promise<void> {
   const exported = exportsWithSource();
-  // Settled, not all: what fails first must not leave the other writing into a folder that is being removed.
+  // allSettled: both writers must have stopped before the folder is removed.
   const [library, program] = await Promise.allSettled([
     emitLibrary(staging, exported),
     bundleProgram(staging),
@@ -96,7 +96,7 @@ function stampOfInputs(): string {
   return hash.digest('hex');
 }
 
-/** The exports of package.json, without those whose source is not written yet. */
+/** The exports of package.json whose source exists. */
 function exportsWithSource(): Record<string, Target> {
   const entries = Object.entries(manifest.exports).filter(([subpath, target]) => {
     const source = sourceOf(target);
@@ -128,7 +128,7 @@ async function emitLibrary(staging: string, exported: Record<string, Target>): P
 
 function run(command: string, args: string[]): Promise<void> {
   return new Promise((resolve, reject) => {
-    // The child's standard output is our standard error.
+    // The child's standard output goes to our standard error.
     const child = spawn(command, args, { stdio: ['ignore', 2, 2] });
     child.once('error', reject);
     child.once('exit', (code) => {
@@ -138,7 +138,7 @@ function run(command: string, args: string[]): Promise<void> {
   });
 }
 
-/** Bundles the program and returns the packages that the bundle leaves outside; undefined when there is no program. */
+/** Bundles the program and returns the packages that stay outside the bundle; undefined if there is no program. */
 async function bundleProgram(staging: string): Promise<Set<string> | undefined> {
   if (!fs.existsSync(CLI)) {
     process.stderr.write(`build: the program is left out, there is no ${CLI}\n`);
@@ -214,7 +214,7 @@ function writePackage(
     peerDependencies: manifest.peerDependencies,
     peerDependenciesMeta: manifest.peerDependenciesMeta,
   };
-  // The bundle may do without what it leaves outside (pg tries pg-native); the library may not.
+  // Packages outside the bundle may be optional (pg tries pg-native); those of the library are required.
   for (const dependency of library) {
     const sections = [
       published.dependencies,
@@ -237,7 +237,7 @@ function publishedTarget(target: Target): Target {
   );
 }
 
-/** What the library's files import from outside, types included: a consumer needs those to be installed too. */
+/** The packages that the library's files import, types included: a consumer needs them installed too. */
 function packagesImportedBy(staging: string): Set<string> {
   const files = fs
     .globSync('**/*.{js,d.ts}', { cwd: staging })
@@ -252,7 +252,7 @@ function packageName(specifier: string): string {
   return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
 }
 
-/** Puts the finished folder in place of the old one. Of two builds at the same time the first one stays. */
+/** Replaces the old folder by the finished one. If two builds run at once, the first to finish stays. */
 function swapIn(staging: string): void {
   const old = `${staging}-old`;
   try {

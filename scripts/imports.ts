@@ -2,7 +2,7 @@ import { parseSync, Visitor } from 'oxc-parser';
 
 /**
  * The specifiers that a source imports, in order of appearance: import and export-from, with and without `type`,
- * `import('…')` as an expression and as a type. A dynamic import of something that is not a literal is not seen.
+ * `import('…')` as an expression and as a type. Dynamic imports of computed specifiers are not found.
  */
 export function importsOf(file: string, source: string): string[] {
   const { program, errors } = parseSync(file, source);
@@ -23,7 +23,7 @@ export function importsOf(file: string, source: string): string[] {
   return specifiers;
 }
 
-/** The names that a source declares and exports; names that it passes on from elsewhere do not count. */
+/** The names that a source declares and exports; re-exports do not count. */
 export function exportedNames(file: string, source: string): string[] {
   const names: string[] = [];
   new Visitor({

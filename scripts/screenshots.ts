@@ -1,5 +1,5 @@
-// Pictures of the terminal UI for docs/images/: each scene drives it on a pseudo-terminal, with a session that plays a
-// part, and draws the emulator's screen as SVG.
+// Pictures of the terminal UI for docs/images/: each scene drives it on a pseudo-terminal, with a
+// scripted session, and draws the emulator's screen as SVG.
 //   node --conditions=parley-source scripts/screenshots.ts [SCENE …]
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -15,7 +15,7 @@ interface Scene {
   readonly args: readonly string[];
   readonly title: string;
   readonly theme?: keyof typeof LOOKS;
-  /** Brings the screen to what is to be seen. */
+  /** Drives the UI to the state that the picture shows. */
   readonly drive: (terminal: Terminal) => Promise<unknown>;
 }
 
@@ -108,7 +108,7 @@ function draw({ screen, raw }: Terminal, { columns, rows, title, theme = 'dark' 
         run.underline ? ' text-decoration="underline"' : '',
       ].join('');
       const x = round(PADDING + run.start * CELL.width);
-      // The width is said, so that a font that is a little wider does not move what is behind it.
+      // textLength fixes the width, so that a slightly wider font does not shift the text after it.
       const length = round(run.cells * CELL.width);
       texts.push(
         `<text x="${x}" y="${y + CELL.font}" fill="${fill}" textLength="${length}" lengthAdjust="spacingAndGlyphs"${style}>${escape(run.text)}</text>`,
@@ -146,7 +146,7 @@ interface Run {
   readonly underline: boolean;
 }
 
-/** Cells of a line that look the same, joined. Spaces in a row part them, so that columns stay where they are. */
+/** Joins neighbouring cells of the same style. Several spaces split a run, so that columns stay aligned. */
 function runsOf(screen: Terminal['screen'], row: number): Run[] {
   const line = screen.buffer.active.getLine(row);
   if (!line) return [];
@@ -189,7 +189,7 @@ function trimmed(run: Run): Run {
   return { ...run, text, cells: run.cells - (run.text.length - text.length) };
 }
 
-/** A colour of the 256: sixteen of the terminal's own, a cube of 6 × 6 × 6, and greys. */
+/** One of the 256 terminal colours: 16 basic ones, a 6 × 6 × 6 cube, and greys. */
 function hex(color: number): string {
   const level = (step: number): number => (step === 0 ? 0 : 55 + step * 40);
   const channels =

@@ -1,4 +1,4 @@
-// The bare `ws` library, the yardstick of a broadcast: each frame of a list to everybody, one per turn of the loop.
+// The bare `ws` library, the baseline for a broadcast: sends each frame of a list to every client, one per turn of the loop.
 import type { AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { WebSocketServer } from 'ws';

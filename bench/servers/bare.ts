@@ -1,4 +1,4 @@
-// Bare node:http, the yardstick: parse the body, answer with JSON of the same size, stream with backpressure.
+// Bare node:http, the baseline: parse the body, answer with JSON of the same size, stream with backpressure.
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';

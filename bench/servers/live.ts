@@ -1,4 +1,4 @@
-// A live session as `parley --a2a-port` has it, with a model that thinks and speaks in turn, one event for each.
+// A live session as `parley --a2a-port` has it, with a model that alternates thoughts and text, one event each.
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Model } from '../../src/agent/model.ts';
