@@ -1,7 +1,7 @@
 /** Where the agent framework and A2A meet: `parley-a2a/bridge`. */
 export {
-  a2aExecutor,
-  type A2AExecutorOptions,
+  toA2AAgent,
+  type A2AAgentOptions,
   fromA2AMessage,
   fromA2AParts,
   MARKS,

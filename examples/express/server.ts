@@ -7,11 +7,11 @@
  */
 import express from 'express';
 import { defaultModelName } from 'parley-a2a/agent';
-import { a2aExecutor } from 'parley-a2a/bridge';
+import { toA2AAgent } from 'parley-a2a/bridge';
 import { serve } from 'parley-a2a/server';
 import weather from '../weather/agent.ts';
 
-const agent = serve(a2aExecutor(weather, { defaultModel: defaultModelName() }));
+const agent = serve(toA2AAgent(weather, { defaultModel: defaultModelName() }));
 
 const app = express();
 app.get('/', (_, response) => void response.send('The agent is at /agent.'));

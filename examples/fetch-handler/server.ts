@@ -6,10 +6,10 @@
  *   npx node examples/fetch-handler/ask.ts "What is the weather in Paris?"
  */
 import { defaultModelName } from 'parley-a2a/agent';
-import { a2aExecutor } from 'parley-a2a/bridge';
+import { toA2AAgent } from 'parley-a2a/bridge';
 import { serve } from 'parley-a2a/server';
 import weather from '../weather/agent.ts';
 
-const { fetch } = serve(a2aExecutor(weather, { defaultModel: defaultModelName() }));
+const { fetch } = serve(toA2AAgent(weather, { defaultModel: defaultModelName() }));
 
 export default { fetch: (request: Request) => fetch(request) };

@@ -1,7 +1,7 @@
 /**
  * Any agent of the framework behind the A2A server.
  *
- *   await serve(a2aExecutor(llmAgent({ name: 'weather', … }))).listen(4000);
+ *   await serve(toA2AAgent(llmAgent({ name: 'weather', … }))).listen(4000);
  *
  * A context is a session, whose user is the one that the server has authenticated (`anonymous` where it authenticates
  * nobody). A turn of a task is a run; its id is made from the task's, so that an answer finds its run in any process
@@ -43,7 +43,7 @@ import { profileOf } from './profile.ts';
 import { questionMessage, readAnswers } from './question.ts';
 import { createTranslation } from './translation.ts';
 
-export interface A2AExecutorOptions
+export interface A2AAgentOptions
   extends
     ConverterOptions,
     Partial<Omit<RunnerOptions, 'agent'>>,
@@ -58,7 +58,7 @@ const ANONYMOUS = 'anonymous';
 const MAX_FINAL_TEXT = 256 * 1024;
 const LOST = 'The conversation that asked this is gone. Please send the request again.';
 
-export function a2aExecutor(agent: Agent, options: A2AExecutorOptions = {}): ServerAgent {
+export function toA2AAgent(agent: Agent, options: A2AAgentOptions = {}): ServerAgent {
   const { profile, continues, exposeThoughts, exposeToolCalls, ...rest } = options;
   const { app = agent.name, sessions = memorySessions(), artifacts = memoryArtifacts() } = rest;
   const runner = createRunner({ ...rest, agent, app, sessions, artifacts });

@@ -1,5 +1,5 @@
 /** Where the agent framework and A2A meet: `parley-a2a/bridge`. */
-export { a2aExecutor, type A2AExecutorOptions } from './executor.ts';
+export { toA2AAgent, type A2AAgentOptions } from './executor.ts';
 export {
   fromA2AMessage,
   fromA2AParts,

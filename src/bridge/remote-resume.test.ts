@@ -21,7 +21,7 @@ import { sqliteSessions } from '../agent/sqlite/index.ts';
 import { createAgent, serve } from '../server.ts';
 import { sqliteStore } from '../store/sqlite.ts';
 import { createGates, quiet, within } from '../../test/interop/support.ts';
-import { a2aExecutor } from './executor.ts';
+import { toA2AAgent } from './executor.ts';
 import { noteOf } from './remote-note.ts';
 import { remoteAgent } from './remote-agent.ts';
 
@@ -220,7 +220,7 @@ function asks(name: string, options?: string[]): Agent {
 }
 
 async function bridged(t: TestContext, agent: Agent): Promise<string> {
-  const listening = await serve(a2aExecutor(agent), { logger: quiet }).listen(0);
+  const listening = await serve(toA2AAgent(agent), { logger: quiet }).listen(0);
   t.after(() => listening.close());
   return listening.url;
 }

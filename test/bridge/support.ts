@@ -1,6 +1,6 @@
 /** Agents of the framework behind a real server, and clients of it across a real port. */
 import type { TestContext } from 'node:test';
-import { a2aExecutor, type A2AExecutorOptions } from '../../src/bridge/executor.ts';
+import { toA2AAgent, type A2AAgentOptions } from '../../src/bridge/executor.ts';
 import type { Agent } from '../../src/agent/agent.ts';
 import type { Content } from '../../src/agent/content.ts';
 import type { Model, ModelChunk, ModelRequest } from '../../src/agent/model.ts';
@@ -21,12 +21,12 @@ export interface Bridged {
 export async function bridge(
   t: TestContext,
   agent: Agent,
-  options: A2AExecutorOptions = {},
+  options: A2AAgentOptions = {},
   serving: ServeOptions = {},
 ): Promise<Bridged> {
   const logger = recorder();
   const limits = { graceMs: 2000, ...serving.limits };
-  const server = serve(a2aExecutor(agent, options), { logger, ...serving, limits });
+  const server = serve(toA2AAgent(agent, options), { logger, ...serving, limits });
   const listening = await server.listen(0);
   const { url } = listening;
   const close = () => listening.close(0);

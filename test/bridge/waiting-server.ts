@@ -3,7 +3,7 @@ import path from 'node:path';
 import { appendFileSync } from 'node:fs';
 import { llmAgent } from '../../src/agent/agents/llm.ts';
 import { sqliteArtifacts, sqliteSessions } from '../../src/agent/sqlite/index.ts';
-import { a2aExecutor } from '../../src/bridge/executor.ts';
+import { toA2AAgent } from '../../src/bridge/executor.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 import { serve } from '../../src/server.ts';
 import { lastOf, modelOf, toolOf } from './support.ts';
@@ -26,7 +26,7 @@ const model = modelOf((request) => {
     { kind: 'function-call', id: 'call', name: 'erase', args: { path: 'a.txt' } },
   ];
 });
-const agent = a2aExecutor(
+const agent = toA2AAgent(
   llmAgent({ name: 'eraser', description: 'Erases', model, tools: [erase] }),
   {
     sessions: sqliteSessions(file('sessions.db')),

@@ -20,7 +20,7 @@ import {
   type ScriptedResponse,
 } from 'parley-a2a/agent';
 import { sqliteSessions } from 'parley-a2a/agent/sqlite';
-import { a2aExecutor, remoteAgent } from 'parley-a2a/bridge';
+import { toA2AAgent, remoteAgent } from 'parley-a2a/bridge';
 import { serve } from 'parley-a2a/server';
 import { sqliteStore } from 'parley-a2a/store/sqlite';
 import * as z from 'zod';
@@ -77,7 +77,7 @@ function outer(): Agent {
 
 const agent = role === 'inner' ? inner() : outer();
 const sessions = sqliteSessions(file(`${role}-sessions.db`));
-const server = serve(a2aExecutor(agent, { sessions }), {
+const server = serve(toA2AAgent(agent, { sessions }), {
   store: sqliteStore(file(`${role}-tasks.db`)),
 });
 const { url } = await server.listen(Number(port));

@@ -35,7 +35,7 @@ export async function bridge(agent: FrameworkAgent, options: FrameworkOptions): 
   };
   try {
     const { defaultModelName, model } = await load<Framework>('parley-a2a/agent', file);
-    const { a2aExecutor } = await load<Bridge>('parley-a2a/bridge', file);
+    const { toA2AAgent } = await load<Bridge>('parley-a2a/bridge', file);
     const agents = [...withSubAgents(agent)];
     const defaultModel = model(options.model ?? defaultModelName(environment), {
       env: environment,
@@ -44,7 +44,7 @@ export async function bridge(agent: FrameworkAgent, options: FrameworkOptions): 
     for (const toolset of agents.flatMap(({ tools = [] }) => tools)) {
       if ('tools' in toolset) closing.push(() => toolset.close?.());
     }
-    if (place.kind === 'memory') return { agent: a2aExecutor(agent, { defaultModel }), close };
+    if (place.kind === 'memory') return { agent: toA2AAgent(agent, { defaultModel }), close };
     const stores = await load<Sqlite>('parley-a2a/agent/sqlite', file);
     // The same file for both: they are of the same conversations.
     const path = `${place.file}.sessions`;
@@ -53,7 +53,7 @@ export async function bridge(agent: FrameworkAgent, options: FrameworkOptions): 
     closing.push(() => sessions.close());
     const artifacts = stores.sqliteArtifacts(path, { durability });
     closing.push(() => artifacts.close());
-    return { agent: a2aExecutor(agent, { defaultModel, sessions, artifacts }), close };
+    return { agent: toA2AAgent(agent, { defaultModel, sessions, artifacts }), close };
   } catch (error) {
     await close();
     throw usageError(`cannot serve ${agent.name}: ${reasonOf(error)}`, { cause: error });
