@@ -19,7 +19,7 @@ import {
 } from '../base/index.ts';
 import { ModelError, VENDORS } from '../agent/index.ts';
 import { AgentHealthSeconds, AgentsConfig } from './agents/config.ts';
-import { KeysConfig } from './keys/config.ts';
+import { KeysConfig } from './auth/config.ts';
 import {
   DefaultModel,
   ModelDeadlineSeconds,

@@ -30,22 +30,24 @@ import { expiryOf } from './dialect/expiry.ts';
 import { dialectRoutes } from './dialect/routes.ts';
 import { gatewayExecutor } from './tasks/executor.ts';
 import { guardedHandler } from './api/guard.ts';
-import { createAudit } from './keys/audit.ts';
-import { createAuthenticate } from './keys/authenticate.ts';
+import { createAudit } from './audit/audit.ts';
+import { createAuthenticate } from './auth/authenticate.ts';
 import { createKeys, type Keys } from './keys/keys.ts';
-import { createOidc } from './keys/oidc.ts';
+import { createOidc } from './auth/oidc.ts';
 import { type Pepper, saltOf } from './keys/pepper.ts';
 import { keyRoutes } from './keys/routes.ts';
-import { createSpending } from './keys/spending.ts';
+import { auditRoutes } from './audit/routes.ts';
+import { usageRoutes } from './budgets/routes.ts';
+import { createSpending } from './budgets/spending.ts';
 import { conversationOf } from './models/conversation.ts';
 import { modelExecutor } from './models/executor.ts';
 import { createModels } from './models/models.ts';
 import { openaiRoutes } from './models/openai/routes.ts';
 import { createHealth, registerCheck, storeCheck } from './operation/health.ts';
-import { createMetrics } from './operation/metrics.ts';
-import { watchRequests, watchTasks } from './operation/requests.ts';
+import { createMetrics } from './telemetry/metrics.ts';
+import { watchRequests, watchTasks } from './telemetry/requests.ts';
 import { operationRoutes } from './operation/routes.ts';
-import { createTracer, tracingOptions } from './operation/tracing.ts';
+import { createTracer, tracingOptions } from './telemetry/tracing.ts';
 import type { GatewayRoute } from './api/route.ts';
 import { describeOwn, ownRoutes } from './api/serve-routes.ts';
 import { TasksConfig } from './tasks/config.ts';
@@ -124,7 +126,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...dialectRoutes(),
     ...cardRoutes({ cards }),
     ...agentRoutes({ agents }),
-    ...keyRoutes({ keys, spending, audit }),
+    ...keyRoutes({ keys }),
+    ...usageRoutes({ spending, needKey: (workspace, id) => void keys.get(workspace, id) }),
+    ...auditRoutes({ audit }),
     ...openai.routes,
     ...operationRoutes({ health, metrics, version, publicUrl, routes: () => routes }),
   ];

@@ -6,7 +6,7 @@ import { proxyExecutor } from '../../src/gateway/agents/executor.ts';
 import { Caller } from '../../src/gateway/api/caller.ts';
 import { gatewayExecutor } from '../../src/gateway/tasks/executor.ts';
 import { openRegister, type Register } from '../../src/gateway/register/register.ts';
-import type { AuditEntry } from '../../src/gateway/api/audit.ts';
+import type { AuditEntry } from '../../src/gateway/audit/audit.ts';
 import { createClient, type AgentClient } from '../../src/client/index.ts';
 import type { AgentCard, AgentService, Call, ProtocolVersion } from '../../src/protocol/index.ts';
 import { createHandler, type Agent, type RequestHandler } from '../../src/tasks/index.ts';

@@ -3,7 +3,7 @@ import { openRegister, type Register } from '../../src/gateway/register/register
 import { Caller } from '../../src/gateway/api/caller.ts';
 import { createCards, type CardLimits, type Cards } from '../../src/gateway/cards/cards.ts';
 import { CardInput, CardQuery } from '../../src/gateway/cards/schema.ts';
-import type { AuditEntry } from '../../src/gateway/api/audit.ts';
+import type { AuditEntry } from '../../src/gateway/audit/audit.ts';
 
 export const silent = { debug() {}, info() {}, warn() {}, error() {} };
 

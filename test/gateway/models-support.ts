@@ -4,8 +4,8 @@ import { Caller } from '../../src/gateway/api/caller.ts';
 import { ModelsConfig, ProvidersConfig } from '../../src/gateway/models/config.ts';
 import { createModels, type AnswerChunk, type Models } from '../../src/gateway/models/models.ts';
 import type { ModelsOptions } from '../../src/gateway/models/models.ts';
-import type { Spending, Use } from '../../src/gateway/services/services.ts';
-import type { CardLookup } from '../../src/gateway/cards/schema.ts';
+import type { Spending, Use } from '../../src/gateway/budgets/spending.ts';
+import type { CardLookup } from '../../src/gateway/cards/cards.ts';
 import type { ModelRequest } from '../../src/agent/model.ts';
 import type { Logger } from '../../src/tasks/index.ts';
 import { data, type Reply } from '../support/vendors/server.ts';
@@ -64,7 +64,7 @@ export function rig({
   };
 }
 
-export function spendingInto(uses: Use[]): Spending {
+export function spendingInto(uses: Use[]): Pick<Spending, 'check' | 'begin' | 'record'> {
   return { check() {}, begin: () => () => {}, record: (use) => void uses.push(use) };
 }
 

@@ -1,9 +1,9 @@
 // A register with keys, spending and the audit log over it, a clock that is set by hand, and what was logged.
 import { openRegister } from '../../src/gateway/register/register.ts';
-import { createAudit } from '../../src/gateway/keys/audit.ts';
+import { createAudit } from '../../src/gateway/audit/audit.ts';
 import { createKeys } from '../../src/gateway/keys/keys.ts';
 import { openPepper } from '../../src/gateway/keys/pepper.ts';
-import { createSpending } from '../../src/gateway/keys/spending.ts';
+import { createSpending } from '../../src/gateway/budgets/spending.ts';
 import type { RandomBytes } from '../../src/gateway/keys/token.ts';
 import type { Logger } from '../../src/tasks/index.ts';
 

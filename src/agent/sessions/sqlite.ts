@@ -7,6 +7,7 @@
  * Events never change, so those of the sessions that were read last are kept: who reads one again reads only what has
  * come since, whoever has written it.
  */
+import { BoundedMap } from '../../base/index.ts';
 import type { Event } from '../event.ts';
 import type { JsonValue } from '../json.ts';
 import {
@@ -72,7 +73,7 @@ interface Kept {
 class SqliteSessions implements SessionStore {
   readonly #db: Database;
   /** The one that was read last is at the end. */
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new BoundedMap<Kept>(MAX_KEPT);
   readonly #sql: ReturnType<typeof prepare>;
   readonly #maxSessionSize: number;
   readonly #now: () => number;
@@ -219,8 +220,6 @@ class SqliteSessions implements SessionStore {
     if (kept?.size !== session.size) kept = this.#readOn(session);
     if (kept.size <= MAX_KEPT_SIZE) {
       this.#kept.set(name, kept);
-      const [oldest] = this.#kept.size > MAX_KEPT ? this.#kept.keys() : [];
-      if (oldest !== undefined) this.#kept.delete(oldest);
     }
     return kept.events;
   }

@@ -7,7 +7,7 @@ import { A2AError, type AgentSkill } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { SecretBox } from '../../store/index.ts';
 import type { Register } from '../register/register.ts';
-import type { Audit } from '../api/audit.ts';
+import type { Audit } from '../audit/audit.ts';
 import type { AgentInput, AgentsConfig } from './config.ts';
 import { createDialler } from './dialler.ts';
 import { createLinks, type Links } from './links.ts';

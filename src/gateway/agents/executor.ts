@@ -30,8 +30,8 @@ import {
 } from '../../tasks/index.ts';
 import { agentOfTenant, Caller } from '../api/caller.ts';
 import { requestMetadata } from '../tasks/executor.ts';
-import { GEN_AI, GEN_AI_OPERATIONS } from '../operation/gen-ai.ts';
-import type { Meter, Span, Tracer } from '../services/services.ts';
+import { GEN_AI, GEN_AI_OPERATIONS } from '../telemetry/gen-ai.ts';
+import type { Meter, Span, Tracer } from '../telemetry/telemetry.ts';
 import { notFound, type Agents } from './agents.ts';
 import { failureWord } from './failure.ts';
 import { RemoteItems } from './items.ts';

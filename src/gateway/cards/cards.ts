@@ -14,8 +14,7 @@ import { ifMatch } from '../../http/index.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Register } from '../register/register.ts';
 import type { Page, PageQuery } from '../api/page.ts';
-import type { Audit } from '../api/audit.ts';
-import type { CardLookup } from './schema.ts';
+import type { Audit } from '../audit/audit.ts';
 import {
   MAX_SLUG_CHARS,
   type CardContent,
@@ -57,7 +56,7 @@ export interface CardsOptions {
 export type Author = Pick<Caller, 'workspace' | 'actor'>;
 
 /** What is not there throws `notFound`; a slug that is taken, `conflict`; an If-Match that fails, `preconditionFailed`. */
-export interface Cards extends CardLookup {
+export interface Cards {
   create(author: Author, input: CardInput): ModelCard;
   get(workspace: string, id: string): ModelCard;
   list(workspace: string, query: CardQuery): Page<ModelCard>;
@@ -69,7 +68,14 @@ export interface Cards extends CardLookup {
   version(workspace: string, id: string, version: number): CardVersion;
   /** A new version with the content of an old one; a deleted card is there again. */
   restore(author: Author, id: string, version: number, ifMatch?: string): ModelCard;
+  /** The workspace's card with this slug, unless it was deleted. */
+  bySlug(workspace: string, slug: string): ModelCard | undefined;
+  /** At most `limit` slugs, for lists and for "did you mean". */
+  slugs(workspace: string, limit: number): readonly string[];
 }
+
+/** The part of Cards that routing to models needs. */
+export type CardLookup = Pick<Cards, 'bySlug' | 'slugs'>;
 
 /** What a version says. */
 interface State {

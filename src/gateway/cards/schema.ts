@@ -163,11 +163,3 @@ export type CardQuery = Readonly<z.infer<typeof CardQuery>>;
 
 export const CardPage = pageOf(ModelCard);
 export const CardVersionPage = pageOf(CardVersion);
-
-/** Model cards, for those who route by them. */
-export interface CardLookup {
-  /** The workspace's card with this slug, unless it was deleted. */
-  bySlug(workspace: string, slug: string): ModelCard | undefined;
-  /** Slugs that are there, at most `limit`, for lists and for "did you mean". */
-  slugs(workspace: string, limit: number): readonly string[];
-}

@@ -1,4 +1,5 @@
-export { createAudit } from './audit.ts';
+export { createAudit } from '../audit/audit.ts';
+export { Budget } from '../budgets/budget.ts';
 export { createKeys, type Keys } from './keys.ts';
 export { openPepper } from './pepper.ts';
-export { Budget, Key, MadeKey, NewKey } from './schema.ts';
+export { Key, MadeKey, NewKey } from './schema.ts';

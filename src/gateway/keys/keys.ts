@@ -11,7 +11,7 @@ import { A2AError } from '../../protocol/index.ts';
 import { consoleLogger, type Logger } from '../../tasks/index.ts';
 import type { Register } from '../register/register.ts';
 import { parsed } from '../api/route.ts';
-import type { Audit } from '../api/audit.ts';
+import type { Audit } from '../audit/audit.ts';
 import type { Pepper } from './pepper.ts';
 import { Key, type MadeKey, NewKey, Rotation, WorkspaceName } from './schema.ts';
 import { makeToken, type RandomBytes, shownPrefix, type Token } from './token.ts';

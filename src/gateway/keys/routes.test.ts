@@ -5,7 +5,9 @@ import { testGateway } from '../../../test/support/gateway-keys.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { Caller, type Scope } from '../api/caller.ts';
 import type { RawInput } from '../api/route.ts';
-import { AuditRecord } from './audit.ts';
+import { AuditRecord } from '../audit/audit.ts';
+import { auditRoutes } from '../audit/routes.ts';
+import { usageRoutes } from '../budgets/routes.ts';
 import { keyRoutes } from './routes.ts';
 import { Key, MadeKey } from './schema.ts';
 
@@ -13,7 +15,11 @@ function setup() {
   const gateway = testGateway();
   const { keys, audit, now } = gateway;
   const spending = gateway.spending();
-  const routes = keyRoutes({ keys, audit, spending, now });
+  const routes = [
+    ...keyRoutes({ keys }),
+    ...usageRoutes({ spending, needKey: (workspace, id) => void keys.get(workspace, id), now }),
+    ...auditRoutes({ audit }),
+  ];
 
   /** As the server does it: the route by verb and path, the scope, and the schema of the answer. */
   async function ask(

@@ -1,12 +1,10 @@
 /** A key as it is asked for and as it is shown. */
 import * as z from 'zod';
 import { SCOPES } from '../api/caller.ts';
+import { Budget } from '../budgets/budget.ts';
 
 const MAX_NAME_CHARS = 100;
 const MAX_REQUESTS_PER_MINUTE = 1_000_000;
-const MAX_TOKENS = 1_000_000_000_000;
-/** In nano-units it is still a whole number that JavaScript can count to. */
-const MAX_AMOUNT = 1_000_000;
 /** Thirty days. */
 const MAX_OVERLAP_SECONDS = 2_592_000;
 
@@ -42,26 +40,6 @@ export const RateLimit = z.strictObject({
     .describe('How many at once; as many as a minute has, unless told'),
 });
 export type RateLimit = Readonly<z.infer<typeof RateLimit>>;
-
-export const Budget = z
-  .strictObject({
-    tokens: z.int().min(1).max(MAX_TOKENS).optional().describe('Input and output together'),
-    amount: z.number().gt(0).max(MAX_AMOUNT).optional(),
-    currency: z
-      .string()
-      .regex(/^[A-Z]{3}$/, 'three letters, as in USD')
-      .optional(),
-    period: z.enum(['day', 'month', 'total']).describe('Days and months are those of UTC'),
-  })
-  .refine(({ tokens, amount }) => tokens !== undefined || amount !== undefined, {
-    path: ['tokens'],
-    message: 'a budget has tokens, an amount, or both',
-  })
-  .refine(({ amount, currency }) => (amount === undefined) === (currency === undefined), {
-    path: ['currency'],
-    message: 'an amount and its currency go together',
-  });
-export type Budget = Readonly<z.infer<typeof Budget>>;
 
 export const NewKey = z.strictObject({
   name: KeyName,

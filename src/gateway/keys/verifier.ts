@@ -7,7 +7,7 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
 import type { Logger } from '../../tasks/index.ts';
 import type { Register } from '../register/register.ts';
-import { BoundedMap } from './bounded-map.ts';
+import { BoundedMap } from '../../base/index.ts';
 import type { Pepper } from './pepper.ts';
 import { RateLimit } from './schema.ts';
 import { prefixOf } from './token.ts';

@@ -1,7 +1,7 @@
 /** Numbers of the calls of providers, and spans of the requests that they are made for. */
 import type { FinishReason, ModelRequest } from '../../agent/index.ts';
-import type { Attributes, Meter, Tracer } from '../services/services.ts';
-import { GEN_AI, GEN_AI_OPERATIONS } from '../operation/gen-ai.ts';
+import type { Attributes, Meter, Tracer } from '../telemetry/telemetry.ts';
+import { GEN_AI, GEN_AI_OPERATIONS } from '../telemetry/gen-ai.ts';
 import type { Candidate, Target } from './catalogue.ts';
 import type { Used } from './cost.ts';
 

@@ -6,7 +6,7 @@
 import { distance } from '../../agent/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Pricing } from '../cards/schema.ts';
-import type { CardLookup } from '../cards/schema.ts';
+import type { CardLookup } from '../cards/cards.ts';
 import type { ModelsConfig } from './config.ts';
 import type { ApiType, Provider } from './provider.ts';
 

@@ -1,7 +1,7 @@
 /** What an answer took: the vendor's count where there is one, and its price by the card. */
 import type { Usage } from '../../agent/index.ts';
 import type { Pricing } from '../cards/schema.ts';
-import type { Money } from '../services/services.ts';
+import type { Money } from '../budgets/spending.ts';
 import type { Candidate } from './catalogue.ts';
 
 /** As a task's message says it. */

@@ -23,8 +23,9 @@ import {
 } from '../../agent/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Caller } from '../api/caller.ts';
-import type { Labels, Meter, Spending, Tracer } from '../services/services.ts';
-import type { CardLookup } from '../cards/schema.ts';
+import type { Spending } from '../budgets/spending.ts';
+import type { Labels, Meter, Tracer } from '../telemetry/telemetry.ts';
+import type { CardLookup } from '../cards/cards.ts';
 import { createWatch, type Answered, type CallWatch } from './call-watch.ts';
 import { createCatalogue, type Candidate, type Catalogue, type Target } from './catalogue.ts';
 import type { ModelSettings } from './config.ts';
@@ -74,7 +75,7 @@ export interface Models extends Catalogue {
 export interface ModelsOptions {
   readonly config: ModelSettings;
   readonly cards: CardLookup;
-  readonly spending: Spending;
+  readonly spending: Pick<Spending, 'check' | 'begin' | 'record'>;
   readonly logger: Logger;
   readonly meter?: Meter | undefined;
   readonly tracer?: Tracer | undefined;

@@ -13,6 +13,7 @@ import {
   VENDORS,
   type VendorEnvironment,
 } from '../../agent/index.ts';
+import { BoundedMap } from '../../base/index.ts';
 import { createCircuit, type Circuit } from './circuit.ts';
 import type { ProviderConfig, ProvidersConfig } from './config.ts';
 import { keyIn, withImplied } from './implied.ts';
@@ -137,15 +138,12 @@ function clientsOf(
   };
 }
 
-/** What was made last is kept; the oldest gives way. */
+/** Makes one client per model, and keeps the most recently used ones. */
 function kept<T>(make: (model: string) => T): (model: string) => T {
-  const made = new Map<string, T>();
+  const made = new BoundedMap<T>(MAX_KEPT);
   return (model) => {
     const known = made.get(model) ?? make(model);
-    made.delete(model);
     made.set(model, known);
-    const [oldest] = made.keys();
-    if (made.size > MAX_KEPT && oldest !== undefined) made.delete(oldest);
     return known;
   };
 }

@@ -4,8 +4,8 @@ import { A2AError } from '../../protocol/index.ts';
 import { DEFAULT_WORKSPACE } from '../api/caller.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { type Health, Readiness } from './health.ts';
-import { METRICS_CONTENT_TYPE, type Metrics } from './metrics.ts';
-import { openapiDocument } from './openapi.ts';
+import { METRICS_CONTENT_TYPE, type Metrics } from '../telemetry/metrics.ts';
+import { openapiDocument } from '../api/openapi.ts';
 
 export interface OperationOptions {
   readonly health: Health;

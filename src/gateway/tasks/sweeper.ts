@@ -1,6 +1,6 @@
 /** Looks for expired tasks, again and again, one sweep after the other, until the signal is aborted. */
 import type { Logger, RequestHandler } from '../../tasks/index.ts';
-import type { Meter } from '../services/services.ts';
+import type { Meter } from '../telemetry/telemetry.ts';
 
 export interface SweeperOptions {
   readonly handler: Pick<RequestHandler, 'expire'>;

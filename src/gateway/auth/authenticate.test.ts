@@ -4,7 +4,7 @@ import { testGateway } from '../../../test/support/gateway-keys.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { Caller } from '../api/caller.ts';
 import { createAuthenticate } from './authenticate.ts';
-import type { RateLimit } from './schema.ts';
+import type { RateLimit } from '../keys/schema.ts';
 
 type Headers = Readonly<Record<string, string>>;
 

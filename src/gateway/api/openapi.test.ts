@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as z from 'zod';
-import { defineRoute } from '../api/route.ts';
+import { defineRoute } from './route.ts';
 import { openapiDocument } from './openapi.ts';
 
 const Thing = z.object({ id: z.string(), parent: z.json().optional() });

@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../tasks/index.ts';
-import type { Attributes, Meter } from '../services/services.ts';
+import type { Attributes, Meter } from './telemetry.ts';
 import type { TraceContext } from './trace-context.ts';
 
 const MAX_QUEUE = 2048;

@@ -1,6 +1,6 @@
 /** The part of the configuration about who may call. */
 import * as z from 'zod';
-import { RateLimit, WorkspaceName } from './schema.ts';
+import { RateLimit, WorkspaceName } from '../keys/schema.ts';
 
 const ClaimName = z.string().min(1).max(128);
 const Audience = z.string().min(1).max(512);

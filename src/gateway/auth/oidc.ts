@@ -7,10 +7,10 @@ import { decodeJwt, errors, jwtVerify, type JWTPayload } from 'jose';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { SCOPES } from '../api/caller.ts';
-import { BoundedMap } from './bounded-map.ts';
+import { BoundedMap } from '../../base/index.ts';
 import type { OidcConfig } from './config.ts';
 import { createIssuer, type IssuerOptions } from './issuer.ts';
-import { WorkspaceName } from './schema.ts';
+import { WorkspaceName } from '../keys/schema.ts';
 
 /** No `none`, and nothing with a shared secret: the public key must not serve as one. */
 const ALGORITHMS = names('RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519');

@@ -8,12 +8,12 @@
 import type { User } from '../../protocol/index.ts';
 import type { Authenticate } from '../../http/index.ts';
 import { Caller, type CallerFields } from '../api/caller.ts';
-import { parseTraceparent } from '../operation/trace-context.ts';
-import type { Keys } from './keys.ts';
+import { parseTraceparent } from '../telemetry/trace-context.ts';
+import type { Keys } from '../keys/keys.ts';
 import type { Oidc } from './oidc.ts';
 import { createRateLimiter } from './rate-limit.ts';
-import type { RateLimit } from './schema.ts';
-import { looksLikeKey } from './token.ts';
+import type { RateLimit } from '../keys/schema.ts';
+import { looksLikeKey } from '../keys/token.ts';
 
 const MAX_CREDENTIAL_CHARS = 8192;
 const FAILURES_PER_ADDRESS: RateLimit = { requestsPerMinute: 30, burst: 30 };

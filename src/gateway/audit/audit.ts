@@ -4,7 +4,6 @@
  */
 import * as z from 'zod';
 import type { Register } from '../register/register.ts';
-import type { Audit } from '../api/audit.ts';
 
 const KEPT_PER_WORKSPACE = 100_000;
 
@@ -17,6 +16,23 @@ export const AuditRecord = z.object({
   detail: z.record(z.string(), z.unknown()).optional(),
 });
 export type AuditRecord = Readonly<z.infer<typeof AuditRecord>>;
+
+/** Records who changed what. Called inside the transaction of the change, so that both are stored or neither. */
+export interface Audit {
+  record(entry: AuditEntry): void;
+}
+
+export interface AuditEntry {
+  readonly workspace: string;
+  /** The caller's `actor`, or `cli`, or `gateway` for the first key. */
+  readonly actor: string;
+  /** `key.create`, `card.update`, `agent.delete`. */
+  readonly action: string;
+  /** The id of what was changed. */
+  readonly subject: string;
+  /** Facts worth keeping. Never a secret. */
+  readonly detail?: Readonly<Record<string, unknown>>;
+}
 
 export interface AuditPage {
   readonly limit: number;

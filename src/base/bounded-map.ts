@@ -1,4 +1,4 @@
-/** A map that forgets what has not been asked for longest, once it is full. */
+/** A map with a maximum size. A full map drops its least recently used entry. */
 export class BoundedMap<Value> {
   readonly #entries = new Map<string, Value>();
   readonly #max: number;

@@ -2,7 +2,7 @@
 import type { ServeOptions } from '../../server.ts';
 import { agentOfTenant } from '../api/caller.ts';
 import type { GatewayRoute } from '../api/route.ts';
-import type { Meter } from '../services/services.ts';
+import type { Meter } from './telemetry.ts';
 
 type Observe = NonNullable<ServeOptions['observe']>;
 

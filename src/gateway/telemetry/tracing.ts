@@ -6,7 +6,7 @@
  *   span.end();
  */
 import type { Logger } from '../../tasks/index.ts';
-import type { Attributes, Meter, Span, Tracer } from '../services/services.ts';
+import type { Attributes, Meter, Span, Tracer } from './telemetry.ts';
 import { ERROR_TYPE } from './gen-ai.ts';
 import { createExporter, type Exporter, type ExporterOptions } from './otlp.ts';
 import { childOf, parseTraceparent, traceparentOf } from './trace-context.ts';

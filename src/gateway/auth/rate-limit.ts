@@ -3,8 +3,8 @@
  * There is room for so many names; whoever has been quiet longest is forgotten first, and starts with a full bucket.
  */
 import { A2AError } from '../../protocol/index.ts';
-import { BoundedMap } from './bounded-map.ts';
-import type { RateLimit } from './schema.ts';
+import { BoundedMap } from '../../base/index.ts';
+import type { RateLimit } from '../keys/schema.ts';
 
 const MAX_NAMES = 10_000;
 const MINUTE_MS = 60_000;

@@ -4,8 +4,8 @@ import * as fc from 'fast-check';
 import { A2AError } from '../../protocol/index.ts';
 import { testGateway } from '../../../test/support/gateway-keys.ts';
 import type { Pricing } from '../cards/schema.ts';
-import type { Use } from '../services/services.ts';
-import type { Budget } from './schema.ts';
+import type { Budget } from './budget.ts';
+import type { Use } from './spending.ts';
 
 const DAY_MS = 86_400_000;
 const USD: Pricing = { inputPricePerToken: 0.001, outputPricePerToken: 0.002, currency: 'USD' };
@@ -55,7 +55,7 @@ describe('a budget', () => {
     );
     clock.time += 1500;
     spending.check({ keyId }, undefined);
-    assert.equal(spending.standing(keyId)?.spent.tokens, 0);
+    assert.equal(spending.budgetStatus(keyId)?.spent.tokens, 0);
   });
 
   test('in money is counted in nano-units, so that small change adds up exactly', () => {
@@ -64,7 +64,7 @@ describe('a budget', () => {
       spending.check({ keyId }, USD);
       spending.record(use({ cost: { amount: 0.1, currency: 'USD' } }));
     }
-    assert.deepEqual(spending.standing(keyId)?.spent, { tokens: 45, amount: 0.3 });
+    assert.deepEqual(spending.budgetStatus(keyId)?.spent, { tokens: 45, amount: 0.3 });
     const error = refusal(() => spending.check({ keyId }, USD));
     assert.deepEqual(
       [error.reason, error.detail.retryAfterSeconds],
@@ -88,7 +88,7 @@ describe('a budget', () => {
       clock.time = Date.parse(now);
       spending.check({ keyId }, undefined);
       spending.record(use());
-      assert.equal(spending.standing(keyId)?.resetsAt, next);
+      assert.equal(spending.budgetStatus(keyId)?.resetsAt, next);
       const { detail } = refusal(() => spending.check({ keyId }, undefined));
       assert.equal(detail.retryAfterSeconds, (Date.parse(next) - clock.time) / 1000);
     }
@@ -111,7 +111,7 @@ describe('a budget', () => {
     spending.record(use({ keyId: undefined }));
     spending.check({ keyId }, undefined);
     spending.check({ keyId: undefined }, undefined);
-    assert.equal(spending.standing(keyId), undefined);
+    assert.equal(spending.budgetStatus(keyId), undefined);
   });
 });
 
@@ -144,7 +144,7 @@ test('the sums of a budget are those of its uses, with restarts and days between
         }
         const counted = uses.filter(({ at }) => at === now());
         const sum = (of: 'tokens' | 'nanos') => counted.reduce((total, one) => total + one[of], 0);
-        assert.deepEqual(spending.standing(keyId)?.spent, {
+        assert.deepEqual(spending.budgetStatus(keyId)?.spent, {
           tokens: sum('tokens'),
           amount: sum('nanos') / 1e9,
         });
@@ -210,13 +210,13 @@ describe('a disk that fails', () => {
     spending.record(use());
     spending.record(use());
     assert.deepEqual(logger.lines, ['what was spent cannot be written; it is kept in memory']);
-    assert.equal(spending.standing(keyId)?.spent.tokens, 30);
-    assert.equal(again().standing(keyId)?.spent.tokens, 0);
+    assert.equal(spending.budgetStatus(keyId)?.spent.tokens, 30);
+    assert.equal(again().budgetStatus(keyId)?.spent.tokens, 0);
 
     register.db.exec('DROP TRIGGER full');
     clock.time += 5000;
     spending.record(use());
-    assert.equal(again().standing(keyId)?.spent.tokens, 45);
+    assert.equal(again().budgetStatus(keyId)?.spent.tokens, 45);
     refusal(() => spending.check({ keyId }, undefined));
   });
 
@@ -238,7 +238,7 @@ describe('a disk that fails', () => {
 
     register.db.exec('DROP TRIGGER full');
     spending.flush();
-    assert.equal(again().standing(keyId)?.spent.tokens, 22 * 15);
+    assert.equal(again().budgetStatus(keyId)?.spent.tokens, 22 * 15);
   });
 
   test('is tried again by a flush', () => {
@@ -247,7 +247,7 @@ describe('a disk that fails', () => {
     spending.record(use());
     register.db.exec('ALTER TABLE elsewhere RENAME TO spending');
     spending.flush();
-    assert.equal(again().standing(keyId)?.spent.tokens, 15);
+    assert.equal(again().budgetStatus(keyId)?.spent.tokens, 15);
   });
 });
 
@@ -292,14 +292,14 @@ describe('usage', () => {
         ['2026-11', 2],
       ],
     );
-    assert.equal(again().standing(keyId)?.spent.tokens, 45);
+    assert.equal(again().budgetStatus(keyId)?.spent.tokens, 45);
   });
 
   test('counts nothing that is no number', () => {
     const { spending, keyId, use } = setup({ tokens: 100, period: 'total' });
     spending.record(use({ inputTokens: Number.NaN, outputTokens: -7 }));
     spending.record(use({ inputTokens: Infinity, outputTokens: 1.4 }));
-    assert.equal(spending.standing(keyId)?.spent.tokens, 1);
+    assert.equal(spending.budgetStatus(keyId)?.spent.tokens, 1);
   });
 
   test('that is absurd stays a number, and is in nobody else’s way', () => {
@@ -308,7 +308,7 @@ describe('usage', () => {
     for (let times = 0; times < 2000; times++) spending.record(use({ inputTokens: 1e300, cost }));
     spending.record(use({ keyId: 'other' }));
     assert.deepEqual(logger.lines, []);
-    assert.equal(again().standing(keyId)?.spent.tokens, Number.MAX_SAFE_INTEGER + 10_000);
+    assert.equal(again().budgetStatus(keyId)?.spent.tokens, Number.MAX_SAFE_INTEGER + 10_000);
     refusal(() => spending.check({ keyId }, undefined));
   });
 });

@@ -3,7 +3,7 @@
  * what is served. The protocol's own endpoints are described in brief; what they say is A2A's to tell.
  */
 import * as z from 'zod';
-import type { GatewayRoute } from '../api/route.ts';
+import type { GatewayRoute } from './route.ts';
 import { schemaBook, type SchemaBook } from './schema-book.ts';
 
 export interface OpenapiOptions {

@@ -5,7 +5,7 @@
  * of series: what comes after goes to one whose labels all say `other`, so that no caller can make us run out of memory.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Labels, Meter } from '../services/services.ts';
+import type { Labels, Meter } from './telemetry.ts';
 import { METRICS, type MetricFamily, type MetricName } from './metric-names.ts';
 
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';

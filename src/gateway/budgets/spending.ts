@@ -9,14 +9,13 @@
  * many at once do not overshoot by all that they take; before the first of them has ended there may be only a few.
  */
 import * as z from 'zod';
+import { BoundedMap } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Register } from '../register/register.ts';
 import type { Pricing } from '../cards/schema.ts';
-import type { Money, Spending, Use } from '../services/services.ts';
-import { BoundedMap } from './bounded-map.ts';
-import { dayOf, type Period, periodAt } from './period.ts';
-import { Budget } from './schema.ts';
+import type { Caller } from '../api/caller.ts';
+import { Budget, dayOf, type Period, periodAt } from './budget.ts';
 
 const NANOS = 1_000_000_000;
 /** Answers under way of a key that has had none: what they take is anybody's guess. */
@@ -32,16 +31,29 @@ const RETRY_MS = 5000;
 const DAYS_KEPT = 400;
 const DAY_MS = 86_400_000;
 
-export interface Spent {
-  readonly tokens: number;
-  /** In the budget's currency. */
-  readonly amount: number;
+/** The usage of one model call. */
+export interface Use {
+  readonly workspace: string;
+  readonly keyId?: string | undefined;
+  readonly model: string;
+  readonly provider: string;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** Undefined if the model card has no price. */
+  readonly cost?: Money | undefined;
 }
 
-/** How a key stands with its budget. */
-export interface Standing {
+export interface Money {
+  readonly amount: number;
+  /** ISO 4217. */
+  readonly currency: string;
+}
+
+/** A key's budget and how much of it is spent. */
+export interface BudgetStatus {
   readonly budget: Budget;
-  readonly spent: Spent;
+  /** `amount` is in the budget's currency. */
+  readonly spent: { readonly tokens: number; readonly amount: number };
   /** When the next period begins. */
   readonly resetsAt?: string;
 }
@@ -65,12 +77,21 @@ export interface UsageQuery {
   readonly limit: number;
 }
 
-export interface SpendingLog extends Spending {
-  /** Undefined: the key has no budget. */
-  standing(keyId: string): Standing | undefined;
-  /** What was used, the newest days first. */
+export interface Spending {
+  /**
+   * Throws `rateLimited` with the reason BUDGET_EXHAUSTED if the key's budget is spent, and without that reason if calls
+   * in progress need the rest. Throws `forbidden` if the budget is in money and the model has no price in its currency.
+   */
+  check(caller: Pick<Caller, 'keyId'>, pricing: Pricing | undefined): void;
+  /** A call is in progress until the returned function is called. Throws as `check` does. */
+  begin(caller: Pick<Caller, 'keyId'>, pricing: Pricing | undefined): () => void;
+  /** Counts one use. Never throws: a use that cannot be stored is logged and counted in memory. */
+  record(use: Use): void;
+  /** Undefined if the key has no budget. */
+  budgetStatus(keyId: string): BudgetStatus | undefined;
+  /** Usage rows, newest days first. */
   usage(workspace: string, query: UsageQuery): readonly UsageRow[];
-  /** Writes what could not be written so far. Never throws. */
+  /** Stores what could not be stored so far. Never throws. */
   flush(): void;
 }
 
@@ -104,7 +125,7 @@ interface Account {
   running: number;
 }
 
-export function createSpending({ register, logger, now = Date.now }: SpendingOptions): SpendingLog {
+export function createSpending({ register, logger, now = Date.now }: SpendingOptions): Spending {
   const sql = statements(register);
   const accounts = new BoundedMap<Account>(MAX_KEYS_IN_MEMORY);
   const unwritten = new Map<string, Sum>();
@@ -263,7 +284,7 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
       fold(sum.day);
     },
 
-    standing(keyId) {
+    budgetStatus(keyId) {
       const account = accountOf(keyId);
       const { budget } = account;
       if (!budget) return undefined;

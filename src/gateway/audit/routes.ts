@@ -1,0 +1,36 @@
+/** The audit log over HTTP. */
+import * as z from 'zod';
+import { whole } from '../api/page.ts';
+import { defineRoute, type GatewayRoute } from '../api/route.ts';
+import { type AuditLog, AuditRecord } from './audit.ts';
+
+const MAX_PAGE = 500;
+
+const AuditQuery = z.object({
+  limit: whole(1, MAX_PAGE, 50),
+  before: whole(0)
+    .optional()
+    .describe('Only entries with a smaller number; pass `next` of the previous page'),
+});
+const AuditList = z.object({
+  items: z.array(AuditRecord),
+  next: z.int().optional().describe('`before` for the next page; absent on the last'),
+});
+
+export function auditRoutes({ audit }: { readonly audit: AuditLog }): GatewayRoute[] {
+  return [
+    defineRoute({
+      verb: 'GET',
+      path: '/a2a/audit',
+      scope: 'audit:read',
+      summary: 'Who changed what in the workspace, the newest first',
+      query: AuditQuery,
+      answers: { 200: { description: 'Entries of the log', schema: AuditList } },
+      handle: async ({ caller, query: page }) => {
+        const items = audit.list(caller.workspace, page);
+        const last = items.length < page.limit ? undefined : items.at(-1);
+        return { body: { items, ...(last && { next: last.number }) } };
+      },
+    }),
+  ];
+}

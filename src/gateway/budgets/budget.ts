@@ -1,0 +1,53 @@
+/** A key's budget, and the periods that it is counted in. Days and months are in UTC. */
+import * as z from 'zod';
+
+const MAX_TOKENS = 1_000_000_000_000;
+/** In billionths of the currency this is still a safe integer. */
+const MAX_AMOUNT = 1_000_000;
+const DAY_MS = 86_400_000;
+
+export const Budget = z
+  .strictObject({
+    tokens: z.int().min(1).max(MAX_TOKENS).optional().describe('Input and output tokens together'),
+    amount: z.number().gt(0).max(MAX_AMOUNT).optional(),
+    currency: z
+      .string()
+      .regex(/^[A-Z]{3}$/, 'three letters, as in USD')
+      .optional(),
+    period: z.enum(['day', 'month', 'total']).describe('Days and months are in UTC'),
+  })
+  .refine(({ tokens, amount }) => tokens !== undefined || amount !== undefined, {
+    path: ['tokens'],
+    message: 'a budget has tokens, an amount, or both',
+  })
+  .refine(({ amount, currency }) => (amount === undefined) === (currency === undefined), {
+    path: ['currency'],
+    message: 'an amount and its currency go together',
+  });
+export type Budget = Readonly<z.infer<typeof Budget>>;
+
+export interface Period {
+  readonly name: string;
+  /** The first day (inclusive) and the last (exclusive), as text that sorts by time. */
+  readonly from: string;
+  readonly to: string;
+  /** When the next period begins. Absent for the period `total`. */
+  readonly endsAt?: number;
+}
+
+/** `2026-11-15`. */
+export function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}
+
+export function periodAt(kind: Budget['period'], time: number): Period {
+  const day = dayOf(time);
+  if (kind === 'total') return { name: kind, from: '', to: '~' };
+  const date = new Date(time);
+  const endsAt =
+    kind === 'day'
+      ? Date.parse(day) + DAY_MS
+      : Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1);
+  const from = kind === 'day' ? day : day.slice(0, 7);
+  return { name: from, from, to: dayOf(endsAt), endsAt };
+}

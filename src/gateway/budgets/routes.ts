@@ -1,0 +1,74 @@
+/** Usage over HTTP: what keys and workspaces have used, by day and model. */
+import * as z from 'zod';
+import { defineRoute, type GatewayRoute } from '../api/route.ts';
+import { Budget, dayOf } from './budget.ts';
+import { type Spending, UsageRow } from './spending.ts';
+
+const MAX_USAGE_ROWS = 5000;
+const USAGE_DETAIL = `Newest days first, at most ${MAX_USAGE_ROWS} rows. Ask for fewer days to see all rows.`;
+
+const Day = z.iso.date('a day, as in 2026-01-31');
+
+const UsageQuery = z.object({
+  from: Day.optional().describe('The first day. Default: the first day of the current month'),
+  to: Day.optional().describe('The last day. Default: today'),
+});
+
+const Usage = z.object({ from: Day, to: Day, items: z.array(UsageRow) });
+const KeyUsage = Usage.extend({
+  budget: Budget.optional(),
+  spent: z
+    .object({ tokens: z.int(), amount: z.number() })
+    .optional()
+    .describe('In the current period of the budget'),
+  resetsAt: z.iso.datetime().optional(),
+});
+
+export interface UsageRoutesOptions {
+  readonly spending: Spending;
+  /** Throws `notFound` if the workspace has no such key. */
+  readonly needKey: (workspace: string, id: string) => void;
+  readonly now?: () => number;
+}
+
+export function usageRoutes(options: UsageRoutesOptions): GatewayRoute[] {
+  const { spending, needKey, now = Date.now } = options;
+
+  function usage(workspace: string, query: z.infer<typeof UsageQuery>, keyId?: string) {
+    const today = dayOf(now());
+    const { from = `${today.slice(0, 7)}-01`, to = today } = query;
+    const items = spending.usage(workspace, { keyId, from, to, limit: MAX_USAGE_ROWS });
+    return { from, to, items };
+  }
+
+  return [
+    defineRoute({
+      verb: 'GET',
+      path: '/a2a/keys/{id}/usage',
+      scope: 'keys:write',
+      resource: 'key',
+      summary: 'What a key used, by day and model, and how it stands with its budget',
+      detail: USAGE_DETAIL,
+      query: UsageQuery,
+      answers: {
+        200: { description: 'What it used', schema: KeyUsage },
+        404: { description: 'There is no such key' },
+      },
+      handle: async ({ caller, values, query }) => {
+        const { id = '' } = values;
+        needKey(caller.workspace, id);
+        return { body: { ...usage(caller.workspace, query, id), ...spending.budgetStatus(id) } };
+      },
+    }),
+    defineRoute({
+      verb: 'GET',
+      path: '/a2a/usage',
+      scope: 'audit:read',
+      summary: 'What the workspace used, by day, key and model',
+      detail: USAGE_DETAIL,
+      query: UsageQuery,
+      answers: { 200: { description: 'What it used', schema: Usage } },
+      handle: async ({ caller, query }) => ({ body: usage(caller.workspace, query) }),
+    }),
+  ];
+}
