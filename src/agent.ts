@@ -1,3 +1,4 @@
+export type { MaybePromise, JsonObject, JsonValue } from './base/index.ts';
 /**
  * The agent framework: agents, what runs them, what they use and what they leave behind. Knows nothing of A2A.
  *
@@ -45,7 +46,6 @@ export {
   Waiting,
   RichResponse,
   isToolset,
-  type MaybePromise,
   type MutableState,
   type ToolContext,
   type ToolServices,
@@ -79,8 +79,6 @@ export {
   RunError,
   type RunErrorCode,
   type AnswerInbox,
-  type JsonObject,
-  type JsonValue,
   offlineModel,
   fromProvider,
   type ProviderModel,

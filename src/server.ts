@@ -5,6 +5,7 @@
  */
 import type { Server } from 'node:http';
 import { type AddressInfo, isIP, Server as NetServer, type Socket } from 'node:net';
+import { defined } from './base/index.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type A2AError,
@@ -19,7 +20,6 @@ import {
   type HandlerOptions,
   type Logger,
   type RequestHandler,
-  defined,
   consoleLogger,
 } from './tasks/index.ts';
 import {

@@ -16,10 +16,10 @@ const TOP = '.';
 /** Names that two rooms may export. */
 const SHARED_NAMES = new Set(
   names(
-    'modeIn raceAbort Agent messageOf Usage Answer guardedFetch usageOf',
+    'modeIn Agent messageOf Usage Answer guardedFetch usageOf',
     'pause ModelAnswer ToolCall conversationOf Scope RunLimits Run RunOptions',
-    'State SessionStore cutText MaybePromise Span RemoteAgentOptions within explain',
-    'Said Check reasonOf systemCode fields Target Dialect readText',
+    'State SessionStore Span RemoteAgentOptions explain',
+    'Said Check fields Target Dialect readText',
     'Standing Asked Spending Page Conversation Line Links RouteText',
     'prepareStatements Action statusOf Message Admission App Frame METHODS',
   ),

@@ -5,7 +5,7 @@
  * whoever sits there. An answer to a request that was withdrawn comes late as a matter of course.
  */
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
-import { isObject } from '../protocol/index.ts';
+import { isObject } from '../base/index.ts';
 
 export function askedOnly({ readable, writable }: Stream): Stream {
   const asked = new Set<unknown>();

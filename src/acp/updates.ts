@@ -5,6 +5,7 @@
  * - A call is announced once, and from then on updated with what is new.
  * - The list of `todo` is the plan.
  */
+import { isObject } from '../base/index.ts';
 import type { SessionUpdate } from '@agentclientprotocol/sdk';
 import type { LiveClient } from '../live/client/index.ts';
 import type {
@@ -13,7 +14,7 @@ import type {
   ToolCall,
   ToolCallConfirmation,
 } from '../protocol/development-tool/index.ts';
-import { isObject, type Message } from '../protocol/index.ts';
+import { type Message } from '../protocol/index.ts';
 import { blockFrom } from './content.ts';
 import type { Fact } from './fact.ts';
 import { isOver, toolView } from './tool-view.ts';

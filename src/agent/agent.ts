@@ -4,11 +4,11 @@
  * An agent is immutable and has no state of its own: everything that belongs to a run is in its context and in the
  * session's events. So one agent can serve any number of runs at once.
  */
+import type { JsonValue } from '../base/index.ts';
 import type { Artifacts } from './artifact.ts';
 import type { CanceledRun } from './canceled-run.ts';
 import type { Content } from './content.ts';
 import type { Answer, Event, EventFields, Question } from './event.ts';
-import type { JsonValue } from './json.ts';
 import type { Callbacks } from './plugin.ts';
 import type { SessionKey } from './session.ts';
 import type { MutableState, Tool, Toolset } from './tool.ts';

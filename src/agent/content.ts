@@ -1,10 +1,10 @@
+import type { JsonObject, JsonValue } from '../base/index.ts';
 /**
  * What people, models and tools say to each other, independent of any vendor.
  *
  * A part that came from a model may carry `provider`: what its vendor wants back unchanged in the next request (the
  * signature of a thought, for example). Nobody else looks into it.
  */
-import type { JsonObject, JsonValue } from './json.ts';
 
 interface FromProvider {
   readonly provider?: JsonObject;

@@ -1,5 +1,5 @@
 /** What goes wrong with a run. */
-import { cutText, MAX_RESPONSE_LENGTH } from './tool-result.ts';
+import { elide, MAX_RESPONSE_LENGTH } from './tool-result.ts';
 
 export type RunErrorCode =
   /** The agents do not fit together; nothing was run. */
@@ -51,7 +51,7 @@ export class StoreFailure extends Error {
 export function messageOf(error: unknown): string {
   try {
     const said: unknown = error instanceof Error ? error.message : error;
-    return cutText(String(said), MAX_RESPONSE_LENGTH);
+    return elide(String(said), MAX_RESPONSE_LENGTH);
   } catch {
     return 'something that cannot be read was thrown';
   }

@@ -7,9 +7,9 @@
  *
  * Partial events are pieces of a whole that follows, and have its id; they are shown and not stored.
  */
+import type { JsonObject, JsonValue } from '../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import { functionCalls, functionResponses, type Content } from './content.ts';
-import type { JsonObject, JsonValue } from './json.ts';
 
 export interface Usage {
   readonly inputTokens: number;

@@ -1,3 +1,4 @@
+export type { JsonObject, JsonValue } from '../base/index.ts';
 /**
  * The agent framework: agents, what runs them, what they use and what they leave behind. Knows nothing of A2A.
  *
@@ -29,7 +30,6 @@ export * from './content.ts';
 export { RunError, type RunErrorCode } from './errors.ts';
 export * from './event.ts';
 export type { AnswerInbox } from './inbox.ts';
-export type { JsonObject, JsonValue } from './json.ts';
 export * from './model.ts';
 export { offlineModel } from './models/offline.ts';
 export { fromProvider, type ProviderModel, type ProviderOptions } from './models/provider.ts';
@@ -76,13 +76,11 @@ export {
   type McpServerConfig,
   type McpUrl,
 } from './tools/mcp.ts';
-export { raceAbort } from './abort.ts';
 export { RunFailure } from './errors.ts';
-export { distance } from './models/distance.ts';
 export { offlineEmbeddings, type EmbeddingModel } from './models/embeddings.ts';
 export { estimateUsage } from './models/pieces.ts';
 export { resolveModel, type ResolveOptions } from './models/resolve.ts';
-export { backoffMs, mayTryAgain, pause } from './models/retry.ts';
+export { mayTryAgain } from './models/retry.ts';
 export { scriptFromFile } from './models/scripted.ts';
 export { cutOff } from './models/vendor-error.ts';
 export { vendorEmbeddings, vendorModel } from './models/vendor-model.ts';

@@ -3,9 +3,9 @@
  *
  * models/ has those that ship: the vendors' (through the `ai` providers' interface), `scripted` and `offline`.
  */
+import type { JsonObject } from '../base/index.ts';
 import type { Content } from './content.ts';
 import type { Usage } from './event.ts';
-import type { JsonObject } from './json.ts';
 
 export interface ToolDeclaration {
   readonly name: string;

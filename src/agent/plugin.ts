@@ -6,13 +6,13 @@
  * throws ends the run with an error event, unless it says otherwise. A hook must mind `signal`, which is aborted when
  * the run is; one that does not is left behind.
  */
+import type { MaybePromise, JsonObject, JsonValue } from '../base/index.ts';
 import type { Artifacts } from './artifact.ts';
 import type { Content } from './content.ts';
 import type { Event, Usage } from './event.ts';
-import type { JsonObject, JsonValue } from './json.ts';
 import type { FinishReason, ModelRequest } from './model.ts';
 import type { SessionKey } from './session.ts';
-import type { MaybePromise, MutableState, Tool, ToolContext } from './tool.ts';
+import type { MutableState, Tool, ToolContext } from './tool.ts';
 
 /** What a hook may look at and change. What it sets in `state` is in the agent's next event. */
 export interface HookContext {

@@ -4,8 +4,8 @@
  * State has four scopes, named by the key's prefix: none is the session's, `user:` is shared by the user's sessions in
  * the app, `app:` by all of the app's, `temp:` lives as long as the run and is never stored.
  */
+import type { JsonValue } from '../base/index.ts';
 import type { Event } from './event.ts';
-import type { JsonValue } from './json.ts';
 
 export interface SessionKey {
   readonly app: string;

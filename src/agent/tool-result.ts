@@ -1,9 +1,9 @@
+import type { JsonObject, JsonValue } from '../base/index.ts';
 /**
  * What a function returned, as JSON that a model can read and a store can keep.
  *
  * Nothing makes it fail: what JSON cannot say is said in words, and what is too long keeps its head and its tail.
  */
-import type { JsonObject, JsonValue } from './json.ts';
 
 /** Characters of a response as JSON, about 25,000 tokens. */
 export const MAX_RESPONSE_LENGTH = 100_000;
@@ -12,15 +12,15 @@ const MAX_DEPTH = 100;
 const MAX_VALUES = 200_000;
 
 export function jsonResponse(value: unknown, maxLength = MAX_RESPONSE_LENGTH): JsonValue {
-  if (typeof value === 'string') return cutText(value, maxLength);
+  if (typeof value === 'string') return elide(value, maxLength);
   const json = new Conversion(maxLength).convert(value, 0) ?? null;
   if (typeof json === 'string') return json;
   const text = JSON.stringify(json);
-  return text.length > maxLength ? cutText(text, maxLength) : json;
+  return text.length > maxLength ? elide(text, maxLength) : json;
 }
 
 /** The text, or its head and tail with a note of what is missing between them. */
-export function cutText(text: string, maxLength: number): string {
+export function elide(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   const half = Math.floor(maxLength / 2);
   // A surrogate pair is not cut in two.
@@ -45,7 +45,7 @@ class Conversion {
     if (++this.#values > MAX_VALUES) return '[left out]';
     switch (typeof value) {
       case 'string':
-        return cutText(value, this.#maxLength);
+        return elide(value, this.#maxLength);
       case 'number':
         return Number.isFinite(value) ? value : String(value);
       case 'boolean':

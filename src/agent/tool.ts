@@ -5,15 +5,13 @@
  * A tool that throws does not end the run: the model gets the error's message as the call's response. Only the
  * signal's abort goes up.
  */
+import type { JsonObject, JsonValue, MaybePromise } from '../base/index.ts';
 import type { Artifacts } from './artifact.ts';
 import type { CanceledRun } from './canceled-run.ts';
 import type { BlobPart, Content, FileContentPart } from './content.ts';
 import type { Answer, Question } from './event.ts';
-import type { JsonObject, JsonValue } from './json.ts';
 import type { Model, ToolDeclaration } from './model.ts';
 import type { SessionKey, SessionStore } from './session.ts';
-
-export type MaybePromise<T> = T | Promise<T>;
 
 /** State as a tool or callback sees it. What it sets is in its event's state delta, and in `get` at once. */
 export interface MutableState {

@@ -17,8 +17,9 @@
  * Data that is no object, which 1.0 allows, becomes `{ value }`. Bytes without a media type are
  * `application/octet-stream`, and bytes in other than plain base64 (0.3 does not check) are written in it.
  */
+import { type JsonObject, type JsonValue, isObject } from '../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
-import { isObject, type Message, type Part as A2APart } from '../protocol/index.ts';
+import { type Message, type Part as A2APart } from '../protocol/index.ts';
 import type {
   BlobPart,
   Content,
@@ -28,8 +29,6 @@ import type {
   ContentPart,
   TextContentPart,
   ThoughtPart,
-  JsonObject,
-  JsonValue,
 } from '../agent/index.ts';
 
 /** The keys, in a part's metadata, of the marks that this bridge sets. Only the thought's is ever read. */

@@ -13,5 +13,5 @@ export { remoteAgent, type RemoteAgentOptions } from './remote-agent.ts';
 export type { RemoteConnectionOptions, RemoteRequest } from './remote-connection.ts';
 export { REMOTE_LIMITS, type RemoteErrorCode, type RemoteLimits } from './remote-limits.ts';
 export { userOf } from './executor.ts';
-export { within } from './remote-connection.ts';
+export { restrictToOrigins } from './remote-connection.ts';
 export { RemoteAgentError, quote, remoteLimits } from './remote-limits.ts';

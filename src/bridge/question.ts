@@ -16,16 +16,10 @@
  * What is neither a clear yes nor a clear no confirms nothing and denies nothing: it is asked again. So is what comes
  * as words when several questions are open, since nobody can tell which one is meant.
  */
+import { type JsonObject, type JsonValue, isObject } from '../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
-import { isObject, type Message, textOf } from '../protocol/index.ts';
-import type {
-  Answer,
-  Question,
-  BlobPart,
-  FileContentPart,
-  JsonObject,
-  JsonValue,
-} from '../agent/index.ts';
+import { type Message, textOf } from '../protocol/index.ts';
+import type { Answer, Question, BlobPart, FileContentPart } from '../agent/index.ts';
 import { fromA2AParts, type ReceivedPart } from './converter.ts';
 
 const YES = new Set(

@@ -1,6 +1,7 @@
 /** One turn of a remote agent: from a message to its answer, its question, or its failure. */
+import { raceAbort } from '../base/index.ts';
 import type { RunContext, Event, EventFields } from '../agent/index.ts';
-import { ConnectionError, type AgentClient, raceAbort } from '../client/index.ts';
+import { ConnectionError, type AgentClient } from '../client/index.ts';
 import {
   isInterrupted,
   isSettled,

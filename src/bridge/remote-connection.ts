@@ -86,7 +86,7 @@ export function remoteConnection(
       };
       const stopped = AbortSignal.any([signal, stop.signal]);
       if (!found || stale) {
-        found = within(origins, await discover(address, { ...http, signal: stopped }));
+        found = restrictToOrigins(origins, await discover(address, { ...http, signal: stopped }));
         stale = false;
       }
       return connect(found.url, { ...http, card: found.card, retry });
@@ -98,7 +98,10 @@ export function remoteConnection(
 }
 
 /** The card with those of its interfaces that credentials may go to. */
-export function within(origins: ReadonlySet<string>, { card, url }: FoundCard): FoundCard {
+export function restrictToOrigins(
+  origins: ReadonlySet<string>,
+  { card, url }: FoundCard,
+): FoundCard {
   const supportedInterfaces = card.supportedInterfaces.filter(
     (offer) => URL.canParse(offer.url, url) && origins.has(new URL(offer.url, url).origin),
   );

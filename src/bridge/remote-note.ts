@@ -2,8 +2,9 @@
  * What a remote agent's events keep of the conversation with it, in `metadata.a2a` and as the run's checkpoint: enough
  * for another process to go on, and nothing that the remote can use to say more than it may.
  */
+import type { JsonObject, JsonValue } from '../base/index.ts';
 import * as z from 'zod';
-import type { Event, JsonObject, JsonValue } from '../agent/index.ts';
+import type { Event } from '../agent/index.ts';
 import { isInterrupted, TaskState } from '../protocol/index.ts';
 
 /** How much of an artifact has been said here: the length of its texts, and the number of its other parts. */

@@ -5,9 +5,10 @@
  * its options and, in `detail`, whatever else the remote says of it. All of it is shown to people and means nothing to
  * programs here: a remote's tool is not one of ours.
  */
+import { type JsonValue, isObject } from '../base/index.ts';
 import * as z from 'zod';
-import type { Answer, Question, JsonValue } from '../agent/index.ts';
-import { isObject, textOf, type Part as A2APart } from '../protocol/index.ts';
+import type { Answer, Question } from '../agent/index.ts';
+import { textOf, type Part as A2APart } from '../protocol/index.ts';
 import { withCall } from './question.ts';
 import type { RemoteNote } from './remote-note.ts';
 

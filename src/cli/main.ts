@@ -2,9 +2,9 @@
  * The program: picks the command, and turns whatever happens into an exit code and at most one line. Each command is
  * loaded when it is asked for, so that none pays for the others.
  */
+import { nearestNames } from '../base/index.ts';
 import type { Command } from './program/command.ts';
 import { EXIT, ExitError, usageError } from './program/exit.ts';
-import { nearest } from './program/flags.ts';
 import { listenForInterrupt } from './program/interrupt.ts';
 import { bold, complain, dim, flushed, say } from './program/terminal.ts';
 import { VERSION } from './program/product.ts';
@@ -111,7 +111,7 @@ async function run(args: readonly string[]): Promise<number> {
   }
   const entry = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
   if (!entry) {
-    const near = nearest(first, Object.keys(COMMANDS));
+    const [near] = nearestNames(first, Object.keys(COMMANDS));
     const hint = near === undefined ? '' : `did you mean parley ${near}? `;
     throw usageError(`unknown command "${first}": ${hint}parley --help lists them`);
   }

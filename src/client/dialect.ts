@@ -1,8 +1,8 @@
 /** The two bindings over HTTP: how each asks, and where in its answer the result, the event or the error is. */
+import { isObject } from '../base/index.ts';
 import {
   A2AError,
   METHODS,
-  isObject,
   type Binding,
   type Operation,
   type ParamsOf,

@@ -33,7 +33,6 @@ export {
   errorOfStatus,
   mediaType,
   parseJson,
-  raceAbort,
   withRetryAfter,
   type ResponseHead,
 } from './request.ts';

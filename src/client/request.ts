@@ -1,4 +1,5 @@
 /** One HTTP request, guarded: its headers, its redirects, its time, the size of its answer. */
+import { raceAbort } from '../base/index.ts';
 import { A2AError, inspectJson, v1 } from '../protocol/index.ts';
 import { ConnectionError } from './errors.ts';
 
@@ -157,25 +158,6 @@ function rootMessage(error: unknown): string {
   while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
   if (!(inner instanceof Error)) return String(inner);
   return inner.message || ('code' in inner ? String(inner.code) : inner.name);
-}
-
-/** Waits for `value`, but no longer than the signal allows. */
-export function raceAbort<T>(value: T | PromiseLike<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => {
-      reject(signal.reason as Error);
-    };
-    if (signal.aborted) {
-      onAbort();
-      return;
-    }
-    signal.addEventListener('abort', onAbort, { once: true });
-    void Promise.resolve(value)
-      .then(resolve, reject)
-      .finally(() => {
-        signal.removeEventListener('abort', onAbort);
-      });
-  });
 }
 
 /** The body as text, or an error when it is larger than `maxBytes`. */

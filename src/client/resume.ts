@@ -8,6 +8,7 @@
  *
  * A stream that can not be taken up again throws. It never looks like one that ended well.
  */
+import { backoffMs, pause } from '../base/index.ts';
 import {
   A2AError,
   isSettled,
@@ -20,7 +21,7 @@ import {
   type TaskState,
 } from '../protocol/index.ts';
 import { ConnectionError, StreamInterruptedError } from './errors.ts';
-import { Lifetime, raceAbort } from './request.ts';
+import { Lifetime } from './request.ts';
 
 export interface RetryOptions {
   /** How often to try in a row without anything new coming. 5; 0: never. */
@@ -138,7 +139,7 @@ export async function* resumable(options: ResumeOptions): AsyncGenerator<StreamI
     }
     const wait = delay(failures, trouble);
     options.retry?.onRetry?.(failures, wait);
-    await sleep(wait, signal);
+    await pause(wait, signal);
   }
 
   /**
@@ -188,7 +189,7 @@ export async function* resumable(options: ResumeOptions): AsyncGenerator<StreamI
 
   function delay(failure: number, trouble: unknown): number {
     const { delayMs = 250, maxDelayMs = 10_000 } = options.retry ?? {};
-    const wait = Math.min(maxDelayMs, delayMs * 2 ** (failure - 1)) * (0.5 + Math.random() / 2);
+    const wait = backoffMs(failure, delayMs, maxDelayMs);
     const asked = trouble instanceof A2AError ? (trouble.detail.retryAfterSeconds ?? 0) * 1000 : 0;
     return Math.max(wait, Math.min(asked, MAX_RETRY_AFTER_MS));
   }
@@ -281,16 +282,4 @@ function isConnectionTrouble(error: unknown): error is ConnectionError {
 /** Finished (and then this is the protocol's answer), or a server that has no subscriptions. */
 function cannotSubscribe(error: A2AError): boolean {
   return error.kind === 'unsupportedOperation' || error.kind === 'methodNotFound';
-}
-
-async function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const wait = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  try {
-    await raceAbort(wait, signal);
-  } finally {
-    clearTimeout(timer);
-  }
 }

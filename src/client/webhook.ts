@@ -1,5 +1,6 @@
 /** The receiving end of a push notification. */
-import { A2AError, isObject, v1, v03, type StreamEvent } from '../protocol/index.ts';
+import { isObject } from '../base/index.ts';
+import { A2AError, v1, v03, type StreamEvent } from '../protocol/index.ts';
 import { Lifetime, parseJson, readText } from './request.ts';
 
 export interface NotificationOptions {

@@ -4,6 +4,7 @@
  *   const gateway = createGateway({ config, store, register, pepper, version });
  *   const { url } = await gateway.listen(8090);
  */
+import { defined } from '../base/index.ts';
 import { createHash } from 'node:crypto';
 import type { AgentCard, Call, User } from '../protocol/index.ts';
 import {
@@ -11,7 +12,6 @@ import {
   type AgentProfile,
   type Logger,
   type TaskStore,
-  defined,
   consoleLogger,
 } from '../tasks/index.ts';
 import { SecretBox } from '../store/index.ts';

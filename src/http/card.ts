@@ -1,13 +1,8 @@
 /** The agent card over HTTP: made from the agent's profile, in either version or both, with what a cache wants to know. */
+import { defined, isObject } from '../base/index.ts';
 import { createHash } from 'node:crypto';
-import {
-  type AgentCard,
-  codecOf,
-  isObject,
-  type ProtocolVersion,
-  VERSIONS,
-} from '../protocol/index.ts';
-import { defined, type AgentProfile } from '../tasks/index.ts';
+import { type AgentCard, codecOf, type ProtocolVersion, VERSIONS } from '../protocol/index.ts';
+import { type AgentProfile } from '../tasks/index.ts';
 
 export interface CardCapabilities {
   readonly push: boolean;

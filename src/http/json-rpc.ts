@@ -1,10 +1,10 @@
 /** JSON-RPC 2.0 over one POST: the envelope, the method, and an answer or a stream of answers. */
+import { isObject } from '../base/index.ts';
 import {
   isStream,
   A2AError,
   codecOf,
   inspectJson,
-  isObject,
   operationOf,
   type ProtocolVersion,
   type User,

@@ -1,11 +1,11 @@
 /** The REST binding of both versions: routes come from the table of methods. */
+import { isObject } from '../base/index.ts';
 import {
   isStream,
   A2AError,
   codecOf,
   encodeRestError,
   inspectJson,
-  isObject,
   METHODS,
   type Operation,
   OPERATIONS,

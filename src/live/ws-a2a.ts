@@ -9,7 +9,8 @@
  * read. One that reads nothing for a while, or asks for more than it reads, is closed with 4008; one that reads slowly
  * is not.
  */
-import { A2AError, inspectJson, isObject } from '../protocol/index.ts';
+import { isObject } from '../base/index.ts';
+import { A2AError, inspectJson } from '../protocol/index.ts';
 import type { Logger, RequestHandler } from '../tasks/index.ts';
 import { peerError, CLOSE, type PeerSocket, type SocketListener } from '../http/index.ts';
 import type { Follower, LiveSink, Resume } from './follower.ts';

@@ -10,8 +10,9 @@
  * On `/ws` the subprotocol says which protocol it is, `a2a` or `acp`; without one the first frame does, and where none
  * comes for a moment it is A2A.
  */
+import { isObject } from '../base/index.ts';
 import type { LiveSession } from './client/session.ts';
-import { A2AError, isObject } from '../protocol/index.ts';
+import { A2AError } from '../protocol/index.ts';
 import type { Logger } from '../tasks/index.ts';
 import type { ServeOptions } from '../server.ts';
 import {

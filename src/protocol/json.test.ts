@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import { isObject } from '../base/index.ts';
 import * as z from 'zod';
 import { A2AError } from './errors.ts';
-import { inspectJson, isObject, MAX_JSON_DEPTH, parseWith } from './json.ts';
+import { inspectJson, MAX_JSON_DEPTH, parseWith } from './json.ts';
 
 const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
 

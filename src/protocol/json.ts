@@ -61,7 +61,3 @@ export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what = 'param
     { violations },
   );
 }
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

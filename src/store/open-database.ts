@@ -18,10 +18,11 @@ import {
   statSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { reasonOf } from '../base/index.ts';
 import { DatabaseSync } from 'node:sqlite';
 import { STORE } from './migrations.ts';
 import { checkVersion, migrate } from './schema.ts';
-import { reasonOf, sqliteCode, StoreError } from './store-error.ts';
+import { sqliteCode, StoreError } from './store-error.ts';
 
 const BUSY = 5;
 const NOT_A_DATABASE = 26;

@@ -16,6 +16,7 @@
  * refused. One that was stored under another key cannot be read: it is left out and named in the log, so that the
  * task's other webhooks go on, and it comes back with its key.
  */
+import { reasonOf } from '../base/index.ts';
 import type { DatabaseSync } from 'node:sqlite';
 import {
   A2AError,
@@ -49,7 +50,7 @@ import { ContextCounts } from './context-counts.ts';
 import { openDatabase, type OpenDatabase } from './open-database.ts';
 import { SecretBox } from './secrets.ts';
 import { prepareStatements, type HeadRow, type StateCount, type Statements } from './statements.ts';
-import { reasonOf, StoreError } from './store-error.ts';
+import { StoreError } from './store-error.ts';
 
 export { StoreError };
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
+import type { MaybePromise } from '../base/index.ts';
 import { test } from 'node:test';
 import { A2AError, type Message } from '../protocol/index.ts';
 import type { AgentExecutor, Beginning, ExecutionContext, RequestContext } from './executor.ts';
 import { createHandler } from './handler.ts';
 import { memoryStore } from './memory-store.ts';
-import type { MaybePromise } from './store.ts';
 
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
 const alice = { user: { id: 'alice' } };

@@ -4,6 +4,7 @@
  * `message/send` is a reader of the task's log that waits, `message/stream` and `tasks/resubscribe` are readers that
  * stream; the execution that they start belongs to the task and outlives them.
  */
+import { defined } from '../base/index.ts';
 import {
   A2AError,
   type AgentCard,
@@ -23,7 +24,6 @@ import {
   taskNotFound,
   type TaskQueryParams,
 } from '../protocol/index.ts';
-import { defined } from './defined.ts';
 import type { LiveTask, OnState } from './event-log.ts';
 import type { AgentExecutor } from './executor.ts';
 import { expire, type Expired, type ExpireOptions } from './expiry.ts';

@@ -24,7 +24,6 @@ export type { EndReason } from './reader.ts';
 export type * from './store.ts';
 export { TaskStream } from './task-stream.ts';
 export type { Opening, StreamSink } from './task-stream.ts';
-export { defined } from './defined.ts';
 export { consoleLogger } from './logger.ts';
 export type { SerializedEntry } from './published.ts';
 export { sameJson } from './same-json.ts';
@@ -38,4 +37,3 @@ export {
   setsStatus,
   statusOf,
 } from './store-rules.ts';
-export { within } from './time.ts';

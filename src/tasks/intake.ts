@@ -2,13 +2,13 @@
  * What happens to a message: it gets a direct answer, starts a task, continues one that waits, or turns out to be one
  * that was here before.
  */
+import { isObject } from '../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import {
   A2AError,
   type Call,
   ERRORS,
   isInterrupted,
-  isObject,
   isTerminal,
   type Message,
   type MessageSendParams,

@@ -5,6 +5,7 @@
  * given up for this execution. What a request looks like, how it gets there and which addresses are allowed is
  * `deliver`'s business.
  */
+import { waitAtMost } from '../base/index.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   A2AError,
@@ -20,7 +21,6 @@ import type { Published } from './published.ts';
 import type { LogReader } from './reader.ts';
 import { sameJson } from './same-json.ts';
 import type { PushRecord } from './store.ts';
-import { within } from './time.ts';
 
 /** One event on its way to one webhook. */
 export interface Delivery {
@@ -167,7 +167,10 @@ export class PushNotifier {
 
   /** Lets every webhook deliver what is stored, for at most so long. */
   async drain(ms: number): Promise<void> {
-    await within(ms, Promise.all([...this.#active.values()].map((webhook) => webhook.finish())));
+    await waitAtMost(
+      ms,
+      Promise.all([...this.#active.values()].map((webhook) => webhook.finish())),
+    );
   }
 
   /** Ends all deliveries. */

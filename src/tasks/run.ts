@@ -4,10 +4,10 @@
  * It belongs to the task, not to the connection that started it. Whatever the executor does (returns early, throws,
  * ignores its signal, goes on after the end), the task's log gets exactly one terminal event per turn.
  */
+import { waitAtMost, isObject } from '../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import {
   isInterrupted,
-  isObject,
   isSettled,
   type Message,
   type Part,
@@ -23,7 +23,7 @@ import type {
   StatusEvent,
 } from './executor.ts';
 import type { Logger } from './logger.ts';
-import { timestamp, within } from './time.ts';
+import { timestamp } from './time.ts';
 
 export interface RunLimits {
   /** How long a canceled or shut-down execution may take to end by itself. */
@@ -156,7 +156,7 @@ export function startRun(options: RunOptions): Run {
   ): Promise<void> {
     stopping ??= last;
     controller.abort(new DOMException(reason, 'AbortError'));
-    await within(limits.graceMs, Promise.all([told?.(), done]));
+    await waitAtMost(limits.graceMs, Promise.all([told?.(), done]));
     end(stopping());
     await live.whenStored(live.seq).catch(() => {});
   }

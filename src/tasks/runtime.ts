@@ -1,4 +1,5 @@
 /** What all operations share: the log, the executions under way, and what happens to a task that nobody executes. */
+import { waitAtMost } from '../base/index.ts';
 import { A2AError, isTerminal, taskNotFound } from '../protocol/index.ts';
 import { EventLog, type LiveTask, type OnState } from './event-log.ts';
 import type { AgentExecutor, ExecutionContext, RequestContext } from './executor.ts';
@@ -13,7 +14,6 @@ import {
   tellCanceled,
 } from './run.ts';
 import type { Scope, TaskStore } from './store.ts';
-import { within } from './time.ts';
 
 export interface RuntimeLimits extends RunLimits {
   /** Executions at a time; more are refused as unavailable. */
@@ -153,7 +153,7 @@ export class Runtime {
   async close(ms: number): Promise<void> {
     this.closing = true;
     const until = performance.now() + ms;
-    await within(ms, Promise.all([...this.#runs.values()].map(({ done }) => done)));
+    await waitAtMost(ms, Promise.all([...this.#runs.values()].map(({ done }) => done)));
     await Promise.all([...this.#runs.values()].map((run) => run.shutdown()));
     await this.log.close();
     await this.push?.drain(Math.max(LAST_WORD_MS, until - performance.now()));

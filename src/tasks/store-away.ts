@@ -2,9 +2,10 @@
  * A store that cannot be reached is no fault of the caller's, and over soon perhaps: what it throws becomes
  * `unavailable`, with the cause in our log. What it refuses with an A2AError stays as it is.
  */
+import type { MaybePromise } from '../base/index.ts';
 import { A2AError } from '../protocol/index.ts';
 import type { Logger } from './logger.ts';
-import type { MaybePromise, TaskStore } from './store.ts';
+import type { TaskStore } from './store.ts';
 
 /** The store as operations see it. One that keeps nothing is never away, and is returned as it is. */
 export function sayingAway(store: TaskStore, logger: Logger): TaskStore {

@@ -5,6 +5,7 @@
  * and count tasks without folding logs. Methods may answer at once or with a promise, so that a store in this process
  * costs no detour.
  */
+import type { MaybePromise } from '../base/index.ts';
 import type {
   LogEntry,
   ProtocolVersion,
@@ -13,8 +14,6 @@ import type {
   TaskStatus,
 } from '../protocol/index.ts';
 import type { SerializedEntry } from './published.ts';
-
-export type MaybePromise<T> = T | Promise<T>;
 
 /** Whose tasks: every look-up carries it, and what belongs to another scope does not exist. */
 export interface Scope {

@@ -10,11 +10,3 @@ export function timestamp(): string {
   }
   return text;
 }
-
-/** Waits for the work, but no longer than so. */
-export async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)));
-  await Promise.race([work, late]);
-  clearTimeout(timer);
-}

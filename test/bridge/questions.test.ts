@@ -1,10 +1,10 @@
 // Tools that ask, behind A2A: how a person is asked, and what becomes of the answer.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import type { JsonObject } from '../../src/base/index.ts';
 import fc from 'fast-check';
 import type { Agent } from '../../src/agent/agent.ts';
 import { llmAgent } from '../../src/agent/agents/llm.ts';
-import type { JsonObject } from '../../src/agent/json.ts';
 import type { ModelRequest } from '../../src/agent/model.ts';
 import { memorySessions } from '../../src/agent/sessions/memory.ts';
 import type { Tool, ToolContext } from '../../src/agent/tool.ts';

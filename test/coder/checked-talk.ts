@@ -1,9 +1,9 @@
 /** Conversations with a coding agent of which every event is held against the specification. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import type { JsonObject } from '../../src/base/index.ts';
 import type { TestContext } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import type { JsonObject } from '../../src/agent/json.ts';
 import type { ToolCall } from '../../src/protocol/development-tool/index.ts';
 import type { Message, StreamEvent } from '../../src/protocol/index.ts';
 import { callIn, confirmation, stream, userMessage } from './support.ts';

@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
+import type { JsonValue } from '../../src/base/index.ts';
 import fc from 'fast-check';
 import { createEvent, type Event, type EventFields } from '../../src/agent/event.ts';
-import type { JsonValue } from '../../src/agent/json.ts';
 import { SessionNotFound, type SessionKey, type SessionStore } from '../../src/agent/session.ts';
 import { MAX_ID_LENGTH, StorageError } from '../../src/agent/storage-error.ts';
 

@@ -7,8 +7,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, test, type TestContext } from 'node:test';
+import type { JsonValue } from '../../src/base/index.ts';
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
-import type { JsonValue } from '../../src/agent/json.ts';
 import { RichResponse, type Tool, type ToolContext, type Toolset } from '../../src/agent/tool.ts';
 import {
   McpError,

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
+import { isObject } from '../../src/base/index.ts';
 import * as z from 'zod';
 import { Caller } from '../../src/gateway/api/caller.ts';
 import { dialectRoutes } from '../../src/gateway/dialect/routes.ts';
@@ -14,7 +15,7 @@ import {
   type DialectTask,
 } from '../../src/gateway/dialect/schema.ts';
 import type { RouteEvents } from '../../src/gateway/api/route.ts';
-import { A2AError, isObject } from '../../src/protocol/index.ts';
+import { A2AError } from '../../src/protocol/index.ts';
 import {
   createHandler,
   memoryStore,

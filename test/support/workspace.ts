@@ -2,8 +2,8 @@
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import type { JsonObject } from '../../src/base/index.ts';
 import type { TestContext } from 'node:test';
-import type { JsonObject } from '../../src/agent/json.ts';
 import { RichResponse, type ToolContext } from '../../src/agent/tool.ts';
 import type { CoderTool } from '../../src/coder/tools/tool.ts';
 import { openWorkspace, type Workspace } from '../../src/coder/files/workspace.ts';

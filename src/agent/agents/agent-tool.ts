@@ -5,13 +5,13 @@
  * person, the call asks; the answer goes on with its run, in whatever process. Its session is named after the call,
  * and is deleted when the job is done or given up.
  */
+import type { JsonObject, JsonValue } from '../../base/index.ts';
 import { hash } from 'node:crypto';
 import type { Agent } from '../agent.ts';
 import type { LlmAgent } from './llm.ts';
 import { cancelRun } from '../run/cancel-run.ts';
 import { contentText, type Content } from '../content.ts';
 import { isFinalResponse, type Event, type EventError, type Question } from '../event.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
 import { AgentTree } from '../run/tree.ts';
 import { surroundingsOf } from '../run/run.ts';
 import { makeRunner, type Runner } from '../run/runner.ts';

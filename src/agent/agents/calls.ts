@@ -1,8 +1,8 @@
 /** The calls of one answer of the model, all at the same time: their progress, and each one's outcome when it is there. */
+import type { JsonValue } from '../../base/index.ts';
 import type { Content } from '../content.ts';
 import type { Answer, Event } from '../event.ts';
 import type { AnswerInbox } from '../inbox.ts';
-import type { JsonValue } from '../json.ts';
 import type { RunScope } from '../run/run-context.ts';
 import type { OpenCall } from '../run/run-index.ts';
 import type { Tool } from '../tool.ts';

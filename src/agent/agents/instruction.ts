@@ -4,10 +4,11 @@
  *
  * What is put in is not looked through again: a value cannot bring placeholders of its own.
  */
+import type { MaybePromise } from '../../base/index.ts';
 import type { Artifacts } from '../artifact.ts';
 import { RunFailure } from '../errors.ts';
 import type { HookContext } from '../plugin.ts';
-import type { MaybePromise, MutableState } from '../tool.ts';
+import type { MutableState } from '../tool.ts';
 
 /** Text with placeholders, or a function that makes the text; what a function returns is taken as it is. */
 export type Instruction = string | ((context: HookContext) => MaybePromise<string>);

@@ -6,6 +6,7 @@
  * What to do next is read from the log: where there are calls without a response they are settled, else the model is
  * asked; an answer without calls is the last. So a run that is taken up, in whatever process, goes on where it was.
  */
+import type { JsonObject, JsonValue } from '../../base/index.ts';
 import type { z } from 'zod';
 import type { Agent } from '../agent.ts';
 import { compact, type CompactionOptions } from '../run/compaction.ts';
@@ -13,7 +14,6 @@ import { functionCalls, contentText } from '../content.ts';
 import { RunFailure } from '../errors.ts';
 import type { Actions, Event } from '../event.ts';
 import { historyOf, type HistoryOptions } from '../run/history.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
 import type { Model, ModelRequest, ToolDeclaration } from '../model.ts';
 import { resolveModel } from '../models/resolve.ts';
 import type { Callbacks, ModelAnswer } from '../plugin.ts';

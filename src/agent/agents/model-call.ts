@@ -1,9 +1,9 @@
 /** One request to a model, with the callbacks around it: pieces as they come, then the whole answer as one event. */
+import type { JsonObject } from '../../base/index.ts';
 import { randomUUID } from 'node:crypto';
 import type { FunctionCallPart, ContentPart } from '../content.ts';
 import { messageOf } from '../errors.ts';
 import type { Actions, Event, Usage } from '../event.ts';
-import type { JsonObject } from '../json.ts';
 import {
   ModelError,
   type FinishReason,

@@ -3,9 +3,9 @@
  *
  * After each agent a note says how far it has come, so that a run that is taken up goes on with the one that waited.
  */
+import type { JsonValue } from '../../base/index.ts';
 import type { Agent, RunContext } from '../agent.ts';
 import type { Event } from '../event.ts';
-import type { JsonValue } from '../json.ts';
 import { runScopeOf, type RunScope } from '../run/run-context.ts';
 import { Waits } from '../run/run-index.ts';
 

@@ -4,11 +4,11 @@
  * Whatever goes wrong with it is the response: the model reads it and can do better. A call that was being made when
  * the process died is not made again, because nobody knows how far it had come.
  */
+import type { JsonObject, JsonValue } from '../../base/index.ts';
 import { Changes } from '../run/changes.ts';
 import type { Content, FunctionResponsePart } from '../content.ts';
 import { messageOf } from '../errors.ts';
 import type { Actions, Event, Question } from '../event.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
 import { hooksOf, type ToolInvocation, type ToolResult } from '../plugin.ts';
 import { DONE, type RunScope } from '../run/run-context.ts';
 import type { Asks, OpenCall } from '../run/run-index.ts';

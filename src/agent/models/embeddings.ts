@@ -6,8 +6,8 @@
  */
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
+import { raceAbort } from '../../base/index.ts';
 import type { EmbeddingModelV3, EmbeddingModelV4 } from '@ai-sdk/provider';
-import { raceAbort } from '../abort.ts';
 import { ModelError } from '../model.ts';
 import { isCount } from './provider.ts';
 import { vendorError, type Blame } from './vendor-error.ts';

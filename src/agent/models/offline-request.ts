@@ -1,9 +1,9 @@
+import type { JsonObject } from '../../base/index.ts';
 /**
  * What the offline model understands: plain requests in English, with some slack, and which tool each of them means.
  *
  * Text in quotes is taken as it is, and nothing in it is looked at.
  */
-import type { JsonObject } from '../json.ts';
 
 /** A request that is one call of a tool. */
 export interface Step {

@@ -3,7 +3,7 @@
  * `what is the weather in Paris?`. A call is made only when there is one tool that it can mean, and no doubt about its
  * arguments: JSON, nothing at all, or the one that the schema requires.
  */
-import type { JsonObject, JsonValue } from '../json.ts';
+import { type JsonObject, type JsonValue, isObject } from '../../base/index.ts';
 import type { ToolDeclaration } from '../model.ts';
 import type { Step } from './offline-request.ts';
 
@@ -146,8 +146,4 @@ function wordsOf(name: string): string[] {
 
 function objectOf(value: JsonValue | undefined): JsonObject {
   return isObject(value) ? value : {};
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

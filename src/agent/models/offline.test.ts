@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { JsonObject, JsonValue } from '../../base/index.ts';
 import fc from 'fast-check';
 import { answerOf, saidIn } from '../../../test/support/model.ts';
 import { functionCalls, userContent, type Content, type FunctionResponsePart } from '../content.ts';
 import { CANCELED_REQUEST } from '../canceled-run.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
 import type { ModelRequest, ToolDeclaration } from '../model.ts';
 import { offlineModel } from './offline.ts';
 

@@ -7,6 +7,7 @@
  *
  * It keeps nothing: how far it has come is in the conversation.
  */
+import type { JsonObject, JsonValue } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import {
   functionCalls,
@@ -16,7 +17,6 @@ import {
   type FunctionResponsePart,
 } from '../content.ts';
 import { CANCELED_REQUEST } from '../canceled-run.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
 import type { Model, ModelChunk, ModelRequest, ToolDeclaration } from '../model.ts';
 import { FORMS, parseForm, splitRequests, type Step } from './offline-request.ts';
 import { matchTool, usageOf } from './offline-tool.ts';

@@ -12,6 +12,7 @@ import type {
   LanguageModelV4ToolResultPart,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
+import type { JsonObject } from '../../base/index.ts';
 import type {
   BlobPart,
   Content,
@@ -19,7 +20,6 @@ import type {
   FunctionResponsePart,
   ContentPart,
 } from '../content.ts';
-import type { JsonObject } from '../json.ts';
 import type { ModelRequest } from '../model.ts';
 import { answerSchema, toolSchema } from './schema.ts';
 

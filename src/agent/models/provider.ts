@@ -16,8 +16,8 @@ import type {
   LanguageModelV4,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
+import { type JsonObject, reasonOf } from '../../base/index.ts';
 import type { Usage } from '../event.ts';
-import type { JsonObject } from '../json.ts';
 import {
   ModelError,
   type FinishReason,
@@ -28,6 +28,7 @@ import {
 import { callOptions, callOptionsV3 } from './prompt.ts';
 import { withRetry, type ModelRetryOptions } from './retry.ts';
 import { cutOff, vendorError, type Blame } from './vendor-error.ts';
+import { isJsonObject } from './schema.ts';
 
 /**
  * A language model of the `ai` ecosystem's interface, version 4 or 3. Told by its outline, so that those who use this
@@ -329,8 +330,7 @@ function parseArguments(input: string): { readonly args: JsonObject; readonly pr
     if (isJsonObject(args)) return { args };
     return { args: {}, problem: 'the arguments are not a JSON object' };
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return { args: {}, problem: `the arguments are not JSON: ${why}` };
+    return { args: {}, problem: `the arguments are not JSON: ${reasonOf(error)}` };
   }
 }
 
@@ -395,9 +395,4 @@ function json(metadata: unknown): JsonObject | undefined {
 
 function object(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
-}
-
-/** Of what JSON.parse returned. */
-function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,8 +2,8 @@
  * Models by name: `google:NAME`, `anthropic:NAME`, `openai:NAME`, `openai-compatible:NAME`, `offline`, `scripted:FILE`.
  * Keys and addresses come from the environment.
  */
+import { distance } from '../../base/index.ts';
 import { ModelError, type Model } from '../model.ts';
-import { distance } from './distance.ts';
 import { offlineModel } from './offline.ts';
 import { withRetry, type ModelRetryOptions } from './retry.ts';
 import { scriptFromFile } from './scripted.ts';

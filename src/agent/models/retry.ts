@@ -4,7 +4,7 @@
  * Only while nothing of the answer has been passed on; what a person has seen is not taken back. The providers' own
  * models make each request once; so do those of a gateway, which has several places to ask and tries again by itself.
  */
-import { setTimeout } from 'node:timers/promises';
+import { backoffMs, pause } from '../../base/index.ts';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
 
 export interface ModelRetryOptions {
@@ -51,24 +51,4 @@ export function withRetry(model: Model, options: ModelRetryOptions = {}): Model 
 export function mayTryAgain(error: unknown): error is ModelError {
   if (!(error instanceof ModelError) || !error.retryable) return false;
   return error.code !== 'timeout' || error.status !== undefined;
-}
-
-/** The wait after so many attempts: twice as long each time, and not the same for everybody. */
-export function backoffMs(
-  attempt: number,
-  delayMs: number,
-  maxDelayMs: number,
-  random: () => number = Math.random,
-): number {
-  return Math.min(maxDelayMs, delayMs * 2 ** (attempt - 1)) * (0.5 + random() / 2);
-}
-
-/** Throws the signal's reason once it is aborted. */
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  try {
-    await setTimeout(ms, undefined, { signal });
-  } catch {
-    // The timer throws an AbortError of its own.
-    signal.throwIfAborted();
-  }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { JsonObject } from '../../base/index.ts';
 import { z } from 'zod';
-import type { JsonObject } from '../json.ts';
 import { toolSchema } from './schema.ts';
 
 function fromZod(schema: z.ZodType): JsonObject {

@@ -1,3 +1,4 @@
+import { type JsonObject, type JsonValue, isObject } from '../../base/index.ts';
 /**
  * Tool schemas as every vendor takes them.
  *
@@ -5,7 +6,6 @@
  * limits on answers). What is left is the same for all: the root is a plain object with properties, and what no vendor
  * uses and some refuse is taken out. It only ever loosens a schema; the tool checks its arguments itself.
  */
-import type { JsonObject, JsonValue } from '../json.ts';
 
 const MAX_DEPTH = 64;
 const LEFT_OUT = new Set(['$schema', '$id', '$comment', '~standard', 'propertyNames']);
@@ -14,7 +14,7 @@ const LEFT_OUT = new Set(['$schema', '$id', '$comment', '~standard', 'propertyNa
 export function toolSchema(schema: JsonObject): JsonObject {
   const root = clean(schema, 0);
   const { anyOf, oneOf, allOf, ...rest } = root;
-  const variants = [anyOf, oneOf, allOf].find(Array.isArray)?.filter(isObject) ?? [];
+  const variants = [anyOf, oneOf, allOf].find(Array.isArray)?.filter(isJsonObject) ?? [];
   return {
     ...rest,
     type: 'object',
@@ -25,6 +25,11 @@ export function toolSchema(schema: JsonObject): JsonObject {
     ),
     ...(variants.length > 0 && { required: requiredByAll(rest, variants, Array.isArray(allOf)) }),
   };
+}
+
+/** For values that come from parsed JSON. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return isObject(value);
 }
 
 /** The schema of an answer. */
@@ -81,8 +86,4 @@ function requiredByAll(root: JsonObject, variants: readonly JsonObject[], all: b
 
 function names(value: JsonValue | undefined): string[] {
   return Array.isArray(value) ? value.filter((name) => typeof name === 'string') : [];
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

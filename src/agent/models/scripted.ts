@@ -15,12 +15,11 @@
  * An error is what a vendor's would be: one that may be tried again is, and takes the next response.
  */
 import { randomUUIDv7 } from 'node:crypto';
+import { pause, type JsonObject, isObject } from '../../base/index.ts';
 import { readFileSync } from 'node:fs';
-import type { JsonObject } from '../json.ts';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
 import { statusError } from './failure.ts';
 import { estimateUsage, streamed } from './pieces.ts';
-import { pause } from './retry.ts';
 
 /** One of these each. */
 export interface ScriptStep {
@@ -172,8 +171,4 @@ function isName(value: unknown): boolean {
 
 function isErrorStatus(value: unknown): boolean {
   return Number.isInteger(value) && Number(value) >= 400 && Number(value) <= 599;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,7 @@
  * The vendors that can be named: which variables of the environment hold their key and address, and how their models
  * are asked. A vendor's package is loaded when one of its models is first used.
  */
-import type { JsonObject } from '../json.ts';
+import type { JsonObject } from '../../base/index.ts';
 import type { ProviderEmbeddings } from './embeddings.ts';
 import { guardedFetch } from './guarded-fetch.ts';
 import type { ProviderModel } from './provider.ts';

@@ -1,7 +1,7 @@
 /** What an agent or a tool has set and saved since its last event. */
+import type { JsonValue } from '../../base/index.ts';
 import type { Artifacts } from '../artifact.ts';
 import type { Actions } from '../event.ts';
-import type { JsonValue } from '../json.ts';
 import { toJson } from '../storage-error.ts';
 import type { MutableState } from '../tool.ts';
 

@@ -2,7 +2,7 @@
  * One at a time: whoever runs or resumes a run holds it until the iteration ends, so that nobody in this process takes
  * up a run that is going on. Between processes the store decides (see `resume`).
  */
-import { raceAbort } from '../abort.ts';
+import { raceAbort } from '../../base/index.ts';
 import { RunError } from '../errors.ts';
 import type { SessionKey, SessionStore } from '../session.ts';
 

@@ -5,14 +5,14 @@
  * the run's error event. That happens where the agent is run, not at the top, so that an agent that keeps events of
  * the agents inside it to itself loses none of them.
  */
+import type { JsonValue } from '../../base/index.ts';
 import type { Agent, ChildOptions, RunContext } from '../agent.ts';
-import { abortable } from '../abort.ts';
+import { abortable } from './abortable.ts';
 import type { Artifacts } from '../artifact.ts';
 import { Changes } from './changes.ts';
 import type { Content } from '../content.ts';
 import { messageOf, RunFailure, RunOver, StoreFailure } from '../errors.ts';
 import { createEvent, type Answer, type Event, type EventFields, type Question } from '../event.ts';
-import type { JsonValue } from '../json.ts';
 import { ModelError } from '../model.ts';
 import { hooksOf, type HookContext } from '../plugin.ts';
 import type { Run } from './run.ts';

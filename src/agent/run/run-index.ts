@@ -2,9 +2,9 @@
  * What a run's events say about where it stands: calls without a response, questions without an answer, how far its
  * agents have come. Read from the log when a run is taken up, and kept up with each event from then on.
  */
+import type { JsonValue } from '../../base/index.ts';
 import { functionCalls, functionResponses, type FunctionCallPart } from '../content.ts';
 import type { Answer, Event, Question } from '../event.ts';
-import type { JsonValue } from '../json.ts';
 import { RunError } from '../errors.ts';
 import { SessionNotFound, type Session, type SessionKey, type SessionStore } from '../session.ts';
 

@@ -4,13 +4,13 @@
  * The session is read once, when the run is begun or taken up; from then on the run sees that and its own events, and
  * nothing of what other runs do in the session meanwhile. An event costs the same however many there are.
  */
+import type { JsonValue } from '../../base/index.ts';
 import { setImmediate } from 'node:timers/promises';
 import type { Artifacts } from '../artifact.ts';
 import type { Content } from '../content.ts';
 import { RunFailure, RunOver, StoreFailure } from '../errors.ts';
 import type { Event } from '../event.ts';
 import type { AnswerInbox } from '../inbox.ts';
-import type { JsonValue } from '../json.ts';
 import type { Model } from '../model.ts';
 import type { Plugin } from '../plugin.ts';
 import { RunIndex } from './run-index.ts';

@@ -1,6 +1,7 @@
 // Agents side by side, with calls that need people, in whatever order things happen and wherever the process dies.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { JsonValue } from '../../base/index.ts';
 import fc from 'fast-check';
 import type { Agent } from '../agent.ts';
 import { llmAgent } from '../agents/llm.ts';
@@ -8,7 +9,6 @@ import { parallelAgent } from '../agents/parallel.ts';
 import { sequentialAgent } from '../agents/sequential.ts';
 import { functionCalls, functionResponses, contentText } from '../content.ts';
 import type { Answer, Event, Question } from '../event.ts';
-import type { JsonValue } from '../json.ts';
 import type { Model, ModelRequest } from '../model.ts';
 import { createRunner } from './runner.ts';
 import { memorySessions } from '../sessions/memory.ts';

@@ -11,9 +11,10 @@
  *
  * Nothing happens before the iteration begins. Who leaves it early stops the run.
  */
+import { raceAbort } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import type { Agent } from '../agent.ts';
-import { abortable, raceAbort } from '../abort.ts';
+import { abortable } from './abortable.ts';
 import type { Artifacts, ArtifactStore } from '../artifact.ts';
 import { memoryArtifacts } from '../artifacts/memory.ts';
 import { cancelRun } from './cancel-run.ts';

@@ -7,6 +7,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { reasonOf } from '../../base/index.ts';
 import { StorageError } from '../storage-error.ts';
 
 export interface SqliteOptions {
@@ -241,8 +242,4 @@ function sqliteCode(error: unknown): number | undefined {
 
 function isSystemError(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error;
-}
-
-function reasonOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).replaceAll(/\s*\n\s*/g, ' ');
 }

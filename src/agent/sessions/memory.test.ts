@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import type { JsonValue } from '../../base/index.ts';
 import { test } from 'node:test';
 import { createEvent, type Event } from '../event.ts';
-import type { JsonValue } from '../json.ts';
 import { memorySessions } from './memory.ts';
 import { StorageError } from '../storage-error.ts';
 

@@ -7,8 +7,8 @@
  * Beyond its limits the store forgets the session that has been quiet for the longest time. The state of users and
  * apps is never forgotten; when it leaves no room, appends are refused.
  */
+import type { JsonValue } from '../../base/index.ts';
 import type { Event } from '../event.ts';
-import type { JsonValue } from '../json.ts';
 import {
   SessionNotFound,
   type Session,

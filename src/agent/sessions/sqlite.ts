@@ -7,9 +7,8 @@
  * Events never change, so those of the sessions that were read last are kept: who reads one again reads only what has
  * come since, whoever has written it.
  */
-import { BoundedMap } from '../../base/index.ts';
+import { BoundedMap, type JsonValue } from '../../base/index.ts';
 import type { Event } from '../event.ts';
-import type { JsonValue } from '../json.ts';
 import {
   SessionNotFound,
   type Session,

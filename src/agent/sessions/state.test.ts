@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { JsonValue } from '../../base/index.ts';
 import fc from 'fast-check';
 import { createEvent } from '../event.ts';
-import type { JsonValue } from '../json.ts';
 import { stateScopeOf, storedChanges, storedEvent } from './state.ts';
 
 const keys = fc

@@ -4,8 +4,8 @@
  * A key says its scope by its prefix and keeps it everywhere: `user:name` is stored under the user as `user:name`. Any
  * string is a key, `__proto__` too: so scopes are Maps inside, and objects are made of them with own properties only.
  */
+import type { JsonValue } from '../../base/index.ts';
 import type { Event } from '../event.ts';
-import type { JsonValue } from '../json.ts';
 import type { State } from '../session.ts';
 
 export type StateScope = 'session' | 'user' | 'app' | 'temp';

@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { JsonValue } from '../../base/index.ts';
 import { test, type TestContext } from 'node:test';
 import { createEvent, type Event } from '../event.ts';
-import type { JsonValue } from '../json.ts';
 import type { SessionStore } from '../session.ts';
 import { sqliteArtifacts, sqliteSessions, StorageError, type StorageErrorCode } from './index.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { JsonObject } from '../../base/index.ts';
 import { z } from 'zod';
-import type { JsonObject } from '../json.ts';
 import { toolContext } from '../../../test/support/tool-context.ts';
 import { RichResponse, Waiting } from '../tool.ts';
 import { tool } from './function-tool.ts';

@@ -10,13 +10,12 @@
  *
  * zod itself is not loaded here: whoever has a schema has loaded it.
  */
+import type { MaybePromise, JsonObject } from '../../base/index.ts';
 import type { z } from 'zod';
-import type { JsonObject } from '../json.ts';
 import {
   RichResponse,
   Waiting,
   type ToolConfirmation,
-  type MaybePromise,
   type Tool,
   type ToolContext,
 } from '../tool.ts';

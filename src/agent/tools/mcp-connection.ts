@@ -6,9 +6,8 @@
  * connection, because the first may have been carried out; only one that the server refused unread is (a session that
  * it does not know any more).
  */
+import { raceAbort, type JsonObject } from '../../base/index.ts';
 import type { CallToolResult, Client, Tool } from '@modelcontextprotocol/client';
-import { raceAbort } from '../abort.ts';
-import type { JsonObject } from '../json.ts';
 import { McpError } from './mcp-error.ts';
 import { openTransport, type McpServerConfig } from './mcp-transport.ts';
 

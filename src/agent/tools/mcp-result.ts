@@ -1,10 +1,10 @@
 /** What an MCP tool answered, as a response for the model: words and data, with pictures and files beside them. */
+import type { JsonValue } from '../../base/index.ts';
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
 import type { BlobPart, FileContentPart } from '../content.ts';
 import { RichResponse } from '../tool.ts';
-import type { JsonValue } from '../json.ts';
 import { McpError } from './mcp-error.ts';
-import { cutText, jsonResponse, MAX_RESPONSE_LENGTH } from '../tool-result.ts';
+import { elide, jsonResponse, MAX_RESPONSE_LENGTH } from '../tool-result.ts';
 
 /** Pictures and files beside one response. */
 const MAX_PARTS = 20;
@@ -36,7 +36,7 @@ export function readResult(result: CallToolResult): JsonValue | RichResponse {
   if (result.isError === true) {
     throw new McpError(
       'tool',
-      cutText(text, MAX_ERROR_LENGTH) || 'the tool failed, and says no more',
+      elide(text, MAX_ERROR_LENGTH) || 'the tool failed, and says no more',
     );
   }
   // Where there is data, the text is the same once more (the protocol asks for it, for older clients).

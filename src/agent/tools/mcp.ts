@@ -7,14 +7,14 @@
  * Nothing is started or loaded before the tools are asked for. Names are `SERVER__TOOL`. What a server says is data
  * from outside: its lists, descriptions and results are bounded, and its hints are hints.
  */
+import type { MaybePromise, JsonObject } from '../../base/index.ts';
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
-import type { JsonObject } from '../json.ts';
-import type { ToolConfirmation, MaybePromise, Tool, Toolset } from '../tool.ts';
+import type { ToolConfirmation, Tool, Toolset } from '../tool.ts';
 import { McpConnection, type Progress } from './mcp-connection.ts';
 import { offeredNames } from './mcp-names.ts';
 import { readResult } from './mcp-result.ts';
 import type { McpServerConfig } from './mcp-transport.ts';
-import { cutText } from '../tool-result.ts';
+import { elide } from '../tool-result.ts';
 
 export { McpError, type McpErrorCode } from './mcp-error.ts';
 export type { McpCommand, McpServerConfig, McpUrl } from './mcp-transport.ts';
@@ -84,7 +84,7 @@ export function mcpToolset(
       const parameters = schemaOf(tool);
       const offeredName = names.get(name);
       if (!parameters || offeredName === undefined) {
-        log?.(`${server.name}: the schema of ${cutText(name, 80)} is too large, it is left out`);
+        log?.(`${server.name}: the schema of ${elide(name, 80)} is too large, it is left out`);
       } else if (tools.length === maxTools) {
         log?.(`${server.name}: of ${wanted.size} tools, the first ${maxTools} are offered`);
         break;
@@ -101,7 +101,7 @@ export function mcpToolset(
     const destructive = !readOnly && tool.annotations?.destructiveHint !== false;
     return {
       name,
-      description: cutText(tool.description ?? tool.title ?? '', MAX_DESCRIPTION_LENGTH),
+      description: elide(tool.description ?? tool.title ?? '', MAX_DESCRIPTION_LENGTH),
       parameters,
       ...(confirm !== undefined && {
         confirm: (args: JsonObject) =>
@@ -114,7 +114,7 @@ export function mcpToolset(
           context.progress({
             progress,
             ...(total !== undefined && { total }),
-            ...(message !== undefined && { message: cutText(message, MAX_DESCRIPTION_LENGTH) }),
+            ...(message !== undefined && { message: elide(message, MAX_DESCRIPTION_LENGTH) }),
           });
         return readResult(await connection.callTool(tool, args, onProgress, context.signal));
       },

@@ -8,10 +8,11 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import path from 'node:path';
+import { reasonOf, systemCode } from '../../base/index.ts';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Agent as FrameworkAgent } from '../../agent/index.ts';
 import type { Agent } from '../../tasks/index.ts';
-import { reasonOf, systemCode, usageError } from '../program/exit.ts';
+import { usageError } from '../program/exit.ts';
 
 const HOW = 'export default llmAgent(…) or createAgent(…)';
 

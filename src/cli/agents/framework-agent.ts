@@ -6,10 +6,11 @@
  * and bridge are of one piece.
  */
 import { createRequire } from 'node:module';
+import { reasonOf, systemCode } from '../../base/index.ts';
 import { pathToFileURL } from 'node:url';
 import type { Agent as FrameworkAgent, Model } from '../../agent/index.ts';
 import type { Agent } from '../../tasks/index.ts';
-import { reasonOf, systemCode, usageError } from '../program/exit.ts';
+import { usageError } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
 import type { StoreLocation } from '../program/store-location.ts';
 

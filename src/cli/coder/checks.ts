@@ -1,11 +1,11 @@
 /** What the coding agent needs of this machine, for `parley doctor`. It does without most of it, with less to offer. */
 import { execFile } from 'node:child_process';
+import { reasonOf } from '../../base/index.ts';
 import { promisify } from 'node:util';
 import { defaultModelName, resolveModel } from '../../agent/index.ts';
 import { ripgrepFile, configFolder, hasTerminal, openSandbox } from '../../coder/index.ts';
 import { loadSettings, isTrusted } from '../../coder/settings/index.ts';
 import { broken, type Check, ok, warning } from '../program/checks.ts';
-import { reasonOf } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
 
 const PROBE_MS = 5000;

@@ -2,6 +2,7 @@
  * A live session of the coding agent in this process, for the terminal and for editors: the agent, its tasks, the hub,
  * and the port on which others join it, if there is one.
  */
+import { reasonOf } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import type { SessionStore, State } from '../../agent/index.ts';
 import { openLive, type Live, liveServeOptions } from '../../live/index.ts';
@@ -11,7 +12,6 @@ import { isTerminal, type TaskState } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
 import { type Listening, serve } from '../../server.ts';
 import { openCoder, type CoderFlags, type OpenedCoder } from './setup.ts';
-import { reasonOf } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
 import { explainListen } from '../program/listen-error.ts';
 import type { Door } from './live-flags.ts';

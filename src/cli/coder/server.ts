@@ -1,9 +1,9 @@
 /** The coding agent for `parley serve`: its tasks in the store, its sessions beside it. */
+import { reasonOf } from '../../base/index.ts';
 import { coderServeOptions } from '../../coder/index.ts';
 import type { Agent, TaskStore } from '../../tasks/index.ts';
 import type { ServeOptions } from '../../server.ts';
 import { openCoder, openSessions, tellNotes, type CoderFlags } from './setup.ts';
-import { reasonOf } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
 import type { ServerLog } from '../program/log.ts';
 import { openStore, storeLocation } from '../program/store-location.ts';

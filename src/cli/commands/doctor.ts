@@ -10,12 +10,12 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
+import { reasonOf, systemCode } from '../../base/index.ts';
 import { fileURLToPath } from 'node:url';
 import { broken, type Check, ok, printChecks, warning } from '../program/checks.ts';
 import { coderChecks } from '../coder/checks.ts';
 import { defineCommand } from '../program/command.ts';
 import { dataFolder } from '../program/data-folder.ts';
-import { reasonOf, systemCode } from '../program/exit.ts';
 import { type Environment, wholeNumber } from '../program/flags.ts';
 import { DEFAULT_PORT, VERSION } from '../program/product.ts';
 

@@ -1,4 +1,5 @@
 /** `parley gateway`: models and agents behind one A2A endpoint, with keys, until a signal ends it. */
+import { reasonOf } from '../../base/index.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   ConfigError,
@@ -14,7 +15,7 @@ import { ModelError } from '../../agent/index.ts';
 import { isLoopback } from '../../http/index.ts';
 import type { Listening } from '../../server.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
-import { EXIT, reasonOf, type ExitError, usageError } from '../program/exit.ts';
+import { EXIT, type ExitError, usageError } from '../program/exit.ts';
 import { type Environment, wholeNumber } from '../program/flags.ts';
 import { explainListen } from '../program/listen-error.ts';
 import { createLog, type ServerLog } from '../program/log.ts';

@@ -3,6 +3,7 @@
  * running meanwhile; it sees the change with its next request.
  */
 import { existsSync } from 'node:fs';
+import { nearestNames } from '../../base/index.ts';
 import { DEFAULT_WORKSPACE, SCOPES } from '../../gateway/index.ts';
 import { openRegister, registerPath } from '../../gateway/register/index.ts';
 import {
@@ -19,7 +20,7 @@ import { A2AError } from '../../protocol/index.ts';
 import { StoreError } from '../../store/index.ts';
 import { type Command, defineCommand } from '../program/command.ts';
 import { EXIT, ExitError, usageError } from '../program/exit.ts';
-import { type Environment, nearest, wholeNumber } from '../program/flags.ts';
+import { type Environment, wholeNumber } from '../program/flags.ts';
 import { createLog } from '../program/log.ts';
 import { timeOf } from '../program/render.ts';
 import { storeLocation } from '../program/store-location.ts';
@@ -217,7 +218,7 @@ const keys: Command = async (args, environment) => {
   }
   const entry = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
   if (!entry) {
-    const near = nearest(action, names);
+    const [near] = nearestNames(action, names);
     const hint = near === undefined ? '' : `did you mean parley keys ${near}? `;
     throw usageError(`unknown action "${action}": ${hint}parley keys --help lists them`);
   }

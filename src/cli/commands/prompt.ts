@@ -3,6 +3,7 @@
  * in `parley serve`; only the network is missing. Tasks are kept in memory, because the store of tasks has one writer
  * and a server may be running; the session is kept on disk, beside the server's.
  */
+import { reasonOf } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import type { Session, SessionStore } from '../../agent/index.ts';
 import { local } from '../../client/index.ts';
@@ -14,7 +15,7 @@ import {
 import { createHandler, memoryStore, type Logger } from '../../tasks/index.ts';
 import { CODER_FLAGS, CODER_VARIABLES } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
-import { EXIT, reasonOf, usageError } from '../program/exit.ts';
+import { EXIT, usageError } from '../program/exit.ts';
 import { onInterrupt, onReaderGone } from '../program/interrupt.ts';
 import { createLog } from '../program/log.ts';
 import { createPromptPrinter, outputFormat, type PromptResult } from '../coder/prompt-output.ts';

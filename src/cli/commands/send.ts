@@ -1,6 +1,7 @@
 /** `parley send`: a message to an agent, and its answer. */
+import { isObject } from '../../base/index.ts';
 import { text as readAll } from 'node:stream/consumers';
-import { isObject, type Part } from '../../protocol/index.ts';
+import { type Part } from '../../protocol/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { CONNECTION_FLAGS, open, targetOf } from '../remote/connection.ts';
 import { usageError } from '../program/exit.ts';

@@ -1,7 +1,8 @@
 /** Who may call a server of ours: nobody is asked, one token, or a file with a token for each user. */
+import { reasonOf, systemCode } from '../../base/index.ts';
 import { readFileSync } from 'node:fs';
 import { type Authenticate, bearerTokens } from '../../http/index.ts';
-import { reasonOf, systemCode, usageError } from './exit.ts';
+import { usageError } from './exit.ts';
 
 interface Credentials {
   readonly values: { readonly token: string | undefined; readonly keys: string | undefined };

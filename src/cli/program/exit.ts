@@ -27,16 +27,3 @@ export class ExitError extends Error {
 export function usageError(line: string, options?: ErrorOptions): ExitError {
   return new ExitError(EXIT.usage, line, options);
 }
-
-/** An error's message on one line. */
-export function reasonOf(error: unknown): string {
-  const message = error instanceof Error ? error.message || error.name : String(error);
-  return message.replaceAll(/\s*\n\s*/g, ' ').trim();
-}
-
-/** The code of a failed system call, such as EADDRINUSE. */
-export function systemCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string'
-    ? error.code
-    : undefined;
-}

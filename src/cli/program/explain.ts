@@ -1,7 +1,8 @@
 /** One line and an exit code for whatever may go wrong between us and an agent. */
+import { reasonOf } from '../../base/index.ts';
 import { ConnectionError, StreamInterruptedError } from '../../client/index.ts';
 import { A2AError, type ErrorKind } from '../../protocol/index.ts';
-import { EXIT, reasonOf } from './exit.ts';
+import { EXIT } from './exit.ts';
 import { quoted, word } from './terminal.ts';
 
 /** What to do next, by what the agent said. */

@@ -4,8 +4,9 @@
  * Every flag can also be given by its variable, PARLEY_ and the name in upper case; the flag wins. The variable of a
  * flag that may be repeated holds a list with commas.
  */
+import { reasonOf, systemCode, nearestNames } from '../../base/index.ts';
 import { parseArgs } from 'node:util';
-import { reasonOf, systemCode, usageError } from './exit.ts';
+import { usageError } from './exit.ts';
 
 export interface Flag {
   readonly type: 'string' | 'boolean';
@@ -116,7 +117,7 @@ function explain(command: string, flags: Flags, error: unknown): string {
   const see = `${command === 'parley' ? 'parley --plain' : command} --help lists them`;
   switch (systemCode(error)) {
     case 'ERR_PARSE_ARGS_UNKNOWN_OPTION': {
-      const near = nearest(name.replace(/^-+/, ''), Object.keys(flags));
+      const [near] = nearestNames(name.replace(/^-+/, ''), Object.keys(flags));
       return `unknown flag ${name}: ${near === undefined ? see : `did you mean --${near}? ${see}`}`;
     }
     case 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE': {
@@ -174,27 +175,4 @@ export function json(flag: string, text: string): Json {
     const why = reasonOf(error);
     throw usageError(`${flag} is not JSON (${why}): quote it, as in ${flag} '{"key":"value"}'`);
   }
-}
-
-/** One of the names that a word with a slip of the fingers may have meant. */
-export function nearest(word: string, names: readonly string[]): string | undefined {
-  const ranked = names
-    .map((name) => ({ name, distance: distance(word, name) }))
-    .toSorted((a, b) => a.distance - b.distance);
-  const [best] = ranked;
-  return best && best.distance <= (word.length < 4 ? 1 : 2) ? best.name : undefined;
-}
-
-/** How many letters have to be added, dropped or changed. */
-function distance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= one.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= other.length; j++) {
-      const swap = (row[j - 1] ?? 0) + (one[i - 1] === other[j - 1] ? 0 : 1);
-      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, swap));
-    }
-    row = next;
-  }
-  return row[other.length] ?? 0;
 }

@@ -1,5 +1,6 @@
 /** Ctrl-C, and output that nobody reads any more. A command may say how it wants to end; most just end. */
-import { EXIT, systemCode } from './exit.ts';
+import { systemCode } from '../../base/index.ts';
+import { EXIT } from './exit.ts';
 
 let respond = (): void => process.exit(EXIT.interrupted);
 

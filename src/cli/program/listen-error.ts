@@ -1,5 +1,6 @@
 /** Why a port could not be had, and what to do. */
-import { systemCode, usageError } from './exit.ts';
+import { systemCode } from '../../base/index.ts';
+import { usageError } from './exit.ts';
 
 export function explainListen(
   error: unknown,

@@ -1,8 +1,9 @@
 /** What `parley serve` and `parley gateway` have in common: addresses, the ready line, and how a server's process ends. */
+import { reasonOf } from '../../base/index.ts';
 import type { TaskStore } from '../../tasks/index.ts';
 import { addressGuard } from '../../http/index.ts';
 import type { Listening } from '../../server.ts';
-import { EXIT, reasonOf, usageError } from './exit.ts';
+import { EXIT, usageError } from './exit.ts';
 import { onInterrupt } from './interrupt.ts';
 import type { ServerLog } from './log.ts';
 import { VERSION } from './product.ts';

@@ -2,7 +2,8 @@
  * How a program that has the terminal is ended from outside: signals and errors that nobody caught close what is open,
  * so that the screen is put back before the process ends. A second signal does not wait.
  */
-import { EXIT, reasonOf, systemCode } from './exit.ts';
+import { reasonOf, systemCode } from '../../base/index.ts';
+import { EXIT } from './exit.ts';
 import { onInterrupt, onReaderGone } from './interrupt.ts';
 import type { ServerLog } from './log.ts';
 import { complain } from './terminal.ts';

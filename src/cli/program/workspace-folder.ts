@@ -1,6 +1,7 @@
 /** Folders that are named on the command line. */
+import { reasonOf, systemCode } from '../../base/index.ts';
 import { realpath, stat } from 'node:fs/promises';
-import { reasonOf, systemCode, usageError } from './exit.ts';
+import { usageError } from './exit.ts';
 
 /** The folders of `--workspace`, by their true paths; without any, the current one. */
 export async function workspaceFolders(given: readonly string[]): Promise<string[]> {

@@ -2,19 +2,14 @@
  * What an agent tells by the development-tool extension, for those who print it: text, thoughts, and what becomes of
  * its tool calls. What is not as the extension has it is passed over.
  */
+import { isObject } from '../../base/index.ts';
 import {
   AgentThought,
   DevelopmentToolEvent,
   EXTENSION_URI,
   ToolCall,
 } from '../../protocol/development-tool/index.ts';
-import {
-  isObject,
-  type Message,
-  type StreamEvent,
-  type Task,
-  textOf,
-} from '../../protocol/index.ts';
+import { type Message, type StreamEvent, type Task, textOf } from '../../protocol/index.ts';
 import { word } from '../program/terminal.ts';
 
 export type News =

@@ -2,6 +2,7 @@
  * `parley card --verify`: holds an agent to its card. Nothing is sent that would make it work: every question is about
  * a task that does not exist, and the kind of refusal tells what is behind it.
  */
+import { reasonOf } from '../../base/index.ts';
 import { discover, type FoundCard, httpService } from '../../client/index.ts';
 import {
   A2AError,
@@ -15,7 +16,6 @@ import {
 } from '../../protocol/index.ts';
 import { broken, type Check, ok, printChecks, warning } from '../program/checks.ts';
 import type { Target } from './connection.ts';
-import { reasonOf } from '../program/exit.ts';
 import { word } from '../program/terminal.ts';
 
 const NO_TASK = '00000000-0000-7000-8000-000000000000';

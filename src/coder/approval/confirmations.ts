@@ -5,8 +5,9 @@
  * calls wait, and who has decided the others, is read from the task: it is in its history, so every process and every
  * client that joins late sees the same.
  */
+import { type JsonObject, type JsonValue, isObject } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
-import type { Answer, Question, JsonObject, JsonValue } from '../../agent/index.ts';
+import type { Answer, Question } from '../../agent/index.ts';
 import {
   ConfirmationRequest,
   EventSource,
@@ -16,14 +17,7 @@ import {
   type ConfirmationOption,
   messagesOf,
 } from '../../protocol/development-tool/index.ts';
-import {
-  A2AError,
-  isObject,
-  parseWith,
-  textOf,
-  type Message,
-  type Task,
-} from '../../protocol/index.ts';
+import { A2AError, parseWith, textOf, type Message, type Task } from '../../protocol/index.ts';
 import { SOURCE_KEY } from '../../tasks/index.ts';
 import { optionsFor, type Asked } from './options.ts';
 import type { Preview } from '../tools/tool.ts';

@@ -4,8 +4,9 @@
  * What a person has allowed "always" is a rule in the session's state, so that it holds in every process that goes on
  * with the session.
  */
+import type { JsonObject } from '../../base/index.ts';
 import * as z from 'zod';
-import type { Answer, JsonObject, MutableState, Tool, ToolContext } from '../../agent/index.ts';
+import type { Answer, MutableState, Tool, ToolContext } from '../../agent/index.ts';
 import { grantFrom, type Asked } from './options.ts';
 import { chosenOption, detailFor } from './confirmations.ts';
 import type { Ledger } from './ledger.ts';

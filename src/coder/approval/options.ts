@@ -4,7 +4,7 @@
  * Choices are narrow: "always" is this command, this file, this host, not more. A command line can only be allowed for
  * good when its commands are plain words; a rule could not tell it from others otherwise.
  */
-import type { JsonObject } from '../../agent/index.ts';
+import type { JsonObject } from '../../base/index.ts';
 import type { ConfirmationOption, FileDiff } from '../../protocol/development-tool/index.ts';
 import { literalGlob } from '../files/glob-pattern.ts';
 import { commandOf, FETCH_TOOL, hostOf, relative, SHELL_TOOL, type Subject } from './policy.ts';

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import type { JsonObject } from '../../base/index.ts';
 import fc from 'fast-check';
-import type { JsonObject } from '../../agent/json.ts';
 import { grantFrom, optionsFor, type Asked } from './options.ts';
 import { decide, problemOf, rulesFrom, type Subject, type Verdict } from './policy.ts';
 import type { ApprovalMode, PolicyRule } from './rule.ts';

@@ -10,8 +10,8 @@
  * by a pattern.
  */
 import { realpathSync } from 'node:fs';
+import type { JsonObject } from '../../base/index.ts';
 import path from 'node:path';
-import type { JsonObject } from '../../agent/index.ts';
 import { FileError } from '../files/file-error.ts';
 import { compileGlob, matchesName } from '../files/glob-pattern.ts';
 import type { ApprovalMode, PolicyDecision, PolicyRule } from './rule.ts';

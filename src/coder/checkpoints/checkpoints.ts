@@ -24,9 +24,8 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import path from 'node:path';
+import { type JsonObject, systemCode } from '../../base/index.ts';
 import * as z from 'zod';
-import type { JsonObject } from '../../agent/index.ts';
-import { systemCode } from '../files/file-error.ts';
 import { isInside } from '../files/path-rules.ts';
 import { git, GitError, joinZ, splitZ, type Place } from './git.ts';
 import { restoreFiles, type Restored } from './restore.ts';

@@ -18,9 +18,10 @@
  * `arguments: issue, [note]` does too. A workspace's command takes the place of the user's with the same name.
  */
 import { readdir, realpath, stat } from 'node:fs/promises';
+import { systemCode } from '../../base/index.ts';
 import path from 'node:path';
 import type { SlashCommandArgument } from '../../protocol/development-tool/index.ts';
-import { FileError, systemCode } from '../files/file-error.ts';
+import { FileError } from '../files/file-error.ts';
 import { readBounded } from '../files/read-bounded.ts';
 import { workspaceCommandsFolder } from '../settings/settings.ts';
 import type { CoderCommand } from './command.ts';

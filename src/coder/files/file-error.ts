@@ -1,4 +1,5 @@
 /** Why a file was not read or written, in words that a model can act on. */
+import { systemCode } from '../../base/index.ts';
 export type FileErrorCode =
   | 'outside'
   | 'protected'
@@ -25,13 +26,6 @@ export class FileError extends Error {
     super(message, { cause });
     this.code = code;
   }
-}
-
-/** The system's name for what went wrong: `ENOENT`. */
-export function systemCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string'
-    ? error.code
-    : undefined;
 }
 
 const REASONS: Readonly<Record<string, readonly [FileErrorCode, string]>> = {

@@ -11,12 +11,12 @@
  */
 import { realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
+import { systemCode, cutText } from '../../base/index.ts';
 import path from 'node:path';
-import { FileError, systemCode } from './file-error.ts';
+import { FileError } from './file-error.ts';
 import { isInside } from './path-rules.ts';
 import { inTurn } from './queue.ts';
 import { isThere, readBounded } from './read-bounded.ts';
-import { cutText } from './text.ts';
 import { writePrivate } from './config-folder.ts';
 
 const NAMES = ['AGENTS.md', 'GEMINI.md', 'CLAUDE.md'];

@@ -1,8 +1,9 @@
 /** A change of a file as people are shown it. What is too long is cut, and says so. */
 import { basename } from 'node:path';
+import { cutText } from '../../base/index.ts';
 import { formatPatch, structuredPatch } from 'diff';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
-import { binaryKind, cutText, sizeOf } from './text.ts';
+import { binaryKind, sizeOf } from './text.ts';
 import type { Change } from './write.ts';
 
 /** Of either content; a person who gets less than all of it cannot edit it. */

@@ -93,10 +93,3 @@ export function sizeOf(bytes: number): string {
   const kilo = bytes / 1024;
   return kilo < 1024 ? `${kilo.toFixed(1)} KB` : `${(kilo / 1024).toFixed(1)} MB`;
 }
-
-/** At most so many characters, never half of one. */
-export function cutText(text: string, limit: number): string {
-  if (text.length <= limit) return text;
-  const last = text.charCodeAt(limit - 1);
-  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? limit - 1 : limit);
-}

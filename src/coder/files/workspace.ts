@@ -15,9 +15,10 @@
  */
 import type { BigIntStats } from 'node:fs';
 import { constants } from 'node:fs';
+import { systemCode } from '../../base/index.ts';
 import { open, type FileHandle } from 'node:fs/promises';
 import { openAccess } from './access.ts';
-import { toFileError, FileError, systemCode } from './file-error.ts';
+import { toFileError, FileError } from './file-error.ts';
 import { canPin, sameFile, type PathHandle } from './path-handle.ts';
 import { inTurn } from './queue.ts';
 import { changed, checkFile, createWriter, type Snapshot, type Writer } from './write.ts';

@@ -9,9 +9,10 @@ import { randomBytes } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, realpath, rename, rmdir, unlink } from 'node:fs/promises';
+import { systemCode } from '../../base/index.ts';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { outside, type Access } from './access.ts';
-import { toFileError, FileError, systemCode } from './file-error.ts';
+import { toFileError, FileError } from './file-error.ts';
 import { sameVersion, type PathHandle } from './path-handle.ts';
 import { isInside, protectedName } from './path-rules.ts';
 

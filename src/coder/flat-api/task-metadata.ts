@@ -1,5 +1,6 @@
 /** What is known of a task beside its events: its state, the model, and the tools that it has. */
-import type { JsonObject, Tool } from '../../agent/index.ts';
+import type { JsonObject } from '../../base/index.ts';
+import type { Tool } from '../../agent/index.ts';
 import { A2AError, type Call, type Task, type TaskState } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
 import type { Seat } from '../session/seat.ts';

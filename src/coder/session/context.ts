@@ -10,12 +10,13 @@
  * its name and size. A `file:` URI in the workspace is read; other addresses are only named, and never fetched here.
  */
 import { opendir } from 'node:fs/promises';
+import { cutText } from '../../base/index.ts';
 import { fileURLToPath } from 'node:url';
 import type { ContentPart } from '../../agent/index.ts';
 import { fromA2AParts, type ReceivedPart } from '../../bridge/index.ts';
 import type { Part as A2APart } from '../../protocol/index.ts';
 import { FileError } from '../files/file-error.ts';
-import { binaryKind, cutText, imageType, sizeOf } from '../files/text.ts';
+import { binaryKind, imageType, sizeOf } from '../files/text.ts';
 import type { Workspace } from '../files/workspace.ts';
 
 /** The start of a longer text is taken. */

@@ -2,14 +2,8 @@
  * The tools of MCP servers behind the policy. A server that is away leaves its tools out; it stops nothing. One that
  * says nothing is waited for once; from then on its tools are there when it has answered.
  */
-import {
-  raceAbort,
-  type JsonObject,
-  type Tool,
-  type Toolset,
-  mcpToolset,
-  type McpServerConfig,
-} from '../../agent/index.ts';
+import { raceAbort, type JsonObject } from '../../base/index.ts';
+import { type Tool, type Toolset, mcpToolset, type McpServerConfig } from '../../agent/index.ts';
 import type { McpServers } from '../../protocol/development-tool/index.ts';
 import { guarded, type GuardOptions } from '../approval/guard.ts';
 import type { CoderTool } from '../tools/tool.ts';

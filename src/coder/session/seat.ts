@@ -2,10 +2,9 @@
  * A place to work: one workspace with its tools, its policy, its checkpoints and the agent that uses them. Sessions in
  * the same workspace share it.
  */
+import type { JsonObject, JsonValue } from '../../base/index.ts';
 import {
   llmAgent,
-  type JsonObject,
-  type JsonValue,
   type Model,
   type Plugin,
   createRunner,

@@ -2,12 +2,12 @@
  * The agent as a session wants it: with the model that was chosen there, and within the limits on what a session may
  * use. Where one is reached the run fails, and the calls that the model has asked for last are not made.
  */
+import type { JsonValue } from '../../base/index.ts';
 import {
   type Agent,
   type LlmAgent,
   functionCalls,
   RunFailure,
-  type JsonValue,
   type Model,
   resolveModel,
 } from '../../agent/index.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import type { JsonValue } from '../../base/index.ts';
 import { test } from 'node:test';
 import { createEvent, type Event, type Usage } from '../../agent/event.ts';
-import type { JsonValue } from '../../agent/json.ts';
 import { VENDORS } from '../../agent/models/vendors.ts';
 import { priceOf } from './prices.ts';
 import { Spending } from './usage.ts';

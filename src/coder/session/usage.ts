@@ -4,12 +4,12 @@
  * It is read from the session's events, so that every process counts the same. A helper's own session is gone when its
  * job is done; what it used is noted in the state of the session that it worked for, under the call's id.
  */
+import type { JsonValue } from '../../base/index.ts';
 import * as z from 'zod';
 import {
   functionResponses,
   type Event,
   type Usage,
-  type JsonValue,
   type Model,
   type Callbacks,
   type Session,

@@ -8,8 +8,7 @@
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type * as z from 'zod';
-import { JsoncError, parseJsonc, problemsIn } from '../../base/index.ts';
-import { systemCode } from '../files/file-error.ts';
+import { JsoncError, parseJsonc, problemsIn, systemCode } from '../../base/index.ts';
 import { inTurn } from '../files/queue.ts';
 import { isThere, readBounded } from '../files/read-bounded.ts';
 import { problemOf } from '../approval/policy.ts';

@@ -1,6 +1,7 @@
 /** A tool of the coding agent: one of the framework's, with what people are told of a call before it is made. */
+import type { MaybePromise, JsonObject } from '../../base/index.ts';
 import type { z } from 'zod';
-import { type JsonObject, tool, type MaybePromise, type ToolContext } from '../../agent/index.ts';
+import { tool, type ToolContext } from '../../agent/index.ts';
 import type { CoderTool, Effect, Preview } from './tool.ts';
 
 export interface ToolDefinition<Input extends z.ZodObject> {

@@ -2,8 +2,9 @@
  * run_shell_command: runs a command in the workspace, in the foreground or as a background job (see shell-jobs.ts).
  * A command that fails is no failed call: the model reads the exit code.
  */
+import type { JsonObject } from '../../base/index.ts';
 import * as z from 'zod';
-import { type JsonObject, RichResponse } from '../../agent/index.ts';
+import { RichResponse } from '../../agent/index.ts';
 import { MAX_LINE } from '../shell/parse.ts';
 import type { Outcome, Shell } from '../shell/shell.ts';
 import type { CoderTool, Display } from './tool.ts';

@@ -1,6 +1,6 @@
 /** save_memory: a line in the user's memory file, which every later session reads. */
+import { systemCode } from '../../base/index.ts';
 import * as z from 'zod';
-import { systemCode } from '../files/file-error.ts';
 import { inTurn } from '../files/queue.ts';
 import { readBounded } from '../files/read-bounded.ts';
 import { addMemory, userMemoryFile } from '../files/memory.ts';

@@ -1,11 +1,11 @@
 /** search: lines by a regular expression, in all files or some. */
 import { basename, dirname, join } from 'node:path';
+import { cutText } from '../../base/index.ts';
 import * as z from 'zod';
 import { RichResponse } from '../../agent/index.ts';
 import { FileError } from '../files/file-error.ts';
 import { compileGlob } from '../files/glob-pattern.ts';
 import { ripgrep } from '../files/ripgrep.ts';
-import { cutText } from '../files/text.ts';
 import type { CoderTool, Display } from './tool.ts';
 import type { OpenFile, Workspace } from '../files/workspace.ts';
 import { defineTool } from './define-tool.ts';

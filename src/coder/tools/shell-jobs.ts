@@ -2,8 +2,9 @@
  * shell_jobs: what became of the commands that run in the background. It lists them, shows what one has printed since
  * the last look, and stops one. It touches nothing but what was allowed to run before, so it needs no approval.
  */
+import type { JsonObject } from '../../base/index.ts';
 import * as z from 'zod';
-import { type JsonObject, RichResponse } from '../../agent/index.ts';
+import { RichResponse } from '../../agent/index.ts';
 import type { Job, Shell } from '../shell/shell.ts';
 import type { CoderTool, Display } from './tool.ts';
 import { defineTool } from './define-tool.ts';

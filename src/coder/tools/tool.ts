@@ -2,7 +2,8 @@
  * A tool of the coding agent: one of the framework's, that can also say beforehand what it would do, so that a policy
  * can decide and a person can see it.
  */
-import type { Answer, JsonObject, MaybePromise, Tool, ToolContext } from '../../agent/index.ts';
+import type { MaybePromise, JsonObject } from '../../base/index.ts';
+import type { Answer, Tool, ToolContext } from '../../agent/index.ts';
 import type { FileDiff, ToolOutput } from '../../protocol/development-tool/index.ts';
 
 /** What kind of thing a tool does. The modes of the policy are made of these. */

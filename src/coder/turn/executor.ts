@@ -10,6 +10,7 @@
  * - Words in answer to a confirmation are yes, no, or a reason to decline: the model hears it and goes on from there.
  * - After a crash the turn goes on: calls that were running are not made again, those that wait go on waiting.
  */
+import { isObject } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import {
   RunError,
@@ -30,7 +31,7 @@ import {
   type ToolCallConfirmation,
   messagesOf,
 } from '../../protocol/development-tool/index.ts';
-import { A2AError, isInterrupted, isObject, textOf, type Task } from '../../protocol/index.ts';
+import { A2AError, isInterrupted, textOf, type Task } from '../../protocol/index.ts';
 import type {
   Admission,
   Agent,

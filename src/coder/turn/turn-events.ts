@@ -7,6 +7,7 @@
  * - A call is sent whole each time that something happens to it: PENDING when it is asked about, or when it begins;
  *   EXECUTING with what it prints; then SUCCEEDED, FAILED or CANCELLED.
  */
+import { type JsonObject, type JsonValue, isObject } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import {
   functionCalls,
@@ -17,8 +18,6 @@ import {
   isFinalResponse,
   type Event,
   type Question,
-  type JsonObject,
-  type JsonValue,
 } from '../../agent/index.ts';
 import {
   extensionMetadata,
@@ -28,7 +27,7 @@ import {
   type SessionUsage,
   type ToolCall,
 } from '../../protocol/development-tool/index.ts';
-import { isObject, type Message, type Part, type TaskState } from '../../protocol/index.ts';
+import { type Message, type Part, type TaskState } from '../../protocol/index.ts';
 import type { StatusEvent } from '../../tasks/index.ts';
 import { askDetail } from '../approval/confirmations.ts';
 

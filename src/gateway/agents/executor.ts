@@ -7,8 +7,8 @@
  * found by comparing the twin with our log. Where none is known the message may have arrived: only an agent that is
  * said to know a message by its id gets it again, for all others the task fails and says why.
  */
+import { raceAbort, waitAtMost } from '../../base/index.ts';
 import { RemoteAgentError } from '../../bridge/index.ts';
-import { raceAbort } from '../../client/index.ts';
 import {
   A2AError,
   isInterrupted,
@@ -26,7 +26,6 @@ import {
   type ExecutionContext,
   type ExecutorEvent,
   type Logger,
-  within,
 } from '../../tasks/index.ts';
 import { agentOfTenant, Caller } from '../api/caller.ts';
 import { requestMetadata } from '../tasks/executor.ts';
@@ -179,7 +178,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     const stop = new AbortController();
     const onAbort = () => {
       if (!running.sent) return stop.abort(signal.reason);
-      void within(TWIN_MS, running.twin.promise).then(() => stop.abort(signal.reason));
+      void waitAtMost(TWIN_MS, running.twin.promise).then(() => stop.abort(signal.reason));
     };
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
@@ -332,7 +331,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
       const running = runs.get(taskId);
       let twin: string | undefined;
       if (running) {
-        await within(
+        await waitAtMost(
           TWIN_MS,
           running.twin.promise.then((id) => (twin = id)),
         );

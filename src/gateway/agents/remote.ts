@@ -1,6 +1,6 @@
 /** One agent behind the gateway: how to reach it, what its card says, and whether it is there. */
 import type { Dispatcher } from 'undici';
-import { within, remoteLimits, type RemoteLimits } from '../../bridge/index.ts';
+import { restrictToOrigins, remoteLimits, type RemoteLimits } from '../../bridge/index.ts';
 import { choose, discover, type FoundCard } from '../../client/index.ts';
 import type { AgentCard } from '../../protocol/index.ts';
 import type { AgentProfile } from '../../tasks/index.ts';
@@ -107,7 +107,7 @@ export class RemoteAgent {
       const http = { fetch: this.#fetch, headers, timeoutMs, maxResponseBytes: MAX_CARD_BYTES };
       const offered = await discover(url, http);
       this.#hidden = [url, ...allowOrigins, ...addressesIn(offered)];
-      const found = within(origins, offered);
+      const found = restrictToOrigins(origins, offered);
       const connected = this.#through(found.card, found.url);
       this.#seen('healthy');
       return connected;

@@ -1,6 +1,6 @@
 /** `/a2a/agents`: the agents that a workspace may use, and those that it registered itself. */
+import { defined } from '../../base/index.ts';
 import * as z from 'zod';
-import { defined } from '../../tasks/index.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { notFound, type Agents } from './agents.ts';
 import { AgentInput, AgentName } from './config.ts';

@@ -7,7 +7,7 @@
  */
 import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from 'jose';
 import * as z from 'zod';
-import { reasonOf } from '../../store/index.ts';
+import { reasonOf } from '../../base/index.ts';
 
 const TIMEOUT_MS = 5000;
 const MAX_BYTES = 1024 * 1024;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { isObject } from '../../base/index.ts';
 import { test } from 'node:test';
-import { AgentCard, codecOf, isObject, VERSIONS } from '../../protocol/index.ts';
+import { AgentCard, codecOf, VERSIONS } from '../../protocol/index.ts';
 import { encodeCard, makeCard } from '../../http/card.ts';
 import { GATEWAY_CARD, gatewayProfile } from './card.ts';
 

@@ -1,7 +1,7 @@
 /** A task in the dialect's words, and back: the only place that knows both. */
+import { isObject } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import {
-  isObject,
   textOf,
   type Artifact,
   type Message,

@@ -10,8 +10,9 @@
  * one line in the log says so, and new ones have to be made, unless the old PARLEY_SECRET_KEY or the file is restored.
  */
 import { createHmac, randomBytes, scryptSync } from 'node:crypto';
+import { reasonOf } from '../../base/index.ts';
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
-import { reasonOf, StoreError } from '../../store/index.ts';
+import { StoreError } from '../../store/index.ts';
 import type { Register } from '../register/register.ts';
 
 const PEPPER_BYTES = 32;

@@ -3,7 +3,7 @@
  * the names that providers list. A name that is none of these is refused: nobody is given another model than he asked
  * for.
  */
-import { distance } from '../../agent/index.ts';
+import { distance } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Pricing } from '../cards/schema.ts';
 import type { CardLookup } from '../cards/cards.ts';

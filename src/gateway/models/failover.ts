@@ -5,7 +5,8 @@
  * A place is asked again where that may help and the wait is short; one that wants a long wait is left for the next.
  * A place whose circuit is open is passed over, one that has no free slot is asked after the others.
  */
-import { ModelError, backoffMs, mayTryAgain, pause } from '../../agent/index.ts';
+import { backoffMs, pause } from '../../base/index.ts';
+import { ModelError, mayTryAgain } from '../../agent/index.ts';
 import type { Candidate } from './catalogue.ts';
 import { failsOver, isIll } from './failure.ts';
 

@@ -5,17 +5,11 @@
  */
 import { chmodSync, mkdirSync, openSync, closeSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { reasonOf } from '../../base/index.ts';
 import { DatabaseSync } from 'node:sqlite';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
-import {
-  checkVersion,
-  migrate,
-  type Schema,
-  reasonOf,
-  sqliteCode,
-  StoreError,
-} from '../../store/index.ts';
+import { checkVersion, migrate, type Schema, sqliteCode, StoreError } from '../../store/index.ts';
 import { AGENTS_SCHEMA } from './agent-tables.ts';
 import { CARDS_SCHEMA } from './card-tables.ts';
 import { KEYS_SCHEMA } from './key-tables.ts';

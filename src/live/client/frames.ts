@@ -1,6 +1,7 @@
 /** What a live session sends, read strictly: frames of JSON-RPC, and the things in them. */
+import { isObject } from '../../base/index.ts';
 import { ToolCall } from '../../protocol/development-tool/index.ts';
-import { A2AError, isObject, v03, type Task } from '../../protocol/index.ts';
+import { A2AError, v03, type Task } from '../../protocol/index.ts';
 import type { LiveClient, LiveItem, LiveSnapshot, QueuedPrompt } from './session.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

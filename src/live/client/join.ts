@@ -7,6 +7,7 @@
  * A connection that breaks is made again, and goes on behind the last event that came. What was asked at that moment
  * rejects: nobody knows whether it arrived.
  */
+import { backoffMs } from '../../base/index.ts';
 import {
   ExecuteSlashCommandResponse,
   GetAllSlashCommandsResponse,
@@ -302,7 +303,7 @@ class RemoteSession implements LiveSession {
       const text = `the connection to the live session broke (${why}) and could not be made again`;
       return this.#finish(new ConnectionError('broken', text));
     }
-    const wait = Math.min(maxDelayMs, delayMs * 2 ** (failure - 1)) * (0.5 + Math.random() / 2);
+    const wait = backoffMs(failure, delayMs, maxDelayMs);
     onRetry?.(failure, wait);
     this.#timer = setTimeout(() => this.#connect(), wait);
   }

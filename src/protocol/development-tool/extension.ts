@@ -3,8 +3,9 @@
  *
  * The URI holds a semantic version: `v0` stands for every 0.x, and the same major number is compatible.
  */
+import { isObject } from '../../base/index.ts';
 import { A2AError } from '../errors.ts';
-import { isObject, parseWith } from '../json.ts';
+import { parseWith } from '../json.ts';
 import type { Metadata } from '../message.ts';
 import { AgentSettings, DevelopmentToolEvent } from './event.ts';
 

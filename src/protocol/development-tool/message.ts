@@ -5,7 +5,7 @@
  * is in camelCase, so that the two are told apart at a glance. Unknown fields are kept.
  */
 import * as z from 'zod';
-import { isObject } from '../json.ts';
+import { isObject } from '../../base/index.ts';
 
 /** JSON as it can be stored and sent: every message here is made of it. */
 export type Json = string | number | boolean | null | readonly Json[] | Struct;

@@ -2,6 +2,7 @@
  * Cards on the wire. Each version has its own way to write one; there is one way to read them all, because whoever
  * fetches a card does not know yet which version it will be, and it may be a hybrid that is both.
  */
+import { isObject } from '../../base/index.ts';
 import {
   AgentCard,
   type AgentSkill,
@@ -9,7 +10,7 @@ import {
   type SecurityRequirement,
   type SecurityScheme,
 } from '../card.ts';
-import { isObject, parseWith } from '../json.ts';
+import { parseWith } from '../json.ts';
 import { answer, dropEmpty, objectAt, refuse, type Raw } from './read.ts';
 
 const OLD_VERSION = '0.3';

@@ -1,4 +1,5 @@
 /** Errors on the wire: google.rpc details in 1.0, free `data` in 0.3; and back, from whatever a peer sends. */
+import { isObject } from '../../base/index.ts';
 import {
   A2AError,
   ERRORS,
@@ -7,7 +8,6 @@ import {
   type ErrorKind,
   type FieldViolation,
 } from '../errors.ts';
-import { isObject } from '../json.ts';
 import type { Raw } from './read.ts';
 
 const TYPE = 'type.googleapis.com/google.rpc.';

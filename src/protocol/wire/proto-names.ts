@@ -2,7 +2,7 @@
  * ProtoJSON has two names for a field: the JSON name (`taskId`), which is written, and the one of the .proto file
  * (`task_id`), which a reader must take as well. This turns the second into the first, so that nothing behind it knows.
  */
-import { isObject } from '../json.ts';
+import { isObject } from '../../base/index.ts';
 import type { Raw } from './read.ts';
 
 /** What is to be done with a field; most have no entry, because there is nothing. */

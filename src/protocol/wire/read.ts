@@ -1,7 +1,8 @@
 /** What both codecs need to read a peer's JSON: refusals that name the field, and slack where text stands for a value. */
+import { isObject } from '../../base/index.ts';
 import type * as z from 'zod';
 import { A2AError } from '../errors.ts';
-import { isObject, parseWith } from '../json.ts';
+import { parseWith } from '../json.ts';
 import { METHODS, type Operation, type ParamsOf } from '../methods.ts';
 
 export type Raw = Record<string, unknown>;

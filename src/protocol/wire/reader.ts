@@ -5,7 +5,7 @@
  * Hot on the server for every message: spreads of one object, plain loops, and paths that are put together only for a
  * refusal.
  */
-import { isObject } from '../json.ts';
+import { isObject } from '../../base/index.ts';
 import type { Role } from '../message.ts';
 import { isSettled, type TaskState } from '../task.ts';
 import { dropEmpty, dropNull, objectAt, refuse, type Raw } from './read.ts';

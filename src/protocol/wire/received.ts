@@ -1,6 +1,7 @@
 /** A peer's answers, for clients: read leniently, then held to a schema. What does not fit is `invalidAgentResponse`. */
+import { isObject } from '../../base/index.ts';
 import * as z from 'zod';
-import { isObject, parseWith } from '../json.ts';
+import { parseWith } from '../json.ts';
 import { Artifact, Message, Part } from '../message.ts';
 import { ListTasksResult, TaskPushNotificationConfig } from '../params.ts';
 import {

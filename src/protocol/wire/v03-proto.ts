@@ -1,5 +1,5 @@
 /** ProtoJSON of 0.3 (`a2a.v1`), which some of its REST peers speak instead of the JSON that the specification shows. */
-import { isObject } from '../json.ts';
+import { isObject } from '../../base/index.ts';
 import { base64At, dropEmpty, dropNull, intOf, objectAt, refuse, type Raw } from './read.ts';
 
 /** Whether a message is ProtoJSON: its role has a protobuf name, or its parts are called `content`. */

@@ -4,7 +4,7 @@
  *
  * Read are the JSON of the specification and the ProtoJSON of some REST peers.
  */
-import { isObject } from '../json.ts';
+import { isObject } from '../../base/index.ts';
 import type { Artifact, DataPart, Message, Part } from '../message.ts';
 import type { Operation, ParamsOf, ResultOf, UnaryOperation } from '../methods.ts';
 import type { MessageSendParams } from '../params.ts';

@@ -4,7 +4,7 @@
  * A member's name tells kinds apart, parts are flat, enumerations have their protobuf names; null, and for most strings
  * the empty one, mean absent. What a peer sends beyond the protocol is kept where the inner shape has the same object.
  */
-import { isObject } from '../json.ts';
+import { isObject } from '../../base/index.ts';
 import type { Operation } from '../methods.ts';
 import { decodeCard, encodeCardV1 } from './card.ts';
 import type { WireCodec } from './codec.ts';

@@ -4,10 +4,10 @@
  * A snapshot tells the same as the events before it, so it does not matter when a client joins: any prefix of the
  * events, taken as a snapshot, and then the rest make the state that all of them make.
  */
+import { isObject } from '../../base/index.ts';
 import type { LiveSnapshot } from '../../live/client/index.ts';
 import { DevelopmentToolEvent, EXTENSION_URI } from '../../protocol/development-tool/index.ts';
 import {
-  isObject,
   isTerminal,
   textOf,
   type Message,

@@ -2,15 +2,15 @@
  * A chat of OpenAI's as a request of ours. What is said as system or developer, wherever it stands, becomes the one
  * instruction that models have. What cannot be honoured and would change the answer is refused, never left out.
  */
+import { type JsonObject, isObject } from '../../../base/index.ts';
 import type {
   BlobPart,
   Content,
   FunctionCallPart,
   ContentPart,
-  JsonObject,
   ModelRequest,
 } from '../../../agent/index.ts';
-import { A2AError, isObject } from '../../../protocol/index.ts';
+import { A2AError } from '../../../protocol/index.ts';
 import type { ChatBody, Message, ToolCall, UserPart } from './schema.ts';
 
 /** Fields that would change the answer; each unless its value asks for nothing. */

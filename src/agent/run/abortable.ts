@@ -1,20 +1,8 @@
-/** Waiting that an abort ends at once, whether or not what is waited for minds the signal. */
-
-/** The value, or the signal's reason as soon as it is aborted. */
-export function raceAbort<T>(value: T | PromiseLike<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const leave = (): void => reject(signal.reason);
-    if (signal.aborted) leave();
-    signal.addEventListener('abort', leave, { once: true });
-    void Promise.resolve(value)
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener('abort', leave));
-  });
-}
+/** Iterating with an abort signal. */
 
 /**
- * The same items. Has one listener for the whole iteration, not one for each item: the reactions of a race with a
- * promise that never settles would be kept as long as that promise.
+ * Yields the items of `source` until the signal is aborted; then throws the signal's reason, even if `source` ignores the
+ * signal. One listener serves the whole iteration: a race per item would add a reaction to the signal's promise each time.
  */
 export async function* abortable<T>(
   source: AsyncIterable<T>,

@@ -1,0 +1,24 @@
+/** JSON values and plain objects. */
+
+/** A value that JSON can represent. */
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: JsonValue;
+}
+
+/** Whether the value is an object and not an array. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * A copy without the members that are undefined, so that spreading it keeps the defaults of those members.
+ *
+ *     const settings = { retries: 3, ...defined(options) };
+ */
+export function defined<T extends object>(
+  values: T | undefined,
+): { [K in keyof T]: Exclude<T[K], undefined> } {
+  const entries = Object.entries(values ?? {}).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };
+}
