@@ -52,10 +52,13 @@ export type {
 } from './plugin.ts';
 export { resultOf, type RunResult } from './run/run-result.ts';
 export type { RunLimits } from './run/run.ts';
+export { openRun, type OpenRun, type OpenRunOptions } from './run/open-run.ts';
 export {
   createRunner,
+  type BeginOptions,
   type CancelOptions,
   type PendingOptions,
+  type ProceedOptions,
   type ResumeRunOptions,
   type Runner,
   type RunnerOptions,

@@ -33,10 +33,10 @@ export interface SessionStore {
   get(key: SessionKey): Promise<Session | undefined>;
   /**
    * Stores the events and their state deltas, all or none, in the order in which calls come. When it comes back they
-   * are stored. An id that the session has is passed over. Partial events and `temp:` keys are left out. Costs the
+   * are stored. An id that the session has is passed over; the result is the number of events that were stored. Partial events and `temp:` keys are left out. Costs the
    * same for the ten-thousandth event as for the first.
    */
-  append(key: SessionKey, events: readonly Event[]): Promise<void>;
+  append(key: SessionKey, events: readonly Event[]): Promise<number>;
   /** The user's sessions, the latest first; `before` is the last one of the page before. */
   list(
     owner: Pick<SessionKey, 'app' | 'user'>,

@@ -133,9 +133,9 @@ export function sessionStoreContract(
       const store = await opened(t);
       await store.open(alice);
       const first = set({ n: 1 });
-      await store.append(alice, [first, first]);
-      await store.append(alice, [set({ n: 2 })]);
-      await store.append(alice, [first]);
+      assert.equal(await store.append(alice, [first, first]), 1);
+      assert.equal(await store.append(alice, [set({ n: 2 })]), 1);
+      assert.equal(await store.append(alice, [first]), 0);
       const session = await store.get(alice);
       assert.equal(session?.events.length, 2);
       assert.deepEqual(session.state, { n: 2 });

@@ -6,8 +6,8 @@ import type { Agent } from '../agent.ts';
 import { CANCELED_REQUEST } from '../canceled-run.ts';
 import { userContent } from '../content.ts';
 import { createEvent } from '../event.ts';
-import { claimRun } from './run-claims.ts';
-import { loadRun } from './run-index.ts';
+import { openRun } from './open-run.ts';
+import { checkKnown, existing } from './run-index.ts';
 import type { SessionKey, SessionStore } from '../session.ts';
 import type { AgentTree } from './tree.ts';
 
@@ -22,12 +22,13 @@ export async function cancelRun(
   runId: string,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<void> {
-  using _claim = await claimRun(sessions, key, runId, [], signal);
-  const { session, index } = await loadRun(sessions, key, runId);
-  if (index.failed) return;
+  using opened = await openRun(sessions, key, runId, { signal });
+  const { events } = existing(opened.session, key);
+  checkKnown(opened.index, key);
+  if (opened.index.failed) return;
   const event = createEvent({ runId, author: 'user' }, { content: CANCELED, error: ERROR });
   await sessions.append(key, [event]);
-  const run = { runId, session: key, events: session.events, sessions, signal };
+  const run = { runId, session: key, events, sessions, signal };
   const tell = async (agent: Agent) => agent.cancel?.(run);
   await Promise.allSettled([...agents].map(tell));
 }

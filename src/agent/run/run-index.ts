@@ -6,7 +6,7 @@ import type { JsonValue } from '../../base/index.ts';
 import { functionCalls, functionResponses, type FunctionCallPart } from '../content.ts';
 import type { Answer, Event, Question } from '../event.ts';
 import { RunError } from '../errors.ts';
-import { SessionNotFound, type Session, type SessionKey, type SessionStore } from '../session.ts';
+import { SessionNotFound, type Session, type SessionKey } from '../session.ts';
 
 /** Why a call's question is asked, and so what becomes of the answer. It is in the metadata of the question's event. */
 export type Asks =
@@ -108,19 +108,15 @@ export class RunIndex {
   }
 }
 
-/** The session, and where the run in it stands. */
-export async function loadRun(
-  store: SessionStore,
-  key: SessionKey,
-  runId: string,
-): Promise<{ readonly session: Session; readonly index: RunIndex }> {
-  const session = await store.get(key);
-  if (!session) throw new SessionNotFound(key);
-  const index = new RunIndex(runId, session.events);
-  if (index.events === 0) {
-    throw new RunError('unknown-run', `the session ${key.id} has no run ${runId}`);
-  }
-  return { session, index };
+/** Throws if the session does not exist. */
+export function existing(session: Session | undefined, key: SessionKey): Session {
+  if (session) return session;
+  throw new SessionNotFound(key);
+}
+
+/** Throws if the session has no event of the run. */
+export function checkKnown({ events, runId }: RunIndex, { id }: SessionKey): void {
+  if (events === 0) throw new RunError('unknown-run', `the session ${id} has no run ${runId}`);
 }
 
 /** Whether those who have asked still wait: answers may come while others run. */

@@ -15,6 +15,7 @@ import type { Model } from '../model.ts';
 import type { Plugin } from '../plugin.ts';
 import { RunIndex } from './run-index.ts';
 import type { Session, SessionKey, SessionStore } from '../session.ts';
+import { stateScopeOf } from '../sessions/state.ts';
 import { StorageError } from '../storage-error.ts';
 import type { MutableState, ToolServices } from '../tool.ts';
 import type { AgentTree } from './tree.ts';
@@ -79,6 +80,7 @@ export class Run {
   readonly lastRead: string | undefined;
   /** Escalations that a loop has answered to. */
   readonly escalationsSettled = new WeakSet<Event>();
+  readonly #session: Session;
   readonly #state: Map<string, JsonValue>;
   readonly #callIds = new Set<string>();
   readonly #ids = new Set<string>();
@@ -97,6 +99,7 @@ export class Run {
     this.signal = start.signal;
     this.inbox = start.inbox;
     this.#steps = start.index.steps;
+    this.#session = start.session;
     this.log = [...start.session.events];
     this.lastRead = this.log.at(-1)?.id;
     this.#state = new Map(Object.entries(start.session.state));
@@ -105,6 +108,12 @@ export class Run {
 
   get runId(): string {
     return this.index.runId;
+  }
+
+  /** The session as this run knows it, with the run's own events and changes. */
+  get session(): Session {
+    const stored = [...this.#state].filter(([key]) => stateScopeOf(key) !== 'temp');
+    return { ...this.#session, events: this.log, state: Object.fromEntries(stored) };
   }
 
   readState = (key: string): JsonValue | undefined =>

@@ -25,10 +25,10 @@ import { createEvent, type Answer, type Event, type Question } from '../event.ts
 import type { Model } from '../model.ts';
 import { resolveModel } from '../models/resolve.ts';
 import type { Plugin, RunInfo, RunOutcome } from '../plugin.ts';
-import { claimRun } from './run-claims.ts';
+import { loadedRun, openRun, type LoadedRun, type OpenRun } from './open-run.ts';
 import { resultOf, type RunResult } from './run-result.ts';
 import { runAgent } from './run-context.ts';
-import { loadRun, RunIndex, Waits } from './run-index.ts';
+import { checkKnown, existing, RunIndex, Waits } from './run-index.ts';
 import { DEFAULT_LIMITS, Run, type RunLimits, type RunServices } from './run.ts';
 import type { Session, SessionKey, SessionStore, State } from '../session.ts';
 import { memorySessions } from '../sessions/memory.ts';
@@ -84,12 +84,19 @@ export interface ResumeRunOptions extends PendingOptions {
   readonly inbox?: AnswerInbox;
 }
 
+export type BeginOptions = Omit<RunOptions, 'user' | 'session' | 'runId'>;
+export type ProceedOptions = Omit<ResumeRunOptions, keyof PendingOptions>;
+
 export interface Runner {
   readonly agent: Agent;
   readonly app: string;
   readonly sessions: SessionStore;
   run(options: RunOptions): AsyncIterable<Event>;
+  /** Like `run`, for a run that the caller has opened and will dispose of. */
+  begin(opened: OpenRun, options: BeginOptions): AsyncIterable<Event>;
   resume(options: ResumeRunOptions): AsyncIterable<Event>;
+  /** Like `resume`, for a run that the caller has opened and will dispose of. */
+  proceed(opened: OpenRun, options: ProceedOptions): AsyncIterable<Event>;
   /** What the run waits for, in the order in which it was asked. */
   pending(options: PendingOptions): Promise<readonly Question[]>;
   /**
@@ -131,12 +138,17 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
   };
 
   async function* run(asked: RunOptions): AsyncGenerator<Event> {
-    asked.signal?.throwIfAborted();
-    const key: SessionKey = { app, user: asked.user, id: asked.session };
-    const runId = asked.runId ?? randomUUIDv7();
-    using _claim = await claimRun(store, key, runId, [], asked.signal);
-    const session = await store.open(key);
-    if (asked.runId !== undefined && session.events.some((event) => event.runId === runId)) {
+    const { user, session, runId = randomUUIDv7(), signal } = asked;
+    signal?.throwIfAborted();
+    const key = { app, user, id: session };
+    using opened = await openRun(store, key, runId, { create: true, signal });
+    yield* begin(opened, asked);
+  }
+
+  async function* begin(opened: OpenRun, asked: BeginOptions): AsyncGenerator<Event> {
+    const { key, runId, index } = loadedRun(opened);
+    const session = opened.session ?? (await store.open(key));
+    if (index.events > 0) {
       throw new RunError('run-exists', `the session has a run ${runId} already: resume it`);
     }
     const input = await heard(asked.message, { runId, session: key }, asked.signal);
@@ -148,61 +160,78 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
       { content: input, actions, ...aside, metadata: { first: first.name } },
     );
     await store.append(key, [event]);
+    index.add(event);
     const events = [...session.events, event];
     const state = withoutNulls({ ...session.state, ...asked.state });
-    const start = { key, session: { ...session, events, state }, input, first };
-    yield* go(start, new RunIndex(runId, [event]), false, asked);
+    yield* go(
+      loadedRun(opened),
+      { session: { ...session, events, state }, input, first },
+      false,
+      asked,
+    );
   }
 
   async function* resume(asked: ResumeRunOptions): AsyncGenerator<Event> {
-    asked.signal?.throwIfAborted();
-    const key: SessionKey = { app, user: asked.user, id: asked.session };
-    const { runId, answers } = asked;
-    const ids = answers.map(({ questionId }) => questionId);
-    using _claim = await claimRun(store, key, runId, ids, asked.signal);
-    const before = await loadRun(store, key, runId);
-    checkAnswers(before.index, runId, answers);
+    const { user, session, runId, answers, signal } = asked;
+    signal?.throwIfAborted();
+    const answering = answers.map(({ questionId }) => questionId);
+    const key = { app, user, id: session };
+    using opened = await openRun(store, key, runId, { answering, signal });
+    yield* proceed(opened, asked);
+  }
+
+  async function* proceed(opened: OpenRun, asked: ProceedOptions): AsyncGenerator<Event> {
+    const { key, runId, index } = loadedRun(opened);
+    const { answers } = asked;
+    const session = existing(opened.session, key);
+    checkKnown(index, key);
+    checkAnswers(index, runId, answers);
     const content =
       asked.message === undefined
         ? undefined
         : await heard(asked.message, { runId, session: key }, asked.signal);
-    // Of two processes that take the run up at the same point only one gets this id, and so the run.
     const event = createEvent(
       { runId, author: 'user' },
-      {
-        ...(content && { content }),
-        actions: answers.length > 0 ? { answers } : {},
-        metadata: { claim: randomUUIDv7() },
-      },
+      { ...(content && { content }), actions: answers.length > 0 ? { answers } : {} },
     );
-    const claim = { ...event, id: `${runId}.${before.index.resumes + 1}` };
-    await store.append(key, [claim]);
-    const { session, index } = await loadRun(store, key, runId);
-    const stored = session.events.find(({ id }) => id === claim.id);
-    if (stored?.metadata?.['claim'] !== claim.metadata?.['claim']) {
+    // If two processes resume the run at the same point, only one of them can store this id.
+    const claim = { ...event, id: `${runId}.${index.resumes + 1}` };
+    if ((await store.append(key, [claim])) === 0) {
       throw new RunError('not-open', `the run ${runId} was taken up elsewhere at the same time`);
     }
-    const began = session.events.find((event) => event.runId === runId);
+    index.add(claim);
+    const events = [...session.events, claim];
+    const began = events.find((each) => each.runId === runId);
     const input = began?.content ?? userContent('');
     const name = began?.metadata?.['first'];
     const first = (typeof name === 'string' && tree.find(name)) || tree.root;
-    yield* go({ key, session, input, first }, index, true, asked);
+    yield* go(loadedRun(opened), { session: { ...session, events }, input, first }, true, asked);
   }
 
   async function* go(
+    opened: LoadedRun,
     start: Begin,
-    index: RunIndex,
     resumed: boolean,
     { signal: outerSignal, inbox }: Pick<RunOptions, 'signal' | 'inbox'>,
   ): AsyncGenerator<Event> {
-    const { key, first } = start;
+    const { key, index } = opened;
+    const { first } = start;
     const { timeMs } = services.limits;
     const stop = new AbortController();
     const outOfTime = new RunFailure('time-limit', `the run has reached its limit of ${timeMs} ms`);
     const timer = setTimeout(() => stop.abort(outOfTime), Math.min(timeMs, MAX_TIMER_MS));
     const signal = outerSignal ? AbortSignal.any([outerSignal, stop.signal]) : stop.signal;
     const bound = outer?.artifacts ?? bind(artifacts, key);
-    const run = new Run(services, { ...start, index, resumed, artifacts: bound, signal, inbox });
+    const run = new Run(services, {
+      ...start,
+      key,
+      index,
+      resumed,
+      artifacts: bound,
+      signal,
+      inbox,
+    });
+    opened.current = run;
     const place = { path: first.name, branch: undefined, depth: services.depth + 1, signal };
     let outcome: RunOutcome = 'aborted';
     try {
@@ -265,11 +294,15 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     app,
     sessions: store,
     run,
+    begin,
     resume,
+    proceed,
     cancel: ({ user, session: id, runId, signal }) =>
       cancelRun(tree, store, { app, user, id }, runId, signal),
     async pending({ user, session, runId }) {
-      const { index } = await loadRun(store, { app, user, id: session }, runId);
+      const key = { app, user, id: session };
+      const index = new RunIndex(runId, existing(await store.get(key), key).events);
+      checkKnown(index, key);
       return [...index.questions.values()];
     },
     runToEnd: (asked) => resultOf(run(asked)),
@@ -280,7 +313,6 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 interface Begin {
-  readonly key: SessionKey;
   readonly session: Session;
   readonly input: Content;
   /** Who has the conversation when the run begins. */

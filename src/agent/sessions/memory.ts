@@ -74,13 +74,14 @@ class MemorySessions implements SessionStore {
     return session && this.#show(session);
   }
 
-  async append(key: SessionKey, events: readonly Event[]): Promise<void> {
+  async append(key: SessionKey, events: readonly Event[]): Promise<number> {
     const session = this.#find(key);
     if (!session) throw new SessionNotFound(key);
     const fresh = prepareEvents(events).filter(({ id }) => !session.ids.has(id));
-    if (fresh.length === 0) return;
+    if (fresh.length === 0) return 0;
     const changes = changesOf(fresh.map(({ event }) => event.actions.stateDelta));
     session.updatedAt = this.#write(session, fresh, changes);
+    return fresh.length;
   }
 
   async list(

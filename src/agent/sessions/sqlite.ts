@@ -108,23 +108,26 @@ class SqliteSessions implements SessionStore {
     return this.#db.read(() => this.#load(key));
   }
 
-  async append(key: SessionKey, events: readonly Event[]): Promise<void> {
+  async append(key: SessionKey, events: readonly Event[]): Promise<number> {
     checkKey(key);
     const prepared = prepareEvents(events);
-    this.#db.write(() => {
+    return this.#db.write(() => {
       const session = this.#find(key);
       if (!session) throw new SessionNotFound(key);
       let { size } = session;
+      let stored = 0;
       for (const { id, event, json } of prepared) {
         if (this.#sql.insertEvent.run(session.row, id, json).changes === 0) continue;
+        stored++;
         size += json.length;
         this.#setState(session, event.actions.stateDelta);
       }
-      if (size === session.size) return;
+      if (stored === 0) return 0;
       if (size > this.#maxSessionSize) {
         throw new StorageError('full', `the session ${key.id} is full: begin a new one`);
       }
       this.#sql.touch.run(this.#now(), this.#nextChange(key), size, session.row);
+      return stored;
     });
   }
 
