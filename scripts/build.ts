@@ -38,6 +38,8 @@ const NATIVE_PACKAGES = ['@lydell/node-pty', '@vscode/ripgrep', 'pg-native'];
 /** Optional packages that Ink tries to load. */
 const OPTIONAL_PACKAGES = ['react-devtools-core'];
 const CLI = 'src/cli/main.ts';
+/** The contract of a task store: tests that are published, as `parley-a2a/store/contract`. */
+const CONTRACT = './test/contract/task-store';
 const STAMP = '.stamp';
 
 /** Yoga reads its embedded WebAssembly with `fetch` if there is one. Loading `fetch` would double the start-up time. */
@@ -87,7 +89,7 @@ function readIfThere(file: string): string | undefined {
 function stampOfInputs(): string {
   const hash = createHash('sha256').update(process.version);
   const inputs = fs.globSync([
-    '{src,bin}/**/*.*',
+    '{src,bin,test/contract/task-store}/**/*.*',
     'scripts/build.ts',
     '{package,package-lock,tsconfig,tsconfig.build}.json',
     '{README.md,LICENSE}',
@@ -111,17 +113,28 @@ function sourceOf(target: Target): string | undefined {
   return typeof target === 'string' ? undefined : target['parley-source'];
 }
 
+/** Emits the library, then the store contract, which imports the library by the package's name. */
 async function emitLibrary(staging: string, exported: Record<string, Target>): Promise<void> {
   const sources = Object.values(exported).flatMap((target) => sourceOf(target) ?? []);
-  if (sources.length === 0) return;
-  const config = path.join(staging, 'tsconfig.json');
-  const options = {
-    extends: '../tsconfig.build.json',
+  const isContract = (source: string) => source.startsWith(CONTRACT);
+  await emit(staging, {
     compilerOptions: { outDir: '.' },
-    files: sources.map((source) => `../${source}`),
-    include: [],
-  };
-  fs.writeFileSync(config, JSON.stringify(options));
+    files: sources.filter((source) => !isContract(source)).map((source) => `../${source}`),
+  });
+  await emit(staging, {
+    compilerOptions: {
+      outDir: 'store-contract',
+      rootDir: `../${CONTRACT}`,
+      paths: { 'parley-a2a/*': ['./*.d.ts'] },
+    },
+    files: sources.filter(isContract).map((source) => `../${source}`),
+  });
+}
+
+async function emit(staging: string, options: { compilerOptions: object; files: string[] }) {
+  const config = path.join(staging, 'tsconfig.json');
+  const whole = { extends: '../tsconfig.build.json', include: [], ...options };
+  fs.writeFileSync(config, JSON.stringify(whole));
   await run('node_modules/.bin/tsc', ['--project', config]);
   fs.rmSync(config);
 }
@@ -190,6 +203,8 @@ function writePackage(
 
   const { name, version, description, keywords, license, author, type, engines } = manifest;
   const library = new Set([...packagesImportedBy(staging)].map(packageName));
+  // The store contract imports the package by its own name.
+  library.delete(name);
   const used = new Set([...library, ...[...(bundled ?? [])].map(packageName)]);
   const pick = (from: Record<string, string> = {}) => {
     const picked = Object.entries(from).filter(([dependency]) => used.has(dependency));

@@ -1,4 +1,4 @@
-/** A store as plain as can be, and random calls that must have the same effect on a real one. */
+/** Random calls against a real store and a simple model. Both must give the same results. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
@@ -10,7 +10,7 @@ import {
   type TaskState,
 } from '../../src/protocol/index.ts';
 import type { Append, ListQuery, Scope, TaskStore } from '../../src/tasks/store.ts';
-import { agentSays, artifactEvent, statusEvent, taskEvent, userSays } from './task-events.ts';
+import { agentSays, artifactEvent, statusEvent, taskEvent, userSays } from './task-store/events.ts';
 
 const STATES: TaskState[] = ['submitted', 'working', 'input-required', 'completed', 'failed'];
 const RUNS = process.env['PARLEY_TEST_LONG'] ? 2000 : 80;

@@ -1,16 +1,18 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { memoryStore } from '../../src/tasks/memory-store.ts';
+import { describe, test } from 'node:test';
 import { sqliteStore } from '../../src/store/sqlite.ts';
-import { taskStoreContract } from './task-store.ts';
+import { memoryStore } from '../../src/tasks/memory-store.ts';
+import { checkAgainstModel } from './task-store-model.ts';
+import { taskStoreContract, type OpenedStore } from './task-store/index.ts';
 
-taskStoreContract('memory', async () => {
+async function inMemory(): Promise<OpenedStore> {
   const store = memoryStore();
   return { store, dispose: async () => store.close() };
-});
+}
 
-taskStoreContract('sqlite', async () => {
+async function inSqlite(): Promise<OpenedStore> {
   const folder = mkdtempSync(join(tmpdir(), 'parley-store-'));
   const open = () => sqliteStore(join(folder, 'tasks.db'));
   let store = open();
@@ -25,4 +27,16 @@ taskStoreContract('sqlite', async () => {
       rmSync(folder, { recursive: true });
     },
   };
-});
+}
+
+for (const [name, open] of Object.entries({ memory: inMemory, sqlite: inSqlite })) {
+  describe(name, () => {
+    for (const each of taskStoreContract(open)) test(each.name, each.run);
+
+    test('random calls have the same results as a simple model', async (t) => {
+      const { store, dispose } = await open();
+      t.after(dispose);
+      await checkAgainstModel(store);
+    });
+  });
+}

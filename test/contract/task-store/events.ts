@@ -1,4 +1,4 @@
-/** Events and appends for tests of stores, as short as they can be. */
+/** Short events and appends for the contract's cases. */
 import type {
   Message,
   Role,
@@ -6,8 +6,8 @@ import type {
   TaskArtifactUpdateEvent,
   TaskState,
   TaskStatusUpdateEvent,
-} from '../../src/protocol/index.ts';
-import type { Append, PushRecord, TaskHead } from '../../src/tasks/store.ts';
+} from 'parley-a2a/protocol';
+import type { Append, PushRecord, TaskHead } from 'parley-a2a/server';
 
 export const alice = { tenant: 'acme', owner: 'alice' };
 export const bob = { tenant: 'acme', owner: 'bob' };

@@ -1,18 +1,14 @@
-/** What every task store promises of tasks that expire. Part of the contract in task-store.ts. */
+/** The part of the contract about tasks that expire. */
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'node:test';
-import type { TaskStore } from '../../src/tasks/store.ts';
-import { alice, artifact, bob, creation, ids, update } from './task-events.ts';
-import type { OpenedStore } from './task-store.ts';
+import type { TaskStore } from 'parley-a2a/server';
+import { alice, artifact, bob, creation, ids, update } from './events.ts';
+import type { Describe } from './suite.ts';
 
-export function expiryContract(name: string, open: (t: TestContext) => Promise<OpenedStore>): void {
-  async function expired(store: TaskStore, now: number, limit = 10): Promise<string[]> {
-    return ids(await store.expired(now, limit));
-  }
-
-  describe(`${name}: expiry`, () => {
-    test('a task expires at the time with which it was created, and not before', async (t) => {
-      const { store } = await open(t);
+export function describeExpiry(describe: Describe): void {
+  describe('expiry', (test) => {
+    test('a task expires at the time with which it was created, and not before', async ({
+      store,
+    }) => {
       await store.append([{ ...creation('t1'), expiresAt: 1000 }, creation('t2')]);
       assert.deepEqual(await expired(store, 999), []);
       assert.deepEqual(await expired(store, 1000), ['t1']);
@@ -20,8 +16,9 @@ export function expiryContract(name: string, open: (t: TestContext) => Promise<O
       assert.equal((await store.head(alice, 't2'))?.expiresAt, undefined);
     });
 
-    test('the earliest come first, of every scope and state, and no more than were asked for', async (t) => {
-      const { store } = await open(t);
+    test('the earliest come first, of every scope and state, and no more than were asked for', async ({
+      store,
+    }) => {
       const times = { t1: 30, t2: 10, t3: 20, t4: 20 };
       await store.append(
         Object.entries(times).map(([id, expiresAt]) =>
@@ -39,8 +36,7 @@ export function expiryContract(name: string, open: (t: TestContext) => Promise<O
       assert.equal(last.seq, 2);
     });
 
-    test('an expiry is moved, taken away and given', async (t) => {
-      const { store } = await open(t);
+    test('an expiry is moved, taken away and given', async ({ store }) => {
       await store.append([{ ...creation('t1'), expiresAt: 10 }, creation('t2')]);
       await store.setExpiry(alice, 't1', 20);
       assert.deepEqual(await expired(store, 19), []);
@@ -51,16 +47,16 @@ export function expiryContract(name: string, open: (t: TestContext) => Promise<O
       assert.deepEqual(await expired(store, 5), ['t2']);
     });
 
-    test("nobody moves the expiry of somebody else's task, or of none", async (t) => {
-      const { store } = await open(t);
+    test("nobody moves the expiry of somebody else's task, or of none", async ({ store }) => {
       await store.append([{ ...creation('t1'), expiresAt: 10 }]);
       await store.setExpiry(bob, 't1', undefined);
       await store.setExpiry(alice, 'none', 1);
       assert.deepEqual(await expired(store, 10), ['t1']);
     });
 
-    test('what happens to a task leaves its expiry and its place in the lists alone', async (t) => {
-      const { store } = await open(t);
+    test('what happens to a task leaves its expiry and its place in the lists alone', async ({
+      store,
+    }) => {
       await store.append([{ ...creation('t1'), expiresAt: 10 }, creation('t2')]);
       const { updatedAt } = (await store.head(alice, 't1')) ?? {};
       await store.setExpiry(alice, 't1', 20);
@@ -70,8 +66,7 @@ export function expiryContract(name: string, open: (t: TestContext) => Promise<O
       assert.equal((await store.head(alice, 't1'))?.expiresAt, 20);
     });
 
-    test('a task that is deleted does not expire', async (t) => {
-      const { store } = await open(t);
+    test('a task that is deleted does not expire', async ({ store }) => {
       await store.append([
         { ...creation('t1'), expiresAt: 10 },
         { ...creation('t2'), expiresAt: 10 },
@@ -80,18 +75,20 @@ export function expiryContract(name: string, open: (t: TestContext) => Promise<O
       assert.deepEqual(await expired(store, 10), ['t2']);
     });
 
-    test('a creation that was refused sets no expiry', async (t) => {
-      const { store } = await open(t);
+    test('a creation that was refused sets no expiry', async ({ store }) => {
       await store.append([creation('t1')]);
       assert.deepEqual(await store.append([{ ...creation('t1'), expiresAt: 10 }]), ['conflict']);
       assert.deepEqual(await expired(store, 10), []);
     });
 
-    test('an expiry survives a restart', async (t) => {
-      const { store, reopen } = await open(t);
+    test('an expiry survives a restart', async ({ store, reopen }) => {
       if (!reopen) return;
       await store.append([{ ...creation('t1'), expiresAt: 10 }]);
       assert.deepEqual(await expired(await reopen(), 10), ['t1']);
     });
   });
+}
+
+async function expired(store: TaskStore, now: number, limit = 10): Promise<string[]> {
+  return ids(await store.expired(now, limit));
 }

@@ -1,17 +1,13 @@
-/** What every task store promises of its lists. Part of the contract in task-store.ts. */
+/** The part of the contract about lists. */
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'node:test';
-import { A2AError } from '../../src/protocol/index.ts';
-import type { ListQuery, TaskHead, TaskStore } from '../../src/tasks/store.ts';
-import { alice, artifact, bob, creation, ids, update } from './task-events.ts';
+import { A2AError } from 'parley-a2a/protocol';
+import type { ListQuery, TaskHead, TaskStore } from 'parley-a2a/server';
+import { alice, artifact, bob, creation, ids, update } from './events.ts';
+import type { Describe } from './suite.ts';
 
-export function listContract(
-  name: string,
-  openStore: (t: TestContext) => Promise<TaskStore>,
-): void {
-  describe(`${name}: lists`, () => {
-    test('the newest status comes first', async (t) => {
-      const store = await openStore(t);
+export function describeLists(describe: Describe): void {
+  describe('lists', (test) => {
+    test('the newest status comes first', async ({ store }) => {
       await store.append(['t1', 't2', 't3'].map((id) => creation(id)));
       assert.deepEqual(await listed(store), ['t3', 't2', 't1']);
       await store.append([update('t1', 1, 'working')]);
@@ -22,8 +18,7 @@ export function listContract(
       assert.deepEqual(await listed(store), ['t2', 't3', 't1']);
     });
 
-    test('filters select by context, by state and by both', async (t) => {
-      const store = await openStore(t);
+    test('filters select by context, by state and by both', async ({ store }) => {
       await store.append([
         creation('t1'),
         creation('t2'),
@@ -41,8 +36,7 @@ export function listContract(
       assert.deepEqual(await listed(store, { contextId: 'c2', state: 'submitted' }), ['t4']);
     });
 
-    test('updatedSince selects what changed then or later', async (t) => {
-      const store = await openStore(t);
+    test('updatedSince selects what changed then or later', async ({ store }) => {
       await store.append([creation('t1')]);
       const first = await store.head(alice, 't1');
       assert.ok(first);
@@ -64,8 +58,7 @@ export function listContract(
       assert.deepEqual(await listed(store, { updatedSince: second.updatedAt + 1 }), []);
     });
 
-    test('pages follow each other until the last, which has no cursor', async (t) => {
-      const store = await openStore(t);
+    test('pages follow each other until the last, which has no cursor', async ({ store }) => {
       await store.append(range(1, 7).map((n) => creation(`t${n}`)));
       const pages: string[][] = [];
       let cursor: string | undefined;
@@ -80,8 +73,7 @@ export function listContract(
     });
 
     for (const filter of [{ state: 'working' }, { contextId: 'c1' }] as const) {
-      test(`pages of ${Object.keys(filter).join()} have only what matches`, async (t) => {
-        const store = await openStore(t);
+      test(`pages of ${Object.keys(filter).join()} have only what matches`, async ({ store }) => {
         for (const n of range(1, 9)) {
           const context = n % 2 === 0 ? 'c1' : 'c2';
           const state = n % 2 === 0 ? 'working' : 'completed';
@@ -99,8 +91,7 @@ export function listContract(
       });
     }
 
-    test('a task that changes between two pages is not shown twice', async (t) => {
-      const store = await openStore(t);
+    test('a task that changes between two pages is not shown twice', async ({ store }) => {
       await store.append(range(1, 6).map((n) => creation(`t${n}`)));
       const first = await store.list({ ...alice, limit: 3 });
       assert.deepEqual(ids(first.heads), ['t6', 't5', 't4']);
@@ -109,8 +100,9 @@ export function listContract(
       assert.deepEqual(ids(second.heads), ['t3', 't2', 't1']);
     });
 
-    test('a task that moved to the front is missing from the pages behind, and still counted', async (t) => {
-      const store = await openStore(t);
+    test('a task that moved to the front is missing from the pages behind, and still counted', async ({
+      store,
+    }) => {
       await store.append(range(1, 4).map((n) => creation(`t${n}`)));
       const first = await store.list({ ...alice, limit: 2 });
       await store.append([update('t2', 1, 'working')]);
@@ -119,8 +111,7 @@ export function listContract(
       assert.equal(second.total, 4);
     });
 
-    test('a page goes on when the task before it was deleted', async (t) => {
-      const store = await openStore(t);
+    test('a page goes on when the task before it was deleted', async ({ store }) => {
       await store.append(range(1, 4).map((n) => creation(`t${n}`)));
       const first = await store.list({ ...alice, limit: 2 });
       await store.delete(alice, 't3');
@@ -129,8 +120,7 @@ export function listContract(
       assert.equal(second.total, 3);
     });
 
-    test('totals follow every change', async (t) => {
-      const store = await openStore(t);
+    test('totals follow every change', async ({ store }) => {
       const totals = async () => {
         const total = async (filter: Partial<ListQuery>) =>
           (await store.list({ ...alice, limit: 1, ...filter })).total;
@@ -151,8 +141,7 @@ export function listContract(
       assert.deepEqual(await totals(), [2, 2, 0, 1, 0, 2]);
     });
 
-    test('totals of a context that was listed before follow every change', async (t) => {
-      const store = await openStore(t);
+    test('totals of a context that was listed before follow every change', async ({ store }) => {
       const total = async (filter: Partial<ListQuery>) =>
         (await store.list({ ...alice, contextId: 'c1', limit: 1, ...filter })).total;
       assert.equal(await total({}), 0);
@@ -170,8 +159,7 @@ export function listContract(
       assert.equal(await total({ state: 'completed' }), 0);
     });
 
-    test('a page without a total is the same page', async (t) => {
-      const store = await openStore(t);
+    test('a page without a total is the same page', async ({ store }) => {
       await store.append(range(1, 5).map((n) => creation(`t${n}`)));
       await store.append([update('t2', 1, 'completed')]);
       for (const filter of [{}, { contextId: 'c1' }, { state: 'submitted' }, bob] as const) {
@@ -184,8 +172,7 @@ export function listContract(
       }
     });
 
-    test('a cursor that the store did not make is invalid', async (t) => {
-      const store = await openStore(t);
+    test('a cursor that the store did not make is invalid', async ({ store }) => {
       await store.append(range(1, 3).map((n) => creation(`t${n}`)));
       const { next } = await store.list({ ...alice, limit: 1 });
       assert.ok(next);

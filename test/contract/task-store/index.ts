@@ -1,11 +1,11 @@
 /**
- * What every task store promises, as tests. A store's own test file calls `taskStoreContract` with a way to open a new,
- * empty one.
+ * The contract of a task store: what every implementation of `TaskStore` must do.
+ *
+ * Published as `parley-a2a/store/contract`, so that authors of a store can run it. Our own stores run the same cases.
  */
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'node:test';
-import { A2AError, type LogEntry, type TaskState } from '../../src/protocol/index.ts';
-import type { PushRecord, TaskStore } from '../../src/tasks/store.ts';
+import { A2AError, type LogEntry, type TaskState } from 'parley-a2a/protocol';
+import type { PushRecord, TaskStore } from 'parley-a2a/server';
 import {
   agentSays,
   alice,
@@ -20,33 +20,31 @@ import {
   update,
   userSays,
   webhook,
-} from './task-events.ts';
-import { expiryContract } from './task-store-expiry.ts';
-import { listContract, listed } from './task-store-lists.ts';
-import { checkAgainstModel } from './task-store-model.ts';
+} from './events.ts';
+import { describeExpiry } from './expiry.ts';
+import { describeLists, listed } from './lists.ts';
+import { collect, type ContractCase, type Describe, type OpenedStore } from './suite.ts';
 
-export interface OpenedStore {
-  readonly store: TaskStore;
-  /** Closes the store and opens it again, as a restart of the process would. Durable stores only. */
-  readonly reopen?: () => Promise<TaskStore>;
-  /** Closes whatever is open, and removes what is left. */
-  readonly dispose: () => Promise<void>;
+export type { ContractCase, OpenedStore } from './suite.ts';
+
+/**
+ * The cases that a task store must pass, for any test runner. Each case opens a new, empty store.
+ *
+ *   for (const { name, run } of taskStoreContract(open)) test(name, run);
+ */
+export function taskStoreContract(open: () => Promise<OpenedStore>): ContractCase[] {
+  return collect(open, (describe) => {
+    describeLog(describe);
+    describeMessages(describe);
+    describeExpiry(describe);
+    describeLists(describe);
+    describeLifetime(describe);
+  });
 }
 
-export function taskStoreContract(name: string, open: () => Promise<OpenedStore>): void {
-  async function opened(t: TestContext): Promise<OpenedStore> {
-    const result = await open();
-    t.after(() => result.dispose());
-    return result;
-  }
-
-  async function openStore(t: TestContext): Promise<TaskStore> {
-    return (await opened(t)).store;
-  }
-
-  describe(`${name}: appending`, () => {
-    test('a new task has the head that its first entry says', async (t) => {
-      const store = await openStore(t);
+function describeLog(describe: Describe): void {
+  describe('appending', (test) => {
+    test('a new task has the head that its first entry says', async ({ store }) => {
       const before = Date.now();
       assert.deepEqual(await store.append([creation('t1')]), ['ok']);
       const head = await store.head(alice, 't1');
@@ -64,8 +62,7 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       assert.ok(createdAt >= before - 60_000 && createdAt <= Date.now() + 60_000);
     });
 
-    test('an append at the right version is taken', async (t) => {
-      const store = await openStore(t);
+    test('an append at the right version is taken', async ({ store }) => {
       await store.append([creation('t1')]);
       assert.deepEqual(await store.append([update('t1', 1, 'working')]), ['ok']);
       const head = await store.head(alice, 't1');
@@ -77,8 +74,9 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       ['behind', 1],
       ['ahead of', 3],
     ] as const) {
-      test(`an append that is ${wrong} the task is a conflict and writes nothing`, async (t) => {
-        const store = await openStore(t);
+      test(`an append that is ${wrong} the task is a conflict and writes nothing`, async ({
+        store,
+      }) => {
         await store.append([creation('t1'), update('t1', 1, 'working')]);
         const before = await store.head(alice, 't1');
         const late = { ...update('t1', expected, 'completed'), messageIds: ['m9'] };
@@ -89,22 +87,19 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       });
     }
 
-    test('a task is created only once', async (t) => {
-      const store = await openStore(t);
+    test('a task is created only once', async ({ store }) => {
       await store.append([creation('t1')]);
       assert.deepEqual(await store.append([creation('t1')]), ['conflict']);
       assert.equal((await entriesOf(store, 't1')).length, 1);
     });
 
-    test('an append to a task that does not exist is a conflict', async (t) => {
-      const store = await openStore(t);
+    test('an append to a task that does not exist is a conflict', async ({ store }) => {
       assert.deepEqual(await store.append([update('t1', 1, 'working')]), ['conflict']);
       assert.equal(await store.head(alice, 't1'), undefined);
       assert.deepEqual(await entriesOf(store, 't1'), []);
     });
 
-    test('two appends of one batch to one task build on each other', async (t) => {
-      const store = await openStore(t);
+    test('two appends of one batch to one task build on each other', async ({ store }) => {
       const batch = [creation('t1'), update('t1', 1, 'working'), update('t1', 2, 'completed')];
       assert.deepEqual(await store.append(batch), ['ok', 'ok', 'ok']);
       const head = await store.head(alice, 't1');
@@ -114,8 +109,7 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       assert.equal(total, 1);
     });
 
-    test('a conflict does not spoil its neighbours in the batch', async (t) => {
-      const store = await openStore(t);
+    test('a conflict does not spoil its neighbours in the batch', async ({ store }) => {
       await store.append([creation('t1'), creation('t2')]);
       const outcomes = await store.append([
         update('t1', 1, 'working'),
@@ -130,15 +124,13 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       assert.equal((await store.head(alice, 't3'))?.seq, 1);
     });
 
-    test('what builds on a conflict in the same batch is a conflict too', async (t) => {
-      const store = await openStore(t);
+    test('what builds on a conflict in the same batch is a conflict too', async ({ store }) => {
       await store.append([creation('t1')]);
       const outcomes = await store.append([update('t1', 2, 'working'), update('t1', 3, 'failed')]);
       assert.deepEqual(outcomes, ['conflict', 'conflict']);
     });
 
-    test('an empty batch is nothing', async (t) => {
-      const store = await openStore(t);
+    test('an empty batch is nothing', async ({ store }) => {
       assert.deepEqual(await store.append([]), []);
     });
 
@@ -147,8 +139,7 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       ['is empty', { ...update('t2', 1, 'working'), entries: [] }],
       ['begins without its task', { ...creation('t4'), entries: [entry(1, 'working')] }],
     ] as const) {
-      test(`a batch with an append that ${what} is refused as a whole`, async (t) => {
-        const store = await openStore(t);
+      test(`a batch with an append that ${what} is refused as a whole`, async ({ store }) => {
         await store.append([creation('t2')]);
         await assert.rejects(async () => store.append([creation('t1'), append]));
         assert.equal(await store.head(alice, 't1'), undefined);
@@ -157,9 +148,8 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
     }
   });
 
-  describe(`${name}: reading`, () => {
-    test('entries come back as they were, in order and without a gap', async (t) => {
-      const store = await openStore(t);
+  describe('reading', (test) => {
+    test('entries come back as they were, in order and without a gap', async ({ store }) => {
       const log: LogEntry[] = [
         { seq: 1, event: taskEvent('t1', 'c1', 'submitted', [userSays('hällo 👋 \u0000 "x"')]) },
         { seq: 2, event: artifactEvent('t1', 'c1', 'a piece') },
@@ -173,8 +163,7 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       assert.deepEqual(await entriesOf(store, 't1'), log);
     });
 
-    test('reading begins after the cursor and stops at the limit', async (t) => {
-      const store = await openStore(t);
+    test('reading begins after the cursor and stops at the limit', async ({ store }) => {
       await store.append([creation('t1')]);
       for (let seq = 1; seq < 10; seq++) await store.append([update('t1', seq, 'working')]);
       const seqs = async (after: number, limit: number) =>
@@ -187,15 +176,13 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       assert.equal((await seqs(0, Infinity)).length, 10);
     });
 
-    test('a task that does not exist has no entries', async (t) => {
-      const store = await openStore(t);
+    test('a task that does not exist has no entries', async ({ store }) => {
       assert.deepEqual(await store.read('t1', 0, 10), []);
     });
   });
 
-  describe(`${name}: heads`, () => {
-    test('an artifact changes the version of a task and not its status', async (t) => {
-      const store = await openStore(t);
+  describe('heads', (test) => {
+    test('an artifact changes the version of a task and not its status', async ({ store }) => {
       await store.append([creation('t1')]);
       const before = await store.head(alice, 't1');
       assert.ok(before);
@@ -203,8 +190,7 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       assert.deepEqual(await store.head(alice, 't1'), { ...before, seq: 2 });
     });
 
-    test('the head is the one of the moment, and does not change afterwards', async (t) => {
-      const store = await openStore(t);
+    test('the head is the one of the moment, and does not change afterwards', async ({ store }) => {
       await store.append([creation('t1')]);
       const before = await store.head(alice, 't1');
       const copy = structuredClone(before);
@@ -212,8 +198,7 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       assert.deepEqual(before, copy);
     });
 
-    test("the status carries the agent's message, and not the user's", async (t) => {
-      const store = await openStore(t);
+    test("the status carries the agent's message, and not the user's", async ({ store }) => {
       await store.append([creation('t1'), update('t1', 1, 'input-required', agentSays('which?'))]);
       const asked = await store.head(alice, 't1');
       assert.deepEqual(asked?.status, { state: 'input-required', message: agentSays('which?') });
@@ -221,16 +206,16 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       assert.deepEqual((await store.head(alice, 't1'))?.status, { state: 'working' });
     });
 
-    test('what the fold refuses is in the log and leaves the status as it is', async (t) => {
-      const store = await openStore(t);
+    test('what the fold refuses is in the log and leaves the status as it is', async ({
+      store,
+    }) => {
       await store.append([creation('t1'), update('t1', 1, 'failed'), update('t1', 2, 'working')]);
       const head = await store.head(alice, 't1');
       assert.equal(head?.seq, 3);
       assert.equal(head.status.state, 'failed');
     });
 
-    test('a new turn reopens a completed task', async (t) => {
-      const store = await openStore(t);
+    test('a new turn reopens a completed task', async ({ store }) => {
       await store.append([creation('t1'), update('t1', 1, 'completed')]);
       await store.append([update('t1', 2, 'working', userSays('and now?'))]);
       assert.equal((await store.head(alice, 't1'))?.status.state, 'working');
@@ -238,14 +223,13 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
     });
   });
 
-  describe(`${name}: scopes`, () => {
+  describe('scopes', (test) => {
     for (const [who, other] of [
       ['another owner', bob],
       ['the same owner in another tenant', aliceElsewhere],
       ['a scope whose names run together alike', { tenant: 'acmea', owner: 'lice' }],
     ] as const) {
-      test(`the tasks of ${who} do not exist`, async (t) => {
-        const store = await openStore(t);
+      test(`the tasks of ${who} do not exist`, async ({ store }) => {
         await store.append([
           { ...creation('t1'), messageIds: ['m1'] },
           creation('t2', { ...other }),
@@ -264,15 +248,15 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       });
     }
 
-    test('a scope without tasks has an empty list', async (t) => {
-      const store = await openStore(t);
+    test('a scope without tasks has an empty list', async ({ store }) => {
       assert.deepEqual(await store.list({ ...alice, limit: 10 }), { heads: [], total: 0 });
     });
   });
+}
 
-  describe(`${name}: messages`, () => {
-    test('a message finds the task that accepted it', async (t) => {
-      const store = await openStore(t);
+function describeMessages(describe: Describe): void {
+  describe('messages', (test) => {
+    test('a message finds the task that accepted it', async ({ store }) => {
       await store.append([{ ...creation('t1'), messageIds: ['m1'] }, creation('t2')]);
       await store.append([{ ...update('t2', 1, 'working'), messageIds: ['m2', 'm3'] }]);
       assert.equal(await store.findMessage(alice, 'm1'), 't1');
@@ -281,8 +265,7 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       assert.equal(await store.findMessage(alice, 'm4'), undefined);
     });
 
-    test('a message id that is taken is a conflict, and nothing is written', async (t) => {
-      const store = await openStore(t);
+    test('a message id that is taken is a conflict, and nothing is written', async ({ store }) => {
       await store.append([{ ...creation('t1'), messageIds: ['m1'] }]);
       const outcomes = await store.append([
         { ...creation('t2'), messageIds: ['m2', 'm1'] },
@@ -295,8 +278,7 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       assert.equal((await store.head(alice, 't1'))?.seq, 1);
     });
 
-    test('of two appends of a batch with one message id, the first is taken', async (t) => {
-      const store = await openStore(t);
+    test('of two appends of a batch with one message id, the first is taken', async ({ store }) => {
       const messageIds = ['m1'];
       const batch = [
         { ...creation('t1'), messageIds },
@@ -306,8 +288,7 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       assert.equal(await store.findMessage(alice, 'm1'), 't1');
     });
 
-    test('two owners may use the same message id', async (t) => {
-      const store = await openStore(t);
+    test('two owners may use the same message id', async ({ store }) => {
       await store.append([{ ...creation('t1'), messageIds: ['m1'] }]);
       const outcomes = await store.append([{ ...creation('t2', bob), messageIds: ['m1'] }]);
       assert.deepEqual(outcomes, ['ok']);
@@ -315,13 +296,13 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       assert.equal(await store.findMessage(bob, 'm1'), 't2');
     });
   });
+}
 
-  expiryContract(name, opened);
-  listContract(name, openStore);
-
-  describe(`${name}: the rest`, () => {
-    test('unfinished are the tasks of every scope that are submitted or working', async (t) => {
-      const store = await openStore(t);
+function describeLifetime(describe: Describe): void {
+  describe('recovery, deletion and webhooks', (test) => {
+    test('unfinished are the tasks of every scope that are submitted or working', async ({
+      store,
+    }) => {
       const states: TaskState[] = [
         'submitted',
         'working',
@@ -343,8 +324,9 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       for (const head of found) assert.deepEqual(head, await store.head(head, head.taskId));
     });
 
-    test('a deleted task is gone with its log, its messages and its webhooks', async (t) => {
-      const store = await openStore(t);
+    test('a deleted task is gone with its log, its messages and its webhooks', async ({
+      store,
+    }) => {
       await store.append([
         { ...creation('t1'), messageIds: ['m1'] },
         { ...update('t1', 1, 'working'), messageIds: ['m2', 'm3'] },
@@ -363,8 +345,7 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       assert.deepEqual(await store.append([update('t1', 2, 'completed')]), ['conflict']);
     });
 
-    test('the id of a deleted task, and its messages, can be used again', async (t) => {
-      const store = await openStore(t);
+    test('the id of a deleted task, and its messages, can be used again', async ({ store }) => {
       await store.append([{ ...creation('t1'), messageIds: ['m1'] }, update('t1', 1, 'failed')]);
       await store.delete(alice, 't1');
       assert.deepEqual(await store.append([{ ...creation('t1'), messageIds: ['m1'] }]), ['ok']);
@@ -372,8 +353,7 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       assert.deepEqual(await store.listPush('t1'), []);
     });
 
-    test('webhooks come in the order in which they were first saved', async (t) => {
-      const store = await openStore(t);
+    test('webhooks come in the order in which they were first saved', async ({ store }) => {
       await store.append([creation('t1'), creation('t2')]);
       await store.savePush(webhook('t1', 'b'));
       await store.savePush(webhook('t2', 'b'));
@@ -393,22 +373,19 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       assert.deepEqual(await store.listPush('t3'), []);
     });
 
-    test('a webhook of a task that does not exist is refused', async (t) => {
-      const store = await openStore(t);
+    test('a webhook of a task that does not exist is refused', async ({ store }) => {
       await assert.rejects(
         async () => store.savePush(webhook('t1', 'a')),
         (error) => error instanceof A2AError && error.kind === 'taskNotFound',
       );
     });
 
-    test('a store may be closed twice', async (t) => {
-      const store = await openStore(t);
+    test('a store may be closed twice', async ({ store }) => {
       await store.close();
       await store.close();
     });
 
-    test('after a restart everything is still there', async (t) => {
-      const { store, reopen } = await opened(t);
+    test('after a restart everything is still there', async ({ store, reopen }) => {
       assert.equal(store.durable, reopen !== undefined);
       if (!reopen) return;
       await store.append([
@@ -441,10 +418,6 @@ export function taskStoreContract(name: string, open: () => Promise<OpenedStore>
       assert.deepEqual(await again.append([update('t1', 2, 'failed')]), ['conflict']);
       assert.deepEqual(await again.append([update('t1', 3, 'completed')]), ['ok']);
       assert.deepEqual(await listed(again), ['t1', 't2']);
-    });
-
-    test('any sequence of calls does what a plain model says', async (t) => {
-      await checkAgainstModel(await openStore(t));
     });
   });
 }
