@@ -15,7 +15,7 @@ import {
   VERSIONS,
 } from './protocol/index.ts';
 import {
-  type Agent,
+  type A2AAgent,
   createHandler,
   type HandlerOptions,
   type Logger,
@@ -143,7 +143,7 @@ export interface Listening {
   close(ms?: number): Promise<void>;
 }
 
-export function serve(agent: Agent, options: ServeOptions = {}): AgentServer {
+export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer {
   const { authenticate, extendedCard, push = true } = options;
   const logger = options.logger ?? consoleLogger;
   const limits = { ...LIMITS, ...defined(options.limits) };

@@ -16,7 +16,7 @@ const TOP = '.';
 /** Names that two rooms may export. */
 const SHARED_NAMES = new Set(
   names(
-    'modeIn Agent messageOf Usage Answer guardedFetch usageOf',
+    'modeIn messageOf Usage Answer guardedFetch usageOf',
     'pause ModelAnswer ToolCall conversationOf Scope RunLimits Run RunOptions',
     'State SessionStore Span RemoteAgentOptions explain',
     'Said Check fields Target Dialect readText',

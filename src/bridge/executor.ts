@@ -16,8 +16,8 @@
  * Nothing is kept between executions: what a waiting run needs is in its session.
  */
 import type {
-  Agent as ServerAgent,
-  AgentExecutor,
+  A2AAgent,
+  AgentOptions,
   AgentProfile,
   CancelContext,
   ExecutionContext,
@@ -44,10 +44,7 @@ import { questionMessage, readAnswers } from './question.ts';
 import { createTranslation } from './translation.ts';
 
 export interface A2AAgentOptions
-  extends
-    ConverterOptions,
-    Partial<Omit<RunnerOptions, 'agent'>>,
-    Pick<AgentExecutor, 'continues'> {
+  extends ConverterOptions, Partial<Omit<RunnerOptions, 'agent'>>, Pick<AgentOptions, 'continues'> {
   /** What the card is to say other than what the agent says of itself. */
   readonly profile?: Partial<AgentProfile>;
 }
@@ -58,7 +55,7 @@ const ANONYMOUS = 'anonymous';
 const MAX_FINAL_TEXT = 256 * 1024;
 const LOST = 'The conversation that asked this is gone. Please send the request again.';
 
-export function toA2AAgent(agent: Agent, options: A2AAgentOptions = {}): ServerAgent {
+export function toA2AAgent(agent: Agent, options: A2AAgentOptions = {}): A2AAgent {
   const { profile, continues, exposeThoughts, exposeToolCalls, ...rest } = options;
   const { app = agent.name, sessions = memorySessions(), artifacts = memoryArtifacts() } = rest;
   const runner = createRunner({ ...rest, agent, app, sessions, artifacts });
@@ -118,7 +115,10 @@ export function toA2AAgent(agent: Agent, options: A2AAgentOptions = {}): ServerA
     profile: profileOf(agent, profile),
     execute,
     cancel,
-    ...(continues !== undefined && { continues }),
+    receive: (context, task) =>
+      task && {
+        continues: typeof continues === 'function' ? continues(context) : continues === true,
+      },
   };
 }
 

@@ -5,7 +5,7 @@
  *   await serve(coder.agent).listen(41242);
  */
 import { EXTENSION_URI } from '../protocol/development-tool/index.ts';
-import type { Agent, AgentProfile } from '../tasks/index.ts';
+import type { A2AAgent, AgentProfile } from '../tasks/index.ts';
 import { createCommands, type CommandService } from './commands/service.ts';
 import { coderExecutor } from './turn/executor.ts';
 import { openSeats, type Seats, type SeatsOptions } from './session/seats.ts';
@@ -18,7 +18,7 @@ export interface CoderOptions extends SeatsOptions {
 }
 
 export interface Coder {
-  readonly agent: Agent;
+  readonly agent: A2AAgent;
   readonly seats: Seats;
   /** Slash commands. */
   readonly commands: CommandService;

@@ -8,7 +8,7 @@ import { defined } from '../base/index.ts';
 import { createHash } from 'node:crypto';
 import type { AgentCard, Call, User } from '../protocol/index.ts';
 import {
-  type Agent,
+  type A2AAgent,
   type AgentProfile,
   type Logger,
   type TaskStore,
@@ -52,7 +52,6 @@ import type { GatewayRoute } from './api/route.ts';
 import { describeOwn, ownRoutes } from './api/serve-routes.ts';
 import { TasksConfig } from './tasks/config.ts';
 import { startSweeper } from './tasks/sweeper.ts';
-import { withTransitions } from './tasks/transitions.ts';
 
 export interface GatewayOptions {
   readonly config: GatewayConfig;
@@ -145,11 +144,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     agents: proxyExecutor({ agents, ...observed }),
     expiry: (metadata) => expiryOf(metadata, tasks, Date.now()),
   });
-  const agent: Agent = Object.defineProperty(
-    { ...withTransitions(executor), profile: profile() },
-    'profile',
-    { get: profile, enumerable: true },
-  );
+  const agent: A2AAgent = Object.defineProperty({ ...executor, profile: profile() }, 'profile', {
+    get: profile,
+    enumerable: true,
+  });
 
   const server = serve(agent, {
     store,

@@ -22,7 +22,8 @@ const silent = { debug() {}, info() {}, warn() {}, error() {} };
 function listener(): AgentExecutor {
   const ears = new Map<string, (text: string) => void>();
   return {
-    admit({ message }, task) {
+    receive({ message }, task) {
+      if (!task) return undefined;
       const text = textOf(message.parts);
       const known = (task.history ?? []).some(({ parts }) => textOf(parts) === text);
       if (text.startsWith('once') && known) {
@@ -152,7 +153,7 @@ for (const [name, open] of STORES) {
   }
 
   test(`a message that nobody takes is refused as ever (${name})`, async (t) => {
-    const handler = setUp(t, { ...listener(), admit: () => undefined });
+    const handler = setUp(t, { ...listener(), receive: () => undefined });
     const { id } = await begin(handler);
     const params = { message: says('hello', { taskId: id }) };
     await assert.rejects(handler.sendMessage(params), /is being worked on/);

@@ -18,13 +18,15 @@
  * then, so the answer begins anew: its first chunk replaces what there was.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { isInterrupted, textOf, type Message, type Part } from '../protocol/index.ts';
+import type { MaybePromise } from '../base/index.ts';
+import { isInterrupted, textOf, type Message, type Part, type Task } from '../protocol/index.ts';
 import type {
-  Agent,
-  AgentExecutor,
+  A2AAgent,
   AgentProfile,
   ExecutionContext,
+  ExecutionRules,
   ExecutorEvent,
+  Reception,
   RequestContext,
 } from './executor.ts';
 
@@ -46,11 +48,13 @@ export type Yielded = string | Part | ExecutorEvent;
 
 export type AgentFunction = (context: AgentContext) => AsyncIterable<Yielded>;
 
-export interface AgentOptions extends AgentProfile, Pick<AgentExecutor, 'continues' | 'resumes'> {
+export interface AgentOptions extends AgentProfile, Pick<ExecutionRules, 'resumes'> {
+  /** A message to a completed task starts a new turn of it. A function decides by the request. */
+  readonly continues?: boolean | ((context: RequestContext) => boolean);
   /** Answers without a task: text or a message. Undefined: the generator is run. */
   readonly reply?: (
     context: RequestContext & { readonly text: string },
-  ) => string | Message | undefined | Promise<string | Message | undefined>;
+  ) => MaybePromise<string | Message | undefined>;
 }
 
 /** So many generators wait for an answer in memory at most; the oldest give way and are run again when needed. */
@@ -58,7 +62,7 @@ const MAX_WAITING = 1000;
 /** A longer answer is only in the artifact, not in the completing status as well. */
 const MAX_FINAL_TEXT = 256 * 1024;
 
-export function createAgent(options: AgentOptions, run: AgentFunction): Agent {
+export function createAgent(options: AgentOptions, run: AgentFunction): A2AAgent {
   const { reply, continues, resumes, ...profile } = options;
   const waiting = new Map<string, Conversation>();
 
@@ -79,23 +83,30 @@ export function createAgent(options: AgentOptions, run: AgentFunction): Agent {
     return conversation.events(context, () => park(id, conversation));
   }
 
+  function receive(context: RequestContext, task?: Task): MaybePromise<Reception> {
+    if (!task) return reply ? answered(reply, context) : {};
+    return { continues: typeof continues === 'function' ? continues(context) : continues === true };
+  }
+
+  async function answered(
+    reply: NonNullable<AgentOptions['reply']>,
+    context: RequestContext,
+  ): Promise<Reception> {
+    const answer = await reply({ ...context, text: textOf(context.message.parts) });
+    if (typeof answer !== 'string') return { reply: answer };
+    const parts: Part[] = [{ kind: 'text', text: answer }];
+    return { reply: { kind: 'message', messageId: randomUUIDv7(), role: 'agent', parts } };
+  }
+
   return {
     profile,
     execute,
+    rules: { resumes },
+    ...((reply || continues !== undefined) && { receive }),
     cancel(taskId) {
       waiting.get(taskId)?.drop();
       waiting.delete(taskId);
     },
-    ...(continues !== undefined && { continues }),
-    ...(resumes !== undefined && { resumes }),
-    ...(reply && {
-      async reply(context) {
-        const answer = await reply({ ...context, text: textOf(context.message.parts) });
-        if (typeof answer !== 'string') return answer;
-        const parts: Part[] = [{ kind: 'text', text: answer }];
-        return { kind: 'message', messageId: randomUUIDv7(), role: 'agent', parts };
-      },
-    }),
   };
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { MaybePromise } from '../base/index.ts';
 import { test } from 'node:test';
 import { A2AError, type Message } from '../protocol/index.ts';
-import type { AgentExecutor, Beginning, ExecutionContext, RequestContext } from './executor.ts';
+import type { AgentExecutor, ExecutionContext, Reception, RequestContext } from './executor.ts';
 import { createHandler } from './handler.ts';
 import { memoryStore } from './memory-store.ts';
 
@@ -15,13 +15,14 @@ function says(messageId: string, extra: Partial<Message> = {}): Message {
   return { kind: 'message', messageId, role: 'user', parts, ...extra };
 }
 
-function setUp(begin: (context: RequestContext) => MaybePromise<Beginning | undefined>) {
+function setUp(receive: (context: RequestContext) => MaybePromise<Reception | undefined>) {
   const asked: RequestContext[] = [];
   const executed: ExecutionContext[] = [];
   const executor: AgentExecutor = {
-    begin(context) {
+    receive(context, task) {
+      if (task) return undefined;
       asked.push(context);
-      return begin(context);
+      return receive(context);
     },
     async *execute(context) {
       executed.push(context);
@@ -39,7 +40,7 @@ for (const [how, answer] of [
   ['at once', <T>(value: T) => value],
   ['later', <T>(value: T) => Promise.resolve(value)],
 ] as const) {
-  test(`what begin answers (${how}) is the new task's metadata and expiry`, async () => {
+  test(`what receive answers (${how}) is the new task's metadata and expiry`, async () => {
     const { handler, store, asked, executed } = setUp(() =>
       answer({ metadata: { model: 'small' }, expiresAt: 1000 }),
     );
@@ -53,7 +54,7 @@ for (const [how, answer] of [
     assert.equal(store.head(scope, task.id)?.expiresAt, 1000);
   });
 
-  test(`a message that begin refuses (${how}) leaves nothing behind, and may come again`, async () => {
+  test(`a message that receive refuses (${how}) leaves nothing behind, and may come again`, async () => {
     let open = false;
     const { handler, store, executed } = setUp(() => {
       if (open) return answer(undefined);
@@ -74,7 +75,7 @@ for (const [how, answer] of [
   });
 }
 
-test('begin is not asked about an answer, nor about a message that was here before', async () => {
+test('receive is asked once about a message that starts a task, and not when it is repeated', async () => {
   const { handler, asked } = setUp(() => undefined);
   const { id } = (await handler.sendMessage({ message: says('m1') })) as { id: string };
   await handler.sendMessage({ message: says('m1') });
@@ -83,7 +84,7 @@ test('begin is not asked about an answer, nor about a message that was here befo
   assert.equal(asked.length, 1);
 });
 
-test('the same message twice, while begin thinks, begins one task', async () => {
+test('the same message twice, while receive is pending, starts one task', async () => {
   const { promise, resolve } = Promise.withResolvers<undefined>();
   const { handler, store } = setUp(() => promise);
   const both = [1, 2].map(() => handler.sendMessage({ message: says('m') }, alice));
@@ -93,7 +94,7 @@ test('the same message twice, while begin thinks, begins one task', async () => 
   assert.equal(store.list({ ...scope, limit: 1 }).total, 1);
 });
 
-test('a server that goes down while begin thinks begins nothing', async () => {
+test('a server that goes down while receive is pending starts nothing', async () => {
   const { promise, resolve } = Promise.withResolvers<undefined>();
   const { handler, executed } = setUp(() => promise);
   const sent = handler.sendMessage({ message: says('m') });

@@ -72,88 +72,76 @@ export type ExecutorEvent = StatusEvent | ArtifactEvent;
 /** Where a message in a task's log says who has sent it. Written by the server alone. */
 export const SOURCE_KEY = 'parley.source';
 
-/** What an executor makes of a message for a task that exists. */
-export interface Admission {
-  /** Who speaks, as everybody else is to know it: it stands in the message's metadata, under SOURCE_KEY. */
-  readonly source?: Metadata;
-  /** Stands beside the message in the task's log. */
+/** An executor's answer to a message that it accepts. Every field is optional. */
+export interface Reception {
+  /** Answers a message that names no task directly; then there is no task. */
+  readonly reply?: Message | undefined;
+  /** The metadata of the task that the message starts. For an existing task: of the message's entry in its log. */
   readonly metadata?: Metadata;
+  /** When the task that the message starts expires, in milliseconds: it is then ended if unfinished, else removed. */
+  readonly expiresAt?: number;
+  /** The sender, as the other clients see it. It is stored in the message's metadata under SOURCE_KEY. */
+  readonly source?: Metadata;
+  /** A message to a completed task starts a new turn. By default it is refused. */
+  readonly continues?: boolean;
   /**
-   * Takes a message for a task that is being executed, as soon as it has its place in the log. Without it, such a
+   * Takes a message to a task that is being executed, once the message has its place in the log. Without it such a
    * message is refused. Must not throw.
    */
-  readonly deliver?: (message: Message) => void;
-  /** Where the version allows it, the sender's stream begins behind its own message, without the task. */
+  readonly deliver?: ((message: Message) => void) | undefined;
+  /** Where the protocol version allows it, the sender's stream starts after its own message, without the task. */
   readonly brief?: boolean;
 }
 
-/** What is fixed when a task begins. */
-export interface Beginning {
-  /** The task's own. */
-  readonly metadata?: Metadata;
-  /** In milliseconds: from then on the task is ended if it is not finished, and removed if it is. */
-  readonly expiresAt?: number;
+/** The states that may follow each state. A state that is not a key has no successors. */
+export type Transitions = Readonly<Partial<Record<TaskState, readonly TaskState[]>>>;
+
+/** How the runtime treats an executor's tasks. */
+export interface ExecutionRules {
+  /** After a crash, an interrupted execution is started again (`context.resumed`) instead of failed. */
+  readonly resumes?: boolean | undefined;
+  /**
+   * A stricter state machine than A2A's, which only forbids leaving a terminal state. Where `working` is a missing
+   * step on the way to a state, the runtime inserts it. Any other transition outside the table fails the task.
+   */
+  readonly transitions?: Transitions;
+  /** The executor never changes an event after it has yielded it, so the runtime need not copy it. */
+  readonly immutableEvents?: boolean;
+  /**
+   * Whether the task is a session: clients may subscribe to it in every state, and their streams continue into later
+   * turns. Asked each time the task comes to rest. Must not throw.
+   */
+  isSession?(taskId: string): boolean;
 }
 
 export interface AgentExecutor {
   /**
-   * Asked about every message that begins a task, before anything is stored. Throws an A2AError to refuse it; then
-   * nothing has happened.
+   * Decides about every new message, before anything is stored. `task` is the task that the message names, as its log
+   * has it at this moment; it is absent for a message that starts one. Throws an A2AError to refuse the message.
+   *
+   * If the task changes before the message has its place in the log, the runtime asks again, and the last answer counts.
+   * So of two messages that arrive together, the second is judged with the first in the log. An answer that is no
+   * promise is used at once. The task must not be kept or changed.
    */
-  begin?(context: RequestContext): MaybePromise<Beginning | undefined>;
+  receive?(context: RequestContext, task?: Task): MaybePromise<Reception | undefined>;
 
   /**
-   * Answers a new message without making a task; undefined: make one. It should be quick: until it answers, nothing
-   * is stored and nobody sees that anything happens.
-   */
-  reply?(context: RequestContext): MaybePromise<Message | undefined>;
-
-  /**
-   * Asked about every message for a task that exists, with the task as its log has it at this moment: nothing comes
-   * between the answer and the message's place in the log. Throws an A2AError to refuse it; then nothing has happened.
-   * It must not keep the task.
-   */
-  admit?(context: RequestContext, task: Task): Admission | undefined;
-
-  /**
-   * Does the work. Yields events in order; after a terminal or interrupted state no more are taken. Returning without
-   * one completes the task; throwing fails it, with the cause in our log alone. When an interrupted task gets its
-   * answer, `execute` is called anew with the answer as the message.
+   * Does the work. Yields events in order; events after a terminal or interrupted state are ignored. Returning without
+   * such a state completes the task. Throwing fails it, and only our log has the cause. When an interrupted task gets
+   * its answer, `execute` is called again with the answer as the message.
    */
   execute(context: ExecutionContext): AsyncIterable<ExecutorEvent>;
 
   /**
-   * Told when a task is canceled, has expired or was lost with its store, after its signal was aborted, also while it
-   * waits for input, in whatever process it was executed before. Must not throw.
+   * Called when a task is canceled, has expired or was lost with its store, after its signal was aborted. It is also
+   * called for a task that waits for input, and for one that another process executed before. Must not throw.
    */
   cancel?(taskId: string, context: CancelContext): MaybePromise<void>;
 
-  /** A message to a completed task starts a new turn of it. A function decides by what the client asked for. */
-  readonly continues?: boolean | ((context: RequestContext) => boolean);
-
-  /**
-   * The task is a session that has one turn after the other: one may subscribe to it in every state, and sees the turns
-   * to come. Asked each time that the task comes to rest. Must not throw.
-   */
-  spans?(taskId: string): boolean;
-
-  /** A task is `working` before it is completed or failed: where the agent did not say so, the runtime does. */
-  readonly worksFirst?: boolean;
-
-  /** What it yields is the log's from then on, and never touched again: it need not be copied. */
-  readonly givesAway?: boolean;
-
-  /**
-   * What goes into the log instead of an event, given the state that the task is in; undefined: the event as it is.
-   * What it throws fails the task. Not asked about what the runtime itself says.
-   */
-  order?(state: TaskState, event: ExecutorEvent): readonly ExecutorEvent[] | undefined;
-
-  /** After a crash, an execution that was cut off is started again (`context.resumed`) instead of failed. */
-  readonly resumes?: boolean;
+  readonly rules?: ExecutionRules | undefined;
 }
 
-/** What an agent says of itself. The server makes the card from it. */
+/** What an agent says about itself. The server makes the agent card from it. */
 export interface AgentProfile {
   readonly name: string;
   readonly description: string;
@@ -168,7 +156,7 @@ export interface AgentProfile {
   readonly extensions?: readonly AgentExtension[];
 }
 
-/** An executor that can introduce itself. */
-export interface Agent extends AgentExecutor {
+/** An executor with the profile from which the server makes its card. */
+export interface A2AAgent extends AgentExecutor {
   readonly profile: AgentProfile;
 }

@@ -25,7 +25,7 @@ type End = 'complete' | 'fail' | 'throw' | 'ask' | 'hang';
 /** Works so long, and ends in its own way; or says nothing at all until it is over. */
 function executor(pause: number, end: End, obeys: boolean, silent: boolean): AgentExecutor {
   return {
-    begin: () => ({ expiresAt: 1 }),
+    receive: () => ({ expiresAt: 1 }),
     async *execute({ signal, turn }) {
       if (!silent) yield { kind: 'status-update', state: 'working' };
       await turns(pause);

@@ -36,7 +36,7 @@ function says(text: string, extra: Partial<Message> = {}): Message {
 function agent() {
   const canceled: { taskId: string; context: CancelContext }[] = [];
   const executor: AgentExecutor = {
-    begin: () => ({ expiresAt: EXPIRY }),
+    receive: () => ({ expiresAt: EXPIRY }),
     async *execute({ message, signal }) {
       const text = message.parts[0]?.kind === 'text' ? message.parts[0].text : '';
       if (text === 'work') yield { kind: 'status-update', state: 'working' };

@@ -295,7 +295,7 @@ export function createHandler(
   /** For a task that spans turns, and can have another one. */
   function spansOf({ taskId, state }: LiveTask): (() => boolean) | undefined {
     const over = state !== undefined && isTerminal(state) && !mayGoOn(state);
-    const spans = () => executor.spans?.(taskId) === true;
+    const spans = () => executor.rules?.isSession?.(taskId) === true;
     return !over && spans() ? spans : undefined;
   }
 

@@ -1,17 +1,18 @@
 export { createAgent } from './agent.ts';
 export type { AgentContext, AgentFunction, AgentOptions, GivenAnswer, Yielded } from './agent.ts';
 export type {
-  Admission,
-  Agent,
+  A2AAgent,
   AgentExecutor,
   AgentProfile,
   ArtifactEvent,
-  Beginning,
   CancelContext,
   ExecutionContext,
+  ExecutionRules,
   ExecutorEvent,
+  Reception,
   RequestContext,
   StatusEvent,
+  Transitions,
 } from './executor.ts';
 export { SOURCE_KEY } from './executor.ts';
 export { createHandler, HANDLER_LIMITS, LOG_PAGE } from './handler.ts';

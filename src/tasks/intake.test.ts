@@ -9,7 +9,7 @@ const copy = (await import(`${import.meta.resolve('../protocol/errors.ts')}?copy
 
 function refusing(error: Error): AgentExecutor {
   return {
-    reply() {
+    receive() {
       throw error;
     },
     async *execute() {},

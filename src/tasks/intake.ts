@@ -14,10 +14,11 @@ import {
   type MessageSendParams,
   type Metadata,
   type Task,
+  taskNotFound,
   type TaskStatusUpdateEvent,
 } from '../protocol/index.ts';
 import { type LiveTask, LogFullError, LogLostError } from './event-log.ts';
-import { type RequestContext, SOURCE_KEY } from './executor.ts';
+import { type Reception, type RequestContext, SOURCE_KEY } from './executor.ts';
 import { foldOn, loadTask } from './load.ts';
 import { agentMessage } from './run.ts';
 import type { Runtime } from './runtime.ts';
@@ -65,12 +66,10 @@ export async function accept(
   try {
     if (message.taskId !== undefined) return await proceed(runtime, params, call, scope, ids);
     const request = requestContext(params, call, scope, message.contextId ?? randomUUIDv7());
-    if (executor.reply) {
-      const replied = executor.reply(request);
-      const answer = replied instanceof Promise ? await replied : replied;
-      if (answer) return agentMessage(answer, request);
-    }
-    return await begin(runtime, params, call, request, scope, ids);
+    const asked = executor.receive?.(request);
+    const reception = asked instanceof Promise ? await asked : asked;
+    if (reception?.reply) return agentMessage(reception.reply, request);
+    return await begin(runtime, params, call, request, reception, scope, ids);
   } catch (thrown) {
     const error = asOwn(thrown);
     const lost = error instanceof LogLostError;
@@ -149,12 +148,11 @@ async function begin(
   params: MessageSendParams,
   call: Call,
   request: RequestContext,
+  reception: Reception | undefined,
   scope: Scope,
   messageIds: readonly string[] | undefined,
 ): Promise<Started> {
-  const { log, push, executor } = runtime;
-  const asked = executor.begin?.(request);
-  const beginning = asked instanceof Promise ? await asked : asked;
+  const { log, push } = runtime;
   runtime.checkOpen();
   runtime.checkRoom();
   const { contextId } = request;
@@ -167,8 +165,8 @@ async function begin(
     status: { state: 'submitted', timestamp: timestamp() },
     history: [message],
   };
-  if (beginning?.metadata) task.metadata = beginning.metadata;
-  const live = log.create(scope, task, messageIds, beginning?.expiresAt);
+  if (reception?.metadata) task.metadata = reception.metadata;
+  const live = log.create(scope, task, messageIds, reception?.expiresAt);
   live.running = true;
   if (live.lost || live.stored === 0) await live.whenStored(live.seq);
   const config = params.configuration?.pushNotificationConfig;
@@ -206,31 +204,32 @@ async function proceed(
   }
   runtime.checkRoom();
   const request = requestContext(params, call, scope, contextId);
-  const opensTurn = live.state === 'completed' && runtime.continues(request);
-  const waits = () =>
-    !live.running &&
-    live.state !== undefined &&
-    // One that is submitted, and executed by nobody, waits for its first message.
-    (live.state === 'submitted' ||
-      isInterrupted(live.state) ||
-      (opensTurn && live.state === 'completed'));
-  const config = params.configuration?.pushNotificationConfig;
-  if (config && push && waits()) await push.saveOnce(taskId, config, wireOf(call));
+  let config = push && params.configuration?.pushNotificationConfig;
   let loaded = await live.load();
-  // What was appended meanwhile belongs to it, stored or not: nobody is shown it before it is.
-  while (loaded && loaded.seq !== live.seq) {
-    if (live.unsent?.expected === loaded.seq) loaded = foldOn(loaded, live.unsent.entries);
-    else loaded = await live.whenStored(live.seq).then(() => loadTask(live, loaded));
+  let reception: Reception | undefined;
+  for (;;) {
+    // Entries that were appended meanwhile count, stored or not. No client sees them before they are stored.
+    while (loaded && loaded.seq !== live.seq) {
+      if (live.unsent?.expected === loaded.seq) loaded = foldOn(loaded, live.unsent.entries);
+      else loaded = await live.whenStored(live.seq).then(() => loadTask(live, loaded));
+    }
+    if (!loaded) throw taskNotFound(taskId);
+    const asked = runtime.executor.receive?.(request, loaded.task);
+    reception = asked instanceof Promise ? await asked : asked;
+    if (loaded.seq !== live.seq) continue;
+    if (!takes(live, reception)) {
+      await live.whenStored(live.seq);
+      throw refused(live);
+    }
+    if (!config || live.running) break;
+    await push?.saveOnce(taskId, config, wireOf(call));
+    config = undefined;
   }
-  // From here to the append nothing is awaited, so that of two answers exactly one finds the task waiting.
-  const admission = loaded && runtime.executor.admit?.(request, loaded.task);
-  const deliver = live.running ? admission?.deliver : undefined;
-  if (!loaded || !(waits() || deliver)) {
-    await live.whenStored(live.seq);
-    throw refused(live);
-  }
+  // From the executor's answer to the append nothing is awaited: of two messages exactly one finds the task waiting.
   const { task: before, seq: after } = loaded;
-  const received = receivedMessage(message, live, admission?.source);
+  const deliver = live.running ? reception?.deliver : undefined;
+  const opensTurn = live.state === 'completed';
+  const received = receivedMessage(message, live, reception?.source);
   const status = { state: 'working', timestamp: timestamp() } as const;
   live.running = true;
   const event: TaskStatusUpdateEvent = {
@@ -240,11 +239,11 @@ async function proceed(
     status: { ...status, message: received },
     final: false,
   };
-  if (admission?.metadata) event.metadata = admission.metadata;
+  if (reception?.metadata) event.metadata = reception.metadata;
   void log.append(live, event, messageIds);
   deliver?.(received);
   await live.whenStored(after + 1);
-  const started: Started = { live, before, after, brief: admission?.brief === true };
+  const started: Started = { live, before, after, brief: reception?.brief === true };
   if (deliver) {
     live.holds++;
     return started;
@@ -262,6 +261,14 @@ async function proceed(
   runtime.start(live, { ...request, message: received, task, turn, resumed: false });
   live.holds++;
   return started;
+}
+
+/** Whether the task takes a message now: it waits for one, or its execution accepts it. */
+function takes({ running, state }: LiveTask, reception: Reception | undefined): boolean {
+  if (running) return reception?.deliver !== undefined;
+  // A submitted task that is not being executed waits for its first message.
+  if (state === 'submitted' || (state && isInterrupted(state))) return true;
+  return state === 'completed' && reception?.continues === true;
 }
 
 /** As the log has it. What a client says of itself under the server's own key does not count. */

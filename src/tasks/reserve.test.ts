@@ -93,7 +93,7 @@ for (const resumes of [true, false]) {
   const how = resumes ? 'resumes' : 'does not resume';
   test(`it is there after a restart, where the executor ${how}`, async (t) => {
     const path = file(t);
-    const executor = { ...echo, resumes };
+    const executor = { ...echo, rules: { resumes } };
     const first = createHandler(executor, { store: sqliteStore(path), logger });
     const { id } = await first.reserveTask({});
     await first.close();

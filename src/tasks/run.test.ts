@@ -435,11 +435,11 @@ for (const how of ['returns', 'throws', 'hangs'] as const) {
       if (how === 'hangs') await forever();
     };
     const options = { store, limits: { graceMs: 20 } };
-    const { handler } = setUp(execute, options, { resumes: true });
+    const { handler } = setUp(execute, options, { rules: { resumes: true } });
     const { id } = await send(handler, 'go', false);
     await tick();
     await handler.close(0);
-    const { handler: next } = setUp(execute, options, { resumes: true });
+    const { handler: next } = setUp(execute, options, { rules: { resumes: true } });
     await next.recover();
     while (next.running > 0) await tick();
     assert.equal((await next.getTask({ id })).status.state, 'completed');

@@ -24,6 +24,7 @@ import type {
 } from './executor.ts';
 import type { Logger } from './logger.ts';
 import { timestamp } from './time.ts';
+import { inOrder } from './transitions.ts';
 
 export interface RunLimits {
   /** How long a canceled or shut-down execution may take to end by itself. */
@@ -70,6 +71,7 @@ export function expiredStatus({ state }: LiveTask): StatusEvent {
 
 export function startRun(options: RunOptions): Run {
   const { log, live, executor, limits, logger } = options;
+  const { rules } = executor;
   const controller = new AbortController();
   const context: ExecutionContext = { ...options.context, signal: controller.signal };
   let ended = false;
@@ -96,7 +98,7 @@ export function startRun(options: RunOptions): Run {
 
   /** Puts an event into the log, and says what to wait for before the next. `last`: no more are asked for. */
   function take(given: ExecutorEvent): Promise<void> | 'last' | undefined {
-    const event = completeEvent(live, given, executor.givesAway);
+    const event = completeEvent(live, given, rules?.immutableEvents);
     // Nobody answers the question of a task that is canceled or has expired.
     if (stopped && event.kind === 'status-update' && isInterrupted(event.status.state))
       return 'last';
@@ -117,7 +119,8 @@ export function startRun(options: RunOptions): Run {
         const step = await events.next();
         if (ended) return;
         if (step.done) break;
-        const ordered = live.state && executor.order?.(live.state, step.value);
+        const ordered =
+          rules?.transitions && live.state && inOrder(rules.transitions, live.state, step.value);
         let stored: ReturnType<typeof take>;
         if (!ordered) stored = take(step.value);
         else for (const event of ordered) if (stored !== 'last') stored = take(event);
@@ -176,24 +179,21 @@ export function startRun(options: RunOptions): Run {
     expire: () => (stopped ??= stop('expired', () => expiredStatus(live), tell)),
     shutdown: () =>
       stop('the server is going down', () =>
-        executor.resumes
+        rules?.resumes
           ? undefined
           : { kind: 'status-update', state: 'failed', message: INTERRUPTED },
       ),
   };
 }
 
-/** How a task ends, in the runtime's words: where its agent works first, and has not begun to, it says so before. */
+/** The events with which the runtime ends a task: `last`, and before it what the executor's transitions require. */
 export function lastEvents(
-  { worksFirst }: AgentExecutor,
+  { rules }: AgentExecutor,
   live: LiveTask,
   last: StatusEvent,
 ): TaskEvent[] {
-  const event = completeEvent(live, last);
-  const isLeft = worksFirst && live.state === 'submitted' && last.state !== 'canceled';
-  return isLeft
-    ? [completeEvent(live, { kind: 'status-update', state: 'working' }), event]
-    : [event];
+  const ordered = rules?.transitions && live.state && inOrder(rules.transitions, live.state, last);
+  return (ordered ?? [last]).map((event) => completeEvent(live, event));
 }
 
 /** Tells the executor that a task was canceled or has expired; what it throws is logged. */

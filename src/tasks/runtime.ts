@@ -64,11 +64,6 @@ export class Runtime {
     return this.#runs.get(taskId);
   }
 
-  continues(request: RequestContext): boolean {
-    const { continues } = this.executor;
-    return typeof continues === 'function' ? continues(request) : continues === true;
-  }
-
   /** Once the server is going down, it takes no more messages. */
   checkOpen(): void {
     if (this.closing) throw new A2AError('unavailable', 'The server is going down');
@@ -144,7 +139,7 @@ export class Runtime {
     for (const head of await this.store.unfinished()) {
       using live = await this.log.open(head, head.taskId);
       if (!live || live.running || (await isReserved(live))) continue;
-      if (this.executor.resumes) await this.#resume(live);
+      if (this.executor.rules?.resumes) await this.#resume(live);
       else await this.#interrupt(live);
     }
   }

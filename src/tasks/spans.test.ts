@@ -15,15 +15,15 @@ function says(text: string, taskId: string): Message {
 
 /** Ends each turn in the state that it is told. */
 const obedient: AgentExecutor = {
-  continues: true,
+  receive: () => ({ continues: true }),
   async *execute({ message }) {
     const state = textOf(message.parts) as 'completed' | 'failed' | 'input-required';
     yield { kind: 'status-update', state };
   },
 };
 
-function open(t: TestContext, spans: (taskId: string) => boolean): RequestHandler {
-  const handler = createHandler({ ...obedient, spans }, { logger });
+function open(t: TestContext, isSession: (taskId: string) => boolean): RequestHandler {
+  const handler = createHandler({ ...obedient, rules: { isSession } }, { logger });
   t.after(() => handler.close());
   return handler;
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { connect, local, type AgentClient } from '../../src/client/index.ts';
 import type { Binding, ProtocolVersion } from '../../src/protocol/index.ts';
-import { createAgent, serve, type Agent, type Listening } from '../../src/server.ts';
+import { createAgent, serve, type A2AAgent, type Listening } from '../../src/server.ts';
 import { startBadNetwork } from '../support/bad-network.ts';
 import { collect } from './peer.ts';
 
@@ -17,7 +17,7 @@ const INTERFACES: [ProtocolVersion, Binding][] = [
 const quiet = { info() {}, warn() {}, error() {}, debug() {} };
 
 /** Repeats the words; `wait` waits until it is cancelled, `ask` asks back. */
-function echo(): Agent {
+function echo(): A2AAgent {
   return createAgent(
     { name: 'Echo', description: 'Repeats your words' },
     async function* (context) {

@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import { connect } from '../../src/client/index.ts';
 import { fold, reduce, type Task, type TaskEvent } from '../../src/protocol/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
-import { type Agent, type ExecutorEvent, serve } from '../../src/server.ts';
+import { type A2AAgent, type ExecutorEvent, serve } from '../../src/server.ts';
 import { startBadNetwork } from '../support/bad-network.ts';
 
 const RUNS = process.env['PARLEY_TEST_LONG'] ? 200 : 8;
@@ -41,7 +41,7 @@ const events = fc.array(fc.oneof({ weight: 4, arbitrary: artifactEvent }, status
 });
 
 /** Yields what it is told to, and ends as it is told to. */
-function scripted(list: readonly ExecutorEvent[], state: 'completed' | 'failed'): Agent {
+function scripted(list: readonly ExecutorEvent[], state: 'completed' | 'failed'): A2AAgent {
   return {
     profile: { name: 'Scripted', description: 'Does as it is told' },
     async *execute() {

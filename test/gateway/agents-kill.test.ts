@@ -8,7 +8,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { connect } from '../../src/client/index.ts';
 import { textOf, type SendResult, type Task } from '../../src/protocol/index.ts';
-import { createAgent, type Agent } from '../../src/tasks/index.ts';
+import { createAgent, type A2AAgent } from '../../src/tasks/index.ts';
 import { folder, start } from '../cli/support.ts';
 import { interopAgent } from '../interop/agent.ts';
 import { startSdk03 } from '../interop/sdk-03-server.ts';
@@ -69,7 +69,7 @@ function taskIn(answer: SendResult): Task {
 const WORDS = 1500;
 
 /** Says its numbers; in the middle it waits for the test. */
-function counting(gates: Gates): Agent {
+function counting(gates: Gates): A2AAgent {
   return createAgent({ name: 'Counting', description: '' }, async function* ({ signal }) {
     for (let n = 0; n < WORDS; n++) {
       if (n === WORDS / 2) await gates.wait('middle', signal);

@@ -9,7 +9,7 @@ import { openRegister, type Register } from '../../src/gateway/register/register
 import type { AuditEntry } from '../../src/gateway/audit/audit.ts';
 import { createClient, type AgentClient } from '../../src/client/index.ts';
 import type { AgentCard, AgentService, Call, ProtocolVersion } from '../../src/protocol/index.ts';
-import { createHandler, type Agent, type RequestHandler } from '../../src/tasks/index.ts';
+import { createHandler, type A2AAgent, type RequestHandler } from '../../src/tasks/index.ts';
 import { SecretBox } from '../../src/store/secrets.ts';
 import { serve, type Listening, type ServeOptions } from '../../src/server.ts';
 import { quiet } from '../interop/support.ts';
@@ -97,7 +97,7 @@ export function asCaller(handler: AgentService, user: Caller): AgentService {
 /** An agent of ours on loopback until the test ends. */
 export async function remote(
   t: TestContext,
-  agent: Agent,
+  agent: A2AAgent,
   options: ServeOptions & { only?: ProtocolVersion } = {},
 ): Promise<Listening> {
   const { only, ...rest } = options;

@@ -194,7 +194,8 @@ export const USAGE = { inputTokens: 3, outputTokens: 2 };
 /** Does what the first word says; anything else is streamed back word by word. */
 export function obedient(): AgentExecutor {
   return {
-    begin: ({ metadata }) => (metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
+    receive: ({ metadata }, task) =>
+      !task && metadata && Object.keys(metadata).length > 0 ? { metadata } : {},
     async *execute({ message, signal, turn }): AsyncGenerator<ExecutorEvent> {
       const [part] = message.parts;
       const text = part?.kind === 'text' ? part.text : '';

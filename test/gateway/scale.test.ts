@@ -33,7 +33,7 @@ const scope = { tenant: '', owner: 'workspace' };
 const FAR = Date.now() + 365 * 24 * 3_600_000;
 
 const executor: AgentExecutor = {
-  begin: () => ({ metadata: { model: 'offline' }, expiresAt: FAR }),
+  receive: () => ({ metadata: { model: 'offline' }, expiresAt: FAR }),
   async *execute() {
     yield { kind: 'status-update', state: 'working' };
     const parts = [{ kind: 'text' as const, text: 'an answer' }];

@@ -5,7 +5,7 @@
 import { textOf } from '../../src/protocol/index.ts';
 import {
   createAgent,
-  type Agent,
+  type A2AAgent,
   type AgentExecutor,
   type AgentProfile,
 } from '../../src/server.ts';
@@ -25,7 +25,7 @@ const profile: AgentProfile = {
 /** Bytes that are no UTF-8, so that nobody gets them right by accident. */
 export const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0xff, 0x00]).toString('base64');
 
-export function interopAgent(gates: Gates, required = false): Agent {
+export function interopAgent(gates: Gates, required = false): A2AAgent {
   const comfortable = createAgent(
     {
       ...profile,

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
 import type { Task } from '../../src/protocol/index.ts';
-import { type Agent, createAgent, memoryStore } from '../../src/tasks/index.ts';
+import { type A2AAgent, createAgent, memoryStore } from '../../src/tasks/index.ts';
 import { finished, raw, rest1, rpc1, sample, start, userMessage, WIRES } from './support.ts';
 
 const SECRET = 'hunter2';
@@ -69,11 +69,9 @@ test('an agent, a store or a card that throws is an internal error, with its cau
     throw new Error(SECRET);
   };
   const store = memoryStore();
-  const agent: Agent = {
+  const agent: A2AAgent = {
     ...sample(),
-    continues: boom,
-    reply: ({ message }) =>
-      message.taskId ? undefined : message.contextId === 'boom' ? boom() : undefined,
+    receive: ({ message }, task) => (task || message.contextId === 'boom' ? boom() : undefined),
   };
   const { url, log } = await start(t, agent, { store, extendedCard: boom });
   const { id } = await finished(url);

@@ -8,10 +8,10 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { MAX_JSON_NODES } from '../../src/protocol/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
-import { type Agent, serve } from '../../src/server.ts';
+import { type A2AAgent, serve } from '../../src/server.ts';
 import { webhookDelivery } from '../../src/http/webhook.ts';
 
-const echo: Agent = {
+const echo: A2AAgent = {
   profile: { name: 'Echo', description: 'Completes' },
   async *execute() {
     yield { kind: 'status-update', state: 'completed' };
@@ -80,7 +80,7 @@ test('ids and tenants have a length, and are Unicode that every store can hold',
 });
 
 /** Makes an artifact of so many chunks of a megabyte. */
-const large: Agent = {
+const large: A2AAgent = {
   profile: { name: 'Large', description: 'Makes large artifacts' },
   async *execute() {
     const parts = [{ kind: 'text' as const, text: 'x'.repeat(1024 * 1024) }];

@@ -17,7 +17,7 @@ import {
 } from '../../src/protocol/index.ts';
 import type { ResultOf, UnaryOperation } from '../../src/protocol/methods.ts';
 import {
-  type Agent,
+  type A2AAgent,
   createAgent,
   type Listening,
   type Logger,
@@ -52,7 +52,7 @@ export interface Started extends Listening {
 /** A server on a free port that ends with the test. */
 export async function start(
   t: TestContext,
-  agent: Agent = sample(),
+  agent: A2AAgent = sample(),
   options: ServeOptions = {},
 ): Promise<Started> {
   const logger = recorder();
@@ -66,7 +66,7 @@ export async function start(
 }
 
 /** Does what the first word of the text says; anything else is repeated, word by word. */
-export function sample(): Agent {
+export function sample(): A2AAgent {
   return createAgent(
     {
       name: 'Sample',

@@ -11,13 +11,13 @@ import path from 'node:path';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Agent as FrameworkAgent } from '../../agent/index.ts';
-import type { Agent } from '../../tasks/index.ts';
+import type { A2AAgent } from '../../tasks/index.ts';
 import { usageError } from '../program/exit.ts';
 
 const HOW = 'export default llmAgent(…) or createAgent(…)';
 
 export interface AgentFile {
-  readonly agent: Agent | FrameworkAgent;
+  readonly agent: A2AAgent | FrameworkAgent;
   /** Its absolute path. */
   readonly file: string;
   /** A name for its store that no other file's has. */
@@ -50,9 +50,9 @@ export function isFrameworkAgent(value: unknown): value is FrameworkAgent {
   );
 }
 
-function isServerAgent(value: unknown): value is Agent {
+function isServerAgent(value: unknown): value is A2AAgent {
   if (typeof value !== 'object' || value === null) return false;
-  const { profile, execute } = value as Partial<Agent>;
+  const { profile, execute } = value as Partial<A2AAgent>;
   return (
     typeof execute === 'function' &&
     typeof profile === 'object' &&
@@ -61,7 +61,7 @@ function isServerAgent(value: unknown): value is Agent {
   );
 }
 
-function agentOf(name: string, module: object): Agent | FrameworkAgent {
+function agentOf(name: string, module: object): A2AAgent | FrameworkAgent {
   const exported = module as { readonly default?: unknown; readonly agent?: unknown };
   const candidates = [exported.default, exported.agent].filter((each) => each !== undefined);
   for (const each of candidates) if (isServerAgent(each) || isFrameworkAgent(each)) return each;

@@ -11,7 +11,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Message, Part } from '../../protocol/index.ts';
-import type { Agent, ExecutionContext, ExecutorEvent } from '../../tasks/index.ts';
+import type { A2AAgent, ExecutionContext, ExecutorEvent } from '../../tasks/index.ts';
 
 const UNDERSTOOD =
   'I understand: echo X; task N [bytes] [pace]; flood N [bytes] [pace]; hold. ' +
@@ -33,7 +33,7 @@ type Order =
   | { readonly kind: 'hold' }
   | ({ readonly kind: 'work' } & Work);
 
-export const bench: Agent = {
+export const bench: A2AAgent = {
   profile: {
     name: 'Bench',
     description: 'Does exactly as much as it is told: echo, task, flood, hold.',
@@ -48,9 +48,9 @@ export const bench: Agent = {
     ],
   },
 
-  reply({ message }) {
+  receive({ message }) {
     const order = orderOf(message);
-    return order.kind === 'say' ? reply(order.text) : undefined;
+    return order.kind === 'say' ? { reply: reply(order.text) } : undefined;
   },
 
   // One generator, not one inside another: `yield*` would cost more than all the rest of an event.

@@ -14,8 +14,8 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Message, Part } from '../../protocol/index.ts';
-import type { Agent, ExecutionContext, ExecutorEvent } from '../../tasks/index.ts';
+import type { Part } from '../../protocol/index.ts';
+import type { A2AAgent, ExecutionContext, ExecutorEvent } from '../../tasks/index.ts';
 
 const text = (content: string): Part => ({ kind: 'text', text: content });
 const file = { name: 'output.txt', mimeType: 'text/plain' };
@@ -112,7 +112,7 @@ function behaviourOf({ message, turn }: ExecutionContext): Behaviour {
   return OLD_KIT.test(messageId) ? askForInput : complete;
 }
 
-export const conformance: Agent = {
+export const conformance: A2AAgent = {
   profile: {
     name: 'Conformance',
     description:
@@ -129,10 +129,10 @@ export const conformance: Agent = {
     ],
   },
 
-  reply({ message }): Message | undefined {
+  receive({ message }) {
     if (!message.messageId.startsWith(MESSAGE_RESPONSE)) return undefined;
     const parts = [text('Direct message response')];
-    return { kind: 'message', messageId: randomUUIDv7(), role: 'agent', parts };
+    return { reply: { kind: 'message', messageId: randomUUIDv7(), role: 'agent', parts } };
   },
 
   execute: (context) => behaviourOf(context)(context),

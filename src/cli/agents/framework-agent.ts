@@ -9,7 +9,7 @@ import { createRequire } from 'node:module';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { pathToFileURL } from 'node:url';
 import type { Agent as FrameworkAgent, Model } from '../../agent/index.ts';
-import type { Agent } from '../../tasks/index.ts';
+import type { A2AAgent } from '../../tasks/index.ts';
 import { usageError } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
 import type { StoreLocation } from '../program/store-location.ts';
@@ -24,7 +24,7 @@ export interface FrameworkOptions {
 }
 
 export interface Bridged {
-  readonly agent: Agent;
+  readonly agent: A2AAgent;
   close(): Promise<void>;
 }
 

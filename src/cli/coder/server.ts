@@ -1,7 +1,7 @@
 /** The coding agent for `parley serve`: its tasks in the store, its sessions beside it. */
 import { reasonOf } from '../../base/index.ts';
 import { coderServeOptions } from '../../coder/index.ts';
-import type { Agent, TaskStore } from '../../tasks/index.ts';
+import type { A2AAgent, TaskStore } from '../../tasks/index.ts';
 import type { ServeOptions } from '../../server.ts';
 import { openCoder, openSessions, tellNotes, type CoderFlags } from './setup.ts';
 import type { Environment } from '../program/flags.ts';
@@ -19,7 +19,7 @@ export interface CoderServerInput {
 }
 
 export interface CoderServer {
-  readonly agent: Agent;
+  readonly agent: A2AAgent;
   readonly store: TaskStore;
   readonly options: ServeOptions;
   begin(): void;

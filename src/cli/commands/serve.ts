@@ -1,6 +1,6 @@
 /** `parley serve`: an agent behind HTTP, until a signal ends it. */
 import { VERSIONS, versionOf } from '../../protocol/index.ts';
-import type { Agent, AgentProfile, TaskStore } from '../../tasks/index.ts';
+import type { A2AAgent, AgentProfile, TaskStore } from '../../tasks/index.ts';
 import { isLoopback } from '../../http/index.ts';
 import { type Listening, serve, type ServeOptions } from '../../server.ts';
 import { authentication } from '../program/authentication.ts';
@@ -171,7 +171,7 @@ function onlyVersion(text: string | undefined): Pick<ServeOptions, 'versions'> {
 }
 
 interface Picked {
-  readonly agent: Agent;
+  readonly agent: A2AAgent;
   readonly store: TaskStore;
   /** What serving it takes, besides what the flags say. */
   readonly options?: ServeOptions;
@@ -230,7 +230,7 @@ async function pickAgent(name: string, settings: Settings, log: ServerLog): Prom
 const DEVELOPMENT_TOOL =
   'https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md';
 
-function requiring(agent: Agent): Agent {
+function requiring(agent: A2AAgent): A2AAgent {
   const own = agent.profile.extensions ?? [];
   const extensions = own.length > 0 ? own : [{ uri: DEVELOPMENT_TOOL }];
   const profile: AgentProfile = {
@@ -238,5 +238,5 @@ function requiring(agent: Agent): Agent {
     extensions: extensions.map((extension) => Object.assign({}, extension, { required: true })),
   };
   // Inherited, so that an agent that is an instance of a class keeps its methods and their `this`.
-  return Object.create(agent, { profile: { value: profile, enumerable: true } }) as Agent;
+  return Object.create(agent, { profile: { value: profile, enumerable: true } }) as A2AAgent;
 }

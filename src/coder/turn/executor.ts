@@ -10,8 +10,8 @@
  * - Words in answer to a confirmation are yes, no, or a reason to decline: the model hears it and goes on from there.
  * - After a crash the turn goes on: calls that were running are not made again, those that wait go on waiting.
  */
-import { isObject } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
+import { isObject, type MaybePromise } from '../../base/index.ts';
 import {
   RunError,
   type Answer,
@@ -33,12 +33,12 @@ import {
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, isInterrupted, textOf, type Task } from '../../protocol/index.ts';
 import type {
-  Admission,
-  Agent,
+  A2AAgent,
   AgentProfile,
   ExecutionContext,
   ExecutorEvent,
   Logger,
+  Reception,
   RequestContext,
 } from '../../tasks/index.ts';
 import { setsApproval } from '../commands/approval.ts';
@@ -76,7 +76,7 @@ export interface CoderExecutorOptions {
 const MAX_FINAL_TEXT = 256 * 1024;
 const LOST = 'The conversation that asked this is gone. Please send the request again.';
 
-export function coderExecutor(options: CoderExecutorOptions): Agent {
+export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
   const { seats, commands, profile, logger } = options;
   const inboxes = new Map<string, Inbox>();
 
@@ -86,17 +86,18 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
     if (options.terminalSetsMode) requireTerminal(user);
   }
 
-  /** Nothing answers without a task; but what cannot become one is refused here, before there is any. */
-  async function reply(context: RequestContext): Promise<undefined> {
-    checkMode(context);
-    confirmationsFrom(context);
-    await seats.check(context.message.metadata, context);
-    return undefined;
-  }
-
-  function admit(context: RequestContext, task: Task): Admission {
+  function receive(context: RequestContext, task?: Task): MaybePromise<Reception | undefined> {
     checkMode(context);
     const confirmations = confirmationsFrom(context);
+    if (task) return admit(context, task, confirmations);
+    return seats.check(context.message.metadata, context).then(() => undefined);
+  }
+
+  function admit(
+    context: RequestContext,
+    task: Task,
+    confirmations: readonly ToolCallConfirmation[],
+  ): Reception {
     // Words are an answer too, where the task waits for one.
     if (isInterrupted(task.status.state)) requireRole(context.user, 'approve');
     if (confirmations.length > 0) {
@@ -116,6 +117,8 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
       source,
       metadata: extensionMetadata(event),
       brief: isActive(context),
+      // A live session goes on, whoever speaks and whatever they know of the extension.
+      continues: isActive(context) || options.isLive(task.id),
       ...(confirmations.length > 0 && inbox?.open && { deliver: () => inbox.put(confirmations) }),
     };
   }
@@ -283,14 +286,10 @@ export function coderExecutor(options: CoderExecutorOptions): Agent {
 
   return {
     profile,
-    reply,
-    admit,
+    receive,
     execute,
     cancel,
-    // A live session goes on, whoever speaks and whatever they know of the extension.
-    continues: (context) => isActive(context) || options.isLive(context.message.taskId ?? ''),
-    spans: (taskId) => options.isLive(taskId),
-    resumes: true,
+    rules: { resumes: true, isSession: (taskId) => options.isLive(taskId) },
   };
 }
 

@@ -26,6 +26,7 @@ import {
   type ExecutionContext,
   type ExecutorEvent,
   type Logger,
+  type RequestContext,
 } from '../../tasks/index.ts';
 import { agentOfTenant, Caller } from '../api/caller.ts';
 import { requestMetadata } from '../tasks/executor.ts';
@@ -46,7 +47,7 @@ export interface ProxyOptions {
   readonly tracer?: Tracer | undefined;
 }
 
-export type ProxyExecutor = Required<Pick<AgentExecutor, 'begin' | 'admit' | 'execute' | 'cancel'>>;
+export type ProxyExecutor = Required<Pick<AgentExecutor, 'receive' | 'execute' | 'cancel'>>;
 
 /** An execution in this process. */
 interface Running {
@@ -294,34 +295,33 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     }
   }
 
+  function checkAnswer(context: RequestContext, task: Task, name: string): undefined {
+    const workspace = ownerOf(context);
+    const { state } = task.status;
+    // The runtime refuses messages to a finished task.
+    if (isTerminal(state)) return;
+    if (!agents.find(workspace, name)) {
+      throw new A2AError('unavailable', `The agent ${name} is not there any more`);
+    }
+    // As a message of its own, an answer would begin something that nobody asked for.
+    if (isInterrupted(state) && links.task(workspace, name, task.id) === undefined) {
+      throw new A2AError(
+        'unsupportedOperation',
+        `The agent ${name} is another one than the one that asked: cancel the task, or leave it`,
+      );
+    }
+  }
+
   return {
-    begin(context) {
-      const name = agentOf(context.tenant, requestMetadata(context));
+    receive(context, task) {
+      const name = agentOf(context.tenant, task ? task.metadata : requestMetadata(context));
       if (context.user instanceof Caller) context.user.need('agents:use');
+      if (task) return checkAnswer(context, task, name);
       if (name === '') throw new A2AError('invalidParams', 'metadata.agent: the name of an agent');
       if (!agents.find(ownerOf(context), name)) throw notFound(name);
       if (context.message.contextId === undefined) {
         if (fresh.size >= MAX_FRESH) fresh.clear();
         fresh.add(context.contextId);
-      }
-      return undefined;
-    },
-    admit(context, task) {
-      const name = agentOf(context.tenant, task.metadata);
-      if (context.user instanceof Caller) context.user.need('agents:use');
-      const workspace = ownerOf(context);
-      const { state } = task.status;
-      // That it takes no more messages, the runtime says.
-      if (isTerminal(state)) return undefined;
-      if (!agents.find(workspace, name)) {
-        throw new A2AError('unavailable', `The agent ${name} is not there any more`);
-      }
-      // As a message of its own, an answer would begin something that nobody asked for.
-      if (isInterrupted(state) && links.task(workspace, name, task.id) === undefined) {
-        throw new A2AError(
-          'unsupportedOperation',
-          `The agent ${name} is another one than the one that asked: cancel the task, or leave it`,
-        );
       }
       return undefined;
     },

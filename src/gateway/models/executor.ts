@@ -33,7 +33,7 @@ const TOO_LONG = 'The answer is in the artifact';
 export function modelExecutor({
   models,
   conversation,
-}: ModelExecutorOptions): Required<Pick<AgentExecutor, 'begin' | 'execute'>> {
+}: ModelExecutorOptions): Required<Pick<AgentExecutor, 'receive' | 'execute'>> {
   function targetOf(workspace: string, metadata: Metadata): Target {
     const { model = models.defaultModel, api_type: apiType = 'chat' } = metadata;
     if (typeof model !== 'string' || model === '') {
@@ -82,7 +82,8 @@ export function modelExecutor({
   }
 
   return {
-    begin(context) {
+    receive(context, task) {
+      if (task) return undefined;
       const caller = callerOf(context);
       const given = requestMetadata(context);
       const target = targetOf(caller.workspace, given);

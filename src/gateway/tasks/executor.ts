@@ -1,10 +1,11 @@
 /** What executes the gateway's tasks: the scope of a task says which door it came in by, and so who works on it. */
 import type { Metadata } from '../../protocol/index.ts';
-import type { AgentExecutor, RequestContext } from '../../tasks/index.ts';
+import type { AgentExecutor, Reception, RequestContext } from '../../tasks/index.ts';
 import { agentOfTenant } from '../api/caller.ts';
+import { TRANSITIONS } from './transitions.ts';
 
 /** One of the two that do the work. */
-export type Worker = Pick<AgentExecutor, 'begin' | 'execute' | 'cancel' | 'admit'>;
+export type Worker = Pick<AgentExecutor, 'receive' | 'execute' | 'cancel'>;
 
 export interface GatewayExecutorOptions {
   /** Tasks of the gateway's own door. */
@@ -20,26 +21,31 @@ export function gatewayExecutor({ models, agents, expiry }: GatewayExecutorOptio
     agentOfTenant(tenant) !== undefined || metadata?.['agent'] !== undefined ? agents : models;
 
   return {
-    // After a crash a model's answer that has not begun is asked for again, and an agent's task is found again.
-    resumes: true,
-    // What models and agents send is made into events for the log alone.
-    givesAway: true,
-    async begin(context) {
+    // After a crash a model is asked again if its answer had not begun, and an agent's task is followed again.
+    rules: { resumes: true, transitions: TRANSITIONS, immutableEvents: true },
+    receive(context, task) {
+      if (task) return workerOf(context.tenant, task.metadata).receive?.(context, task);
       const metadata = requestMetadata(context);
       const expiresAt = expiry(metadata);
-      const begun = await workerOf(context.tenant, metadata).begin?.(context);
-      const own = begun?.metadata ?? metadata;
-      return {
-        metadata:
-          expiresAt === undefined ? own : { ...own, expiresAt: new Date(expiresAt).toISOString() },
-        ...(expiresAt !== undefined && { expiresAt }),
-      };
+      const received = workerOf(context.tenant, metadata).receive?.(context);
+      return received instanceof Promise
+        ? received.then((reception) => started(reception, metadata, expiresAt))
+        : started(received, metadata, expiresAt);
     },
-    admit: (context, task) => workerOf(context.tenant, task.metadata).admit?.(context, task),
     execute: (context) => workerOf(context.tenant, context.task.metadata).execute(context),
     cancel: (taskId, context) =>
       workerOf(context.tenant, context.task.metadata).cancel?.(taskId, context),
   };
+}
+
+function started(
+  reception: Reception | undefined,
+  requested: Metadata,
+  expiresAt: number | undefined,
+): Reception {
+  const metadata = reception?.metadata ?? requested;
+  if (expiresAt === undefined) return { metadata };
+  return { metadata: { ...metadata, expiresAt: new Date(expiresAt).toISOString() }, expiresAt };
 }
 
 /** What the client says of its request: the request's own metadata has the last word over the message's. */

@@ -9,7 +9,7 @@ const logger = { debug() {}, info() {}, warn() {}, error() {} };
 test('a task that has expired is ended by itself, and removed later', async (t) => {
   const handler = createHandler(
     {
-      begin: () => ({ expiresAt: Date.now() }),
+      receive: () => ({ expiresAt: Date.now() }),
       async *execute() {
         yield { kind: 'status-update', state: 'input-required' };
       },

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { A2AError, type Message, type Task } from '../../protocol/index.ts';
+import type { Message, Task } from '../../protocol/index.ts';
 import { type AgentExecutor, createHandler, type ExecutorEvent } from '../../tasks/index.ts';
-import { withTransitions } from './transitions.ts';
+import { TRANSITIONS } from './transitions.ts';
 
 const message: Message = {
   kind: 'message',
@@ -20,11 +20,12 @@ async function logOf(...events: ExecutorEvent[]) {
     warn() {},
     error: ({ err }: { err?: unknown }) => void errors.push(err),
   };
-  const executor = withTransitions({
+  const executor: AgentExecutor = {
+    rules: { transitions: TRANSITIONS },
     async *execute() {
       yield* events;
     },
-  });
+  };
   const handler = createHandler(executor, { logger });
   const { id } = (await handler.sendMessage({ message })) as Task;
   const { entries } = await handler.readLog({ id });
@@ -87,53 +88,5 @@ test('a move that the table does not have fails the task, and our log knows whic
   );
   assert.deepEqual(states, ['submitted', 'working', 'failed']);
   assert.match(String(errors[0]), /from working to submitted/);
-  assert.ok(!JSON.stringify(entries).includes('table'));
-});
-
-test('what the executor is besides stays as it was, and its own', async () => {
-  class Inner implements AgentExecutor {
-    readonly #secret = 'inner';
-    readonly resumes = true;
-    begin() {
-      return { metadata: { by: this.#secret } };
-    }
-    reply() {
-      return { ...message, messageId: this.#secret };
-    }
-    admit(): undefined {
-      throw new A2AError('forbidden', this.#secret);
-    }
-    async *execute() {}
-    async cancel() {
-      assert.equal(this.#secret, 'inner');
-    }
-    continues() {
-      return this.#secret === 'inner';
-    }
-    spans() {
-      return this.#secret === 'inner';
-    }
-  }
-  const outer = withTransitions(new Inner());
-  const context = {
-    message,
-    contextId: 'c',
-    user: undefined,
-    tenant: '',
-    extensions: [],
-    metadata: undefined,
-  };
-  const task: Task = { kind: 'task', id: 't', contextId: 'c', status: { state: 'working' } };
-  assert.deepEqual(await outer.begin?.(context), { metadata: { by: 'inner' } });
-  assert.equal((await outer.reply?.(context))?.messageId, 'inner');
-  assert.throws(() => outer.admit?.(context, task), { kind: 'forbidden', message: 'inner' });
-  await outer.cancel?.('t', { ...context, task, turn: [] });
-  assert.ok(typeof outer.continues === 'function' && outer.continues(context));
-  assert.equal(outer.spans?.('t'), true);
-  assert.equal(outer.resumes, true);
-});
-
-test('what the executor has not, it has not afterwards', () => {
-  const outer = withTransitions({ async *execute() {} });
-  assert.deepEqual(Object.keys(outer), ['execute', 'order', 'worksFirst']);
+  assert.ok(!JSON.stringify(entries).includes('forbid'));
 });
