@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { Ledger } from './approval/ledger.ts';
+import { FileChanges } from './approval/file-changes.ts';
 import { mcpTools } from './session/mcp-tools.ts';
 
 test('a server that says nothing is waited for once, not at every step of every turn', async (t) => {
@@ -21,7 +21,7 @@ test('a server that says nothing is waited for once, not at every step of every 
     saveRule: () => Promise.resolve(),
     beforeChange: () => Promise.resolve(),
     truePath: (file: string) => Promise.resolve(file),
-    ledger: new Ledger(),
+    changes: new FileChanges(),
   } as const;
   const mute = { url: `http://127.0.0.1:${address.port}/mcp` };
   const mcp = mcpTools({ mute }, { guard, cwd: '/', warn: () => {}, patienceMs: 300 });

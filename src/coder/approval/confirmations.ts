@@ -19,7 +19,7 @@ import {
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, parseWith, textOf, type Message, type Task } from '../../protocol/index.ts';
 import { SOURCE_KEY } from '../../tasks/index.ts';
-import { optionsFor, type Asked } from './options.ts';
+import { optionsFor, type CallToApprove } from './options.ts';
 import type { Preview } from '../tools/tool.ts';
 import { meansYes } from './words.ts';
 
@@ -33,9 +33,9 @@ export interface AskDetail {
   readonly helper?: string;
 }
 
-export function detailFor(asked: Asked): JsonObject {
-  const { preview } = asked;
-  const request: ConfirmationRequest = { options: optionsFor(asked), ...detailsOf(preview) };
+export function detailFor(call: CallToApprove): JsonObject {
+  const { preview } = call;
+  const request: ConfirmationRequest = { options: optionsFor(call), ...detailsOf(preview) };
   const fingerprint = preview.kind === 'edit' ? preview.fingerprint : undefined;
   return {
     request,

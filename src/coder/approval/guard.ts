@@ -6,13 +6,14 @@
  */
 import type { JsonObject } from '../../base/index.ts';
 import * as z from 'zod';
-import type { Answer, MutableState, Tool, ToolContext } from '../../agent/index.ts';
-import { grantFrom, type Asked } from './options.ts';
+import { BoundedMap } from '../../base/index.ts';
+import type { MutableState, Tool, ToolContext } from '../../agent/index.ts';
+import { grantFrom, type CallToApprove } from './options.ts';
 import { chosenOption, detailFor } from './confirmations.ts';
-import type { Ledger } from './ledger.ts';
+import type { FileChanges } from './file-changes.ts';
 import { decide, rulesFrom, type Policy } from './policy.ts';
 import { ApprovalMode, PolicyRule } from './rule.ts';
-import type { CoderTool } from '../tools/tool.ts';
+import type { CoderTool, Preview } from '../tools/tool.ts';
 
 export interface Modes {
   /** What a session begins with. */
@@ -28,7 +29,7 @@ export interface GuardOptions extends Modes {
   /** Keeps a rule for later sessions. */
   saveRule(rule: PolicyRule): Promise<void>;
   /** Of all sessions in the workspace. */
-  readonly ledger: Ledger;
+  readonly changes: FileChanges;
   /** The true path of what a tool's `path` names. */
   truePath(path: string): Promise<string | undefined>;
   /** Before a call that may change files. What it throws stops the call. */
@@ -41,18 +42,29 @@ export const MODE_KEY = 'coder.approval';
 const BY_STRICTNESS: readonly ApprovalMode[] = ['plan', 'ask', 'auto-edit', 'yolo'];
 const GRANTS_KEY = 'coder.grants';
 const MAX_GRANTS = 500;
+/** Previews that a tool keeps until their calls run. */
+const MAX_PREVIEWS = 16;
 const Grants = z.array(PolicyRule);
 
 /** What a call that has begun shows first. */
 export const BEGUN: JsonObject = { begun: true };
 
 export function guarded(tool: CoderTool, options: GuardOptions): Tool {
-  const askedOf = (args: JsonObject, preview: Asked['preview']): Asked => ({
-    tool,
-    args,
-    preview,
-    root: options.root,
-  });
+  const { root, changes } = options;
+  /** Of calls that have not run yet. A call whose preview was dropped, or made in another process, gets a new one. */
+  const previews = new BoundedMap<{ readonly args: string; readonly preview: Preview }>(
+    MAX_PREVIEWS,
+  );
+
+  async function previewOf(args: JsonObject, context: ToolContext): Promise<Preview> {
+    const key = previewKey(context);
+    const known = previews.get(key);
+    const given = JSON.stringify(args);
+    if (known?.args === given) return known.preview;
+    const preview = await tool.preview(args, context);
+    previews.set(key, { args: given, preview });
+    return preview;
+  }
 
   return {
     name: tool.name,
@@ -62,57 +74,58 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     ...(tool.longRunning !== undefined && { longRunning: tool.longRunning }),
 
     async confirm(args, context) {
-      const preview = await tool.preview(args, context);
+      const preview = await previewOf(args, context);
       const { decision, reason } = decide(policyOf(options, context.state), tool, args, preview);
       if (decision === 'deny') throw new Error(`not allowed: ${reason}`);
       if (decision === 'allow') return false;
-      const asked = askedOf(args, preview);
-      return { text: tool.describe(args), detail: detailFor(asked) };
+      return { text: tool.describe(args), detail: detailFor({ tool, args, preview, root }) };
     },
 
     async run(args, context) {
-      const { confirmation } = context;
-      const { ledger } = options;
       const actor = { session: context.session.id, runId: context.runId };
-      if (confirmation) await grant(args, confirmation, context);
-      if (tool.effect === 'edit' || tool.effect === 'execute') {
+      const option = chosenOption(context.confirmation);
+      const grants = option?.startsWith('proceed_always') === true;
+      const isEdit = tool.effect === 'edit';
+      const preview = grants || isEdit ? await previewOf(args, context) : undefined;
+      previews.delete(previewKey(context));
+      if (grants && preview) {
+        await grant(option, { tool, args, preview, root }, context.state);
+      }
+      if (isEdit || tool.effect === 'execute') {
         await options.beforeChange(tool.describe(args), context);
       }
       context.progress(BEGUN);
-      const work = async (): Promise<unknown> => tool.run(args, context);
-      if (tool.effect === 'edit') return ledger.change(actor, await changedBy(args, context), work);
-      const began = ledger.now();
+      const work = async (): Promise<unknown> => tool.run(args, context, preview);
+      if (isEdit) return changes.change(actor, await filesIn(preview), work);
+      const began = changes.now();
       const result = await work();
       if (tool.effect === 'read' && typeof args['path'] === 'string') {
         const file = await options.truePath(args['path']);
-        if (file !== undefined) ledger.saw(actor, file, began);
+        if (file !== undefined) changes.saw(actor, file, began);
       }
       return result;
     },
   };
 
   /** The files that a call would change, by their true paths. */
-  async function changedBy(args: JsonObject, context: ToolContext): Promise<string[]> {
-    const preview = await tool.preview(args, context);
-    const paths = preview.kind === 'edit' ? preview.diffs.map(({ file_path }) => file_path) : [];
-    return Promise.all(paths.map(async (path) => (await options.truePath(path)) ?? path));
+  function filesIn(preview: Preview | undefined): Promise<string[]> {
+    const diffs = preview?.kind === 'edit' ? preview.diffs : [];
+    return Promise.all(
+      diffs.map(async ({ file_path }) => (await options.truePath(file_path)) ?? file_path),
+    );
   }
 
-  async function grant(
-    args: JsonObject,
-    confirmation: Answer,
-    context: ToolContext,
-  ): Promise<void> {
-    const option = chosenOption(confirmation);
-    if (option === undefined || !option.startsWith('proceed_always')) return;
-    const asked = askedOf(args, await tool.preview(args, context));
-    const rules = grantFrom(option, asked);
+  async function grant(option: string, call: CallToApprove, state: MutableState): Promise<void> {
+    const rules = grantFrom(option, call);
     if (rules.length === 0) return;
-    const known = grantsIn(context.state);
-    context.state.set(GRANTS_KEY, [...known, ...rules].slice(-MAX_GRANTS));
-    if (option === 'proceed_always_and_save')
-      for (const rule of rules) await options.saveRule({ ...rule, workspace: options.root });
+    state.set(GRANTS_KEY, [...grantsIn(state), ...rules].slice(-MAX_GRANTS));
+    if (option !== 'proceed_always_and_save') return;
+    for (const rule of rules) await options.saveRule({ ...rule, workspace: root });
   }
+}
+
+function previewKey({ session, callId }: ToolContext): string {
+  return JSON.stringify([session.user, session.id, callId]);
 }
 
 function policyOf(options: GuardOptions, state: MutableState): Policy {

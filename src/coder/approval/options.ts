@@ -1,5 +1,5 @@
 /**
- * What a person can choose when a call is asked about, and which rules the choice adds.
+ * What a person can choose when a call needs approval, and which rules the choice adds.
  *
  * Choices are narrow: "always" is this command, this file, this host, not more. A command line can only be allowed for
  * good when its commands are plain words; a rule could not tell it from others otherwise.
@@ -25,8 +25,8 @@ export type OptionId =
 /** More commands than this in one line are not allowed for good. */
 const MAX_COMMANDS = 8;
 
-/** A call that is asked about. */
-export interface Asked {
+/** A call that needs approval. */
+export interface CallToApprove {
   readonly tool: Subject;
   readonly args: JsonObject;
   readonly preview: Preview;
@@ -34,9 +34,9 @@ export interface Asked {
   readonly root: string;
 }
 
-export function optionsFor(asked: Asked): ConfirmationOption[] {
-  const { preview, tool } = asked;
-  const what = subjectOf(asked);
+export function optionsFor(call: CallToApprove): ConfirmationOption[] {
+  const { preview, tool } = call;
+  const what = subjectOf(call);
   const options: ConfirmationOption[] = [option('proceed_once', 'Allow once')];
   if (what !== undefined && preview.kind !== 'mcp') {
     options.push(option('proceed_always', `Always allow ${what} in this session`));
@@ -63,12 +63,12 @@ function option(id: OptionId, name: string): ConfirmationOption {
 }
 
 /** The rules that a choice adds to the session; those of `proceed_always_and_save` are to be saved as well. */
-export function grantFrom(optionId: string, asked: Asked): readonly PolicyRule[] {
-  const { tool, preview } = asked;
+export function grantFrom(optionId: string, call: CallToApprove): readonly PolicyRule[] {
+  const { tool, preview } = call;
   switch (optionId) {
     case 'proceed_always':
     case 'proceed_always_and_save':
-      return narrowRules(asked) ?? [];
+      return narrowRules(call) ?? [];
     case 'proceed_always_tool':
       return tool.name === SHELL_TOOL ? [] : [{ tool: tool.name, decision: 'allow' }];
     case 'proceed_always_server':
@@ -80,7 +80,7 @@ export function grantFrom(optionId: string, asked: Asked): readonly PolicyRule[]
 }
 
 /** Rules that cover this call and calls like it, as narrow as makes sense; undefined when there are none. */
-function narrowRules({ tool, args, preview, root }: Asked): PolicyRule[] | undefined {
+function narrowRules({ tool, args, preview, root }: CallToApprove): PolicyRule[] | undefined {
   const allow = (pattern?: string): PolicyRule => ({
     tool: tool.name,
     ...(pattern !== undefined && { pattern }),
@@ -111,11 +111,11 @@ function filesOf(diffs: readonly FileDiff[], root: string): string[] {
 }
 
 /** What "always" would be about, in words. */
-function subjectOf(asked: Asked): string | undefined {
-  const rules = narrowRules(asked);
+function subjectOf(call: CallToApprove): string | undefined {
+  const rules = narrowRules(call);
   if (!rules) return undefined;
-  if (asked.tool.name === SHELL_TOOL) return rules.length === 1 ? 'this command' : 'these commands';
-  if (asked.preview.kind === 'mcp') return asked.preview.tool;
-  if (asked.preview.kind === 'edit') return filesOf(asked.preview.diffs, asked.root).join(', ');
+  if (call.tool.name === SHELL_TOOL) return rules.length === 1 ? 'this command' : 'these commands';
+  if (call.preview.kind === 'mcp') return call.preview.tool;
+  if (call.preview.kind === 'edit') return filesOf(call.preview.diffs, call.root).join(', ');
   return rules.map((rule) => rule.pattern).join(', ');
 }

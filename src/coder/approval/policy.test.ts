@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import type { JsonObject } from '../../base/index.ts';
 import fc from 'fast-check';
-import { grantFrom, optionsFor, type Asked } from './options.ts';
+import { grantFrom, optionsFor, type CallToApprove } from './options.ts';
 import { decide, problemOf, rulesFrom, type Subject, type Verdict } from './policy.ts';
 import type { ApprovalMode, PolicyRule } from './rule.ts';
 import type { Effect, Preview } from '../tools/tool.ts';
@@ -348,15 +348,15 @@ test('a rule for a server is about that server', () => {
 
 // What a person can choose
 
-function asked(subject: Subject, args: JsonObject, preview: Preview): Asked {
+function asked(subject: Subject, args: JsonObject, preview: Preview): CallToApprove {
   return { tool: subject, args, preview, root: ROOT };
 }
 
-function askedShell(command: string): Asked {
+function askedShell(command: string): CallToApprove {
   return asked(SHELL, { command }, { kind: 'execute', command, workingDirectory: ROOT });
 }
 
-function ids(call: Asked): string[] {
+function ids(call: CallToApprove): string[] {
   return optionsFor(call).map(({ id }) => id);
 }
 

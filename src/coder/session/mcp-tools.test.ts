@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Ledger } from '../approval/ledger.ts';
+import { FileChanges } from '../approval/file-changes.ts';
 import { mcpTools, type McpToolsOptions } from './mcp-tools.ts';
 
 const guard: McpToolsOptions['guard'] = {
@@ -11,7 +11,7 @@ const guard: McpToolsOptions['guard'] = {
   saveRule: () => Promise.resolve(),
   beforeChange: () => Promise.resolve(),
   truePath: (file) => Promise.resolve(file),
-  ledger: new Ledger(),
+  changes: new FileChanges(),
 };
 
 test("a client's server is reached as clients' are, and never takes the place of one of the settings", async () => {

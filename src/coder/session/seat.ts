@@ -19,7 +19,7 @@ import { CheckpointError, openCheckpoints, type Checkpoints } from '../checkpoin
 import { guarded, type GuardOptions, type Modes } from '../approval/guard.ts';
 import { taskTool } from './helper.ts';
 import { instructionFor } from './instruction.ts';
-import type { Ledger } from '../approval/ledger.ts';
+import type { FileChanges } from '../approval/file-changes.ts';
 import { mcpTools, type McpTools } from './mcp-tools.ts';
 import { openingCalls } from './opening-calls.ts';
 import { priceOf } from './prices.ts';
@@ -55,7 +55,7 @@ export interface SeatOptions extends Modes {
   readonly settings: Settings;
   readonly model: Model;
   readonly sessions: SessionStore;
-  readonly ledger: Ledger;
+  readonly changes: FileChanges;
   readonly configFolder: string;
   readonly dataFolder: string;
   readonly sandbox: boolean;
@@ -112,7 +112,7 @@ export async function openSeat(options: SeatOptions): Promise<Seat> {
 
   const guard: GuardOptions = {
     root,
-    ledger: options.ledger,
+    changes: options.changes,
     truePath: (path) => workspace.truePath(path).catch(() => undefined),
     mode,
     loosest,
@@ -189,7 +189,7 @@ export async function openSeat(options: SeatOptions): Promise<Seat> {
       app: APP,
       sessions: options.sessions,
       defaultModel: model,
-      plugins: [ledgerOf(options.ledger)],
+      plugins: [changesPlugin(options.changes)],
       ...(maxSteps !== undefined && { limits: { steps: maxSteps } }),
     }),
     tools,
@@ -210,11 +210,11 @@ export async function openSeat(options: SeatOptions): Promise<Seat> {
   };
 }
 
-/** Tells the ledger of each run before its model is asked: what others write from then on it does not know. */
-function ledgerOf(ledger: Ledger): Plugin {
+/** Records the start of each run before its first model call: the run knows no change that others make after that. */
+function changesPlugin(changes: FileChanges): Plugin {
   return {
-    name: 'ledger',
-    beforeAgent: ({ session, runId }) => ledger.begin({ session: session.id, runId }),
+    name: 'file-changes',
+    beforeAgent: ({ session, runId }) => changes.begin({ session: session.id, runId }),
   };
 }
 

@@ -20,7 +20,7 @@ import {
 import { A2AError, type Metadata, type Task } from '../../protocol/index.ts';
 import type { ExecutionContext, Logger, RequestContext } from '../../tasks/index.ts';
 import { isInside } from '../files/path-rules.ts';
-import { Ledger } from '../approval/ledger.ts';
+import { FileChanges } from '../approval/file-changes.ts';
 import { APP, openSeat, type Seat } from './seat.ts';
 import type { ApprovalMode } from '../approval/rule.ts';
 import { loadSettings } from '../settings/settings.ts';
@@ -90,7 +90,7 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
   const roots = await Promise.all(options.roots.map((root) => realpath(root)));
   /** Those that were used last come last. */
   const seats = new Map<string, Opened>();
-  const ledger = new Ledger();
+  const changes = new FileChanges();
 
   async function choose(settings: AgentSettings | undefined): Promise<Choice> {
     const { workspace_path, autoExecute = false, mcpServers = {} } = settings ?? {};
@@ -176,7 +176,7 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
     const mode = autoExecute ? 'yolo' : (options.mode ?? settings.approval ?? 'ask');
     return openSeat({
       ...options,
-      ledger,
+      changes,
       folder,
       settings,
       mode,

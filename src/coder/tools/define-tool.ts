@@ -12,7 +12,11 @@ export interface ToolDefinition<Input extends z.ZodObject> {
   readonly describe: (args: z.output<Input>) => string;
   /** Left out: its description is all there is to show. */
   readonly preview?: (args: z.output<Input>, context: ToolContext) => MaybePromise<Preview>;
-  readonly run: (args: z.output<Input>, context: ToolContext) => MaybePromise<unknown>;
+  readonly run: (
+    args: z.output<Input>,
+    context: ToolContext,
+    preview?: Preview,
+  ) => MaybePromise<unknown>;
 }
 
 export function defineTool<Input extends z.ZodObject>(
@@ -27,7 +31,7 @@ export function defineTool<Input extends z.ZodObject>(
   return {
     ...base,
     // Past the framework's limit on responses: these tools have their own, and what people are shown has its shape.
-    run: (args, context) => run(typed(args), context),
+    run: (args, context, preview) => run(typed(args), context, preview),
     effect,
     describe: (args) => definition.describe(typed(args)),
     preview: (args, context) =>

@@ -12,7 +12,7 @@ import { FileError } from '../files/file-error.ts';
 import { fileDiff, isShownWhole } from '../files/show-diff.ts';
 import { decodeText, encodeText, MAX_TEXT_BYTES, toCrlf, usesCrlf } from '../files/text.ts';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
-import { fingerprintOf, newContentOf, type CoderTool, type Display } from './tool.ts';
+import { fingerprintOf, newContentOf, type CoderTool, type Display, type Preview } from './tool.ts';
 import type { Change, Snapshot, Workspace } from '../files/workspace.ts';
 import { defineTool, type ToolDefinition } from './define-tool.ts';
 
@@ -38,6 +38,9 @@ export function fileChangeTool<Input extends z.ZodObject>(
   workspace: Workspace,
   { paths, plan, ...definition }: FileChangeDefinition<Input>,
 ): CoderTool {
+  /** What each preview was made from. */
+  const plans = new WeakMap<Preview, Plan>();
+
   async function prepare(args: z.output<Input>): Promise<Plan> {
     for (const path of paths(args)) await workspace.checkWritable(path);
     return plan(args);
@@ -48,22 +51,42 @@ export function fileChangeTool<Input extends z.ZodObject>(
     async preview(args) {
       const planned = await prepare(args);
       const diffs = diffsOf(planned, workspace);
-      return {
+      const preview: Preview = {
         kind: 'edit',
         diffs,
         fingerprint: fingerprint(planned.changes, workspace),
         modifiable: diffs.length === 1 && planned.changes.some(isShownWhole),
       };
+      plans.set(preview, planned);
+      return preview;
     },
-    async run(args, context) {
+    async run(args, context, preview) {
       return workspace.exclusively(paths(args), async () => {
-        const planned = asAnswered(await prepare(args), context, workspace);
+        const shown = preview && plans.get(preview);
+        const current = shown && (await stillFits(shown, workspace));
+        const planned = asAnswered(current ?? (await prepare(args)), context, workspace);
         context.signal.throwIfAborted();
         await workspace.apply(planned.changes);
         return new RichResponse(planned.summary, { display: displayOf(planned, workspace) });
       });
     },
   });
+}
+
+/** The plan with its files as they are now; undefined if one of them has changed since it was made. */
+async function stillFits(plan: Plan, workspace: Workspace): Promise<Plan | undefined> {
+  const changes: Change[] = [];
+  for (const change of plan.changes) {
+    const before = await readForChange(workspace, change.path);
+    if (!sameContent(before, change.before)) return undefined;
+    changes.push({ ...change, before });
+  }
+  return { ...plan, changes };
+}
+
+function sameContent(one: Snapshot | undefined, other: Snapshot | undefined): boolean {
+  if (!one || !other) return one === other;
+  return one.stats.mode === other.stats.mode && one.bytes.equals(other.bytes);
 }
 
 /** The plan as the person wants it; throws when it is not the one that the person saw. */

@@ -30,10 +30,12 @@ export interface CoderTool extends Tool {
   /** One line for people: `Write src/a.ts`. */
   describe(args: JsonObject): string;
   /**
-   * What the call would do, without doing it; throws what `run` would throw when that is clear beforehand. A person
-   * may answer an `edit` of one file with other content: `run` finds it with `newContentOf(context.confirmation)`.
+   * Says what the call would do, without doing it. Throws what `run` would throw if that is known beforehand. A person
+   * may answer an `edit` of one file with other content: `run` reads it with `newContentOf(context.confirmation)`.
    */
   preview(args: JsonObject, context: ToolContext): MaybePromise<Preview>;
+  /** `preview`: the one that was made of this call, so that `run` need not work it out again. */
+  run(args: JsonObject, context: ToolContext, preview?: Preview): MaybePromise<unknown>;
 }
 
 /** What a call that succeeded has to show, as a response's `display`. */

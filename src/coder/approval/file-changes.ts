@@ -1,10 +1,11 @@
 /**
- * Who has written what, so that two sessions in one workspace do not write over each other.
+ * Records which session wrote which file, so that two sessions in one workspace do not overwrite each other's work.
  *
- * A session may change a file as long as no other session has changed it since this one last read or wrote it, or,
- * where it has done neither, since its run began. What people and commands change is not in the ledger: for that there
- * are the preview's fingerprint and the exact text that `edit` wants.
+ * A session may change a file if no other session has changed it since this one last read or wrote it. If it has done
+ * neither, the start of its run counts. Changes by people and by shell commands are not recorded here: the preview's
+ * fingerprint and the exact text that `edit` requires protect those.
  */
+import { BoundedMap } from '../../base/index.ts';
 import { inTurn } from '../files/queue.ts';
 
 /** A session at work. */
@@ -13,7 +14,7 @@ export interface Actor {
   readonly runId: string;
 }
 
-/** More files than this are forgotten, the oldest first. */
+/** Beyond these sizes the oldest records are dropped. */
 const MAX_FILES = 10_000;
 const MAX_RUNS = 10_000;
 
@@ -22,44 +23,39 @@ interface Written {
   readonly at: number;
 }
 
-export class Ledger {
-  readonly #written = new Map<string, Written>();
-  readonly #seen = new Map<string, number>();
-  readonly #began = new Map<string, number>();
+export class FileChanges {
+  readonly #written = new BoundedMap<Written>(MAX_FILES);
+  readonly #seen = new BoundedMap<number>(MAX_FILES);
+  readonly #began = new BoundedMap<number>(MAX_RUNS);
   #clock = 0;
 
-  /** The run is under way from now on. */
+  /** Records the start of a run. */
   begin({ runId }: Actor): void {
-    if (this.#began.has(runId)) return;
-    this.#began.set(runId, this.now());
-    forget(this.#began, MAX_RUNS);
+    if (this.#began.get(runId) === undefined) this.#began.set(runId, this.now());
   }
 
-  /** For `saw`: what is read from now on has all that was written before. */
+  /** The time for `saw`, taken before the file is read. It is a counter, not a clock. */
   now(): number {
     return ++this.#clock;
   }
 
-  /** The session knows the file as it was then. */
+  /** Records that the session knows the file as it was at that time. */
   saw({ session }: Actor, file: string, at: number): void {
     this.#seen.set(`${session}\0${file}`, at);
-    forget(this.#seen, MAX_FILES);
   }
 
-  /** Makes a change of these files, unless another session was there first. Throws the reason, for the model. */
+  /** Changes these files, unless another session changed one of them first. Throws the reason, for the model. */
   change<T>(actor: Actor, files: readonly string[], work: () => Promise<T>): Promise<T> {
     return inTurn(
-      files.map((file) => `ledger ${file}`),
+      files.map((file) => `change ${file}`),
       async () => {
         for (const file of files) this.#check(actor, file);
         const result = await work();
         for (const file of files) {
           const at = this.now();
           this.saw(actor, file, at);
-          this.#written.delete(file);
           this.#written.set(file, { session: actor.session, at });
         }
-        forget(this.#written, MAX_FILES);
         return result;
       },
     );
@@ -74,10 +70,4 @@ export class Ledger {
       `${file}: another task has changed this file in the meantime, so nothing was written; read it again and propose the change anew`,
     );
   }
-}
-
-function forget(map: Map<string, unknown>, most: number): void {
-  if (map.size <= most) return;
-  const [oldest] = map.keys();
-  if (oldest !== undefined) map.delete(oldest);
 }
