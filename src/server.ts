@@ -143,7 +143,14 @@ export interface Listening {
   close(ms?: number): Promise<void>;
 }
 
+/**
+ * Puts an agent behind HTTP.
+ *
+ *   const { url } = await serve(agent).listen(4000);
+ *   http.createServer(serve(agent).node);
+ */
 export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer {
+  checkAgent(agent);
   const { authenticate, extendedCard, push = true } = options;
   const logger = options.logger ?? consoleLogger;
   const limits = { ...LIMITS, ...defined(options.limits) };
@@ -297,6 +304,19 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     listen,
     close,
   };
+}
+
+/** Says what to do with a value that is not an A2A agent, such as an agent of the framework. */
+function checkAgent(
+  agent: Partial<A2AAgent> & { readonly run?: unknown; readonly name?: unknown },
+): void {
+  if (typeof agent?.execute === 'function' && agent.profile) return;
+  throw new TypeError(
+    typeof agent?.run === 'function'
+      ? `serve() needs an A2A agent, and "${String(agent.name)}" is an agent of parley-a2a/agent. ` +
+          "Convert it: serve(toA2AAgent(agent)), with toA2AAgent from 'parley-a2a/bridge'"
+      : "serve() needs an A2A agent: make one with createAgent(…), or with toA2AAgent(…) from 'parley-a2a/bridge'",
+  );
 }
 
 function observed(app: App, observe: NonNullable<ServeOptions['observe']>): App {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { inspect } from 'node:util';
 import type { Message, Task, TaskEvent } from '../protocol/index.ts';
 import { type AgentFunction, type AgentOptions, createAgent } from './agent.ts';
+import type { A2AAgent } from './executor.ts';
 import { createHandler, type HandlerOptions, type RequestHandler } from './handler.ts';
 import { memoryStore } from './memory-store.ts';
 
@@ -330,4 +332,84 @@ test('only completed tasks are continued, and only where the agent says so', asy
   await assert.rejects(handler.sendMessage({ message: more }, call), refused);
   const again = await handler.sendMessage({ message: says('more', { taskId: done }) }, call);
   assert.equal((again as Task).status.state, 'completed');
+});
+
+test('a returned string is the last chunk of the answer', async () => {
+  const handler = handlerOf(async function* (ctx) {
+    yield `${ctx.text} and `;
+    return 'done';
+  });
+  const task = await send(handler, 'go');
+  assert.equal(textIn(task), 'go and done');
+  assert.deepEqual(task.status.message?.parts, [{ kind: 'text', text: 'go and done' }]);
+  await handler.close();
+});
+
+test('a returned string after a question is sent once', async () => {
+  const store = memoryStore();
+  const run: AgentFunction = async function* (ctx) {
+    yield 'a ';
+    const { text } = await ctx.ask('?');
+    return text;
+  };
+  const first = handlerOf(run, { store });
+  const asked = await send(first, 'go');
+  // Another handler has no generator in memory, so it runs the function again.
+  const second = handlerOf(run, { store });
+  assert.equal(textIn(await send(second, 'b', { taskId: asked.id })), 'a b');
+  await second.close();
+});
+
+// What a caller in JavaScript, or with a cast, could hand over.
+const unchecked = createAgent as (...args: unknown[]) => unknown;
+
+for (const [what, args, says] of [
+  ['no name', [{ description: '' }, async function* () {}], /needs a name, got undefined/],
+  [
+    'an empty name',
+    [{ name: ' ', description: '' }, async function* () {}],
+    /needs a name, got ' '/,
+  ],
+  ['no description', [{ name: 'A' }, async function* () {}], /needs a description, got undefined/],
+  ['no function', [profile], /needs an async generator function.*; got undefined/],
+  ['an async function', [profile, async () => 'x'], /async generator.*; got \[AsyncFunction/],
+  ['a sync generator', [profile, function* () {}], /async generator.*; got \[GeneratorFunction/],
+] as const) {
+  test(`createAgent refuses ${what}`, () => {
+    assert.throws(() => unchecked(...args), { name: 'TypeError', message: says });
+  });
+}
+
+/** The error that fails the task, as the log has it. */
+async function failureOf(run: unknown): Promise<string> {
+  const errors: unknown[] = [];
+  const logger = { ...silent, error: (...args: unknown[]) => void errors.push(...args) };
+  const handler = createHandler(unchecked(profile, run) as A2AAgent, { logger });
+  assert.equal((await send(handler, 'go')).status.state, 'failed');
+  await handler.close();
+  return inspect(errors);
+}
+
+for (const [what, value, says] of [
+  ['a number', 7, /yielded 7; it may yield a string, a part/],
+  ['undefined', undefined, /yielded undefined; it may yield/],
+  [
+    'a message',
+    { kind: 'message', parts: [] },
+    /yielded \{ kind: 'message', parts: \[\] \}; it may/,
+  ],
+  ['a text part without text', { kind: 'text' }, /yielded \{ kind: 'text' \}; it may yield/],
+] as const) {
+  test(`an agent function that yields ${what} fails with an explanation`, async () => {
+    assert.match(
+      await failureOf(async function* () {
+        yield value;
+      }),
+      says,
+    );
+  });
+}
+
+test('a function that does not return an async iterable fails with an explanation', async () => {
+  assert.match(await failureOf(() => 'text'), /async generator function.*; it returned 'text'/);
 });

@@ -1,23 +1,24 @@
 /**
- * The comfortable way to write an agent: an async generator.
+ * Writes an agent as an async generator:
  *
  *   const echo = createAgent({ name: 'Echo', description: 'Repeats your words' }, async function* (ctx) {
  *     for (const word of ctx.text.split(' ')) yield `${word} `;
  *   });
  *
- * What it yields becomes the task: strings and parts are chunks of one artifact, events go out as they are. Returning
- * completes the task with the whole text as its status message, throwing fails it.
+ * Yielded strings and parts are chunks of one artifact, yielded events are sent unchanged. Returning completes the
+ * task, with the whole text as its status message. A returned string is the last chunk of text. Throwing fails the task.
  *
- * `await ctx.ask('Which city?')` puts the task into input-required and comes back with the answer, however much later.
- * Meanwhile the generator is kept in memory. If it is gone by then (a restart, or too many others are waiting), the
- * generator is run again from its start: earlier questions get their recorded answers at once, and what it had yielded
- * before is not sent a second time. So work before an `ask` may be done twice; effects that must not be belong behind
- * the last question, or are made idempotent by the author.
+ * `await ctx.ask('Which city?')` puts the task into input-required and resolves with the answer. Meanwhile the
+ * generator stays in memory. If it is no longer there when the answer comes (the process has restarted, or too many
+ * others are waiting), the generator runs again from its start: earlier questions get their recorded answers at once,
+ * and what it yielded before is not sent again. So the code before an `ask` may run twice. Effects that must happen
+ * once belong after the last question, or must be idempotent.
  *
- * An agent that `resumes` after a crash is run again in the same way. How much of its answer had gone out is not known
- * then, so the answer begins anew: its first chunk replaces what there was.
+ * An agent that `resumes` after a crash runs again in the same way. How much of its answer was sent before the crash
+ * is unknown, so the answer starts over: its first chunk replaces the text that was there.
  */
 import { randomUUIDv7 } from 'node:crypto';
+import { inspect } from 'node:util';
 import type { MaybePromise } from '../base/index.ts';
 import { isInterrupted, textOf, type Message, type Part, type Task } from '../protocol/index.ts';
 import type {
@@ -30,44 +31,67 @@ import type {
   RequestContext,
 } from './executor.ts';
 
+/**
+ * The answer to a question of `ctx.ask`.
+ *
+ *   const { text } = await ctx.ask('Which city?');
+ */
 export interface GivenAnswer {
   readonly text: string;
   readonly message: Message;
 }
 
+/**
+ * What an agent function gets: the message, its task, and a way to ask.
+ *
+ *   async function* (ctx) { yield `You said: ${ctx.text}`; }
+ */
 export interface AgentContext extends Omit<ExecutionContext, 'signal'> {
   /** The text of the message. */
   readonly text: string;
   readonly signal: AbortSignal;
-  /** Asks whoever is on the other side, and waits for the answer. `auth`: what is needed is an authorization. */
+  /** Asks the client a question and waits for the answer. With `auth` the task waits in auth-required. */
   ask(question: string, options?: { readonly auth?: boolean }): Promise<GivenAnswer>;
 }
 
-/** A string or a part is a chunk of the agent's answer; events are for those who want more. */
+/** What an agent function may yield. A string or a part is a chunk of the answer; an event is sent unchanged. */
 export type Yielded = string | Part | ExecutorEvent;
 
-export type AgentFunction = (context: AgentContext) => AsyncIterable<Yielded>;
+/**
+ * The work of an agent. A returned string is the last chunk of the answer.
+ *
+ *   const run: AgentFunction = async function* (ctx) { yield ctx.text.toUpperCase(); };
+ */
+export type AgentFunction = (context: AgentContext) => AsyncIterable<Yielded, string | void>;
 
+/** The agent's profile, from which the server makes the agent card, and how its tasks behave. */
 export interface AgentOptions extends AgentProfile, Pick<ExecutionRules, 'resumes'> {
-  /** A message to a completed task starts a new turn of it. A function decides by the request. */
+  /** Whether a message to a completed task starts a new turn of it. A function decides for each request. */
   readonly continues?: boolean | ((context: RequestContext) => boolean);
-  /** Answers without a task: text or a message. Undefined: the generator is run. */
+  /** Answers without a task, with text or a message. If it returns undefined, a task is made and the generator runs. */
   readonly reply?: (
     context: RequestContext & { readonly text: string },
   ) => MaybePromise<string | Message | undefined>;
 }
 
-/** So many generators wait for an answer in memory at most; the oldest give way and are run again when needed. */
+/** How many generators may wait for an answer in memory. Beyond that the oldest is dropped, and runs again when needed. */
 const MAX_WAITING = 1000;
-/** A longer answer is only in the artifact, not in the completing status as well. */
+/** A longer answer is only in the artifact, and not repeated in the status message. */
 const MAX_FINAL_TEXT = 256 * 1024;
 
+/**
+ * Makes an agent for `serve` of an async generator function.
+ *
+ *   const echo = createAgent({ name: 'Echo', description: 'Repeats your words' }, async function* (ctx) { yield ctx.text; });
+ *   await serve(echo).listen(4000);
+ */
 export function createAgent(options: AgentOptions, run: AgentFunction): A2AAgent {
+  checkArguments(options, run);
   const { reply, continues, resumes, ...profile } = options;
-  const waiting = new Map<string, Conversation>();
+  const waiting = new Map<string, GeneratorRun>();
 
-  function park(taskId: string, conversation: Conversation): void {
-    waiting.set(taskId, conversation);
+  function park(taskId: string, generator: GeneratorRun): void {
+    waiting.set(taskId, generator);
     if (waiting.size <= MAX_WAITING) return;
     const [oldest, evicted] = waiting.entries().next().value!;
     waiting.delete(oldest);
@@ -79,8 +103,8 @@ export function createAgent(options: AgentOptions, run: AgentFunction): A2AAgent
     const known = waiting.get(id);
     waiting.delete(id);
     if (known) known.answer(context.message);
-    const conversation = known ?? new Conversation(run, context);
-    return conversation.events(context, () => park(id, conversation));
+    const current = known ?? new GeneratorRun(run, context);
+    return current.events(context, () => park(id, current));
   }
 
   function receive(context: RequestContext, task?: Task): MaybePromise<Reception> {
@@ -111,21 +135,21 @@ export function createAgent(options: AgentOptions, run: AgentFunction): A2AAgent
 }
 
 type Step =
-  | { readonly kind: 'next'; readonly result: IteratorResult<Yielded> }
+  | { readonly kind: 'next'; readonly result: IteratorResult<Yielded, string | void> }
   | { readonly kind: 'error'; readonly error: unknown }
   | { readonly kind: 'ask'; readonly question: string; readonly auth: boolean };
 
-/** One run of the generator, across all the questions that it asks. */
-class Conversation {
-  readonly #iterator: AsyncIterator<Yielded>;
+/** One run of the generator, with all its questions. */
+class GeneratorRun {
+  readonly #iterator: AsyncIterator<Yielded, string | void>;
   readonly #abort = new AbortController();
-  /** Answers that the log has already, for a generator that is run again. */
+  /** Answers that are already in the log, for a generator that runs again. */
   readonly #recorded: Message[];
   #replaying: boolean;
   readonly #resumed: boolean;
-  /** Resolves the step that is being waited for. */
+  /** Resolves the step that `events` waits for. */
   #settle: ((step: Step) => void) | undefined;
-  /** The iterator's `next` has been called and has not come back. */
+  /** The iterator's `next` was called and has not settled. */
   #outstanding = false;
   #queued: Step[] = [];
   #resumeAsk:
@@ -140,24 +164,27 @@ class Conversation {
     this.#recorded = context.turn.slice(1);
     this.#replaying = this.#recorded.length > 0;
     this.#resumed = context.resumed;
-    // The same in every run of this turn, so that a generator that is run again goes on with its artifact.
+    // The same in every run of this turn, so that a generator that runs again continues its artifact.
     this.#artifactId = `response-${message.messageId}`;
-    this.#iterator = run({
+    const iterable: unknown = run({
       ...context,
       message,
       text: textOf(message.parts),
       signal: this.#abort.signal,
       ask: (question, options) => this.#ask(question, options?.auth === true),
-    })[Symbol.asyncIterator]();
+    });
+    if (!isAsyncIterable(iterable))
+      throw new TypeError(`${WRONG_FUNCTION}; it returned ${shown(iterable)}`);
+    this.#iterator = iterable[Symbol.asyncIterator]();
   }
 
-  /** Hands the answer to the question that the generator is waiting with. */
+  /** Resolves the question that the generator waits for. */
   answer(message: Message): void {
     this.#resumeAsk?.resolve({ text: textOf(message.parts), message });
     this.#resumeAsk = undefined;
   }
 
-  /** Gives the generator up: its question fails, and its clean-up runs. */
+  /** Ends the generator: its question is rejected, and its `finally` blocks run. */
   drop(): void {
     this.#abort.abort();
     this.#resumeAsk?.reject(this.#abort.signal.reason);
@@ -165,7 +192,7 @@ class Conversation {
     void this.#iterator.return?.().catch(() => {});
   }
 
-  /** Yields what the generator yields, until it asks or ends. `park` is called before a question goes out. */
+  /** Yields the generator's events until it asks or ends. `park` is called before a question is sent. */
   async *events(context: ExecutionContext, park: () => void): AsyncGenerator<ExecutorEvent> {
     const { signal } = context;
     const passOn = () => {
@@ -188,14 +215,16 @@ class Conversation {
           return;
         }
         if (step.result.done) {
-          // Told to stop, it stopped: the runtime says what that means.
+          const { value: last } = step.result;
+          if (typeof last === 'string' && last !== '') yield this.#event(last);
+          // An aborted generator returns early. The runtime then decides on the task's state.
           if (!signal.aborted) yield this.#completed();
           return;
         }
         const replaying = this.#replaying;
         const { value } = step.result;
         const event = this.#event(value);
-        // The answer is whole again only if all of its chunks follow the one that replaces it.
+        // After a crash the first chunk replaces the artifact, so all chunks must be sent again.
         if (!replaying || (this.#resumed && !isEvent(value))) yield event;
       }
     } finally {
@@ -211,12 +240,15 @@ class Conversation {
       return Promise.resolve({ text: textOf(recorded.parts), message: recorded });
     }
     if (this.#abort.signal.aborted) return Promise.reject(this.#abort.signal.reason as Error);
-    if (this.#resumeAsk) return Promise.reject(new Error('a question is still open'));
+    if (this.#resumeAsk)
+      return Promise.reject(
+        new Error('ctx.ask() was called while an earlier question is still open'),
+      );
     const answer = new Promise<GivenAnswer>((resolve, reject) => {
       this.#resumeAsk = { resolve, reject };
       this.#arrive({ kind: 'ask', question, auth });
     });
-    // An agent that does not wait for its own question is no reason for the process to end.
+    // If the agent does not await its question, a rejection must not end the process.
     answer.catch(() => {});
     return answer;
   }
@@ -251,9 +283,14 @@ class Conversation {
   #event(value: Yielded): ExecutorEvent {
     if (isEvent(value)) {
       if (value.kind === 'status-update' && isInterrupted(value.state)) {
-        throw new TypeError(`an agent function does not yield ${value.state}; it calls ctx.ask()`);
+        throw new TypeError(
+          `an agent function cannot yield ${value.state}: call ctx.ask() instead`,
+        );
       }
       return value;
+    }
+    if (typeof value !== 'string' && !isPart(value)) {
+      throw new TypeError(`an agent function yielded ${shown(value)}; ${MAY_YIELD}`);
     }
     const part: Part = typeof value === 'string' ? { kind: 'text', text: value } : value;
     if (part.kind === 'text' && this.#text.length <= MAX_FINAL_TEXT) this.#text += part.text;
@@ -273,7 +310,45 @@ class Conversation {
   }
 }
 
+const WRONG_FUNCTION = 'createAgent needs an async generator function: async function* (ctx) { … }';
+const MAY_YIELD =
+  'it may yield a string, a part ({ kind: "text" | "file" | "data", … }) ' +
+  'or an event ({ kind: "status-update" | "artifact-update", … })';
+
+/** Refuses arguments with which no task could ever succeed. */
+function checkArguments({ name, description }: AgentOptions, run: unknown): void {
+  for (const [field, value] of Object.entries({ name, description })) {
+    if (typeof value !== 'string' || (field === 'name' && value.trim() === '')) {
+      throw new TypeError(`createAgent needs a ${field}, got ${shown(value)}`);
+    }
+  }
+  // A plain function is allowed, because it may return another function's generator.
+  const kind = Object.prototype.toString.call(run);
+  if (kind !== '[object AsyncGeneratorFunction]' && kind !== '[object Function]') {
+    throw new TypeError(`${WRONG_FUNCTION}; got ${shown(run)}`);
+  }
+}
+
 function isEvent(value: Yielded): value is ExecutorEvent {
-  if (typeof value === 'string') return false;
-  return value.kind === 'status-update' || value.kind === 'artifact-update';
+  const kind = kindOf(value);
+  return kind === 'status-update' || kind === 'artifact-update';
+}
+
+function isPart(value: Part): boolean {
+  const kind = kindOf(value);
+  if (kind === 'text') return 'text' in value && typeof value.text === 'string';
+  return (kind === 'file' && 'file' in value) || (kind === 'data' && 'data' in value);
+}
+
+function kindOf(value: unknown): unknown {
+  return typeof value === 'object' && value !== null && 'kind' in value ? value.kind : undefined;
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<Yielded, string | void> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+}
+
+/** A wrong value in one line, for an error. */
+function shown(value: unknown): string {
+  return inspect(value, { depth: 0, breakLength: Infinity, maxStringLength: 60 });
 }
