@@ -342,7 +342,6 @@ export * from './tasks/index.ts';
 export {
   bearerTokens,
   type Authenticate,
-  addressGuard,
   type FetchContext,
   type FetchHandler,
   type NodeHandler,

@@ -1,3 +1,4 @@
+export { boundedFetch, limitBody } from './bounded-fetch.ts';
 export { BoundedMap } from './bounded-map.ts';
 export { reasonOf, systemCode } from './errors.ts';
 export { wordIssue } from './issue.ts';

@@ -1,6 +1,5 @@
 export { bearerTokens } from './admission.ts';
 export type { Authenticate } from './admission.ts';
-export { addressGuard } from './addresses.ts';
 export type { FetchContext, FetchHandler } from './fetch.ts';
 export type { NodeHandler } from './node.ts';
 export type { MountedAgent, MountOptions } from './mounts.ts';
@@ -18,7 +17,6 @@ export type { PeerSocket, SocketListener, SocketRequest, SocketRoute } from './s
 export { isLoopback } from './loopback.ts';
 export { webhookDelivery } from './webhook.ts';
 export type { WebhookOptions } from './webhook.ts';
-export { guardedLookup, literalAddress } from './addresses.ts';
 export { createAdmission, sameSecret, type Admission } from './admission.ts';
 export { createApp, type App } from './app.ts';
 export { makeCard } from './card.ts';

@@ -1,14 +1,18 @@
 /**
- * Webhooks on the wire: what a request says, in the version on which the webhook was set, and how it gets there.
+ * Webhook deliveries over HTTP. A request is written in the protocol version in which the webhook was configured.
  *
- * They go through a guarded dialler: the address is checked at the moment of connecting, after the name was resolved,
- * so that no name can point inside later. Redirects are not followed.
+ * The client chose the URL, so requests are guarded: private networks are closed, and redirects are not followed.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import type { RequestOptions } from 'node:http';
-import { A2AError, codecOf, type PushNotificationConfig } from '../protocol/index.ts';
+import { guardedRequest, networkGuard } from '../base/net/index.ts';
+import { reasonOf } from '../base/index.ts';
+import {
+  A2AError,
+  codecOf,
+  type ProtocolVersion,
+  type PushNotificationConfig,
+} from '../protocol/index.ts';
 import type { Deliver, Delivery, DeliveryOutcome, PushRecord } from '../tasks/index.ts';
-import { addressGuard, guardedLookup, literalAddress } from './addresses.ts';
 
 export interface WebhookOptions {
   /** Private networks that webhooks may reach, in CIDR notation. */
@@ -18,55 +22,37 @@ export interface WebhookOptions {
 
 export function webhookDelivery(options: WebhookOptions = {}): Deliver {
   const { timeoutMs = 15_000 } = options;
-  const allowed = addressGuard(options.allowNetworks);
+  const guard = networkGuard(options.allowNetworks);
 
-  const lookup = guardedLookup(allowed);
-
-  /** Throws for what is wrong whatever the name resolves to. */
-  function check(text: string): URL {
-    const url = URL.parse(text);
-    if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-      throw new A2AError('invalidParams', 'A webhook has an http or https URL');
-    }
-    if (url.username !== '' || url.password !== '') {
-      throw new A2AError('invalidParams', "Credentials do not belong into a webhook's URL");
-    }
-    const literal = literalAddress(url);
-    if (literal !== undefined && !allowed(literal)) {
-      throw new A2AError('invalidParams', 'Webhooks to this network are not allowed here');
-    }
-    return url;
+  async function post(
+    { config, version }: PushRecord,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<DeliveryOutcome> {
+    const response = await guardedRequest(guard, new URL(config.url), {
+      method: 'POST',
+      headers: { ...headersOf(config, version), 'content-length': Buffer.byteLength(body) },
+      body,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+    });
+    // Only the status counts: the body is not read.
+    response.on('error', () => {});
+    response.destroy();
+    return outcomeOf(response.statusCode ?? 0);
   }
 
-  function post(record: PushRecord, body: string, signal: AbortSignal): Promise<DeliveryOutcome> {
-    const url = check(record.config.url);
-    return new Promise((done, fail) => {
-      const requestOptions: RequestOptions = {
-        method: 'POST',
-        headers: { ...headersOf(record), 'content-length': Buffer.byteLength(body) },
-        lookup,
-        // A connection of its own: one from a pool might have been made past the guard.
-        agent: false,
-        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-      };
-      // Not by `import`: see serve.ts.
-      const module = url.protocol === 'https:' ? 'node:https' : 'node:http';
-      const request = process.getBuiltinModule(module).request(url, requestOptions, (response) => {
-        // The status is all that counts; the body is not ours to read.
-        done(outcomeOf(response.statusCode ?? 0));
-        response.on('error', () => {});
-        response.destroy();
-      });
-      request.once('error', fail);
-      // After a 101 there is neither a response nor an error. Whoever has settled already does not mind.
-      request.once('close', () => fail(new Error('the connection was closed without an answer')));
-      request.end(body);
-    });
+  /** Refuses a URL that must not be requested, whatever its host name resolves to. */
+  function checkUrl(url: string): void {
+    try {
+      guard.parse(url);
+    } catch (error) {
+      throw new A2AError('invalidParams', `Invalid webhook: ${reasonOf(error)}`);
+    }
   }
 
   return {
     accept(config, version) {
-      check(config.url);
+      checkUrl(config.url);
       checkSecrets(config);
       // 0.3 lets a client leave the id out, and then ask for the configuration under this name.
       return { ...config, id: config.id ?? (version === '0.3' ? 'default' : randomUUIDv7()) };
@@ -78,15 +64,18 @@ export function webhookDelivery(options: WebhookOptions = {}): Deliver {
   };
 }
 
-/** They go into headers. */
+/** The token and the credentials are sent in headers. */
 function checkSecrets({ token = '', authentication }: PushNotificationConfig): void {
   const secrets = [token, authentication?.credentials ?? '', ...(authentication?.schemes ?? [])];
   if (secrets.some((secret) => !/^[\x20-\x7e]*$/.test(secret))) {
-    throw new A2AError('invalidParams', "A webhook's token and credentials are printable ASCII");
+    throw new A2AError(
+      'invalidParams',
+      'The token and the credentials of a webhook must be printable ASCII',
+    );
   }
 }
 
-/** 1.0: the event itself. 0.3: the task as it is, whenever its status changed. */
+/** 1.0 sends each event. 0.3 sends the whole task, and only when its status changed. */
 async function bodyOf({ record, entry, task }: Delivery): Promise<string | undefined> {
   const codec = codecOf(record.version, 'JSONRPC');
   if (record.version === '1.0') return entry.text(codec);
@@ -94,7 +83,10 @@ async function bodyOf({ record, entry, task }: Delivery): Promise<string | undef
   return whole && JSON.stringify(codec.encodeEvent(whole));
 }
 
-function headersOf({ config, version }: PushRecord): Record<string, string> {
+function headersOf(
+  config: PushNotificationConfig,
+  version: ProtocolVersion,
+): Record<string, string> {
   const headers: Record<string, string> = {
     'content-type': version === '1.0' ? 'application/a2a+json' : 'application/json',
     'a2a-version': version,
@@ -104,7 +96,7 @@ function headersOf({ config, version }: PushRecord): Record<string, string> {
   const { schemes = [], credentials } = config.authentication ?? {};
   const scheme = schemes.find((name) => /^(bearer|basic)$/i.test(name)) ?? schemes[0];
   if (scheme && credentials) {
-    // `user:password` is what people write down; the header wants it encoded.
+    // Clients may give `user:password` in plain text; the header needs it in base64.
     const plain = /^basic$/i.test(scheme) && credentials.includes(':');
     const value = plain ? Buffer.from(credentials).toString('base64') : credentials;
     headers['authorization'] = `${scheme} ${value}`;
@@ -112,7 +104,7 @@ function headersOf({ config, version }: PushRecord): Record<string, string> {
   return headers;
 }
 
-/** What is the receiver's fault for now may be tried again; other refusals will not get better by asking again. */
+/** Temporary failures of the receiver are retried; other error statuses are final. */
 function outcomeOf(status: number): DeliveryOutcome {
   if (status >= 200 && status < 300) return 'taken';
   const passing = status >= 500 || status === 408 || status === 425 || status === 429;

@@ -2,9 +2,8 @@
  * The vendors that can be named: which variables of the environment hold their key and address, and how their models
  * are asked. A vendor's package is loaded when one of its models is first used.
  */
-import type { JsonObject } from '../../base/index.ts';
+import { type JsonObject, boundedFetch } from '../../base/index.ts';
 import type { ProviderEmbeddings } from './embeddings.ts';
-import { guardedFetch } from './guarded-fetch.ts';
 import type { ProviderModel } from './provider.ts';
 
 /** Variables by name; `process.env` is one. */
@@ -39,7 +38,9 @@ export interface Vendor {
   ) => Promise<ProviderEmbeddings>;
 }
 
-const fetch = guardedFetch();
+/** Of one response. Images come in base64, and each token in a JSON object of its own. */
+const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
+const fetch = boundedFetch(MAX_RESPONSE_BYTES);
 
 export const VENDORS: Readonly<Record<string, Vendor>> = {
   google: {

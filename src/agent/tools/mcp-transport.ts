@@ -1,7 +1,9 @@
 /** The two ways to an MCP server, each with a bound on what a server may send at once. */
 import type { Transport } from '@modelcontextprotocol/client';
+import { limitBody } from '../../base/index.ts';
 
 /** One message of a server. */
+const NEW_LINE = 10;
 const MAX_MESSAGE_BYTES = 16 * 2 ** 20;
 const MAX_LOG_LINE = 4_000;
 
@@ -42,7 +44,7 @@ export async function openTransport(
     const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
     const transport = new StreamableHTTPClientTransport(new URL(server.url), {
       requestInit: { headers: { ...server.headers } },
-      fetch: boundedFetch(server.fetch ?? fetch, events.overflow),
+      fetch: limitMessages(server.fetch ?? fetch, events.overflow),
     });
     return { transport, end: () => transport.terminateSession() };
   }
@@ -80,40 +82,25 @@ function lines(log: (line: string) => void) {
   };
 }
 
-function boundedFetch(
+/** Fails and reports an overflow once a message is too large. In a stream of events, each event is one message. */
+function limitMessages(
   fetchIt: typeof fetch,
   overflow: (reason: string) => void,
 ): (url: string | URL, init?: RequestInit) => Promise<Response> {
   return async (url, init) => {
     const response = await fetchIt(url, init);
-    const { status, statusText, headers, body } = response;
-    if (!body || status < 200) return response;
-    const stream = headers.get('content-type')?.startsWith('text/event-stream') ?? false;
-    return new Response(body.pipeThrough(bound(stream, overflow)), { status, statusText, headers });
-  };
-}
-
-const NEW_LINE = 10;
-
-/** Of a stream of events each counts for itself: it may go on for days. */
-function bound(
-  stream: boolean,
-  overflow: (reason: string) => void,
-): TransformStream<Uint8Array, Uint8Array> {
-  let bytes = 0;
-  return new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
+    let bytes = 0;
+    return limitBody(response, (chunk) => {
       bytes += chunk.length;
       if (bytes > MAX_MESSAGE_BYTES) {
         const reason = `it sent a message of more than ${MAX_MESSAGE_BYTES} bytes`;
-        controller.error(new Error(reason));
         overflow(reason);
-        return;
+        throw new Error(reason);
       }
-      // An event's data is one line, as servers write it, so that its end need not be looked for.
-      const end = stream ? chunk.lastIndexOf(NEW_LINE) : -1;
+      // Servers write an event's data on one line, so a line break ends the message.
+      const end = isStream ? chunk.lastIndexOf(NEW_LINE) : -1;
       if (end >= 0) bytes = chunk.length - end - 1;
-      controller.enqueue(chunk);
-    },
-  });
+    });
+  };
 }

@@ -1,7 +1,7 @@
 /** What `parley serve` and `parley gateway` have in common: addresses, the ready line, and how a server's process ends. */
+import { networkGuard } from '../../base/net/index.ts';
 import { reasonOf } from '../../base/index.ts';
 import type { TaskStore } from '../../tasks/index.ts';
-import { addressGuard } from '../../http/index.ts';
 import type { Listening } from '../../server.ts';
 import { EXIT, usageError } from './exit.ts';
 import { onInterrupt } from './interrupt.ts';
@@ -16,7 +16,7 @@ export const DRAIN_MS = 10_000;
 /** The values of `--allow-network`, each a network. */
 export function networks(cidrs: readonly string[]): readonly string[] {
   try {
-    addressGuard(cidrs);
+    networkGuard(cidrs);
     return cidrs;
   } catch (error) {
     throw usageError(`--allow-network: ${reasonOf(error)}`, { cause: error });

@@ -42,7 +42,7 @@ import { searchTool } from '../tools/search.ts';
 import { shellJobsTool } from '../tools/shell-jobs.ts';
 import { todoTool } from '../tools/todo.ts';
 import { writeFileTool } from '../tools/write-file.ts';
-import type { GuardedGetOptions } from '../web/guarded-get.ts';
+import type { FetchPageOptions } from '../web/fetch-page.ts';
 import { noteUsage } from './usage.ts';
 import { openWorkspace, type Workspace } from '../files/workspace.ts';
 
@@ -63,7 +63,7 @@ export interface SeatOptions extends Modes {
   readonly mcpServers?: McpServers;
   /** How addresses are reached that a client has named, and that a model has. */
   readonly guardedFetch?: typeof fetch;
-  readonly web?: GuardedGetOptions;
+  readonly web?: FetchPageOptions;
   readonly logger: Logger;
 }
 

@@ -27,7 +27,7 @@ import { loadSettings } from '../settings/settings.ts';
 import { isTrusted } from '../settings/trust.ts';
 import { userOf } from '../../bridge/index.ts';
 import { guardedFetch } from '../web/guarded-fetch.ts';
-import type { GuardedGetOptions } from '../web/guarded-get.ts';
+import type { FetchPageOptions } from '../web/fetch-page.ts';
 
 /** Workspaces that are open at the same time. */
 const MAX_SEATS = 64;
@@ -55,7 +55,7 @@ export interface SeatsOptions {
   /** What every turn begins with, whatever the session has in its place; null is nothing. */
   readonly turnState?: State;
   /** How addresses are reached that a model or a client has named. */
-  readonly web?: GuardedGetOptions;
+  readonly web?: FetchPageOptions;
   readonly logger: Logger;
 }
 

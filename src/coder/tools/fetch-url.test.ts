@@ -9,11 +9,11 @@ import type { JsonObject } from '../../base/index.ts';
 import { gzipSync } from 'node:zlib';
 import { toolContext } from '../../../test/support/tool-context.ts';
 import { RichResponse } from '../../agent/tool.ts';
-import type { GuardedGetOptions } from '../web/guarded-get.ts';
+import type { FetchPageOptions } from '../web/fetch-page.ts';
 import { fetchUrlTool } from './fetch-url.ts';
 
 const CUT = 'The page is longer; this is its beginning.';
-const OPEN: GuardedGetOptions = { allowNetworks: ['127.0.0.0/8'] };
+const OPEN: FetchPageOptions = { allowNetworks: ['127.0.0.0/8'] };
 
 async function site(t: TestContext, listener: RequestListener): Promise<string> {
   const server = http.createServer(listener).listen(0, '127.0.0.1');
@@ -157,7 +157,7 @@ test('what is no text, no page and no address is said in one line', async (t) =>
   });
   await assert.rejects(fetched(origin), { name: 'FetchError', message: /image\/png/ });
   await assert.rejects(fetched('file:///etc/passwd'), /only http and https/);
-  await assert.rejects(fetched('nonsense'), /no URL/);
+  await assert.rejects(fetched('nonsense'), /not a valid URL/);
   await assert.rejects(fetched('http://user:secret@example.com/'), /credentials/);
   const closed = http.createServer().listen(0, '127.0.0.1');
   await once(closed, 'listening');

@@ -1,50 +1,39 @@
 /**
- * How agents are reached: those of the configuration wherever they are, those that callers registered only in public
- * networks and in what the operator opened. The address is checked when a connection is made, after the name was
- * resolved, and the two never share a connection.
+ * Connections to remote agents. Agents from the configuration are trusted and may be anywhere. Agents that callers
+ * registered are guarded: only public networks and those that the operator opened. The two never share a connection.
  */
 import { Agent, buildConnector, fetch as undiciFetch, type Dispatcher } from 'undici';
-import { addressGuard, guardedLookup, literalAddress } from '../../http/index.ts';
+import { AddressError, networkGuard } from '../../base/net/index.ts';
 
 export interface Dialler {
   readonly trusted: Dispatcher;
   readonly guarded: Dispatcher;
-  /** Whether it is sure, without a look at the name, that the address is closed to callers. */
+  /** Whether the URL contains an address that is closed to callers. Does not resolve host names. */
   closes(url: string): boolean;
   close(): Promise<void>;
-}
-
-/** What a guarded connection fails with. */
-export class ClosedNetworkError extends Error {
-  override readonly name = 'ClosedNetworkError';
 }
 
 const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 30_000;
 
 export function createDialler(allowNetworks: readonly string[]): Dialler {
-  const allowed = addressGuard(allowNetworks);
-  const lookup = guardedLookup(allowed);
-  const dial = buildConnector({ lookup, timeout: CONNECT_MS });
+  const guard = networkGuard(allowNetworks);
+  const dial = buildConnector({ lookup: guard.lookup, timeout: CONNECT_MS });
   const options = { keepAliveTimeout: KEEP_ALIVE_MS, maxRedirections: 0 };
   const trusted = new Agent({ ...options, connect: { timeout: CONNECT_MS } });
   const guarded = new Agent({
     ...options,
     connect(target, callback) {
-      // A socket asks nobody about an address that is written out.
-      const literal = literalAddress(new URL(`http://${bracketed(target.hostname)}`));
-      if (literal !== undefined && !allowed(literal)) {
-        callback(new ClosedNetworkError('the address is in a network that is closed'), null);
+      // A socket does not look up an address that is written out.
+      if (guard.closes(new URL(`http://${bracketed(target.hostname)}`))) {
+        callback(new AddressError('the address is in a network that is closed'), null);
       } else dial(target, callback);
     },
   });
   return {
     trusted,
     guarded,
-    closes(url) {
-      const literal = literalAddress(new URL(url));
-      return literal !== undefined && !allowed(literal);
-    },
+    closes: (url) => guard.closes(new URL(url)),
     async close() {
       await Promise.all([trusted.destroy(), guarded.destroy()]);
     },
@@ -55,9 +44,9 @@ function bracketed(hostname: string): string {
   return hostname.includes(':') && !hostname.startsWith('[') ? `[${hostname}]` : hostname;
 }
 
-/** `fetch` over a dispatcher, for what is not worth a shorter way: cards. */
+/** `fetch` over a dispatcher. Used for agent cards, which are not on the fast path. */
 export function fetchOver(dispatcher: Dispatcher): typeof globalThis.fetch {
-  // Node's own fetch is another copy of the same code: its types differ in what is not used here.
+  // undici's types differ from those of Node's fetch only in members that are not used here.
   const fetch = undiciFetch as unknown as (
     input: unknown,
     init: object | undefined,

@@ -2,9 +2,9 @@
  * An agent's card as the gateway shows it: rebuilt from a list of what may be seen, each with an end in length. The rest
  * of a card, addresses and security schemes among it, is about a network that callers are not in.
  */
+import { literalAddress, networkGuard } from '../../base/net/index.ts';
 import type { AgentCard, AgentExtension, AgentSkill } from '../../protocol/index.ts';
 import type { AgentProfile } from '../../tasks/index.ts';
-import { addressGuard, literalAddress } from '../../http/index.ts';
 import { WEB_ADDRESS, withoutAddresses } from './failure.ts';
 
 const MAX_NAME = 200;
@@ -14,7 +14,7 @@ const MAX_URI = 512;
 const MAX_SKILLS = 100;
 const MAX_LIST = 32;
 
-const isPublic = addressGuard();
+const publicOnly = networkGuard();
 /** Names of machines that no public register gives. */
 const PRIVATE_NAME =
   /^[^.]+\.?$|\.(?:internal|intranet|private|corp|home|lan|local|localdomain|home\.arpa)\.?$/i;
@@ -83,5 +83,5 @@ function isInternal(address: string): boolean {
   const url = URL.parse(address);
   if (!url) return true;
   const literal = literalAddress(url);
-  return literal === undefined ? PRIVATE_NAME.test(url.hostname) : !isPublic(literal);
+  return literal === undefined ? PRIVATE_NAME.test(url.hostname) : !publicOnly.allows(literal);
 }

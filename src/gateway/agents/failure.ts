@@ -1,8 +1,8 @@
 /** What went wrong with an agent, in one line for callers: where it is behind the gateway is none of their business. */
+import { AddressError } from '../../base/net/index.ts';
 import { quote, RemoteAgentError } from '../../bridge/index.ts';
 import { ConnectionError, StreamInterruptedError } from '../../client/index.ts';
 import { A2AError } from '../../protocol/index.ts';
-import { ClosedNetworkError } from './dialler.ts';
 
 const MAX_LINE = 300;
 
@@ -83,7 +83,7 @@ function connectionLine(error: ConnectionError, agent: string): string {
 
 function whyUnreachable(error: ConnectionError): string {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof ClosedNetworkError || /network that is closed/.test(cause.message)) {
+    if (cause instanceof AddressError) {
       return ': its address is in a network that is closed to callers of the API';
     }
     if ('code' in cause && typeof cause.code === 'string') return ` (${cause.code})`;

@@ -7,7 +7,7 @@
  */
 import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from 'jose';
 import * as z from 'zod';
-import { reasonOf } from '../../base/index.ts';
+import { reasonOf, boundedFetch } from '../../base/index.ts';
 
 const TIMEOUT_MS = 5000;
 const MAX_BYTES = 1024 * 1024;
@@ -85,22 +85,16 @@ export function createIssuer(issuer: string, options: IssuerOptions = {}): JWTVe
   return async (header, token) => (await keySet())(header, token);
 }
 
+const fetch = boundedFetch(MAX_BYTES);
+
 async function fetchJson(url: string): Promise<unknown> {
   const response = await fetch(url, {
     headers: { accept: 'application/json' },
-    redirect: 'error',
     signal: AbortSignal.timeout(TIMEOUT_MS),
   });
   if (response.status !== 200) {
     await response.body?.cancel();
     throw new Error(`answered ${response.status}`);
   }
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > MAX_BYTES) throw new Error('the answer is too large');
-    chunks.push(chunk);
-  }
-  return JSON.parse(Buffer.concat(chunks).toString());
+  return response.json();
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addressGuard } from './addresses.ts';
+import { networkGuard } from './network-guard.ts';
 
 const PRIVATE = [
   '0.0.0.0',
@@ -36,30 +36,34 @@ const PRIVATE = [
 const PUBLIC = ['1.1.1.1', '172.32.0.1', '11.0.0.1', '2606:4700::1111', '::ffff:1.1.1.1'];
 
 test('private, loopback, link-local and reserved addresses are closed, in every notation', () => {
-  const allowed = addressGuard();
-  for (const address of PRIVATE) assert.equal(allowed(address), false, address);
-  for (const address of PUBLIC) assert.equal(allowed(address), true, address);
+  const guard = networkGuard();
+  for (const address of PRIVATE) assert.equal(guard.allows(address), false, address);
+  for (const address of PUBLIC) assert.equal(guard.allows(address), true, address);
 });
 
-test('what is no address is closed', () => {
-  const allowed = addressGuard(['0.0.0.0/0']);
+test('text that is not an address is closed', () => {
+  const guard = networkGuard(['0.0.0.0/0']);
   for (const text of ['', 'localhost', '127.1', '1.2.3.4.5', '2130706433', '1.2.3.4 ']) {
-    assert.equal(allowed(text), false, text);
+    assert.equal(guard.allows(text), false, text);
   }
 });
 
 test('the operator opens networks, and no more than those', () => {
-  const allowed = addressGuard(['127.0.0.0/8', 'fd00::/8', '10.0.0.7']);
+  const guard = networkGuard(['127.0.0.0/8', 'fd00::/8', '10.0.0.7']);
   for (const address of ['127.0.0.1', '::ffff:127.0.0.1', 'fd00::5', '10.0.0.7']) {
-    assert.equal(allowed(address), true, address);
+    assert.equal(guard.allows(address), true, address);
   }
   for (const address of ['::1', '10.0.0.8', '192.168.0.1']) {
-    assert.equal(allowed(address), false, address);
+    assert.equal(guard.allows(address), false, address);
   }
 });
 
-test('a network that is none is refused by name', () => {
+test('an invalid network is refused, and the error names it', () => {
   for (const bad of ['localhost', '10.0.0.0/33', '10.0.0.0/x', '::1/129', '1.2.3.4/8/8', '/8']) {
-    assert.throws(() => addressGuard([bad]), { name: 'RangeError', message: /is no network/ }, bad);
+    assert.throws(
+      () => networkGuard([bad]),
+      { name: 'RangeError', message: /is not a network/ },
+      bad,
+    );
   }
 });

@@ -1,0 +1,51 @@
+/**
+ * The same response, whose body fails as soon as `check` throws. `check` sees each chunk before the reader does, so it
+ * can limit how much a server sends.
+ *
+ *     let bytes = 0;
+ *     limitBody(response, (chunk) => {
+ *       if ((bytes += chunk.byteLength) > 1000) throw new Error('the response is too large');
+ *     });
+ */
+export function limitBody(response: Response, check: (chunk: Uint8Array) => void): Response {
+  const reader = response.body?.getReader();
+  if (!reader) return response;
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read();
+        if (done) return controller.close();
+        try {
+          check(value);
+        } catch (error) {
+          // The connection is not needed any longer.
+          reader.cancel(error).catch(() => undefined);
+          throw error;
+        }
+        controller.enqueue(value);
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
+  const { status, statusText, headers, url } = response;
+  // A constructed response has no URL, and error messages name it.
+  return Object.defineProperty(new Response(body, { status, statusText, headers }), 'url', {
+    value: url,
+  });
+}
+
+/**
+ * `fetch` for servers that the operator chose. It does not follow redirects, because the credentials would go to the
+ * new address too, and it fails once a response is larger than `maxBytes`.
+ */
+export function boundedFetch(maxBytes: number): typeof globalThis.fetch {
+  return async (input, init) => {
+    let bytes = 0;
+    const response = await globalThis.fetch(input, { ...init, redirect: 'error' });
+    return limitBody(response, (chunk) => {
+      bytes += chunk.byteLength;
+      if (bytes > maxBytes) throw new Error(`the response is larger than ${maxBytes} bytes`);
+    });
+  };
+}

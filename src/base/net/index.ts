@@ -1,0 +1,2 @@
+export { guardedRequest } from './guarded-request.ts';
+export { AddressError, literalAddress, networkGuard, type NetworkGuard } from './network-guard.ts';

@@ -1,0 +1,148 @@
+/**
+ * Protection against server-side request forgery: which addresses may be reached when someone else chose the URL.
+ *
+ * Private networks are closed unless the operator opened them. The check runs when a connection is made, after the host
+ * name was resolved, so a name cannot point to a private address later.
+ */
+import { lookup as resolve } from 'node:dns';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
+
+/** Loopback, private, link-local, shared, reserved and multicast networks. */
+const CLOSED = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  '::/96',
+  '::ffff:0:0:0/96',
+  '64:ff9b::/96',
+  '64:ff9b:1::/48',
+  '100::/64',
+  '2001::/23',
+  '2001:db8::/32',
+  '2002::/16',
+  'fc00::/7',
+  'fe80::/10',
+  'fec0::/10',
+  'ff00::/8',
+];
+
+const closed = networks(CLOSED);
+
+/** The URL must not be requested: it is invalid, or its address is closed. */
+export class AddressError extends Error {
+  override readonly name = 'AddressError';
+}
+
+export interface NetworkGuard {
+  /** Whether an IP address may be reached. Anything that is not an IP address may not. */
+  allows(address: string): boolean;
+  /** Whether the URL contains a closed address in writing, so that no lookup is needed to know it. */
+  closes(url: URL): boolean;
+  /** Parses an http or https URL without credentials. Throws an AddressError for any other, and for a closed address. */
+  parse(text: string, base?: URL): URL;
+  /** Resolves a host name for a socket and returns only the addresses that may be reached. */
+  readonly lookup: LookupFunction;
+}
+
+/**
+ * Decides which addresses may be reached. `allowNetworks` are private networks that the operator opened, in CIDR
+ * notation.
+ *
+ *     const guard = networkGuard(['10.0.0.0/8']);
+ *     const response = await guardedRequest(guard, guard.parse(text), { signal });
+ */
+export function networkGuard(allowNetworks: readonly string[] = []): NetworkGuard {
+  const opened = networks(allowNetworks);
+
+  function allows(address: string): boolean {
+    const plain = unmapped(address);
+    const family = isIP(plain);
+    if (family === 0) return false;
+    const type = family === 6 ? 'ipv6' : 'ipv4';
+    return opened.check(plain, type) || !closed.check(plain, type);
+  }
+
+  function closes(url: URL): boolean {
+    const literal = literalAddress(url);
+    return literal !== undefined && !allows(literal);
+  }
+
+  return {
+    allows,
+    closes,
+    parse(text, base) {
+      const url = URL.parse(text, base?.href);
+      if (!url) throw new AddressError(`"${text.slice(0, 200)}" is not a valid URL`);
+      if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+        throw new AddressError('only http and https URLs are allowed');
+      }
+      if (url.username !== '' || url.password !== '') {
+        throw new AddressError('the URL must not contain credentials');
+      }
+      if (closes(url)) {
+        throw new AddressError(`${url.hostname} is in a private network, which is closed`);
+      }
+      return url;
+    },
+    lookup(hostname, options, callback) {
+      resolve(hostname, { ...options, all: true }, (error, addresses) => {
+        if (error) return callback(error, []);
+        const open = addresses.filter(({ address }) => allows(address));
+        const [first] = open;
+        if (!first)
+          return callback(new AddressError('the address is in a network that is closed'), []);
+        if (options.all) callback(null, open);
+        else callback(null, first.address, first.family);
+      });
+    },
+  };
+}
+
+function networks(cidrs: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const cidr of cidrs) add(list, cidr);
+  return list;
+}
+
+/** Adds a network in CIDR notation, or throws a RangeError. */
+function add(list: BlockList, cidr: string): void {
+  const [address = '', prefix = '', ...rest] = cidr.split('/');
+  const family = isIP(address);
+  const most = family === 6 ? 128 : 32;
+  const bits = prefix === '' ? most : Number(prefix);
+  if (family === 0 || rest.length > 0 || !Number.isInteger(bits) || bits < 0 || bits > most) {
+    throw new RangeError(
+      `"${cidr}" is not a network in CIDR notation, such as 10.0.0.0/8 or fd00::/8`,
+    );
+  }
+  list.addSubnet(address, bits, family === 6 ? 'ipv6' : 'ipv4');
+}
+
+/** The address that a URL contains in writing. A socket connects to it without a lookup. */
+export function literalAddress(url: URL): string | undefined {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  if (isIP(host) !== 0) return host;
+  return /^(.+\.)?localhost\.?$/i.test(host) ? '127.0.0.1' : undefined;
+}
+
+/** ::ffff:127.0.0.1 and ::ffff:7f00:1 are 127.0.0.1. */
+function unmapped(address: string): string {
+  const mapped = /^::ffff:(?:(\d+\.\d+\.\d+\.\d+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i.exec(address);
+  if (!mapped) return address;
+  const [, dotted, high = '', low = ''] = mapped;
+  if (dotted !== undefined) return dotted;
+  const [a, b] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
+  return `${a >> 8}.${a & 255}.${b >> 8}.${b & 255}`;
+}
