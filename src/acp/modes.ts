@@ -1,11 +1,11 @@
-/** The modes of a session: what is asked before it is done. The command /approval sets them, for everybody. */
+/** The approval modes of a session. The command /approval sets the mode for all clients. */
 import type { SessionMode, SessionModeState } from '@agentclientprotocol/sdk';
 
 const MODES: readonly SessionMode[] = [
-  { id: 'ask', name: 'Ask', description: 'Every change is asked about' },
-  { id: 'auto-edit', name: 'Auto-edit', description: 'Files are edited without asking' },
-  { id: 'plan', name: 'Plan', description: 'Nothing is changed or run' },
-  { id: 'yolo', name: 'Yolo', description: 'Nothing is asked' },
+  { id: 'ask', name: 'Ask', description: 'Asks before every change' },
+  { id: 'auto-edit', name: 'Auto-edit', description: 'Edits files without asking' },
+  { id: 'plan', name: 'Plan', description: 'Changes and runs nothing' },
+  { id: 'yolo', name: 'Yolo', description: 'Asks nothing' },
 ];
 
 export function modeState(currentModeId: string): SessionModeState {
@@ -20,8 +20,8 @@ export function commandFor(mode: string): string {
   return `/approval ${mode}`;
 }
 
-/** The mode that somebody's words set, once the turn that they begin has gone well. */
-export function modeIn(text: string): string | undefined {
-  const [, mode = ''] = /^\/approval\s+(\S+)\s*$/.exec(text) ?? [];
+/** The mode that a prompt sets. It takes effect when the turn of the prompt completes. */
+export function modeSetBy(prompt: string): string | undefined {
+  const [, mode = ''] = /^\/approval\s+(\S+)\s*$/.exec(prompt) ?? [];
   return isMode(mode) ? mode : undefined;
 }

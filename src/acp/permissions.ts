@@ -1,8 +1,8 @@
 /**
- * The calls that a client is asked about.
+ * Permission requests to the client.
  *
- * Each is asked once per request. The first answer counts, wherever it comes from: when it was another's, the request
- * is withdrawn with `$/cancel_request`, and what the client says to it then is not heard.
+ * Each confirmation request is sent once. The first answer counts, from any client. If another client answers first,
+ * the request is withdrawn with `$/cancel_request`, and a later reply to it is ignored.
  */
 import {
   methods,
@@ -12,15 +12,15 @@ import {
   type RequestPermissionRequest,
 } from '@agentclientprotocol/sdk';
 import type { LiveSession } from '../live/client/index.ts';
-import type { ConfirmationOption, ToolCall } from '../protocol/development-tool/index.ts';
+import {
+  hasOption,
+  OPTION,
+  type ConfirmationOption,
+  type ToolCall,
+} from '../protocol/development-tool/index.ts';
 import { A2AError } from '../protocol/index.ts';
 import type { Logger } from '../tasks/index.ts';
 import { toolView } from './tool-view.ts';
-
-/** The option of a question that is answered in words. */
-const IN_WORDS = 'answer';
-/** Needs the new content as well, which an ACP client has no way to send. */
-const MODIFY = 'modify';
 
 export interface PermissionsOptions {
   readonly client: AgentContext;
@@ -28,7 +28,7 @@ export interface PermissionsOptions {
   readonly sessionId: string;
   readonly workspace: string;
   readonly logger: Logger;
-  /** Aborted when the client is gone. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
@@ -40,17 +40,20 @@ export class Permissions {
     this.#options = options;
   }
 
-  /** Asks, unless this was asked before, is asked in words, or the client may not answer. */
+  /** Sends the request, unless it was sent before, is answered in words, or the client may not approve. */
   ask(call: ToolCall): void {
     const { client, session, sessionId, workspace, logger, signal } = this.#options;
     const { tool_call_id: id, correlationId, confirmation_request: request } = call;
-    if (!request || isAskedInWords(call) || !session.self.roles.includes('approve')) return;
+    if (!request || hasOption(call, OPTION.words) || !session.self.roles.includes('approve')) {
+      return;
+    }
     const before = this.#open.get(id);
     if (before && before.correlationId === correlationId) return;
     this.withdraw(id);
     const withdrawal = new AbortController();
     this.#open.set(id, { ...(correlationId !== undefined && { correlationId }), withdrawal });
-    const options = request.options.filter((option) => option.id !== MODIFY).map(optionOf);
+    // `modify` needs the new content as well, and ACP has no field for it.
+    const options = request.options.filter((option) => option.id !== OPTION.modify).map(optionOf);
     const question: RequestPermissionRequest = {
       sessionId,
       toolCall: toolView(call, workspace),
@@ -63,7 +66,7 @@ export class Permissions {
       })
       .then(async ({ outcome }) => {
         if (this.#open.get(id)?.withdrawal === withdrawal) this.#open.delete(id);
-        // A client that cancels the turn says so itself; one that only looks away leaves the answer to others.
+        // A dismissed dialog is no answer: other clients may still give one.
         if (outcome.outcome !== 'selected') return;
         await session.confirm({
           tool_call_id: id,
@@ -73,7 +76,7 @@ export class Permissions {
       })
       .catch((error: unknown) => {
         if (withdrawal.signal.aborted || signal.aborted || isLate(error)) return;
-        logger.warn({ err: error, call: id }, 'a permission was not answered');
+        logger.warn({ err: error, call: id }, 'a permission request failed');
       });
   }
 
@@ -88,17 +91,12 @@ export class Permissions {
   }
 }
 
-/** Whether the next prompt is the answer. */
-export function isAskedInWords({ confirmation_request: request }: ToolCall): boolean {
-  return request?.options.some(({ id }) => id === IN_WORDS) ?? false;
-}
-
 function optionOf({ id, name }: ConfirmationOption): PermissionOption {
   return { optionId: id, name, kind: kindOf(id) };
 }
 
 function kindOf(id: string): PermissionOptionKind {
-  if (id === 'cancel') return 'reject_once';
+  if (id === OPTION.cancel) return 'reject_once';
   return id.startsWith('proceed_always') ? 'allow_always' : 'allow_once';
 }
 

@@ -24,7 +24,7 @@ import type { McpServers } from '../protocol/development-tool/index.ts';
 import type { Logger } from '../tasks/index.ts';
 import { askedOnly } from './answers.ts';
 import { requestError } from './errors.ts';
-import { Joined } from './joined.ts';
+import { AcpSession } from './session.ts';
 
 /** Sessions of one connection at the same time. */
 const MAX_SESSIONS = 32;
@@ -67,7 +67,7 @@ interface SessionRequest {
 
 export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
   const { version, logger } = options;
-  const joined = new Map<string, Joined>();
+  const joined = new Map<string, AcpSession>();
   let clientName = '';
   let entering: Promise<unknown> = Promise.resolve();
 
@@ -84,7 +84,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
   };
 
   /** One at a time: who asks twice for the same session gets it once. */
-  function enter(...asked: Parameters<typeof enterNext>): Promise<Joined> {
+  function enter(...asked: Parameters<typeof enterNext>): Promise<AcpSession> {
     const next = entering.then(() => enterNext(...asked));
     entering = next.catch(() => {});
     return next;
@@ -95,7 +95,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     client: AgentContext,
     { cwd, mcpServers = [], sessionId }: SessionRequest,
     history: boolean,
-  ): Promise<Joined> {
+  ): Promise<AcpSession> {
     if (joined.size >= MAX_SESSIONS) {
       throw RequestError.invalidParams({}, `${MAX_SESSIONS} sessions are open: close one first`);
     }
@@ -107,7 +107,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     });
     try {
       const { signal } = connection;
-      const one = await Joined.open({ session, client, history, logger, signal });
+      const one = await AcpSession.open({ session, client, history, logger, signal });
       if (sessionId !== undefined && one.sessionId !== sessionId) {
         throw RequestError.sessionNotFound(sessionId);
       }
@@ -133,24 +133,24 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     }
   }
 
-  async function leave(one: Joined): Promise<void> {
+  async function leave(one: AcpSession): Promise<void> {
     if (joined.get(one.sessionId) === one) joined.delete(one.sessionId);
     one.stop();
     await release(one.session);
   }
 
-  function start(one: Joined): Promise<void> {
+  function start(one: AcpSession): Promise<void> {
     return one.start(() => void leave(one));
   }
 
   /** Behind the response: a client knows the session only from then on. */
-  function startSoon(one: Joined): { sessionId: string; modes: SessionModeState } {
+  function startSoon(one: AcpSession): { sessionId: string; modes: SessionModeState } {
     // What becomes of it is told there.
     setImmediate(() => void start(one).catch(() => {}));
     return { sessionId: one.sessionId, modes: one.modes };
   }
 
-  function find(sessionId: string): Joined {
+  function find(sessionId: string): AcpSession {
     const found = joined.get(sessionId);
     if (!found) throw RequestError.sessionNotFound(sessionId);
     return found;
@@ -220,7 +220,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     })
     .connect(askedOnly(stream));
 
-  async function cancelTurn(one: Joined): Promise<void> {
+  async function cancelTurn(one: AcpSession): Promise<void> {
     try {
       await one.cancel();
     } catch (error) {

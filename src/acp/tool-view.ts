@@ -68,10 +68,6 @@ export function toolView(call: ToolCall, workspace: string): ToolView {
   };
 }
 
-export function isOver({ status }: ToolCall): boolean {
-  return status === 'SUCCEEDED' || status === 'FAILED' || status === 'CANCELLED';
-}
-
 function contentOf(call: ToolCall, kind: ToolKind): ToolCallContent[] {
   const { output, error, live_content: live, confirmation_request: request } = call;
   if (error) return [words(error.message)];

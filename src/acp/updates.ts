@@ -1,23 +1,25 @@
 /**
- * What happens in the session, as the updates that a client is sent.
+ * Facts of the session as ACP session updates.
  *
- * - A client's own prompts are not sent back to it. Others' come with who said it, in front and in `_meta`.
- * - A call is announced once, and from then on updated with what is new.
- * - The list of `todo` is the plan.
+ * - A client's own prompts are not sent back to it. Prompts of other clients carry the sender's name, in the text and
+ *   in `_meta`.
+ * - A tool call is announced once. After that, only its changes are sent.
+ * - A successful `todo` call becomes the plan.
  */
 import { isObject } from '../base/index.ts';
 import type { SessionUpdate } from '@agentclientprotocol/sdk';
 import type { LiveClient } from '../live/client/index.ts';
-import type {
-  AgentThought,
-  EventSource,
-  ToolCall,
-  ToolCallConfirmation,
+import {
+  hasEnded,
+  type AgentThought,
+  type EventSource,
+  type Fact,
+  type ToolCall,
+  type ToolCallConfirmation,
 } from '../protocol/development-tool/index.ts';
-import { type Message } from '../protocol/index.ts';
+import type { Part } from '../protocol/index.ts';
 import { blockFrom } from './content.ts';
-import type { Fact } from './fact.ts';
-import { isOver, toolView } from './tool-view.ts';
+import { toolView } from './tool-view.ts';
 
 const PLAN_STATUSES = ['pending', 'in_progress', 'completed'] as const;
 
@@ -26,7 +28,7 @@ type Plan = Extract<SessionUpdate, { sessionUpdate: 'plan' }>;
 export class Updates {
   readonly #self: LiveClient;
   readonly #workspace: string;
-  /** The titles of calls that are under way. */
+  /** Titles of the announced calls that have not ended, by call id. */
   readonly #open = new Map<string, string>();
 
   constructor(self: LiveClient, workspace: string) {
@@ -34,17 +36,17 @@ export class Updates {
     this.#workspace = workspace;
   }
 
-  /** In history, what the client itself has said is told too. */
+  /** With `history`, the client's own prompts are included and answers to old requests are omitted. */
   of(fact: Fact, { history = false } = {}): SessionUpdate[] {
     switch (fact.kind) {
       case 'prompt':
         if (!history && isOwn(this.#self, fact.source)) return [];
-        return this.#prompt(fact.message, fact.source);
-      case 'answers':
+        return this.#prompt(fact.parts, fact.source);
+      case 'answer':
         if (history || isOwn(this.#self, fact.source)) return [];
-        return this.#answers(fact.answers, fact.source);
+        return [resolution(fact.confirmation, fact.source)];
       case 'text':
-        return says(fact.text);
+        return messageChunk(fact.text);
       case 'thought':
         return [{ sessionUpdate: 'agent_thought_chunk', content: thoughtBlock(fact.thought) }];
       case 'call':
@@ -57,7 +59,7 @@ export class Updates {
   #call(call: ToolCall): SessionUpdate {
     const view = toolView(call, this.#workspace);
     const before = this.#open.get(call.tool_call_id);
-    if (isOver(call)) this.#open.delete(call.tool_call_id);
+    if (hasEnded(call)) this.#open.delete(call.tool_call_id);
     else this.#open.set(call.tool_call_id, view.title);
     if (before === undefined) return { sessionUpdate: 'tool_call', ...view };
     const { toolCallId, title, status, content, locations, rawOutput } = view;
@@ -66,14 +68,14 @@ export class Updates {
       toolCallId,
       status,
       ...(title !== before && { title }),
-      // A call that has just begun has nothing to show, and what it was asked about with stays.
+      // An empty list would erase the content that the permission request showed.
       ...(content.length > 0 && { content }),
       ...(locations.length > 0 && { locations }),
       ...(rawOutput !== undefined && { rawOutput }),
     };
   }
 
-  /** A turn that was stopped says no more of the calls that were under way: they are over. */
+  /** Marks the open calls as failed. A canceled or failed turn sends no further events for them. */
   abandoned(): SessionUpdate[] {
     const ids = [...this.#open.keys()];
     this.#open.clear();
@@ -84,10 +86,10 @@ export class Updates {
     }));
   }
 
-  #prompt({ parts }: Message, source: EventSource | undefined): SessionUpdate[] {
+  #prompt(parts: readonly Part[], source: EventSource | undefined): SessionUpdate[] {
     const who = source?.name ?? source?.client;
     const _meta = source ? { 'parley.source': source } : undefined;
-    // Whoever takes a conversation up again reads their own words as their own.
+    // A client that resumes a session has a new id but its old name: its own prompts need no label.
     let label = who === undefined || who === this.#self.name ? '' : `[${who}] `;
     return parts.flatMap((part): SessionUpdate[] => {
       const block = blockFrom(part);
@@ -97,22 +99,23 @@ export class Updates {
       return [{ sessionUpdate: 'user_message_chunk', content, ...(_meta && { _meta }) }];
     });
   }
-
-  /** What was asked here is settled: by whom, and how. */
-  #answers(
-    answers: readonly ToolCallConfirmation[],
-    source: EventSource | undefined,
-  ): SessionUpdate[] {
-    const resolvedBy = source?.name ?? source?.client ?? 'another client';
-    return answers.map(({ tool_call_id: toolCallId, selected_option_id: selectedOptionId }) => ({
-      sessionUpdate: 'tool_call_update',
-      toolCallId,
-      _meta: { 'parley.resolution': { resolvedBy, selectedOptionId } },
-    }));
-  }
 }
 
-export function says(text: string): SessionUpdate[] {
+/** Tells the client who answered a request, and with which option. */
+function resolution(
+  { tool_call_id: toolCallId, selected_option_id: selectedOptionId }: ToolCallConfirmation,
+  source: EventSource | undefined,
+): SessionUpdate {
+  const resolvedBy = source?.name ?? source?.client ?? 'another client';
+  return {
+    sessionUpdate: 'tool_call_update',
+    toolCallId,
+    _meta: { 'parley.resolution': { resolvedBy, selectedOptionId } },
+  };
+}
+
+/** A piece of the agent's answer; no update for an empty text. */
+export function messageChunk(text: string): SessionUpdate[] {
   return text === ''
     ? []
     : [{ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } }];
@@ -125,11 +128,11 @@ export function isOwn(self: LiveClient, source: EventSource | undefined): boolea
 function thoughtBlock({ subject, description }: AgentThought) {
   const known = description.startsWith(subject.replace(/…$/, ''));
   const text = known ? description : `**${subject}**\n\n${description}`;
-  // Thoughts come whole, one after the other, and a client joins what it is sent.
+  // Clients concatenate the chunks, so each thought ends with a blank line.
   return { type: 'text', text: `${text.trim()}\n\n` } as const;
 }
 
-/** Undefined: the call is one like any other. */
+/** Undefined when the call is shown like any other call. */
 function planIn({ tool_name, status, input_parameters, ...call }: ToolCall): Plan[] | undefined {
   const { items } = input_parameters;
   if (tool_name !== 'todo' || !Array.isArray(items)) return undefined;

@@ -5,6 +5,9 @@ import * as z from 'zod';
 export const Metadata = z.record(z.string(), z.unknown());
 export type Metadata = z.infer<typeof Metadata>;
 
+/** The key in a message's metadata for the client that sent it. Only the server writes it. */
+export const SOURCE_KEY = 'parley.source';
+
 const partFields = {
   metadata: Metadata.optional(),
   /** 1.0 lets every kind of part name its media type and file; 0.3 only files. */

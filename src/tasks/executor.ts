@@ -69,9 +69,6 @@ export interface ArtifactEvent {
 
 export type ExecutorEvent = StatusEvent | ArtifactEvent;
 
-/** Where a message in a task's log says who has sent it. Written by the server alone. */
-export const SOURCE_KEY = 'parley.source';
-
 /** An executor's answer to a message that it accepts. Every field is optional. */
 export interface Reception {
   /** Answers a message that names no task directly; then there is no task. */

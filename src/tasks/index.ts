@@ -14,7 +14,6 @@ export type {
   StatusEvent,
   Transitions,
 } from './executor.ts';
-export { SOURCE_KEY } from './executor.ts';
 export { createHandler, HANDLER_LIMITS, LOG_PAGE } from './handler.ts';
 export type { HandlerOptions, RequestHandler } from './handler.ts';
 export type { Logger } from './logger.ts';

@@ -13,12 +13,13 @@ import {
   type Message,
   type MessageSendParams,
   type Metadata,
+  SOURCE_KEY,
   type Task,
   taskNotFound,
   type TaskStatusUpdateEvent,
 } from '../protocol/index.ts';
 import { type LiveTask, LogFullError, LogLostError } from './event-log.ts';
-import { type Reception, type RequestContext, SOURCE_KEY } from './executor.ts';
+import type { Reception, RequestContext } from './executor.ts';
 import { foldOn, loadTask } from './load.ts';
 import { agentMessage } from './run.ts';
 import type { Runtime } from './runtime.ts';

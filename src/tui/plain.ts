@@ -7,9 +7,9 @@
 import type { LiveSession } from '../live/client/index.ts';
 import { Answers, isInWords } from './control/answers.ts';
 import type { ExitReason, TuiOptions } from './control/options.ts';
-import { isBusy, waitingCalls, type State } from './state/state.ts';
+import { isBusy, waitingCalls, type SessionState } from './state/state.ts';
 import type { CallEntry } from './state/entry.ts';
-import { SessionStore } from './control/store.ts';
+import { StateStore } from './control/store.ts';
 import { EMPTY, line, type Line } from './text/span.ts';
 import { NONE } from './text/theme.ts';
 import { clean, cleanLine } from './text/width.ts';
@@ -31,7 +31,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   const renderers = await import('./view/renderers.ts');
   const abort = new AbortController();
   const done = Promise.withResolvers<ExitReason>();
-  const store = new SessionStore(() => show(store.state));
+  const store = new StateStore(() => show(store.state));
   const answers = new Answers(session, {
     editor: options.editor,
     notice: (level, text) => store.dispatch({ kind: 'notice', level, text }),
@@ -54,7 +54,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     for (const each of lines) stdout.write(`${NONE.paint(each)}\n`);
   }
 
-  function show(state: State): void {
+  function show(state: SessionState): void {
     const view: View = {
       width: WIDTH,
       renderers,

@@ -316,7 +316,7 @@ test('the mode is set for everybody, without a word; a mode that is not allowed 
   assert.equal(other.of('current_mode_update')[0]?.currentModeId, 'plan');
   assert.equal(one.text, '');
   await assert.rejects(set('yolo'), { code: -32602, message: /yolo is not allowed here/ });
-  await assert.rejects(set('nonsense'), { code: -32602, message: /there is no mode nonsense/ });
+  await assert.rejects(set('nonsense'), { code: -32602, message: /unknown mode nonsense/ });
 });
 
 test('what others say comes with their names', async (t) => {

@@ -179,7 +179,7 @@ test('the end of the session ends what was asked in it', async (t) => {
   const ended = editor.prompt('run');
   await waiting(editor);
   await started.live.close();
-  await assert.rejects(ended, /The session is over|closed/);
+  await assert.rejects(ended, /The session has ended|closed/);
 });
 
 test('an editor that reads nothing is dropped, and the session is unharmed', async (t) => {

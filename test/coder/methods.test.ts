@@ -128,7 +128,7 @@ test('listCommands and executeCommand are the same in other words', async (t) =>
 test('a command that is not there is 404, one that does not start says why', async (t) => {
   const { url } = await start(t);
   const none = await post(`${url}/executeCommand`, { command: 'dance', args: [] });
-  assert.deepEqual(none, { status: 404, body: { error: 'There is no command dance' } });
+  assert.deepEqual(none, { status: 404, body: { error: 'Unknown command dance' } });
   const below = await post(`${url}/executeCommand`, { command: 'memory dance' });
   assert.equal(below.status, 404);
   const failed = await post(`${url}/executeCommand`, { command: 'memory add', args: ['nothing'] });

@@ -17,8 +17,14 @@ import {
   type ConfirmationOption,
   messagesOf,
 } from '../../protocol/development-tool/index.ts';
-import { A2AError, parseWith, textOf, type Message, type Task } from '../../protocol/index.ts';
-import { SOURCE_KEY } from '../../tasks/index.ts';
+import {
+  A2AError,
+  parseWith,
+  SOURCE_KEY,
+  textOf,
+  type Message,
+  type Task,
+} from '../../protocol/index.ts';
 import { optionsFor, type CallToApprove } from './options.ts';
 import type { Preview } from '../tools/tool.ts';
 import { meansYes } from './words.ts';

@@ -21,7 +21,7 @@ import {
   type ExecuteSlashCommandResponse,
   type SlashCommand,
   type ToolCall,
-  callIn,
+  readStatus,
 } from '../../protocol/development-tool/index.ts';
 import type { Call, Message, StreamEvent } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
@@ -185,7 +185,7 @@ async function beginning(
     execution_id ||= event.kind === 'task' ? event.id : (event.taskId ?? '');
     if (!mayAsk) break;
     if (event.kind !== 'status-update') continue;
-    const call = callIn(event.status.message);
+    const call = readStatus(event).facts.find((fact) => fact.kind === 'call')?.call;
     if (call?.confirmation_request) asked = call;
     else if (call) break;
     if (event.status.state === 'input-required') {

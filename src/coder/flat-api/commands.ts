@@ -1,6 +1,6 @@
-/** Slash commands in the flat API: asked for by name, answered with what they said. */
-import { eventIn, type SlashCommand } from '../../protocol/development-tool/index.ts';
-import { A2AError, isTerminal, textOf, type Call, type TaskState } from '../../protocol/index.ts';
+/** Slash commands in the flat API: a client runs one by name and gets its text. */
+import { readStatus, type SlashCommand } from '../../protocol/development-tool/index.ts';
+import { A2AError, isTerminal, type Call, type TaskState } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
 import type { CommandService } from '../commands/service.ts';
 
@@ -33,7 +33,7 @@ export interface Executed {
   readonly data: unknown;
 }
 
-/** Runs a command to its end, or until it asks something. */
+/** Runs a command until it ends or asks a question. */
 export async function executeCommand(
   commands: CommandService,
   { command, args }: { readonly command: string; readonly args: readonly string[] },
@@ -51,12 +51,14 @@ export async function executeCommand(
   if (state === 'input-required') return { name, data: { taskId, state, text } };
   const info = { taskId };
   if (state === undefined || !isTerminal(state)) {
-    throw new A2AError('unavailable', 'The command goes on; follow its task', { info });
+    throw new A2AError('unavailable', 'The command is still running; follow its task', { info });
   }
-  throw new A2AError('internal', text === '' ? `The command is ${state}` : text, { info });
+  throw new A2AError('internal', text === '' ? `The command ended in state ${state}` : text, {
+    info,
+  });
 }
 
-/** The command by its path; words behind it that name commands below it belong to the path. */
+/** Finds the command. Leading arguments that name subcommands become part of its path. */
 function resolve(
   commands: readonly SlashCommand[],
   command: string,
@@ -68,7 +70,7 @@ function resolve(
   for (const [at, word] of [...named, ...args].entries()) {
     const found = below.find(({ name }) => name === word);
     if (!found && at < named.length) {
-      throw new A2AError('methodNotFound', `There is no command ${named.join(' ').slice(0, 200)}`);
+      throw new A2AError('methodNotFound', `Unknown command ${named.join(' ').slice(0, 200)}`);
     }
     if (!found) break;
     path.push(word);
@@ -82,7 +84,7 @@ interface Outcome {
   readonly text: string;
 }
 
-/** Follows the task to where it settles. */
+/** Follows the task until it ends or waits. */
 async function outcome(id: string, call: Call, handler: RequestHandler): Promise<Outcome> {
   const stream = await handler.subscribe({ id, after: 0 }, call);
   const leave = (): void => stream.close();
@@ -92,12 +94,13 @@ async function outcome(id: string, call: Call, handler: RequestHandler): Promise
   try {
     for await (const { event } of stream) {
       if (event.kind !== 'status-update') continue;
-      const { message } = event.status;
       state = event.status.state;
-      if (message?.role !== 'agent') continue;
-      const isText = eventIn(event.metadata)?.kind === 'TEXT_CONTENT';
-      // The last status repeats what was said; where nothing was, it is all there is.
-      if (isText || (event.final && said.length === 0)) said.push(textOf(message.parts));
+      for (const fact of readStatus(event).facts) {
+        // The text of the last state repeats the answer, unless no answer was streamed.
+        if (fact.kind === 'text' || (fact.kind === 'state' && event.final && said.length === 0)) {
+          said.push(fact.text);
+        }
+      }
     }
   } finally {
     call.signal?.removeEventListener('abort', leave);

@@ -1,28 +1,26 @@
 /**
- * A task's events as the flat API tells them: one plain object each, its `kind` in kebab-case. The state of one stream.
+ * A task's events in the flat API: plain objects with a kebab-case `kind`. One `FlatEvents` per stream.
  *
- *   state-change            { state, error? }                   whenever the state is another than before
+ *   state-change            { state, error? }                   when the state differs from the one before
  *   thought                 { subject, description }
  *   text-content            { text }
  *   tool-call-update        { toolCallId, toolName, status, inputParameters, liveContent?, result?, error? }
  *   tool-call-confirmation  { toolCallId, toolName, inputParameters, confirmationRequest }
- *   agent-settings          { workspacePath, autoExecute }      where they are not what the client asked for
- *   citation                { url }                             a page that the turn has used, at its end
+ *   agent-settings          { workspacePath, autoExecute }      when they differ from what the client asked for
+ *   citation                { url }                             a page that the turn has read, sent at its end
  *
- * Each has the `taskId` and the `contextId` too. What people say is not told: a client knows its own words.
+ * Each event also has the `taskId` and the `contextId`. Prompts are not sent: a client knows its own.
  */
 import {
-  AgentThought,
-  eventIn,
-  looksLikeConfirmation,
+  readStatus,
+  readTask,
   type ConfirmationOption,
+  type Fact,
   type ToolCall,
-  callIn,
 } from '../../protocol/development-tool/index.ts';
 import {
   isTerminal,
   textOf,
-  type Message,
   type StreamEvent,
   type TaskState,
   type TaskStatusUpdateEvent,
@@ -40,91 +38,81 @@ export interface SettingsInForce {
 }
 
 export interface FlatEventsOptions {
-  /** The task was there before: what it was like is no news. */
+  /** The task existed before this request, so its initial state is not sent. */
   readonly known: boolean;
-  /** Told at the beginning. */
+  /** Sent at the start of the stream. */
   readonly settings?: SettingsInForce | undefined;
 }
 
 export class FlatEvents {
   readonly #options: FlatEventsOptions;
   #state: TaskState | undefined;
-  /** Addresses of the pages that the turn has used. */
+  /** URLs of the pages that the turn has read. */
   #pages = new Set<string>();
 
   constructor(options: FlatEventsOptions) {
     this.#options = options;
   }
 
-  /** What an event of the task is, in order; nothing, where it is none of the client's business. */
+  /** Translates one event of the task into zero or more flat events, in order. */
   take(event: StreamEvent): FlatEvent[] {
     if (event.kind === 'task') {
-      const { id: taskId, contextId, status, history = [] } = event;
-      for (const message of history) this.#remember(message);
-      const out: Told[] = this.#options.known
+      const { id: taskId, contextId, status } = event;
+      for (const fact of readTask(event)) this.#notePage(fact);
+      const out: FlatEvent[] = this.#options.known
         ? []
         : [{ kind: 'state-change', state: status.state }];
       this.#state = status.state;
       const { settings } = this.#options;
       if (settings) out.push({ kind: 'agent-settings', ...settings });
-      return out.map((told) => Object.assign(told, { taskId, contextId }));
+      return out.map((flat) => Object.assign(flat, { taskId, contextId }));
     }
     if (event.kind !== 'status-update') return [];
     const { taskId, contextId } = event;
-    return this.#status(event).map((told) => Object.assign(told, { taskId, contextId }));
+    return this.#status(event).map((flat) => Object.assign(flat, { taskId, contextId }));
   }
 
-  #status(event: TaskStatusUpdateEvent): Told[] {
+  #status(event: TaskStatusUpdateEvent): FlatEvent[] {
     const { state, message } = event.status;
-    if (message) this.#remember(message);
-    const said = message?.role === 'agent' ? this.#said(event, message) : [];
-    if (state === this.#state) return said;
+    const { facts } = readStatus(event);
+    for (const fact of facts) this.#notePage(fact);
+    const content = facts.flatMap(flatFact);
+    if (state === this.#state) return content;
     this.#state = state;
     const error = state === 'failed' && message ? { error: textOf(message.parts) } : {};
-    const change: Told = { kind: 'state-change', state, ...error };
-    // What led to a state comes before it, but for the one in which things are said.
-    if (state === 'working') return [change, ...said];
+    const change: FlatEvent = { kind: 'state-change', state, ...error };
+    // Content precedes the state that it leads to. `working` is the exception: content follows it.
+    if (state === 'working') return [change, ...content];
     const cited = isTerminal(state) ? [...this.#pages] : [];
-    return [...said, ...cited.map((url) => ({ kind: 'citation', url })), change];
+    return [...content, ...cited.map((url) => ({ kind: 'citation', url })), change];
   }
 
-  /** What the agent says with an event. With a change of state it repeats only what was said before. */
-  #said(event: TaskStatusUpdateEvent, message: Message): Told[] {
-    const [part] = message.parts;
-    switch (eventIn(event.metadata)?.kind) {
-      case 'TEXT_CONTENT':
-        return [{ kind: 'text-content', text: textOf(message.parts) }];
-      case 'THOUGHT': {
-        const thought = AgentThought.safeParse(part?.kind === 'data' ? part.data : undefined);
-        return thought.success ? [{ kind: 'thought', ...thought.data }] : [];
-      }
-      case 'TOOL_CALL_UPDATE': {
-        const call = callIn(message);
-        return call ? toldOf(call) : [];
-      }
-      default:
-        return [];
-    }
-  }
-
-  /** A prompt begins a turn, a confirmation goes on with one. */
-  #remember(message: Message): void {
-    if (message.role === 'user') {
-      if (!message.parts.some(({ data }) => looksLikeConfirmation(data))) this.#pages = new Set();
-      return;
-    }
-    const call = callIn(message);
-    if (call?.tool_name !== FETCH_TOOL || call.status !== 'SUCCEEDED') return;
-    const { url } = call.input_parameters;
-    // Where a page has only said where it is to be found, there is no text.
-    if (typeof url === 'string' && call.output?.text !== undefined) this.#pages.add(url);
+  /** Collects the pages that are cited at the end of the turn. A prompt starts a new turn. */
+  #notePage(fact: Fact): void {
+    if (fact.kind === 'prompt') this.#pages = new Set();
+    if (fact.kind !== 'call') return;
+    const { tool_name, status, input_parameters, output } = fact.call;
+    if (tool_name !== FETCH_TOOL || status !== 'SUCCEEDED') return;
+    const { url } = input_parameters;
+    // A redirect to another host has no text: the page itself was not read.
+    if (typeof url === 'string' && output?.text !== undefined) this.#pages.add(url);
   }
 }
 
-/** An event without the ids. */
-type Told = FlatEvent;
+function flatFact(fact: Fact): FlatEvent[] {
+  switch (fact.kind) {
+    case 'text':
+      return [{ kind: 'text-content', text: fact.text }];
+    case 'thought':
+      return [{ kind: 'thought', ...fact.thought }];
+    case 'call':
+      return flatCall(fact.call);
+    default:
+      return [];
+  }
+}
 
-function toldOf(call: ToolCall): Told[] {
+function flatCall(call: ToolCall): FlatEvent[] {
   const { tool_call_id, tool_name, status, input_parameters, live_content, error } = call;
   const about = {
     toolCallId: tool_call_id,
@@ -132,7 +120,7 @@ function toldOf(call: ToolCall): Told[] {
     inputParameters: input_parameters,
   };
   const result = resultOf(call);
-  const update: Told = {
+  const update: FlatEvent = {
     kind: 'tool-call-update',
     ...about,
     status,
@@ -158,7 +146,7 @@ interface FlatRequest {
   readonly title: string;
   readonly prompt: string;
   readonly type: Severity;
-  /** What `optionId` of the answer may be. */
+  /** The allowed values of `optionId` in the answer. */
   readonly options: readonly ConfirmationOption[];
 }
 
@@ -176,7 +164,7 @@ function requestOf(call: ToolCall): FlatRequest | undefined {
   return { title, prompt, type: severityOf(call), options };
 }
 
-/** Tools that change something and may show it as text alone. */
+/** Tools that write files but may preview the change as text only. */
 const CHANGES = new Set(['apply_patch', 'edit', 'write_file', 'save_memory']);
 
 function severityOf({ confirmation_request: request, tool_name }: ToolCall): Severity {

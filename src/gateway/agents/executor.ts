@@ -13,6 +13,7 @@ import {
   A2AError,
   isInterrupted,
   isTerminal,
+  SOURCE_KEY,
   type Call,
   type Message,
   type MessageSendParams,
@@ -20,7 +21,6 @@ import {
   type Task,
 } from '../../protocol/index.ts';
 import {
-  SOURCE_KEY,
   type AgentExecutor,
   type CancelContext,
   type ExecutionContext,

@@ -19,7 +19,7 @@ import { A2AError, v03, type Message, type Part, uuidv7 } from '../../protocol/i
 import { ConnectionError, type RetryOptions } from '../../client/index.ts';
 import type { LiveClient, LiveItem, LiveSession } from './session.ts';
 import { LiveFeed } from './feed.ts';
-import { fields, list, readClient, readFrame, readTask } from './frames.ts';
+import { decodeClient, decodeFrame, decodeTask, listFrom, objectFrom } from './frames.ts';
 
 export interface JoinOptions {
   /** Of letters, digits and `-._~`, so that it can be sent from a browser too. */
@@ -124,7 +124,7 @@ class RemoteSession implements LiveSession {
       typeof content === 'string' ? [{ kind: 'text', text: content }] : [...content];
     const message: Message = { kind: 'message', messageId: uuidv7(), role: 'user', parts };
     const params = v03.encodeParams('sendMessage', { message });
-    const task = readTask(await this.#ask('message/send', params));
+    const task = decodeTask(await this.#ask('message/send', params));
     return { queued: task.metadata?.['parley.queued'] === true, taskId: task.id };
   }
 
@@ -150,8 +150,8 @@ class RemoteSession implements LiveSession {
   }
 
   async clients(): Promise<readonly LiveClient[]> {
-    const answer = fields(await this.#ask('session/clients', {}), 'an answer');
-    return list(answer, 'clients').map(readClient);
+    const answer = objectFrom(await this.#ask('session/clients', {}), 'response');
+    return listFrom(answer, 'clients').map(decodeClient);
   }
 
   async close(): Promise<void> {
@@ -216,8 +216,8 @@ class RemoteSession implements LiveSession {
 
   async #whoAmI(): Promise<void> {
     try {
-      const answer = fields(await this.#ask('session/clients', {}), 'an answer');
-      this.#self = readClient(answer['self']);
+      const answer = objectFrom(await this.#ask('session/clients', {}), 'response');
+      this.#self = decodeClient(answer['self']);
       this.#first.resolve();
     } catch {
       // The connection is gone again, or says who we are some other time.
@@ -226,7 +226,7 @@ class RemoteSession implements LiveSession {
 
   #take(text: string): void {
     try {
-      const frame = readFrame(text);
+      const frame = decodeFrame(text);
       switch (frame.kind) {
         case 'item':
           return this.#see(frame.item, frame.self);

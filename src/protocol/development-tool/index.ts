@@ -15,4 +15,4 @@ export * from './extension.ts';
 export type { Json } from './message.ts';
 export { Struct } from './message.ts';
 export * from './tool-call.ts';
-export { callIn, messagesOf } from './task-messages.ts';
+export * from './facts.ts';

@@ -1,5 +1,6 @@
 /** Tool calls: how far they are, what they ask, what became of them, and what a person answers. */
 import * as z from 'zod';
+import { isObject } from '../../base/index.ts';
 import { Id } from '../message.ts';
 import { message, oneOf, Struct } from './message.ts';
 
@@ -131,12 +132,33 @@ export const ToolCallConfirmation = message({
 });
 export type ToolCallConfirmation = z.infer<typeof ToolCallConfirmation>;
 
-/** Whether a data part is meant as a confirmation; whether it is a good one is ToolCallConfirmation's to say. */
+/** The ids of confirmation options that clients treat specially. */
+export const OPTION = {
+  /** Runs the call once. Questions that a tool asks do not have it. */
+  once: 'proceed_once',
+  cancel: 'cancel',
+  /** Writes other content than proposed; requires `file_details`. */
+  modify: 'modify',
+  /** The answer is the person's next message. */
+  words: 'answer',
+} as const;
+
+/** Whether a data part is meant as a confirmation. It may still be invalid. */
 export function looksLikeConfirmation(data: unknown): boolean {
-  return (
-    typeof data === 'object' &&
-    data !== null &&
-    'tool_call_id' in data &&
-    'selected_option_id' in data
-  );
+  return isObject(data) && 'tool_call_id' in data && 'selected_option_id' in data;
+}
+
+/** Whether the call waits for a person's answer. */
+export function isAwaitingAnswer({ status, confirmation_request }: ToolCall): boolean {
+  return status === 'PENDING' && confirmation_request !== undefined;
+}
+
+/** Whether the call offers an option, by its id. */
+export function hasOption({ confirmation_request: request }: ToolCall, id: string): boolean {
+  return request?.options.some((option) => option.id === id) ?? false;
+}
+
+/** Whether the call has its final status. */
+export function hasEnded({ status }: ToolCall): boolean {
+  return status === 'SUCCEEDED' || status === 'FAILED' || status === 'CANCELLED';
 }

@@ -6,7 +6,7 @@ import type { LiveSession } from '../../live/client/index.ts';
 import type { ConfirmationOption } from '../../protocol/development-tool/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { CallEntry } from '../state/entry.ts';
-import { waitingCalls, type State } from '../state/state.ts';
+import { waitingCalls, type SessionState } from '../state/state.ts';
 
 export interface AnswersOptions {
   readonly editor: ((text: string, fileName: string) => Promise<string | undefined>) | undefined;
@@ -78,7 +78,7 @@ export class Answers {
   }
 
   /** Forgets the calls that the session no longer asks about. */
-  settled(state: State): void {
+  settled(state: SessionState): void {
     if (this.#pending.size === 0) return;
     const waiting = new Set(waitingCalls(state).map(({ call }) => call.tool_call_id));
     const left = [...this.#pending].filter((id) => waiting.has(id));

@@ -22,7 +22,7 @@ import { Answers, cancelOption, isInWords } from './answers.ts';
 import { Completions } from './completions.ts';
 import type { ExitReason, TuiOptions } from './options.ts';
 import { isBusy } from '../state/state.ts';
-import { SessionStore } from './store.ts';
+import { StateStore } from './store.ts';
 import { Twice } from './twice.ts';
 import { asking, lastPrompt, REWIND_CHOICES, type Ui } from '../view/ui.ts';
 
@@ -36,7 +36,7 @@ export class Controller {
   readonly session: LiveSession;
   readonly #options: TuiOptions;
   readonly #listeners = new Set<() => void>();
-  readonly #store = new SessionStore(() => this.#changed({}));
+  readonly #store = new StateStore(() => this.#changed({}));
   readonly #twice = new Twice((hint) => this.#changed({ hint }));
   readonly #completions: Completions;
   readonly #answers: Answers;

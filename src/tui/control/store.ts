@@ -1,55 +1,44 @@
 /**
- * The session's state with those who watch it. Items change it at once; watchers hear of them at most every few
- * hundredths of a second, however fast they come, so that a stream of words costs no more than can be seen.
+ * Holds the session's state. Each item changes it at once, but the listener is called at most once per frame, however
+ * fast items arrive.
  */
 import type { LiveSession } from '../../live/client/index.ts';
-import { INITIAL, type Action, type State } from '../state/state.ts';
+import { reduceState } from '../state/reduce.ts';
+import { INITIAL, type SessionAction, type SessionState } from '../state/state.ts';
 
 const FRAME_MS = 33;
 
-type Reduce = (state: State, action: Action) => State;
-
-export class SessionStore {
+export class StateStore {
   readonly #onChange: () => void;
-  /** Loaded while the first frame is drawn. */
-  readonly #reducer = import('../state/reduce.ts');
-  #reduce: Reduce | undefined;
-  readonly #early: Action[] = [];
-  #state: State = INITIAL;
+  #state: SessionState = INITIAL;
   #timer: NodeJS.Timeout | undefined;
-  #told = 0;
+  #notified = 0;
 
   constructor(onChange: () => void) {
     this.#onChange = onChange;
   }
 
-  get state(): State {
+  get state(): SessionState {
     return this.#state;
   }
 
-  dispatch(action: Action): void {
-    if (!this.#reduce) {
-      this.#early.push(action);
-      return;
-    }
-    this.#state = this.#reduce(this.#state, action);
+  dispatch(action: SessionAction): void {
+    this.#state = reduceState(this.#state, action);
     if (this.#timer) return;
-    const wait = this.#told + FRAME_MS - performance.now();
-    // Even the first is told later: what comes with it belongs in the same frame.
+    const wait = this.#notified + FRAME_MS - performance.now();
+    // Even the first notification is deferred: items that arrive together belong in one frame.
     this.#timer = setTimeout(() => this.flush(), Math.max(0, wait));
   }
 
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#told = performance.now();
+    this.#notified = performance.now();
     this.#onChange();
   }
 
-  /** Takes in what happens until the session ends or the signal says so. */
+  /** Reads the session until it ends or the signal is aborted. */
   async follow(session: LiveSession, signal: AbortSignal): Promise<void> {
-    ({ reduceState: this.#reduce } = await this.#reducer);
-    for (const action of this.#early.splice(0)) this.dispatch(action);
     for await (const item of session.items({ signal })) this.dispatch(item);
   }
 

@@ -1,85 +1,84 @@
 /**
- * The history as it grows: entries that are done, and behind the first one that is not, those that may still change.
+ * The history shown on the screen. Finished entries never change. The first unfinished entry and all entries after it
+ * are open: they may still change.
  *
- * One `LogWriter` takes what is said in one step of the reducer; what it was made from stays as it is.
+ * A `LogWriter` applies the facts of one reducer step. It does not modify the log that it started from.
  */
-import type { ToolCall, ToolCallConfirmation } from '../../protocol/development-tool/index.ts';
+import {
+  hasEnded,
+  type Fact,
+  type ToolCall,
+  type ToolCallConfirmation,
+} from '../../protocol/development-tool/index.ts';
+import { isTerminal, type Part, type TaskState } from '../../protocol/index.ts';
 import { splitBlocks } from './blocks.ts';
 import { isQuestion, isWaiting, type CallEntry, type Decision, type Entry } from './entry.ts';
-import type { Said } from './message.ts';
 
 export interface Log {
   readonly finished: readonly Entry[];
   readonly open: readonly Entry[];
-  /** What the agent has said since the last prompt or call. */
-  readonly said: string;
-  /** The next entry's id. */
+  /** The agent's text since the last prompt or new call. */
+  readonly answer: string;
+  /** The id of the next entry. */
   readonly next: number;
 }
 
-export const EMPTY_LOG: Log = { finished: [], open: [], said: '', next: 0 };
+export const EMPTY_LOG: Log = { finished: [], open: [], answer: '', next: 0 };
 
-const ENDED = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED']);
-
-// Each kind without what every entry has.
+/** An entry before the log assigns `id` and `gap`. */
 type Draft<E = Entry> = E extends Entry ? Omit<E, 'id' | 'gap'> : never;
 
 export class LogWriter {
   readonly #before: Log;
   readonly #added: Entry[] = [];
   #open: Entry[];
-  #said: string;
+  #answer: string;
   #next: number;
 
   constructor(log: Log) {
     this.#before = log;
     this.#open = [...log.open];
-    this.#said = log.said;
+    this.#answer = log.answer;
     this.#next = log.next;
   }
 
-  take(said: Said): void {
-    switch (said.kind) {
+  take(fact: Fact): void {
+    switch (fact.kind) {
       case 'prompt':
-        // What waits for words goes on waiting; anything else belonged to the turn before.
-        this.#settle(isWaiting);
-        this.#said = '';
-        this.#push({ kind: 'prompt', text: said.text, from: said.from, done: true });
+        this.#prompt(textOfPrompt(fact.parts), fact.source);
         break;
       case 'answer':
-        this.#answer(said.confirmation, said.from);
+        this.#decide(fact.confirmation, fact.source);
         break;
       case 'thought':
         this.#closeText();
-        this.#push({ kind: 'thought', thought: said.thought, done: true });
+        this.#push({ kind: 'thought', thought: fact.thought, done: true });
         break;
       case 'text':
-        this.#said += said.text;
-        this.#text(said.text);
+        this.#answer += fact.text;
+        this.#text(fact.text);
         break;
       case 'call':
-        this.#call(said.call);
+        this.#call(fact.call);
         break;
+      default:
+        if (isTerminal(fact.state)) this.#endTurn(fact.state, fact.text);
+        else if (fact.text !== '') this.take({ kind: 'text', text: fact.text });
     }
     this.#sweep();
-  }
-
-  /** The turn's last word, which repeats what was said in pieces; it is shown only where it does not. */
-  closing(text: string): void {
-    if (this.#said.trim() !== text.trim()) this.take({ kind: 'text', text });
   }
 
   notice(level: 'info' | 'error', text: string, local: boolean): void {
     if (!local) this.#closeText();
     const last = this.#open.at(-1);
-    // What this client has to say does not cut a paragraph in two.
+    // A local notice goes before the paragraph that is being streamed, so that it does not split it.
     const writing = last?.kind === 'text' && !last.done ? this.#open.pop() : undefined;
     this.#push({ kind: 'notice', level, text, done: true, ...(local && { local }) });
     if (writing) this.#open.push(writing);
     this.#sweep();
   }
 
-  /** The turn is over. */
+  /** Finishes all open entries. */
   end(): void {
     this.#settle(() => false);
     this.#sweep();
@@ -90,38 +89,56 @@ export class LogWriter {
     return {
       finished: this.#added.length === 0 ? finished : finished.concat(this.#added),
       open: this.#open,
-      said: this.#said,
+      answer: this.#answer,
       next: this.#next,
     };
   }
 
+  get #last(): Entry | undefined {
+    return this.#open.at(-1) ?? this.#added.at(-1) ?? this.#before.finished.at(-1);
+  }
+
   #push(entry: Draft): void {
-    const last = this.#open.at(-1) ?? this.#added.at(-1) ?? this.#before.finished.at(-1);
     const quiet = (kind: Entry['kind'] | undefined) => kind === 'call' || kind === 'thought';
+    const last = this.#last;
     const gap = last !== undefined && !(quiet(entry.kind) && quiet(last.kind));
     this.#open.push({ ...entry, id: this.#next, gap });
     this.#next += 1;
   }
 
+  #prompt(text: string, from: Decision['by']): void {
+    if (text === '') return;
+    // A call that waits stays open: the prompt may be its answer. Other open entries belong to the turn before.
+    this.#settle(isWaiting);
+    this.#answer = '';
+    this.#push({ kind: 'prompt', text, from, done: true });
+  }
+
+  #endTurn(state: TaskState, text: string): void {
+    if (state === 'canceled') {
+      this.notice('info', 'Canceled.', false);
+    } else if (state !== 'completed') {
+      this.notice('error', text === '' ? 'The turn failed.' : text, false);
+    } else if (text !== '' && text.trim() !== this.#answer.trim()) {
+      // Usually the text of `completed` repeats the streamed answer. Here it does not.
+      this.take({ kind: 'text', text });
+    }
+    this.end();
+  }
+
   #text(text: string): void {
     const last = this.#open.at(-1);
-    const goesOn = last?.kind === 'text' && !last.done;
-    if (goesOn) this.#open.pop();
-    const { done, rest } = splitBlocks(goesOn ? last.text + text : text);
-    let first = goesOn ? last.first : !this.#answering();
-    if (goesOn && last.id === this.#next - 1) this.#next = last.id;
+    const continues = last?.kind === 'text' && !last.done;
+    if (continues) this.#open.pop();
+    const { done, rest } = splitBlocks(continues ? last.text + text : text);
+    let first = continues ? last.first : this.#last?.kind !== 'text';
+    if (continues && last.id === this.#next - 1) this.#next = last.id;
     for (const block of done) {
       this.#push({ kind: 'text', text: block, first, done: true });
       first = false;
     }
-    // Blank space alone is no block yet, but it may matter to the next one.
+    // White space alone is kept too: it may belong to the next block.
     this.#push({ kind: 'text', text: rest, first, done: false });
-  }
-
-  /** The last thing in the history is a part of the same answer. */
-  #answering(): boolean {
-    const last = this.#open.at(-1) ?? this.#added.at(-1) ?? this.#before.finished.at(-1);
-    return last?.kind === 'text';
   }
 
   #closeText(): void {
@@ -134,10 +151,10 @@ export class LogWriter {
 
   #call(call: ToolCall): void {
     const at = this.#indexOf(call.tool_call_id);
-    const done = ENDED.has(call.status);
+    const done = hasEnded(call);
     if (at < 0) {
       this.#closeText();
-      this.#said = '';
+      this.#answer = '';
       this.#push({ kind: 'call', call, done });
       return;
     }
@@ -154,7 +171,7 @@ export class LogWriter {
     };
   }
 
-  #answer(confirmation: ToolCallConfirmation, by: Decision['by']): void {
+  #decide(confirmation: ToolCallConfirmation, by: Decision['by']): void {
     const at = this.#indexOf(confirmation.tool_call_id);
     const entry = this.#open[at];
     if (entry?.kind !== 'call' || entry.decision) return;
@@ -188,4 +205,14 @@ export class LogWriter {
     const stays = this.#open.findIndex(({ done }) => !done);
     this.#added.push(...this.#open.splice(0, stays < 0 ? this.#open.length : stays));
   }
+}
+
+/** The text of a prompt, with the names of its files. */
+export function textOfPrompt(parts: readonly Part[]): string {
+  return parts
+    .flatMap((part) => {
+      if (part.kind === 'text') return [part.text];
+      return part.kind === 'file' ? [`[${part.file.name ?? 'file'}]`] : [];
+    })
+    .join('\n');
 }

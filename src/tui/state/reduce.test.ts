@@ -6,7 +6,7 @@ import { editCall, shellCall } from '../../../test/tui/demo.ts';
 import { PHONE, ScriptedSession, TERMINAL } from '../../../test/tui/scripted-session.ts';
 import type { Entry } from './entry.ts';
 import { reduceState } from './reduce.ts';
-import { INITIAL, isBusy, waitingCalls, type State } from './state.ts';
+import { INITIAL, isBusy, waitingCalls, type SessionState } from './state.ts';
 
 /** A session whose items are kept, and the state that they make. */
 function recorded() {
@@ -20,14 +20,14 @@ function recorded() {
   return {
     session,
     /** Everything that has been told so far. */
-    state: async (): Promise<State> => {
+    state: async (): Promise<SessionState> => {
       await new Promise((resolve) => setImmediate(resolve));
       return items.reduce(reduceState, INITIAL);
     },
   };
 }
 
-function shown({ log }: State): unknown[] {
+function shown({ log }: SessionState): unknown[] {
   return [...log.finished, ...log.open].filter(isVisible).map(withoutId);
 }
 
@@ -285,7 +285,7 @@ test('one who joins after a turn was canceled sees what was said before it, and 
   const canceled = { ...before, history, status: { state: 'canceled' as const } };
   const item: LiveItem = { kind: 'snapshot', snapshot: { ...snapshot, earlier: [canceled] } };
   const state = reduceState(INITIAL, item);
-  const kinds = (of: State) => [...of.log.finished, ...of.log.open].map(({ kind }) => kind);
+  const kinds = (of: SessionState) => [...of.log.finished, ...of.log.open].map(({ kind }) => kind);
   assert.deepEqual(kinds(state), ['prompt', 'text', 'notice', 'prompt']);
   assert.deepEqual(kinds(reduceState(state, item)), kinds(state));
   assert.deepEqual(

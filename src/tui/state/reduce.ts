@@ -1,27 +1,16 @@
 /**
- * A pure fold over what `LiveSession.items()` yields.
+ * A pure fold over the items of a live session.
  *
- * A snapshot tells the same as the events before it, so it does not matter when a client joins: any prefix of the
- * events, taken as a snapshot, and then the rest make the state that all of them make.
+ * A snapshot and the events before it lead to the same state, so it does not matter when a client joins.
  */
-import { isObject } from '../../base/index.ts';
 import type { LiveSnapshot } from '../../live/client/index.ts';
-import { DevelopmentToolEvent, EXTENSION_URI } from '../../protocol/development-tool/index.ts';
-import {
-  isTerminal,
-  textOf,
-  type Message,
-  type StreamEvent,
-  type Task,
-  type TaskState,
-  type TaskStatusUpdateEvent,
-} from '../../protocol/index.ts';
+import { readMessage, readStatus, readTask } from '../../protocol/development-tool/index.ts';
+import { isTerminal, type StreamEvent, type TaskStatusUpdateEvent } from '../../protocol/index.ts';
 import { isWaiting } from './entry.ts';
-import { EMPTY_LOG, LogWriter } from './log.ts';
-import { readMessage } from './message.ts';
-import type { Action, State, Usage } from './state.ts';
+import { EMPTY_LOG, LogWriter, textOfPrompt } from './log.ts';
+import type { SessionAction, SessionState } from './state.ts';
 
-export function reduceState(state: State, action: Action): State {
+export function reduceState(state: SessionState, action: SessionAction): SessionState {
   switch (action.kind) {
     case 'snapshot':
       return join(state, action.snapshot);
@@ -37,21 +26,23 @@ export function reduceState(state: State, action: Action): State {
   }
 }
 
-function join(state: State, snapshot: LiveSnapshot): State {
+function join(state: SessionState, snapshot: LiveSnapshot): SessionState {
   const { taskId, contextId, workspace, seq, task, model, approval, clients } = snapshot;
   const again = state.place?.taskId === taskId;
   const past = new LogWriter(state.log);
-  if (!state.place) for (const before of snapshot.earlier ?? []) readTask(past, before);
+  if (!state.place) {
+    for (const fact of (snapshot.earlier ?? []).flatMap(readTask)) past.take(fact);
+  }
   past.end();
-  // What comes behind something else is parted from it.
+  // The last entry of the past decides whether the first new entry gets a blank line before it.
   const last = again ? [] : past.log.finished.slice(-1);
   const writer = new LogWriter({ ...EMPTY_LOG, next: past.log.next, finished: last });
-  readTask(writer, task);
+  for (const fact of readTask(task)) writer.take(fact);
   const known = new Set(writer.log.open.filter(isWaiting).map(({ call }) => call.tool_call_id));
   for (const call of snapshot.pending) {
     if (!known.has(call.tool_call_id)) writer.take({ kind: 'call', call });
   }
-  // What is printed stays printed: of the same task only what came since is new.
+  // Printed entries cannot be taken back: of the same task, only later entries are added.
   const shown = again ? state.log.finished : past.log.finished;
   const own = writer.log.finished.slice(last.length);
   const fresh = own.slice(again ? state.logged : 0);
@@ -67,100 +58,55 @@ function join(state: State, snapshot: LiveSnapshot): State {
   };
 }
 
-/** A task's history as it would have come in events. */
-function readTask(writer: LogWriter, { history = [], status }: Task): void {
-  for (const [index, message] of history.entries()) {
-    const next = history[index + 1];
-    const closes = next !== undefined && message.role === 'agent' && isPrompt(next);
-    if (closes && isText(message)) writer.closing(textOf(message.parts));
-    else for (const said of readMessage(message)) writer.take(said);
-    // A turn ends before the next prompt, unless the prompt is an answer in words.
-    if (closes && !writer.log.open.some(isWaiting)) writer.end();
-  }
-  if (isTerminal(status.state)) endTurn(writer, status.state, status.message);
-  else if (status.message) for (const said of readMessage(status.message)) writer.take(said);
-}
-
-function isPrompt(message: Message): boolean {
-  return readMessage(message).some(({ kind }) => kind === 'prompt');
-}
-
-function isText({ parts }: Message): boolean {
-  return parts.every(({ kind }) => kind === 'text');
-}
-
-function follow(state: State, taskId: string, seq: number, event: StreamEvent): State {
+function follow(
+  state: SessionState,
+  taskId: string,
+  seq: number,
+  event: StreamEvent,
+): SessionState {
   const { place } = state;
   if (!place || place.taskId !== taskId || seq <= place.seq) return state;
-  const now: State = { ...state, place: { ...place, seq } };
+  const now: SessionState = { ...state, place: { ...place, seq } };
+  if (event.kind === 'status-update') return followStatus(now, event);
+  if (event.kind === 'artifact-update') return now;
   const writer = new LogWriter(state.log);
-  if (event.kind === 'task') {
-    readTask(writer, event);
-    return written(now, writer, { turn: event.status.state });
+  for (const fact of event.kind === 'task' ? readTask(event) : readMessage(event)) {
+    writer.take(fact);
   }
-  if (event.kind === 'message') {
-    for (const said of readMessage(event)) writer.take(said);
-    return written(now, writer, {});
-  }
-  return event.kind === 'status-update' ? followStatus(now, writer, event) : now;
+  return written(now, writer, event.kind === 'task' ? { turn: event.status.state } : {});
 }
 
-function followStatus(state: State, writer: LogWriter, event: TaskStatusUpdateEvent): State {
-  const { status, metadata } = event;
-  const about = DevelopmentToolEvent.safeParse(metadata?.[EXTENSION_URI]).data;
-  const changes: Partial<State> = {
-    turn: status.state,
+function followStatus(state: SessionState, event: TaskStatusUpdateEvent): SessionState {
+  const { about, facts } = readStatus(event);
+  const turn = event.status.state;
+  const writer = new LogWriter(state.log);
+  for (const fact of facts) writer.take(fact);
+  const changes: Partial<SessionState> = {
+    turn,
     ...(about && about.model !== '' && { model: about.model }),
-    ...usageIn(about, state.usage),
+    ...(about?.usage && { usage: { ...state.usage, ...about.usage } }),
   };
-  if (isTerminal(status.state)) {
-    endTurn(writer, status.state, status.message);
-    const { wanted, ...rest } = state;
-    const set = wanted !== undefined && status.state === 'completed' && about?.error === undefined;
-    return written(rest, writer, { ...changes, ...(set && { approval: wanted }) });
+  if (isTerminal(turn)) {
+    const { nextApproval, ...rest } = state;
+    const set = nextApproval !== undefined && turn === 'completed' && about?.error === undefined;
+    return written(rest, writer, { ...changes, ...(set && { approval: nextApproval }) });
   }
-  const said = status.message ? readMessage(status.message, about?.source) : [];
-  for (const each of said) writer.take(each);
-  const prompt = said.find((each) => each.kind === 'prompt');
-  const wanted = /^\/approval\s+(\S+)\s*$/.exec(prompt?.text ?? '')?.[1];
-  return written(state, writer, { ...changes, ...(wanted !== undefined && { wanted }) });
+  const prompt = facts.find((fact) => fact.kind === 'prompt');
+  const text = prompt ? textOfPrompt(prompt.parts) : '';
+  const nextApproval = /^\/approval\s+(\S+)\s*$/.exec(text)?.[1];
+  return written(state, writer, {
+    ...changes,
+    ...(nextApproval !== undefined && { nextApproval }),
+  });
 }
 
-function endTurn(writer: LogWriter, turn: TaskState, message: Message | undefined): void {
-  const text = message ? textOf(message.parts) : '';
-  if (turn === 'completed') {
-    if (text !== '') writer.closing(text);
-  } else if (turn === 'canceled') {
-    writer.notice('info', 'Canceled.', false);
-  } else {
-    writer.notice('error', text === '' ? 'The turn failed.' : text, false);
-  }
-  writer.end();
-}
-
-function written(state: State, writer: LogWriter, changes: Partial<State>): State {
+function written(
+  state: SessionState,
+  writer: LogWriter,
+  changes: Partial<SessionState>,
+): SessionState {
   const { log } = writer;
   const before = state.log.finished.length;
   const added = log.finished.slice(before).filter(({ local }) => local !== true).length;
   return { ...state, ...changes, log, logged: state.logged + added };
-}
-
-/** Parley's server may add `usage` to what an event is about; each number in it counts until the next one. */
-function usageIn(about: object | undefined, before: Usage): { readonly usage?: Usage } {
-  const told: unknown = about && 'usage' in about ? about.usage : undefined;
-  if (!isObject(told)) return {};
-  const number = (key: keyof Usage): Usage => {
-    const value = told[key];
-    return typeof value === 'number' && Number.isFinite(value) && value >= 0
-      ? { [key]: value }
-      : {};
-  };
-  return {
-    usage: {
-      ...before,
-      ...number('contextTokens'),
-      ...number('contextLimit'),
-      ...number('costUsd'),
-    },
-  };
 }

@@ -1,26 +1,17 @@
-/**
- * The session as this client shows it. reduce.ts makes it from what happens; this file has no more than the screen needs
- * before anything has happened, so that the first frame does not wait for the schemas.
- */
+/** The session as this client shows it. */
 import type { LiveClient, LiveItem, QueuedPrompt } from '../../live/client/index.ts';
+import type { SessionUsage } from '../../protocol/development-tool/index.ts';
 import type { TaskState } from '../../protocol/index.ts';
 import { isWaiting, type CallEntry } from './entry.ts';
 import { EMPTY_LOG, type Log } from './log.ts';
 
-/** What the session has used, as far as events tell. */
-export interface Usage {
-  readonly contextTokens?: number;
-  readonly contextLimit?: number;
-  readonly costUsd?: number;
-}
-
-export interface State {
+export interface SessionState {
   /** Absent until the first snapshot. */
   readonly place?: {
     readonly taskId: string;
     readonly contextId: string;
     readonly workspace: string;
-    /** The last event that is in this state. */
+    /** The sequence number of the last event that is in this state. */
     readonly seq: number;
   };
   readonly model: string;
@@ -31,17 +22,17 @@ export interface State {
   readonly logged: number;
   readonly clients: readonly LiveClient[];
   readonly queued: readonly QueuedPrompt[];
-  readonly usage: Usage;
-  /** The approval mode that a command of this turn sets, if it succeeds. */
-  readonly wanted?: string;
+  readonly usage: SessionUsage;
+  /** The approval mode that the present turn sets if it completes. */
+  readonly nextApproval?: string;
 }
 
-export type Action =
+export type SessionAction =
   | LiveItem
-  /** Something that only this client has to tell. */
+  /** A message that only this client shows. */
   | { readonly kind: 'notice'; readonly level: 'info' | 'error'; readonly text: string };
 
-export const INITIAL: State = {
+export const INITIAL: SessionState = {
   model: '',
   approval: '',
   turn: 'unknown',
@@ -52,11 +43,11 @@ export const INITIAL: State = {
   usage: {},
 };
 
-/** The calls that wait for an answer, the oldest first. */
-export function waitingCalls({ log }: State): CallEntry[] {
+/** The calls that wait for an answer, oldest first. */
+export function waitingCalls({ log }: SessionState): CallEntry[] {
   return log.open.filter(isWaiting);
 }
 
-export function isBusy({ turn }: State): boolean {
+export function isBusy({ turn }: SessionState): boolean {
   return turn === 'working';
 }

@@ -1,11 +1,11 @@
 /** The line at the bottom: what answers, what it may do unasked, what it has used, and who is there. */
 import type { LiveClient } from '../../live/client/index.ts';
-import type { State } from '../state/state.ts';
+import type { SessionState } from '../state/state.ts';
 import { fit, lineWidth, span, type Line, type Span } from '../text/span.ts';
 import { cleanLine } from '../text/width.ts';
 
 export interface StatusView {
-  readonly state: State;
+  readonly state: SessionState;
   readonly self: LiveClient;
   readonly width: number;
   /** Where others can join. */
@@ -44,7 +44,7 @@ function joined(parts: readonly Span[]): Line {
     .flatMap((part, index) => (index === 0 ? [part] : [span(' · ', 'faint'), part]));
 }
 
-function contextText({ usage }: State): string {
+function contextText({ usage }: SessionState): string {
   const { contextTokens: used, contextLimit: limit } = usage;
   if (used === undefined) return '';
   return limit === undefined || limit === 0
@@ -52,7 +52,7 @@ function contextText({ usage }: State): string {
     : `${Math.round((used / limit) * 100)}% of ${short(limit)}`;
 }
 
-function costText({ usage }: State): string {
+function costText({ usage }: SessionState): string {
   return usage.costUsd === undefined ? '' : `$${usage.costUsd.toFixed(usage.costUsd < 1 ? 3 : 2)}`;
 }
 

@@ -1,10 +1,10 @@
 /** What the screen shows, and what can be read from it. */
 import type { Composer } from '../input/composer.ts';
 import type { CallEntry, ThoughtEntry } from '../state/entry.ts';
-import { waitingCalls, type State } from '../state/state.ts';
+import { waitingCalls, type SessionState } from '../state/state.ts';
 
 export interface Ui {
-  readonly state: State;
+  readonly state: SessionState;
   readonly composer: Composer;
   /** The answer that is selected in the dialog of this call. */
   readonly dialog: {

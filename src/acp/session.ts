@@ -1,8 +1,8 @@
 /**
- * A client in a session: tells it what happens, and ends its prompts when their turns do.
+ * One ACP client in one live session: sends it the session's updates, and settles its prompts when their turns end.
  *
- * One loop reads the session, and waits for the client to take each update before it goes on. A client that is slow
- * therefore holds nobody up and fills no memory: the session keeps its place.
+ * One loop reads the session. It waits until the client has taken each update before it reads the next event, so a
+ * slow client neither delays other clients nor fills memory.
  */
 import {
   methods,
@@ -15,60 +15,66 @@ import {
   type StopReason,
 } from '@agentclientprotocol/sdk';
 import type { LiveSession, LiveSnapshot } from '../live/client/index.ts';
-import type { SlashCommand, ToolCall } from '../protocol/development-tool/index.ts';
-import { A2AError, textOf, type TaskStatusUpdateEvent } from '../protocol/index.ts';
+import {
+  hasOption,
+  OPTION,
+  readStatus,
+  readTask,
+  WaitingCalls,
+  type DevelopmentToolEvent,
+  type Fact,
+  type SlashCommand,
+} from '../protocol/development-tool/index.ts';
+import { A2AError, textOf, type TaskState, type TaskStatusUpdateEvent } from '../protocol/index.ts';
 import type { Logger } from '../tasks/index.ts';
 import { partsFrom } from './content.ts';
-import { factOf, type Fact } from './fact.ts';
-import { commandFor, isMode, modeIn, modeState } from './modes.ts';
+import { commandFor, isMode, modeSetBy, modeState } from './modes.ts';
 import { OwnPrompts } from './own-prompts.ts';
-import { factsIn } from './past.ts';
-import { isAskedInWords, Permissions } from './permissions.ts';
-import { isOwn, says, Updates } from './updates.ts';
+import { Permissions } from './permissions.ts';
+import { isOwn, messageChunk, Updates } from './updates.ts';
 
-/** For the session to say where it stands. */
-const JOIN_MS = 30_000;
+/** Timeout for the session's first snapshot. */
+const JOIN_TIMEOUT_MS = 30_000;
 const MAX_COMMANDS = 500;
 
-export interface JoinedOptions {
+export interface AcpSessionOptions {
   readonly session: LiveSession;
   readonly client: AgentContext;
-  /** Whether the client is told what was before it came. */
+  /** Whether the client is sent the conversation so far. */
   readonly history: boolean;
   readonly logger: Logger;
-  /** Aborted when the client is gone. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
-export class Joined {
+export class AcpSession {
   readonly session: LiveSession;
   readonly sessionId: string;
-  readonly #options: JoinedOptions;
+  readonly #options: AcpSessionOptions;
   readonly #snapshot: LiveSnapshot;
   readonly #leaving = new AbortController();
   readonly #updates: Updates;
   readonly #permissions: Permissions;
   readonly #prompts: OwnPrompts;
-  /** Calls that wait for an answer. */
-  readonly #pending = new Map<string, ToolCall>();
+  readonly #waiting = new WaitingCalls();
   readonly #current = Promise.withResolvers<void>();
-  /** What is told until the present is reached is history. */
+  /** True while the updates being sent are older than the moment of joining. */
   #history: boolean;
   #started = false;
   #mode: string;
-  /** The mode that the turn is to set. */
-  #wanted: string | undefined;
+  /** The mode that the present turn sets if it completes. */
+  #nextMode: string | undefined;
 
-  static async open(options: JoinedOptions): Promise<Joined> {
+  static async open(options: AcpSessionOptions): Promise<AcpSession> {
     const { session, signal } = options;
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(JOIN_MS)]);
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(JOIN_TIMEOUT_MS)]);
     for await (const item of session.items({ signal: limited })) {
-      if (item.kind === 'snapshot') return new Joined(options, item.snapshot);
+      if (item.kind === 'snapshot') return new AcpSession(options, item.snapshot);
     }
-    throw over();
+    throw sessionEnded();
   }
 
-  private constructor(options: JoinedOptions, snapshot: LiveSnapshot) {
+  private constructor(options: AcpSessionOptions, snapshot: LiveSnapshot) {
     const { session, client, logger, signal } = options;
     const { contextId: sessionId, workspace, approval } = snapshot;
     this.#options = options;
@@ -87,18 +93,19 @@ export class Joined {
     return modeState(this.#mode);
   }
 
-  /** Begins to tell, once. Resolves when what was before is told. */
-  async start(onOver: () => void): Promise<void> {
+  /** Starts sending updates; later calls have no effect. Resolves when the history has been sent. */
+  async start(onEnd: () => void): Promise<void> {
     if (this.#started) return this.#current.promise;
     this.#started = true;
-    this.#run().then(
-      () => this.#end(onOver),
-      (error: unknown) => {
+    void this.#run()
+      .catch((error: unknown) => {
         const { logger, signal } = this.#options;
         if (!signal.aborted) logger.warn({ err: error }, 'an ACP client lost the session');
-        this.#end(onOver);
-      },
-    );
+      })
+      .then(() => {
+        this.stop();
+        onEnd();
+      });
     return this.#current.promise;
   }
 
@@ -111,9 +118,9 @@ export class Joined {
     return this.#prompts.cancel();
   }
 
-  /** Sets the mode for everybody. While a turn runs, it is set after that. */
+  /** Sets the mode for all clients. While a turn runs, the change is queued after it. */
   async setMode(mode: string): Promise<void> {
-    if (!isMode(mode)) throw RequestError.invalidParams({}, `modeId: there is no mode ${mode}`);
+    if (!isMode(mode)) throw RequestError.invalidParams({}, `modeId: unknown mode ${mode}`);
     const { queued, done } = await this.#prompts.send(commandFor(mode), { quiet: true });
     if (queued) return;
     await done;
@@ -122,32 +129,27 @@ export class Joined {
     }
   }
 
-  /** Tells no more. The client may still be in the session. */
+  /** Stops sending updates. Does not close the live session. */
   stop(): void {
     this.#leaving.abort();
     this.#permissions.withdrawAll();
-    this.#prompts.close(over());
-    this.#current.reject(over());
-  }
-
-  #end(onOver: () => void): void {
-    this.stop();
-    onOver();
+    this.#prompts.close(sessionEnded());
+    this.#current.reject(sessionEnded());
   }
 
   async #run(): Promise<void> {
     const signal = AbortSignal.any([this.#leaving.signal, this.#options.signal]);
-    // Who takes a session up again begins at a snapshot, everybody else at the first event.
+    // Without history, reading starts at a snapshot; with history, at the first event.
     let resuming = !this.#history;
     void this.#sendCommands();
-    if (this.#history) await this.#tellEarlier();
+    if (this.#history) await this.#sendEarlier();
     for (let missed = true; missed;) {
       missed = false;
       const from = resuming ? {} : { after: 0 };
       for await (const item of this.session.items({ signal, ...from })) {
         if (item.kind === 'snapshot') {
           await this.#enter(item.snapshot);
-          // The conversation goes on in another task, and has done so before this was heard: its events say how.
+          // The conversation has moved to another task, which already has events. Read them from the start.
           missed = !resuming && hasBegun(item.snapshot);
           resuming = false;
           if (missed) break;
@@ -160,115 +162,125 @@ export class Joined {
     }
   }
 
-  /** What was said before the conversation came to the present task. */
-  async #tellEarlier(): Promise<void> {
+  /** Sends the tasks that the conversation was in before the present one. */
+  async #sendEarlier(): Promise<void> {
     for (const task of this.#snapshot.earlier ?? []) {
-      for (const fact of factsIn(task)) await this.#tell(fact);
+      let answer = '';
+      for (const fact of readTask(task)) {
+        await this.#show(fact);
+        if (fact.kind === 'text') answer += fact.text;
+        if (fact.kind === 'prompt' || fact.kind === 'call') answer = '';
+        // The text of `completed` usually repeats the answer.
+        if (fact.kind !== 'state' || fact.text.trim() === answer.trim()) continue;
+        await this.#send(messageChunk(fact.text));
+      }
       await this.#send(this.#updates.abandoned());
     }
   }
 
-  /** The session as it stands: at the start, or when the conversation goes on in another task. */
+  /** Takes a snapshot: the first one, or the one that says that the conversation continues in another task. */
   async #enter({ approval, pending }: LiveSnapshot): Promise<void> {
     this.#reachPresent();
     this.#permissions.withdrawAll();
-    this.#pending.clear();
+    this.#waiting.clear();
     this.#prompts.end('cancelled');
     await this.#send(this.#updates.abandoned());
     await this.#setMode(approval);
     for (const call of pending) {
-      await this.#tell({ kind: 'call', call });
-      this.#note({ kind: 'call', call });
+      const fact = { kind: 'call', call } as const;
+      await this.#show(fact);
+      this.#note(fact);
     }
   }
 
-  /** From here on it is news: what waits is asked. */
+  /** From here on, updates are current: asks for the permissions that are still open. */
   #reachPresent(): void {
-    if (!this.#history) return this.#current.resolve();
+    const asks = this.#history;
     this.#history = false;
     this.#current.resolve();
-    for (const call of this.#pending.values()) this.#permissions.ask(call);
+    if (asks) for (const call of this.#waiting.calls) this.#permissions.ask(call);
   }
 
   async #take(event: TaskStatusUpdateEvent): Promise<void> {
-    const fact = factOf(event);
-    await this.#tell(fact);
-    this.#note(fact);
-    await this.#conclude(event.status.state, fact);
+    const { about, facts } = readStatus(event);
+    for (const fact of facts) {
+      await this.#show(fact);
+      if (fact.kind === 'state') await this.#enterState(fact.state, fact.text, about);
+      else this.#note(fact);
+    }
   }
 
-  async #tell(fact: Fact): Promise<void> {
-    // What /approval answers is for those who typed it: this client has chosen from a menu.
+  async #show(fact: Fact): Promise<void> {
+    // The reply to /approval is for people who typed it. This client chose from a menu.
     if (fact.kind === 'text' && this.#prompts.quiet) return;
     await this.#send(this.#updates.of(fact, { history: this.#history }));
   }
 
   #note(fact: Fact): void {
+    this.#waiting.take(fact);
     if (fact.kind === 'prompt') {
-      this.#wanted = modeIn(textOf(fact.message.parts));
+      this.#nextMode = modeSetBy(textOf(fact.parts));
       if (!this.#history) this.#prompts.began({ own: isOwn(this.session.self, fact.source) });
-    } else if (fact.kind === 'answers') {
-      for (const { tool_call_id: id } of fact.answers) this.#settled(id);
+    } else if (fact.kind === 'answer') {
+      this.#permissions.withdraw(fact.confirmation.tool_call_id);
     } else if (fact.kind === 'call') {
       const { call } = fact;
-      if (!call.confirmation_request) return this.#settled(call.tool_call_id);
-      this.#pending.set(call.tool_call_id, call);
-      if (!this.#history) this.#permissions.ask(call);
+      if (!call.confirmation_request) this.#permissions.withdraw(call.tool_call_id);
+      else if (!this.#history) this.#permissions.ask(call);
     }
   }
 
-  #settled(callId: string): void {
-    this.#pending.delete(callId);
-    this.#permissions.withdraw(callId);
-  }
-
-  /** How the turn stands. */
-  async #conclude(state: TaskStatusUpdateEvent['status']['state'], fact: Fact): Promise<void> {
-    const { text = '', problem, code } = fact.kind === 'state' ? fact : {};
+  async #enterState(
+    state: TaskState,
+    text: string,
+    about: DevelopmentToolEvent | undefined,
+  ): Promise<void> {
     switch (state) {
       case 'completed':
-        if (this.#wanted !== undefined && problem === undefined) await this.#setMode(this.#wanted);
-        return this.#over('end_turn');
+        if (this.#nextMode !== undefined && about?.error === undefined) {
+          await this.#setMode(this.#nextMode);
+        }
+        return this.#endTurn('end_turn');
       case 'rejected':
-        return this.#over('refusal');
+        return this.#endTurn('refusal');
       case 'canceled':
         await this.#abandon();
-        return this.#over('cancelled');
+        return this.#endTurn('cancelled');
       case 'failed':
-        await this.#send(says(text));
+        await this.#send(messageChunk(text));
         await this.#abandon();
-        return this.#over(failure(text, code));
+        return this.#endTurn(failure(text, about?.errorCode));
       case 'input-required':
       case 'auth-required':
-        return this.#waits();
+        return this.#wait();
       default:
         return;
     }
   }
 
   /** A question that is answered in words ends the client's turn: its next prompt is the answer. */
-  async #waits(): Promise<void> {
-    const calls = [...this.#pending.values()];
-    if (!calls.every(isAskedInWords)) return;
+  async #wait(): Promise<void> {
+    const { calls } = this.#waiting;
+    if (!calls.every((call) => hasOption(call, OPTION.words))) return;
     for (const { confirmation_request: request } of calls) {
-      await this.#send(says(request?.generic_details?.description ?? ''));
+      await this.#send(messageChunk(request?.generic_details?.description ?? ''));
     }
-    this.#over('end_turn');
+    this.#endTurn('end_turn');
   }
 
   async #abandon(): Promise<void> {
-    this.#pending.clear();
+    this.#waiting.clear();
     this.#permissions.withdrawAll();
     await this.#send(this.#updates.abandoned());
   }
 
-  #over(outcome: StopReason | RequestError): void {
-    this.#wanted = undefined;
+  #endTurn(outcome: StopReason | RequestError): void {
+    this.#nextMode = undefined;
     if (!this.#history) this.#prompts.end(outcome);
   }
 
   async #setMode(mode: string): Promise<void> {
-    // The one that history leads to is known.
+    // The response to session/new or session/load has already told the client the current mode.
     if (this.#history || mode === this.#mode) return;
     this.#mode = mode;
     await this.#send([{ sessionUpdate: 'current_mode_update', currentModeId: mode }]);
@@ -281,7 +293,7 @@ export class Joined {
       await this.#send([{ sessionUpdate: 'available_commands_update', availableCommands }]);
     } catch (error) {
       const { signal, logger } = this.#options;
-      if (!signal.aborted) logger.warn({ err: error }, 'the commands could not be listed');
+      if (!signal.aborted) logger.warn({ err: error }, 'failed to list the commands');
     }
   }
 
@@ -297,11 +309,11 @@ function hasBegun({ task: { history = [], status } }: LiveSnapshot): boolean {
   return history.length > 0 || status.message !== undefined;
 }
 
-function over(): A2AError {
-  return new A2AError('unavailable', 'The session is over');
+function sessionEnded(): A2AError {
+  return new A2AError('unavailable', 'The session has ended');
 }
 
-/** The sentence is meant for people, and has an id that leads to the cause in our log. */
+/** `text` is meant for people. Its correlation id leads to the cause in the server's log. */
 function failure(text: string, code: string | undefined): StopReason | RequestError {
   if (code === 'step-limit') return 'max_turn_requests';
   return RequestError.internalError({}, text === '' ? 'The turn failed' : text);

@@ -1,0 +1,143 @@
+/**
+ * The one reader of development-tool events: turns status updates, messages and tasks into typed facts. Everything
+ * that shows a session (ACP, the terminal UI, the command line, the flat API) renders these facts.
+ *
+ *   for (const fact of readStatus(event).facts) if (fact.kind === 'text') process.stdout.write(fact.text);
+ */
+import { SOURCE_KEY, textOf, type Message, type Part } from '../message.ts';
+import { isTerminal, type Task, type TaskState, type TaskStatusUpdateEvent } from '../task.ts';
+import { AgentThought, EventSource, type DevelopmentToolEvent } from './event.ts';
+import { eventIn } from './extension.ts';
+import {
+  isAwaitingAnswer,
+  looksLikeConfirmation,
+  ToolCall,
+  ToolCallConfirmation,
+} from './tool-call.ts';
+
+export type Fact =
+  /** A person prompts the agent. `source` is the client that sent the prompt. */
+  | { readonly kind: 'prompt'; readonly parts: readonly Part[]; readonly source?: EventSource }
+  /** A person answers the confirmation request of a call. */
+  | {
+      readonly kind: 'answer';
+      readonly confirmation: ToolCallConfirmation;
+      readonly source?: EventSource;
+    }
+  /** A piece of the agent's answer. */
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'thought'; readonly thought: AgentThought }
+  /** A tool call has started, changed or ended. `call` is its complete new state. */
+  | { readonly kind: 'call'; readonly call: ToolCall }
+  /** The task has entered a state. `text` repeats the answer (completed), asks (input-required), or says what failed. */
+  | { readonly kind: 'state'; readonly state: TaskState; readonly text: string };
+
+export interface StatusReading {
+  /** The extension's metadata. Undefined when they are absent or invalid. */
+  readonly about: DevelopmentToolEvent | undefined;
+  readonly facts: readonly Fact[];
+}
+
+/** Reads one status update. */
+export function readStatus({ status, metadata }: TaskStatusUpdateEvent): StatusReading {
+  const { state, message } = status;
+  const about = metadataIn(metadata);
+  if (message && about?.kind !== 'STATE_CHANGE' && !isTerminal(state)) {
+    return { about, facts: readMessage(message, about?.source) };
+  }
+  return { about, facts: [{ kind: 'state', state, text: message ? textOf(message.parts) : '' }] };
+}
+
+function metadataIn(metadata: TaskStatusUpdateEvent['metadata']): DevelopmentToolEvent | undefined {
+  try {
+    return eventIn(metadata);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads a message by its parts alone: messages in a task's history have no event metadata. */
+export function readMessage(message: Message, eventSource?: EventSource): Fact[] {
+  if (message.role === 'agent') return message.parts.flatMap(agentFacts);
+  const found = eventSource ?? EventSource.safeParse(message.metadata?.[SOURCE_KEY]).data;
+  const source = found && { source: found };
+  const facts: Fact[] = [];
+  const parts: Part[] = [];
+  for (const part of message.parts) {
+    if (part.kind !== 'data' || !looksLikeConfirmation(part.data)) {
+      parts.push(part);
+      continue;
+    }
+    const confirmation = ToolCallConfirmation.safeParse(part.data).data;
+    if (confirmation) facts.push({ kind: 'answer', confirmation, ...source });
+  }
+  return parts.length === 0 ? facts : [...facts, { kind: 'prompt', parts, ...source }];
+}
+
+function agentFacts(part: Part): Fact[] {
+  if (part.kind === 'text') return part.text === '' ? [] : [{ kind: 'text', text: part.text }];
+  if (part.kind !== 'data') return [];
+  const call = ToolCall.safeParse(part.data).data;
+  if (call) return [{ kind: 'call', call }];
+  const thought = AgentThought.safeParse(part.data).data;
+  return thought ? [{ kind: 'thought', thought }] : [];
+}
+
+/** All messages of a task, oldest first. The newest one may be in its status. */
+export function messagesOf({ history = [], status }: Task): readonly Message[] {
+  return status.message ? [...history, status.message] : history;
+}
+
+/** Reads a task as its events would have told it. Each turn ends with a `state` fact. */
+export function readTask(task: Task): Fact[] {
+  const { history = [], status } = task;
+  const facts: Fact[] = [];
+  const waiting = new WaitingCalls();
+  const add = (fact: Fact): void => {
+    facts.push(fact);
+    waiting.take(fact);
+  };
+  const messages = isTerminal(status.state) ? history : messagesOf(task);
+  for (const [index, message] of messages.entries()) {
+    const next = messages[index + 1];
+    // The agent's last message before a prompt was the text of a state.
+    const closes = message.role === 'agent' && next?.role === 'user' && isPrompt(next);
+    const isText = message.parts.every(({ kind }) => kind === 'text');
+    if (!closes || !isText) for (const fact of readMessage(message)) add(fact);
+    if (!closes) continue;
+    // A prompt that comes while a call waits is an answer in words: the turn goes on.
+    const state = waiting.calls.length > 0 ? 'input-required' : 'completed';
+    add({ kind: 'state', state, text: isText ? textOf(message.parts) : '' });
+  }
+  if (isTerminal(status.state)) {
+    const text = status.message ? textOf(status.message.parts) : '';
+    add({ kind: 'state', state: status.state, text });
+  }
+  return facts;
+}
+
+function isPrompt(message: Message): boolean {
+  return readMessage(message).some(({ kind }) => kind === 'prompt');
+}
+
+/** The calls that wait for a person's answer, oldest first. Feed it every fact of a task. */
+export class WaitingCalls {
+  readonly #calls = new Map<string, ToolCall>();
+
+  get calls(): readonly ToolCall[] {
+    return [...this.#calls.values()];
+  }
+
+  take(fact: Fact): void {
+    if (fact.kind === 'answer') this.#calls.delete(fact.confirmation.tool_call_id);
+    if (fact.kind === 'state' && isTerminal(fact.state)) this.#calls.clear();
+    if (fact.kind !== 'call') return;
+    const { call } = fact;
+    if (isAwaitingAnswer(call)) this.#calls.set(call.tool_call_id, call);
+    else this.#calls.delete(call.tool_call_id);
+  }
+
+  clear(): void {
+    this.#calls.clear();
+  }
+}
