@@ -1,5 +1,5 @@
 /** Where the agent framework and A2A meet: `parley-a2a/bridge`. */
-export { toA2AAgent, type A2AAgentOptions } from './executor.ts';
+export { toA2AAgent, type A2AAgentOptions } from './a2a-agent.ts';
 export {
   fromA2AMessage,
   fromA2AParts,
@@ -12,6 +12,14 @@ export {
 export { remoteAgent, type RemoteAgentOptions } from './remote-agent.ts';
 export type { RemoteConnectionOptions, RemoteRequest } from './remote-connection.ts';
 export { REMOTE_LIMITS, type RemoteErrorCode, type RemoteLimits } from './remote-limits.ts';
-export { userOf } from './executor.ts';
+export {
+  openTurn,
+  present,
+  runTurn,
+  userOf,
+  type TurnReader,
+  type ReadAnswers,
+  type TurnPresenter,
+} from './turn.ts';
 export { restrictToOrigins } from './remote-connection.ts';
 export { RemoteAgentError, quote, remoteLimits } from './remote-limits.ts';

@@ -1,42 +1,33 @@
 /**
- * What a run asks a person, as a message; and what the person says to it, as answers.
+ * The message that asks a person, and the answers that are read from the person's reply.
  *
- * The message says in words what is asked, with the answers to choose from, and the tool and its arguments where the
- * question is whether a call may be made; and it has a data part for programs:
+ * The message asks in words. It lists the options, and shows the tool and its arguments if the question is whether a
+ * call may be made. For programs it has a data part:
  * `{ "questions": [{ id, kind, text, agent, tool?, args?, options?, detail? }] }`.
  *
- * The next message on the task answers, in one of two ways:
+ * The next message on the task answers in one of two ways:
  *
- * - a data part for each question: `{ "questionId": …, "confirmed": true }` for a confirmation, with `args` when the
- *   call is to be made with others; `{ "questionId": …, "value": … }` for anything else;
- * - words, when one question is open: yes or no to a confirmation, anything to another; a file is an answer too.
+ * - with a data part for each question: `{ "questionId": …, "confirmed": true }` for a confirmation, with `args` to
+ *   change the arguments of the call; `{ "questionId": …, "value": … }` for any other question;
+ * - in words, if exactly one question is open: yes or no to a confirmation, any text or file to another question.
  *
- * Files that come with an answer are said beside it: models see them, tools have them in their history.
+ * Files that come with an answer are added to the conversation: models see them, tools have them in their history.
  *
- * What is neither a clear yes nor a clear no confirms nothing and denies nothing: it is asked again. So is what comes
- * as words when several questions are open, since nobody can tell which one is meant.
+ * A reply that is neither a clear yes nor a clear no decides nothing, and the question is asked again. The same goes
+ * for words while several questions are open, because they do not say which question they answer.
  */
-import { type JsonObject, type JsonValue, isObject } from '../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
+import { isObject, type JsonObject, type JsonValue } from '../base/index.ts';
 import { type Message, textOf } from '../protocol/index.ts';
-import type { Answer, Question, BlobPart, FileContentPart } from '../agent/index.ts';
+import type { Answer, Question } from '../agent/index.ts';
 import { fromA2AParts, type ReceivedPart } from './converter.ts';
+import type { ReadAnswers } from './turn.ts';
+import { yesOrNo } from './yes-no.ts';
 
-const YES = new Set(
-  'yes y yep yeah ok okay sure confirm confirmed approve approved allow accept proceed true'.split(
-    ' ',
-  ),
-).add('go ahead');
-const NO = new Set(
-  'no n nope deny denied reject rejected refuse refused disallow cancel stop false'.split(' '),
-).add("don't");
-
-/** No yes and no no is longer; to look for its end in a text of any length could take for ever. */
-const MAX_WORD = 100;
-/** Longer arguments are cut in the words; the data part has them whole. */
+/** Longer arguments are shortened in the text; the data part has them in full. */
 const MAX_ARGS_TEXT = 2000;
 
-/** What is asked, with a word about the last answer where it did not do. */
+/** The message that asks these questions. `problem` says why the last answer was not accepted. */
 export function questionMessage(questions: readonly Question[], problem?: string): Message {
   const several = questions.length > 1;
   const lines = questions.map((question, index) =>
@@ -67,13 +58,13 @@ function inWords(question: Question): string {
   return lines.join('\n');
 }
 
-interface Asked extends Pick<Question, 'kind' | 'text'> {
+interface CallQuestion extends Pick<Question, 'kind' | 'text'> {
   readonly tool?: string | undefined;
   readonly args?: object | undefined;
 }
 
-/** The question, and the call where that is what is asked about. Many a text says it already. */
-export function withCall({ kind, text, tool, args }: Asked): string {
+/** The question's text, followed by the call that it is about, unless the text names the call already. */
+export function withCall({ kind, text, tool, args }: CallQuestion): string {
   const lines = [text];
   const named = tool !== undefined && text.includes(tool);
   const given = args === undefined ? '' : JSON.stringify(args);
@@ -88,16 +79,7 @@ function shortened(text: string): string {
   return text.length > MAX_ARGS_TEXT ? `${text.slice(0, MAX_ARGS_TEXT)}…` : text;
 }
 
-export interface ReadAnswers {
-  /** Clear ones to open questions, at most one for each. */
-  readonly answers: readonly Answer[];
-  /** The files that came with them. */
-  readonly files: readonly (BlobPart | FileContentPart)[];
-  /** Where there is no answer: what is wrong, for whoever gave it. */
-  readonly problem?: string;
-}
-
-/** What a message says to the questions that are open. */
+/** Reads the answers to open questions from a message. */
 export function readAnswers(message: Message, open: readonly Question[]): ReadAnswers {
   const parts = fromA2AParts(message.parts);
   const files = parts.filter((part) => part.kind === 'blob' || part.kind === 'file');
@@ -110,7 +92,7 @@ export function readAnswers(message: Message, open: readonly Question[]): ReadAn
     return { answers: [], files, problem: 'Several questions are open; say which one you answer.' };
   }
   const text = textOf(message.parts).trim();
-  const answer = question.kind === 'confirmation' ? confirmed(text) : spoken(text, parts);
+  const answer = question.kind === 'confirmation' ? yesOrNo(text) : spoken(text, parts);
   if (answer === undefined) return { answers: [], files, problem: unclear(question) };
   if (typeof answer === 'boolean') {
     return { answers: [{ questionId: question.id, confirmed: answer }], files };
@@ -145,32 +127,19 @@ function answerOf(data: JsonObject, question: Question): Answer | undefined {
   if (question.kind !== 'confirmation') {
     return value === undefined ? undefined : { questionId, value: chosen(value, question) };
   }
-  const word = typeof value === 'string' ? confirmed(value) : undefined;
+  const word = typeof value === 'string' ? yesOrNo(value) : undefined;
   const said = data['confirmed'] ?? word;
   if (typeof said !== 'boolean' || (args !== undefined && !isObject(args))) return undefined;
   return {
     questionId,
     confirmed: said,
     ...(args !== undefined && { args }),
-    // Beside the decision it is a reason; in its place it has said all.
+    // A value beside the decision is its reason. A value that was the decision itself is not repeated.
     ...(value !== undefined && word === undefined && { value }),
   };
 }
 
-/** Undefined: neither a clear yes nor a clear no. */
-function confirmed(text: string): boolean | undefined {
-  const said = text.trim();
-  if (said.length > MAX_WORD) return undefined;
-  const words = said
-    .toLowerCase()
-    .replaceAll('’', "'")
-    .replace(/[.!]+$/, '')
-    .replace(/,? (?:please|thanks|thank you)$/, '');
-  if (YES.has(words)) return true;
-  return NO.has(words) ? false : undefined;
-}
-
-/** An answer in words or, where there are none, in data or the names of files. */
+/** The text; without text, the data; without data, the names of the files. */
 function spoken(text: string, parts: readonly ReceivedPart[]): JsonValue | undefined {
   if (text !== '') return text;
   const data = parts.find((part) => part.kind === 'data')?.data;
@@ -181,7 +150,7 @@ function spoken(text: string, parts: readonly ReceivedPart[]): JsonValue | undef
   return data ?? (names.length > 0 ? names.join(', ') : undefined);
 }
 
-/** The option as it was offered, where the answer names one in its own spelling. */
+/** The option as it was offered, if the answer names it in another spelling. */
 function chosen(value: JsonValue, { options = [] }: Question): JsonValue {
   if (typeof value !== 'string') return value;
   const named = value.trim().toLowerCase();
@@ -191,5 +160,5 @@ function chosen(value: JsonValue, { options = [] }: Question): JsonValue {
 function unclear({ kind }: Question): string {
   return kind === 'confirmation'
     ? 'That was neither a clear yes nor a clear no; nothing was done.'
-    : 'There was no answer in that.';
+    : 'The message contains no answer.';
 }

@@ -21,7 +21,7 @@ import { sqliteSessions } from '../agent/sqlite/index.ts';
 import { createAgent, serve } from '../server.ts';
 import { sqliteStore } from '../store/sqlite.ts';
 import { createGates, quiet, within } from '../../test/interop/support.ts';
-import { toA2AAgent } from './executor.ts';
+import { toA2AAgent } from './a2a-agent.ts';
 import { noteOf } from './remote-note.ts';
 import { remoteAgent } from './remote-agent.ts';
 

@@ -1,6 +1,6 @@
 /** Agents of the framework behind a real server, and clients of it across a real port. */
 import type { TestContext } from 'node:test';
-import { toA2AAgent, type A2AAgentOptions } from '../../src/bridge/executor.ts';
+import { toA2AAgent, type A2AAgentOptions } from '../../src/bridge/a2a-agent.ts';
 import type { Agent } from '../../src/agent/agent.ts';
 import type { Content } from '../../src/agent/content.ts';
 import type { Model, ModelChunk, ModelRequest } from '../../src/agent/model.ts';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { appendFileSync } from 'node:fs';
 import { llmAgent } from '../../src/agent/agents/llm.ts';
 import { sqliteArtifacts, sqliteSessions } from '../../src/agent/sqlite/index.ts';
-import { toA2AAgent } from '../../src/bridge/executor.ts';
+import { toA2AAgent } from '../../src/bridge/a2a-agent.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 import { serve } from '../../src/server.ts';
 import { lastOf, modelOf, toolOf } from './support.ts';

@@ -1,0 +1,69 @@
+/** What the peer of a plain A2A agent hears of a run: its answers, its saved artifacts, its questions and its end. */
+import type { TaskState } from '../protocol/index.ts';
+import type { ExecutorEvent } from '../tasks/index.ts';
+import type { ArtifactContent, BlobPart, Event, Question } from '../agent/index.ts';
+import { type ConverterOptions, toA2AParts } from './converter.ts';
+import { questionMessage } from './question.ts';
+import { createTranslation } from './translation.ts';
+import type { TurnPresenter } from './turn.ts';
+
+export interface PresenterOptions extends ConverterOptions {
+  /** Of the task, when the execution starts. */
+  readonly state: TaskState;
+  readonly loadArtifact: (name: string, version: number) => Promise<ArtifactContent | undefined>;
+}
+
+/** A longer answer is only in its artifact, not in the completing status as well. */
+const MAX_FINAL_TEXT = 256 * 1024;
+
+export function a2aPresenter(options: PresenterOptions): TurnPresenter {
+  const { state, loadArtifact, ...converter } = options;
+  const translation = createTranslation(converter);
+  return {
+    start: () => (state === 'working' ? [] : [{ kind: 'status-update', state: 'working' }]),
+    async *present(event) {
+      yield* translation.translate(event);
+      for (const [name, version] of Object.entries(event.actions.artifactDelta ?? {})) {
+        const content = await loadArtifact(name, version);
+        if (content) yield saved(name, content);
+      }
+    },
+    ask: asking,
+    complete() {
+      const text = translation.finalText();
+      const fits = text !== '' && text.length <= MAX_FINAL_TEXT;
+      return { kind: 'status-update', state: 'completed', ...(fits && { message: text }) };
+    },
+    fail(event) {
+      throw new RunFailed(event);
+    },
+    lost: (message) => ({ kind: 'status-update', state: 'failed', message }),
+  };
+}
+
+/** For our log. */
+class RunFailed extends Error {
+  override readonly name = 'RunFailed';
+  constructor({ author, error }: Event) {
+    super(`${author}: ${error?.code}: ${error?.message}`);
+  }
+}
+
+function asking(questions: readonly Question[], problem?: string): ExecutorEvent {
+  const auth = questions.every(({ kind }) => kind === 'auth');
+  const state = auth ? 'auth-required' : 'input-required';
+  return { kind: 'status-update', state, message: questionMessage(questions, problem) };
+}
+
+/** A text is sent as a file too, so that it is not mistaken for a part of the answer. */
+function saved(name: string, content: ArtifactContent): ExecutorEvent {
+  const part = content.kind === 'text' ? asBlob(content.text) : content;
+  const parts = toA2AParts([{ ...part, name: part.name ?? name }]);
+  const artifact = { artifactId: `file-${name}`, name, parts };
+  return { kind: 'artifact-update', artifact, lastChunk: true };
+}
+
+function asBlob(text: string): BlobPart {
+  const data = Buffer.from(text).toString('base64');
+  return { kind: 'blob', mediaType: 'text/plain', data };
+}
