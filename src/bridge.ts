@@ -4,7 +4,6 @@ export {
   type A2AAgentOptions,
   fromA2AMessage,
   fromA2AParts,
-  MARKS,
   toA2AMessage,
   toA2AParts,
   type ConverterOptions,
@@ -13,7 +12,6 @@ export {
   type RemoteAgentOptions,
   type RemoteConnectionOptions,
   type RemoteRequest,
-  REMOTE_LIMITS,
   type RemoteErrorCode,
   type RemoteLimits,
 } from './bridge/index.ts';

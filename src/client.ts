@@ -1,4 +1,10 @@
-/** The client: finds agents, talks to them, and follows their work through broken connections. */
+/**
+ * The client: finds agents, talks to them, and continues their streams after a broken connection.
+ *
+ *   const agent = await connect('http://localhost:4000');
+ *   for await (const text of agent.stream('Hello').textChunks()) process.stdout.write(text);
+ */
+export * from './protocol.ts';
 export {
   type AgentClient,
   type Answer,

@@ -1,4 +1,8 @@
-/** The whole library: write an agent, serve it, talk to others. The parts are at `parley-a2a/server` and so on. */
+/**
+ * Everything of `parley-a2a/server`, `parley-a2a/client` and `parley-a2a/protocol` in one import.
+ *
+ *   import { connect, createAgent, serve } from 'parley-a2a';
+ */
 export * from './client.ts';
 export * from './protocol.ts';
 export * from './server.ts';

@@ -6,35 +6,35 @@ import type { JsonObject, JsonValue } from '../base/index.ts';
  * signature of a thought, for example). Nobody else looks into it.
  */
 
-interface FromProvider {
+export interface TextContentPart {
+  readonly kind: 'text';
+  readonly text: string;
   readonly provider?: JsonObject;
 }
 
-export interface TextContentPart extends FromProvider {
-  readonly kind: 'text';
-  readonly text: string;
-}
-
 /** What a model thought before it spoke. Shown to people who want it, never taken for the answer. */
-export interface ThoughtPart extends FromProvider {
+export interface ThoughtPart {
   readonly kind: 'thought';
   readonly text: string;
+  readonly provider?: JsonObject;
 }
 
 /** Bytes, in base64. */
-export interface BlobPart extends FromProvider {
+export interface BlobPart {
   readonly kind: 'blob';
   readonly mediaType: string;
   readonly data: string;
   readonly name?: string;
+  readonly provider?: JsonObject;
 }
 
 /** A file that lies elsewhere. */
-export interface FileContentPart extends FromProvider {
+export interface FileContentPart {
   readonly kind: 'file';
   readonly uri: string;
   readonly mediaType?: string;
   readonly name?: string;
+  readonly provider?: JsonObject;
 }
 
 /** Structured data that is neither a call nor its response. A model reads it as JSON text. */
@@ -43,13 +43,14 @@ export interface DataContentPart {
   readonly data: JsonObject;
 }
 
-export interface FunctionCallPart extends FromProvider {
+export interface FunctionCallPart {
   readonly kind: 'function-call';
   readonly id: string;
   readonly name: string;
   readonly args: JsonObject;
   /** What the model wrote is no JSON object; `args` is empty then, and this says what is wrong. */
   readonly problem?: string;
+  readonly provider?: JsonObject;
 }
 
 export interface FunctionResponsePart {

@@ -20,6 +20,7 @@ export {
   type LlmAgentOptions,
 } from './agents/llm.ts';
 export { loopAgent, type LoopOptions } from './agents/loop.ts';
+export type { LoopAgent } from './agents/steps.ts';
 export { parallelAgent } from './agents/parallel.ts';
 export { sequentialAgent, type WorkflowOptions } from './agents/sequential.ts';
 export type { ArtifactContent, Artifacts, ArtifactStore } from './artifact.ts';
@@ -43,6 +44,7 @@ export {
 export type {
   Callbacks,
   HookContext,
+  HookResult,
   ModelAnswer,
   Plugin,
   RunInfo,
@@ -91,3 +93,5 @@ export { VENDORS, addressOf, type VendorEnvironment, type Vendor } from './model
 export { compact } from './run/compaction.ts';
 export { conversationOf, eventBefore } from './run/conversation.ts';
 export { runScopeOf } from './run/run-context.ts';
+export type { ModelRetryOptions } from './models/retry.ts';
+export type { ConversationalAgent } from './run/tree.ts';

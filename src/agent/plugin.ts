@@ -46,26 +46,26 @@ export interface ToolResult {
   readonly isError?: boolean;
 }
 
-/** Nothing, or what decides. */
-type Maybe<T> = MaybePromise<T | undefined | void>;
+/** A hook returns nothing, or a value that replaces the default. */
+export type HookResult<T> = MaybePromise<T | undefined | void>;
 
 export interface Callbacks {
   /**
    * Before the agent begins, and again when it is taken up after a person's answer. A content is its answer: the
    * agent is not run.
    */
-  beforeAgent?(context: HookContext): Maybe<Content>;
+  beforeAgent?(context: HookContext): HookResult<Content>;
   /** After the agent is done; not while it waits, nor when it failed. A content is said in addition. */
-  afterAgent?(context: HookContext): Maybe<Content>;
+  afterAgent?(context: HookContext): HookResult<Content>;
   /** Before each request. Another request is sent instead; an answer is taken for the model's, which is not asked. */
   beforeModel?(
     request: ModelRequest,
     context: HookContext,
-  ): Maybe<{ readonly request: ModelRequest } | { readonly answer: ModelAnswer }>;
+  ): HookResult<{ readonly request: ModelRequest } | { readonly answer: ModelAnswer }>;
   /** After each whole answer: another one is taken for it. Pieces of the first may have been shown by then. */
-  afterModel?(answer: ModelAnswer, context: HookContext): Maybe<ModelAnswer>;
+  afterModel?(answer: ModelAnswer, context: HookContext): HookResult<ModelAnswer>;
   /** When there is no answer: one in its place, or nothing and the run fails. */
-  onModelError?(error: Error, request: ModelRequest, context: HookContext): Maybe<ModelAnswer>;
+  onModelError?(error: Error, request: ModelRequest, context: HookContext): HookResult<ModelAnswer>;
   /**
    * Before a tool is run, and before a person is asked whether it may be; again when the call is taken up. Other
    * arguments are used instead (unchecked); a result is taken for the tool's, which is not run. What it throws goes
@@ -74,9 +74,13 @@ export interface Callbacks {
   beforeTool?(
     call: ToolInvocation,
     context: ToolContext,
-  ): Maybe<{ readonly args: JsonObject } | { readonly result: ToolResult }>;
+  ): HookResult<{ readonly args: JsonObject } | { readonly result: ToolResult }>;
   /** After a tool has answered or failed: another result is taken for it. What it throws goes to the model. */
-  afterTool?(call: ToolInvocation, result: ToolResult, context: ToolContext): Maybe<ToolResult>;
+  afterTool?(
+    call: ToolInvocation,
+    result: ToolResult,
+    context: ToolContext,
+  ): HookResult<ToolResult>;
 }
 
 export interface RunInfo {
@@ -90,12 +94,12 @@ export type RunOutcome = 'done' | 'waiting' | 'failed' | 'aborted';
 export interface Plugin extends Callbacks {
   readonly name: string;
   /** Before the user's message is stored: another one is stored instead. */
-  onUserMessage?(message: Content, run: RunInfo): Maybe<Content>;
+  onUserMessage?(message: Content, run: RunInfo): HookResult<Content>;
   /**
    * For each event, before it is stored and shown, partial ones included: another one takes its place. Its id, run,
    * author and branch, and whether it is partial, stay as they were. Every plugin is asked, each with what the one before made of it.
    */
-  onEvent?(event: Event, run: RunInfo): Maybe<Event>;
+  onEvent?(event: Event, run: RunInfo): HookResult<Event>;
   /** When the run is over, waits or was aborted; not waited for in the last case. Must not throw. */
   afterRun?(outcome: RunOutcome, run: RunInfo): MaybePromise<void>;
 }

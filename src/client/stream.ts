@@ -25,6 +25,7 @@ export class AgentStream implements AsyncIterable<StreamItem> {
   #message: Message | undefined;
   #lastSeq: number | undefined;
 
+  /** @internal */
   constructor(start: StreamStart, signals: readonly (AbortSignal | undefined)[]) {
     this.#start = start;
     this.#signals = signals;

@@ -7,6 +7,7 @@ export type {
   JsonRoute,
   OwnMethod,
   OwnRoute,
+  RouteBase,
   RouteReply,
   RouteRequest,
   RouteStream,

@@ -53,7 +53,7 @@ export interface RouteStream {
   readonly frame: (item: Published | Opening) => string;
 }
 
-interface RouteBase {
+export interface RouteBase {
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** `{name}` stands for one segment. */
   readonly path: string;

@@ -1,4 +1,4 @@
 export { checkVersion, migrate, type Schema } from './schema.ts';
 export { SecretBox } from './secrets.ts';
-export { StoreError, sqliteStore, type SqliteStoreOptions } from './sqlite.ts';
+export { StoreError, sqliteStore, type SqliteStore, type SqliteStoreOptions } from './sqlite.ts';
 export { sqliteCode } from './store-error.ts';

@@ -97,7 +97,7 @@ interface Version {
   changed: number;
 }
 
-class SqliteStore implements TaskStore {
+export class SqliteStore implements TaskStore {
   readonly name = 'sqlite';
   readonly durable = true;
   readonly #db: DatabaseSync;

@@ -80,7 +80,7 @@ export interface LogPage {
 }
 
 /** `total: false`: the tasks are not counted, and `totalSize` is the page's own. */
-interface ListOptions extends Pick<ListQuery, 'total'> {
+export interface ListOptions extends Pick<ListQuery, 'total'> {
   /** A page of whole tasks ends before the one that makes it larger; the first is always there. 8 MB. */
   readonly maxBytes?: number | undefined;
 }

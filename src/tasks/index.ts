@@ -15,12 +15,17 @@ export type {
   Transitions,
 } from './executor.ts';
 export { createHandler, HANDLER_LIMITS, LOG_PAGE } from './handler.ts';
-export type { HandlerOptions, RequestHandler } from './handler.ts';
+export type { HandlerOptions, ListOptions, LogPage, RequestHandler } from './handler.ts';
+export type { OnState } from './event-log.ts';
+export type { Expired, ExpireOptions } from './expiry.ts';
+export type { IntakeOptions } from './intake.ts';
+export type { ReserveParams } from './reserve.ts';
+export type { RuntimeLimits } from './runtime.ts';
 export type { Logger } from './logger.ts';
-export { memoryStore } from './memory-store.ts';
+export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './memory-store.ts';
 export type { Published } from './published.ts';
 export type { Deliver, Delivery, DeliveryOutcome, Post } from './push.ts';
-export type { EndReason } from './reader.ts';
+export type { EndReason, Sink } from './reader.ts';
 export type * from './store.ts';
 export { TaskStream } from './task-stream.ts';
 export type { Opening, StreamSink } from './task-stream.ts';

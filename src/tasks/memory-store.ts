@@ -56,7 +56,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return new MemoryStore(options);
 }
 
-class MemoryStore implements TaskStore {
+export class MemoryStore implements TaskStore {
   readonly name = 'memory';
   readonly durable = false;
   readonly #tasks = new Map<string, StoredTask>();

@@ -45,7 +45,10 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     return TaskStream.#over(undefined);
   }
 
-  /** A stream of the entries behind `after`. Its reader holds the task live from now on. */
+  /**
+   * A stream of the entries after `after`. Its reader keeps the task in memory from now on.
+   * @internal
+   */
   static read(
     log: EventLog,
     live: LiveTask,
