@@ -1,29 +1,26 @@
-/**
- * One turn without a person at hand: follows it to its end, and declines whatever would need somebody to be asked, so
- * that it never waits.
- */
+/** Follows one turn to its end without a person. It declines every confirmation request, so that it never waits. */
 import type { AgentClient, AgentStream } from '../../client/index.ts';
 import {
   EXTENSION_URI,
+  hasOption,
+  isAwaitingAnswer,
+  OPTION,
+  readStatus,
+  type Fact,
   type ToolCall,
   type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
 import { type StreamEvent, type Task, textOf } from '../../protocol/index.ts';
-import { isAsked, newsIn, problemIn } from '../remote/development-events.ts';
 
-/** What the model hears of a call that is declined here. */
-const NOBODY = 'nobody is there to be asked; do without it, and say what was left undone';
-/** A model that asks for what it was denied more often than this is not heard any more. */
+/** The reason that the model is given for a declined call. */
+const REASON = 'nobody is there to be asked; do without it, and say what was left undone';
+/** After this many denied calls the turn is canceled. */
 const MAX_DENIALS = 20;
 
 export interface TurnListener {
   event(event: StreamEvent): void;
-  /** A piece of the answer. */
-  text(text: string): void;
-  thought(subject: string): void;
-  /** A call as it stands, each time that something happens to it. */
-  call(call: ToolCall): void;
-  /** Nobody can be asked about this call. */
+  fact(fact: Fact): void;
+  /** The call asked for a confirmation and was declined. */
   denied(call: ToolCall): void;
 }
 
@@ -31,15 +28,15 @@ export interface TurnOutcome {
   readonly task: Task;
   /** The answer. */
   readonly text: string;
-  /** In the order in which they were made, each as it stood last. */
+  /** The last state of each call, in the order in which the calls were made. */
   readonly calls: readonly ToolCall[];
-  /** Something would have needed an approval. */
+  /** Whether a call was declined that needed an approval. */
   readonly denied: boolean;
-  /** What the agent says has gone wrong. */
+  /** The error that the agent reported. */
   readonly problem?: string | undefined;
 }
 
-/** Follows a turn from its first stream on. When the signal is aborted the task is canceled, and the turn ends so. */
+/** Follows a turn, starting with its first stream. Aborting the signal cancels the task. */
 export async function followTurn(
   agent: AgentClient,
   first: AgentStream,
@@ -62,7 +59,7 @@ export async function followTurn(
       for await (const { event } of stream) {
         if (event.kind === 'task') {
           if (signal.aborted) cancel();
-          // What follows an answer begins with the task as it was, which has been seen.
+          // Each later stream starts with the task so far, which was processed already.
           if (stream !== first) continue;
         }
         listener.event(event);
@@ -70,7 +67,7 @@ export async function followTurn(
       }
       const { task } = stream;
       if (!task) throw new Error('the agent answered without a task');
-      const open = [...calls.values()].filter(isAsked);
+      const open = [...calls.values()].filter(isAwaitingAnswer);
       if (task.status.state !== 'input-required' || open.length === 0) {
         const text = answerIn(task) || said;
         return { task, text, calls: [...calls.values()], denied, problem };
@@ -92,33 +89,30 @@ export async function followTurn(
   }
 
   function hear(event: StreamEvent): void {
-    problem = problemIn(event) ?? problem;
-    for (const news of newsIn(event)) {
-      if (news.kind === 'text') {
-        said += news.text;
-        listener.text(news.text);
-      } else if (news.kind === 'thought') {
-        listener.thought(news.subject);
-      } else {
-        calls.set(news.call.tool_call_id, news.call);
-        // What was said before a call was not the answer yet.
-        said = '';
-        listener.call(news.call);
-      }
+    if (event.kind !== 'status-update') return;
+    const { about, facts } = readStatus(event);
+    problem = about?.error ?? problem;
+    for (const fact of facts) {
+      listener.fact(fact);
+      if (fact.kind === 'text') said += fact.text;
+      if (fact.kind !== 'call') continue;
+      calls.set(fact.call.tool_call_id, fact.call);
+      // Text before a call is not part of the final answer.
+      said = '';
     }
   }
 }
 
-/** Not a question that the agent asks in its own words. */
-export function isApproval({ confirmation_request }: ToolCall): boolean {
-  return confirmation_request?.options.some(({ id }) => id === 'proceed_once') ?? false;
+/** Whether the call needs an approval. Questions that the agent asks do not. */
+export function isApproval(call: ToolCall): boolean {
+  return hasOption(call, OPTION.once);
 }
 
 function decline({ tool_call_id, correlationId }: ToolCall): ToolCallConfirmation {
   return {
     tool_call_id,
-    selected_option_id: 'cancel',
-    reason: NOBODY,
+    selected_option_id: OPTION.cancel,
+    reason: REASON,
     ...(correlationId !== undefined && { correlationId }),
   };
 }

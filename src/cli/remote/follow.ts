@@ -1,5 +1,6 @@
-/** Prints a stream as it comes: the agent's text on standard output, what happens to the task on standard error. */
+/** Prints a stream as it arrives: the agent's text on standard output, state changes on standard error. */
 import { type AgentStream, createTextTracker } from '../../client/index.ts';
+import { readStatus } from '../../protocol/development-tool/index.ts';
 import {
   isSettled,
   isTerminal,
@@ -10,16 +11,16 @@ import {
   type TaskStatus,
 } from '../../protocol/index.ts';
 import type { Connection } from './connection.ts';
-import { createCallLines, type News, newsIn } from './development-events.ts';
+import { createFactPrinter } from './fact-printer.ts';
 import { EXIT } from '../program/exit.ts';
 import { onInterrupt } from '../program/interrupt.ts';
 import { conclude } from './outcome.ts';
 import { answerOf, contentOf, questionOf } from '../program/render.ts';
-import { note, sayJson, shown, word } from '../program/terminal.ts';
+import { note, sayJson, shown } from '../program/terminal.ts';
 
 /**
- * Reads the stream to its end, or only until there is nothing to see before somebody acts: an agent may leave the
- * stream of a task that waits open for what follows. Returns the exit code.
+ * Prints the stream and returns the exit code. With `untilSettled` it stops when the task ends or waits for input:
+ * some agents leave the stream of a waiting task open.
  */
 export async function follow(
   stream: AgentStream,
@@ -31,14 +32,14 @@ export async function follow(
     const { task, lastSeq } = stream;
     if (task) {
       const after = lastSeq === undefined ? [] : ['--after', String(lastSeq)];
-      note(`\nThe agent works on. To go on watching:`);
+      note(`\nThe agent continues to work. To watch it:`);
       note(`  ${connection.command('watch', task.id, ...after)}`);
     }
     process.exit(EXIT.interrupted);
   });
   const printer = createPrinter();
-  /** An old question, long since answered, is not where a task stands. */
-  async function isLast({ state, timestamp }: TaskStatus): Promise<boolean> {
+  /** Whether the status is the task's current one. A replayed stream also has questions that were answered since. */
+  async function isCurrent({ state, timestamp }: TaskStatus): Promise<boolean> {
     if (isTerminal(state) || !stream.task) return true;
     const { status } = await connection.agent.get(stream.task.id, { historyLength: 0 });
     return status.state === state && status.timestamp === timestamp;
@@ -47,7 +48,7 @@ export async function follow(
     if (json) sayJson(codec.encodeEvent(event));
     else printer.print(event);
     const status = statusOf(event);
-    if (untilSettled && status && isSettled(status.state) && (await isLast(status))) break;
+    if (untilSettled && status && isSettled(status.state) && (await isCurrent(status))) break;
   }
   const result = stream.message ?? stream.task;
   if (!json) printer.end(stream.task);
@@ -60,78 +61,47 @@ function statusOf(event: StreamEvent): TaskStatus | undefined {
 
 function createPrinter() {
   const added = createTextTracker();
-  const lineOf = createCallLines();
+  const printer = createFactPrinter();
   let state: TaskState | undefined;
-  /** Something of the answer was printed. */
-  let any = false;
-  let midLine = false;
   let artifactId: string | undefined;
-
-  function write(text: string): void {
-    if (text === '') return;
-    any = true;
-    midLine = !text.endsWith('\n');
-    process.stdout.write(text);
-  }
-
-  function breakLine(): void {
-    if (midLine) process.stdout.write('\n');
-    midLine = false;
-  }
-
-  function remark(line: string): void {
-    // On a terminal both streams are one: the remark gets a line of its own.
-    if (process.stdout.isTTY) breakLine();
-    note(line);
-  }
-
-  function tell(news: News): void {
-    if (news.kind === 'text') {
-      write(shown(news.text));
-    } else if (news.kind === 'thought') {
-      remark(`… ${word(news.subject)}`);
-    } else {
-      const line = lineOf(news.call);
-      if (line === undefined) return;
-      breakLine();
-      remark(line);
-    }
-  }
 
   return {
     print(event: StreamEvent): void {
       const status = statusOf(event);
       const text = shown(added(event));
       if (event.kind === 'artifact-update' && text !== '') {
-        // Another thing is said, perhaps by another agent.
-        if (event.artifact.artifactId !== artifactId) breakLine();
+        // Another artifact starts on a new line.
+        if (event.artifact.artifactId !== artifactId) printer.breakLine();
         artifactId = event.artifact.artifactId;
       }
-      write(text);
-      for (const news of newsIn(event)) tell(news);
+      printer.write(text);
+      if (event.kind === 'status-update') {
+        const { about, facts } = readStatus(event);
+        if (about) for (const fact of facts) printer.print(fact);
+      }
       for (const part of otherParts(event)) {
-        breakLine();
-        write(contentOf([part]));
+        printer.breakLine();
+        printer.write(contentOf([part]));
       }
       if (status && status.state !== state) {
         state = status.state;
-        remark(`· ${state}`);
+        printer.remark(`· ${state}`);
       }
     },
-    /** The status's words are the answer where there was no other, or the question; else they repeat it. */
+    /** Prints the text of the last status if it is a question, or if there was no other answer. */
     end(task: Task | undefined): void {
-      if (task && !any) {
-        write(answerOf(task));
+      if (task && !printer.any) {
+        printer.write(answerOf(task));
       } else if (task) {
-        breakLine();
-        write(questionOf(task));
+        printer.breakLine();
+        printer.write(questionOf(task));
       }
-      breakLine();
+      printer.breakLine();
     },
   };
 }
 
-/** What is not text, and so is not in the text that the tracker gives. */
+/** The parts that are not text. The text tracker handles text. */
 function otherParts(event: StreamEvent): Part[] {
   const lists =
     event.kind === 'artifact-update'

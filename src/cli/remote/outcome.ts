@@ -1,7 +1,7 @@
-/** How a task ended, as the exit code and what a person needs to know beside the answer. */
+/** The exit code for a task's result, and hints for the next command. */
+import { waitingCallsIn } from '../../protocol/development-tool/index.ts';
 import { isInterrupted, type SendResult, type Task, textOf } from '../../protocol/index.ts';
 import type { Connection } from './connection.ts';
-import { pendingCalls } from './development-events.ts';
 import { EXIT } from '../program/exit.ts';
 import { isFailure } from '../program/render.ts';
 import { complain, note, word } from '../program/terminal.ts';
@@ -22,17 +22,17 @@ export function conclude(result: SendResult | undefined, connection: Connection)
 
 function explainWait(task: Task, connection: Connection): void {
   const { id, status } = task;
-  const calls = pendingCalls(task);
+  const calls = waitingCallsIn(task);
   for (const call of calls) {
     const { tool_call_id, description, tool_name, confirmation_request } = call;
     const [first, ...others] = (confirmation_request?.options ?? []).map((option) => option.id);
     const data = JSON.stringify({ tool_call_id, selected_option_id: first });
-    note(`The agent asks about ${word(description ?? tool_name)}. To answer:`);
+    note(`The agent asks: ${word(description ?? tool_name)}. To answer:`);
     note(`  ${connection.command('send', '--task', id, '--data', data)}`);
-    note(`  Instead of ${first}: ${others.map(word).join(', ')}`);
+    note(`  Other options instead of ${first}: ${others.map(word).join(', ')}`);
   }
   if (calls.length > 0) return;
   const what = status.state === 'auth-required' ? 'an authorization' : 'an answer';
-  note(`The agent waits for ${what}. To give it:`);
+  note(`The agent waits for ${what}. To send it:`);
   note(`  ${connection.command('send', '--task', id)} "…"`);
 }

@@ -141,3 +141,10 @@ export class WaitingCalls {
     this.#calls.clear();
   }
 }
+
+/** The calls of a task that wait for a person's answer. */
+export function waitingCallsIn(task: Task): readonly ToolCall[] {
+  const waiting = new WaitingCalls();
+  for (const fact of readTask(task)) waiting.take(fact);
+  return waiting.calls;
+}

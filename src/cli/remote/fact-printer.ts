@@ -1,0 +1,91 @@
+/**
+ * Prints a turn as it happens: the answer on standard output, thoughts and tool calls as remarks on standard error.
+ */
+import {
+  isAwaitingAnswer,
+  type Fact,
+  type ToolCall,
+} from '../../protocol/development-tool/index.ts';
+import { note, shown, word } from '../program/terminal.ts';
+
+export interface FactPrinter {
+  /** Whether any of the answer has been written. */
+  readonly any: boolean;
+  write(text: string): void;
+  /** Ends an unfinished line on standard output. */
+  breakLine(): void;
+  remark(line: string): void;
+  print(fact: Fact): void;
+}
+
+/** With `answer: false` nothing goes to standard output; with `quiet` nothing to standard error. */
+export function createFactPrinter({ answer = true, quiet = false } = {}): FactPrinter {
+  const callLine = createCallLines();
+  let any = false;
+  let midLine = false;
+
+  function write(text: string): void {
+    if (text === '' || !answer) return;
+    any = true;
+    midLine = !text.endsWith('\n');
+    process.stdout.write(text);
+  }
+
+  function breakLine(): void {
+    if (midLine) process.stdout.write('\n');
+    midLine = false;
+  }
+
+  function remark(line: string): void {
+    if (quiet) return;
+    // On a terminal both streams share the screen, so a remark needs a line of its own.
+    if (process.stdout.isTTY) breakLine();
+    note(line);
+  }
+
+  return {
+    get any() {
+      return any;
+    },
+    write,
+    breakLine,
+    remark,
+    print(fact) {
+      if (fact.kind === 'text') {
+        write(shown(fact.text));
+      } else if (fact.kind === 'thought') {
+        const subject = word(fact.thought.subject);
+        if (subject !== '') remark(`… ${subject}`);
+      } else if (fact.kind === 'call') {
+        const line = callLine(fact.call);
+        if (line === undefined) return;
+        breakLine();
+        remark(line);
+      }
+    },
+  };
+}
+
+/** One line for each new status of a call; undefined when there is nothing to print. */
+function createCallLines(): (call: ToolCall) => string | undefined {
+  const known = new Map<string, ToolCall['status']>();
+  return (call) => {
+    const { tool_call_id: id, status, description, tool_name, error } = call;
+    if (known.get(id) === status) return undefined;
+    known.set(id, status);
+    const what = word(description ?? tool_name);
+    switch (status) {
+      case 'PENDING':
+        return isAwaitingAnswer(call) ? `? ${what}` : undefined;
+      case 'EXECUTING':
+        return `· ${what}`;
+      case 'SUCCEEDED':
+        return `✓ ${what}`;
+      case 'FAILED':
+      case 'CANCELLED':
+        return `✗ ${what}: ${word(error?.message ?? 'declined')}`;
+      default:
+        return undefined;
+    }
+  };
+}
