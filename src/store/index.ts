@@ -1,4 +1,3 @@
-export { checkVersion, migrate, type Schema } from './schema.ts';
+export { StoreError } from '../base/sqlite/index.ts';
 export { SecretBox } from './secrets.ts';
-export { StoreError, sqliteStore, type SqliteStore, type SqliteStoreOptions } from './sqlite.ts';
-export { sqliteCode } from './store-error.ts';
+export { sqliteStore, type SqliteStore, type SqliteStoreOptions } from './sqlite.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { STORE } from './migrations.ts';
-import { migrate } from './schema.ts';
+import { migrate } from '../base/sqlite/index.ts';
 import { sqliteStore } from './sqlite.ts';
 
 const alice = { tenant: '', owner: 'alice' };

@@ -1,5 +1,5 @@
-/** The tables of the store, as a list of steps. */
-import type { Schema } from './schema.ts';
+/** The tables of the task store, as migration steps. */
+import type { Schema } from '../base/sqlite/index.ts';
 
 const STEPS: readonly string[] = [
   `

@@ -21,7 +21,8 @@ import { A2AError, type TaskEvent, type TaskState } from '../protocol/index.ts';
 import type { Logger } from '../tasks/logger.ts';
 import type { Append, PushRecord } from '../tasks/store.ts';
 import { SecretBox } from './secrets.ts';
-import { sqliteStore, StoreError, type SqliteStoreOptions } from './sqlite.ts';
+import { StoreError } from '../base/sqlite/index.ts';
+import { sqliteStore, type SqliteStoreOptions } from './sqlite.ts';
 
 const scope = { tenant: '', owner: 'alice' };
 const where = { ...scope, contextId: 'c' };
@@ -255,7 +256,7 @@ test('a damaged database is refused with one line', (t) => {
   const bytes = readFileSync(path);
   bytes.fill(0xa5, 100);
   writeFileSync(path, bytes);
-  assert.match(refusal(path).message, /malformed|not a database/);
+  assert.match(refusal(path).message, /is damaged|not a database/);
 });
 
 test('an empty file becomes a store', (t) => {
@@ -273,9 +274,12 @@ test('a folder in the place of the file is refused', (t) => {
 test('a place that cannot be written to is refused', (t) => {
   const file = join(folder(t), 'file');
   writeFileSync(file, '');
-  assert.match(refusal(join(file, 'tasks.db')).message, /cannot open the store .*file.tasks\.db/);
+  assert.match(
+    refusal(join(file, 'tasks.db')).message,
+    /cannot open the database .*file.tasks\.db/,
+  );
   if (existsSync('/proc/self')) {
-    assert.match(refusal('/proc/nowhere/tasks.db').message, /cannot open the store/);
+    assert.match(refusal('/proc/nowhere/tasks.db').message, /cannot open the database/);
   }
 });
 

@@ -16,6 +16,7 @@
  * refused. One that was stored under another key cannot be read: it is left out and named in the log, so that the
  * task's other webhooks go on, and it comes back with its key.
  */
+import { StoreError } from '../base/sqlite/index.ts';
 import { reasonOf } from '../base/index.ts';
 import type { DatabaseSync } from 'node:sqlite';
 import {
@@ -47,12 +48,9 @@ import {
   type TaskStore,
 } from '../tasks/index.ts';
 import { ContextCounts } from './context-counts.ts';
-import { openDatabase, type OpenDatabase } from './open-database.ts';
+import { openStoreFile, type OpenStore } from './open-store.ts';
 import { SecretBox } from './secrets.ts';
 import { prepareStatements, type HeadRow, type StateCount, type Statements } from './statements.ts';
-import { StoreError } from './store-error.ts';
-
-export { StoreError };
 
 export interface SqliteStoreOptions {
   /** What an append survives: `normal` (the default) the end of the process, `full` that of the machine. */
@@ -73,7 +71,10 @@ export interface SqliteStoreOptions {
  *   const store = sqliteStore('/var/lib/parley/tasks.db', { secretKey: process.env.PARLEY_SECRET_KEY });
  */
 export function sqliteStore(path: string, options: SqliteStoreOptions = {}): SqliteStore {
-  const opened = openDatabase(path, options.durability === 'full' ? 'FULL' : 'NORMAL');
+  const opened = openStoreFile(path, {
+    synchronous: options.durability === 'full' ? 'FULL' : 'NORMAL',
+    maxPages: options.maxPages,
+  });
   try {
     return new SqliteStore(opened, options);
   } catch (error) {
@@ -101,7 +102,7 @@ export class SqliteStore implements TaskStore {
   readonly name = 'sqlite';
   readonly durable = true;
   readonly #db: DatabaseSync;
-  readonly #opened: OpenDatabase;
+  readonly #opened: OpenStore;
   readonly #sql: Statements;
   readonly #logger: Logger;
   readonly #clock: ChangeClock;
@@ -112,12 +113,11 @@ export class SqliteStore implements TaskStore {
   readonly #scopes = new Map<string, number>();
   readonly #contexts = new ContextCounts();
 
-  constructor(opened: OpenDatabase, options: SqliteStoreOptions) {
-    const { secretKey, logger = consoleLogger, now, maxPages } = options;
+  constructor(opened: OpenStore, options: SqliteStoreOptions) {
+    const { secretKey, logger = consoleLogger, now } = options;
     const { db } = opened;
     this.#db = db;
     this.#opened = opened;
-    if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${Math.floor(maxPages)}`);
     this.#sql = prepareStatements(db);
     this.#logger = logger;
     this.#clock = new ChangeClock(now, this.#sql.lastChange.get()?.[0] ?? 0);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { A2AError } from '../../protocol/index.ts';
-import { StoreError } from '../../store/store-error.ts';
+import { StoreError } from '../../base/sqlite/index.ts';
 import { openRegister } from './register.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'parley-register-'));

@@ -1,15 +1,19 @@
 /**
- * The gateway's register: keys, model cards, agents, what was spent and who changed what. One SQLite file beside the
- * store of tasks. The store has one process; this file may be written by others meanwhile (`parley keys`), and whoever
- * caches what it read asks `changed`.
+ * The gateway's register: keys, model cards, agents, spending and the audit log, in one SQLite file beside the task
+ * store. Other processes (`parley keys`) may write to it while the gateway runs, so a cache of its contents checks
+ * `changed`.
  */
-import { chmodSync, mkdirSync, openSync, closeSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
-import { reasonOf } from '../../base/index.ts';
-import { DatabaseSync } from 'node:sqlite';
+import { chmodSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
+import {
+  openDatabase,
+  prepareFile,
+  sqliteCode,
+  StoreError,
+  type Schema,
+} from '../../base/sqlite/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
-import { checkVersion, migrate, type Schema, sqliteCode, StoreError } from '../../store/index.ts';
 import { AGENTS_SCHEMA } from './agent-tables.ts';
 import { CARDS_SCHEMA } from './card-tables.ts';
 import { KEYS_SCHEMA } from './key-tables.ts';
@@ -23,24 +27,24 @@ const REGISTER: Schema = {
 const SQLITE_CORRUPT = 11;
 const SQLITE_NOTADB = 26;
 
-/** How long another process may hold the file before we give up. Nothing else is done meanwhile. */
+/** How long to wait for another process that holds the file. This process is blocked meanwhile. */
 const BUSY_MS = 2000;
 
-/** The same for a server, which keeps everybody waiting. */
+/** The same for a server, where all requests wait. */
 export const SERVER_BUSY_MS = 250;
 
 export interface Register {
   readonly db: DatabaseSync;
-  /** All of it or nothing. What SQLite refuses becomes `unavailable`, with the cause in our log. Not nested. */
+  /** Runs `work` in a transaction; not nested. An SQLite error becomes `unavailable`, and its cause is logged. */
   transaction<Result>(work: () => Result): Result;
-  /** A read, with the same translation of failures. */
+  /** Runs a read, with the same conversion of errors. */
   read<Result>(work: () => Result): Result;
-  /** A number that is another one after somebody else's process has written. */
+  /** A number that changes when another process has written. */
   changed(): number;
   close(): void;
 }
 
-/** `path` undefined: in memory. Throws a StoreError in one line. */
+/** Opens the register, in memory if `path` is undefined. Throws a StoreError whose message is one line. */
 export function openRegister(
   path: string | undefined,
   logger: Logger,
@@ -57,9 +61,7 @@ export function openRegister(
     try {
       return work();
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR')) {
-        throw error;
-      }
+      if (sqliteCode(error) === undefined) throw error;
       logger.error({ err: error }, 'the register could not be read or written');
       throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
     }
@@ -75,7 +77,7 @@ export function openRegister(
           commit.run();
           return result;
         } catch (error) {
-          // Some failures, a full disk among them, have rolled it back already.
+          // Some failures, such as a full disk, have already rolled it back.
           if (db.isTransaction) db.exec('ROLLBACK');
           throw error;
         }
@@ -89,35 +91,21 @@ export function openRegister(
 }
 
 function open(path: string | undefined): DatabaseSync {
-  let db: DatabaseSync | undefined;
-  if (path === undefined) {
-    db = new DatabaseSync(':memory:');
-    migrate(db, REGISTER);
-    return db;
-  }
-  const file = resolve(path);
+  const options = { schema: REGISTER, busyMs: BUSY_MS, foreignKeys: true };
+  if (path === undefined) return openDatabase(':memory:', options);
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    closeSync(openSync(file, 'a', 0o600));
-    db = new DatabaseSync(file, { timeout: BUSY_MS });
-    checkVersion(db, file, REGISTER);
+    const file = prepareFile(path);
+    const db = openDatabase(file, options);
     chmodSync(file, 0o600);
-    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY');
-    migrate(db, REGISTER);
     return db;
   } catch (error) {
-    db?.close();
-    if (error instanceof StoreError) throw error;
-    throw new StoreError(`cannot open the register ${file}: ${reasonOf(error)}`, {
-      hint: isDamaged(error)
-        ? 'Restore it from a backup, with the pepper that belongs to it.'
-        : 'The folder must be one that this user may write to.',
-      cause: error,
-    });
+    if (!(error instanceof StoreError) || !isDamaged(error.cause)) throw error;
+    const hint = 'restore it from a backup, together with its pepper';
+    throw new StoreError(error.message, { code: 'corrupt', hint, cause: error.cause });
   }
 }
 
-/** SQLite cannot make sense of the file. */
+/** SQLite cannot read the file. */
 function isDamaged(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;

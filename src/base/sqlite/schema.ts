@@ -1,17 +1,17 @@
 /**
- * What a database of ours is marked by, and how it gets its tables. Its `user_version` is the number of steps it has
- * seen; steps are added at the end and never changed, and there is no way back.
+ * Schema versions. A database's `user_version` is the number of migration steps it has seen. Steps are added at the end
+ * and never changed; there are no downgrades.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { StoreError } from './store-error.ts';
 
 export interface Schema {
-  /** So that no other program's database is ever changed. */
+  /** SQLite's `application_id`. It keeps us from changing the database of another program. */
   readonly applicationId: number;
   readonly steps: readonly string[];
 }
 
-/** Refuses another program's database, and one of a newer Parley. Changes nothing. */
+/** Throws if the database belongs to another program or to a newer version of this one. Changes nothing. */
 export function checkVersion(
   db: DatabaseSync,
   path: string,
@@ -22,19 +22,19 @@ export function checkVersion(
     const foreign = version !== 0 || db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get();
     if (foreign) {
       throw new StoreError(`${path} is a database of another program`, {
-        hint: 'Choose another path for the store.',
+        hint: 'choose another path',
       });
     }
   }
   if (version > steps.length) {
     throw new StoreError(
       `${path} was written by a newer Parley (its schema is ${version}, this one knows ${steps.length})`,
-      { hint: 'Upgrade Parley, or choose another path for the store.' },
+      { hint: 'upgrade Parley, or choose another path' },
     );
   }
 }
 
-/** Takes the steps that the database has not seen, all of them or none, up to `to`. */
+/** Applies the steps up to `to` that the database has not seen, all of them or none. */
 export function migrate(
   db: DatabaseSync,
   { applicationId, steps }: Schema,
@@ -43,7 +43,7 @@ export function migrate(
   if (pragma(db, 'user_version') >= to) return;
   db.exec('BEGIN EXCLUSIVE');
   try {
-    // Another process may have taken them meanwhile.
+    // Read again: another process may have migrated the database in the meantime.
     for (const step of steps.slice(pragma(db, 'user_version'), to)) db.exec(step);
     db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${to}; COMMIT`);
   } catch (error) {

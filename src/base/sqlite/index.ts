@@ -1,0 +1,9 @@
+export { createFile, openDatabase, prepareFile, type DatabaseOptions } from './open-database.ts';
+export { migrate, type Schema } from './schema.ts';
+export {
+  isDatabaseBusy,
+  sqliteCode,
+  StoreError,
+  toStoreError,
+  type StoreErrorCode,
+} from './store-error.ts';

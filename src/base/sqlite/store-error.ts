@@ -1,0 +1,72 @@
+import { reasonOf } from '../errors.ts';
+
+export type StoreErrorCode =
+  /** Another process holds the file for too long. The same call may succeed later. */
+  | 'busy'
+  /** The disk or the allowed size of the file is full. */
+  | 'full'
+  /** The file is damaged. */
+  | 'corrupt'
+  /** The file cannot be opened, or is not a database of this program. */
+  | 'unusable';
+
+/** A store cannot be used. The message is one line; `hint` says what to do. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+  readonly code: StoreErrorCode;
+  readonly hint: string | undefined;
+
+  constructor(
+    message: string,
+    options: { code?: StoreErrorCode; hint?: string; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause });
+    this.code = options.code ?? 'unusable';
+    this.hint = options.hint;
+  }
+}
+
+const BUSY = 5;
+const LOCKED = 6;
+const CORRUPT = 11;
+const FULL = 13;
+const NOT_A_DATABASE = 26;
+
+/** SQLite's primary result code, or undefined if the error is not one of SQLite. */
+export function sqliteCode(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('errcode' in error)) return undefined;
+  return typeof error.errcode === 'number' ? error.errcode & 0xff : undefined;
+}
+
+export function isDatabaseBusy(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === BUSY || code === LOCKED;
+}
+
+/**
+ * An error of SQLite or of the system as a StoreError. Other errors are returned as they are.
+ *
+ *     throw toStoreError(error, file, 'write to');
+ */
+export function toStoreError(error: unknown, file: string, action = 'open'): unknown {
+  const sqlite = sqliteCode(error);
+  if (sqlite === undefined && !(error instanceof Error && 'syscall' in error)) return error;
+  const refuse = (code: StoreErrorCode, message: string, hint: string): StoreError =>
+    new StoreError(message, { code, hint, cause: error });
+  if (isDatabaseBusy(error))
+    return refuse('busy', `${file} is in use by another process`, 'try again');
+  switch (sqlite) {
+    case FULL:
+      return refuse('full', `there is no room to ${action} ${file}`, 'free some disk space');
+    case CORRUPT:
+      return refuse('corrupt', `${file} is damaged`, 'restore it from a backup');
+    case NOT_A_DATABASE:
+      return refuse('unusable', `${file} is not a database`, 'choose another path');
+    default:
+      return refuse(
+        'unusable',
+        `cannot ${action} the database ${file}: ${reasonOf(error)}`,
+        'the folder must be writable for this user',
+      );
+  }
+}
