@@ -16,12 +16,12 @@ const TOP = '.';
 /** Names that two rooms may export. */
 const SHARED_NAMES = new Set(
   names(
-    'modeIn messageOf Usage Answer usageOf',
+    'messageOf Answer usageOf',
     'pause ModelAnswer ToolCall conversationOf Scope RunLimits Run RunOptions',
-    'State SessionStore Span RemoteAgentOptions explain',
-    'Said Check fields Target Dialect readText',
-    'Standing Asked Spending Page Conversation Line Links RouteText',
-    'prepareStatements Action statusOf Message Admission App Frame METHODS',
+    'RemoteAgentOptions explain',
+    'Check Target Dialect readText',
+    'Standing Asked Spending Page Conversation Links RouteText',
+    'prepareStatements statusOf Message Admission Span',
   ),
 );
 

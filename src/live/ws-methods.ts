@@ -41,7 +41,7 @@ const send: Method = async (raw, { live, handler, member }) => {
   return encode(queued ? { ...task, metadata: { ...task.metadata, [QUEUED_KEY]: true } } : task);
 };
 
-export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
+export const LIVE_METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['message/send', send],
   ['message/stream', send],
   [
@@ -90,7 +90,7 @@ export async function callMethod(
   params: unknown,
   context: MethodContext,
 ): Promise<unknown> {
-  const method = METHODS.get(name);
+  const method = LIVE_METHODS.get(name);
   if (!method) throw new A2AError('methodNotFound', 'There is no such method in a live session');
   return method(params, context);
 }

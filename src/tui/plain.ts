@@ -10,7 +10,7 @@ import type { ExitReason, TuiOptions } from './control/options.ts';
 import { isBusy, waitingCalls, type SessionState } from './state/state.ts';
 import type { CallEntry } from './state/entry.ts';
 import { StateStore } from './control/store.ts';
-import { EMPTY, line, type Line } from './text/span.ts';
+import { EMPTY, line, type StyledLine } from './text/styled-line.ts';
 import { NONE } from './text/theme.ts';
 import { clean, cleanLine } from './text/width.ts';
 import { titleOf } from './view/call-lines.ts';
@@ -50,7 +50,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   let inputEnded = false;
   let interrupted = -Infinity;
 
-  function write(lines: readonly Line[]): void {
+  function write(lines: readonly StyledLine[]): void {
     for (const each of lines) stdout.write(`${NONE.paint(each)}\n`);
   }
 

@@ -9,7 +9,7 @@ import type { LiveSession } from '../live/client/index.ts';
 import { Controller } from './control/controller.ts';
 import type { ExitReason, TuiOptions } from './control/options.ts';
 import { startPlain } from './plain.ts';
-import { App } from './screens/app.tsx';
+import { AppScreen } from './screens/app.tsx';
 import { themeFor } from './text/theme.ts';
 
 const MAX_FPS = 60;
@@ -38,7 +38,11 @@ export async function startTui(
       attachedTo: given.attachedTo,
     };
     const app = (
-      <App controller={controller} theme={themeFor(given.theme, environment)} options={where} />
+      <AppScreen
+        controller={controller}
+        theme={themeFor(given.theme, environment)}
+        options={where}
+      />
     );
     const screen = render(app, {
       stdin,

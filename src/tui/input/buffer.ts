@@ -4,18 +4,18 @@ import { graphemes, graphemeWidth } from '../text/width.ts';
 /** More than anybody types; a paste beyond it is cut. */
 export const MAX_TEXT = 100_000;
 
-export interface Buffer {
+export interface TextBuffer {
   readonly text: string;
   readonly cursor: number;
 }
 
-export const BLANK: Buffer = { text: '', cursor: 0 };
+export const BLANK: TextBuffer = { text: '', cursor: 0 };
 
-export function withText(text: string): Buffer {
+export function withText(text: string): TextBuffer {
   return { text, cursor: text.length };
 }
 
-export function insert({ text, cursor }: Buffer, typed: string): Buffer {
+export function insert({ text, cursor }: TextBuffer, typed: string): TextBuffer {
   const room = Math.max(0, MAX_TEXT - text.length);
   const added = typed.slice(0, room).toWellFormed();
   return {
@@ -25,51 +25,56 @@ export function insert({ text, cursor }: Buffer, typed: string): Buffer {
 }
 
 /** Puts `replacement` in the place of what is between two offsets. */
-export function replace({ text }: Buffer, start: number, end: number, replacement: string): Buffer {
+export function replace(
+  { text }: TextBuffer,
+  start: number,
+  end: number,
+  replacement: string,
+): TextBuffer {
   return {
     text: text.slice(0, start) + replacement + text.slice(end),
     cursor: start + replacement.length,
   };
 }
 
-export function left({ text, cursor }: Buffer): Buffer {
+export function left({ text, cursor }: TextBuffer): TextBuffer {
   const last = graphemes(text.slice(0, cursor)).at(-1) ?? '';
   return { text, cursor: cursor - last.length };
 }
 
-export function right({ text, cursor }: Buffer): Buffer {
+export function right({ text, cursor }: TextBuffer): TextBuffer {
   const [first = ''] = graphemes(text.slice(cursor, cursor + 64));
   return { text, cursor: cursor + first.length };
 }
 
-export function wordLeft({ text, cursor }: Buffer): Buffer {
+export function wordLeft({ text, cursor }: TextBuffer): TextBuffer {
   const word = /[^\s]*\s*$/.exec(text.slice(0, cursor))?.[0] ?? '';
   return { text, cursor: cursor - word.length };
 }
 
-export function wordRight({ text, cursor }: Buffer): Buffer {
+export function wordRight({ text, cursor }: TextBuffer): TextBuffer {
   const word = /^\s*[^\s]*/.exec(text.slice(cursor))?.[0] ?? '';
   return { text, cursor: cursor + word.length };
 }
 
-export function lineStart({ text, cursor }: Buffer): Buffer {
+export function lineStart({ text, cursor }: TextBuffer): TextBuffer {
   return { text, cursor: text.lastIndexOf('\n', cursor - 1) + 1 };
 }
 
-export function lineEnd({ text, cursor }: Buffer): Buffer {
+export function lineEnd({ text, cursor }: TextBuffer): TextBuffer {
   const end = text.indexOf('\n', cursor);
   return { text, cursor: end < 0 ? text.length : end };
 }
 
 /** The line above, at the same place as far as there is one; undefined in the first line. */
-export function up(buffer: Buffer): Buffer | undefined {
+export function up(buffer: TextBuffer): TextBuffer | undefined {
   const start = lineStart(buffer).cursor;
   if (start === 0) return undefined;
   const above = lineStart({ ...buffer, cursor: start - 1 }).cursor;
   return { ...buffer, cursor: Math.min(above + buffer.cursor - start, start - 1) };
 }
 
-export function down(buffer: Buffer): Buffer | undefined {
+export function down(buffer: TextBuffer): TextBuffer | undefined {
   const end = lineEnd(buffer).cursor;
   if (end === buffer.text.length) return undefined;
   const column = buffer.cursor - lineStart(buffer).cursor;
@@ -78,7 +83,7 @@ export function down(buffer: Buffer): Buffer | undefined {
 }
 
 /** Takes out what lies between the cursor and where `move` would bring it. */
-export function erase(buffer: Buffer, move: (buffer: Buffer) => Buffer): Buffer {
+export function erase(buffer: TextBuffer, move: (buffer: TextBuffer) => TextBuffer): TextBuffer {
   const to = move(buffer).cursor;
   return replace(buffer, Math.min(to, buffer.cursor), Math.max(to, buffer.cursor), '');
 }
@@ -90,7 +95,7 @@ export interface Layout {
   readonly column: number;
 }
 
-export function layout({ text, cursor }: Buffer, width: number): Layout {
+export function layout({ text, cursor }: TextBuffer, width: number): Layout {
   const room = Math.max(1, width);
   const rows: string[] = [];
   let [row, column] = [0, 0];

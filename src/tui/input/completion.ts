@@ -1,6 +1,6 @@
 /** What can be completed where the cursor is: a slash command at the beginning, or a file behind an `@`. */
 import type { SlashCommand } from '../../protocol/development-tool/index.ts';
-import type { Buffer } from './buffer.ts';
+import type { TextBuffer } from './buffer.ts';
 
 export interface Choice {
   /** What is written. */
@@ -18,7 +18,7 @@ export interface Completable {
 
 const MAX_CHOICES = 50;
 
-export function completableAt({ text, cursor }: Buffer): Completable | undefined {
+export function completableAt({ text, cursor }: TextBuffer): Completable | undefined {
   const before = text.slice(0, cursor);
   const command = /^\/([\w.-]*(?: [\w.-]*)*)$/.exec(before)?.[1];
   if (command !== undefined) return { kind: 'command', prefix: command, start: 1 };

@@ -16,13 +16,13 @@ import {
   withText,
   wordLeft,
   wordRight,
-  type Buffer,
+  type TextBuffer,
 } from './buffer.ts';
 import type { Choice } from './completion.ts';
 import { isCtrl, type KeyPress } from './keys.ts';
 
 export interface Composer {
-  readonly buffer: Buffer;
+  readonly buffer: TextBuffer;
   /** Earlier prompts, the oldest first. */
   readonly past: readonly string[];
   /** While one of them is shown: which, and what was being written. */
@@ -31,7 +31,7 @@ export interface Composer {
     readonly query: string;
     /** The prompt that is found; -1 for none. */
     readonly at: number;
-    readonly draft: Buffer;
+    readonly draft: TextBuffer;
   };
   readonly completion?: {
     /** Where what is completed begins. */
@@ -53,7 +53,7 @@ export function createComposer(past: readonly string[] = []): Composer {
 }
 
 /** Another text, and nothing else under way. */
-export function edited({ past }: Composer, buffer: Buffer): Composer {
+export function edited({ past }: Composer, buffer: TextBuffer): Composer {
   return { buffer, past };
 }
 
@@ -85,7 +85,7 @@ export function composerKey(composer: Composer, key: KeyPress): ComposerStep | u
   return undefined;
 }
 
-const LETTERS: Readonly<Record<string, (buffer: Buffer) => Buffer>> = {
+const LETTERS: Readonly<Record<string, (buffer: TextBuffer) => TextBuffer>> = {
   a: lineStart,
   e: lineEnd,
   b: left,
@@ -95,7 +95,7 @@ const LETTERS: Readonly<Record<string, (buffer: Buffer) => Buffer>> = {
   w: (buffer) => erase(buffer, wordLeft),
 };
 
-function editing(key: KeyPress): ((buffer: Buffer) => Buffer) | undefined {
+function editing(key: KeyPress): ((buffer: TextBuffer) => TextBuffer) | undefined {
   const byWord = key.ctrl || key.alt;
   switch (key.name) {
     case 'left':

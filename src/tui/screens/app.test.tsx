@@ -5,14 +5,18 @@ import { editCall } from '../../../test/tui/demo.ts';
 import { PHONE, ScriptedSession, TERMINAL } from '../../../test/tui/scripted-session.ts';
 import { Controller } from '../control/controller.ts';
 import { NONE } from '../text/theme.ts';
-import { App } from './app.tsx';
+import { AppScreen } from './app.tsx';
 import { PickerScreen } from './picker.tsx';
 
 function open(t: TestContext) {
   const session = new ScriptedSession();
   const controller = new Controller(session, {});
   const screen = render(
-    <App controller={controller} theme={NONE} options={{ a2aUrl: 'http://127.0.0.1:1234' }} />,
+    <AppScreen
+      controller={controller}
+      theme={NONE}
+      options={{ a2aUrl: 'http://127.0.0.1:1234' }}
+    />,
   );
   const done = controller.run();
   t.after(async () => {

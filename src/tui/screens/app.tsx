@@ -15,13 +15,13 @@ const SPINNER_MS = 120;
 /** Narrower than this is drawn as if it were this wide. */
 const MIN_WIDTH = 20;
 
-export interface AppProps {
+export interface AppScreenProps {
   readonly controller: Controller;
   readonly theme: Theme;
   readonly options: Pick<TuiOptions, 'a2aUrl' | 'attachedTo'>;
 }
 
-export function App({ controller, theme, options }: AppProps) {
+export function AppScreen({ controller, theme, options }: AppScreenProps) {
   const ui = useSyncExternalStore(
     (listener) => controller.subscribe(listener),
     () => controller.ui,

@@ -5,7 +5,7 @@
 import { Static } from 'ink';
 import { memo, useMemo, useState } from 'react';
 import type { Entry } from '../state/entry.ts';
-import { EMPTY, line, span, wrap, type Line } from '../text/span.ts';
+import { EMPTY, line, span, wrap, type StyledLine } from '../text/styled-line.ts';
 import type { Theme } from '../text/theme.ts';
 import { cleanLine } from '../text/width.ts';
 import { entryLines } from '../view/entry-lines.ts';
@@ -42,8 +42,8 @@ export const History = memo(
   (before, after) => before.entries === after.entries && before.theme === after.theme,
 );
 
-function headLines(workspace: string, skipped: number, { width }: View): Line[] {
-  const title: Line = [
+function headLines(workspace: string, skipped: number, { width }: View): StyledLine[] {
+  const title: StyledLine = [
     span('◆ Parley', { tone: 'accent', bold: true }),
     span(`  ${cleanLine(workspace)}`, 'dim'),
   ];
@@ -51,6 +51,6 @@ function headLines(workspace: string, skipped: number, { width }: View): Line[] 
   return [...wrap(title, width), EMPTY, ...(skipped > 0 ? [note] : [])];
 }
 
-function spaced(entry: Entry, view: View): Line[] {
+function spaced(entry: Entry, view: View): StyledLine[] {
   return [...(entry.gap ? [EMPTY] : []), ...entryLines(entry, view)];
 }

@@ -1,9 +1,9 @@
 /** Lines that are wrapped and measured already, in the colours of the theme. */
 import { Text } from 'ink';
-import type { Line } from '../text/span.ts';
+import type { StyledLine } from '../text/styled-line.ts';
 import type { Theme } from '../text/theme.ts';
 
-export function Lines({ lines, theme }: { lines: readonly Line[]; theme: Theme }) {
+export function Lines({ lines, theme }: { lines: readonly StyledLine[]; theme: Theme }) {
   if (lines.length === 0) return null;
   // A line without a character would have no height.
   const painted = lines.map((each) => theme.paint(each) || ' ');

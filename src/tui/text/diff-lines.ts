@@ -2,7 +2,7 @@
 import { structuredPatch } from 'diff';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
 import { patchLine } from './highlight.ts';
-import { EMPTY, gutter, line, span, wrap, type Line, type Tone } from './span.ts';
+import { EMPTY, gutter, line, span, wrap, type StyledLine, type Tone } from './styled-line.ts';
 import { clean } from './width.ts';
 
 /** More changes between two texts than this, or what takes longer, are not computed: the server's own rendering is shown. */
@@ -14,7 +14,7 @@ const CONTEXT = 3;
 export interface DiffLines {
   readonly added: number;
   readonly removed: number;
-  readonly lines: readonly Line[];
+  readonly lines: readonly StyledLine[];
 }
 
 export function diffLines(diff: FileDiff, width: number): DiffLines {
@@ -32,7 +32,7 @@ export function diffLines(diff: FileDiff, width: number): DiffLines {
 
   let added = 0;
   let removed = 0;
-  const lines: Line[] = [];
+  const lines: StyledLine[] = [];
   const last = patch.hunks.at(-1);
   const digits = String(
     last ? Math.max(last.oldStart + last.oldLines, last.newStart + last.newLines) : 1,
@@ -56,7 +56,7 @@ export function diffLines(diff: FileDiff, width: number): DiffLines {
 
 const TONES: Readonly<Record<string, Tone>> = { '+': 'added', '-': 'removed' };
 
-function changedLine(text: string, sign: string, number: string, width: number): Line[] {
+function changedLine(text: string, sign: string, number: string, width: number): StyledLine[] {
   const tone = TONES[sign] ?? 'dim';
   const taken = number.length + 3;
   const lines = wrap(line(text, tone), width - taken);
@@ -77,7 +77,7 @@ function count(lines: readonly string[], pattern: RegExp): number {
   return lines.filter((each) => pattern.test(each)).length;
 }
 
-export function summary({ added, removed }: DiffLines): Line {
+export function summary({ added, removed }: DiffLines): StyledLine {
   const parts = [
     ...(added > 0 ? [span(`+${added}`, 'added')] : []),
     ...(added > 0 && removed > 0 ? [span(' ')] : []),

@@ -3,7 +3,7 @@
  * what it does not know stays plain; it never changes, drops or adds a character.
  */
 import { languageNamed, type Language } from './languages.ts';
-import { line, span, type Line, type Span, type Tone } from './span.ts';
+import { line, span, type StyledLine, type StyledText, type Tone } from './styled-line.ts';
 
 /** Longer code is shown as it is. */
 const MAX_CODE = 100_000;
@@ -12,22 +12,22 @@ const WORD = /[\p{L}_$][\p{L}\p{N}_$]*/uy;
 const NUMBER = /\b(?:0[xXbBoO][\da-fA-F_]+|\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)/y;
 
 /** The lines of a piece of code; `name` is what stands behind the fence, or a file's ending. */
-export function highlight(code: string, name: string): Line[] {
+export function highlight(code: string, name: string): StyledLine[] {
   if (name === 'diff' || name === 'patch') return code.split('\n').map(patchLine);
   const language = code.length > MAX_CODE ? undefined : languageNamed(name);
   if (!language) return code.split('\n').map((text) => line(text));
   return toLines(tokens(code, language));
 }
 
-export function patchLine(text: string): Line {
+export function patchLine(text: string): StyledLine {
   if (/^(?:\+\+\+|---|diff |index )/.test(text)) return line(text, 'dim');
   if (text.startsWith('@@')) return line(text, 'accent');
   if (text.startsWith('+')) return line(text, 'added');
   return text.startsWith('-') ? line(text, 'removed') : line(text);
 }
 
-function tokens(code: string, language: Language): Span[] {
-  const out: Span[] = [];
+function tokens(code: string, language: Language): StyledText[] {
+  const out: StyledText[] = [];
   let plain = '';
   const push = (text: string, tone: Tone): void => {
     if (plain !== '') out.push(span(plain));
@@ -81,8 +81,8 @@ function toneOf(word: string, next: string | undefined, language: Language): Ton
   return /^\p{Lu}.*\p{Ll}/u.test(word) ? 'type' : undefined;
 }
 
-function toLines(spans: readonly Span[]): Line[] {
-  const lines: Span[][] = [[]];
+function toLines(spans: readonly StyledText[]): StyledLine[] {
+  const lines: StyledText[][] = [[]];
   for (const each of spans) {
     for (const [index, text] of each.text.split('\n').entries()) {
       if (index > 0) lines.push([]);

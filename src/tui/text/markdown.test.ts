@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { markdown } from './markdown.ts';
-import { lineWidth, textOfLine } from './span.ts';
+import { lineWidth, textOfLine } from './styled-line.ts';
 
 function drawn(source: string, width = 60): string[] {
   return markdown(source, width).map((line) => textOfLine(line).trimEnd());

@@ -4,7 +4,17 @@
  */
 import { lexer, type Token, type Tokens } from 'marked';
 import { highlight } from './highlight.ts';
-import { EMPTY, fit, gutter, line, lineWidth, span, wrap, type Line, type Look } from './span.ts';
+import {
+  EMPTY,
+  fit,
+  gutter,
+  line,
+  lineWidth,
+  span,
+  wrap,
+  type StyledLine,
+  type Look,
+} from './styled-line.ts';
 import { clean, widthOf } from './width.ts';
 
 /** Lists and quotes inside each other; deeper ones are shown at this depth. */
@@ -12,12 +22,17 @@ const MAX_DEPTH = 8;
 const MAX_RULE = 40;
 
 /** `source` need not be clean. Without blank lines around it. */
-export function markdown(source: string, width: number): Line[] {
+export function markdown(source: string, width: number): StyledLine[] {
   return blocks(lexer(clean(source)), Math.max(8, width), 0);
 }
 
-function blocks(tokens: readonly Token[], width: number, depth: number, tight = false): Line[] {
-  const out: Line[] = [];
+function blocks(
+  tokens: readonly Token[],
+  width: number,
+  depth: number,
+  tight = false,
+): StyledLine[] {
+  const out: StyledLine[] = [];
   for (const token of tokens) {
     const lines = block(token, width, depth);
     if (lines.length === 0) continue;
@@ -28,7 +43,7 @@ function blocks(tokens: readonly Token[], width: number, depth: number, tight = 
 }
 
 /** One block. Tokens of marked are told apart by `type`; an extension could add others, and there is none. */
-function block(token: Token, width: number, depth: number): Line[] {
+function block(token: Token, width: number, depth: number): StyledLine[] {
   switch (token.type) {
     case 'space':
     case 'def':
@@ -72,10 +87,10 @@ function innerWidth(width: number, depth: number): number {
   return depth < MAX_DEPTH ? Math.max(4, width - 2) : width;
 }
 
-function list(token: Tokens.List, width: number, depth: number): Line[] {
+function list(token: Tokens.List, width: number, depth: number): StyledLine[] {
   const first = token.ordered ? Number(token.start) : 0;
   const widest = token.ordered ? String(first + token.items.length - 1).length + 2 : 2;
-  const out: Line[] = [];
+  const out: StyledLine[] = [];
   for (const [index, item] of token.items.entries()) {
     const sign = token.ordered ? `${first + index}.`.padStart(widest - 1) : '•';
     const box = item.task ? `${item.checked === true ? '☑' : '☐'} ` : '';
@@ -98,7 +113,7 @@ const GAP = 2;
 const NARROWEST = 6;
 
 /** Columns as wide as they need to be, or as there is room for; where there is none, each row is a list. */
-function table({ header, rows }: Tokens.Table, width: number): Line[] {
+function table({ header, rows }: Tokens.Table, width: number): StyledLine[] {
   const cells = [header, ...rows].map((row) => row.map(({ tokens }) => inline(tokens, {})));
   const columns = header.length;
   const wanted = Array.from({ length: columns }, (_, at) =>
@@ -112,11 +127,11 @@ function table({ header, rows }: Tokens.Table, width: number): Line[] {
   return [...head.map(strong), rule, ...body.flat()];
 }
 
-function tableRow(row: readonly Line[], widths: readonly number[]): Line[] {
+function tableRow(row: readonly StyledLine[], widths: readonly number[]): StyledLine[] {
   const wrapped = widths.map((width, at) => wrap(row[at] ?? EMPTY, width));
   const height = Math.max(...wrapped.map((lines) => lines.length));
   return Array.from({ length: height }, (_, down) =>
-    widths.flatMap((width, at): Line => {
+    widths.flatMap((width, at): StyledLine => {
       const text = fit(wrapped[at]?.[down] ?? EMPTY, width);
       const last = at === widths.length - 1;
       return [...text, ...line(last ? '' : ' '.repeat(width - lineWidth(text) + GAP))];
@@ -124,9 +139,9 @@ function tableRow(row: readonly Line[], widths: readonly number[]): Line[] {
   );
 }
 
-function narrowTable(cells: readonly (readonly Line[])[], width: number): Line[] {
+function narrowTable(cells: readonly (readonly StyledLine[])[], width: number): StyledLine[] {
   const [names = [], ...rows] = cells;
-  const out: Line[] = [];
+  const out: StyledLine[] = [];
   for (const row of rows) {
     if (out.length > 0) out.push(EMPTY);
     for (const [at, cell] of row.entries()) {
@@ -151,14 +166,14 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, each) => total + each, 0);
 }
 
-function strong(pieces: Line): Line {
+function strong(pieces: StyledLine): StyledLine {
   return pieces.map((piece) => ({ ...piece, bold: true }));
 }
 
 /** Pieces with line breaks in them, wrapped. */
-function flow(pieces: Line, width: number): Line[] {
-  const lines: Line[] = [];
-  let current: Line = EMPTY;
+function flow(pieces: StyledLine, width: number): StyledLine[] {
+  const lines: StyledLine[] = [];
+  let current: StyledLine = EMPTY;
   for (const piece of pieces) {
     for (const [index, text] of piece.text.split('\n').entries()) {
       if (index > 0) {
@@ -171,8 +186,8 @@ function flow(pieces: Line, width: number): Line[] {
   return [...lines, current].flatMap((each) => wrap(each, width));
 }
 
-function inline(tokens: readonly Token[], look: Look): Line {
-  return tokens.flatMap((token): Line => {
+function inline(tokens: readonly Token[], look: Look): StyledLine {
+  return tokens.flatMap((token): StyledLine => {
     switch (token.type) {
       case 'strong':
         return inline((token as Tokens.Strong).tokens, { ...look, bold: true });
@@ -213,7 +228,7 @@ function decoded(text: string): string {
 }
 
 /** The address is shown, unless the text is the address: nobody should have to guess where a link leads. */
-function link({ tokens, href, text }: Tokens.Link, look: Look): Line {
+function link({ tokens, href, text }: Tokens.Link, look: Look): StyledLine {
   const shown = inline(tokens, { ...look, tone: 'link', underline: true });
   const same = href === text || href === `mailto:${text}` || widthOf(href) === 0;
   return same ? shown : [...shown, span(` (${href})`, 'dim')];

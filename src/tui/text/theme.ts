@@ -4,7 +4,7 @@
  *
  * Colours are of the 256 that every terminal of today has; the sixteen lowest would depend on its own palette.
  */
-import type { Line, Span, Tone } from './span.ts';
+import type { StyledLine, StyledText, Tone } from './styled-line.ts';
 
 export const THEME_NAMES = ['dark', 'light', 'none'] as const;
 export type ThemeName = (typeof THEME_NAMES)[number];
@@ -12,7 +12,7 @@ export type ThemeName = (typeof THEME_NAMES)[number];
 export interface Theme {
   readonly name: ThemeName;
   /** A line with the colours of this theme. */
-  paint(line: Line): string;
+  paint(line: StyledLine): string;
 }
 
 type Palette = Readonly<Record<Tone, number>>;
@@ -80,7 +80,7 @@ export const NONE: Theme = {
 };
 
 function coloured(name: ThemeName, palette: Palette): Theme {
-  const codesOf = ({ tone, bold, italic, underline, strike }: Span): string => {
+  const codesOf = ({ tone, bold, italic, underline, strike }: StyledText): string => {
     const codes: (number | string)[] = [];
     if (bold === true) codes.push(1);
     if (italic === true) codes.push(3);

@@ -1,12 +1,16 @@
 /** What goes on between the history and the text field: the turn, and the prompts that wait for it. */
 import type { QueuedPrompt } from '../../live/client/index.ts';
-import { fit, line, span, type Line } from '../text/span.ts';
+import { fit, line, span, type StyledLine } from '../text/styled-line.ts';
 import { cleanLine } from '../text/width.ts';
 
 const MAX_QUEUED = 4;
 
-export function queueLines(queued: readonly QueuedPrompt[], self: string, width: number): Line[] {
-  const shown = queued.slice(0, MAX_QUEUED).map(({ text, from }): Line => {
+export function queueLines(
+  queued: readonly QueuedPrompt[],
+  self: string,
+  width: number,
+): StyledLine[] {
+  const shown = queued.slice(0, MAX_QUEUED).map(({ text, from }): StyledLine => {
     const who = from === self ? '' : `${cleanLine(from)}: `;
     return fit([span('  ○ ', 'faint'), span(who, 'other'), span(cleanLine(text), 'dim')], width);
   });
@@ -20,7 +24,7 @@ export function activityLine(
   seconds: number,
   cancels: boolean,
   width: number,
-): Line {
+): StyledLine {
   const time = seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m ${seconds % 60}s`;
   return fit(
     [

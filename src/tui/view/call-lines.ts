@@ -1,7 +1,17 @@
 /** A tool call: a line that says what it does and how it stands, and below it what it has to show, cut. */
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
 import type { CallEntry } from '../state/entry.ts';
-import { cut, EMPTY, fit, gutter, line, span, wrap, type Line, type Tone } from '../text/span.ts';
+import {
+  cut,
+  EMPTY,
+  fit,
+  gutter,
+  line,
+  span,
+  wrap,
+  type StyledLine,
+  type Tone,
+} from '../text/styled-line.ts';
 import { clean, cleanLine } from '../text/width.ts';
 import type { View } from './view.ts';
 import { nameOf } from './who.ts';
@@ -18,12 +28,12 @@ interface Standing {
   readonly tone: Tone;
 }
 
-export function callLines(entry: CallEntry, view: View): Line[] {
+export function callLines(entry: CallEntry, view: View): StyledLine[] {
   const { call, decision } = entry;
   const { width, plain } = view;
   const { sign, word, tone } = standing(entry, view);
   const body = bodyLines(call, view);
-  const head: Line = [
+  const head: StyledLine = [
     ...(call.agent === undefined ? [] : [span(`${cleanLine(call.agent)} › `, 'dim')]),
     span(titleOf(call), { bold: !plain }),
     ...(body.summary.length > 0 ? [span('  '), ...body.summary] : []),
@@ -73,9 +83,9 @@ export function titleOf(call: ToolCall): string {
 }
 
 interface Body {
-  readonly lines: readonly Line[];
+  readonly lines: readonly StyledLine[];
   /** For the end of the first line: `+3 −1`. */
-  readonly summary: Line;
+  readonly summary: StyledLine;
 }
 
 function bodyLines(call: ToolCall, { width, renderers }: View): Body {
@@ -115,7 +125,7 @@ function text(
 }
 
 /** All of what a call has to show, for the pane. */
-export function wholeCall({ call }: CallEntry, view: View): Line[] {
+export function wholeCall({ call }: CallEntry, view: View): StyledLine[] {
   const { output, error, live_content: live } = call;
   if (output?.diff) return [...view.renderers.diffLines(output.diff, view.width).lines];
   const shown =

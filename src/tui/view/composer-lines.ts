@@ -1,13 +1,13 @@
 /** What is being written, between two rules; below it the completions, or the search through earlier prompts. */
 import { layout } from '../input/buffer.ts';
 import type { Composer } from '../input/composer.ts';
-import { fit, line, lineWidth, span, type Line } from '../text/span.ts';
+import { fit, line, lineWidth, span, type StyledLine } from '../text/styled-line.ts';
 import { cleanLine } from '../text/width.ts';
 
 const MAX_CHOICES = 6;
 
 export interface ComposerLines {
-  readonly lines: readonly Line[];
+  readonly lines: readonly StyledLine[];
   /** Where the cursor is in them. */
   readonly row: number;
   readonly column: number;
@@ -28,7 +28,7 @@ export function composerLines(
   const rule = line('─'.repeat(width), 'faint');
   const { rows, row, column } = layout(buffer, width - 2);
   const first = Math.max(0, Math.min(row - maxRows + 1, rows.length - maxRows));
-  const shown = rows.slice(first, first + maxRows).map((text, index): Line => {
+  const shown = rows.slice(first, first + maxRows).map((text, index): StyledLine => {
     const sign = first + index === 0 ? '❯ ' : '  ';
     return [span(sign, { tone: 'person', bold: true }), span(text)];
   });
@@ -42,7 +42,7 @@ export function composerLines(
   };
 }
 
-function searchLine({ query, at }: NonNullable<Composer['search']>): Line {
+function searchLine({ query, at }: NonNullable<Composer['search']>): StyledLine {
   return [
     span('  search: ', 'dim'),
     span(query, 'accent'),
@@ -55,7 +55,7 @@ function searchLine({ query, at }: NonNullable<Composer['search']>): Line {
 function choiceLines(
   { choices, selected }: NonNullable<Composer['completion']>,
   width: number,
-): Line[] {
+): StyledLine[] {
   const first = Math.max(0, Math.min(selected - MAX_CHOICES + 1, choices.length - MAX_CHOICES));
   const shown = choices.slice(first, first + MAX_CHOICES);
   const widest = Math.max(...shown.map(({ text }) => lineWidth(line(cleanLine(text)))));

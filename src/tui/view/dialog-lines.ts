@@ -1,7 +1,7 @@
 /** What is asked before a call is made: what it would do, and every answer that there is. */
 import type { ConfirmationRequest } from '../../protocol/development-tool/index.ts';
 import { isQuestion, type CallEntry } from '../state/entry.ts';
-import { cut, EMPTY, line, span, wrap, type Line } from '../text/span.ts';
+import { cut, EMPTY, line, span, wrap, type StyledLine } from '../text/styled-line.ts';
 import { clean, cleanLine } from '../text/width.ts';
 import { box } from './box.ts';
 import { titleOf } from './call-lines.ts';
@@ -24,7 +24,7 @@ const TAKEN = 3;
 /** Of what is asked, this much is seen however many answers there are. */
 const MIN_ABOUT = 2;
 
-export function dialogLines(dialog: DialogView, view: View): Line[] {
+export function dialogLines(dialog: DialogView, view: View): StyledLine[] {
   const { entry, selected, position, talking, mayAnswer, maxRows } = dialog;
   const request = entry.call.confirmation_request;
   if (!request) return [];
@@ -56,9 +56,9 @@ function keysFor(entry: CallEntry, talking: boolean, long: boolean): string {
 }
 
 /** What the call would do. */
-export function aboutLines(request: ConfirmationRequest, view: View): Line[] {
+export function aboutLines(request: ConfirmationRequest, view: View): StyledLine[] {
   const { width } = view;
-  const text = (shown: string): Line[] =>
+  const text = (shown: string): StyledLine[] =>
     clean(shown)
       .split('\n')
       .flatMap((each) => wrap(line(each), width));
@@ -66,7 +66,7 @@ export function aboutLines(request: ConfirmationRequest, view: View): Line[] {
     const diff = view.renderers.diffLines(request.file_edit_details, width);
     const path = cleanLine(request.file_edit_details.file_path);
     const fresh = request.file_edit_details.old_content === undefined ? '  new file' : '';
-    const head: Line = [
+    const head: StyledLine = [
       span(`${path}  `, 'dim'),
       ...view.renderers.summary(diff),
       span(fresh, 'dim'),

@@ -1,5 +1,5 @@
 /** Entries of the history as lines, whether they are printed for good or still change. */
-import { cut, EMPTY, gutter, line, span, wrap, type Line } from '../text/span.ts';
+import { cut, EMPTY, gutter, line, span, wrap, type StyledLine } from '../text/styled-line.ts';
 import { clean, cleanLine } from '../text/width.ts';
 import type { Entry, NoticeEntry, PromptEntry, TextEntry, ThoughtEntry } from '../state/entry.ts';
 import { callLines } from './call-lines.ts';
@@ -10,7 +10,7 @@ import { signature } from './who.ts';
 const MAX_PROMPT_LINES = 40;
 
 /** Without the blank line before it. */
-export function entryLines(entry: Entry, view: View): Line[] {
+export function entryLines(entry: Entry, view: View): StyledLine[] {
   switch (entry.kind) {
     case 'prompt':
       return promptLines(entry, view);
@@ -25,7 +25,7 @@ export function entryLines(entry: Entry, view: View): Line[] {
   }
 }
 
-function noticeLines({ level, text }: NoticeEntry, { width, plain }: View): Line[] {
+function noticeLines({ level, text }: NoticeEntry, { width, plain }: View): StyledLine[] {
   const tone = level === 'error' ? 'bad' : 'dim';
   const lines = clean(text)
     .split('\n')
@@ -34,7 +34,7 @@ function noticeLines({ level, text }: NoticeEntry, { width, plain }: View): Line
   return gutter(lines, line(level === 'error' ? '✗ ' : '· ', tone), line('  '));
 }
 
-function promptLines({ text, from }: PromptEntry, view: View): Line[] {
+function promptLines({ text, from }: PromptEntry, view: View): StyledLine[] {
   const who = signature(from, view);
   const lines = clean(text)
     .split('\n')
@@ -47,7 +47,7 @@ function promptLines({ text, from }: PromptEntry, view: View): Line[] {
   return gutter(shown, line('❯ ', { tone: 'person', bold: true }), line('  '));
 }
 
-function textLines(entry: TextEntry, { width, renderers, plain }: View): Line[] {
+function textLines(entry: TextEntry, { width, renderers, plain }: View): StyledLine[] {
   const { first, done } = entry;
   // Half a fence at the end is not yet code.
   const text = done ? entry.text : entry.text.replace(/(^|\n)[`~]{1,2}$/, '');
@@ -66,7 +66,7 @@ function textLines(entry: TextEntry, { width, renderers, plain }: View): Line[] 
 }
 
 /** One line: the whole thought is behind a key. */
-function thoughtLines({ thought }: ThoughtEntry, { width, plain }: View): Line[] {
+function thoughtLines({ thought }: ThoughtEntry, { width, plain }: View): StyledLine[] {
   const subject = cleanLine(thought.subject);
   if (plain) return [line(`Thought: ${subject}`)];
   return gutter(

@@ -8,7 +8,7 @@ import { withText } from '../input/buffer.ts';
 import { createComposer } from '../input/composer.ts';
 import { reduceState } from '../state/reduce.ts';
 import { INITIAL } from '../state/state.ts';
-import { lineWidth, textOfLine } from '../text/span.ts';
+import { lineWidth, textOfLine } from '../text/styled-line.ts';
 import type { Ui } from './ui.ts';
 import { frame } from './frame.ts';
 import { menuLines } from './menu-lines.ts';

@@ -6,7 +6,7 @@
  */
 import type { LiveClient } from '../../live/client/index.ts';
 import { isQuestion, type Entry } from '../state/entry.ts';
-import { cut, EMPTY, line, type Line } from '../text/span.ts';
+import { cut, EMPTY, line, type StyledLine } from '../text/styled-line.ts';
 import { asking, lastCall, REWIND_CHOICES, thoughtsOfTurn, type Ui } from './ui.ts';
 import { activityLine, queueLines } from './activity-lines.ts';
 import { box } from './box.ts';
@@ -31,8 +31,8 @@ export interface FrameOptions {
   readonly attachedTo?: string | undefined;
 }
 
-export interface Frame {
-  readonly lines: readonly Line[];
+export interface ScreenFrame {
+  readonly lines: readonly StyledLine[];
   /** Where the text cursor is; undefined while keys go elsewhere. */
   readonly cursor: { readonly x: number; readonly y: number } | undefined;
   /** How far the pane is scrolled. */
@@ -44,7 +44,7 @@ const MAX_COMPOSER_ROWS = 8;
 const MIN_LIVE_ROWS = 3;
 const NARROW = 52;
 
-export function frame(options: FrameOptions): Frame {
+export function frame(options: FrameOptions): ScreenFrame {
   const { ui, self, width, height, renderers } = options;
   const { state } = ui;
   const view: View | undefined = renderers && {
@@ -139,8 +139,8 @@ function overlay(ui: Ui, view: View, maxRows: number): Partial<Pane> {
 }
 
 /** The end of what is still being written. */
-function liveLines(open: readonly Entry[], view: View, maxRows: number): Line[] {
-  const lines: Line[] = [];
+function liveLines(open: readonly Entry[], view: View, maxRows: number): StyledLine[] {
+  const lines: StyledLine[] = [];
   // From the end, and no further than there is room for.
   for (let at = open.length - 1; at >= 0 && lines.length < maxRows; at--) {
     const entry = open[at]!;

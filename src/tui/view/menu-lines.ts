@@ -1,5 +1,5 @@
 /** Choices, one below the other, with their numbers and a sign at the one that Enter takes. */
-import { fit, gutter, line, span, wrap, type Line } from '../text/span.ts';
+import { fit, gutter, line, span, wrap, type StyledLine } from '../text/styled-line.ts';
 import { cleanLine, graphemes, graphemeWidth, widthOf } from '../text/width.ts';
 
 export interface MenuChoice {
@@ -16,9 +16,9 @@ export function menuLines(
   selected: number,
   width: number,
   maxRows: number = Infinity,
-): Line[] {
+): StyledLine[] {
   const inner = width - MARGIN;
-  const drawn = (wordsOf: (words: Line) => Line[]) =>
+  const drawn = (wordsOf: (words: StyledLine) => StyledLine[]) =>
     choices.map(({ name, description }, index) => {
       const here = index === selected;
       const words = [
@@ -35,13 +35,13 @@ export function menuLines(
     .flat();
 }
 
-function marginOf(index: number, here: boolean): Line {
+function marginOf(index: number, here: boolean): StyledLine {
   const number = index < 9 ? `${index + 1}` : ' ';
   return [span(here ? '❯ ' : '  ', 'accent'), span(`${number} `, 'dim')];
 }
 
 /** In one line. Names often differ only at their ends, "in this session" or "in later sessions": the middle goes. */
-function squeezed([name = span(''), ...rest]: Line, width: number): Line {
+function squeezed([name = span(''), ...rest]: StyledLine, width: number): StyledLine {
   const over = widthOf(name.text) > width;
   return fit([over ? { ...name, text: bothEnds(name.text, width) } : name, ...rest], width);
 }

@@ -1,12 +1,12 @@
 /** A pane over the text field for what is too long for the history: thoughts in full, a call's whole output or diff. */
 import type { ThoughtEntry } from '../state/entry.ts';
-import { EMPTY, line, wrap, type Line } from '../text/span.ts';
+import { EMPTY, line, wrap, type StyledLine } from '../text/styled-line.ts';
 import { clean } from '../text/width.ts';
 import { box } from './box.ts';
 
 export interface PaneView {
   readonly title: string;
-  readonly content: readonly Line[];
+  readonly content: readonly StyledLine[];
   /** Rows that are scrolled away at the top. */
   readonly scroll: number;
   readonly width: number;
@@ -14,7 +14,7 @@ export interface PaneView {
 }
 
 export interface Pane {
-  readonly lines: readonly Line[];
+  readonly lines: readonly StyledLine[];
   /** As far as there is something to scroll. */
   readonly scroll: number;
 }
@@ -33,7 +33,7 @@ export function paneLines({ title, content, scroll, width, maxRows }: PaneView):
   return { lines, scroll: first };
 }
 
-export function thoughtContent(thoughts: readonly ThoughtEntry[], width: number): Line[] {
+export function thoughtContent(thoughts: readonly ThoughtEntry[], width: number): StyledLine[] {
   return thoughts.flatMap(({ thought }, index) => [
     ...(index > 0 ? [EMPTY] : []),
     ...wrap(line(clean(thought.subject), { tone: 'accent', bold: true }), width),

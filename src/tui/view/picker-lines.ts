@@ -1,15 +1,15 @@
 /** The list of sessions to take up again. */
 import { matching, type Picker } from '../input/picker.ts';
-import { fit, line, lineWidth, span, type Line } from '../text/span.ts';
+import { fit, line, lineWidth, span, type StyledLine } from '../text/styled-line.ts';
 import { cleanLine } from '../text/width.ts';
 import { box } from './box.ts';
 
-export function pickerLines(picker: Picker, width: number, height: number): Line[] {
+export function pickerLines(picker: Picker, width: number, height: number): StyledLine[] {
   const found = matching(picker);
   const inner = width - 4;
   const room = Math.max(1, Math.min(found.length, height - 6));
   const first = Math.max(0, Math.min(picker.selected - room + 1, found.length - room));
-  const rows = found.slice(first, first + room).map((item, index): Line => {
+  const rows = found.slice(first, first + room).map((item, index): StyledLine => {
     const here = first + index === picker.selected;
     const when = span(`  ${cleanLine(item.when)}`, 'dim');
     const title = fit(
@@ -22,7 +22,7 @@ export function pickerLines(picker: Picker, width: number, height: number): Line
     const space = Math.max(0, inner - lineWidth(title) - lineWidth([when]));
     return title.concat(span(' '.repeat(space)), when);
   });
-  const search: Line = [span('search: ', 'dim'), span(picker.query, 'accent')];
+  const search: StyledLine = [span('search: ', 'dim'), span(picker.query, 'accent')];
   const none = line('No session is like that.', 'dim');
   return box([search, ...(rows.length > 0 ? rows : [none])], width, {
     title: line('Take up a session', { bold: true }),

@@ -1,7 +1,7 @@
 /** The line at the bottom: what answers, what it may do unasked, what it has used, and who is there. */
 import type { LiveClient } from '../../live/client/index.ts';
 import type { SessionState } from '../state/state.ts';
-import { fit, lineWidth, span, type Line, type Span } from '../text/span.ts';
+import { fit, lineWidth, span, type StyledLine, type StyledText } from '../text/styled-line.ts';
 import { cleanLine } from '../text/width.ts';
 
 export interface StatusView {
@@ -16,7 +16,7 @@ export interface StatusView {
   readonly hint?: string | undefined;
 }
 
-export function statusLine(view: StatusView): Line {
+export function statusLine(view: StatusView): StyledLine {
   const { state, width, hint } = view;
   if (hint !== undefined) return fit([span(` ${hint}`, 'warning')], width);
   const mode = state.approval;
@@ -38,7 +38,7 @@ export function statusLine(view: StatusView): Line {
   return [span(' '), ...left, span(' '.repeat(space)), ...right, span(' ')];
 }
 
-function joined(parts: readonly Span[]): Line {
+function joined(parts: readonly StyledText[]): StyledLine {
   return parts
     .filter(({ text }) => text !== '')
     .flatMap((part, index) => (index === 0 ? [part] : [span(' · ', 'faint'), part]));

@@ -1,7 +1,7 @@
 /** Whose words these are, as the person at this terminal is told. */
 import type { LiveClient } from '../../live/client/index.ts';
 import type { EventSource } from '../../protocol/development-tool/index.ts';
-import { span, type Line } from '../text/span.ts';
+import { span, type StyledLine } from '../text/styled-line.ts';
 import { cleanLine } from '../text/width.ts';
 
 export interface Company {
@@ -16,7 +16,7 @@ export function nameOf(from: EventSource | undefined, { self }: Company): string
 }
 
 /** `[A2A] phone: `; of another terminal only the name. Nothing for the person's own. */
-export function signature(from: EventSource | undefined, company: Company): Line {
+export function signature(from: EventSource | undefined, company: Company): StyledLine {
   const name = nameOf(from, company);
   if (name === undefined) return [];
   const client = company.clients.find(({ id }) => id === from?.client);

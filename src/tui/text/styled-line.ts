@@ -34,41 +34,45 @@ export interface Look {
   readonly strike?: boolean;
 }
 
-export interface Span extends Look {
+export interface StyledText extends Look {
   readonly text: string;
 }
 
-export type Line = readonly Span[];
+export type StyledLine = readonly StyledText[];
 
-export const EMPTY: Line = [];
+export const EMPTY: StyledLine = [];
 
-export function span(text: string, look: Tone | Look = {}): Span {
+export function span(text: string, look: Tone | Look = {}): StyledText {
   return typeof look === 'string' ? { text, tone: look } : { ...look, text };
 }
 
 /** One piece; of one look. */
-export function line(text: string, look: Tone | Look = {}): Line {
+export function line(text: string, look: Tone | Look = {}): StyledLine {
   return text === '' ? EMPTY : [span(text, look)];
 }
 
-export function textOfLine(pieces: Line): string {
+export function textOfLine(pieces: StyledLine): string {
   return pieces.map(({ text }) => text).join('');
 }
 
-export function lineWidth(pieces: Line): number {
+export function lineWidth(pieces: StyledLine): number {
   return pieces.reduce((width, { text }) => width + widthOf(text), 0);
 }
 
 /** Puts `first` before the first line and `rest` before the others, so that a text keeps its gutter. */
-export function gutter(lines: readonly Line[], first: Line, rest: Line): Line[] {
+export function gutter(
+  lines: readonly StyledLine[],
+  first: StyledLine,
+  rest: StyledLine,
+): StyledLine[] {
   return lines.map((each, index) => [...(index === 0 ? first : rest), ...each]);
 }
 
 /** At most so wide; what is cut ends in `…`. */
-export function fit(pieces: Line, width: number): Line {
+export function fit(pieces: StyledLine, width: number): StyledLine {
   if (lineWidth(pieces) <= width) return pieces;
   if (width <= 0) return EMPTY;
-  const out: Span[] = [];
+  const out: StyledText[] = [];
   let left = width - 1;
   for (const piece of pieces) {
     let text = '';
@@ -84,7 +88,11 @@ export function fit(pieces: Line, width: number): Line {
 }
 
 /** At most so many lines, with one that says how many more there are. */
-export function cut(lines: readonly Line[], max: number, keep: 'first' | 'last' = 'first'): Line[] {
+export function cut(
+  lines: readonly StyledLine[],
+  max: number,
+  keep: 'first' | 'last' = 'first',
+): StyledLine[] {
   if (lines.length <= max) return [...lines];
   if (max <= 0) return [];
   const shown = max - 1;
@@ -97,11 +105,11 @@ export function cut(lines: readonly Line[], max: number, keep: 'first' | 'last' 
 interface Cell {
   readonly grapheme: string;
   readonly width: number;
-  readonly span: Span;
+  readonly span: StyledText;
 }
 
 /** Breaks a line at spaces where there are some, else where it must. Never an empty result. */
-export function wrap(pieces: Line, width: number): Line[] {
+export function wrap(pieces: StyledLine, width: number): StyledLine[] {
   const room = Math.max(1, width);
   if (lineWidth(pieces) <= room) return [pieces];
   const cells = pieces.flatMap((each) =>
@@ -111,7 +119,7 @@ export function wrap(pieces: Line, width: number): Line[] {
       span: each,
     })),
   );
-  const lines: Line[] = [];
+  const lines: StyledLine[] = [];
   let start = 0;
   while (start < cells.length) {
     const end = breakAt(cells, start, room);
@@ -140,8 +148,8 @@ function breakAt(cells: readonly Cell[], start: number, room: number): number {
   return cells.length;
 }
 
-function joined(cells: readonly Cell[]): Line {
-  const out: Span[] = [];
+function joined(cells: readonly Cell[]): StyledLine {
+  const out: StyledText[] = [];
   let text = '';
   for (const [at, cell] of cells.entries()) {
     text += cell.grapheme;
