@@ -3,6 +3,7 @@ import {
   A2AError,
   type AgentService,
   type Call,
+  mapOperations,
   type ParamsOf,
   type StreamItem,
   type WireCodec,
@@ -186,26 +187,16 @@ export function httpService(
     };
   }
 
-  const listPushConfigs = unary('listPushConfigs');
-  const getPushConfig = unary('getPushConfig');
+  const service = mapOperations({ unary, stream });
   return {
-    sendMessage: unary('sendMessage'),
-    streamMessage: stream('streamMessage'),
-    getTask: unary('getTask'),
-    listTasks: unary('listTasks'),
-    cancelTask: unary('cancelTask'),
-    subscribe: stream('subscribe'),
-    setPushConfig: unary('setPushConfig'),
+    ...service,
     async getPushConfig(params, call) {
-      if (params.pushNotificationConfigId !== undefined) return getPushConfig(params, call);
-      // "The first one" is 0.3's alone, and its servers differ in which that is.
-      const [first] = await listPushConfigs(params, call);
-      if (!first) throw new A2AError('taskNotFound', 'The task has no push notification');
+      if (params.pushNotificationConfigId !== undefined) return service.getPushConfig(params, call);
+      // Only 0.3 lets a client leave the id out, and its servers differ in which configuration they return then.
+      const [first] = await service.listPushConfigs(params, call);
+      if (!first) throw new A2AError('taskNotFound', 'The task has no push configuration');
       return first;
     },
-    listPushConfigs,
-    deletePushConfig: unary('deletePushConfig'),
-    getExtendedCard: unary('getExtendedCard'),
   };
 }
 

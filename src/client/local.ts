@@ -1,5 +1,13 @@
 /** A client of an agent in the same process, with the same interface as one across the network. */
-import { type AgentCard, type AgentService, METHODS, parseWith } from '../protocol/index.ts';
+import {
+  type AgentCard,
+  type AgentService,
+  mapOperations,
+  METHODS,
+  parseWith,
+  type StreamService,
+  type UnaryService,
+} from '../protocol/index.ts';
 import { createClient, type AgentClient, type ClientOptions } from './client.ts';
 
 /**
@@ -17,30 +25,14 @@ export function local(
 }
 
 function checked(service: AgentService): AgentService {
-  return {
-    sendMessage: async (params, call) =>
-      service.sendMessage(parseWith(METHODS.sendMessage.params, params), call),
-    streamMessage: async (params, call) =>
-      service.streamMessage(parseWith(METHODS.streamMessage.params, params), call),
-    getTask: async (params, call) =>
-      service.getTask(parseWith(METHODS.getTask.params, params), call),
-    listTasks: async (params, call) =>
-      service.listTasks(parseWith(METHODS.listTasks.params, params), call),
-    cancelTask: async (params, call) =>
-      service.cancelTask(parseWith(METHODS.cancelTask.params, params), call),
-    subscribe: async (params, call) =>
-      service.subscribe(parseWith(METHODS.subscribe.params, params), call),
-    setPushConfig: async (params, call) =>
-      service.setPushConfig(parseWith(METHODS.setPushConfig.params, params), call),
-    getPushConfig: async (params, call) =>
-      service.getPushConfig(parseWith(METHODS.getPushConfig.params, params), call),
-    listPushConfigs: async (params, call) =>
-      service.listPushConfigs(parseWith(METHODS.listPushConfigs.params, params), call),
-    deletePushConfig: async (params, call) =>
-      service.deletePushConfig(parseWith(METHODS.deletePushConfig.params, params), call),
-    getExtendedCard: async (params, call) =>
-      service.getExtendedCard(parseWith(METHODS.getExtendedCard.params, params), call),
-  };
+  const streams: StreamService = service;
+  const others: UnaryService = service;
+  return mapOperations({
+    unary: (operation) => async (params, call) =>
+      others[operation](parseWith(METHODS[operation].params, params), call),
+    stream: (operation) => async (params, call) =>
+      streams[operation](parseWith(METHODS[operation].params, params), call),
+  });
 }
 
 const NAMELESS: AgentCard = {

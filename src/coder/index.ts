@@ -1,7 +1,14 @@
 export { confirmationsIn, standingOf } from './approval/confirmations.ts';
 export { MODE_KEY, modeOf } from './approval/guard.ts';
 export { grantFrom } from './approval/options.ts';
-export { LIVE_ROLES, requireRole, rolesOf, type LiveUser } from './approval/roles.ts';
+export {
+  LIVE_ROLES,
+  requireMessageRoles,
+  requirePromptRoles,
+  requireRole,
+  rolesOf,
+  type LiveUser,
+} from './approval/roles.ts';
 export { ApprovalMode } from './approval/rule.ts';
 export { createCoder, type Coder } from './coder.ts';
 export type { CommandService } from './commands/service.ts';

@@ -190,7 +190,7 @@ function parseBody(body: string): Record<string, unknown> {
 function pathParams({ action, version, values, tenant }: RestTarget): Record<string, string> {
   const { id, pushNotificationConfigId: configId, ...rest } = values;
   const named: Record<string, string> = { ...rest, ...(tenant !== undefined && { tenant }) };
-  const ofPush = action.endsWith('PushConfig') || action === 'listPushConfigs';
+  const ofPush = action !== 'readLog' && METHODS[action].on === 'pushConfig';
   if (id !== undefined) {
     const isTaskId = ofPush && (version === '1.0' || action === 'setPushConfig');
     named[isTaskId ? 'taskId' : 'id'] = id;

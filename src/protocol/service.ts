@@ -37,26 +37,47 @@ export interface StreamItem {
   readonly seq?: number | undefined;
 }
 
-export interface AgentService {
-  sendMessage(params: params.MessageSendParams, call?: Call): Promise<SendResult>;
-  /** Rejects when the request is refused; resolves once the first event is sure to come. */
-  streamMessage(params: params.MessageSendParams, call?: Call): Promise<AsyncIterable<StreamItem>>;
-  getTask(params: params.TaskQueryParams, call?: Call): Promise<Task>;
-  listTasks(params: params.ListTasksParams, call?: Call): Promise<params.ListTasksResult>;
-  cancelTask(params: params.TaskIdParams, call?: Call): Promise<Task>;
-  subscribe(params: params.SubscribeParams, call?: Call): Promise<AsyncIterable<StreamItem>>;
-  setPushConfig(
-    params: params.SetPushConfigParams,
-    call?: Call,
-  ): Promise<params.TaskPushNotificationConfig>;
-  getPushConfig(
-    params: params.GetPushConfigParams,
-    call?: Call,
-  ): Promise<params.TaskPushNotificationConfig>;
-  listPushConfigs(
-    params: params.TaskIdParams,
-    call?: Call,
-  ): Promise<params.TaskPushNotificationConfig[]>;
-  deletePushConfig(params: params.DeletePushConfigParams, call?: Call): Promise<null>;
-  getExtendedCard(params: params.ExtendedCardParams, call?: Call): Promise<AgentCard>;
+/** Parameters and result of the operations that answer once. */
+export interface UnaryTypes {
+  sendMessage: { params: params.MessageSendParams; result: SendResult };
+  getTask: { params: params.TaskQueryParams; result: Task };
+  listTasks: { params: params.ListTasksParams; result: params.ListTasksResult };
+  cancelTask: { params: params.TaskIdParams; result: Task };
+  setPushConfig: {
+    params: params.SetPushConfigParams;
+    result: params.TaskPushNotificationConfig;
+  };
+  getPushConfig: {
+    params: params.GetPushConfigParams;
+    result: params.TaskPushNotificationConfig;
+  };
+  listPushConfigs: {
+    params: params.TaskIdParams;
+    result: params.TaskPushNotificationConfig[];
+  };
+  deletePushConfig: { params: params.DeletePushConfigParams; result: null };
+  getExtendedCard: { params: params.ExtendedCardParams; result: AgentCard };
 }
+
+/** Parameters of the operations that stream. */
+export interface StreamTypes {
+  streamMessage: { params: params.MessageSendParams };
+  subscribe: { params: params.SubscribeParams };
+}
+
+export type UnaryService = {
+  [O in keyof UnaryTypes]: (
+    params: UnaryTypes[O]['params'],
+    call?: Call,
+  ) => Promise<UnaryTypes[O]['result']>;
+};
+
+/** Each rejects if the request is refused, and resolves once the first event is sure to come. */
+export type StreamService = {
+  [O in keyof StreamTypes]: (
+    params: StreamTypes[O]['params'],
+    call?: Call,
+  ) => Promise<AsyncIterable<StreamItem>>;
+};
+
+export interface AgentService extends UnaryService, StreamService {}

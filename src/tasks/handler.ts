@@ -87,13 +87,17 @@ export interface ListOptions extends Pick<ListQuery, 'total'> {
 
 export interface RequestHandler extends AgentService {
   /** `seen` is the last event that the client got when it sent the same message before. */
-  streamMessage(params: MessageSendParams, call?: Call, seen?: number): Promise<TaskStream>;
-  subscribe(params: SubscribeParams, call?: Call): Promise<TaskStream>;
-  listTasks(params: ListTasksParams, call?: Call, options?: ListOptions): Promise<ListTasksResult>;
+  streamMessage: (params: MessageSendParams, call?: Call, seen?: number) => Promise<TaskStream>;
+  subscribe: (params: SubscribeParams, call?: Call) => Promise<TaskStream>;
+  listTasks: (
+    params: ListTasksParams,
+    call?: Call,
+    options?: ListOptions,
+  ) => Promise<ListTasksResult>;
   /** Makes a task that waits for its first message. */
-  reserveTask(params: ReserveParams, call?: Call): Promise<Task>;
+  reserveTask: (params: ReserveParams, call?: Call) => Promise<Task>;
   /** A page of the task's log: the entries behind `after`, at most LOG_PAGE, or fewer if they are large. */
-  readLog(params: SubscribeParams, call?: Call): Promise<LogPage>;
+  readLog: (params: SubscribeParams, call?: Call) => Promise<LogPage>;
   /** Ends or resumes what was being executed when the process died. Call it once, before serving. */
   recover(): Promise<void>;
   /** Ends the tasks that have expired, and removes those that were finished already. Call it now and then; it never throws. */

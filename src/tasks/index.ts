@@ -14,6 +14,7 @@ export type {
   StatusEvent,
   Transitions,
 } from './executor.ts';
+export { type CheckAccess, guardHandler } from './guard.ts';
 export { createHandler, HANDLER_LIMITS, LOG_PAGE } from './handler.ts';
 export type { HandlerOptions, ListOptions, LogPage, RequestHandler } from './handler.ts';
 export type { OnState } from './event-log.ts';

@@ -1,0 +1,71 @@
+/** A handler that asks before each operation. */
+import {
+  type OperationAccess,
+  type Call,
+  type Message,
+  type Metadata,
+  METHODS,
+  type Operation,
+} from '../protocol/index.ts';
+import type { RequestHandler } from './handler.ts';
+
+/** The protocol's operations, and the two that are ours. */
+export type HandlerOperation = Operation | 'reserveTask' | 'readLog';
+
+/** What every operation of a handler reads or writes. */
+const OPERATIONS: Readonly<Record<HandlerOperation, OperationAccess>> = {
+  ...METHODS,
+  reserveTask: { access: 'write', on: 'task' },
+  readLog: { access: 'read', on: 'task' },
+};
+
+/** The parameters that a check may look at, where the operation has them. */
+export interface CheckedParams {
+  readonly message?: Message;
+  readonly metadata?: Metadata | undefined;
+  readonly tenant?: string | undefined;
+}
+
+/** Called before an operation. Throws an A2AError to refuse it. */
+export type CheckAccess = (operation: OperationAccess, params: CheckedParams, call: Call) => void;
+
+/**
+ * The handler behind a check. It has the operations of the table and no other: an operation that the table does not
+ * know cannot be called through it.
+ *
+ *   guardHandler(handler, ({ access }, _params, { user }) => { if (access === 'write') requireWriter(user); });
+ */
+export function guardHandler(handler: RequestHandler, check: CheckAccess): RequestHandler {
+  function guard<Params extends CheckedParams, Extra, Result>(
+    operation: HandlerOperation,
+    run: (params: Params, call?: Call, extra?: Extra) => Promise<Result>,
+  ) {
+    const access = OPERATIONS[operation];
+    return async (params: Params, call: Call = {}, extra?: Extra): Promise<Result> => {
+      check(access, params, call);
+      return run(params, call, extra);
+    };
+  }
+
+  return {
+    sendMessage: guard('sendMessage', handler.sendMessage),
+    streamMessage: guard('streamMessage', handler.streamMessage),
+    getTask: guard('getTask', handler.getTask),
+    listTasks: guard('listTasks', handler.listTasks),
+    cancelTask: guard('cancelTask', handler.cancelTask),
+    subscribe: guard('subscribe', handler.subscribe),
+    setPushConfig: guard('setPushConfig', handler.setPushConfig),
+    getPushConfig: guard('getPushConfig', handler.getPushConfig),
+    listPushConfigs: guard('listPushConfigs', handler.listPushConfigs),
+    deletePushConfig: guard('deletePushConfig', handler.deletePushConfig),
+    getExtendedCard: guard('getExtendedCard', handler.getExtendedCard),
+    reserveTask: guard('reserveTask', handler.reserveTask),
+    readLog: guard('readLog', handler.readLog),
+    recover: () => handler.recover(),
+    expire: (options) => handler.expire(options),
+    close: (ms) => handler.close(ms),
+    get running() {
+      return handler.running;
+    },
+  };
+}
