@@ -1,14 +1,15 @@
-/** A run that will not go on: what prompts say of it, and what those are told who have left a part of it to others. */
+/** A canceled run: the text that later prompts show, and the data for agents that have delegated part of it. */
 import type { Event } from './event.ts';
 import type { SessionKey, SessionStore } from './session.ts';
 
-/** What the log says behind the request, as the user's own words. */
+/** The log has this text after the canceled request, as a message of the user. */
 export const CANCELED_REQUEST = '[The user canceled this request.]';
 
+/** The run that was canceled, for `cancel` of an agent or a tool. */
 export interface CanceledRun {
   readonly runId: string;
   readonly session: SessionKey;
-  /** The session's, those of the run included. */
+  /** The session's events, including those of the run. */
   readonly events: readonly Event[];
   readonly sessions: SessionStore;
   readonly signal: AbortSignal;

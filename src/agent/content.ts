@@ -1,18 +1,19 @@
 import type { JsonObject, JsonValue } from '../base/index.ts';
 /**
- * What people, models and tools say to each other, independent of any vendor.
+ * Messages between people, models and tools, independent of any vendor.
  *
- * A part that came from a model may carry `provider`: what its vendor wants back unchanged in the next request (the
- * signature of a thought, for example). Nobody else looks into it.
+ * A part from a model may have `provider`: data that the vendor wants back unchanged in the next request, such as the
+ * signature of a thought. The framework does not read it.
  */
 
+/** Text: `{ kind: 'text', text: 'Hello' }`. */
 export interface TextContentPart {
   readonly kind: 'text';
   readonly text: string;
   readonly provider?: JsonObject;
 }
 
-/** What a model thought before it spoke. Shown to people who want it, never taken for the answer. */
+/** Reasoning of a model before its answer. It is never part of the answer. */
 export interface ThoughtPart {
   readonly kind: 'thought';
   readonly text: string;
@@ -28,7 +29,7 @@ export interface BlobPart {
   readonly provider?: JsonObject;
 }
 
-/** A file that lies elsewhere. */
+/** A file at a URI. */
 export interface FileContentPart {
   readonly kind: 'file';
   readonly uri: string;
@@ -37,22 +38,24 @@ export interface FileContentPart {
   readonly provider?: JsonObject;
 }
 
-/** Structured data that is neither a call nor its response. A model reads it as JSON text. */
+/** Structured data other than a call or a response. A model reads it as JSON text. */
 export interface DataContentPart {
   readonly kind: 'data';
   readonly data: JsonObject;
 }
 
+/** A model's call of a tool. */
 export interface FunctionCallPart {
   readonly kind: 'function-call';
   readonly id: string;
   readonly name: string;
   readonly args: JsonObject;
-  /** What the model wrote is no JSON object; `args` is empty then, and this says what is wrong. */
+  /** What is wrong with the arguments, if the model did not write a JSON object. `args` is empty then. */
   readonly problem?: string;
   readonly provider?: JsonObject;
 }
 
+/** The response to a call of a tool. */
 export interface FunctionResponsePart {
   readonly kind: 'function-response';
   /** The call's id. */
@@ -60,12 +63,13 @@ export interface FunctionResponsePart {
   readonly name: string;
   readonly response: JsonValue;
   readonly isError?: boolean;
-  /** Pictures and files beside the response. */
+  /** Images and files in addition to the response. */
   readonly parts?: readonly (BlobPart | FileContentPart)[];
-  /** What people are shown instead of the response. A model never sees it. */
+  /** Shown to people instead of the response. A model never sees it. */
   readonly display?: JsonValue;
 }
 
+/** One part of a message, by `kind`. */
 export type ContentPart =
   | TextContentPart
   | ThoughtPart
@@ -75,29 +79,42 @@ export type ContentPart =
   | FunctionCallPart
   | FunctionResponsePart;
 
+/**
+ * A message: `{ role: 'user', parts: [{ kind: 'text', text: 'Hello' }] }`. `userContent('Hello')` makes the same.
+ */
 export interface Content {
-  /** `user`: from outside, tool responses included. `model`: from an agent. */
+  /** `user`: from outside, including tool responses. `model`: from an agent. */
   readonly role: 'user' | 'model';
   readonly parts: readonly ContentPart[];
 }
 
-/** The words of a content, without thoughts. */
+/**
+ * The text of a message, without thoughts.
+ *
+ *   contentText(userContent('Hello')); // 'Hello'
+ */
 export function contentText(content: Content | undefined): string {
   let text = '';
   for (const part of content?.parts ?? []) if (part.kind === 'text') text += part.text;
   return text;
 }
 
-/** What a person said, as a content. */
+/**
+ * Makes a user's message of text or parts.
+ *
+ *   userContent([{ kind: 'file', uri: 'https://example.org/plan.pdf' }]);
+ */
 export function userContent(said: string | readonly ContentPart[] | Content): Content {
   if (typeof said === 'string') return { role: 'user', parts: [{ kind: 'text', text: said }] };
   return 'role' in said ? said : { role: 'user', parts: said };
 }
 
+/** The calls of tools in a message. */
 export function functionCalls(content: Content | undefined): FunctionCallPart[] {
   return (content?.parts ?? []).filter((part) => part.kind === 'function-call');
 }
 
+/** The responses of tools in a message. */
 export function functionResponses(content: Content | undefined): FunctionResponsePart[] {
   return (content?.parts ?? []).filter((part) => part.kind === 'function-response');
 }

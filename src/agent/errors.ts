@@ -1,17 +1,22 @@
-/** What goes wrong with a run. */
+/** The errors of a run. */
 import { elide, MAX_RESPONSE_LENGTH } from './tool-result.ts';
 
+/** Why the runner refused a request. */
 export type RunErrorCode =
-  /** The agents do not fit together; nothing was run. */
+  /** The agents cannot run together, for example because two have the same name. */
   | 'invalid-agents'
-  /** The session has a run of this id already. */
+  /** The session already has a run with this id. */
   | 'run-exists'
   /** The session has no such run. */
   | 'unknown-run'
-  /** The question was never asked in this run, has its answer, or the run is over. */
+  /** The question was not asked in this run, is already answered, or the run has ended. */
   | 'not-open';
 
-/** A request that the runner refuses: nothing was stored, nothing was run. */
+/**
+ * The runner refused a request. Nothing was stored, and no agent ran.
+ *
+ *   if (error instanceof RunError && error.code === 'not-open') console.log('already answered');
+ */
 export class RunError extends Error {
   override readonly name = 'RunError';
   readonly code: RunErrorCode;
@@ -21,7 +26,7 @@ export class RunError extends Error {
   }
 }
 
-/** Ends the run with an error event of this code. */
+/** Thrown by an agent: ends the run with an error event of this code. */
 export class RunFailure extends Error {
   override readonly name = 'RunFailure';
   readonly code: string;
@@ -31,15 +36,15 @@ export class RunFailure extends Error {
   }
 }
 
-/** The run's error event is out; everybody on the way up just leaves. */
+/** Thrown after the run's error event was yielded, to end all agents of the run. */
 export class RunOver extends Error {
   override readonly name = 'RunOver';
   constructor() {
-    super('the run is over');
+    super('the run has ended');
   }
 }
 
-/** The store failed: no event can say so, the caller gets the cause. */
+/** The session store failed, so no event can be stored. The caller gets the cause. */
 export class StoreFailure extends Error {
   override readonly name = 'StoreFailure';
   constructor(cause: unknown) {
@@ -47,12 +52,12 @@ export class StoreFailure extends Error {
   }
 }
 
-/** What was thrown, whatever it is, in words that can be stored. */
+/** The message of any thrown value, short enough to store. */
 export function messageOf(error: unknown): string {
   try {
     const said: unknown = error instanceof Error ? error.message : error;
     return elide(String(said), MAX_RESPONSE_LENGTH);
   } catch {
-    return 'something that cannot be read was thrown';
+    return 'an unreadable value was thrown';
   }
 }

@@ -1,9 +1,10 @@
-/** Answers that come while a run is under way, and would otherwise have to wait until it stops. */
+/** Answers that arrive while a run is active. Without an inbox they have to wait until the run stops. */
 import type { Answer, Question } from './event.ts';
 
+/** Supplies answers to a run that is active: `runner.run({ …, inbox })`. */
 export interface AnswerInbox {
-  /** The answer to this question, once. */
+  /** Returns and removes the answer to this question. */
   take(question: Question): Answer | undefined;
-  /** Calls back each time that something has come, until it is disposed of. */
+  /** Calls `arrived` for each new answer until the result is disposed. */
   listen(arrived: () => void): Disposable;
 }

@@ -1,10 +1,9 @@
 /**
- * Where others step in: callbacks belong to one agent, plugins to a runner and so to all of its agents.
+ * Hooks into a run. Callbacks belong to one agent; plugins belong to a runner and apply to all of its agents.
  *
- * Of several that could, plugins come first, in their order, then the agent's own callback; the first that returns
- * something has decided, and the rest are not asked. Returning nothing lets things take their course. What a hook
- * throws ends the run with an error event, unless it says otherwise. A hook must mind `signal`, which is aborted when
- * the run is; one that does not is left behind.
+ * Plugins are called first, in their order, then the agent's own callback. The first hook that returns a value decides,
+ * and the others are not called. A hook that returns nothing changes nothing. An error in a hook ends the run with an
+ * error event, unless the hook says otherwise. A hook must observe `signal`: an aborted run does not wait for it.
  */
 import type { MaybePromise, JsonObject, JsonValue } from '../base/index.ts';
 import type { Artifacts } from './artifact.ts';
@@ -14,33 +13,36 @@ import type { FinishReason, ModelRequest } from './model.ts';
 import type { SessionKey } from './session.ts';
 import type { MutableState, Tool, ToolContext } from './tool.ts';
 
-/** What a hook may look at and change. What it sets in `state` is in the agent's next event. */
+/** What a hook can read and change. A value that it sets in `state` is stored with the agent's next event. */
 export interface HookContext {
   readonly runId: string;
   /** The agent's name. */
   readonly agent: string;
   readonly path: string;
   readonly session: SessionKey;
-  /** What the user said when the run began. */
+  /** The message that started the run. */
   readonly input: Content;
   readonly state: MutableState;
   readonly artifacts: Artifacts;
   readonly signal: AbortSignal;
 }
 
+/** A complete answer of a model. */
 export interface ModelAnswer {
   readonly content: Content;
   readonly usage?: Usage;
   readonly finishReason?: FinishReason;
 }
 
+/** A call of a tool, for hooks. */
 export interface ToolInvocation {
   readonly id: string;
   readonly tool: Tool;
-  /** As the schema has accepted them. */
+  /** Valid according to the tool's schema. */
   readonly args: JsonObject;
 }
 
+/** The result of a call, for hooks. */
 export interface ToolResult {
   readonly response: JsonValue;
   readonly isError?: boolean;
@@ -49,33 +51,37 @@ export interface ToolResult {
 /** A hook returns nothing, or a value that replaces the default. */
 export type HookResult<T> = MaybePromise<T | undefined | void>;
 
+/**
+ * Hooks of one agent.
+ *
+ *   llmAgent({ name: 'host', callbacks: { beforeTool: ({ args }) => ({ args: { ...args, dryRun: true } }) } });
+ */
 export interface Callbacks {
   /**
-   * Before the agent begins, and again when it is taken up after a person's answer. A content is its answer: the
-   * agent is not run.
+   * Called before the agent starts, and again when it is resumed after a person's answer. A returned content is the
+   * agent's answer, and the agent does not run.
    */
   beforeAgent?(context: HookContext): HookResult<Content>;
-  /** After the agent is done; not while it waits, nor when it failed. A content is said in addition. */
+  /** Called when the agent is done, but not if it waits or failed. A returned content is added to its answer. */
   afterAgent?(context: HookContext): HookResult<Content>;
-  /** Before each request. Another request is sent instead; an answer is taken for the model's, which is not asked. */
+  /** Called before each request. Returns another request to send, or an answer to use without asking the model. */
   beforeModel?(
     request: ModelRequest,
     context: HookContext,
   ): HookResult<{ readonly request: ModelRequest } | { readonly answer: ModelAnswer }>;
-  /** After each whole answer: another one is taken for it. Pieces of the first may have been shown by then. */
+  /** Called after each complete answer. May replace it, but chunks of the original may already have been shown. */
   afterModel?(answer: ModelAnswer, context: HookContext): HookResult<ModelAnswer>;
-  /** When there is no answer: one in its place, or nothing and the run fails. */
+  /** Called when the model failed. Returns an answer to use; otherwise the run fails. */
   onModelError?(error: Error, request: ModelRequest, context: HookContext): HookResult<ModelAnswer>;
   /**
-   * Before a tool is run, and before a person is asked whether it may be; again when the call is taken up. Other
-   * arguments are used instead (unchecked); a result is taken for the tool's, which is not run. What it throws goes
-   * to the model, as a tool's error does.
+   * Called before a tool runs and before its confirmation, and again when the call is resumed. Returns other arguments
+   * to use, which are not validated, or a result to use without running the tool. The model gets its errors.
    */
   beforeTool?(
     call: ToolInvocation,
     context: ToolContext,
   ): HookResult<{ readonly args: JsonObject } | { readonly result: ToolResult }>;
-  /** After a tool has answered or failed: another result is taken for it. What it throws goes to the model. */
+  /** Called after a tool returned or failed. May replace the result. The model gets its errors. */
   afterTool?(
     call: ToolInvocation,
     result: ToolResult,
@@ -83,28 +89,34 @@ export interface Callbacks {
   ): HookResult<ToolResult>;
 }
 
+/** The run that a plugin is called for. */
 export interface RunInfo {
   readonly runId: string;
   readonly session: SessionKey;
 }
 
-/** How a run, or the part of it until it waits, came to its end. */
+/** How a run ended or stopped. */
 export type RunOutcome = 'done' | 'waiting' | 'failed' | 'aborted';
 
+/**
+ * Hooks of a runner, for all of its agents.
+ *
+ *   createRunner({ agent, plugins: [{ name: 'audit', onEvent: (event) => void console.log(event.id) }] });
+ */
 export interface Plugin extends Callbacks {
   readonly name: string;
-  /** Before the user's message is stored: another one is stored instead. */
+  /** Called before the user's message is stored. May replace it. */
   onUserMessage?(message: Content, run: RunInfo): HookResult<Content>;
   /**
-   * For each event, before it is stored and shown, partial ones included: another one takes its place. Its id, run,
-   * author and branch, and whether it is partial, stay as they were. Every plugin is asked, each with what the one before made of it.
+   * Called for each event, including partial ones, before it is stored and shown. May replace it, except for its id, run,
+   * author, branch and `partial`. Every plugin is called, each with the result of the previous one.
    */
   onEvent?(event: Event, run: RunInfo): HookResult<Event>;
-  /** When the run is over, waits or was aborted; not waited for in the last case. Must not throw. */
+  /** Called when the run has ended, waits, or was aborted. An aborted run does not wait for it. Must not throw. */
   afterRun?(outcome: RunOutcome, run: RunInfo): MaybePromise<void>;
 }
 
-/** The hooks of that name, in the order in which they are asked. */
+/** The hooks with this name, in calling order. */
 export function hooksOf<Name extends keyof Callbacks>(
   name: Name,
   plugins: readonly Plugin[],
@@ -113,7 +125,7 @@ export function hooksOf<Name extends keyof Callbacks>(
   const hooks: NonNullable<Callbacks[Name]>[] = [];
   for (const owner of own === undefined ? plugins : [...plugins, own]) {
     const hook = owner[name]?.bind(owner);
-    // `bind` makes the hook's own type a general function's.
+    // `bind` loses the hook's exact type.
     if (hook) hooks.push(hook as NonNullable<Callbacks[Name]>);
   }
   return hooks;

@@ -1,23 +1,28 @@
-/** What the session and artifact stores refuse, and how they say so. */
+/** The errors of session and artifact stores, and the checks that all of them make. */
 import type { SessionKey } from './session.ts';
 
-/** UTF-16 units of an app, a user, the id of a session or an event, or an artifact's name. */
+/** Maximum length, in UTF-16 units, of an app, a user, the id of a session or an event, or an artifact's name. */
 export const MAX_ID_LENGTH = 512;
 
+/** Why a store failed. */
 export type StorageErrorCode =
-  /** What was handed in cannot be stored: an id that is too long, a value that is no JSON. */
+  /** An argument cannot be stored: an id is too long, or a value is not JSON. */
   | 'invalid'
-  /** No room: a limit of the store's, or the disk. Nothing of the call was stored. */
+  /** A limit of the store is reached, or the disk is full. Nothing of the call was stored. */
   | 'full'
-  /** Another process holds the file for too long. Nothing was stored; the same call may succeed later. */
+  /** Another process has locked the file for too long. Nothing was stored; the same call may succeed later. */
   | 'busy'
-  /** What is stored cannot be read. */
+  /** Stored data cannot be read. */
   | 'corrupt'
-  /** The file cannot be opened, or is not ours. */
+  /** The file cannot be opened, or belongs to another program. */
   | 'unusable'
   | 'closed';
 
-/** Why a store cannot do it, in one line that says what to do. */
+/**
+ * A session or artifact store failed. The message is one line and says what to do.
+ *
+ *   if (error instanceof StorageError && error.code === 'busy') await retryLater();
+ */
 export class StorageError extends Error {
   override readonly name = 'StorageError';
   readonly code: StorageErrorCode;
@@ -38,7 +43,7 @@ export function checkKey(key: SessionKey): void {
   checkId('session id', key.id);
 }
 
-/** Half a surrogate pair and NUL are refused because a database would make two different ids the same. */
+/** Refuses lone surrogates and NUL, because a database would store two different ids as the same text. */
 export function checkId(what: string, id: string): void {
   if (typeof id !== 'string') throw new StorageError('invalid', `the ${what} is not a string`);
   if (id === '') throw new StorageError('invalid', `the ${what} is empty`);
@@ -46,7 +51,7 @@ export function checkId(what: string, id: string): void {
     throw new StorageError('invalid', `the ${what} is longer than ${MAX_ID_LENGTH} characters`);
   }
   if (!id.isWellFormed() || id.includes('\0')) {
-    throw new StorageError('invalid', `the ${what} has characters that cannot be stored`);
+    throw new StorageError('invalid', `the ${what} contains characters that cannot be stored`);
   }
 }
 

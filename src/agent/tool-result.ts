@@ -1,14 +1,15 @@
-import type { JsonObject, JsonValue } from '../base/index.ts';
 /**
- * What a function returned, as JSON that a model can read and a store can keep.
+ * Converts the result of a function to JSON for models and stores.
  *
- * Nothing makes it fail: what JSON cannot say is said in words, and what is too long keeps its head and its tail.
+ * The conversion never fails. Values that JSON does not have are described in words. From values that are too long, the
+ * start and the end are kept.
  */
+import type { JsonObject, JsonValue } from '../base/index.ts';
 
-/** Characters of a response as JSON, about 25,000 tokens. */
+/** In characters of JSON, about 25,000 tokens. */
 export const MAX_RESPONSE_LENGTH = 100_000;
 const MAX_DEPTH = 100;
-/** Values that are looked at. So many make more text than is kept. */
+/** Limit for the number of converted values. More values give more text than is kept. */
 const MAX_VALUES = 200_000;
 
 export function jsonResponse(value: unknown, maxLength = MAX_RESPONSE_LENGTH): JsonValue {
@@ -19,7 +20,7 @@ export function jsonResponse(value: unknown, maxLength = MAX_RESPONSE_LENGTH): J
   return text.length > maxLength ? elide(text, maxLength) : json;
 }
 
-/** The text, or its head and tail with a note of what is missing between them. */
+/** Shortens a long text: keeps its start and end, and says how much is left out between them. */
 export function elide(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   const half = Math.floor(maxLength / 2);
@@ -32,7 +33,7 @@ export function elide(text: string, maxLength: number): string {
 
 class Conversion {
   readonly #maxLength: number;
-  /** What the value is in, for loops. */
+  /** The objects around the current value, to detect cycles. */
   readonly #above = new Set<object>();
   #values = 0;
 
@@ -40,7 +41,7 @@ class Conversion {
     this.#maxLength = maxLength;
   }
 
-  /** Undefined for what JSON leaves out. */
+  /** Returns undefined for values that JSON omits. */
   convert(value: unknown, depth: number): JsonValue | undefined {
     if (++this.#values > MAX_VALUES) return '[left out]';
     switch (typeof value) {
@@ -66,7 +67,7 @@ class Conversion {
     try {
       return this.#contents(value, depth + 1);
     } catch (error) {
-      // A getter or a toJSON of somebody else's.
+      // A getter or a toJSON method has thrown.
       return `[unreadable: ${error instanceof Error ? error.message : String(error)}]`;
     } finally {
       this.#above.delete(value);

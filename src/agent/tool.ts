@@ -1,9 +1,8 @@
 /**
- * What a tool is to an agent. tools/ has the comfortable ways to make one: a function with a zod schema, an agent,
- * the tools of an MCP server.
+ * The interface between a tool and an agent. tools/ makes tools of functions with a zod schema, and of an MCP server.
  *
- * A tool that throws does not end the run: the model gets the error's message as the call's response. Only the
- * signal's abort goes up.
+ * A tool that throws does not end the run: the model gets the error's message as the call's response. Only an abort of
+ * the signal ends the run.
  */
 import type { JsonObject, JsonValue, MaybePromise } from '../base/index.ts';
 import type { Artifacts } from './artifact.ts';
@@ -13,13 +12,18 @@ import type { Answer, Question } from './event.ts';
 import type { Model, ToolDeclaration } from './model.ts';
 import type { SessionKey, SessionStore } from './session.ts';
 
-/** State as a tool or callback sees it. What it sets is in its event's state delta, and in `get` at once. */
+/** The state for a tool or a callback. A value that is set appears in `get` at once, and in the event's state delta. */
 export interface MutableState {
   get(key: string): JsonValue | undefined;
   /** Null removes the key. */
   set(key: string, value: JsonValue): void;
 }
 
+/**
+ * What a tool knows about its call, and the functions that it works with.
+ *
+ *   run: ({ city }, context: ToolContext) => context.answer ? book(city) : context.ask({ text: 'Are you sure?' })
+ */
 export interface ToolContext {
   readonly callId: string;
   readonly runId: string;
@@ -28,32 +32,33 @@ export interface ToolContext {
   readonly session: SessionKey;
   readonly state: MutableState;
   readonly artifacts: Artifacts;
-  /** Aborted when the run is. A tool that goes on regardless is not waited for. */
+  /** Aborted when the run is aborted. The run does not wait for a tool that ignores it. */
   readonly signal: AbortSignal;
-  /** The conversation so far, the call included. */
+  /** The conversation so far, including the call. */
   readonly history: readonly Content[];
-  /** What the person said to this tool's question; undefined when it is called for the first time. */
+  /** The person's answer to this tool's question; undefined on the first call. */
   readonly answer: Answer | undefined;
-  /** What the person said when asked whether the call may be made; undefined when nobody was asked. */
+  /** The person's answer to the confirmation of this call; undefined if none was needed. */
   readonly confirmation?: Answer | undefined;
-  /** Shows people how far the call is. Not stored. */
+  /** Shows people the progress of the call. Not stored. */
   progress(value: JsonValue): void;
-  /** Leaves the call open: `return ctx.ask({ text: 'Which city?' })`. The tool is called again with the answer. */
+  /** Asks a person: `return ctx.ask({ text: 'Which city?' })`. The tool is called again with the answer. */
   ask(question: Partial<Omit<Question, 'id' | 'agent'>> & Pick<Question, 'text'>): Waiting;
-  /** After this step, the named agent goes on instead of this one. */
+  /** After this step, the named agent continues instead of this one. */
   transferTo(agent: string): void;
-  /** After this step the agent ends and hands the matter back. */
+  /** After this step, the agent ends and returns control to its parent. */
   escalate(): void;
-  /** What is needed to run another agent on behalf of this call. */
+  /** For tools that run another agent. */
   readonly services: ToolServices;
 }
 
+/** What a tool needs to run another agent. */
 export interface ToolServices {
   readonly sessions: SessionStore;
   readonly defaultModel: Model | undefined;
 }
 
-/** What tools return is told by its mark: a tool may have come with another copy of this package than the agent. */
+/** Marks, because the tool may come from another copy of this package, where `instanceof` would fail. */
 const WAITING = Symbol.for('parley.waiting');
 const RICH_RESPONSE = Symbol.for('parley.rich-response');
 
@@ -61,7 +66,7 @@ function has(value: unknown, mark: symbol): boolean {
   return typeof value === 'object' && value !== null && mark in value;
 }
 
-/** What `ctx.ask` returns: the call stays open. */
+/** The result of `ctx.ask`. The call stays open until the answer arrives. */
 export class Waiting {
   readonly [WAITING] = true;
   static [Symbol.hasInstance](value: unknown): value is Waiting {
@@ -74,7 +79,11 @@ export class Waiting {
   }
 }
 
-/** A response with more beside it: pictures and files for the model, and what people are shown instead. */
+/**
+ * A tool's response with images or files for the model, or with another text for people.
+ *
+ *   return new RichResponse('3 rows', { display: table });
+ */
 export class RichResponse {
   readonly [RICH_RESPONSE] = true;
   static [Symbol.hasInstance](value: unknown): value is RichResponse {
@@ -97,39 +106,45 @@ export class RichResponse {
   }
 }
 
-/** What a person is asked before the call is made. */
+/** The question to a person before the call is made. */
 export interface ToolConfirmation {
   readonly text: string;
   readonly options?: readonly string[];
   readonly detail?: JsonValue;
 }
 
+/**
+ * A function that a model can call. Make one with `tool`, `agentTool` or `mcpToolset`.
+ *
+ *   const now: Tool = tool({ name: 'now', description: 'The time', input: z.object({}), run: () => new Date().toISOString() });
+ */
 export interface Tool extends ToolDeclaration {
   /**
-   * Whether a person has to allow this call: false, true (with a text made from the call), or what to ask. Called
-   * before `run`, with arguments that the schema has accepted.
+   * Whether a person must confirm this call: false, true (the question is made from the call), or the question. Called
+   * before `run`, with valid arguments.
    */
   confirm?(args: JsonObject, context: ToolContext): MaybePromise<boolean | ToolConfirmation>;
-  /** Checks the arguments and returns them as the schema makes them; throws with what is wrong, for the model. */
+  /** Validates and converts the arguments. Throws an error that tells the model what is wrong. */
   parse?(args: JsonObject): JsonObject;
   /**
-   * The response: JSON, undefined for none, a RichResponse, or `ctx.ask(…)`. A tool that is `longRunning` and returns
-   * without having asked leaves its call open all the same; its answer is the response then.
+   * Returns the response: JSON, undefined, a RichResponse, or `ctx.ask(…)`. If the tool is `longRunning`, the call stays
+   * open after `run`, and the answer to it is the response.
    */
   run(args: JsonObject, context: ToolContext): MaybePromise<unknown>;
-  /** The call is answered later, from outside. What `run` returns is shown meanwhile. */
+  /** The response arrives later, from outside. Until then people see what `run` returned. */
   readonly longRunning?: boolean;
-  /** A call waits for an answer, and its run was canceled: what it has left to others is to end. */
+  /** Called when the run of an open call was canceled. Ends the work that the call has delegated. */
   cancel?(callId: string, run: CanceledRun): Promise<void>;
 }
 
-/** Tools that are found out when they are needed. */
+/** Tools that are listed only when a run needs them, such as those of an MCP server. */
 export interface Toolset {
   readonly name: string;
   tools(signal: AbortSignal): Promise<readonly Tool[]>;
   close?(): Promise<void>;
 }
 
+/** Whether the value is a toolset and not a single tool. */
 export function isToolset(tool: Tool | Toolset): tool is Toolset {
   return 'tools' in tool;
 }
