@@ -1,95 +1,83 @@
 /**
- * The program: picks the command, and turns whatever happens into an exit code and at most one line. Each command is
- * loaded when it is asked for, so that none pays for the others.
+ * The program: runs the command that was named, and turns an error into an exit code and one line. A command's module is
+ * loaded only when it runs, so a command does not pay for the others.
  */
-import { nearestNames } from '../base/index.ts';
-import type { Command } from './program/command.ts';
-import { EXIT, ExitError, usageError } from './program/exit.ts';
-import { listenForInterrupt } from './program/interrupt.ts';
+import { type CommandTable, commandRows, runFrom } from './program/command.ts';
+import { EXIT, ExitError } from './program/exit.ts';
+import { listenForInterrupt } from './program/process-end.ts';
 import { bold, complain, dim, flushed, say } from './program/terminal.ts';
 import { VERSION } from './program/product.ts';
 
-interface Entry {
-  readonly operands: string;
-  readonly about: string;
-  load(): Promise<{ readonly default: Command }>;
-}
-
-const COMMANDS: Readonly<Record<string, Entry>> = {
+const COMMANDS: CommandTable = {
   attach: {
     operands: 'URL',
-    about: "Join somebody's session in this terminal",
-    load: () => import('./commands/attach.ts'),
+    about: "Join another person's live session in this terminal",
+    load: async () => (await import('./commands/attach.ts')).default,
   },
   acp: {
-    operands: '',
-    about: 'Be the agent of an editor, over ACP on standard input and output',
-    load: () => import('./commands/acp.ts'),
+    about: 'Run as an agent for an editor: the Agent Client Protocol on standard input and output',
+    load: async () => (await import('./commands/acp.ts')).default,
   },
   serve: {
-    operands: '',
-    about: 'Serve the coding agent, or another one, over A2A',
-    load: () => import('./commands/serve.ts'),
+    about: 'Serve the coding agent, or another agent, over A2A',
+    load: async () => (await import('./commands/serve.ts')).default,
   },
   gateway: {
-    operands: '',
-    about: 'Serve models and agents behind one endpoint, with keys',
-    load: () => import('./commands/gateway.ts'),
+    about: 'Serve models and agents behind one endpoint, with API keys',
+    load: async () => (await import('./commands/gateway.ts')).default,
   },
   keys: {
     operands: 'ACTION',
-    about: 'Make, list and withdraw the keys of a gateway',
-    load: () => import('./commands/keys.ts'),
+    about: 'Create, list, rotate and revoke the API keys of a gateway',
+    load: async () => (await import('./commands/keys.ts')).default,
   },
   send: {
     operands: 'URL [TEXT]',
     about: 'Send a message to an agent and print its answer',
-    load: () => import('./commands/send.ts'),
+    load: async () => (await import('./commands/send.ts')).default,
   },
   watch: {
     operands: 'URL TASK',
     about: 'Follow a task',
-    load: () => import('./commands/watch.ts'),
+    load: async () => (await import('./commands/watch.ts')).default,
   },
   get: {
     operands: 'URL TASK',
     about: 'Show a task',
-    load: () => import('./commands/get.ts'),
+    load: async () => (await import('./commands/get.ts')).default,
   },
   list: {
     operands: 'URL',
-    about: 'List the tasks',
-    load: () => import('./commands/list.ts'),
+    about: 'List your tasks',
+    load: async () => (await import('./commands/list.ts')).default,
   },
   cancel: {
     operands: 'URL TASK',
     about: 'Cancel a task',
-    load: () => import('./commands/cancel.ts'),
+    load: async () => (await import('./commands/cancel.ts')).default,
   },
   card: {
     operands: 'URL',
-    about: 'Show what an agent says of itself, and check it',
-    load: () => import('./commands/card.ts'),
+    about: "Show an agent's card, and check it",
+    load: async () => (await import('./commands/card.ts')).default,
   },
   sessions: {
-    operands: '',
     about: 'List the sessions of the coding agent',
-    load: () => import('./commands/sessions.ts'),
+    load: async () => (await import('./commands/sessions.ts')).default,
   },
   export: {
     operands: 'SESSION',
-    about: 'Print a session, as Markdown or JSON',
-    load: () => import('./commands/export.ts'),
+    about: 'Print a session as Markdown or JSON',
+    load: async () => (await import('./commands/export.ts')).default,
   },
   trust: {
     operands: '[DIR]',
-    about: "Let a workspace's own settings count",
-    load: () => import('./commands/trust.ts'),
+    about: 'Trust the settings and commands that a workspace contains',
+    load: async () => (await import('./commands/trust.ts')).default,
   },
   doctor: {
-    operands: '',
-    about: 'Say what is wrong with the set-up of this machine',
-    load: () => import('./commands/doctor.ts'),
+    about: 'Check the setup of this machine',
+    load: async () => (await import('./commands/doctor.ts')).default,
   },
 };
 
@@ -109,17 +97,10 @@ async function run(args: readonly string[]): Promise<number> {
       : import('./commands/terminal-ui.ts'));
     return command(args, process.env);
   }
-  const entry = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
-  if (!entry) {
-    const [near] = nearestNames(first, Object.keys(COMMANDS));
-    const hint = near === undefined ? '' : `did you mean parley ${near}? `;
-    throw usageError(`unknown command "${first}": ${hint}parley --help lists them`);
-  }
-  const { default: command } = await entry.load();
-  return command(args.slice(1), process.env);
+  return runFrom(COMMANDS, 'parley', args, process.env);
 }
 
-/** Without one it is a person who is to be talked with. */
+/** Whether `-p` or its variable is given. Without a prompt, the terminal UI starts. */
 function hasPrompt(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   const flags = end < 0 ? args : args.slice(0, end);
@@ -129,21 +110,14 @@ function hasPrompt(args: readonly string[]): boolean {
 }
 
 function help(): string {
-  const rows = Object.entries(COMMANDS).map(([name, { operands, about }]): [string, string] => [
-    `parley ${name} ${operands}`.trimEnd(),
-    about,
-  ]);
-  const all: [string, string][] = [
-    ['parley', 'Work with the coding agent in this terminal; --a2a-port N lets others join'],
-    ['parley -p PROMPT', 'Do one turn of the coding agent here, without a UI'],
-    ...rows,
-  ];
-  const width = Math.max(...all.map(([left]) => left.length));
   return [
     `${bold('parley')} ${VERSION}: agents talking to agents, and people joining in, over the A2A protocol`,
     '',
     bold('Commands'),
-    ...all.map(([left, right]) => `  ${left.padEnd(width)}  ${dim(right)}`),
+    ...commandRows(COMMANDS, 'parley', [
+      ['parley', 'Start the coding agent in this terminal; --a2a-port N lets others join'],
+      ['parley -p PROMPT', 'Run one turn of the coding agent without a UI'],
+    ]),
     '',
     bold('Examples'),
     '  parley --a2a-port 1234',
@@ -152,7 +126,7 @@ function help(): string {
     '  parley send http://127.0.0.1:41242 "list src"',
     '',
     dim(
-      'parley COMMAND --help shows the flags of a command, with examples; so do parley -p --help and parley --plain --help.',
+      'parley COMMAND --help shows the flags of a command. parley --plain --help and parley -p --help show the flags of parley itself.',
     ),
     '',
   ].join('\n');

@@ -82,7 +82,7 @@ describe('bench', { concurrency: true }, () => {
     test(`"${order}" is answered with what it understands`, async () => {
       const answer = await bench.send(order);
       assert.ok(answer.kind === 'message');
-      assert.match(textOf(answer.parts), /I understand: echo X; task N \[bytes\] \[pace\]/);
+      assert.match(textOf(answer.parts), /Supported requests: echo X; task N \[bytes\] \[pace\]/);
     });
   }
 });

@@ -212,7 +212,7 @@ describe('the client commands', { concurrency: 3 }, () => {
       parley(['card', echo.url, '--json']),
       parley(['card', echo.url, '--json', '--a2a-version', '0.3']),
     ]);
-    assert.match(shown.out, /^Echo .*\nSays what you say/);
+    assert.match(shown.out, /^Echo .*\nRepeats your message/);
     assert.match(shown.out, /can do +streaming, push notifications/);
     assert.match(shown.out, /1\.0 HTTP\+JSON +http/);
     assert.equal(lines(json.out)[0]?.['name'], 'Echo');
@@ -225,7 +225,7 @@ describe('the client commands', { concurrency: 3 }, () => {
     assert.match(out, /✓ 1\.0 JSONRPC .* answers\n/);
     assert.match(out, /✓ 0\.3 HTTP\+JSON .* answers\n/);
     assert.match(out, /✓ signature +unsigned\n/);
-    assert.match(out, /All is well\.\n$/);
+    assert.match(out, /Everything is OK\.\n$/);
   });
 
   test('card --verify of an agent that is not where its card says: ✗ and exit code 1', async () => {

@@ -83,7 +83,7 @@ describe('parley serve with the coding agent', { concurrency: 3 }, () => {
     const { out, err } = await running.ended;
     assert.match(out, /^Parley is ready at http:\/\/127\.0\.0\.1:\d+ /);
     const [first = '', second = '', ...rest] = err.split('\n');
-    assert.match(`${first}\n${second}`, /does not count, its workspace is not trusted/);
+    assert.match(`${first}\n${second}`, /is ignored, because the workspace is not trusted/);
     assert.match(`${first}\n${second}`, /There is no key, so the offline model answers/);
     assert.deepEqual(rest, ['']);
   });

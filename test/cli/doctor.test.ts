@@ -24,8 +24,8 @@ describe('parley doctor', { concurrency: 3 }, () => {
       assert.match(out, new RegExp(`^ {2}✓ ${name} `, 'm'));
     }
     assert.match(out, /^ {2}[✓!] sandbox /m);
-    assert.match(out, /! model +offline, because there is no key/);
-    assert.match(out, /! secret key +PARLEY_SECRET_KEY is not set: webhooks .* are refused/);
+    assert.match(out, /! model +offline, because there is no API key/);
+    assert.match(out, /! secret key +PARLEY_SECRET_KEY is not set: .* refuse webhooks/);
   });
 
   test('--json is one object', async () => {

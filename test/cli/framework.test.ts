@@ -127,8 +127,12 @@ describe('parley serve with an agent of the framework', { concurrency: 3 }, () =
 
   const bad: [sentence: string, text: string, says: RegExp][] = [
     ['has no default export', 'export const a = 1;', /has no default export: export default/],
-    ['exports a function', 'export default () => 1;', /exports no agent but a function/],
-    ['exports nothing of use', 'export default { run: 1 };', /exports no agent but another object/],
+    ['exports a function', 'export default () => 1;', /exports a function, which is not an agent/],
+    [
+      'exports nothing of use',
+      'export default { run: 1 };',
+      /exports another object, which is not an agent/,
+    ],
     [
       'has two agents of one name',
       `const one = llmAgent({ name: 'a', description: '' });
@@ -190,7 +194,7 @@ describe('parley serve with an agent of the framework', { concurrency: 3 }, () =
     const { out } = await parley(['serve', '--help']);
     assert.match(
       out,
-      /--model M +For the coder, and agents that name none: offline, scripted:FILE/,
+      /--model M +For the coder and for agents without a model: offline, scripted:FILE/,
     );
     assert.match(out, /parley serve --agent \.\/examples\/weather\/agent\.ts/);
   });

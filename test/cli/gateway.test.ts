@@ -120,7 +120,7 @@ describe('parley gateway', { concurrency: 2 }, () => {
     const other = await gateway([], {
       env: { ...options.env, PARLEY_SECRET_KEY: 'correct horse' },
     });
-    await other.saying(/a key of this register was made under another PARLEY_SECRET_KEY/, 'err');
+    await other.saying(/a key in this register was created with another PARLEY_SECRET_KEY/, 'err');
     await stop(other);
   });
 
@@ -133,7 +133,7 @@ describe('parley gateway', { concurrency: 2 }, () => {
     assert.match(out, /^Parley gateway is ready at http:\/\/127\.0\.0\.1:\d+ .*\n$/);
     assert.equal(code, 0);
     assert.ok(key && err.includes(`Authorization: Bearer ${key}`));
-    assert.match(err, /not shown again/);
+    assert.match(err, /shown only once/);
   });
 
   test('off loopback without a key it is refused, and with one it is served', async () => {
@@ -143,7 +143,7 @@ describe('parley gateway', { concurrency: 2 }, () => {
       parley(args, options),
       parley([...args, '--store', 'memory'], options),
     ]);
-    assertRefused(disk, 2, /no key yet: make one with parley keys create/);
+    assertRefused(disk, 2, /no key yet: create one with parley keys create/);
     assertRefused(memory, 2, /no key yet, nor can one be made for a store in memory/);
     const made = await parley(['keys', 'create', '--name', 'x', '--json'], options);
     assert.equal(made.code, 0, made.err);
@@ -163,7 +163,7 @@ describe('parley gateway', { concurrency: 2 }, () => {
     ]);
     other.close();
     assertRefused(flag, 2, /unknown flag --confg: did you mean --config\?/);
-    assertRefused(wrong, 2, /--port x: a whole number/);
+    assertRefused(wrong, 2, /--port x: use a whole number/);
     assertRefused(taken, 2, new RegExp(`port ${port} is in use`));
   });
 });
@@ -264,7 +264,7 @@ describe('the signals of parley gateway', { concurrency: 2 }, () => {
     });
     assert.equal((await running.call('/a2a/agents/second')).status, 404);
     running.child.kill('SIGHUP');
-    await running.saying(/the configuration was read again/, 'err');
+    await running.saying(/configuration reloaded/, 'err');
     await running.saying(/"fields":\["cors"\],"msg":"these fields count only after/, 'err');
     assert.equal((await running.call('/a2a/agents/second')).status, 200);
     const extra = await running.call('/a2a/tasks/send', {

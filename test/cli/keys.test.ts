@@ -27,7 +27,7 @@ describe('parley keys', { concurrency: 3 }, () => {
     const created = await keys('create', '--name', 'night build', '--expires', '30d');
     assert.equal(created.code, 0);
     assert.match(created.out, new RegExp(`^${SECRET.source}\n$`));
-    assert.match(created.err, /the only time that it is shown.*\n.*Authorization: Bearer/);
+    assert.match(created.err, /shown only now.*\n.*Authorization: Bearer/);
     assert.equal(statSync(path.join(place, 'gateway.register.db')).mode & 0o077, 0);
 
     const { out } = await keys('list');
@@ -57,10 +57,10 @@ describe('parley keys', { concurrency: 3 }, () => {
     assert.deepEqual([listed, others], [key, []]);
     assert.match(
       (await keys('list')).err,
-      /no keys in the workspace default: .* --name NAME makes/,
+      /no keys in the workspace default\. To create one: .* --name NAME/,
     );
     const elsewhere = await keys('list', '--workspace', 'other');
-    assert.match(elsewhere.err, /workspace other: .* --name NAME --workspace other makes/);
+    assert.match(elsewhere.err, /workspace other\. .* --name NAME --workspace other/);
   });
 
   test('rotates with an overlap, and revokes', async () => {
@@ -81,11 +81,15 @@ describe('parley keys', { concurrency: 3 }, () => {
   test('refuses in one line what cannot be, and leaves nothing behind', async () => {
     const { keys, place } = home();
     const create = (...args: string[]) => keys('create', '--name', 'x', ...args);
-    assertRefused(await keys(), 2, /needs what to do: create, list, rotate, revoke/);
+    assertRefused(await keys(), 2, /needs an action: create, list, rotate, revoke/);
     assertRefused(await keys('creat'), 2, /did you mean parley keys create\?/);
     assertRefused(await keys('create'), 2, /needs --name/);
     assertRefused(await keys('rotate'), 2, /parley keys rotate needs ID/);
-    assertRefused(await create('--expires', 'soon'), 2, /--expires soon: use days, as in 30d/);
+    assertRefused(
+      await create('--expires', 'soon'),
+      2,
+      /--expires soon: use days, for example 30d/,
+    );
     assertRefused(await create('--rate', '0'), 2, /--rate 0/);
     assertRefused(await create('--budget-amount', '-1'), 2, /--budget-amount/);
     assertRefused(await create('--budget-period', 'day'), 2, /needs --budget-tokens or/);
@@ -136,7 +140,11 @@ describe('parley keys', { concurrency: 3 }, () => {
     const { key } = await made('create', '--name', 'x');
     const other = { env: { ...options.env, PARLEY_SECRET_KEY: 'correct horse' } };
     const create = () => parley(['keys', 'create', '--name', 'y'], other);
-    assertRefused(await create(), 2, /another PARLEY_SECRET_KEY: set it as the gateway has it/);
+    assertRefused(
+      await create(),
+      2,
+      /another PARLEY_SECRET_KEY: set PARLEY_SECRET_KEY to the value/,
+    );
     assert.match((await parley(['keys', 'list'], other)).out, / unusable /);
     await parley(['keys', 'revoke', key.id], other);
     assert.equal((await create()).code, 0);

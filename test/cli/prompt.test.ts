@@ -64,7 +64,7 @@ describe('parley -p', { concurrency: 3 }, () => {
     assert.equal(code, 0, err);
     assert.match(out, /a\.txt/);
     assert.match(out, /alpha\n$/);
-    assert.match(err, /^There is no key, so the offline model answers, [^\n]*\n$/);
+    assert.match(err, /^There is no API key, so the offline model answers\. [^\n]*\n$/);
   });
 
   test('a model that was chosen needs no remark', async () => {
@@ -84,7 +84,7 @@ describe('parley -p', { concurrency: 3 }, () => {
   test('standard input that is too large, or no text, is refused', async () => {
     const here = place();
     const large = await parley(['-p', 'x'], { ...here, input: 'x'.repeat(4 * 1024 * 1024 + 1) });
-    assertRefused(large, 2, /over 4194304 bytes: .*@FILE/);
+    assertRefused(large, 2, /larger than 4194304 bytes: .*@FILE/);
   });
 
   test('--output json is the object of the contract', async () => {
@@ -182,7 +182,7 @@ describe('parley -p', { concurrency: 3 }, () => {
     ]);
     const { code, out, err } = await parley(['-p', 'paint', '--model', model], here);
     assert.deepEqual([code, out], [0, 'Grey then.\n']);
-    assert.match(err, /nobody can be asked here, so this went unanswered: .*Red or blue\?/);
+    assert.match(err, /not answered, because there is no person to ask: .*Red or blue\?/);
   });
 
   test('a model that never gives in is ended', async () => {
@@ -193,7 +193,7 @@ describe('parley -p', { concurrency: 3 }, () => {
     );
     const { code, err } = await parley(['-p', 'go', '--model', model], here);
     assert.equal(code, 3);
-    assert.match(err, /asked again and again for what it was denied: the turn was ended\n$/);
+    assert.match(err, /kept requesting calls that were denied\n$/);
   });
 
   test('a task that fails: exit code 1, and the cause in one line', async () => {
@@ -240,7 +240,7 @@ describe('parley -p', { concurrency: 3 }, () => {
     assertRefused(await parley(['-p', 'x', '--resume'], elsewhere), 2, /no session in/);
     renameSync(here.cwd, `${here.cwd}-moved`);
     const gone = await parley(['-p', 'x', '--resume', first.sessionId], elsewhere);
-    assertRefused(gone, 2, /work: there is no such folder/);
+    assertRefused(gone, 2, /work: no such folder/);
   });
 
   test('the settings of a workspace count once it is trusted', async () => {
@@ -253,7 +253,7 @@ describe('parley -p', { concurrency: 3 }, () => {
     const args = ['-p', 'create a.txt with hello'];
     const before = await parley(args, here);
     assert.equal(before.code, 3);
-    assert.match(before.err, /settings\.json does not count, .* parley trust /);
+    assert.match(before.err, /settings\.json is ignored, .* parley trust /);
     assert.equal((await parley(['trust', '--show'], here)).code, 1);
     const trusted = await parley(['trust'], here);
     assert.match(trusted.out, /is trusted: .*settings\.json counts from now on\n$/);

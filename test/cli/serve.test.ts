@@ -50,7 +50,7 @@ describe('parley serve', { concurrency: 3 }, () => {
     const headers = { 'content-type': 'application/json', 'a2a-version': '0.3' };
     const answer = await fetch(url, { method: 'POST', headers, body });
     assert.match(await answer.text(), /-32009/);
-    assertRefused(await parley(['serve', '--only-version', '0.2']), 2, /0\.3 and 1\.0/);
+    assertRefused(await parley(['serve', '--only-version', '0.2']), 2, /0\.3 or 1\.0/);
   });
 
   test('without --json the ready line is one line with the address, and without colours', async () => {
@@ -96,7 +96,7 @@ describe('parley serve', { concurrency: 3 }, () => {
       parley(['send', server.url, 'hi'], { env: { PARLEY_TOKEN: 's3cret' } }),
     ]);
     assert.equal(fromServer.code, 1, "the server's own token is not sent anywhere");
-    assertRefused(without, 1, /\(-31401\): give credentials with --header/);
+    assertRefused(without, 1, /\(-31401\): add credentials with --header/);
     assertRefused(wrong, 1, /-31401/);
     assert.deepEqual([right.code, right.out], [0, 'hi\n']);
     const plain = await fetch(server.url, { method: 'POST', body: '{}' });
@@ -129,7 +129,7 @@ describe('parley serve', { concurrency: 3 }, () => {
 
   test('--keys with a line that is none: one line that says which, and exit code 2', async () => {
     const keys = file('bad-keys.txt', 'ann:a\nbob\n');
-    assertRefused(await parley(['serve', '--keys', keys]), 2, /line 2: write NAME:TOKEN/);
+    assertRefused(await parley(['serve', '--keys', keys]), 2, /line 2: the format is NAME:TOKEN/);
   });
 
   test('--public-url is what the card says', async () => {
@@ -150,7 +150,7 @@ describe('parley serve', { concurrency: 3 }, () => {
       parley(['send', server.url, 'hi']),
       parley(['send', server.url, 'hi', '--extension', extension.uri]),
     ]);
-    assertRefused(without, 1, /\(-32008\): name it with --extension/);
+    assertRefused(without, 1, /\(-32008\): add --extension/);
     assert.deepEqual([named.code, named.out], [0, 'hi\n']);
     await server.stop();
   });
@@ -256,7 +256,7 @@ describe('parley serve', { concurrency: 3 }, () => {
     [
       'exports no agent',
       'export default 1;',
-      /exports no agent but a number: it should export default/,
+      /exports a number, which is not an agent: it should export default/,
     ],
     ['has a slip', 'export default (;', /cannot load .*SyntaxError/],
     ['throws', 'throw new Error("no\\nluck")', /cannot load .*: no luck/],
@@ -276,6 +276,6 @@ describe('parley serve', { concurrency: 3 }, () => {
     assert.match(err, /"msg":"ready"/);
     assert.doesNotMatch(err, /s3cret/);
     const ended = await parley(['serve'], { env: { PARLEY_LOG_LEVEL: 'loud' } });
-    assertRefused(ended, 2, /PARLEY_LOG_LEVEL=loud is no level/);
+    assertRefused(ended, 2, /PARLEY_LOG_LEVEL=loud is invalid/);
   });
 });

@@ -43,41 +43,49 @@ describe('the command line', { concurrency: 3 }, () => {
     [
       'an unknown flag of parley alone',
       ['--a2a-prot', '1'],
-      /did you mean --a2a-port\? parley --plain --help lists them/,
+      /did you mean --a2a-port\? parley --plain --help lists the flags/,
     ],
     ['a flag without its value', ['serve', '--port'], /--port needs a value/],
     ['a value that is no port', ['serve', '--port', '70000'], /from 0 to 65535/],
-    ['parley without a terminal', [], /no terminal here: parley -p .* parley serve/],
-    ['attach without a terminal', ['attach', 'http://localhost:1'], /no terminal here: .*--plain/],
+    ['parley without a terminal', [], /no terminal: use parley -p .* parley serve/],
+    ['attach without a terminal', ['attach', 'http://localhost:1'], /no terminal: .*--plain/],
     ['attach to what is no address', ['attach', 'x', '--plain'], /write it as http:/],
     ['off loopback without a live token', ['--a2a-port', '0', '--a2a-host', '::'], /a2a-token/],
     ['a live token without roles', ['--a2a-port', '0', '--a2a-token', 'a:b'], /NAME:ROLES:TOKEN/],
-    ['a live port that is none', ['--a2a-port', 'x'], /--a2a-port x: a whole number/],
-    ['a prompt that is empty', ['-p'], /nothing to do: say what/],
+    ['a live port that is none', ['--a2a-port', 'x'], /--a2a-port x: use a whole number/],
+    ['a prompt that is empty', ['-p'], /the prompt is empty/],
     ['an output that is none', ['-p', 'x', '--output', 'xml'], /text, json, stream-json/],
     ['a mode that is none', ['-p', 'x', '--approval', 'never'], /ask, auto-edit, yolo, plan/],
     ['a model that is none', ['-p', 'x', '--model', 'gemini'], /there is no model "gemini"/],
     ['a model without its key', ['serve', '--model', 'google:x'], /needs GEMINI_API_KEY/],
-    ['a workspace that is not there', ['serve', '--workspace', '/no'], /\/no: there is no such/],
+    ['a workspace that is not there', ['serve', '--workspace', '/no'], /\/no: no such/],
     ['a session that is not there', ['-p', 'x', '--resume', 'none'], /no session none: parley ses/],
-    ['no session to resume', ['-p', 'x', '--resume'], /no session in .* yet: leave --resume out/],
+    [
+      'no session to resume',
+      ['-p', 'x', '--resume'],
+      /no session in .* yet: start one without --resume/,
+    ],
     ['an unknown session to print', ['export', 'none'], /there is no session none/],
     ['an agent that is not there', ['serve', '--agent', 'nobody'], /no agent "nobody"/],
     ['a store that is none', ['serve', '--store', 'paper'], /memory or sqlite:PATH/],
     ['a durability that is none', ['serve', '--durability', 'x'], /normal or full/],
     ['a network that is none', ['serve', '--allow-network', 'x'], /--allow-network: "x"/],
     ['a public URL without a scheme', ['serve', '--public-url', 'x.org'], /https:\/\//],
-    ['a public URL with a password', ['gateway', '--public-url', 'http://u:p@x.org'], /leave out/],
-    ['a public URL with a query', ['serve', '--public-url', 'http://x.org/?a=b'], /leave out/],
-    ['keys that are not there', ['serve', '--keys', '/none'], /--keys \/none: there is no such/],
-    ['a token and keys', ['serve', '--token', 'a', '--keys', 'b'], /exclude each other/],
+    ['a public URL with a password', ['gateway', '--public-url', 'http://u:p@x.org'], /remove the/],
+    ['a public URL with a query', ['serve', '--public-url', 'http://x.org/?a=b'], /remove the/],
+    ['keys that are not there', ['serve', '--keys', '/none'], /--keys \/none: no such/],
+    ['a token and keys', ['serve', '--token', 'a', '--keys', 'b'], /either --token or --keys/],
     ['off loopback without a token', ['serve', '--host', '0.0.0.0'], /add --token T or --keys/],
     ['no address', ['send'], /parley send needs URL/],
     ['an address without a scheme', ['get', 'localhost:1', 'x'], /write it as http:\/\//],
     ['too many words', ['send', 'http://127.0.0.1:9', 'a', 'b'], /put the text in quotes/],
-    ['data that is not JSON', ['send', 'http://127.0.0.1:9', '--data', '{'], /--data is not JSON/],
-    ['metadata that is no object', ['send', 'http://x', 'a', '--metadata', '1'], /an object/],
-    ['nothing to send', ['send', 'http://127.0.0.1:9'], /nothing to send/],
+    [
+      'data that is not JSON',
+      ['send', 'http://127.0.0.1:9', '--data', '{'],
+      /--data is not valid JSON/,
+    ],
+    ['metadata that is no object', ['send', 'http://x', 'a', '--metadata', '1'], /a JSON object/],
+    ['nothing to send', ['send', 'http://127.0.0.1:9'], /no text to send/],
     ['a header without a colon', ['list', 'http://x', '--header', 'x'], /--header 'Name: value'/],
     ['a version that is none', ['list', 'http://x', '--a2a-version', '2'], /0\.3 or 1\.0/],
   ];
@@ -89,7 +97,7 @@ describe('the command line', { concurrency: 3 }, () => {
 
   test('a variable that is neither yes nor no: one line and exit code 2', async () => {
     const ended = await parley(['serve'], { env: { PARLEY_JSON: 'maybe' } });
-    assertRefused(ended, 2, /PARLEY_JSON=maybe is neither yes nor no/);
+    assertRefused(ended, 2, /PARLEY_JSON=maybe is invalid/);
   });
 
   test('a port in use: one line that says what to do, and exit code 2', async () => {

@@ -8,7 +8,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
-import { localSession } from '../../src/cli/coder/session-finder.ts';
+import { localSession } from '../../src/cli/coder/stored-sessions.ts';
 import { MODE_KEY } from '../../src/coder/approval/guard.ts';
 import type { LiveSink } from '../../src/live/follower.ts';
 import { writes } from '../coder/talk.ts';

@@ -1,30 +1,30 @@
 /**
- * An agent from a file of the user's: a module whose default export, or export `agent`, is one. It may be an agent of
- * the framework (`parley-a2a/agent`) or of the server (`createAgent`); what it is shows in its shape, because the file
- * may use another copy of the package than this program.
+ * Loads an agent from a module file: its default export, or its export `agent`. It may be an agent of the framework
+ * (`parley-a2a/agent`) or of the server (`createAgent`). The kind is recognized by its properties, not by `instanceof`,
+ * because the file may use another copy of the package than this program.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import path from 'node:path';
-import { reasonOf, systemCode } from '../../base/index.ts';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Agent as FrameworkAgent } from '../../agent/index.ts';
 import type { A2AAgent } from '../../tasks/index.ts';
+import { reasonOf, systemCode } from '../../base/index.ts';
 import { usageError } from '../program/exit.ts';
 
 const HOW = 'export default llmAgent(…) or createAgent(…)';
 
 export interface AgentFile {
   readonly agent: A2AAgent | FrameworkAgent;
-  /** Its absolute path. */
+  /** The absolute path. */
   readonly file: string;
-  /** A name for its store that no other file's has. */
+  /** A name for the store, unique for this file. */
   readonly storeName: string;
 }
 
-/** Loads the agent. `name` is a path from the current folder. */
+/** Loads the agent. `name` is a path relative to the current folder. */
 export async function loadAgentFile(name: string): Promise<AgentFile> {
   const file = path.resolve(name);
   if (!existsSync(file)) {
@@ -67,7 +67,7 @@ function agentOf(name: string, module: object): A2AAgent | FrameworkAgent {
   for (const each of candidates) if (isServerAgent(each) || isFrameworkAgent(each)) return each;
   if (candidates.length === 0) throw usageError(`${name} has no default export: ${HOW}`);
   throw usageError(
-    `${name} exports no agent but ${kindOf(candidates[0])}: it should ${HOW}, not what makes or runs one`,
+    `${name} exports ${kindOf(candidates[0])}, which is not an agent: it should ${HOW}`,
   );
 }
 
@@ -87,10 +87,10 @@ async function importFile(name: string, file: string): Promise<object> {
   }
 }
 
-/** The file with the line where it went wrong, as far as that can be told. */
+/** The file and, if known, the line of the error. */
 function placeOf(error: unknown, name: string, file: string): string {
   const stack = error instanceof Error ? (error.stack ?? '') : '';
-  // Syntax errors begin with the place; of others, the frame in the user's own file counts.
+  // The stack of a syntax error starts with the place. For other errors, take the frame in the user's file.
   let [, at, line] = /^(.+):(\d+)\n/.exec(stack) ?? [];
   if (at === undefined) {
     line = stack.split(`${pathToFileURL(file).href}:`)[1]?.match(/^\d+/)?.[0];
@@ -102,7 +102,7 @@ function placeOf(error: unknown, name: string, file: string): string {
   return line === undefined ? where : `${where}:${line}`;
 }
 
-/** Only Node's own report has the line of a slip in plain JavaScript. */
+/** The line of a syntax error in plain JavaScript: only `node --check` reports it. */
 function checkedLine(file: string): string | undefined {
   const { stderr } = spawnSync(process.execPath, ['--check', file], {
     encoding: 'utf8',
@@ -112,7 +112,7 @@ function checkedLine(file: string): string | undefined {
   return /^.+:(\d+)\n/.exec(stderr)?.[1];
 }
 
-/** A file that imports parley-a2a or zod where it is not installed gets it from the program that runs it. */
+/** Lets the file import parley-a2a and zod from this program if they are not installed next to it. */
 function lendPackages(): void {
   registerHooks({
     resolve(specifier, context, next) {

@@ -1,12 +1,12 @@
 /**
- * An agent that does exactly as much as it is told, for measuring everything around it. By the text of the first part:
+ * An agent for benchmarks. It does exactly the amount of work that the text of the message's first part asks for:
  *
  *   echo X                    one Message with the text X, no task
  *   task N [BYTES] [PACE]     N events in all: the task, working, N-3 chunks of one artifact, completed
  *   flood N [BYTES] [PACE]    the same, but every chunk replaces the artifact
- *   hold                      working, then nothing until it is canceled
+ *   hold                      working, then no event until the task is canceled
  *
- * PACE: nothing: the event loop gets its turn between two events; `burst`: it does not; a number: so many milliseconds.
+ * PACE is the pause between two events: by default one turn of the event loop, `burst` for none, or milliseconds.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,7 +14,7 @@ import type { Message, Part } from '../../protocol/index.ts';
 import type { A2AAgent, ExecutionContext, ExecutorEvent } from '../../tasks/index.ts';
 
 const UNDERSTOOD =
-  'I understand: echo X; task N [bytes] [pace]; flood N [bytes] [pace]; hold. ' +
+  'Supported requests: echo X; task N [bytes] [pace]; flood N [bytes] [pace]; hold. ' +
   'Pace is "burst" or a number of milliseconds.';
 const DEFAULT_BYTES = 16;
 const MAX_EVENTS = 1_000_000;
@@ -36,7 +36,7 @@ type Order =
 export const bench: A2AAgent = {
   profile: {
     name: 'Bench',
-    description: 'Does exactly as much as it is told: echo, task, flood, hold.',
+    description: 'Does a given amount of work, for benchmarks: echo, task, flood, hold.',
     skills: [
       {
         id: 'bench',
@@ -53,7 +53,7 @@ export const bench: A2AAgent = {
     return order.kind === 'say' ? { reply: reply(order.text) } : undefined;
   },
 
-  // One generator, not one inside another: `yield*` would cost more than all the rest of an event.
+  // A single generator: `yield*` would cost more than the rest of an event.
   async *execute({ message, signal }: ExecutionContext): AsyncGenerator<ExecutorEvent> {
     const order = orderOf(message);
     yield { kind: 'status-update', state: 'working' };
@@ -76,7 +76,7 @@ export const bench: A2AAgent = {
   },
 };
 
-/** Waits for the end of the execution, and rejects with its reason. */
+/** Waits until the execution is aborted, and rejects with the reason. */
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const end = () => reject(signal.reason as Error);

@@ -1,16 +1,16 @@
 /**
- * What the protocol's public compatibility kits want of an agent: they say by the prefix of the message's id what it is
- * to do. The longest prefix of the table below counts; any other id completes the task with a text.
+ * The agent for the protocol's public compatibility kits. The prefix of the message id selects the behaviour: the
+ * longest matching prefix of the table below. Any other id completes the task with a text.
  *
- * The kit for 1.0 has an id for each behaviour (`tck-…`). The one for 0.3 knows only `test-resubscribe-message-id`, and
- * expects of everything else that the task can still be canceled and continued. Its ids are `WORD-message-id-UUID`,
- * `test-history-message-N-UUID` and `test-push-…-UUID`: for these the turn ends with input-required, every time.
+ * The kit for 1.0 has one id per behaviour (`tck-…`). The kit for 0.3 has only `test-resubscribe-message-id`. In all
+ * other cases it expects that the task can still be canceled and continued. Its ids are `WORD-message-id-UUID`,
+ * `test-history-message-N-UUID` and `test-push-…-UUID`: for these the turn always ends with input-required.
  *
- * The kits use ids of messages again, so this agent is served without deduplication. The one for 1.0 builds a history by
- * repeating the id that asks for input, so a repeated id asks for input once more.
+ * The kits reuse message ids, so this agent is served without deduplication. The kit for 1.0 builds a history by
+ * repeating the id that asks for input, so a repeated id asks for input again.
  *
- * It takes files of every type: the kit for 1.0 sends one of an unknown type, and counts the refusal that its own text
- * demands (CORE-SEND-003) as a failure.
+ * The agent accepts files of every type. The kit for 1.0 sends a file of an unknown type, and reports a failure if it is
+ * refused, although its own text (CORE-SEND-003) demands that.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -71,7 +71,7 @@ async function* reject(): AsyncGenerator<ExecutorEvent> {
   yield { kind: 'status-update', state: 'rejected', message: 'rejected' };
 }
 
-/** Long enough for the kits to subscribe, which give it twice their own time-out. */
+/** Long enough for the kits to subscribe: they wait twice their own timeout. */
 async function* takeTime({ signal }: ExecutionContext): AsyncGenerator<ExecutorEvent> {
   yield working;
   await sleep(5500, undefined, { signal });
@@ -105,7 +105,7 @@ const BEHAVIOURS: readonly (readonly [prefix: string, behaviour: Behaviour])[] =
 function behaviourOf({ message, turn }: ExecutionContext): Behaviour {
   const { messageId } = message;
   const first = turn[0]?.messageId ?? messageId;
-  // Whatever is said to a task that waits completes it, unless it is the first message's very id once more.
+  // Any answer completes a task that waits for input, unless it repeats the id of the first message.
   if (first !== messageId && first.startsWith(INPUT_REQUIRED)) return complete;
   const named = BEHAVIOURS.find(([prefix]) => messageId.startsWith(prefix));
   if (named) return named[1];
@@ -116,14 +116,15 @@ export const conformance: A2AAgent = {
   profile: {
     name: 'Conformance',
     description:
-      "Does what the protocol's compatibility kits ask for by the ids of their messages.",
+      "Behaves as the protocol's compatibility kits expect. The message id selects the behaviour.",
     inputModes: ['text/plain', 'application/json', '*/*'],
     outputModes: ['text/plain', 'application/json'],
     skills: [
       {
         id: 'conformance',
         name: 'Conformance',
-        description: 'Completes, asks, rejects, streams and answers directly, by the message id.',
+        description:
+          'Completes, asks, rejects, streams or answers directly, depending on the message id.',
         tags: ['test', 'conformance'],
       },
     ],

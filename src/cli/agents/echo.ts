@@ -1,18 +1,18 @@
-/** Says what you say, word by word: the agent to try a client with. */
+/** Repeats your words: an agent to try a client with. */
 import { createAgent } from '../../tasks/index.ts';
 
-/** A longer text comes back in larger pieces. */
+/** A longer text is sent back in larger pieces. */
 const MAX_PIECES = 1000;
 
 export const echo = createAgent(
   {
     name: 'Echo',
-    description: 'Says what you say, word by word.',
+    description: 'Repeats your message, word by word.',
     skills: [
       {
         id: 'echo',
         name: 'Echo',
-        description: 'Streams your words back to you; files and data come back as they are.',
+        description: 'Streams your text back word by word. Files and data are returned unchanged.',
         tags: ['echo', 'test'],
         examples: ['hello there'],
       },
@@ -26,7 +26,7 @@ export const echo = createAgent(
   },
 );
 
-/** The words, each with the space behind it, so that together they are the text. */
+/** The words with the space after them. Joined, they are the text. */
 function* pieces(text: string): Generator<string> {
   const words = text.match(/\s*\S+\s*|\s+/g) ?? [];
   const size = Math.ceil(words.length / MAX_PIECES);

@@ -1,9 +1,9 @@
 /**
- * An agent of the framework, made ready for the server: the bridge around it, its sessions and files beside the task
- * store, and a model for those of its agents that name none.
+ * Prepares an agent of the framework for the server: wraps it in the bridge, opens its sessions and artifacts next to
+ * the task store, and sets a default model for agents without one.
  *
- * Everything of the framework is loaded from the copy of the package that the agent's file uses, so that agent, runner
- * and bridge are of one piece.
+ * The framework is loaded from the copy of the package that the agent's file uses, so that agent, runner and bridge have
+ * the same version.
  */
 import { createRequire } from 'node:module';
 import { reasonOf, systemCode } from '../../base/index.ts';
@@ -17,7 +17,7 @@ import type { StoreLocation } from '../program/store-location.ts';
 export interface FrameworkOptions {
   /** The file that the agent came from. */
   readonly file: string;
-  /** For agents that name none; else the environment decides. */
+  /** The default model; undefined to choose one from the environment. */
   readonly model: string | undefined;
   readonly environment: Environment;
   readonly place: StoreLocation;
@@ -47,7 +47,7 @@ export async function bridge(agent: FrameworkAgent, options: FrameworkOptions): 
     }
     if (place.kind === 'memory') return { agent: toA2AAgent(agent, { defaultModel }), close };
     const stores = await load<Sqlite>('parley-a2a/agent/sqlite', file);
-    // The same file for both: they are of the same conversations.
+    // Sessions and artifacts share a file.
     const path = `${place.file}.sessions`;
     const { durability } = place;
     const sessions = stores.sqliteSessions(path, { durability });
@@ -65,14 +65,14 @@ type Framework = typeof import('../../agent.ts');
 type Bridge = typeof import('../../bridge.ts');
 type Sqlite = typeof import('../../agent-sqlite.ts');
 
-/** The module that the file would get under this name; ours where it would get none. */
+/** The module that the file would import under this name, or this program's own if there is none. */
 async function load<Module>(specifier: string, file: string): Promise<Module> {
   let url: string;
   try {
     url = pathToFileURL(createRequire(file).resolve(specifier)).href;
   } catch (error) {
     if (systemCode(error) === 'ERR_PACKAGE_PATH_NOT_EXPORTED') {
-      const message = `the parley-a2a beside it has no ${specifier}: install a newer one`;
+      const message = `the installed parley-a2a has no ${specifier}: install a newer version`;
       throw new Error(message, { cause: error });
     }
     if (systemCode(error) !== 'MODULE_NOT_FOUND') throw error;
@@ -81,7 +81,7 @@ async function load<Module>(specifier: string, file: string): Promise<Module> {
   return (await import(url)) as Module;
 }
 
-/** The agent and all below it. A ring is left for the runner to refuse. */
+/** The agent and all its sub-agents. The runner refuses cycles. */
 function withSubAgents(root: FrameworkAgent): Set<FrameworkAgent> {
   const found = new Set([root]);
   for (const agent of found) for (const child of agent.subAgents) found.add(child);

@@ -1,4 +1,4 @@
-/** What the coding agent needs of this machine, for `parley doctor`. It does without most of it, with less to offer. */
+/** The checks of `parley doctor` for the coding agent. Most of these parts are optional: without one, a feature is missing. */
 import { execFile } from 'node:child_process';
 import { reasonOf } from '../../base/index.ts';
 import { promisify } from 'node:util';
@@ -23,7 +23,7 @@ export async function coderChecks(environment: Environment): Promise<Check[]> {
   return [...settings, ...others];
 }
 
-/** The settings in force in this folder, with the model and the trust that they stand on. */
+/** Checks the settings for this folder, whether it is trusted, and the model. */
 async function checkSettings(
   config: string,
   here: string,
@@ -48,7 +48,7 @@ function checkTrust(here: string, trusted: boolean, untrusted: string | undefine
   if (trusted) return ok(name, `${here} is trusted`);
   return untrusted === undefined
     ? ok(name, `${here} is not trusted, and has no settings of its own`)
-    : warning(name, `${untrusted} does not count: read it, then parley trust`);
+    : warning(name, `${untrusted} is ignored: read it, then run parley trust`);
 }
 
 function checkModel(wanted: string | undefined, environment: Environment): Check {
@@ -62,18 +62,23 @@ function checkModel(wanted: string | undefined, environment: Environment): Check
   return model === 'offline' && wanted === undefined
     ? warning(
         name,
-        'offline, because there is no key: set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY',
+        'offline, because there is no API key: set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY',
       )
     : ok(name, model);
+}
+
+/** The first line of `FILE --version`. */
+async function versionOf(file: string): Promise<string> {
+  const { stdout } = await promisify(execFile)(file, ['--version'], { timeout: PROBE_MS });
+  return stdout.split('\n', 1)[0] ?? '';
 }
 
 async function checkGit(): Promise<Check> {
   const name = 'git';
   try {
-    const { stdout } = await promisify(execFile)('git', ['--version'], { timeout: PROBE_MS });
-    return ok(name, stdout.trim());
+    return ok(name, await versionOf('git'));
   } catch {
-    return warning(name, 'git does not run: without it there are no checkpoints to go back to');
+    return warning(name, 'git does not run: install it to get checkpoints, which /restore needs');
   }
 }
 
@@ -90,17 +95,18 @@ async function checkSandbox(here: string): Promise<Check> {
 async function checkSearch(): Promise<Check> {
   const name = 'ripgrep';
   try {
-    const file = await ripgrepFile();
-    const { stdout } = await promisify(execFile)(file, ['--version'], { timeout: PROBE_MS });
-    return ok(name, stdout.split('\n', 1)[0] ?? '');
+    return ok(name, await versionOf(await ripgrepFile()));
   } catch (error) {
-    return broken(name, `${reasonOf(error)}: search and glob fail; install parley again`);
+    return broken(
+      name,
+      `${reasonOf(error)}: the tools search and glob do not work; reinstall parley`,
+    );
   }
 }
 
 async function checkTerminal(): Promise<Check> {
   const name = 'terminal';
   return (await hasTerminal())
-    ? ok(name, 'commands get a pseudo-terminal')
-    : warning(name, 'there is no pseudo-terminal for this system: commands run on pipes');
+    ? ok(name, 'shell commands run on a pseudo-terminal')
+    : warning(name, 'no pseudo-terminal on this system: shell commands run on pipes');
 }

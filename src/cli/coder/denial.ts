@@ -1,4 +1,4 @@
-/** What to say when a call needed an approval and nobody could be asked: the call, and what would have allowed it. */
+/** The message for a tool call that was denied because there was no person to ask: the call, and how to allow it. */
 import { grantFrom, configFolder, type ApprovalMode, type Preview } from '../../coder/index.ts';
 import { userSettingsFile } from '../../coder/settings/index.ts';
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
@@ -15,10 +15,10 @@ export function denialOf(
   const named = what === '' ? call.tool_name : `${call.tool_name} (${what})`;
   const ways = [...flagFor(call, mode), ...ruleFor(call, root, environment)];
   const next = ways.length === 0 ? '' : `: allow it with ${ways.join(' or ')}`;
-  return `${named} was denied, because nobody can be asked here${next}`;
+  return `${named} was denied, because there is no person to ask${next}`;
 }
 
-/** The least that lets such a call through. */
+/** The least permissive flag that allows the call. */
 function flagFor({ confirmation_request }: ToolCall, mode: ApprovalMode): string[] {
   const edit = confirmation_request?.file_edit_details !== undefined;
   if (edit && mode === 'ask') return ['--approval auto-edit'];

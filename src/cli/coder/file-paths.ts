@@ -1,17 +1,17 @@
 /**
- * The files of a workspace for `@` in a prompt: those of the folder whose names begin so; and where no folder is named,
- * those further down too.
+ * Completes file paths for `@` in a prompt: files in the named folder whose names start with the typed text. If no
+ * folder is named, files in subfolders are found too.
  */
 import type { Dirent } from 'node:fs';
 import { readdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 
 const MAX_FOUND = 50;
-/** Of no use to anybody who types. */
-const PASSED_OVER = new Set(['.git', 'node_modules']);
-/** One letter begins too many names. */
-const MIN_BELOW = 2;
-/** It is looked for at each key. */
+/** Folders that are not searched. */
+const SKIPPED = new Set(['.git', 'node_modules']);
+/** Subfolders are searched from this many letters on: one letter matches too many names. */
+const MIN_DEEP_LETTERS = 2;
+/** A search may read this many folders: it runs at each key press. */
 const MAX_FOLDERS = 400;
 const AT_ONCE = 16;
 
@@ -28,7 +28,7 @@ export function filesIn(root: string) {
         .filter(({ name }) => begun !== '' || !name.startsWith('.'))
         .map((entry) => `${above}${shown(entry)}`)
         .toSorted();
-      const deep = cut === 0 && begun.length >= MIN_BELOW && found.length < MAX_FOUND;
+      const deep = cut === 0 && begun.length >= MIN_DEEP_LETTERS && found.length < MAX_FOUND;
       const below = deep ? await filesBelow(folder, begun) : [];
       return [...found, ...below].slice(0, MAX_FOUND);
     } catch {
@@ -37,7 +37,7 @@ export function filesIn(root: string) {
   };
 }
 
-/** Files and folders in folders of this one whose names begin so, in whatever case; the nearest first. */
+/** Files and subfolders below this folder whose names start with the text, ignoring case, the nearest first. */
 async function filesBelow(root: string, begun: string): Promise<string[]> {
   const wanted = begun.toLowerCase();
   const found: string[] = [];
@@ -69,7 +69,7 @@ async function filesBelow(root: string, begun: string): Promise<string[]> {
 
 async function namesIn(folder: string): Promise<Dirent[]> {
   const all = await readdir(folder, { withFileTypes: true });
-  return all.filter(({ name }) => !PASSED_OVER.has(name));
+  return all.filter(({ name }) => !SKIPPED.has(name));
 }
 
 function shown(entry: Dirent): string {

@@ -1,36 +1,34 @@
-/** The flags of the coding agent, for every command that runs it. Loads nothing of it. */
+/** The flags of the coding agent, for all commands that run it. Does not load the agent. */
 import type { ApprovalMode } from '../../coder/index.ts';
 import { usageError } from '../program/exit.ts';
+import { listOption, option, toggle } from '../program/flags.ts';
 
 export const CODER_FLAGS = {
-  workspace: {
-    type: 'string',
-    multiple: true,
-    value: 'DIR',
-    help: 'A folder to work in; the current one by default.',
-  },
-  model: {
-    type: 'string',
-    value: 'M',
-    help: 'offline, scripted:FILE, google:NAME, anthropic:NAME, openai:NAME or openai-compatible:NAME.',
-  },
-  approval: {
-    type: 'string',
-    value: 'MODE',
-    help: 'ask before changes (the default), auto-edit files, yolo: never ask, or plan: only read.',
-  },
-  sandbox: {
-    type: 'boolean',
-    help: 'Run shell commands in bubblewrap: no network, only the workspace can be written.',
-  },
+  workspace: listOption('DIR', 'A folder to work in; by default the current folder.'),
+  model: option(
+    'M',
+    'offline, scripted:FILE, google:NAME, anthropic:NAME, openai:NAME or openai-compatible:NAME.',
+  ),
+  approval: option(
+    'MODE',
+    'ask (the default): ask before changes; auto-edit: edit files without asking; yolo: never ask; plan: only read.',
+  ),
+  sandbox: toggle(
+    'Run shell commands in bubblewrap, without network and with write access only to the workspace.',
+  ),
 } as const;
 
-/** Variables that all commands of the coding agent heed. */
+export const SESSION_STORE_FLAG = option(
+  'S',
+  'Where to store sessions: memory, or next to sqlite:PATH. By default in the data folder.',
+);
+
+/** Environment variables for all commands that run the coding agent. */
 export const CODER_VARIABLES = {
   GEMINI_API_KEY:
-    'Key of --model google:…; ANTHROPIC_API_KEY and OPENAI_API_KEY likewise. The first that is set picks the model.',
+    'API key for --model google:NAME. ANTHROPIC_API_KEY and OPENAI_API_KEY are for the other providers. Without --model, the first key that is set selects the model.',
   PARLEY_HOME: 'The data folder.',
-  XDG_CONFIG_HOME: 'Where parley/settings.json is; ~/.config by default.',
+  XDG_CONFIG_HOME: 'The folder that contains parley/settings.json; ~/.config by default.',
 } as const;
 
 const MODES: readonly ApprovalMode[] = ['ask', 'auto-edit', 'yolo', 'plan'];

@@ -1,6 +1,6 @@
 /**
- * A live session of the coding agent in this process, for the terminal and for editors: the agent, its tasks, the hub,
- * and the port on which others join it, if there is one.
+ * A live session of the coding agent in this process, for the terminal and for editors: the agent, its tasks, the
+ * session's hub, and the server for others if there is an address.
  */
 import { reasonOf } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
@@ -13,25 +13,25 @@ import type { RequestHandler } from '../../tasks/index.ts';
 import { type Listening, serve } from '../../server.ts';
 import { openCoder, type CoderFlags, type OpenedCoder } from './setup.ts';
 import type { Environment } from '../program/flags.ts';
-import { explainListen } from '../program/listen-error.ts';
-import type { Door } from './live-flags.ts';
+import type { LiveAddress } from './live-address.ts';
+import { listenOn } from '../program/server-process.ts';
 import { forgetLiveStore, openLiveStore, sweepLiveStores } from './live-store.ts';
 import type { ServerLog } from '../program/log.ts';
 import { VERSION } from '../program/product.ts';
-import { localSession } from './session-finder.ts';
+import { localSession } from './stored-sessions.ts';
 import type { StoreLocation } from '../program/store-location.ts';
 
 export interface LiveSetup {
   readonly values: CoderFlags & { readonly store?: string | undefined };
   readonly environment: Environment;
-  /** True paths. The session works in the first one. */
+  /** Real paths. The session works in the first one. */
   readonly roots: readonly string[];
   readonly place: StoreLocation;
   readonly sessions: SessionStore;
-  /** The session to go on with. */
+  /** The id of the session to resume. */
   readonly resume?: string | undefined;
   readonly mcpServers?: McpServers | undefined;
-  readonly door?: Door | undefined;
+  readonly address?: LiveAddress | undefined;
   readonly log: ServerLog;
 }
 
@@ -39,33 +39,33 @@ export interface OpenedLive {
   readonly live: Live;
   readonly coder: OpenedCoder;
   readonly sessionId: string;
-  /** Where others join. */
+  /** The address for others. */
   readonly url: string | undefined;
-  /** What somebody who sees it for the first time should know, a line each. */
+  /** Notes for the user, one line each. */
   readonly notes: readonly string[];
-  /** Whether anything was said in it. */
+  /** Whether the session has any messages. */
   used(): Promise<boolean>;
-  /** Ends it for everybody, and whatever runs in it. */
+  /** Ends the session for all members, and stops what runs in it. */
   close(): Promise<void>;
 }
 
 export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
-  const { values, environment, roots, sessions, door, log, place } = setup;
+  const { values, environment, roots, sessions, address, log, place } = setup;
   const sessionId = setup.resume ?? randomUUIDv7();
   await using undo = new AsyncDisposableStack();
-  const shared = door !== undefined;
+  const shared = address !== undefined;
   const coder = await openCoder({ values, environment, roots, sessions, shared, logger: log });
   undo.defer(() => coder.close());
   const named = values.store !== undefined;
   const store = await openLiveStore({ place, named, sessionId, environment, log });
   const session: { live?: Live } = {};
-  const { acpSocket } = door ? await import('../../acp/index.ts') : {};
+  const { acpSocket } = address ? await import('../../acp/index.ts') : {};
   const server = serve(coder.agent, {
     ...coderServeOptions(coder),
-    ...(door &&
+    ...(address &&
       liveServeOptions({
         live: () => session.live,
-        tokens: door.tokens,
+        tokens: address.tokens,
         acp:
           acpSocket &&
           ((socket, enter) => acpSocket(socket, enter, { version: VERSION, logger: log })),
@@ -76,17 +76,13 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
   });
   undo.defer(() => server.close(0));
   let listening: Listening | undefined;
-  if (door) {
-    try {
-      listening = await server.listen(door.port, door.host);
-    } catch (error) {
-      throw explainListen(error, door.host, door.port, '--a2a-port');
-    }
+  if (address) {
+    listening = await listenOn(server, { ...address, flag: '--a2a-port' });
     undo.adopt(listening, (each) => each.close(0));
   } else {
     await server.handler.recover();
   }
-  if (setup.resume !== undefined) await rememberFlags(setup, setup.resume);
+  if (setup.resume !== undefined) await applyFlags(setup, setup.resume);
   const { taskId, former } =
     setup.resume === undefined ? { former: [] } : await tasksOf(server.handler, sessionId);
   const live = await openLive({
@@ -116,7 +112,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
         ? coder.notes
         : [
             ...coder.notes,
-            `The agent remembers this session; parley export ${sessionId} prints what was said in it.`,
+            `The agent remembers this session, but its messages cannot be shown here: parley export ${sessionId} prints them.`,
           ],
     used,
     async close() {
@@ -128,19 +124,19 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
   };
 }
 
-/** Removes what is not to be kept any more. Behind the first frame: nobody waits for it. */
+/** Removes expired sessions in the background, after the first frame is drawn. */
 export function sweepSoon({ coder }: OpenedLive, setup: LiveSetup): void {
   const sweep = async () => {
     await coder.sweep();
     if (setup.place.kind === 'sqlite') await sweepLiveStores(setup.environment, setup.sessions);
   };
   sweep().catch((error: unknown) => {
-    setup.log.warn({ problem: reasonOf(error) }, 'old sessions could not be removed');
+    setup.log.warn({ problem: reasonOf(error) }, 'failed to remove old sessions');
   });
 }
 
-/** What the flags say counts from now on, whatever the session has chosen before; what it chooses next counts then. */
-async function rememberFlags({ values, sessions }: LiveSetup, id: string): Promise<void> {
+/** Clears the session's own choices of mode and model where a flag was given, so that the flag applies from now on. */
+async function applyFlags({ values, sessions }: LiveSetup, id: string): Promise<void> {
   const stateDelta: State = {
     ...(values.approval !== undefined && { [MODE_KEY]: null }),
     ...(values.model !== undefined && { [MODEL_KEY]: null }),
@@ -152,22 +148,22 @@ async function rememberFlags({ values, sessions }: LiveSetup, id: string): Promi
   ]);
 }
 
-/** The task that a session can go on in, none where its last turn failed or was canceled; and those before, oldest first. */
+/** The task in which a session continues, and its earlier tasks, oldest first. A failed or canceled task is not continued. */
 async function tasksOf(
   handler: RequestHandler,
   contextId: string,
 ): Promise<{ readonly taskId?: string; readonly former: readonly string[] }> {
   const call = { extensions: [EXTENSION_URI] };
   const { tasks } = await handler.listTasks({ contextId, pageSize: 50, historyLength: 1 }, call);
-  // One that was only reserved has nothing to show.
-  const said = tasks.filter(({ status: { state } }) => state !== 'submitted');
-  const [latest, ...others] = said;
-  const goesOn = latest && !endsTask(latest.status.state);
-  const former = (goesOn ? others : said).map(({ id }) => id).toReversed();
-  return { ...(goesOn && { taskId: latest.id }), former };
+  // A task that was only reserved has no content.
+  const used = tasks.filter(({ status: { state } }) => state !== 'submitted');
+  const [latest, ...others] = used;
+  const continues = latest && !endsTask(latest.status.state);
+  const former = (continues ? others : used).map(({ id }) => id).toReversed();
+  return { ...(continues && { taskId: latest.id }), former };
 }
 
-/** A turn that ends so has no other one behind it. */
+/** Whether no turn can follow a turn that ended in this state. */
 function endsTask(state: TaskState): boolean {
   return isTerminal(state) && state !== 'completed';
 }

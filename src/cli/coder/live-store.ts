@@ -1,7 +1,7 @@
 /**
- * Where the tasks of a live session are kept. A log has one writer, and several terminals may be open: so each session
- * has a file of its own in the data folder, called after it. Whoever resumes the session finds its whole history there.
- * With `--store sqlite:PATH` it is that file, whatever else is in it.
+ * The task store of a live session. A log has one writer, and several terminals may be open, so each session has its own
+ * file in the data folder, named after the session. A resumed session finds its whole history there. With
+ * `--store sqlite:PATH` that file is used instead.
  */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -10,19 +10,19 @@ import { memoryStore, type TaskStore } from '../../tasks/index.ts';
 import { dataFolder } from '../program/data-folder.ts';
 import type { Environment } from '../program/flags.ts';
 import type { ServerLog } from '../program/log.ts';
-import { localSession } from './session-finder.ts';
+import { localSession } from './stored-sessions.ts';
 import { openStore, type StoreLocation } from '../program/store-location.ts';
 
 const FOLDER = 'live';
-/** Files that are looked at in one start. */
+/** Files that are checked at each start. */
 const MAX_SWEPT = 200;
-/** Whose session may just be beginning. */
+/** Younger files are not removed: their session may just be starting. */
 const YOUNG_MS = 7 * 86_400_000;
 
 export interface LiveStoreOptions {
-  /** Where sessions are. */
+  /** Where sessions are stored. */
   readonly place: StoreLocation;
-  /** The person has named the place. */
+  /** The location was set with --store. */
   readonly named: boolean;
   readonly sessionId: string;
   readonly environment: Environment;
@@ -38,12 +38,12 @@ export async function openLiveStore(options: LiveStoreOptions): Promise<TaskStor
   return openStore({ ...place, file: fileOf(folder, sessionId) }, environment, log);
 }
 
-/** An id comes from a command line or an editor: what is no name of a file is none of ours. */
+/** Replaces characters that are unsafe in file names: the id may come from a command line or an editor. */
 function fileOf(folder: string, sessionId: string): string {
   return path.join(folder, `${sessionId.replaceAll(/[^\w.-]/g, '_').slice(0, 100)}.db`);
 }
 
-/** Removes the files whose sessions are not kept any more, or never said anything. */
+/** Removes the files of sessions that no longer exist. */
 export async function sweepLiveStores(
   environment: Environment,
   sessions: SessionStore,
@@ -58,7 +58,7 @@ export async function sweepLiveStores(
   }
 }
 
-/** A session in which nothing was said leaves nothing. */
+/** Removes the file of one session. */
 export async function forgetLiveStore(environment: Environment, sessionId: string): Promise<void> {
   await removeStore(fileOf(path.join(dataFolder(environment), FOLDER), sessionId));
 }

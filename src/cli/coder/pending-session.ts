@@ -1,10 +1,10 @@
 /**
- * A live session that is still being opened, so that the screen is there before the agent is: what is asked of it waits,
- * and its items begin when it does. Where it cannot be opened it has none; whoever opens it says why.
+ * A live session that is still being opened. It lets the UI start before the agent is loaded: calls wait until the
+ * session is open. If it cannot be opened, it has no items, and the caller of `opening` reports the error.
  */
 import type { LiveClient, LiveItem, LiveSession } from '../../live/client/index.ts';
 
-const SOMEBODY: LiveClient = {
+const TERMINAL: LiveClient = {
   id: 'terminal',
   name: 'terminal',
   kind: 'terminal',
@@ -25,7 +25,7 @@ export function pendingSession(opening: Promise<LiveSession>): LiveSession {
 
   return {
     get self() {
-      return opened?.self ?? SOMEBODY;
+      return opened?.self ?? TERMINAL;
     },
     items,
     prompt: async (content) => (await opening).prompt(content),

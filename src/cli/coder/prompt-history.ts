@@ -1,14 +1,14 @@
-/** The prompts of earlier sessions, for the arrow keys: a file of JSON lines in the data folder, the oldest first. */
+/** The prompts of earlier sessions, for the arrow keys. They are in a file of JSON lines in the data folder, the oldest first. */
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { PromptHistory } from '../../tui/index.ts';
 
 const FILE = 'prompts.jsonl';
 const MAX_ENTRIES = 1000;
-/** Longer ones are not worth keeping. */
+/** Longer prompts are not stored. */
 const MAX_CHARS = 20_000;
 
-/** What cannot be read or kept is no reason not to work. */
+/** Opens the history. Errors of reading and writing are ignored: the agent works without a history. */
 export function openHistory(folder: string): PromptHistory {
   const file = path.join(folder, FILE);
   const entries = read(file);
@@ -48,6 +48,6 @@ function attempt(what: () => void): void {
   try {
     what();
   } catch {
-    // As if there were no history.
+    // Works without a history.
   }
 }

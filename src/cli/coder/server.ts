@@ -1,20 +1,16 @@
-/** The coding agent for `parley serve`: its tasks in the store, its sessions beside it. */
-import { reasonOf } from '../../base/index.ts';
+/** The coding agent for `parley serve`, with its task store and its sessions. */
 import { coderServeOptions } from '../../coder/index.ts';
 import type { A2AAgent, TaskStore } from '../../tasks/index.ts';
 import type { ServeOptions } from '../../server.ts';
 import { openCoder, openSessions, tellNotes, type CoderFlags } from './setup.ts';
+import { reasonOf } from '../../base/index.ts';
 import type { Environment } from '../program/flags.ts';
 import type { ServerLog } from '../program/log.ts';
-import { openStore, storeLocation } from '../program/store-location.ts';
+import { openStore, type StoreFlags, storeLocation } from '../program/store-location.ts';
 import { workspaceFolders } from '../program/workspace-folder.ts';
 
 export interface CoderServerInput {
-  readonly values: CoderFlags & {
-    readonly workspace: readonly string[];
-    readonly store: string | undefined;
-    readonly durability: string | undefined;
-  };
+  readonly values: CoderFlags & StoreFlags & { readonly workspace: readonly string[] };
   readonly environment: Environment;
 }
 
@@ -32,32 +28,27 @@ export async function serveCoder(
 ): Promise<CoderServer> {
   const roots = await workspaceFolders(values.workspace);
   const place = await storeLocation(values, environment, 'coder');
+  await using undo = new AsyncDisposableStack();
+  // The server closes the store.
   const store = await openStore(place, environment, logger);
-  try {
-    const sessions = await openSessions(place);
-    try {
-      const coder = await openCoder({ values, environment, roots, sessions, serves: true, logger });
-      return {
-        agent: coder.agent,
-        store,
-        options: coderServeOptions(coder),
-        begin() {
-          tellNotes(coder);
-          coder.sweep().catch((error: unknown) => {
-            logger.warn({ problem: reasonOf(error) }, 'old sessions could not be removed');
-          });
-        },
-        async close() {
-          await coder.close();
-          await sessions.close();
-        },
-      };
-    } catch (error) {
+  undo.defer(() => store.close());
+  const sessions = await openSessions(place);
+  undo.defer(() => sessions.close());
+  const coder = await openCoder({ values, environment, roots, sessions, serves: true, logger });
+  undo.move();
+  return {
+    agent: coder.agent,
+    store,
+    options: coderServeOptions(coder),
+    begin() {
+      tellNotes(coder);
+      coder.sweep().catch((error: unknown) => {
+        logger.warn({ problem: reasonOf(error) }, 'failed to remove old sessions');
+      });
+    },
+    async close() {
+      await coder.close();
       await sessions.close();
-      throw error;
-    }
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
+    },
+  };
 }

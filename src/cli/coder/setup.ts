@@ -1,4 +1,4 @@
-/** The coding agent as flags, settings and environment have it: for `parley serve` and for `parley -p`. */
+/** Opens the coding agent from flags, settings and environment variables. */
 import {
   memorySessions,
   ModelError,
@@ -41,36 +41,36 @@ export interface CoderFlags {
   readonly sandbox: boolean;
   readonly 'allow-client-mcp'?: boolean;
   readonly 'allow-auto-execute'?: boolean;
-  /** Private networks that addresses of models and clients may be in. */
+  /** Private networks that fetch_url and MCP servers may connect to. */
   readonly 'allow-network'?: readonly string[];
 }
 
 export interface CoderSetup {
   readonly values: CoderFlags;
   readonly environment: Environment;
-  /** True paths. */
+  /** Real paths. */
   readonly roots: readonly string[];
   readonly sessions: SessionStore;
-  /** The flags' mode and model also count in sessions that have chosen others. */
-  readonly flagsWin?: boolean;
-  /** Others than the operator use it: where the flags say plan, nobody may leave it. */
+  /** The mode and model of the flags override the choices of a resumed session. */
+  readonly flagsOverride?: boolean;
+  /** Serves other people: with --approval plan, no session may change its mode. */
   readonly serves?: boolean;
-  /** Others join a terminal: where the flags say plan, only the terminal may leave it. */
+  /** Others may join the terminal's session: with --approval plan, only the terminal may change the mode. */
   readonly shared?: boolean;
   readonly logger: Logger;
 }
 
 export interface OpenedCoder extends Coder {
   readonly model: Model;
-  /** What holds where a session has not chosen another. */
+  /** The approval mode of sessions that have not set another. */
   readonly mode: ApprovalMode;
-  /** What somebody who sees it for the first time should know, a line each. */
+  /** Notes for the user, one line each. */
   readonly notes: readonly string[];
-  /** Removes the sessions that are older than the settings keep them. */
+  /** Removes sessions that are older than the retention period in the settings. */
   sweep(): Promise<void>;
 }
 
-/** The sessions beside the tasks of this place. Several processes may have them open. */
+/** Opens the sessions that belong to this task store. Several processes may have them open. */
 export async function openSessions(place: StoreLocation): Promise<SessionStore> {
   if (place.kind === 'memory') return memorySessions();
   const { sqliteSessions, StorageError } = await import('../../agent/sqlite/index.ts');
@@ -87,7 +87,7 @@ export function sessionsFile(storeFile: string): string {
   return `${storeFile}.sessions`;
 }
 
-/** Opens the agent. Whatever cannot be is said in one line. */
+/** Opens the agent. Problems with the model, settings or sandbox are errors of one line. */
 export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
   const { values, environment, roots, sessions, logger } = setup;
   const mode = approvalMode(values.approval);
@@ -110,7 +110,7 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
       ...(setup.serves === true && mode === 'plan' && { loosest: 'plan' }),
       ...(setup.shared === true && mode === 'plan' && { terminalSetsMode: true }),
       ...(values.sandbox && { sandbox: true }),
-      ...(setup.flagsWin === true && {
+      ...(setup.flagsOverride === true && {
         turnState: {
           ...(mode !== undefined && { [MODE_KEY]: null }),
           ...(values.model !== undefined && { [MODEL_KEY]: null }),
@@ -129,7 +129,7 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
       async sweep() {
         if (retentionDays === undefined) return;
         const removed = await sessions.prune?.(APP, Date.now() - retentionDays * DAY_MS);
-        if (removed) logger.info({ removed, retentionDays }, 'old sessions were removed');
+        if (removed) logger.info({ removed, retentionDays }, 'removed old sessions');
       },
     };
   } catch (error) {
@@ -144,7 +144,7 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
   }
 }
 
-/** The user's and, where there is only one workspace and it is trusted, its own. */
+/** The user's settings and, if there is exactly one workspace and it is trusted, the workspace's own. */
 async function settingsFor(
   config: string,
   roots: readonly string[],
@@ -161,7 +161,7 @@ async function settingsFor(
     loaded = settings;
     if (untrusted !== undefined && !trusted) {
       notes.push(
-        `${untrusted} does not count, its workspace is not trusted: read it, then parley trust ${quoted(workspace)}`,
+        `${untrusted} is ignored, because the workspace is not trusted: read it, then run parley trust ${quoted(workspace)}`,
       );
     }
   }
@@ -174,7 +174,7 @@ function modelFor(wanted: string | undefined, environment: Environment, notes: s
   model.check?.();
   if (wanted === undefined && name === 'offline') {
     notes.push(
-      'There is no key, so the offline model answers, which understands only a few plain requests: set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY for another.',
+      'There is no API key, so the offline model answers. It understands only a few simple requests. Set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY to use another model.',
     );
   }
   return model;

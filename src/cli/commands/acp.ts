@@ -1,35 +1,32 @@
 /**
- * `parley acp`: the coding agent of an editor, over the Agent Client Protocol on standard input and output. Each
- * `session/new` is a session of its own, in the folder that the editor names; `session/load` finds it again.
+ * `parley acp`: the coding agent for an editor, over the Agent Client Protocol on standard input and output. Each
+ * `session/new` starts a session in the folder that the editor names. `session/load` opens it again.
  *
- * The editor acts for the person who started it, so its MCP servers may be programs.
+ * The editor acts for the person who started it, so its MCP servers may be local programs.
  */
 import type { LiveSession } from '../../live/client/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Wanted } from '../../acp/index.ts';
 import type { SessionStore } from '../../agent/index.ts';
 import { isInside } from '../../coder/index.ts';
-import { CODER_FLAGS, CODER_VARIABLES } from '../coder/flags.ts';
+import { CODER_FLAGS, CODER_VARIABLES, SESSION_STORE_FLAG } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { EXIT, ExitError } from '../program/exit.ts';
-import { onInterrupt } from '../program/interrupt.ts';
+import { listOption } from '../program/flags.ts';
+import { logRejections, onInterrupt } from '../program/process-end.ts';
 import type { OpenedLive } from '../coder/live-session.ts';
-import { createLog, type ServerLog } from '../program/log.ts';
+import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
 import { VERSION } from '../program/product.ts';
 import { storeLocation } from '../program/store-location.ts';
 import { workspaceFolder, workspaceFolders } from '../program/workspace-folder.ts';
 
 const FLAGS = {
   ...CODER_FLAGS,
-  workspace: {
-    ...CODER_FLAGS.workspace,
-    help: 'Sessions may only work in here; by default wherever the editor says.',
-  },
-  store: {
-    type: 'string',
-    value: 'S',
-    help: 'Where sessions are kept: memory, or beside sqlite:PATH. By default in the data folder.',
-  },
+  workspace: listOption(
+    'DIR',
+    'Allow sessions only in this folder. By default the editor may use any folder.',
+  ),
+  store: SESSION_STORE_FLAG,
 } as const;
 
 type Settings = CommandInput<typeof FLAGS>;
@@ -38,11 +35,11 @@ export default defineCommand({
   name: 'acp',
   operands: [],
   about:
-    'Speaks the Agent Client Protocol on standard input and output, for editors such as Zed: they start it themselves. The log goes to standard error.',
+    'Runs the coding agent for an editor, such as Zed, which starts this command itself. It speaks the Agent Client Protocol on standard input and output, and logs to standard error.',
   flags: FLAGS,
   variables: {
     ...CODER_VARIABLES,
-    PARLEY_LOG_LEVEL: 'trace, debug, info, warn (the default), error or silent.',
+    PARLEY_LOG_LEVEL: LOG_LEVEL_HELP,
   },
   examples: [
     'parley acp',
@@ -57,9 +54,8 @@ async function run(settings: Settings): Promise<number> {
   const log = createLog(environment);
   const allowed =
     values.workspace.length > 0 ? await workspaceFolders(values.workspace) : undefined;
-  const place = await storeLocation({ ...values, durability: undefined }, environment, 'coder');
-  const [{ serveAcp }, { stdioStream }, { openSessions }] = await Promise.all([
-    import('../../acp/index.ts'),
+  const place = await storeLocation(values, environment, 'coder');
+  const [{ serveAcp, stdioStream }, { openSessions }] = await Promise.all([
     import('../../acp/index.ts'),
     import('../coder/setup.ts'),
   ]);
@@ -67,7 +63,7 @@ async function run(settings: Settings): Promise<number> {
   open.defer(() => log.flush());
   const sessions = await openSessions(place);
   open.defer(() => sessions.close());
-  /** Who is in which session. One that is loaded while it is open is the same. */
+  /** The open session of each member. A session that is loaded while it is open is shared. */
   const opened = new Map<LiveSession, OpenedLive>();
   open.defer(async () => {
     await Promise.all([...new Set(opened.values())].map((each) => each.close()));
@@ -89,7 +85,7 @@ async function run(settings: Settings): Promise<number> {
       mcpServers,
       log,
     }).catch((error: unknown) => {
-      throw told(error, log);
+      throw visibleError(error, log);
     });
   }
 
@@ -119,37 +115,35 @@ async function run(settings: Settings): Promise<number> {
     code = EXIT.interrupted;
     served.close();
   });
-  process.on('unhandledRejection', (error) => {
-    log.error({ err: error }, 'a rejection was not handled');
-  });
+  logRejections(log);
   await served.closed;
   return code;
 }
 
-/** The editor's folder, inside one of those that are allowed. */
+/** The editor's folder, which must be inside one of the allowed folders. */
 async function folderFor(cwd: string, allowed: readonly string[] | undefined): Promise<string> {
   const folder = await workspaceFolder(cwd).catch((error: unknown) => {
     throw new A2AError(
       'invalidParams',
-      `cwd: ${error instanceof ExitError ? error.message : 'unusable'}`,
+      `cwd: ${error instanceof ExitError ? error.message : 'not usable'}`,
     );
   });
   const inside = allowed?.some((root) => isInside(root, folder));
   if (inside === false) {
-    throw new A2AError('invalidParams', 'cwd: it is in none of the folders of --workspace');
+    throw new A2AError('invalidParams', 'cwd: the folder is outside the --workspace folders');
   }
   return folder;
 }
 
 async function find(sessions: SessionStore, id: string): Promise<void> {
-  const { localSession } = await import('../coder/session-finder.ts');
+  const { localSession } = await import('../coder/stored-sessions.ts');
   if (await sessions.get(localSession(id))) return;
-  throw new A2AError('taskNotFound', 'There is no such session');
+  throw new A2AError('taskNotFound', 'No such session');
 }
 
-/** What the operator has set up wrongly is theirs to read, and here the operator is who asks. */
-function told(error: unknown, log: ServerLog): unknown {
+/** The caller is the operator here, so the error of a wrong setup is sent to the caller in full. */
+function visibleError(error: unknown, log: ServerLog): unknown {
   if (!(error instanceof ExitError)) return error;
-  log.error({ problem: error.message }, 'a session could not be opened');
+  log.error({ problem: error.message }, 'failed to open a session');
   return new A2AError('unavailable', error.message);
 }

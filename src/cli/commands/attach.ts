@@ -1,4 +1,4 @@
-/** `parley attach`: somebody's live session in this terminal, over its WebSocket. The same screens, another place. */
+/** `parley attach`: shows a live session of another process in this terminal, over its WebSocket. */
 import path from 'node:path';
 import { ConnectionError } from '../../client/index.ts';
 import { type LiveSession, joinLive } from '../../live/client/index.ts';
@@ -6,23 +6,21 @@ import { A2AError } from '../../protocol/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { dataFolder } from '../program/data-folder.ts';
 import { EXIT, ExitError, usageError } from '../program/exit.ts';
+import { type Environment, option } from '../program/flags.ts';
 import { createLog, LOG_FILE } from '../program/log.ts';
+import { onProcessEnd } from '../program/process-end.ts';
 import { note, word } from '../program/terminal.ts';
-import { chosenTheme, THEME_FLAG } from '../program/theme.ts';
-import { untilEnd } from '../program/until-end.ts';
+import { chosenTheme, PLAIN_FLAG, THEME_FLAG } from '../program/theme.ts';
 
 export default defineCommand({
   name: 'attach',
   operands: ['URL'],
   about:
-    'Joins a session that somebody has opened with parley --a2a-port, and shows it as they see it. Prompts and answers count there, as far as the token allows.',
+    'Joins a session that was opened with parley --a2a-port and shows it in this terminal. You can send prompts and answer questions if your token allows it.',
   flags: {
-    token: { type: 'string', value: 'T', help: 'The token, where the session wants one.' },
-    name: { type: 'string', value: 'N', help: 'What the others see; the token has its own name.' },
-    plain: {
-      type: 'boolean',
-      help: 'Line by line, without frames and redrawing: for screen readers.',
-    },
+    token: option('T', 'The token, if the session requires one.'),
+    name: option('N', "The name that others see. A token's own name takes precedence."),
+    plain: PLAIN_FLAG,
     theme: THEME_FLAG,
   },
   examples: [
@@ -33,7 +31,7 @@ export default defineCommand({
   async run({ values, operands: [url = ''], environment }) {
     if (!values.plain && !(process.stdin.isTTY && process.stdout.isTTY)) {
       throw usageError(
-        'there is no terminal here: parley attach --plain reads and writes lines, parley send URL "TEXT" sends one message',
+        'no terminal: use parley attach --plain to read and write lines, or parley send URL "TEXT" to send one message',
       );
     }
     const folder = dataFolder(environment);
@@ -41,7 +39,10 @@ export default defineCommand({
     const theme = await chosenTheme(values.theme, environment);
     const { token, name = defaultName(environment) } = values;
     const session = await join(url, token, name);
-    const end = untilEnd(log, () => session.close(), { interrupts: !values.plain });
+    const end = onProcessEnd(log, () => session.close(), {
+      terminal: true,
+      interrupts: !values.plain,
+    });
     const [{ startTui }, { openHistory }, { personsEditor }] = await Promise.all([
       import('../../tui/index.ts'),
       import('../coder/prompt-history.ts'),
@@ -58,7 +59,7 @@ export default defineCommand({
     await session.close();
     await log.flush();
     if (end.code !== undefined) return end.code;
-    if (reason === 'ended') note('The session is over, or cannot be reached any more.');
+    if (reason === 'ended') note('The session has ended or is no longer reachable.');
     return EXIT.done;
   },
 });
@@ -74,13 +75,13 @@ async function join(
     if (error instanceof TypeError) throw usageError(error.message, { cause: error });
     if (error instanceof A2AError && error.kind === 'unauthenticated') {
       const what =
-        token === undefined ? 'wants a token: add --token T' : 'does not know this token';
+        token === undefined ? 'requires a token: add --token T' : 'does not accept this token';
       throw new ExitError(EXIT.failed, `the session at ${word(url)} ${what}`, { cause: error });
     }
     if (error instanceof ConnectionError && error.reason === 'unreachable') {
       throw new ExitError(
         EXIT.unreachable,
-        `${word(error.message)}: is parley --a2a-port running there, and the address right?`,
+        `${word(error.message)}: is parley --a2a-port running there, and is the address right?`,
         { cause: error },
       );
     }
@@ -88,6 +89,6 @@ async function join(
   }
 }
 
-function defaultName(environment: Readonly<Record<string, string | undefined>>) {
+function defaultName(environment: Environment): string | undefined {
   return environment['USER'] || environment['USERNAME'] || undefined;
 }

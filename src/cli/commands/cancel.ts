@@ -1,4 +1,4 @@
-/** `parley cancel`: asks the agent to stop working on a task. */
+/** `parley cancel`: cancels a task. */
 import { defineCommand } from '../program/command.ts';
 import { CONNECTION_FLAGS, open } from '../remote/connection.ts';
 import { EXIT } from '../program/exit.ts';

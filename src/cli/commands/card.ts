@@ -1,18 +1,20 @@
-/** `parley card`: what an agent says of itself, and whether it is true. */
+/** `parley card`: shows and checks an agent's card. */
 import { discover, type FoundCard } from '../../client/index.ts';
 import type { AgentCard, SecurityScheme } from '../../protocol/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { CONNECTION_FLAGS, targetOf } from '../remote/connection.ts';
 import { EXIT } from '../program/exit.ts';
+import { toggle } from '../program/flags.ts';
 import { fields } from '../program/render.ts';
+import { indented } from '../program/table.ts';
 import { bold, cyan, dim, say, sayJson, word } from '../program/terminal.ts';
 
 export default defineCommand({
   name: 'card',
   operands: ['URL'],
-  about: 'Shows what an agent says of itself: where it listens, what it can do, what it asks for.',
+  about: "Shows an agent's card: its addresses, skills, capabilities and security requirements.",
   flags: {
-    verify: { type: 'boolean', help: 'Check the card, and that the agent does what it promises.' },
+    verify: toggle('Check the card, and check that the agent supports what the card declares.'),
     ...CONNECTION_FLAGS,
   },
   examples: [
@@ -31,7 +33,7 @@ export default defineCommand({
     let raw: unknown;
     const found = await discover(target.url, {
       ...target,
-      // The card as it was sent, with what we would not understand.
+      // Keeps the card as it was sent, with unknown fields.
       async fetch(...request) {
         const response = await fetch(...request);
         raw = await response
@@ -81,24 +83,24 @@ function facts(card: AgentCard, url: string): [string, string][] {
     capabilities.streaming === true && 'streaming',
     capabilities.pushNotifications === true && 'push notifications',
     capabilities.stateTransitionHistory === true && 'state history',
-    capabilities.extendedAgentCard === true && 'an extended card',
+    capabilities.extendedAgentCard === true && 'extended card',
   ].filter((name) => name !== false);
   const all: [string, string | undefined][] = [
-    ['can do', can.join(', ') || 'no streaming, no push notifications'],
-    ['takes', card.defaultInputModes.map(word).join(', ')],
-    ['gives', card.defaultOutputModes.map(word).join(', ')],
+    ['supports', can.join(', ') || 'no streaming, no push notifications'],
+    ['input', card.defaultInputModes.map(word).join(', ')],
+    ['output', card.defaultOutputModes.map(word).join(', ')],
     ['security', security(card)],
-    ['signature', card.signatures?.length ? 'signed (not checked)' : 'unsigned'],
+    ['signature', card.signatures?.length ? 'signed (not verified)' : 'unsigned'],
     ['provider', provider && `${word(provider.organization)} ${dim(word(provider.url))}`],
-    ['documents', card.documentationUrl && word(card.documentationUrl)],
+    ['documentation', card.documentationUrl && word(card.documentationUrl)],
     ['card', word(url)],
   ];
   return all.filter((fact): fact is [string, string] => Boolean(fact[1]));
 }
 
-/** One met requirement is enough; all the schemes of a requirement have to be met. */
+/** A caller has to meet one of the requirements, with all of its schemes. */
 function security({ security: requirements = [], securitySchemes = {} }: AgentCard): string {
-  if (requirements.length === 0) return 'none asked for';
+  if (requirements.length === 0) return 'none required';
   return requirements
     .map((requirement) =>
       Object.keys(requirement)
@@ -130,6 +132,5 @@ function section(title: string, rows: readonly (readonly [string, string])[]): v
   if (rows.length === 0) return;
   say();
   say(bold(title));
-  const width = Math.max(...rows.map(([left]) => left.length));
-  for (const [left, right] of rows) say(`  ${left.padEnd(width)}  ${right}`);
+  for (const line of indented(rows)) say(line);
 }

@@ -1,4 +1,4 @@
-/** `parley doctor`: what is wrong with the set-up of this machine. */
+/** `parley doctor`: checks the setup of this machine. */
 import {
   accessSync,
   constants,
@@ -10,31 +10,32 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
-import { reasonOf, systemCode } from '../../base/index.ts';
 import { fileURLToPath } from 'node:url';
 import { broken, type Check, ok, printChecks, warning } from '../program/checks.ts';
 import { coderChecks } from '../coder/checks.ts';
 import { defineCommand } from '../program/command.ts';
 import { dataFolder } from '../program/data-folder.ts';
-import { type Environment, wholeNumber } from '../program/flags.ts';
+import { reasonOf, systemCode } from '../../base/index.ts';
+import { type Environment, option, toggle } from '../program/flags.ts';
 import { DEFAULT_PORT, VERSION } from '../program/product.ts';
+import { portNumber } from '../program/server-process.ts';
 
 const OLDEST_NODE = [24, 16] as const;
-/** Each stream of a client takes one. */
+/** Fewer open files than this are too few for a server: each connection needs one. */
 const FEW_FILES = 4096;
 
 export default defineCommand({
   name: 'doctor',
   operands: [],
-  about: 'Says what is wrong with the set-up of this machine, and what to do about it.',
+  about: 'Checks the setup of this machine and says how to fix each problem.',
   flags: {
-    port: { type: 'string', value: 'N', help: `The port to look at; ${DEFAULT_PORT} by default.` },
-    json: { type: 'boolean', help: 'Print one JSON object.' },
+    port: option('N', `The port to check; ${DEFAULT_PORT} by default.`),
+    json: toggle('Print one JSON object.'),
   },
   examples: ['parley doctor', 'parley doctor --json | jq .checks'],
 
   async run({ values, environment }) {
-    const port = wholeNumber('--port', values.port ?? DEFAULT_PORT, { min: 0, max: 65_535 });
+    const port = portNumber('--port', values.port ?? DEFAULT_PORT);
     const folder = dataFolder(environment);
     const checks = [
       checkNode(),
@@ -73,21 +74,22 @@ function checkFolder(folder: string): Check {
     const others = process.platform === 'win32' ? 0 : statSync(folder).mode & 0o077;
     return others === 0
       ? ok('data folder', folder)
-      : warning('data folder', `${folder} can be read by others: chmod 700 ${folder}`);
+      : warning('data folder', `other users can read ${folder}: run chmod 700 ${folder}`);
   } catch (error) {
     const why = reasonOf(error);
     return broken(
       'data folder',
-      `${folder} cannot be written (${why}): set PARLEY_HOME to one that can`,
+      `${folder} is not writable (${why}): set PARLEY_HOME to a writable folder`,
     );
   }
 }
 
-/** Writes a database where the stores are: some network file systems have no WAL. */
+/** Writes a database in the data folder: some network file systems do not support a write-ahead log (WAL). */
 async function checkSqlite(folder: string): Promise<Check> {
   const name = 'sqlite';
-  const way = 'use --store memory, or set PARLEY_HOME to a local disk';
-  if (!existsSync(folder)) return broken(name, `not tried, there is no data folder: ${way}`);
+  const fix = 'use --store memory, or set PARLEY_HOME to a local disk';
+  if (!existsSync(folder))
+    return broken(name, `not checked, because there is no data folder: ${fix}`);
   let place: string | undefined;
   try {
     const { DatabaseSync } = await import('node:sqlite');
@@ -99,12 +101,12 @@ async function checkSqlite(folder: string): Promise<Check> {
       const version = database.prepare('SELECT sqlite_version() AS version').get();
       return mode?.['journal_mode'] === 'wal'
         ? ok(name, `${String(version?.['version'])}, with WAL`)
-        : broken(name, `no write-ahead log in ${folder}: ${way}`);
+        : broken(name, `no write-ahead log in ${folder}: ${fix}`);
     } finally {
       database.close();
     }
   } catch (error) {
-    return broken(name, `${reasonOf(error)}: ${way}`);
+    return broken(name, `${reasonOf(error)}: ${fix}`);
   } finally {
     if (place !== undefined) rmSync(place, { recursive: true, force: true });
   }
@@ -112,7 +114,7 @@ async function checkSqlite(folder: string): Promise<Check> {
 
 async function checkPort(port: number): Promise<Check> {
   const name = 'port';
-  if (port === 0) return ok(name, 'any free one');
+  if (port === 0) return ok(name, '0 picks a free port');
   const server = createServer();
   try {
     await new Promise<void>((resolve, reject) => {
@@ -122,15 +124,18 @@ async function checkPort(port: number): Promise<Check> {
     return ok(name, `${port} is free`);
   } catch (error) {
     if (systemCode(error) !== 'EADDRINUSE') {
-      return warning(name, `${port}: ${reasonOf(error)}: choose another with --port`);
+      return warning(name, `${port}: ${reasonOf(error)}: choose another port with --port`);
     }
-    return warning(name, `${port} is in use by ${await whoIsAt(port)}: choose another with --port`);
+    return warning(
+      name,
+      `${port} is in use by ${await agentAt(port)}: choose another port with --port`,
+    );
   } finally {
     server.close();
   }
 }
 
-async function whoIsAt(port: number): Promise<string> {
+async function agentAt(port: number): Promise<string> {
   const { discover } = await import('../../client/index.ts');
   try {
     const { card } = await discover(`http://127.0.0.1:${port}`, { timeoutMs: 1000 });
@@ -146,40 +151,43 @@ function checkSecretKey(environment: Environment): Check {
   if (key === '') {
     return warning(
       name,
-      'PARLEY_SECRET_KEY is not set: webhooks with a token or credentials are refused on disk stores',
+      'PARLEY_SECRET_KEY is not set: stores on disk refuse webhooks with a token or credentials',
     );
   }
   return key.length < 16
-    ? warning(name, 'PARLEY_SECRET_KEY is short: take one from `openssl rand -base64 32`')
+    ? warning(name, 'PARLEY_SECRET_KEY is too short: create one with openssl rand -base64 32')
     : ok(name, 'PARLEY_SECRET_KEY is set: secrets are encrypted at rest');
 }
 
-/** Time-outs, ids and lists go by the clock. The program itself cannot be from the future. */
+/** Timeouts, ids and the order of lists depend on the clock. A time before the build of this program is wrong. */
 function checkClock(): Check {
   const now = Date.now();
   const built = statSync(fileURLToPath(import.meta.url)).mtimeMs;
   const day = 86_400_000;
   const shown = new Date(now).toISOString();
   return now + day < built
-    ? broken('clock', `${shown} is before this program was built: set the clock, best by NTP`)
+    ? broken(
+        'clock',
+        `${shown} is before the build date of this program: set the clock, for example with NTP`,
+      )
     : ok('clock', shown);
 }
 
 function checkFiles(): Check {
   const name = 'open files';
-  if (process.platform === 'win32') return ok(name, 'no limit that matters');
+  if (process.platform === 'win32') return ok(name, 'no relevant limit');
   const limit = openFileLimit();
-  if (limit === undefined) return warning(name, 'the limit is not known: see ulimit -n');
+  if (limit === undefined) return warning(name, 'the limit is unknown: check ulimit -n');
   return limit >= FEW_FILES
-    ? ok(name, `up to ${limit === Number.POSITIVE_INFINITY ? 'any number' : limit}`)
+    ? ok(name, limit === Number.POSITIVE_INFINITY ? 'unlimited' : `up to ${limit}`)
     : warning(
         name,
-        `only up to ${limit}, each connection takes one: raise it with ulimit -n 65536`,
+        `only ${limit}, and each connection needs one: raise the limit with ulimit -n 65536`,
       );
 }
 
 function openFileLimit(): number | undefined {
-  // Without this the report looks up names of hosts. (Not in @types/node yet.)
+  // Otherwise the report looks up host names. (Not in @types/node yet.)
   Reflect.set(process.report, 'excludeNetwork', true);
   const report: unknown = process.report.getReport();
   const { userLimits } = report as { userLimits?: { open_files?: { soft?: number | string } } };
@@ -194,10 +202,16 @@ function checkProxy(environment: Environment): Check {
   const set = names.filter((each) => environment[each]);
   if (set.length === 0) return ok(name, 'none');
   if (environment['NODE_USE_ENV_PROXY'] !== '1') {
-    return warning(name, `${set.join(', ')} is not used: set NODE_USE_ENV_PROXY=1 to use it`);
+    return warning(
+      name,
+      `${set.join(', ')} has no effect: set NODE_USE_ENV_PROXY=1 to use the proxy`,
+    );
   }
   const spared = environment['NO_PROXY'] ?? environment['no_proxy'] ?? '';
   return /(^|,)\s*(\*|127\.0\.0\.1|localhost)\s*(,|$)/.test(spared)
     ? ok(name, `${set.join(', ')}, except for NO_PROXY`)
-    : warning(name, `${set.join(', ')} also takes 127.0.0.1: set NO_PROXY=localhost,127.0.0.1`);
+    : warning(
+        name,
+        `${set.join(', ')} also applies to 127.0.0.1: set NO_PROXY=localhost,127.0.0.1`,
+      );
 }

@@ -1,21 +1,27 @@
-/** `parley export`: a session as a whole, for people (Markdown) or for programs (JSON). */
+/** `parley export`: prints a whole session as Markdown or JSON. */
 import type { ContentPart, Event, Session } from '../../agent/index.ts';
 import { APP } from '../../coder/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { EXIT, usageError } from '../program/exit.ts';
-import { LOCAL_USER, sessionOf, workspaceOf } from '../coder/session-finder.ts';
-import { SESSION_FLAGS, storedSessions } from '../coder/session-flags.ts';
+import { option } from '../program/flags.ts';
+import {
+  LOCAL_USER,
+  SESSION_FLAGS,
+  sessionOf,
+  storedSessions,
+  workspaceOf,
+} from '../coder/stored-sessions.ts';
 import { say, shown } from '../program/terminal.ts';
 
-/** Of what a tool returned; the JSON has all of it. */
+/** Longer tool results are cut in Markdown; the JSON output has all of them. */
 const MAX_RESPONSE = 4000;
 
 export default defineCommand({
   name: 'export',
   operands: ['SESSION'],
-  about: 'Prints a session as a whole. parley sessions lists them.',
+  about: 'Prints a whole session. parley sessions lists the sessions.',
   flags: {
-    output: { type: 'string', value: 'FORMAT', help: 'markdown (the default) or json.' },
+    output: option('FORMAT', 'markdown (the default) or json.'),
     ...SESSION_FLAGS,
   },
   examples: [
@@ -62,7 +68,7 @@ function titled(agent: string): string {
   return agent === APP ? 'Parley' : agent;
 }
 
-/** What a tool has returned belongs to the agent that called it. */
+/** A tool's result is shown under the agent that called the tool. */
 function isResponse({ content }: Event): boolean {
   return content?.parts.some(({ kind }) => kind === 'function-response') ?? false;
 }
@@ -86,7 +92,7 @@ function partText(part: ContentPart): string {
       const { response, isError } = part;
       const text = typeof response === 'string' ? response : JSON.stringify(response, null, 2);
       const cut = text.length > MAX_RESPONSE ? `${text.slice(0, MAX_RESPONSE)}\n…` : text;
-      return `${isError === true ? '*It failed:*\n\n' : ''}${fenced(cut)}`;
+      return `${isError === true ? '*Failed:*\n\n' : ''}${fenced(cut)}`;
     }
     case 'data':
       return fenced(JSON.stringify(part.data, null, 2), 'json');
@@ -99,7 +105,7 @@ function partText(part: ContentPart): string {
   }
 }
 
-/** Between fences that are longer than any in it. */
+/** A code block whose fence is longer than any fence in the text. */
 function fenced(text: string, language = ''): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const fence = '`'.repeat(longest + 1);

@@ -1,5 +1,4 @@
-/** `parley gateway`: models and agents behind one A2A endpoint, with keys, until a signal ends it. */
-import { reasonOf } from '../../base/index.ts';
+/** `parley gateway`: serves models and agents behind one A2A endpoint, with API keys, until a signal ends it. */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   ConfigError,
@@ -15,59 +14,51 @@ import { ModelError } from '../../agent/index.ts';
 import { isLoopback } from '../../http/index.ts';
 import type { Listening } from '../../server.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
+import { reasonOf } from '../../base/index.ts';
 import { EXIT, type ExitError, usageError } from '../program/exit.ts';
-import { type Environment, wholeNumber } from '../program/flags.ts';
-import { explainListen } from '../program/listen-error.ts';
-import { createLog, type ServerLog } from '../program/log.ts';
+import { type Environment, listOption, option, toggle } from '../program/flags.ts';
+import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
 import { VERSION } from '../program/product.ts';
 import {
   announce,
   DEFAULT_HOST,
   DRAIN_MS,
+  listenOn,
   networks,
   noteDrain,
+  portNumber,
   publicUrl,
+  SERVER_FLAGS,
   untilSignal,
 } from '../program/server-process.ts';
-import { openStore, storeLocation } from '../program/store-location.ts';
+import { openStore, storeLocation, storeProblem } from '../program/store-location.ts';
 import { complain, note, quoted } from '../program/terminal.ts';
 import { unusableKeys } from '../gateway/unusable-keys.ts';
 
 const GATEWAY_PORT = '8090';
-/** Between two looks at whether something is still under way. */
-const DRAIN_LOOK_MS = 20;
+/** The interval for checking whether tasks are still running. */
+const DRAIN_POLL_MS = 20;
 
 const FLAGS = {
-  port: { type: 'string', value: 'N', help: `${GATEWAY_PORT} by default; 0 picks a free one.` },
-  host: {
-    type: 'string',
-    value: 'H',
-    help: `${DEFAULT_HOST} by default; others need a key that is there already.`,
-  },
-  config: {
-    type: 'string',
-    value: 'FILE',
-    help: 'Providers, models, agents and more: JSON with comments. SIGHUP reads it again.',
-  },
-  check: { type: 'boolean', help: 'Say what is in the configuration, or wrong with it, and end.' },
-  store: {
-    type: 'string',
-    value: 'S',
-    help: 'memory, or sqlite:PATH; in the data folder by default. Keys and cards are in a register beside it.',
-  },
-  durability: {
-    type: 'string',
-    value: 'D',
-    help: 'normal (the default) survives a crash of the process, full one of the machine.',
-  },
-  'public-url': { type: 'string', value: 'U', help: 'Where clients reach it, for the cards.' },
-  'allow-network': {
-    type: 'string',
-    multiple: true,
-    value: 'CIDR',
-    help: 'A private network that webhooks, and agents that callers register, may be in: 10.0.0.0/8.',
-  },
-  json: { type: 'boolean', help: 'Print the ready line as JSON.' },
+  port: option('N', `${GATEWAY_PORT} by default; 0 picks a free port.`),
+  host: option(
+    'H',
+    `${DEFAULT_HOST} by default. Other addresses need a key that was created before the start.`,
+  ),
+  config: option(
+    'FILE',
+    'The configuration (providers, models, agents): JSON with comments. SIGHUP reloads it.',
+  ),
+  check: toggle('Check the configuration, print a summary and exit.'),
+  store: option(
+    'S',
+    'memory or sqlite:PATH; by default in the data folder. Keys and model cards are in a register next to it.',
+  ),
+  ...SERVER_FLAGS,
+  'allow-network': listOption(
+    'CIDR',
+    'Allow webhooks, and agents that callers register, in this private network, for example 10.0.0.0/8.',
+  ),
 } as const;
 
 type Settings = CommandInput<typeof FLAGS>;
@@ -75,15 +66,16 @@ type Settings = CommandInput<typeof FLAGS>;
 export default defineCommand({
   name: 'gateway',
   operands: [],
-  about: 'Serves models and agents behind one A2A endpoint, with keys, until it is interrupted.',
+  about:
+    'Serves models and agents behind one A2A endpoint, with API keys, until it is interrupted.',
   flags: FLAGS,
   variables: {
     GEMINI_API_KEY:
-      'Makes Google a provider whose models can be named; ANTHROPIC_API_KEY and OPENAI_API_KEY likewise.',
+      'Enables Google as a provider. ANTHROPIC_API_KEY and OPENAI_API_KEY enable theirs.',
     PARLEY_HOME: 'The data folder.',
-    PARLEY_SECRET_KEY: 'Encrypts secrets at rest, and is part of how keys are hashed.',
-    OTEL_EXPORTER_OTLP_ENDPOINT: 'A collector for traces, unless the configuration names one.',
-    PARLEY_LOG_LEVEL: 'trace, debug, info, warn (the default), error or silent.',
+    PARLEY_SECRET_KEY: 'Encrypts secrets at rest. It is also an input of the hash of keys.',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'The trace collector, unless the configuration sets one.',
+    PARLEY_LOG_LEVEL: LOG_LEVEL_HELP,
   },
   examples: [
     'parley gateway',
@@ -97,7 +89,7 @@ async function run(settings: Settings): Promise<number> {
   const { values, environment } = settings;
   const { config: file } = values;
   if (values.check && file === undefined) {
-    throw usageError('--check needs to know what to check: add --config FILE');
+    throw usageError('--check needs a configuration: add --config FILE');
   }
   let loaded: LoadedConfig | undefined;
   try {
@@ -113,27 +105,24 @@ async function run(settings: Settings): Promise<number> {
     return EXIT.done;
   }
   const host = values.host ?? DEFAULT_HOST;
-  const port = wholeNumber('--port', values.port ?? GATEWAY_PORT, { min: 0, max: 65_535 });
+  const port = portNumber('--port', values.port ?? GATEWAY_PORT);
   const log = createLog(environment);
   for (const warning of loaded?.warnings ?? []) log.warn({}, warning);
   let config = loaded?.config ?? {};
 
   const { gateway, store, keyless } = await open(settings, config, { host, log });
-  let listening: Listening;
-  try {
-    listening = await gateway.listen(port, host);
-  } catch (error) {
+  const listening = await listenOn(gateway, { host, port, flag: '--port' }).catch(async (error) => {
     await gateway.close(0);
-    throw explainListen(error, host, port, '--port');
-  }
-  // Only now: a key that was made for a start that failed would never be shown.
+    throw error;
+  });
+  // Created only now: if the start failed, the key would never be shown.
   const firstKey = keyless ? gateway.makeFirstKey() : undefined;
   const ended = untilSignal(log);
-  let reading = Promise.resolve();
+  let reloading = Promise.resolve();
   process.on('SIGHUP', () => {
-    // One after the other, so that the last file is the one that stays.
-    reading = reading.then(async () => {
-      config = (await reread(gateway, file, environment, log)) ?? config;
+    // One reload at a time, so that the last one takes effect.
+    reloading = reloading.then(async () => {
+      config = (await reload(gateway, file, environment, log)) ?? config;
     });
   });
   const more = firstKey === undefined ? {} : { key: firstKey };
@@ -150,7 +139,7 @@ async function run(settings: Settings): Promise<number> {
 interface Opened {
   readonly gateway: Gateway;
   readonly store: TaskStore;
-  /** Nobody could call it. */
+  /** There is no way to authenticate yet. */
   readonly keyless: boolean;
 }
 
@@ -162,10 +151,9 @@ async function open(
   const allowNetworks = networks(values['allow-network']);
   const address = publicUrl(values['public-url']);
   const place = await storeLocation(values, environment, 'gateway');
-  const [{ createGateway }, { openRegister, SERVER_BUSY_MS }, { registerPath }, { openPepper }] =
+  const [{ createGateway }, { openRegister, registerPath, SERVER_BUSY_MS }, { openPepper }] =
     await Promise.all([
       import('../../gateway/index.ts'),
-      import('../../gateway/register/index.ts'),
       import('../../gateway/register/index.ts'),
       import('../../gateway/keys/index.ts'),
     ]);
@@ -191,11 +179,11 @@ async function open(
     if (unusable > 0) {
       log.warn(
         {},
-        `${unusableKeys(unusable)}, and ${unusable === 1 ? 'opens' : 'open'} nothing here`,
+        `${unusableKeys(unusable)}, so ${unusable === 1 ? 'it does' : 'they do'} not work here`,
       );
     }
     const keyless = !gateway.keys.any() && config.keys?.oidc === undefined;
-    // Others reach it at once; who is to have a key is to be settled before.
+    // Other machines could reach the gateway at once, so a key must exist before the start.
     if (keyless && !isLoopback(host)) throw noKeys(host, values.store);
     return { gateway, store, keyless };
   } catch (error) {
@@ -205,8 +193,8 @@ async function open(
       register?.close();
       await store.close();
     }
-    if (error instanceof StoreError) throw explainStore(error);
-    // A script that is none, or a variable that is no address: well-formed, and leads nowhere.
+    if (error instanceof StoreError) throw storeProblem(error);
+    // The configuration is valid, but names an invalid script or a variable with an invalid address.
     if (error instanceof ModelError) {
       const where = values.config === undefined ? '' : `${values.config}: `;
       throw usageError(`${where}${reasonOf(error)}`, { cause: error });
@@ -216,43 +204,39 @@ async function open(
 }
 
 function noKeys(host: string, store: string | undefined): ExitError {
-  const open = `${host} can be reached by others, and there is no key yet`;
+  const open = `other machines can reach ${host}, and there is no key yet`;
   if (store === 'memory') {
     return usageError(
-      `${open}, nor can one be made for a store in memory: use --store sqlite:PATH`,
+      `${open}: keys cannot be created in advance for --store memory, so use --store sqlite:PATH`,
     );
   }
   const where = store === undefined ? '' : ` --store ${quoted(store)}`;
   return usageError(
-    `${open}: make one with parley keys create --name first --scope '*'${where}, or leave --host out`,
+    `${open}: create one with parley keys create --name first --scope '*'${where}, or remove --host`,
   );
 }
 
-function explainStore(error: StoreError): ExitError {
-  const hint = error.hint === undefined ? '' : ` (${error.hint.replace(/\.$/, '')})`;
-  return usageError(`${error.message}${hint}: use --store memory or --store sqlite:PATH`, {
-    cause: error,
-  });
-}
-
-/** How to use it, on standard error: the ready line stays the only one on standard output. */
+/** Shows the first key on standard error: standard output has only the ready line. */
 function showKey(key: string, url: string): void {
-  note('The first key of this gateway, with every scope. It is not shown again:');
+  note('The first key of this gateway, with all scopes. It is shown only once:');
   process.stderr.write(`\n    ${key}\n\n`);
   note(`Try it: curl ${url}/a2a/tasks/send -H 'Authorization: Bearer ${key}' \\`);
   note(`          -H 'Content-Type: application/json' \\`);
   note(`          -d '{"message":{"role":"user","content":"Hello"}}'`);
 }
 
-/** The configuration that is in force now; undefined: the one that was. */
-async function reread(
+/** Loads the configuration again and returns it; undefined if the old one stays in effect. */
+async function reload(
   gateway: Gateway,
   file: string | undefined,
   environment: Environment,
   log: ServerLog,
 ): Promise<GatewayConfig | undefined> {
   if (file === undefined) {
-    log.warn({}, 'there is no configuration to read again: start with --config FILE');
+    log.warn(
+      {},
+      'SIGHUP: there is no configuration to reload; start the gateway with --config FILE',
+    );
     return undefined;
   }
   try {
@@ -260,23 +244,23 @@ async function reread(
     const fixed = gateway.reload(config);
     for (const warning of warnings) log.warn({}, warning);
     if (fixed.length > 0) {
-      log.warn({ file, fields: fixed }, 'these fields count only after a new start');
+      log.warn({ file, fields: fixed }, 'these fields take effect only after a restart');
     }
-    log.info({ file }, 'the configuration was read again');
-    note(`${file} was read again`);
+    log.info({ file }, 'configuration reloaded');
+    note(`${file} was reloaded`);
     return config;
   } catch (error) {
     const problems = error instanceof ConfigError ? error.problems : [reasonOf(error)];
-    log.error({ file, problems }, 'the configuration cannot be used; the one before stays');
+    log.error({ file, problems }, 'the new configuration is invalid; the old one stays in effect');
     return undefined;
   }
 }
 
-/** Those who send requests are told to go elsewhere, and are still served until nothing is under way. */
+/** Tells load balancers to stop sending requests, and serves requests until no task is running. */
 async function drain(gateway: Gateway, listening: Listening, ms: number): Promise<void> {
   const until = performance.now() + ms;
   gateway.drain();
   noteDrain(gateway.running, ms);
-  while (gateway.running > 0 && performance.now() < until) await delay(DRAIN_LOOK_MS);
+  while (gateway.running > 0 && performance.now() < until) await delay(DRAIN_POLL_MS);
   await listening.close(Math.max(0, until - performance.now()));
 }

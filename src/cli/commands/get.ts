@@ -1,4 +1,4 @@
-/** `parley get`: a task as it is now. */
+/** `parley get`: shows a task. */
 import { defineCommand } from '../program/command.ts';
 import { CONNECTION_FLAGS, open } from '../remote/connection.ts';
 import { EXIT } from '../program/exit.ts';
@@ -8,7 +8,7 @@ import { sayJson } from '../program/terminal.ts';
 export default defineCommand({
   name: 'get',
   operands: ['URL', 'TASK'],
-  about: 'Shows a task as it is now.',
+  about: 'Shows the current state of a task.',
   flags: CONNECTION_FLAGS,
   examples: [
     'parley get http://127.0.0.1:41242 0197f0c5-…',

@@ -1,9 +1,8 @@
 /**
- * `parley keys`: the keys of a gateway, made and withdrawn on the machine where it keeps its data. The gateway may be
- * running meanwhile; it sees the change with its next request.
+ * `parley keys`: creates, lists, rotates and revokes the API keys of a gateway, on the machine with its data. The gateway
+ * may be running: a change takes effect with its next request.
  */
 import { existsSync } from 'node:fs';
-import { nearestNames } from '../../base/index.ts';
 import { DEFAULT_WORKSPACE, SCOPES } from '../../gateway/index.ts';
 import { openRegister, registerPath } from '../../gateway/register/index.ts';
 import {
@@ -18,12 +17,20 @@ import {
 } from '../../gateway/keys/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { StoreError } from '../../store/index.ts';
-import { type Command, defineCommand } from '../program/command.ts';
+import {
+  type Command,
+  type CommandInput,
+  type CommandTable,
+  commandRows,
+  defineCommand,
+  runFrom,
+} from '../program/command.ts';
 import { EXIT, ExitError, usageError } from '../program/exit.ts';
-import { type Environment, wholeNumber } from '../program/flags.ts';
+import { listOption, option, toggle, type Values, wholeNumber } from '../program/flags.ts';
 import { createLog } from '../program/log.ts';
 import { timeOf } from '../program/render.ts';
 import { storeLocation } from '../program/store-location.ts';
+import { columns } from '../program/table.ts';
 import {
   bold,
   dim,
@@ -39,7 +46,7 @@ import {
 import { unusableKeys } from '../gateway/unusable-keys.ts';
 
 const ACTOR = 'cli';
-/** What using the gateway takes, and nothing of running it. */
+/** Enough to use the gateway, without permission to administer it. */
 const DEFAULT_SCOPES: NewKey['scopes'] = ['tasks:read', 'tasks:write', 'agents:use', 'cards:read'];
 const DAY_MS = 86_400_000;
 const MAX_EXPIRY_DAYS = 3650;
@@ -47,56 +54,35 @@ const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_40
 const PERIODS = ['day', 'month', 'total'] as const;
 
 const COMMON = {
-  workspace: {
-    type: 'string',
-    value: 'NAME',
-    help: `The workspace; ${DEFAULT_WORKSPACE} unless told.`,
-  },
-  store: {
-    type: 'string',
-    value: 'WHERE',
-    help: "The gateway's store, as it was started with: sqlite:PATH. In the data folder by default.",
-  },
-  json: { type: 'boolean', help: 'Print one JSON object.' },
+  workspace: option('NAME', `The workspace; ${DEFAULT_WORKSPACE} by default.`),
+  store: option('S', 'The --store of the gateway: sqlite:PATH. By default in the data folder.'),
+  json: toggle('Print one JSON object.'),
 } as const;
 
-interface Place {
-  readonly values: { readonly workspace: string | undefined; readonly store: string | undefined };
-  readonly typed: ReadonlySet<string>;
-  readonly environment: Environment;
-}
+type KeysInput = Omit<CommandInput<typeof COMMON>, 'operands'>;
 
-/** PARLEY_WORKSPACE is a folder, the coding agent's: it is no workspace of a gateway. */
-function workspaceOf({ values, typed }: Place): string {
+/** PARLEY_WORKSPACE is not used: it is a folder for the coding agent, not a workspace of a gateway. */
+function workspaceOf({ values, typed }: KeysInput): string {
   return (typed.has('workspace') ? values.workspace : undefined) ?? DEFAULT_WORKSPACE;
 }
+
+const BUDGET_FLAGS = {
+  'budget-tokens': option('N', 'The maximum number of tokens.'),
+  'budget-amount': option('AMOUNT', 'The maximum cost.'),
+  'budget-currency': option('CODE', 'The currency of the amount; USD by default.'),
+  'budget-period': option('PERIOD', 'The period of the budget: day, month (the default) or total.'),
+} as const;
 
 const create = defineCommand({
   name: 'keys create',
   operands: [],
-  about: `Makes a key and prints it, once. Its scopes are ${SCOPES.join(', ')}, or * for all of them.`,
+  about: `Creates a key and prints it once. Its scopes are ${SCOPES.join(', ')}, or * for all.`,
   flags: {
-    name: { type: 'string', value: 'TEXT', help: 'What the key is for. Needed.' },
-    scope: {
-      type: 'string',
-      value: 'SCOPE',
-      multiple: true,
-      help: `What it may do; ${DEFAULT_SCOPES.join(', ')} by default.`,
-    },
-    expires: {
-      type: 'string',
-      value: 'WHEN',
-      help: 'A time (2027-01-31T00:00:00Z) or days (30d).',
-    },
-    rate: { type: 'string', value: 'N', help: 'How many requests a minute it has.' },
-    'budget-tokens': { type: 'string', value: 'N', help: 'How many tokens it may use.' },
-    'budget-amount': { type: 'string', value: 'AMOUNT', help: 'How much money it may spend.' },
-    'budget-currency': { type: 'string', value: 'CODE', help: 'Of the amount; USD by default.' },
-    'budget-period': {
-      type: 'string',
-      value: 'PERIOD',
-      help: 'day, month (the default) or total.',
-    },
+    name: option('TEXT', 'What the key is for. Required.'),
+    scope: listOption('SCOPE', `A permission; by default ${DEFAULT_SCOPES.join(', ')}.`),
+    expires: option('WHEN', 'When it expires: a time (2027-01-31T00:00:00Z) or days (30d).'),
+    rate: option('N', 'The maximum number of requests per minute.'),
+    ...BUDGET_FLAGS,
     ...COMMON,
   },
   examples: [
@@ -107,13 +93,13 @@ const create = defineCommand({
   async run(input) {
     const { values } = input;
     if (values.name === undefined) {
-      throw usageError('parley keys create needs --name: for example, --name ci');
+      throw usageError('parley keys create needs --name, for example --name ci');
     }
     const budget = budgetOf(values);
     const fields = {
       workspace: workspaceOf(input),
       name: values.name,
-      // The schema says which of them there are.
+      // The gateway's schema checks them.
       scopes: values.scope.length > 0 ? (values.scope as NewKey['scopes']) : DEFAULT_SCOPES,
       ...(values.expires !== undefined && { expiresAt: expiry(values.expires) }),
       ...(values.rate !== undefined && {
@@ -122,14 +108,10 @@ const create = defineCommand({
       ...(budget && { budget }),
     };
     const made = await withKeys(input, true, (keys) => {
-      needOurPepper(keys);
+      checkSecretKey(keys);
       return keys.create(fields, ACTOR);
     });
-    printMade(
-      made,
-      values.json,
-      'This is the only time that it is shown: keep it in a safe place.',
-    );
+    printMade(made, values.json, 'It is shown only now: store it in a safe place.');
     return EXIT.done;
   },
 });
@@ -137,10 +119,10 @@ const create = defineCommand({
 const list = defineCommand({
   name: 'keys list',
   operands: [],
-  about: 'Lists the keys of a workspace, the newest first. Secrets are never shown.',
+  about: 'Lists the keys of a workspace, the newest first, without their secrets.',
   flags: {
     ...COMMON,
-    json: { type: 'boolean', help: 'Print an object for each, one on each line.' },
+    json: toggle('Print one JSON object per line.'),
   },
   examples: ['parley keys list', 'parley keys list --workspace team --json'],
   async run(input) {
@@ -156,13 +138,12 @@ const rotate = defineCommand({
   name: 'keys rotate',
   operands: ['ID'],
   about:
-    'Gives a key a new secret and prints it, once. The key keeps its id, its settings and what it has spent.',
+    'Gives a key a new secret and prints it once. The key keeps its id, its settings and its spending.',
   flags: {
-    overlap: {
-      type: 'string',
-      value: 'TIME',
-      help: 'How long the old secret still works, as in 90s, 15m, 24h, 7d; not at all by default.',
-    },
+    overlap: option(
+      'TIME',
+      'How long the old secret keeps working, for example 90s, 15m, 24h or 7d. By default it stops at once.',
+    ),
     ...COMMON,
   },
   examples: ['parley keys rotate ID --overlap 24h'],
@@ -170,13 +151,13 @@ const rotate = defineCommand({
     const { values, operands } = input;
     const overlapSeconds = values.overlap === undefined ? 0 : seconds('--overlap', values.overlap);
     const made = await withKeys(input, false, (keys) => {
-      needOurPepper(keys);
+      checkSecretKey(keys);
       return keys.rotate(workspaceOf(input), String(operands[0]), { overlapSeconds }, ACTOR);
     });
     const { overlapEndsAt } = made.key;
     const until =
-      overlapEndsAt === undefined ? 'works no more' : `works until ${timeOf(overlapEndsAt)}`;
-    printMade(made, values.json, `This is the only time that it is shown. The old one ${until}.`);
+      overlapEndsAt === undefined ? 'no longer works' : `works until ${timeOf(overlapEndsAt)}`;
+    printMade(made, values.json, `It is shown only now. The old secret ${until}.`);
     return EXIT.done;
   },
 });
@@ -184,12 +165,12 @@ const rotate = defineCommand({
 const revoke = defineCommand({
   name: 'keys revoke',
   operands: ['ID'],
-  about: 'Withdraws a key for good: the next request with it is refused.',
+  about: 'Revokes a key permanently. The next request with it is refused.',
   flags: COMMON,
   examples: ['parley keys revoke ID'],
   async run(input) {
     const { values, operands } = input;
-    // Whoever is here can make another one, so that nobody is locked out by the last one.
+    // Forced, also for the last key: who can run this command can also create another key.
     const key = await withKeys(input, false, (keys) =>
       keys.revoke(workspaceOf(input), String(operands[0]), { force: true }, ACTOR),
     );
@@ -199,45 +180,35 @@ const revoke = defineCommand({
   },
 });
 
-const ACTIONS: Readonly<Record<string, readonly [Command, string, string]>> = {
-  create: [create, '', 'Make a key'],
-  list: [list, '', 'List the keys of a workspace'],
-  rotate: [rotate, 'ID', 'Give a key a new secret'],
-  revoke: [revoke, 'ID', 'Withdraw a key'],
+const ACTIONS: CommandTable = {
+  create: { about: 'Create a key', load: async () => create },
+  list: { about: 'List the keys of a workspace', load: async () => list },
+  rotate: { operands: 'ID', about: 'Give a key a new secret', load: async () => rotate },
+  revoke: { operands: 'ID', about: 'Revoke a key', load: async () => revoke },
 };
 
 const keys: Command = async (args, environment) => {
-  const [action, ...rest] = args;
+  const [action] = args;
   if (action === '--help' || action === '-h') {
     process.stdout.write(help());
     return EXIT.done;
   }
-  const names = Object.keys(ACTIONS);
   if (action === undefined || action.startsWith('-')) {
-    throw usageError(`parley keys needs what to do: ${names.join(', ')}; see parley keys --help`);
+    const names = Object.keys(ACTIONS).join(', ');
+    throw usageError(`parley keys needs an action: ${names}; see parley keys --help`);
   }
-  const entry = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
-  if (!entry) {
-    const [near] = nearestNames(action, names);
-    const hint = near === undefined ? '' : `did you mean parley keys ${near}? `;
-    throw usageError(`unknown action "${action}": ${hint}parley keys --help lists them`);
-  }
-  return entry[0](rest, environment);
+  return runFrom(ACTIONS, 'parley keys', args, environment);
 };
 export default keys;
 
 function help(): string {
-  const rows = Object.entries(ACTIONS).map(
-    ([name, [, operands, about]]) =>
-      `  ${`parley keys ${name} ${operands}`.trimEnd().padEnd(24)}  ${dim(about)}`,
-  );
   return [
     `${bold('parley keys')} ACTION [flags]`,
     '',
-    'Makes, lists and withdraws the keys of a gateway, on the machine where it keeps its data. The gateway may be running.',
+    'Creates, lists, rotates and revokes the API keys of a gateway, on the machine with its data. The gateway may be running.',
     '',
     bold('Actions'),
-    ...rows,
+    ...commandRows(ACTIONS, 'parley keys'),
     '',
     bold('Examples'),
     '  parley keys create --name ci --expires 90d',
@@ -248,24 +219,23 @@ function help(): string {
   ].join('\n');
 }
 
-/** Opens the register beside the store, and says in one line what went wrong. */
+/** Opens the register next to the store and runs `work`. Errors become one line. */
 async function withKeys<Result>(
-  input: Place,
-  make: boolean,
+  input: KeysInput,
+  create: boolean,
   work: (keys: Keys) => Result,
 ): Promise<Result> {
   const { values, environment } = input;
-  const flags = { store: values.store, durability: undefined };
-  const place = await storeLocation(flags, environment, 'gateway');
+  const place = await storeLocation(values, environment, 'gateway');
   if (place.kind === 'memory') {
     throw usageError(
-      'the keys of a gateway in memory are its own: use its API (/a2a/keys), or --store sqlite:PATH',
+      'this command cannot access the keys of a gateway with --store memory: use its API (/a2a/keys), or --store sqlite:PATH',
     );
   }
   const path = registerPath(place.file);
-  if (!make && !existsSync(path)) {
+  if (!create && !existsSync(path)) {
     throw usageError(
-      `there is no gateway at ${path}: name its store with --store, or start with parley keys create`,
+      `there is no gateway register at ${path}: set --store to the store of the gateway, or create a key with parley keys create`,
     );
   }
   const logger = createLog(environment);
@@ -290,7 +260,7 @@ async function withKeys<Result>(
   }
 }
 
-/** The flags whose values only the gateway's own schemas judge, by their fields. */
+/** The flags for the fields that the gateway's schemas check. */
 const FLAG_OF: Readonly<Record<string, string>> = {
   workspace: '--workspace',
   name: '--name',
@@ -312,18 +282,21 @@ function refused(error: A2AError): ExitError {
       return usageError(flagged, { cause: error });
     }
     case 'notFound':
-      return new ExitError(EXIT.failed, `${line} in this workspace: parley keys list shows them`);
+      return new ExitError(
+        EXIT.failed,
+        `${line} in this workspace: parley keys list shows the keys`,
+      );
     default:
       return new ExitError(EXIT.failed, line, { cause: error });
   }
 }
 
-/** A key that is made under another pepper than the gateway's would never match, and nothing would say why. */
-function needOurPepper(keys: Keys): void {
+/** Refuses to create a secret with another PARLEY_SECRET_KEY than the gateway's: the key would never work. */
+function checkSecretKey(keys: Keys): void {
   const count = keys.unusable();
   if (count === 0) return;
   throw usageError(
-    `${unusableKeys(count)}: set it as the gateway has it, or revoke what parley keys list shows as unusable`,
+    `${unusableKeys(count)}: set PARLEY_SECRET_KEY to the value that the gateway uses, or revoke the keys that parley keys list shows as unusable`,
   );
 }
 
@@ -335,51 +308,33 @@ function printMade({ key, secret }: MadeKey, json: boolean, remark: string): voi
   say(secret);
   note(`Key ${key.id} (${word(key.name)}) of workspace ${key.workspaceId}. ${remark}`);
   note(
-    `Use it as a header, "Authorization: Bearer ${key.prefix}_…" or "x-api-key: ${key.prefix}_…".`,
+    `Send it in a header: "Authorization: Bearer ${key.prefix}_…" or "x-api-key: ${key.prefix}_…".`,
   );
 }
 
 function noteNone(workspace: string): void {
   const flag = workspace === DEFAULT_WORKSPACE ? '' : ` --workspace ${quoted(workspace)}`;
   note(
-    `There are no keys in the workspace ${word(workspace)}: parley keys create --name NAME${flag} makes one.`,
+    `There are no keys in the workspace ${word(workspace)}. To create one: parley keys create --name NAME${flag}`,
   );
 }
 
 function printTable(items: readonly Key[]): void {
   const head = ['ID', 'KEY', 'STATUS', 'EXPIRES', 'LAST USED', 'SCOPES', 'NAME'];
+  const paint = { active: green, expired: yellow, revoked: dim, unusable: red };
   const rows = items.map((key) => [
     key.id,
     `${key.prefix}_…`,
-    key.status,
+    paint[key.status](key.status),
     timeOf(key.expiresAt),
     timeOf(key.lastUsedAt),
     key.scopes.join(' '),
     word(key.name),
   ]);
-  const widths = head.map((title, at) =>
-    Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)),
-  );
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join('  ')
-      .trimEnd();
-  say(dim(line(head)));
-  const paint = { active: green, expired: yellow, revoked: dim, unusable: red };
-  items.forEach(({ status }, at) => {
-    say(line(rows[at] ?? []).replace(` ${status} `, ` ${paint[status](status)} `));
-  });
+  for (const line of columns([head.map(dim), ...rows])) say(line);
 }
 
-interface BudgetFlags {
-  readonly 'budget-tokens': string | undefined;
-  readonly 'budget-amount': string | undefined;
-  readonly 'budget-currency': string | undefined;
-  readonly 'budget-period': string | undefined;
-}
-
-function budgetOf(values: BudgetFlags): Budget | undefined {
+function budgetOf(values: Values<typeof BUDGET_FLAGS>): Budget | undefined {
   const { 'budget-tokens': tokens, 'budget-amount': amount } = values;
   const { 'budget-currency': currency = 'USD', 'budget-period': named = 'month' } = values;
   if (tokens === undefined && amount === undefined) {
@@ -401,10 +356,10 @@ function budgetOf(values: BudgetFlags): Budget | undefined {
 function money(text: string): number {
   const amount = /^\d{1,7}(\.\d{1,9})?$/.test(text) ? Number(text) : 0;
   if (amount > 0) return amount;
-  throw usageError(`--budget-amount ${text}: an amount such as 20 or 7.50 is needed`);
+  throw usageError(`--budget-amount ${text}: use an amount such as 20 or 7.50`);
 }
 
-/** `30d`, or a time with its zone. */
+/** A time from `30d` or from an ISO timestamp. */
 function expiry(text: string): string {
   const [, days] = /^(\d{1,4})d$/.exec(text) ?? [];
   if (days !== undefined) {
@@ -414,7 +369,7 @@ function expiry(text: string): string {
   const time = /^\d{4}-\d\d-\d\d(T|$)/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(time)) {
     throw usageError(
-      `--expires ${text}: use days, as in 30d, or a time, as in 2027-01-31T00:00:00Z`,
+      `--expires ${text}: use days, for example 30d, or a time, for example 2027-01-31T00:00:00Z`,
     );
   }
   return new Date(time).toISOString();
@@ -424,7 +379,7 @@ function seconds(flag: string, text: string): number {
   const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
   const factor = UNITS[unit ?? ''];
   if (count === undefined || factor === undefined) {
-    throw usageError(`${flag} ${text}: a time such as 90s, 15m, 24h or 7d is needed`);
+    throw usageError(`${flag} ${text}: use a time such as 90s, 15m, 24h or 7d`);
   }
   return Number(count) * factor;
 }

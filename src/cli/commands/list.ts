@@ -1,10 +1,11 @@
-/** `parley list`: the tasks that the caller may see, newest first. */
+/** `parley list`: lists the caller's tasks, the newest first. */
 import type { Task } from '../../protocol/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { CONNECTION_FLAGS, open } from '../remote/connection.ts';
 import { EXIT } from '../program/exit.ts';
-import { wholeNumber } from '../program/flags.ts';
+import { option, wholeNumber } from '../program/flags.ts';
 import { stateOf, timeOf } from '../program/render.ts';
+import { columns } from '../program/table.ts';
 import { dim, note, say, sayJson, word } from '../program/terminal.ts';
 
 const DEFAULT_LIMIT = '1000';
@@ -15,7 +16,7 @@ export default defineCommand({
   operands: ['URL'],
   about: 'Lists your tasks, the newest first.',
   flags: {
-    limit: { type: 'string', value: 'N', help: `At most so many; ${DEFAULT_LIMIT} by default.` },
+    limit: option('N', `The maximum number of tasks; ${DEFAULT_LIMIT} by default.`),
     ...CONNECTION_FLAGS,
   },
   examples: [
@@ -36,7 +37,7 @@ export default defineCommand({
       if (json) sayJson(codec.encodeResult('getTask', task));
     }
     if (!json) printTable(tasks);
-    if (more) note(`There are more: --limit shows more than ${limit}.`);
+    if (more) note(`There are more than ${limit} tasks: use a larger --limit.`);
     return EXIT.done;
   },
 });
@@ -46,18 +47,11 @@ function printTable(tasks: readonly Task[]): void {
     note('No tasks.');
     return;
   }
-  const rows = tasks.map(({ id, contextId, status }) => ({
-    id: word(id),
-    state: status.state,
-    context: word(contextId),
-    updated: timeOf(status.timestamp),
-  }));
-  const width = (column: 'id' | 'state' | 'context') =>
-    Math.max(column.length, ...rows.map((row) => row[column].length));
-  const [id, state, context] = [width('id'), width('state'), width('context')];
-  say(dim(`${'id'.padEnd(id)}  ${'state'.padEnd(state)}  ${'context'.padEnd(context)}  updated`));
-  for (const row of rows) {
-    const left = `${row.id.padEnd(id)}  ${stateOf(row.state, state)}`;
-    say(`${left}  ${dim(row.context.padEnd(context))}  ${row.updated}`);
-  }
+  const rows = tasks.map(({ id, contextId, status }) => [
+    word(id),
+    stateOf(status.state),
+    dim(word(contextId)),
+    timeOf(status.timestamp),
+  ]);
+  for (const line of columns([['id', 'state', 'context', 'updated'].map(dim), ...rows])) say(line);
 }

@@ -1,9 +1,8 @@
 /**
- * `parley -p`: one turn of the coding agent, in this process and without a UI. The agent is behind the same handler as
- * in `parley serve`; only the network is missing. Tasks are kept in memory, because the store of tasks has one writer
- * and a server may be running; the session is kept on disk, beside the server's.
+ * `parley -p`: runs one turn of the coding agent in this process, without a UI. It uses the same handler as
+ * `parley serve`, without the network. The task is stored in memory, because the task store allows one writer and a
+ * server may be running. The session is stored on disk, with the sessions of the server.
  */
-import { reasonOf } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import type { Session, SessionStore } from '../../agent/index.ts';
 import { local } from '../../client/index.ts';
@@ -13,10 +12,12 @@ import {
   type ToolCall,
 } from '../../protocol/development-tool/index.ts';
 import { createHandler, memoryStore, type Logger } from '../../tasks/index.ts';
-import { CODER_FLAGS, CODER_VARIABLES } from '../coder/flags.ts';
+import { CODER_FLAGS, CODER_VARIABLES, SESSION_STORE_FLAG } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
+import { reasonOf } from '../../base/index.ts';
 import { EXIT, usageError } from '../program/exit.ts';
-import { onInterrupt, onReaderGone } from '../program/interrupt.ts';
+import { option } from '../program/flags.ts';
+import { onInterrupt, onReaderGone } from '../program/process-end.ts';
 import { createLog } from '../program/log.ts';
 import { createPromptPrinter, outputFormat, type PromptResult } from '../coder/prompt-output.ts';
 import { followTurn, isApproval, type TurnOutcome } from '../coder/prompt-turn.ts';
@@ -25,31 +26,24 @@ import { storeLocation } from '../program/store-location.ts';
 import { complain, note, word } from '../program/terminal.ts';
 import { workspaceFolder, workspaceFolders } from '../program/workspace-folder.ts';
 
+const NO_PROMPT = 'the prompt is empty: add one, for example parley -p "list src"';
+
 const FLAGS = {
   prompt: {
-    type: 'string',
+    ...option('PROMPT', 'What to do. Standard input is appended; - means standard input alone.'),
     short: 'p',
     optional: true,
-    value: 'PROMPT',
-    help: 'What to do. Standard input is appended to it; - is standard input alone.',
   },
-  output: {
-    type: 'string',
-    value: 'FORMAT',
-    help: 'text (the default), json: one object at the end, or stream-json: the events too.',
-  },
+  output: option(
+    'FORMAT',
+    'text (the default), json (one object at the end) or stream-json (also every event).',
+  ),
   resume: {
-    type: 'string',
+    ...option('ID', 'Resume this session. Without an ID, the last session in this folder.'),
     optional: true,
-    value: 'ID',
-    help: 'Go on with this session, or with the last one in this folder.',
   },
   ...CODER_FLAGS,
-  store: {
-    type: 'string',
-    value: 'S',
-    help: 'Where sessions are kept: memory, or beside sqlite:PATH. By default in the data folder.',
-  },
+  store: SESSION_STORE_FLAG,
 } as const;
 
 type Settings = CommandInput<typeof FLAGS>;
@@ -58,7 +52,7 @@ export default defineCommand({
   name: '',
   operands: [],
   about:
-    'Does one turn and prints the answer. What needs an approval is denied, because nobody can be asked: --approval and the rules of settings.json say what needs none. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 something was denied, 130 interrupted.',
+    'Runs one turn and prints the answer. Tool calls that need an approval are denied, because there is no person to ask; --approval and the policy in settings.json decide which calls need one. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a call was denied, 130 interrupted.',
   flags: FLAGS,
   variables: CODER_VARIABLES,
   examples: [
@@ -74,7 +68,7 @@ export default defineCommand({
 async function run(settings: Settings): Promise<number> {
   const { values, environment } = settings;
   if (values.prompt === undefined) {
-    throw usageError('there is nothing to do: say what, as in parley -p "list src"');
+    throw usageError(NO_PROMPT);
   }
   const format = outputFormat(values.output);
   const prompt = await promptOf(values.prompt);
@@ -89,14 +83,14 @@ async function run(settings: Settings): Promise<number> {
   process.on('SIGHUP', stop);
 
   const { openCoder, openSessions, tellNotes } = await import('../coder/setup.ts');
-  const place = await storeLocation({ ...values, durability: undefined }, environment, 'coder');
+  const place = await storeLocation(values, environment, 'coder');
   await using open = new AsyncDisposableStack();
   const sessions = await openSessions(place);
   open.defer(() => sessions.close());
   const { root, resumed } = await whereToWork(values, sessions);
   const problems: string[] = [];
   const logger = environment['PARLEY_LOG_LEVEL'] ? createLog(environment) : quietLog(problems);
-  const setup = { values, environment, roots: [root], sessions, logger, flagsWin: true };
+  const setup = { values, environment, roots: [root], sessions, logger, flagsOverride: true };
   const coder = await openCoder(setup);
   open.defer(() => coder.close());
   const handler = createHandler(coder.agent, { store: memoryStore(), logger });
@@ -108,7 +102,10 @@ async function run(settings: Settings): Promise<number> {
   const printer = createPromptPrinter(format);
   const denied = (call: ToolCall): void => {
     if (isApproval(call)) complain(denialOf(call, coder.mode, root, environment));
-    else complain(`nobody can be asked here, so this went unanswered: ${word(nameOf(call))}`);
+    else
+      complain(
+        `not answered, because there is no person to ask: ${word(call.description ?? call.tool_name)}`,
+      );
   };
   const agent = local(handler);
   const contextId = resumed?.id ?? randomUUIDv7();
@@ -116,19 +113,20 @@ async function run(settings: Settings): Promise<number> {
   const first = agent.stream(prompt, { contextId, metadata, extensions: [EXTENSION_URI] });
   const outcome = await followTurn(agent, first, { ...printer, denied }, interrupted.signal);
   printer.end(await resultOf(outcome, sessions, contextId));
-  if (process.stderr.isTTY) note(`To go on: parley -p "…" --resume ${contextId}`);
+  if (process.stderr.isTTY) note(`To continue: parley -p "…" --resume ${contextId}`);
   return conclude(outcome, problems, interrupted.signal);
 }
 
-/** In the folder that is named; else where the session that is taken up has worked; else here. */
+/** The folder to work in: `--workspace`, or the folder of the resumed session, or the current folder. */
 async function whereToWork(
   { workspace, resume }: Settings['values'],
   sessions: SessionStore,
 ): Promise<{ readonly root: string; readonly resumed: Session | undefined }> {
   const [here = '', ...others] = await workspaceFolders(workspace);
-  if (others.length > 0) throw usageError('parley -p works in one folder: name one --workspace');
+  if (others.length > 0)
+    throw usageError('parley -p works in one folder: use --workspace only once');
   if (resume === undefined) return { root: here, resumed: undefined };
-  const { findSession, workspaceOf } = await import('../coder/session-finder.ts');
+  const { findSession, workspaceOf } = await import('../coder/stored-sessions.ts');
   const resumed = await findSession(sessions, resume, here);
   const before = workspace.length > 0 ? undefined : workspaceOf(resumed);
   const root = before === undefined ? here : await workspaceFolder(before);
@@ -136,22 +134,18 @@ async function whereToWork(
   return { root, resumed };
 }
 
-function nameOf({ description, tool_name }: ToolCall): string {
-  return description ?? tool_name;
-}
-
-/** The prompt and standard input, one below the other. */
+/** The prompt, followed by standard input. */
 async function promptOf(given: string): Promise<string> {
   const alone = given === '-' || given === '';
   const piped = await readStandardInput();
   const prompt = [alone ? '' : given, piped].filter((text) => text.trim() !== '').join('\n\n');
   if (prompt === '') {
-    throw usageError('there is nothing to do: say what, as in parley -p "list src"');
+    throw usageError(NO_PROMPT);
   }
   return prompt;
 }
 
-/** Nobody wants JSON lines beside an answer. What went wrong is said at the end. */
+/** Without PARLEY_LOG_LEVEL there are no JSON lines: warnings become notes, and errors are printed at the end. */
 function quietLog(problems: string[]): Logger {
   const said = (fields: object): string | undefined => {
     const problem: unknown = Reflect.get(fields, 'problem');
@@ -177,12 +171,12 @@ async function resultOf(
   sessions: SessionStore,
   sessionId: string,
 ): Promise<PromptResult> {
-  const { localSession } = await import('../coder/session-finder.ts');
-  // A turn that failed at once may not have got that far.
+  const { localSession } = await import('../coder/stored-sessions.ts');
+  // A turn that failed at once may have no session.
   const { events = [] } = (await sessions.get(localSession(sessionId))) ?? {};
   const usage = { inputTokens: 0, outputTokens: 0 };
   for (const event of events) {
-    // A turn's run is called after its task.
+    // The id of a turn's run starts with the task's id.
     if (!event.usage || !event.runId.startsWith(task.id)) continue;
     usage.inputTokens += event.usage.inputTokens;
     usage.outputTokens += event.usage.outputTokens;
@@ -199,12 +193,12 @@ function conclude(
   const { state } = task.status;
   if (aborted && state === 'canceled') return EXIT.interrupted;
   if (state === 'completed') {
-    // A command that could not do what it was told; its answer says why.
+    // A slash command failed; its answer says why.
     if (problem !== undefined) return EXIT.failed;
     return denied ? EXIT.denied : EXIT.done;
   }
   if (denied && state === 'canceled') {
-    complain('the model asked again and again for what it was denied: the turn was ended');
+    complain('the turn was canceled, because the model kept requesting calls that were denied');
     return EXIT.denied;
   }
   const [why] = problems;

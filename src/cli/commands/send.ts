@@ -1,11 +1,11 @@
-/** `parley send`: a message to an agent, and its answer. */
-import { isObject } from '../../base/index.ts';
+/** `parley send`: sends a message to an agent and prints the answer. */
 import { text as readAll } from 'node:stream/consumers';
-import { type Part } from '../../protocol/index.ts';
+import { isObject } from '../../base/index.ts';
+import type { Part } from '../../protocol/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { CONNECTION_FLAGS, open, targetOf } from '../remote/connection.ts';
 import { usageError } from '../program/exit.ts';
-import { json } from '../program/flags.ts';
+import { json, listOption, option, toggle } from '../program/flags.ts';
 import { follow } from '../remote/follow.ts';
 import { conclude } from '../remote/outcome.ts';
 import { answerOf, contentOf, ended } from '../program/render.ts';
@@ -16,17 +16,12 @@ export default defineCommand({
   operands: ['URL', '[TEXT]'],
   about: 'Sends a message to an agent and prints its answer. Without TEXT, standard input is sent.',
   flags: {
-    stream: { type: 'boolean', help: 'Print the answer as it comes.' },
-    task: { type: 'string', value: 'ID', help: 'The task that the message is for.' },
-    context: { type: 'string', value: 'ID', help: 'The conversation that it belongs to.' },
-    data: { type: 'string', value: 'JSON', help: 'A data part, beside the text or instead.' },
-    metadata: { type: 'string', value: 'JSON', help: "The message's metadata, an object." },
-    extension: {
-      type: 'string',
-      multiple: true,
-      value: 'URI',
-      help: 'An extension to activate.',
-    },
+    stream: toggle('Print the answer as it arrives.'),
+    task: option('ID', 'Send the message to this task.'),
+    context: option('ID', 'Send the message in this conversation (its context id).'),
+    data: option('JSON', 'Add a data part. The text is optional then.'),
+    metadata: option('JSON', "The message's metadata, a JSON object."),
+    extension: listOption('URI', 'Activate this extension.'),
     ...CONNECTION_FLAGS,
   },
   examples: [
@@ -68,10 +63,10 @@ async function partsOf(given: string | undefined, data: string | undefined): Pro
 
 async function readInput(): Promise<string> {
   if (process.stdin.isTTY) {
-    throw usageError('there is nothing to send: add the text, as in parley send URL "hello"');
+    throw usageError('there is no text to send: add it, for example parley send URL "hello"');
   }
   const text = (await readAll(process.stdin)).replace(/\r?\n$/, '');
-  if (text === '') throw usageError('there is nothing to send: standard input is empty');
+  if (text === '') throw usageError('there is no text to send: standard input is empty');
   return text;
 }
 
@@ -79,5 +74,5 @@ function metadataOf(text: string | undefined): Record<string, unknown> | undefin
   if (text === undefined) return undefined;
   const metadata = json('--metadata', text);
   if (isObject(metadata)) return metadata;
-  throw usageError(`--metadata is an object, as in --metadata '{"key":"value"}'`);
+  throw usageError(`--metadata must be a JSON object, for example --metadata '{"key":"value"}'`);
 }

@@ -1,12 +1,17 @@
-/** `parley sessions`: the conversations with the coding agent that are kept. */
+/** `parley sessions`: lists the stored sessions of the coding agent. */
 import type { Session } from '../../agent/index.ts';
 import { APP } from '../../coder/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { EXIT } from '../program/exit.ts';
-import { wholeNumber } from '../program/flags.ts';
+import { option, toggle, wholeNumber } from '../program/flags.ts';
 import { timeOf } from '../program/render.ts';
-import { LOCAL_USER, sessionTitle, workspaceOf } from '../coder/session-finder.ts';
-import { SESSION_FLAGS, storedSessions } from '../coder/session-flags.ts';
+import {
+  LOCAL_USER,
+  SESSION_FLAGS,
+  sessionTitle,
+  storedSessions,
+  workspaceOf,
+} from '../coder/stored-sessions.ts';
 import { dim, note, say, sayJson, word } from '../program/terminal.ts';
 
 const DEFAULT_LIMIT = '20';
@@ -15,11 +20,11 @@ const MAX_LIMIT = 1000;
 export default defineCommand({
   name: 'sessions',
   operands: [],
-  about: 'Lists the sessions of the coding agent, the latest first.',
+  about: 'Lists the sessions of the coding agent, the most recent first.',
   flags: {
-    limit: { type: 'string', value: 'N', help: `How many; ${DEFAULT_LIMIT} by default.` },
+    limit: option('N', `The maximum number of sessions; ${DEFAULT_LIMIT} by default.`),
     ...SESSION_FLAGS,
-    json: { type: 'boolean', help: 'Print an object for each, one on each line.' },
+    json: toggle('Print one JSON object per line.'),
   },
   examples: ['parley sessions', 'parley sessions --json --limit 100'],
 

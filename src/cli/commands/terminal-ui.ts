@@ -1,7 +1,7 @@
 /**
- * `parley`: the coding agent in this terminal. With `--a2a-port`, others join the same session there.
+ * `parley`: the coding agent in this terminal. With `--a2a-port`, others can join the session.
  *
- * The terminal is a client of the session like any other. While it has the screen, the log goes to a file.
+ * The terminal is an ordinary client of the session. While it shows the UI, the log goes to a file.
  */
 import path from 'node:path';
 import { styleText } from 'node:util';
@@ -13,35 +13,30 @@ import { personsEditor } from '../program/editor.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { filesIn } from '../coder/file-paths.ts';
 import { pendingSession } from '../coder/pending-session.ts';
-import { doorOf, LIVE_FLAGS } from '../coder/live-flags.ts';
+import { liveAddress, LIVE_FLAGS } from '../coder/live-address.ts';
 import type { OpenedLive } from '../coder/live-session.ts';
-import { createLog, LOG_FILE } from '../program/log.ts';
+import { option } from '../program/flags.ts';
+import { createLog, LOG_FILE, LOG_LEVEL_HELP } from '../program/log.ts';
+import { onProcessEnd } from '../program/process-end.ts';
 import { openHistory } from '../coder/prompt-history.ts';
 import { type StoreLocation, storeLocation } from '../program/store-location.ts';
 import { note } from '../program/terminal.ts';
-import { chosenTheme, THEME_FLAG } from '../program/theme.ts';
-import { untilEnd } from '../program/until-end.ts';
+import { chosenTheme, PLAIN_FLAG, THEME_FLAG } from '../program/theme.ts';
 import { workspaceFolder, workspaceFolders } from '../program/workspace-folder.ts';
 
 const FLAGS = {
   ...LIVE_FLAGS,
   ...CODER_FLAGS,
   resume: {
-    type: 'string',
+    ...option('ID', 'Resume this session. Without an ID, choose one from a list.'),
     optional: true,
-    value: 'ID',
-    help: 'Go on with this session, or choose one.',
   },
-  plain: {
-    type: 'boolean',
-    help: 'Line by line, without frames and redrawing: for screen readers.',
-  },
+  plain: PLAIN_FLAG,
   theme: THEME_FLAG,
-  store: {
-    type: 'string',
-    value: 'S',
-    help: 'Where the session is kept: memory, or sqlite:PATH. By default in the data folder.',
-  },
+  store: option(
+    'S',
+    'Where to store the session: memory or sqlite:PATH. By default in the data folder.',
+  ),
 } as const;
 
 type Settings = CommandInput<typeof FLAGS>;
@@ -50,11 +45,11 @@ export default defineCommand({
   name: '',
   operands: [],
   about:
-    'Works with you in this folder, in the terminal. With --a2a-port, editors, other agents and other terminals join the same session: they see everything, prompt, and answer what is asked, as far as their roles go.',
+    'Starts the coding agent in this terminal, for the current folder. With --a2a-port, editors, other agents and other terminals can join the session. They see everything, and can send prompts and answer questions if their roles allow it.',
   flags: FLAGS,
   variables: {
     ...CODER_VARIABLES,
-    PARLEY_LOG_LEVEL: 'trace, debug, info, warn (the default), error or silent; into parley.log.',
+    PARLEY_LOG_LEVEL: `${LOG_LEVEL_HELP} The log is in ${LOG_FILE} in the data folder.`,
   },
   examples: [
     'parley',
@@ -69,22 +64,21 @@ export default defineCommand({
 async function run(settings: Settings): Promise<number> {
   const { values, environment } = settings;
   const { plain } = values;
-  const door = doorOf(values);
+  const door = liveAddress(values);
   approvalMode(values.approval);
   if (!plain && !(process.stdin.isTTY && process.stdout.isTTY)) {
     throw usageError(
-      'there is no terminal here: parley -p "PROMPT" does one turn, parley serve serves the agent',
+      'no terminal: use parley -p "PROMPT" to run one turn, or parley serve to serve the agent',
     );
   }
   const folder = dataFolder(environment);
   const log = createLog(environment, path.join(folder, LOG_FILE));
-  const place = await storeLocation({ ...values, durability: undefined }, environment, 'coder');
+  const place = await storeLocation(values, environment, 'coder');
   const roots = await workspaceFolders(values.workspace);
   const theme = await chosenTheme(values.theme, environment);
   const { startTui } = await import('../../tui/index.ts');
   await using open = new AsyncDisposableStack();
   open.defer(() => log.flush());
-  // Only whoever takes a session up waits for them.
   const chosen = values.resume === undefined ? undefined : await choose(settings, place, theme);
   if (chosen?.root !== undefined) roots.splice(0, roots.length, chosen.root);
 
@@ -99,7 +93,16 @@ async function run(settings: Settings): Promise<number> {
     ]);
     const sessions = await openSessions(place);
     open.defer(() => sessions.close());
-    const setup = { values, environment, roots, place, sessions, door, log, resume: chosen?.id };
+    const setup = {
+      values,
+      environment,
+      roots,
+      place,
+      sessions,
+      address: door,
+      log,
+      resume: chosen?.id,
+    };
     opened = await live.openLiveSession(setup);
     ({ url } = opened);
     for (const line of opened.notes) tell(line);
@@ -108,7 +111,10 @@ async function run(settings: Settings): Promise<number> {
   }
 
   const opening = start();
-  const end = untilEnd(log, () => opening.then(() => opened?.live.close()), { interrupts: !plain });
+  const end = onProcessEnd(log, () => opening.then(() => opened?.live.close()), {
+    terminal: true,
+    interrupts: !plain,
+  });
   const reason = await startTui(pendingSession(opening), {
     plain,
     theme,
@@ -120,16 +126,16 @@ async function run(settings: Settings): Promise<number> {
     files: filesIn(roots[0] ?? ''),
     environment,
   });
-  // Throws why it could not be opened.
+  // Rejects if the session could not be opened.
   await opening;
   if (opened && place.kind === 'sqlite' && (await opened.used())) {
-    note(`To go on: parley --resume ${opened.sessionId}`);
+    note(`To resume this session: parley --resume ${opened.sessionId}`);
   }
   await opened?.close();
   return end.code ?? (reason === 'left' ? EXIT.done : EXIT.failed);
 }
 
-/** Above the frame: while Ink has the screen, it prints there what goes to the console. */
+/** Prints above the UI: Ink moves console output there. */
 function tell(text: string): void {
   const columns = process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY;
   const lines = [''];
@@ -143,11 +149,11 @@ function tell(text: string): void {
 
 interface Resumed {
   readonly id: string;
-  /** Where it has worked; undefined where the flags say another folder. */
+  /** The folder of the session; undefined if a flag names another folder. */
   readonly root: string | undefined;
 }
 
-/** The session that is named, or chosen. Undefined: a new one after all. */
+/** The session that was named or chosen; undefined to start a new one. */
 async function choose(
   { values: { resume = '', plain, workspace } }: Settings,
   place: StoreLocation,
@@ -157,7 +163,7 @@ async function choose(
     await Promise.all([
       import('../../tui/index.ts'),
       import('../coder/setup.ts'),
-      import('../coder/session-finder.ts'),
+      import('../coder/stored-sessions.ts'),
     ]);
   const sessions = await openSessions(place);
   try {
@@ -165,7 +171,7 @@ async function choose(
     if (resume === '' && !plain) {
       const found = await recentSessions(sessions);
       if (found.length === 0) {
-        throw usageError('there is no session yet: leave --resume out to begin one');
+        throw usageError('there are no sessions yet: start one without --resume');
       }
       id = await pickSession(found, { theme });
       if (id === undefined) return undefined;

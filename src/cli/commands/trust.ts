@@ -1,4 +1,4 @@
-/** `parley trust`: which workspaces may bring settings of their own. */
+/** `parley trust`: decides whether the settings and commands in a workspace are used. */
 import { existsSync } from 'node:fs';
 import { configFolder } from '../../coder/index.ts';
 import {
@@ -10,16 +10,17 @@ import {
 import { workspaceFolder } from '../program/workspace-folder.ts';
 import { defineCommand } from '../program/command.ts';
 import { EXIT, usageError } from '../program/exit.ts';
+import { toggle } from '../program/flags.ts';
 import { say } from '../program/terminal.ts';
 
 export default defineCommand({
   name: 'trust',
   operands: ['[DIR]'],
   about:
-    'Trusts a workspace, the current folder by default: its .parley/settings.json counts from now on, with the rules and MCP servers in it, and so do its .parley/commands. Folders inside it have to be trusted on their own.',
+    'Trusts a workspace, by default the current folder. Parley then uses its .parley/settings.json, including policy rules and MCP servers, and its .parley/commands. Folders inside it are not trusted with it.',
   flags: {
-    revoke: { type: 'boolean', help: 'Trust it no longer.' },
-    show: { type: 'boolean', help: 'Only say whether it is trusted; exit code 1 when it is not.' },
+    revoke: toggle('Stop trusting the workspace.'),
+    show: toggle('Only show whether the workspace is trusted. The exit code is 1 if it is not.'),
   },
   examples: ['parley trust', 'parley trust ~/project --revoke'],
 
@@ -38,8 +39,8 @@ export default defineCommand({
       throw error;
     }
     const file = workspaceSettingsFile(folder);
-    const what = existsSync(file) ? `: ${file} counts from now on` : '';
-    say(values.revoke ? `${folder} is not trusted any more` : `${folder} is trusted${what}`);
+    const what = existsSync(file) ? `: ${file} is now in use` : '';
+    say(values.revoke ? `${folder} is no longer trusted` : `${folder} is trusted${what}`);
     return EXIT.done;
   },
 });

@@ -1,16 +1,15 @@
-/** `parley watch`: follows a task, through broken connections, to its end. */
+/** `parley watch`: follows a task to its end, and reconnects if the connection breaks. */
 import { defineCommand } from '../program/command.ts';
 import { CONNECTION_FLAGS, open } from '../remote/connection.ts';
-import { wholeNumber } from '../program/flags.ts';
+import { option, wholeNumber } from '../program/flags.ts';
 import { follow } from '../remote/follow.ts';
 
 export default defineCommand({
   name: 'watch',
   operands: ['URL', 'TASK'],
-  about:
-    'Follows a task until it ends or waits for somebody. Takes up broken connections by itself.',
+  about: 'Follows a task until it ends or waits for input. Reconnects if the connection breaks.',
   flags: {
-    after: { type: 'string', value: 'SEQ', help: 'Go on behind the event with this number.' },
+    after: option('SEQ', 'Continue after the event with this sequence number.'),
     ...CONNECTION_FLAGS,
   },
   examples: [

@@ -1,9 +1,10 @@
-/** `parley gateway --check`: what a configuration says, in a few lines. Asks neither the network nor a store. */
+/** `parley gateway --check`: prints a summary of a configuration. Uses neither the network nor a store. */
 import { type GatewayConfig, type LoadedConfig, withImplied } from '../../gateway/index.ts';
 import type { Environment } from '../program/flags.ts';
+import { columns } from '../program/table.ts';
 import { bold, dim, green, say, sayJson, yellow } from '../program/terminal.ts';
 
-/** Names in one line of the summary. */
+/** The maximum number of names in a line of the summary. */
 const MAX_NAMES = 20;
 
 export function sayChecked(
@@ -23,13 +24,15 @@ export function sayChecked(
   }
   const rows = summary(config).filter(([, values]) => values.length > 0);
   if (variables.length > 0) rows.push(['variables', variables]);
-  const width = Math.max(...rows.map(([name]) => name.length), 0);
-  say(`${green('ok')} ${bold(file)}${rows.length === 0 ? ': it leaves everything as it is' : ''}`);
-  for (const [name, values] of rows) {
+  say(
+    `${green('ok')} ${bold(file)}${rows.length === 0 ? ': it is empty, so the defaults apply' : ''}`,
+  );
+  const lines = rows.map(([name, values]) => {
     const more = values.length - MAX_NAMES;
     const shown = [...values.slice(0, MAX_NAMES), ...(more > 0 ? [`and ${more} more`] : [])];
-    say(`   ${dim(name.padEnd(width))}  ${shown.join(', ')}`);
-  }
+    return [dim(name), shown.join(', ')];
+  });
+  for (const line of columns(lines)) say(`   ${line}`);
   for (const warning of warnings) say(`${yellow('!')}  ${warning}`);
 }
 
@@ -44,15 +47,15 @@ function summary(config: GatewayConfig): [name: string, values: readonly string[
         return `${name} → ${places.join(' | ')}`;
       }),
     ],
-    ['default', defaultModel === undefined ? [] : [defaultModel]],
+    ['default model', defaultModel === undefined ? [] : [defaultModel]],
     ['agents', Object.entries(agents).map(([name, { url }]) => `${name} at ${url}`)],
     ['issuer', keys?.oidc === undefined ? [] : [keys.oidc.issuer]],
-    ['tasks live', tasks?.ttlSeconds === undefined ? [] : [`${tasks.ttlSeconds} s`]],
+    ['task lifetime', tasks?.ttlSeconds === undefined ? [] : [`${tasks.ttlSeconds} s`]],
     ['traces to', telemetry?.endpoint === undefined ? [] : [telemetry.endpoint]],
   ];
 }
 
-/** What is well-formed, and may still not be what was meant. */
+/** Warnings about valid settings that are probably mistakes. */
 function remarks(file: string, config: GatewayConfig, environment: Environment): string[] {
   const { providers = {}, models = {}, defaultModel } = config;
   const all = [...withImplied(providers, environment).values()];
@@ -61,6 +64,6 @@ function remarks(file: string, config: GatewayConfig, environment: Environment):
     return [];
   }
   return [
-    `${file}: defaultModel: "${defaultModel}" is no model here: each workspace needs a card with that slug`,
+    `${file}: defaultModel: "${defaultModel}" is not a configured model: each workspace needs a model card with that slug`,
   ];
 }

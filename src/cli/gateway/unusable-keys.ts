@@ -1,5 +1,5 @@
-/** What is wrong with keys that the register has and this process cannot check. */
+/** Says why this process cannot check some keys in the register. */
 export function unusableKeys(count: number): string {
-  const which = count === 1 ? 'a key of this register was' : `${count} keys of this register were`;
-  return `${which} made under another PARLEY_SECRET_KEY`;
+  const which = count === 1 ? 'a key in this register was' : `${count} keys in this register were`;
+  return `${which} created with another PARLEY_SECRET_KEY`;
 }

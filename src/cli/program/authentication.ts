@@ -1,23 +1,30 @@
-/** Who may call a server of ours: nobody is asked, one token, or a file with a token for each user. */
-import { reasonOf, systemCode } from '../../base/index.ts';
+/** Authentication of a server: none, one token, or a file with one token per user. */
 import { readFileSync } from 'node:fs';
 import { type Authenticate, bearerTokens } from '../../http/index.ts';
+import type { CommandInput } from './command.ts';
+import { reasonOf, systemCode } from '../../base/index.ts';
 import { usageError } from './exit.ts';
+import { option } from './flags.ts';
 
-interface Credentials {
-  readonly values: { readonly token: string | undefined; readonly keys: string | undefined };
-  readonly typed: ReadonlySet<string>;
-}
+export const AUTHENTICATION_FLAGS = {
+  token: option('T', 'Require this bearer token from callers.'),
+  keys: option(
+    'FILE',
+    'A file with a bearer token per user, in lines of NAME:TOKEN. Users see only their own tasks.',
+  ),
+} as const;
 
-/** The user that the one token of `--token` stands for. */
+type Credentials = Pick<CommandInput<typeof AUTHENTICATION_FLAGS>, 'values' | 'typed'>;
+
+/** The user name of callers with the `--token` token. */
 const TOKEN_USER = 'token';
 
 export function authentication({ values, typed }: Credentials): Authenticate | undefined {
   let { token, keys } = values;
   if (token !== undefined && keys !== undefined) {
-    // What was typed wins over what the environment says.
+    // A flag takes precedence over an environment variable.
     if (typed.has('token') === typed.has('keys')) {
-      throw usageError('--token and --keys exclude each other: put the token into the file');
+      throw usageError('use either --token or --keys, not both: put the token into the keys file');
     }
     if (typed.has('token')) keys = undefined;
     else token = undefined;
@@ -26,7 +33,19 @@ export function authentication({ values, typed }: Credentials): Authenticate | u
   return keys === undefined ? undefined : bearerTokens(readKeys(keys));
 }
 
-/** Lines of NAME:TOKEN; `#` begins a comment. */
+/** Throws if the name or the token is in `tokens` already. */
+export function checkUnique(
+  place: string,
+  { name, token }: { readonly name: string; readonly token: string },
+  tokens: ReadonlyMap<string, string>,
+): void {
+  if (tokens.has(name)) throw usageError(`${place}: the name ${name} is used twice: remove one`);
+  if ([...tokens.values()].includes(token)) {
+    throw usageError(`${place}: ${name} has the same token as another name: use different tokens`);
+  }
+}
+
+/** Reads lines of NAME:TOKEN. A line that starts with `#` is a comment. */
 function readKeys(file: string): Map<string, string> {
   const tokens = new Map<string, string>();
   for (const [index, line] of read(file).split('\n').entries()) {
@@ -37,17 +56,12 @@ function readKeys(file: string): Map<string, string> {
     const name = text.slice(0, colon).trim();
     const token = text.slice(colon + 1).trim();
     if (colon < 0 || name === '' || token === '') {
-      throw usageError(`${place}: write NAME:TOKEN`);
+      throw usageError(`${place}: the format is NAME:TOKEN`);
     }
-    if (tokens.has(name)) throw usageError(`${place}: ${name} is there twice: keep one of them`);
-    if ([...tokens.values()].includes(token)) {
-      throw usageError(
-        `${place}: ${name} has the token of somebody else: give everybody their own`,
-      );
-    }
+    checkUnique(place, { name, token }, tokens);
     tokens.set(name, checked(place, token));
   }
-  if (tokens.size === 0) throw usageError(`${file} has no keys: write lines of NAME:TOKEN`);
+  if (tokens.size === 0) throw usageError(`${file} has no keys: add lines of NAME:TOKEN`);
   return tokens;
 }
 
@@ -55,13 +69,13 @@ function read(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    const why = systemCode(error) === 'ENOENT' ? 'there is no such file' : reasonOf(error);
+    const why = systemCode(error) === 'ENOENT' ? 'no such file' : reasonOf(error);
     throw usageError(`--keys ${file}: ${why}`, { cause: error });
   }
 }
 
-/** A token that no header can carry would lock everybody out. */
+/** A header cannot carry other characters, so no caller could use such a token. */
 function checked(place: string, token: string): string {
   if (/^[\u0021-\u007e]+$/.test(token)) return token;
-  throw usageError(`${place}: a token consists of visible ASCII characters, without spaces`);
+  throw usageError(`${place}: a token may contain only visible ASCII characters, without spaces`);
 }

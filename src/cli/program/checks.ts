@@ -1,42 +1,42 @@
-/** A list of things that were looked at: what is well, what to know, what is broken. */
+/** A list of checks with their results, for `parley doctor` and `parley card --verify`. */
 import { EXIT } from './exit.ts';
+import { indented } from './table.ts';
 import { bold, dim, green, red, say, sayJson, yellow } from './terminal.ts';
 
 export interface Check {
   readonly name: string;
   readonly status: 'ok' | 'warning' | 'broken';
-  /** What was found and, unless it is well, what to do. */
+  /** The finding and, if there is a problem, what to do. */
   readonly message: string;
 }
 
 const MARKS = { ok: () => green('✓'), warning: () => yellow('!'), broken: () => red('✗') };
 
-export const ok = (name: string, message: string): Check => ({ name, status: 'ok', message });
-export const warning = (name: string, message: string): Check => ({
-  name,
-  status: 'warning',
-  message,
-});
-export const broken = (name: string, message: string): Check => ({
-  name,
-  status: 'broken',
-  message,
-});
+const check =
+  (status: Check['status']) =>
+  (name: string, message: string): Check => {
+    return { name, status, message };
+  };
 
-/** Prints the checks. Returns the exit code: whether something is broken. */
+export const ok = check('ok');
+export const warning = check('warning');
+export const broken = check('broken');
+
+/** Prints the checks and returns the exit code: 1 if something is broken. */
 export function printChecks(title: string, checks: readonly Check[], json: boolean): number {
   const bad = checks.filter(({ status }) => status === 'broken').length;
   if (json) {
     sayJson({ ok: bad === 0, checks });
   } else {
-    const width = Math.max(...checks.map(({ name }) => name.length));
     say(bold(title));
-    for (const { name, status, message } of checks) {
-      say(`  ${MARKS[status]()} ${dim(name.padEnd(width))}  ${message}`);
-    }
-    const well = checks.every(({ status }) => status === 'ok');
+    const rows = checks.map(({ name, status, message }) => [
+      `${MARKS[status]()} ${dim(name)}`,
+      message,
+    ]);
+    for (const line of indented(rows)) say(line);
+    const allOk = checks.every(({ status }) => status === 'ok');
     if (bad > 0) say(red(bad === 1 ? '1 problem.' : `${bad} problems.`));
-    else say(green(well ? 'All is well.' : 'Nothing is broken.'));
+    else say(green(allOk ? 'Everything is OK.' : 'No problems, only warnings.'));
   }
   return bad === 0 ? EXIT.done : EXIT.failed;
 }

@@ -1,34 +1,37 @@
-/** What a command is: operands, flags, help, and what it does. */
-import { usageError } from './exit.ts';
+/** What a command is: operands, flags, help, and the function that does the work. */
+import { nearestNames } from '../../base/index.ts';
+import { EXIT, usageError } from './exit.ts';
 import {
   type Environment,
   type Flag,
   type Flags,
   parseFlags,
+  toggle,
   type Values,
   variableOf,
 } from './flags.ts';
+import { indented } from './table.ts';
 import { bold, dim } from './terminal.ts';
 
 export interface CommandInput<F extends Flags> {
   readonly values: Values<F>;
-  /** As many as the command has; optional ones may be undefined. */
+  /** One entry per operand of the command; optional ones may be undefined. */
   readonly operands: readonly (string | undefined)[];
-  /** Flags that were typed, not taken from the environment. */
+  /** Names of the flags that were on the command line, not in the environment. */
   readonly typed: ReadonlySet<string>;
   readonly environment: Environment;
 }
 
 export interface CommandOptions<F extends Flags> {
-  /** Empty: the program's name alone. */
+  /** Empty for `parley` without a command. */
   readonly name: string;
-  /** In order; the optional ones, which come last, in brackets. */
+  /** In order. Optional operands come last and are in brackets. */
   readonly operands: readonly string[];
   /** One or two sentences. */
   readonly about: string;
   readonly flags: F;
   readonly examples: readonly string[];
-  /** What else there is to know, by variable. */
+  /** Environment variables that are not flags, with their help. */
   readonly variables?: Readonly<Record<string, string>>;
   /** Does the work and returns the exit code. */
   run(input: CommandInput<F>): Promise<number>;
@@ -36,6 +39,7 @@ export interface CommandOptions<F extends Flags> {
 
 export type Command = (args: readonly string[], environment: Environment) => Promise<number>;
 
+/** Makes a command that parses its arguments, prints its help, and runs. */
 export function defineCommand<F extends Flags>(options: CommandOptions<F>): Command {
   const { name, operands, flags } = options;
   const full = `parley ${name}`.trimEnd();
@@ -45,17 +49,17 @@ export function defineCommand<F extends Flags>(options: CommandOptions<F>): Comm
     const parsed = parseFlags(full, flags, args, environment);
     if (parsed.help) {
       process.stdout.write(helpOf(options));
-      return 0;
+      return EXIT.done;
     }
     const missing = required[parsed.operands.length];
     if (missing !== undefined) {
       const [example = full] = options.examples;
-      throw usageError(`${full} needs ${missing}: for example, ${example}`);
+      throw usageError(`${full} needs ${missing}, for example: ${example}`);
     }
     const surplus = parsed.operands[operands.length];
     if (surplus !== undefined) {
       const quote = operands.includes('[TEXT]') ? 'put the text in quotes, or ' : '';
-      throw usageError(`"${surplus}" is one argument too many: ${quote}see ${full} --help`);
+      throw usageError(`unexpected argument "${surplus}": ${quote}see ${full} --help`);
     }
     return options.run({ ...parsed, environment });
   };
@@ -63,14 +67,13 @@ export function defineCommand<F extends Flags>(options: CommandOptions<F>): Comm
 
 function helpOf<F extends Flags>(options: CommandOptions<F>): string {
   const { name, operands, about, examples } = options;
-  const flags = Object.entries<Flags[string]>({
-    ...options.flags,
-    help: { type: 'boolean', help: 'Show this.' },
-  }).map(([flag, definition]): [string, string] => [spelled(flag, definition), definition.help]);
+  const flags = Object.entries<Flag>({ ...options.flags, help: toggle('Show this help.') });
   const variables = Object.entries(options.variables ?? {});
-  const width = Math.max(...[...flags, ...variables].map(([left]) => left.length));
-  const rows = (entries: readonly (readonly [string, string])[]) =>
-    entries.map(([left, right]) => `  ${left.padEnd(width)}  ${dim(right)}`);
+  // Both sections share the width of the first column.
+  const rows = indented([
+    ...flags.map(([flag, definition]) => [spelled(flag, definition), dim(definition.help)]),
+    ...variables.map(([variable, help]) => [variable, dim(help)]),
+  ]);
   const first = Object.keys(options.flags)[0] ?? 'json';
   return [
     `${bold(`parley ${name}`.trimEnd())} ${[...operands, '[flags]'].join(' ')}`,
@@ -78,13 +81,15 @@ function helpOf<F extends Flags>(options: CommandOptions<F>): string {
     about,
     '',
     bold('Flags'),
-    ...rows(flags),
+    ...rows.slice(0, flags.length),
     '',
-    ...(variables.length > 0 ? [bold('Variables'), ...rows(variables), ''] : []),
+    ...(variables.length > 0 ? [bold('Variables'), ...rows.slice(flags.length), ''] : []),
     bold('Examples'),
     ...examples.map((example) => `  ${example}`),
     '',
-    dim(`Each flag can be set by a variable too: --${first} by ${variableOf(first)}.`),
+    dim(
+      `Each flag also has an environment variable, for example ${variableOf(first)} for --${first}.`,
+    ),
     '',
   ].join('\n');
 }
@@ -94,4 +99,43 @@ function spelled(name: string, { short, value, optional, multiple }: Flag): stri
   const flag = short === undefined ? `--${name}` : `-${short}, --${name}`;
   const shown = value !== undefined && optional === true ? `[${value}]` : value;
   return `${flag}${shown === undefined ? '' : ` ${shown}`}${multiple === true ? ' …' : ''}`;
+}
+
+/** One entry of a list of commands. Its module is loaded only when the command runs. */
+export interface CommandEntry {
+  readonly operands?: string;
+  readonly about: string;
+  load(): Promise<Command>;
+}
+
+export type CommandTable = Readonly<Record<string, CommandEntry>>;
+
+/** Runs the entry `name` of a table. `program` is what comes before the name: `parley` or `parley keys`. */
+export async function runFrom(
+  table: CommandTable,
+  program: string,
+  [name = '', ...args]: readonly string[],
+  environment: Environment,
+): Promise<number> {
+  const entry = Object.hasOwn(table, name) ? table[name] : undefined;
+  if (!entry) {
+    const [near] = nearestNames(name, Object.keys(table));
+    const hint = near === undefined ? '' : `did you mean ${program} ${near}? `;
+    throw usageError(`unknown command "${name}": ${hint}${program} --help lists the commands`);
+  }
+  const command = await entry.load();
+  return command(args, environment);
+}
+
+/** The lines of a help text that list the commands of a table. */
+export function commandRows(
+  table: CommandTable,
+  program: string,
+  first: readonly (readonly [string, string])[] = [],
+): string[] {
+  const rows = Object.entries(table).map(([name, { operands = '', about }]) => [
+    `${program} ${name} ${operands}`.trimEnd(),
+    about,
+  ]);
+  return indented([...first, ...rows].map(([left = '', right = '']) => [left, dim(right)]));
 }

@@ -1,4 +1,4 @@
-/** Where Parley keeps its data: PARLEY_HOME, or the place that the system has for that. */
+/** The data folder: PARLEY_HOME, or the operating system's usual place for application data. */
 import { homedir } from 'node:os';
 import path from 'node:path';
 import type { Environment } from './flags.ts';
@@ -17,7 +17,7 @@ function systemFolder(environment: Environment): string {
       return environment['LOCALAPPDATA'] || path.join(homedir(), 'AppData', 'Local');
     default: {
       const data = environment['XDG_DATA_HOME'];
-      // Relative paths are to be ignored, says the XDG specification.
+      // The XDG specification says to ignore relative paths.
       return data !== undefined && path.isAbsolute(data)
         ? data
         : path.join(homedir(), '.local', 'share');

@@ -1,4 +1,4 @@
-/** A text in the person's editor: $VISUAL, $EDITOR, or vi. */
+/** Edits a text in the user's editor: $VISUAL, $EDITOR, or vi. */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import type { Environment } from './flags.ts';
 
 const FALLBACK = 'vi';
 
-/** What was saved; undefined where the editor failed or nothing was changed. */
+/** Returns the saved text; undefined if the editor failed or nothing was changed. */
 export function personsEditor(environment: Environment) {
   return async (text: string, fileName: string): Promise<string | undefined> => {
     const folder = await mkdtemp(path.join(tmpdir(), 'parley-edit-'));
@@ -24,7 +24,7 @@ export function personsEditor(environment: Environment) {
   };
 }
 
-/** The variable is a command with its arguments, so a shell reads it; the file's name is not part of what it reads. */
+/** The variable may contain arguments, so a shell parses it. The file name is passed separately and is not parsed. */
 function runEditor(command: string, file: string): Promise<number | null> {
   const child =
     process.platform === 'win32'

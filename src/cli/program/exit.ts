@@ -1,18 +1,18 @@
-/** How the program ends: the exit codes of the contract, and the error that says one line and picks one of them. */
+/** Exit codes, and the error that ends the program with one of them. */
 
 export const EXIT = {
   done: 0,
   /** The task failed, or the agent refused what was asked. */
   failed: 1,
   usage: 2,
-  /** Something needed an approval that was refused, or that nobody could be asked for. */
+  /** An approval was denied, or there was no person to ask. */
   denied: 3,
-  /** There is no connection to the agent. */
+  /** The agent cannot be reached. */
   unreachable: 4,
   interrupted: 130,
 } as const;
 
-/** Ends the program with one line on standard error. The line says what is wrong and what to do next. */
+/** Ends the program with one line on standard error, which says what is wrong and what to do next. */
 export class ExitError extends Error {
   readonly code: number;
 
@@ -23,7 +23,7 @@ export class ExitError extends Error {
   }
 }
 
-/** What was asked for cannot be: a wrong flag, a wrong value, a port in use. */
+/** For wrong usage: an unknown flag, an invalid value, a port in use. */
 export function usageError(line: string, options?: ErrorOptions): ExitError {
   return new ExitError(EXIT.usage, line, options);
 }

@@ -1,24 +1,24 @@
-/** One line and an exit code for whatever may go wrong between us and an agent. */
-import { reasonOf } from '../../base/index.ts';
+/** One line and an exit code for an error of a connection to an agent. */
 import { ConnectionError, StreamInterruptedError } from '../../client/index.ts';
 import { A2AError, type ErrorKind } from '../../protocol/index.ts';
+import { reasonOf } from '../../base/index.ts';
 import { EXIT } from './exit.ts';
 import { quoted, word } from './terminal.ts';
 
-/** What to do next, by what the agent said. */
+/** What to do next, for each kind of error. */
 const NEXT: Partial<Record<ErrorKind, string>> = {
-  taskNotFound: 'check the id, parley list URL shows yours',
-  taskNotCancelable: 'parley get URL TASK shows how it ended',
-  unsupportedOperation: 'start a new task, or see parley card URL for what the agent can do',
+  taskNotFound: 'check the id; parley list URL shows your tasks',
+  taskNotCancelable: 'parley get URL TASK shows its state',
+  unsupportedOperation: 'start a new task; parley card URL shows what the agent supports',
   methodNotFound: 'try --a2a-version with the other version',
   versionNotSupported: 'try --a2a-version with the other version',
-  contentTypeNotSupported: 'parley card URL shows what the agent takes',
-  extensionRequired: 'name it with --extension URI, parley card URL lists them',
-  unauthenticated: "give credentials with --header 'Authorization: Bearer …'",
-  forbidden: 'these credentials may not do this: use others',
-  rateLimited: 'wait a little and try again',
-  unavailable: 'wait a little and try again',
-  internal: "the agent's log has the cause",
+  contentTypeNotSupported: 'parley card URL shows the input types that the agent accepts',
+  extensionRequired: 'add --extension URI; parley card URL lists the extensions',
+  unauthenticated: "add credentials with --header 'Authorization: Bearer …'",
+  forbidden: 'these credentials do not have permission: use others',
+  rateLimited: 'wait a moment and try again',
+  unavailable: 'wait a moment and try again',
+  internal: "see the agent's log for the cause",
   invalidAgentResponse: 'parley card URL --verify checks the agent',
 };
 
@@ -27,8 +27,10 @@ export function explain(error: unknown): { readonly code: number; readonly line:
     const { taskId, lastSeq } = error;
     const after = lastSeq === undefined ? '' : ` --after ${lastSeq}`;
     const next =
-      taskId === undefined ? 'send it again' : `parley watch URL ${quoted(taskId)}${after}`;
-    return { code: EXIT.unreachable, line: `${word(error.message)}: go on with ${next}` };
+      taskId === undefined
+        ? 'send the message again'
+        : `continue with parley watch URL ${quoted(taskId)}${after}`;
+    return { code: EXIT.unreachable, line: `${word(error.message)}: ${next}` };
   }
   if (error instanceof ConnectionError) {
     return { code: EXIT.unreachable, line: `${word(error.message)}: ${nextStep(error)}` };
@@ -36,8 +38,8 @@ export function explain(error: unknown): { readonly code: number; readonly line:
   if (error instanceof A2AError) {
     const settled = error.detail.reason === 'ALREADY_RESOLVED';
     const next = settled
-      ? 'parley get URL TASK shows what came of it'
-      : (NEXT[error.kind] ?? 'check what was sent');
+      ? 'parley get URL TASK shows the result'
+      : (NEXT[error.kind] ?? 'check the arguments');
     return { code: EXIT.failed, line: `${word(error.message)} (${error.code}): ${next}` };
   }
   if (process.env['PARLEY_LOG_LEVEL'] === 'debug' && error instanceof Error && error.stack) {
@@ -45,22 +47,22 @@ export function explain(error: unknown): { readonly code: number; readonly line:
   }
   return {
     code: EXIT.failed,
-    line: `unexpected: ${reasonOf(error)} (PARLEY_LOG_LEVEL=debug shows where)`,
+    line: `unexpected error: ${reasonOf(error)} (set PARLEY_LOG_LEVEL=debug to see the stack)`,
   };
 }
 
 function nextStep({ reason }: ConnectionError): string {
   switch (reason) {
     case 'unreachable':
-      return 'is the agent running, and the address right?';
+      return 'is the agent running, and is the address right?';
     case 'card':
-      return "is this an A2A agent's address?";
+      return 'is this the address of an A2A agent?';
     case 'interface':
       return 'try without --a2a-version';
     case 'redirect':
-      return 'use the address that it leads to';
+      return 'use the address that it redirects to';
     case 'timeout':
-      return 'try again, or use --stream for what takes long';
+      return 'try again, or use --stream for long tasks';
     default:
       return 'try again';
   }

@@ -1,8 +1,8 @@
 /**
- * Flags: one table per command is the parser, the environment variables and the help.
+ * Flags. One table per command defines the parser, the environment variables and the help.
  *
- * Every flag can also be given by its variable, PARLEY_ and the name in upper case; the flag wins. The variable of a
- * flag that may be repeated holds a list with commas.
+ * Every flag has an environment variable: PARLEY_ and its name in upper case. The flag takes precedence. The variable of
+ * a flag that may be repeated holds a list separated by commas.
  */
 import { reasonOf, systemCode, nearestNames } from '../../base/index.ts';
 import { parseArgs } from 'node:util';
@@ -11,16 +11,31 @@ import { usageError } from './exit.ts';
 export interface Flag {
   readonly type: 'string' | 'boolean';
   readonly multiple?: boolean;
-  /** The same flag in one letter. */
+  /** The one-letter form. */
   readonly short?: string;
-  /** It may stand without its value; then that is the empty text. */
+  /** The value may be left out; then it is the empty string. */
   readonly optional?: boolean;
-  /** What stands for its value in the help. */
+  /** The placeholder for the value in the help. */
   readonly value?: string;
   readonly help: string;
 }
 
 export type Flags = Readonly<Record<string, Flag>>;
+
+/** A flag with a value: `port: option('N', 'The port to listen on.')`. */
+export function option(value: string, help: string) {
+  return { type: 'string', value, help } as const;
+}
+
+/** A flag with a value that may be given more than once. */
+export function listOption(value: string, help: string) {
+  return { type: 'string', multiple: true, value, help } as const;
+}
+
+/** A flag without a value: `json: toggle('Print JSON.')`. */
+export function toggle(help: string) {
+  return { type: 'boolean', help } as const;
+}
 
 export type Values<F extends Flags> = {
   readonly [Name in keyof F]: F[Name] extends { multiple: true }
@@ -40,7 +55,7 @@ export interface Parsed<F extends Flags> {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Parses the arguments of `command` ("parley send"). Throws the one line that says what is wrong. */
+/** Parses the arguments of `command` ("parley send"). Throws an ExitError with one line. */
 export function parseFlags<F extends Flags>(
   command: string,
   flags: F,
@@ -81,10 +96,10 @@ function parse(command: string, flags: Flags, args: readonly string[]) {
   }
 }
 
-/** What a value of its own cannot be mistaken for. */
+/** Looks like a flag, so it is not the value of the flag before it. */
 const FLAG = /^--?[A-Za-z][\w-]*(?:=|$)/;
 
-/** Node knows no flag that may do without its value: such a one is written together with it, or with none. */
+/** Node's parser has no flags with an optional value: they are rewritten as `--name=value` or `--name=`. */
 function withOptionalValues(flags: Flags, args: readonly string[]): string[] {
   const optional = new Map<string, string>();
   for (const [name, flag] of Object.entries(flags)) {
@@ -109,12 +124,12 @@ function withOptionalValues(flags: Flags, args: readonly string[]): string[] {
   return out;
 }
 
-/** Node's messages are whole paragraphs; one line is enough. */
+/** Replaces Node's message, which is a paragraph, by one line. */
 function explain(command: string, flags: Flags, error: unknown): string {
   const message = reasonOf(error);
   const name = /'(?:-\w, )?(--?[^'\s=]+)/.exec(message)?.[1] ?? '';
-  // `parley --help` is about all commands; the flags of parley alone are behind one of them.
-  const see = `${command === 'parley' ? 'parley --plain' : command} --help lists them`;
+  // `parley --help` lists the commands, not the flags.
+  const see = `${command === 'parley' ? 'parley --plain' : command} --help lists the flags`;
   switch (systemCode(error)) {
     case 'ERR_PARSE_ARGS_UNKNOWN_OPTION': {
       const [near] = nearestNames(name.replace(/^-+/, ''), Object.keys(flags));
@@ -124,7 +139,7 @@ function explain(command: string, flags: Flags, error: unknown): string {
       const flag = flags[name.replace(/^-+/, '')];
       return flag?.type === 'string'
         ? `${name} needs a value: ${name} ${flag.value ?? 'VALUE'}`
-        : `${name} takes no value: write just ${name}`;
+        : `${name} does not take a value: write ${name} alone`;
     }
     default:
       return `${message}: see ${command} --help`;
@@ -138,13 +153,13 @@ export function variableOf(flag: string): string {
 function fromEnvironment(name: string, flag: Flag, environment: Environment): unknown {
   const variable = variableOf(name);
   const text = environment[variable];
-  const there = text !== undefined && text !== '';
-  if (flag.multiple === true) return there ? list(text) : [];
-  if (flag.type === 'string') return there ? text : undefined;
-  if (!there) return false;
+  const isSet = text !== undefined && text !== '';
+  if (flag.multiple === true) return isSet ? list(text) : [];
+  if (flag.type === 'string') return isSet ? text : undefined;
+  if (!isSet) return false;
   if (/^(1|true|yes|on)$/i.test(text)) return true;
   if (/^(0|false|no|off)$/i.test(text)) return false;
-  throw usageError(`${variable}=${text} is neither yes nor no: set it to 1 or 0`);
+  throw usageError(`${variable}=${text} is invalid: set it to 1 or 0`);
 }
 
 function list(text: string): string[] {
@@ -154,7 +169,7 @@ function list(text: string): string[] {
     .filter((item) => item !== '');
 }
 
-/** A flag's value as a whole number in a range. */
+/** A flag's value as a whole number within a range. */
 export function wholeNumber(
   flag: string,
   text: string,
@@ -162,7 +177,7 @@ export function wholeNumber(
 ): number {
   const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (number >= min && number <= max) return number;
-  throw usageError(`${flag} ${text}: a whole number from ${min} to ${max} is needed`);
+  throw usageError(`${flag} ${text}: use a whole number from ${min} to ${max}`);
 }
 
 type Json = string | number | boolean | object | null;
@@ -173,6 +188,8 @@ export function json(flag: string, text: string): Json {
     return JSON.parse(text) as Json;
   } catch (error) {
     const why = reasonOf(error);
-    throw usageError(`${flag} is not JSON (${why}): quote it, as in ${flag} '{"key":"value"}'`);
+    throw usageError(
+      `${flag} is not valid JSON (${why}): quote the value, for example ${flag} '{"key":"value"}'`,
+    );
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The server's log: JSON lines on standard error, or in a file where the terminal is in use. Pino is loaded with the
- * first line that is written, because most servers start without having anything to log.
+ * The log: JSON lines on standard error, or in a file while the terminal shows the UI. Pino is loaded when the first
+ * line is written, because most programs start without logging anything.
  */
 import { mkdir, rename, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -11,36 +11,38 @@ import type { Environment } from './flags.ts';
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 type Level = keyof Logger;
 
-/** Fields whose names say that nobody else should see them. */
+/** Fields that are removed from log lines. */
 const SECRETS = ['authorization', 'token', 'credentials', 'secret', 'secretKey', 'password'];
 
 export interface ServerLog extends Logger {
-  /** Everything that was logged has been written. */
+  /** Resolves when everything that was logged has been written. */
   flush(): Promise<void>;
 }
 
-/** In the data folder. */
+/** Help for PARLEY_LOG_LEVEL. */
+export const LOG_LEVEL_HELP = 'trace, debug, info, warn (the default), error, fatal or silent.';
+/** The name of the log file in the data folder. */
 export const LOG_FILE = 'parley.log';
-/** A file that has grown so long makes room for the next when a program starts to write. */
+/** A larger file is renamed before a program starts to write. */
 const MAX_FILE_BYTES = 5 * 1024 * 1024;
 
-/** On standard error, unless a file is named. */
+/** Creates a log on standard error or, if a file is given, in that file. */
 export function createLog(environment: Environment, file?: string): ServerLog {
   const level = environment['PARLEY_LOG_LEVEL'] || 'warn';
   const threshold = LEVELS.findIndex((known) => known === level);
   if (threshold < 0) {
-    throw usageError(`PARLEY_LOG_LEVEL=${level} is no level: use one of ${LEVELS.join(', ')}`);
+    throw usageError(`PARLEY_LOG_LEVEL=${level} is invalid: use one of ${LEVELS.join(', ')}`);
   }
   const waiting: ((logger: Logger) => void)[] = [];
   let logger: Logger | undefined;
   let loading: Promise<void> | undefined;
 
   async function load(): Promise<void> {
-    // In the bundle a CommonJS package has nothing but its default export.
+    // In the bundle, a CommonJS package has only its default export.
     const { default: pino } = await import('pino');
     const paths = SECRETS.flatMap((name) => [name, `*.${name}`]);
-    if (file !== undefined) await makeRoom(file);
-    // Written at once, so that nothing is lost when the process ends. A file may have several programs' lines.
+    if (file !== undefined) await rotate(file);
+    // Synchronous writes, so that no line is lost when the process ends. Several processes may share the file.
     const to = file === undefined ? { fd: 2 } : { dest: file, append: true, mode: 0o600 };
     const base = file === undefined ? {} : { pid: process.pid };
     logger = pino({ level, redact: paths, base }, pino.destination({ ...to, sync: true }));
@@ -68,7 +70,7 @@ export function createLog(environment: Environment, file?: string): ServerLog {
   };
 }
 
-async function makeRoom(file: string): Promise<void> {
+async function rotate(file: string): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
   const { size } = await stat(file).catch(() => ({ size: 0 }));
   if (size > MAX_FILE_BYTES) await rename(file, `${file}.1`).catch(() => undefined);

@@ -1,4 +1,4 @@
-/** Facts about the program that several commands need. */
+/** The version and the default port. */
 import manifest from '../../../package.json' with { type: 'json' };
 
 export const VERSION = manifest.version;

@@ -1,4 +1,4 @@
-/** Tasks and what they hold, for people. */
+/** Tasks and their content as text for people. */
 import {
   type FilePart,
   isInterrupted,
@@ -7,9 +7,10 @@ import {
   type Task,
   type TaskState,
 } from '../../protocol/index.ts';
+import { columns } from './table.ts';
 import { bold, cyan, dim, green, red, shown, word, yellow } from './terminal.ts';
 
-/** Text as it is, data as JSON, files by their names. */
+/** Text unchanged, data as JSON, files by name. */
 export function contentOf(parts: readonly Part[]): string {
   let out = '';
   for (const part of parts) {
@@ -34,8 +35,8 @@ function describeFile({ file }: FilePart): string {
 }
 
 /**
- * The answer in a task: its artifacts, and what it asks where it waits; where there are none, what its status says,
- * unless that is why it ended.
+ * The answer of a task: its artifacts, and its question if it waits for input. Without artifacts it is the text of the
+ * status, unless the task failed.
  */
 export function answerOf(task: Task): string {
   const { artifacts = [], status } = task;
@@ -45,7 +46,7 @@ export function answerOf(task: Task): string {
   return isFailure(status.state) ? '' : contentOf(status.message?.parts ?? []);
 }
 
-/** What a task that waits asks, in words where it has any: the rest of it is for programs. */
+/** The question of a task that waits for input: its text parts or, if there are none, all parts. */
 export function questionOf({ status }: Task): string {
   if (!isInterrupted(status.state)) return '';
   const parts = status.message?.parts ?? [];
@@ -53,30 +54,30 @@ export function questionOf({ status }: Task): string {
   return contentOf(words.length > 0 ? words : parts);
 }
 
-/** The task has ended, and not with what was asked for. */
+/** The task has ended without success. */
 export function isFailure(state: TaskState): boolean {
   return isTerminal(state) && state !== 'completed';
 }
 
-/** One below the other. */
+/** Each text on its own lines. */
 function joined(texts: readonly string[]): string {
   return texts.map((text, at) => (at < texts.length - 1 ? ended(text) : text)).join('');
 }
 
-/** With the end of its last line. */
+/** With a line break at the end. */
 export function ended(text: string): string {
   return text === '' || text.endsWith('\n') ? text : `${text}\n`;
 }
 
-export function stateOf(state: TaskState, width = 0): string {
-  const padded = state.padEnd(width);
-  if (state === 'completed') return green(padded);
-  if (state === 'failed' || state === 'rejected') return red(padded);
-  if (isInterrupted(state)) return yellow(padded);
-  return state === 'canceled' ? dim(padded) : cyan(padded);
+/** The state in its colour. */
+export function stateOf(state: TaskState): string {
+  if (state === 'completed') return green(state);
+  if (state === 'failed' || state === 'rejected') return red(state);
+  if (isInterrupted(state)) return yellow(state);
+  return state === 'canceled' ? dim(state) : cyan(state);
 }
 
-/** A time of the wire's in the local zone, to the second. */
+/** A timestamp in the local time zone, to the second. */
 export function timeOf(timestamp: string | undefined): string {
   const time = timestamp === undefined ? Number.NaN : Date.parse(timestamp);
   if (Number.isNaN(time)) return '–';
@@ -84,13 +85,14 @@ export function timeOf(timestamp: string | undefined): string {
   return local.toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** Names and values, one pair on each line. */
+/** Names and values, one pair per line. */
 export function fields(pairs: readonly (readonly [string, string])[]): string {
-  const width = Math.max(...pairs.map(([name]) => name.length));
-  return pairs.map(([name, value]) => `${dim(name.padEnd(width))}  ${value}\n`).join('');
+  return columns(pairs.map(([name, value]) => [dim(name), value]))
+    .map((line) => `${line}\n`)
+    .join('');
 }
 
-/** A whole task. */
+/** A task with its fields and its answer. */
 export function describeTask(task: Task): string {
   const { status, artifacts = [], history = [] } = task;
   const head = fields([

@@ -1,19 +1,34 @@
-/** What `parley serve` and `parley gateway` have in common: addresses, the ready line, and how a server's process ends. */
-import { networkGuard } from '../../base/net/index.ts';
-import { reasonOf } from '../../base/index.ts';
+/** What the servers have in common: shared flags, listening, the ready line, and the end of the process. */
 import type { TaskStore } from '../../tasks/index.ts';
+import { networkGuard } from '../../base/net/index.ts';
 import type { Listening } from '../../server.ts';
-import { EXIT, usageError } from './exit.ts';
-import { onInterrupt } from './interrupt.ts';
+import { reasonOf, systemCode } from '../../base/index.ts';
+import { usageError } from './exit.ts';
+import { option, toggle, wholeNumber } from './flags.ts';
 import type { ServerLog } from './log.ts';
+import { onProcessEnd } from './process-end.ts';
 import { VERSION } from './product.ts';
-import { bold, complain, cyan, dim, note, say, sayJson } from './terminal.ts';
+import { bold, cyan, dim, note, say, sayJson } from './terminal.ts';
 
 export const DEFAULT_HOST = '127.0.0.1';
-/** How long executions may go on after a signal before they are cut off. */
+/** How long running tasks may continue after a signal before they are stopped. */
 export const DRAIN_MS = 10_000;
 
-/** The values of `--allow-network`, each a network. */
+export const SERVER_FLAGS = {
+  durability: option(
+    'D',
+    'normal (the default): data survives a crash of the process; full: also a crash of the machine.',
+  ),
+  'public-url': option('URL', 'The public address of this server, for agent cards.'),
+  json: toggle('Print the ready line as JSON.'),
+} as const;
+
+/** A flag's value as a port number. */
+export function portNumber(flag: '--port' | '--a2a-port', text: string): number {
+  return wholeNumber(flag, text, { min: 0, max: 65_535 });
+}
+
+/** The values of `--allow-network`, checked. */
 export function networks(cidrs: readonly string[]): readonly string[] {
   try {
     networkGuard(cidrs);
@@ -27,26 +42,67 @@ export function publicUrl(text: string | undefined): { readonly publicUrl?: stri
   if (text === undefined) return {};
   const url = URL.parse(text);
   if (!/^https?:$/.test(url?.protocol ?? '')) {
-    throw usageError(`--public-url ${text}: write it with its scheme, as https://agent.example`);
+    throw usageError(
+      `--public-url ${text}: use a full http or https address, for example https://agent.example`,
+    );
   }
-  // Everybody reads it on the card, and paths are added to it.
+  // The address is public, on the card, and paths are appended to it.
   if (url?.username || url?.password || /[?#]/.test(text)) {
-    throw usageError('--public-url: leave out the name, the password, the query and the fragment');
+    throw usageError(
+      '--public-url: remove the user name, password, query and fragment from the address',
+    );
   }
   return { publicUrl: text };
 }
 
+interface Address {
+  readonly host: string;
+  readonly port: number;
+  readonly flag: '--port' | '--a2a-port';
+}
+
+/** Listens on the address. A port in use and similar problems become one line that says what to do. */
+export async function listenOn(
+  server: { listen(port: number, host: string): Promise<Listening> },
+  { host, port, flag }: Address,
+): Promise<Listening> {
+  try {
+    return await server.listen(port, host);
+  } catch (error) {
+    const line = listenProblem(systemCode(error), { host, port, flag });
+    throw line === undefined ? error : usageError(line, { cause: error });
+  }
+}
+
+function listenProblem(
+  code: string | undefined,
+  { host, port, flag }: Address,
+): string | undefined {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `port ${port} is in use: stop the program that uses it, or choose another port with ${flag} (0 picks a free one)`;
+    case 'EACCES':
+      return `no permission to use port ${port}: choose a port above 1023 with ${flag}`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `${host} is not an address of this machine: use 127.0.0.1 (this machine only) or 0.0.0.0 (all interfaces)`;
+    default:
+      return undefined;
+  }
+}
+
 export interface Announcement {
   readonly listening: Listening;
-  /** Who is ready. */
+  /** The name of the server. */
   readonly name: string;
   readonly store: Pick<TaskStore, 'name'>;
   readonly json: boolean;
-  /** More for the object of `--json`. */
+  /** More fields for the object of `--json`. */
   readonly more?: Readonly<Record<string, unknown>>;
 }
 
-/** The one line on standard output that says that requests are served. */
+/** Prints the ready line, the only line on standard output. */
 export function announce({ listening, name, store, json, more }: Announcement): void {
   const { url, port } = listening;
   if (json) {
@@ -57,32 +113,16 @@ export function announce({ listening, name, store, json, more }: Announcement): 
   say(`${bold(name)} is ready at ${cyan(url)} ${dim(`(${store.name} store, parley ${VERSION})`)}`);
 }
 
-/** The exit code of the signal that ends the server. A second one does not wait for the drain. */
+/** Resolves with the exit code when a signal or an uncaught error ends the server. */
 export function untilSignal(log: ServerLog): Promise<number> {
   return new Promise((resolve) => {
-    let stopping = false;
-    const stop = (code: number): void => {
-      if (stopping) process.exit(EXIT.interrupted);
-      stopping = true;
-      resolve(code);
-    };
-    process.on('SIGTERM', () => stop(EXIT.done));
-    onInterrupt(() => stop(EXIT.interrupted));
-    // A slip in one agent's detached work must not take everybody's tasks down.
-    process.on('unhandledRejection', (error) => {
-      log.error({ err: error }, 'a rejection was not handled');
-    });
-    process.on('uncaughtException', (error) => {
-      log.error({ err: error }, 'an error was not caught; the server ends');
-      complain(`an error was not caught: ${reasonOf(error)}`);
-      stop(EXIT.failed);
-    });
+    onProcessEnd(log, resolve);
   });
 }
 
-/** Tells a person what the end waits for. */
+/** Tells a person at the terminal why the server does not end at once. */
 export function noteDrain(running: number, ms: number): void {
   if (running === 0 || !process.stderr.isTTY) return;
   const tasks = running === 1 ? '1 task' : `${running} tasks`;
-  note(`Waiting up to ${ms / 1000} s for ${tasks}. Ctrl-C again stops now.`);
+  note(`Waiting up to ${ms / 1000} s for ${tasks} to finish. Press Ctrl-C again to stop now.`);
 }

@@ -1,17 +1,17 @@
-/** What comes in by a pipe. */
+/** Reads standard input. */
 import { usageError } from './exit.ts';
 import { note } from './terminal.ts';
 
 const MAX_BYTES = 4 * 1024 * 1024;
-/** Somebody may have left the other end open by mistake: after so long we say what is waited for. */
+/** After this time a note says that the program waits for input: the pipe may be open by mistake. */
 const SAY_AFTER_MS = 3000;
 
-/** All of standard input as text, without its last line's end; empty at a terminal. */
+/** All of standard input as text, without the final line break. Empty if standard input is a terminal. */
 export async function readStandardInput(): Promise<string> {
   const { stdin } = process;
   if (stdin.isTTY) return '';
-  const patience = setTimeout(
-    () => note('Waiting for the end of standard input; < /dev/null gives none.'),
+  const timer = setTimeout(
+    () => note('Waiting for the end of standard input. To send none, add < /dev/null.'),
     SAY_AFTER_MS,
   );
   const chunks: Buffer[] = [];
@@ -22,20 +22,23 @@ export async function readStandardInput(): Promise<string> {
       size += bytes.length;
       if (size > MAX_BYTES) {
         throw usageError(
-          `standard input is over ${MAX_BYTES} bytes: put it into a file of the workspace and name that, as in "@FILE"`,
+          `standard input is larger than ${MAX_BYTES} bytes: put it into a file in the workspace and mention the file in the prompt, as @FILE`,
         );
       }
       chunks.push(bytes);
     }
   } finally {
-    clearTimeout(patience);
+    clearTimeout(timer);
   }
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
     return text.replace(/\r?\n$/, '');
   } catch (error) {
-    throw usageError('standard input is no text in UTF-8: name the file instead, as in "@FILE"', {
-      cause: error,
-    });
+    throw usageError(
+      'standard input is not UTF-8 text: mention the file in the prompt instead, as @FILE',
+      {
+        cause: error,
+      },
+    );
   }
 }

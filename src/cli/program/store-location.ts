@@ -1,6 +1,6 @@
-/** Where `--store` and `--durability` say that tasks are kept, and the store that is opened there. */
+/** Where tasks are stored, from `--store` and `--durability`, and opening that store. */
 import type { TaskStore } from '../../tasks/index.ts';
-import { usageError } from './exit.ts';
+import { type ExitError, usageError } from './exit.ts';
 import type { Environment } from './flags.ts';
 import type { ServerLog } from './log.ts';
 
@@ -12,12 +12,12 @@ export type StoreLocation =
       readonly durability: 'normal' | 'full';
     };
 
-interface StoreFlags {
+export interface StoreFlags {
   readonly store: string | undefined;
-  readonly durability: string | undefined;
+  readonly durability?: string | undefined;
 }
 
-/** One file for each agent, because a log has one writer; `name` is what it is called where no file is named. */
+/** The location. Without `--store` it is the file `name`.db in the data folder: one per agent, because a log has one writer. */
 export async function storeLocation(
   { store, durability = 'normal' }: StoreFlags,
   environment: Environment,
@@ -54,12 +54,16 @@ export async function openStore(
   try {
     return sqliteStore(file, { durability, secretKey, logger: log });
   } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    const inUse = / in use /.test(error.message);
-    const hint = inUse || !error.hint ? '' : ` (${error.hint.replace(/\.$/, '')})`;
-    throw usageError(
-      `${error.message}${hint}: ${inUse ? 'stop that one, or ' : ''}use --store memory or --store sqlite:PATH`,
-      { cause: error },
-    );
+    throw error instanceof StoreError ? storeProblem(error) : error;
   }
+}
+
+/** A store that cannot be opened, as one line that says what to do. */
+export function storeProblem(error: Error & { readonly hint?: string | undefined }): ExitError {
+  const inUse = / in use /.test(error.message);
+  const hint = inUse || !error.hint ? '' : ` (${error.hint.replace(/\.$/, '')})`;
+  const stop = inUse ? 'stop that process, or ' : '';
+  return usageError(`${error.message}${hint}: ${stop}use --store memory or --store sqlite:PATH`, {
+    cause: error,
+  });
 }

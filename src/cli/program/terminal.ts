@@ -1,10 +1,10 @@
-/** What is printed, and how it looks. Colours only where somebody sees them: no pipe, no NO_COLOR. */
+/** Printing, with colours. Colours are off in pipes and with NO_COLOR. */
 import { styleText } from 'node:util';
 
 type Format = Parameters<typeof styleText>[0];
 type Stream = typeof process.stdout | typeof process.stderr;
 
-/** Text in a style, for standard output unless said otherwise. */
+/** Styled text, by default for standard output. */
 function style(format: Format, text: string, stream: Stream = process.stdout): string {
   return styleText(format, text, { stream });
 }
@@ -16,48 +16,45 @@ export const yellow = (text: string): string => style('yellow', text);
 export const red = (text: string): string => style('red', text);
 export const cyan = (text: string): string => style('cyan', text);
 
-/** A line for standard output. */
+/** Prints a line on standard output. */
 export function say(line = ''): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** A remark beside the answer: dimmed, on standard error. */
+/** Prints a dimmed remark on standard error. */
 export function note(line: string): void {
   process.stderr.write(`${style('dim', line, process.stderr)}\n`);
 }
 
-/** What went wrong, in one line. */
+/** Prints an error in one line on standard error. */
 export function complain(line: string): void {
   process.stderr.write(`${style('red', 'parley:', process.stderr)} ${line}\n`);
 }
 
-/** One JSON object, on one line. */
+/** Prints one JSON object on one line. */
 export function sayJson(value: unknown): void {
   say(JSON.stringify(value));
 }
 
 const CONTROL = /(?![\n\t])\p{Cc}/gu;
 
-/**
- * Text of an agent's, for a person: what it could do to a terminal is taken out. In a pipe or a file every byte stays
- * as it is.
- */
+/** An agent's text without terminal control characters. In a pipe or a file the text is unchanged. */
 export function shown(text: string): string {
   return process.stdout.isTTY ? text.replaceAll(CONTROL, '') : text;
 }
 
-/** The same for what has to stay on its line. */
+/** An agent's text on one line, without terminal control characters. */
 export function word(text: string): string {
   return text.replaceAll(CONTROL, '').replaceAll(/\s+/g, ' ').trim();
 }
 
-/** An argument as a shell takes it, on one line. */
+/** An argument quoted for a shell, on one line. */
 export function quoted(argument: string): string {
   const text = word(argument);
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Waits until everything that was printed has left. */
+/** Waits until all output has been written. */
 export async function flushed(): Promise<void> {
   const drain = (stream: Stream) =>
     new Promise<void>((resolve) => {

@@ -14,5 +14,8 @@ test('the flag counts, then the settings; a name that there is not is said with 
   writeFileSync(path.join(config, 'parley', 'settings.json'), '{ "theme": "light" }');
   assert.equal(await chosenTheme(undefined, environment), 'light');
   assert.equal(await chosenTheme('none', environment), 'none');
-  await assert.rejects(chosenTheme('pink', environment), /no pink; there are dark, light, none/);
+  await assert.rejects(
+    chosenTheme('pink', environment),
+    /--theme pink: use one of dark, light, none/,
+  );
 });

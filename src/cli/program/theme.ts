@@ -1,14 +1,15 @@
-/** The colours of the terminal UI: those of `--theme`, else the person's own from the settings. */
+/** Flags for the look of the terminal UI: `--theme` and `--plain`. */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { usageError } from './exit.ts';
-import type { Environment } from './flags.ts';
+import { type Environment, option, toggle } from './flags.ts';
 
-export const THEME_FLAG = {
-  type: 'string',
-  value: 'NAME',
-  help: 'dark (the default), light or none; else the theme of settings.json.',
-} as const;
+export const THEME_FLAG = option(
+  'NAME',
+  'dark, light or none. The default is the theme in settings.json, or dark.',
+);
+
+export const PLAIN_FLAG = toggle('Print line by line without redrawing, for screen readers.');
 
 export async function chosenTheme(
   flag: string | undefined,
@@ -17,10 +18,10 @@ export async function chosenTheme(
   if (flag === undefined) return themeIn(environment);
   const { THEME_NAMES } = await import('../../tui/text/index.ts');
   if (THEME_NAMES.some((name) => name === flag)) return flag;
-  throw usageError(`--theme: there is no ${flag}; there are ${THEME_NAMES.join(', ')}`);
+  throw usageError(`--theme ${flag}: use one of ${THEME_NAMES.join(', ')}`);
 }
 
-/** A file that cannot be read is complained of when the agent reads it. */
+/** Ignores a settings file that cannot be read: opening the agent reports it. */
 async function themeIn(environment: Environment): Promise<string | undefined> {
   const { configFolder } = await import('../../coder/index.ts');
   const folder = configFolder(environment);

@@ -13,7 +13,7 @@ import {
 import type { Connection } from './connection.ts';
 import { createFactPrinter } from './fact-printer.ts';
 import { EXIT } from '../program/exit.ts';
-import { onInterrupt } from '../program/interrupt.ts';
+import { onInterrupt } from '../program/process-end.ts';
 import { conclude } from './outcome.ts';
 import { answerOf, contentOf, questionOf } from '../program/render.ts';
 import { note, sayJson, shown } from '../program/terminal.ts';

@@ -67,6 +67,6 @@ test(
   'where there is no sandbox, one line says what to do',
   { skip: none === false && 'there is one' },
   () => {
-    assert.match(String(none), /leave --sandbox out$/);
+    assert.match(String(none), /remove --sandbox$/);
   },
 );

@@ -25,10 +25,10 @@ export async function openSandbox(workspace: string, signal?: AbortSignal): Prom
     const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
     const why =
       process.platform !== 'linux'
-        ? 'the sandbox needs Linux; leave --sandbox out'
+        ? 'the sandbox needs Linux; remove --sandbox'
         : missing
-          ? 'the sandbox needs bubblewrap; install the package "bubblewrap" or leave --sandbox out'
-          : 'bubblewrap does not work on this system (are user namespaces allowed?); leave --sandbox out';
+          ? 'the sandbox needs bubblewrap; install the package "bubblewrap" or remove --sandbox'
+          : 'bubblewrap does not work on this system (are user namespaces allowed?); remove --sandbox';
     throw new SandboxUnavailable(why, { cause: error });
   }
   return sandbox;

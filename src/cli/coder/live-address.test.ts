@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { doorOf, liveTokens } from './live-flags.ts';
+import { liveAddress, liveTokens } from './live-address.ts';
 
 const none = { 'a2a-port': undefined, 'a2a-host': undefined, 'a2a-token': [] };
 
-test('nobody can join unless a port is named', () => {
-  assert.equal(doorOf(none), undefined);
-  assert.throws(() => doorOf({ ...none, 'a2a-host': '::1' }), /add --a2a-port/);
+test('others can join only with a port', () => {
+  assert.equal(liveAddress(none), undefined);
+  assert.throws(() => liveAddress({ ...none, 'a2a-host': '::1' }), /add --a2a-port/);
 });
 
 test('a port is on loopback, where no token is needed', () => {
-  const door = doorOf({ ...none, 'a2a-port': '0' });
-  assert.deepEqual(door, { port: 0, host: '127.0.0.1', tokens: [] });
+  const address = liveAddress({ ...none, 'a2a-port': '0' });
+  assert.deepEqual(address, { port: 0, host: '127.0.0.1', tokens: [] });
 });
 
 test('another address needs a token', () => {
   const open = { ...none, 'a2a-port': '1234', 'a2a-host': '0.0.0.0' };
-  assert.throws(() => doorOf(open), /add --a2a-token/);
-  assert.equal(doorOf({ ...open, 'a2a-token': ['tv:view:abc'] })?.host, '0.0.0.0');
+  assert.throws(() => liveAddress(open), /add --a2a-token/);
+  assert.equal(liveAddress({ ...open, 'a2a-token': ['tv:view:abc'] })?.host, '0.0.0.0');
 });
 
 test('a token has a name and roles, and commas between tokens and between roles are told apart', () => {
@@ -28,11 +28,11 @@ test('a token has a name and roles, and commas between tokens and between roles 
 });
 
 for (const [what, given, says] of [
-  ['no roles', ['phone:hunter2'], /write NAME:ROLES:TOKEN/],
-  ['an unknown role', ['phone:root:hunter2'], /no role "root"/],
+  ['no roles', ['phone:hunter2'], /format is NAME:ROLES:TOKEN/],
+  ['an unknown role', ['phone:root:hunter2'], /unknown role "root"/],
   ['characters that a WebSocket cannot carry', ['phone:view:hunter2 c'], /letters, digits/],
-  ['a name that is there twice', ['a:view:x', 'a:view:y'], /a is there twice/],
-  ['the token of somebody else', ['a:view:x', 'b:view:x'], /b has the token/],
+  ['a name that is there twice', ['a:view:x', 'a:view:y'], /the name a is used twice/],
+  ['the token of somebody else', ['a:view:x', 'b:view:x'], /b has the same token/],
 ] as const) {
   test(`a token with ${what} is refused, and not repeated`, () => {
     assert.throws(

@@ -1,4 +1,5 @@
-/** Finds a session to go on with, or to show. */
+/** Finds stored sessions, to resume, list or print them. */
+import { existsSync } from 'node:fs';
 import {
   contentText,
   type Session,
@@ -8,20 +9,31 @@ import {
 import { userOf } from '../../bridge/index.ts';
 import { APP, WORKSPACE_KEY } from '../../coder/index.ts';
 import { usageError } from '../program/exit.ts';
+import { type Environment, option } from '../program/flags.ts';
+import { storeLocation } from '../program/store-location.ts';
 import { word } from '../program/terminal.ts';
+import { openSessions, sessionsFile } from './setup.ts';
 
-/** Whoever works here without being asked who they are: `parley -p`, and `parley serve` without tokens. */
+export const SESSION_FLAGS = {
+  user: option(
+    'NAME',
+    'Show the sessions of this user of serve --keys. By default the sessions without a user name.',
+  ),
+  store: option('S', 'The store of the sessions: sqlite:PATH. By default in the data folder.'),
+} as const;
+
+/** The user of sessions without authentication: `parley`, `parley -p`, and `parley serve` without tokens. */
 export const LOCAL_USER = userOf({ user: undefined, tenant: '' });
 
 export function localSession(id: string): SessionKey {
   return { app: APP, user: LOCAL_USER, id };
 }
 
-/** So many are looked through for the last one of a folder. */
+/** Sessions that are searched for the last one of a folder. */
 const MAX_LOOKED_AT = 100;
 const MAX_TITLE = 60;
 
-/** The session with this id; with an empty one, the last that worked in this folder. */
+/** The session with this id; for an empty id, the last session in this folder. */
 export async function findSession(
   sessions: SessionStore,
   id: string,
@@ -33,7 +45,7 @@ export async function findSession(
     const session = await sessions.get(key);
     if (session && workspaceOf(session) === folder) return session;
   }
-  throw usageError(`there is no session in ${folder} yet: leave --resume out to begin one`);
+  throw usageError(`there is no session in ${folder} yet: start one without --resume`);
 }
 
 export async function sessionOf(
@@ -43,23 +55,23 @@ export async function sessionOf(
 ): Promise<Session> {
   const found = await sessions?.get({ app: APP, user, id });
   if (found) return found;
-  throw usageError(`there is no session ${id}: parley sessions lists them`);
+  throw usageError(`there is no session ${id}: parley sessions lists the sessions`);
 }
 
-/** The folder that it works in. */
+/** The folder of the session. */
 export function workspaceOf(session: Session | undefined): string | undefined {
   const folder = session?.state[WORKSPACE_KEY];
   return typeof folder === 'string' ? folder : undefined;
 }
 
-/** What it began with. */
+/** The start of the first prompt. */
 export function sessionTitle({ events }: Session): string {
   const first = events.find(({ author, content }) => author === 'user' && content !== undefined);
   const text = word(contentText(first?.content));
   return text.length > MAX_TITLE ? `${text.slice(0, MAX_TITLE - 1)}…` : text;
 }
 
-/** Sessions to choose from, the latest first. */
+/** Sessions to choose from, the most recent first. */
 export async function recentSessions(
   sessions: SessionStore,
 ): Promise<{ readonly id: string; readonly title: string; readonly when: string }[]> {
@@ -76,4 +88,16 @@ export async function recentSessions(
     items.push({ id: session.id, title: title.trim(), when });
   }
   return items;
+}
+
+/** Opens the stored sessions; undefined if there are none yet. Creates no file. */
+export async function storedSessions(
+  { store }: { readonly store: string | undefined },
+  environment: Environment,
+): Promise<SessionStore | undefined> {
+  const place = await storeLocation({ store }, environment, APP);
+  if (place.kind === 'memory') {
+    throw usageError('--store memory keeps no sessions: use --store sqlite:PATH');
+  }
+  return existsSync(sessionsFile(place.file)) ? openSessions(place) : undefined;
 }

@@ -1,0 +1,88 @@
+/** The flags that let others join a live session: the address, and a token with roles per person. */
+import type { LiveRole } from '../../live/client/index.ts';
+import type { LiveToken } from '../../live/index.ts';
+import { isLoopback } from '../../http/index.ts';
+import { checkUnique } from '../program/authentication.ts';
+import { usageError } from '../program/exit.ts';
+import { listOption, option, type Values } from '../program/flags.ts';
+import { DEFAULT_HOST, portNumber } from '../program/server-process.ts';
+
+export const LIVE_FLAGS = {
+  'a2a-port': option('N', 'Let others join on this port, over A2A and ACP; 0 picks a free port.'),
+  'a2a-host': option('H', `${DEFAULT_HOST} by default. Other addresses need --a2a-token.`),
+  'a2a-token': listOption(
+    'NAME:ROLES:TOKEN',
+    'Let a person join with this token. ROLES is a list of view, prompt and approve, separated by commas. Without tokens, everyone on this machine may join with all roles.',
+  ),
+} as const;
+
+/** Where others join. */
+export interface LiveAddress {
+  readonly port: number;
+  readonly host: string;
+  readonly tokens: readonly LiveToken[];
+}
+
+const ROLES: readonly LiveRole[] = ['view', 'prompt', 'approve'];
+/** A token is sent in a header or as a WebSocket subprotocol. */
+const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
+
+/** The address from the flags; undefined if others cannot join. */
+export function liveAddress(values: Values<typeof LIVE_FLAGS>): LiveAddress | undefined {
+  const { 'a2a-port': port, 'a2a-host': host = DEFAULT_HOST } = values;
+  if (port === undefined) {
+    if (values['a2a-host'] === undefined && values['a2a-token'].length === 0) return undefined;
+    throw usageError('--a2a-host and --a2a-token need --a2a-port: add --a2a-port N');
+  }
+  const tokens = liveTokens(values['a2a-token']);
+  if (!isLoopback(host) && tokens.length === 0) {
+    throw usageError(
+      `other machines can reach ${host}, so a token is required: add --a2a-token NAME:ROLES:TOKEN, or remove --a2a-host`,
+    );
+  }
+  return { port: portNumber('--a2a-port', port), host, tokens };
+}
+
+export function liveTokens(given: readonly string[]): LiveToken[] {
+  const tokens = rejoined(given).map(liveToken);
+  const known = new Map<string, string>();
+  for (const { name, token } of tokens) {
+    checkUnique('--a2a-token', { name, token }, known);
+    known.set(name, token);
+  }
+  return tokens;
+}
+
+/** Joins what the variable's list has split: commas separate the tokens, and also the roles inside a token. */
+function rejoined(given: readonly string[]): string[] {
+  const found: string[] = [];
+  let begun: string[] = [];
+  for (const piece of given) {
+    begun.push(piece);
+    if (begun.join(',').split(':').length < 3) continue;
+    found.push(begun.join(','));
+    begun = [];
+  }
+  return begun.length > 0 ? [...found, begun.join(',')] : found;
+}
+
+function liveToken(text: string): LiveToken {
+  const [name = '', roles = '', ...rest] = text.split(':');
+  const token = rest.join(':');
+  // The message does not repeat the value, which may be a secret.
+  if (name.trim() === '' || token === '') {
+    throw usageError(
+      '--a2a-token: the format is NAME:ROLES:TOKEN, for example phone:view,prompt:s3cret',
+    );
+  }
+  if (!TOKEN.test(token)) {
+    throw usageError(`--a2a-token ${name}: a token may contain only letters, digits and -._~`);
+  }
+  const wanted = roles.split(/[,+]/).map((role) => role.trim());
+  const known = ROLES.filter((role) => wanted.includes(role));
+  const unknown = wanted.find((role) => !ROLES.some((each) => each === role));
+  if (unknown !== undefined) {
+    throw usageError(`--a2a-token ${name}: unknown role "${unknown}": use ${ROLES.join(', ')}`);
+  }
+  return { name: name.trim(), roles: known, token };
+}

@@ -1,0 +1,88 @@
+/** How the process ends: Ctrl-C, signals, a closed output, and errors that no code caught. */
+import { reasonOf, systemCode } from '../../base/index.ts';
+import { EXIT } from './exit.ts';
+import type { ServerLog } from './log.ts';
+import { complain } from './terminal.ts';
+
+let respond = (): void => process.exit(EXIT.interrupted);
+let leave = (): void => process.exit(EXIT.done);
+
+/** Replaces what Ctrl-C does. By default it ends the process. */
+export function onInterrupt(what: () => void): void {
+  respond = what;
+}
+
+/** Replaces what happens when the reader of standard output is gone. It may be called more than once. */
+export function onReaderGone(what: () => void): void {
+  leave = what;
+}
+
+/** Starts to handle Ctrl-C and a closed standard output. Called once, when the program starts. */
+export function listenForInterrupt(): void {
+  process.on('SIGINT', () => respond());
+  process.stdout.on('error', (error) => {
+    if (systemCode(error) !== 'EPIPE') throw error;
+    leave();
+  });
+}
+
+/** Logs rejected promises that no code handles, and keeps the process running. */
+export function logRejections(log: ServerLog): void {
+  process.on('unhandledRejection', (error) => {
+    log.error({ err: error }, 'unhandled promise rejection');
+  });
+}
+
+export interface ProcessEnd {
+  /** The exit code; undefined until something ends the process. */
+  readonly code: number | undefined;
+}
+
+export interface ProcessEndOptions {
+  /** The process owns the terminal screen: it also ends when the terminal is gone, and prints errors last. */
+  readonly terminal?: boolean;
+  /** False: another part of the program handles Ctrl-C. */
+  readonly interrupts?: boolean;
+}
+
+/** Calls `close` once, at the first signal or uncaught error. A second signal ends the process at once. */
+export function onProcessEnd(
+  log: ServerLog,
+  close: (code: number) => unknown,
+  { terminal = false, interrupts = true }: ProcessEndOptions = {},
+): ProcessEnd {
+  let code: number | undefined;
+  const stop = (wanted: number): void => {
+    if (code !== undefined) return;
+    code = wanted;
+    void close(wanted);
+  };
+  const signalled = (wanted: number): void => {
+    if (code !== undefined) process.exit(EXIT.interrupted);
+    stop(wanted);
+  };
+  process.on('SIGTERM', () => signalled(EXIT.done));
+  onInterrupt(() => {
+    if (interrupts) signalled(EXIT.interrupted);
+  });
+  if (terminal) {
+    process.on('SIGHUP', () => stop(EXIT.interrupted));
+    onReaderGone(() => stop(EXIT.interrupted));
+  }
+  logRejections(log);
+  process.on('uncaughtException', (error) => {
+    // Writing to a terminal that is gone.
+    if (terminal && systemCode(error) === 'EIO') return stop(EXIT.interrupted);
+    log.error({ err: error }, 'uncaught error; the process ends');
+    const tell = (): void => complain(`uncaught error: ${reasonOf(error)}`);
+    // The terminal UI restores the screen before the process ends.
+    if (terminal) process.once('exit', tell);
+    else tell();
+    stop(EXIT.failed);
+  });
+  return {
+    get code() {
+      return code;
+    },
+  };
+}
