@@ -265,7 +265,7 @@ describe('the signals of parley gateway', { concurrency: 2 }, () => {
     assert.equal((await running.call('/a2a/agents/second')).status, 404);
     running.child.kill('SIGHUP');
     await running.saying(/configuration reloaded/, 'err');
-    await running.saying(/"fields":\["cors"\],"msg":"these fields count only after/, 'err');
+    await running.saying(/"fields":\["cors"\],"msg":"these fields take effect only after/, 'err');
     assert.equal((await running.call('/a2a/agents/second')).status, 200);
     const extra = await running.call('/a2a/tasks/send', {
       body: message('Hello', { model: 'extra' }),
@@ -274,7 +274,7 @@ describe('the signals of parley gateway', { concurrency: 2 }, () => {
 
     config('reload.json', '{ "agents": ');
     running.child.kill('SIGHUP');
-    const [bad] = await running.saying(/.*the one before stays.*/, 'err');
+    const [bad] = await running.saying(/.*the old one stays in effect.*/, 'err');
     assert.match(bad, /reload\.json:1: a value is expected/);
     const still = await running.call('/a2a/tasks/send', {
       body: message('Hello', { model: 'extra' }),
