@@ -213,7 +213,7 @@ describe('the client commands', { concurrency: 3 }, () => {
       parley(['card', echo.url, '--json', '--a2a-version', '0.3']),
     ]);
     assert.match(shown.out, /^Echo .*\nRepeats your message/);
-    assert.match(shown.out, /can do +streaming, push notifications/);
+    assert.match(shown.out, /supports +streaming, push notifications/);
     assert.match(shown.out, /1\.0 HTTP\+JSON +http/);
     assert.equal(lines(json.out)[0]?.['name'], 'Echo');
     assert.equal(lines(old.out)[0]?.['protocolVersion']?.toString().slice(0, 3), '0.3');

@@ -84,7 +84,7 @@ describe('parley serve with the coding agent', { concurrency: 3 }, () => {
     assert.match(out, /^Parley is ready at http:\/\/127\.0\.0\.1:\d+ /);
     const [first = '', second = '', ...rest] = err.split('\n');
     assert.match(`${first}\n${second}`, /is ignored, because the workspace is not trusted/);
-    assert.match(`${first}\n${second}`, /There is no key, so the offline model answers/);
+    assert.match(`${first}\n${second}`, /There is no API key, so the offline model answers/);
     assert.deepEqual(rest, ['']);
   });
 

@@ -144,7 +144,7 @@ describe('parley gateway', { concurrency: 2 }, () => {
       parley([...args, '--store', 'memory'], options),
     ]);
     assertRefused(disk, 2, /no key yet: create one with parley keys create/);
-    assertRefused(memory, 2, /no key yet, nor can one be made for a store in memory/);
+    assertRefused(memory, 2, /no key yet: keys cannot be created in advance for --store memory/);
     const made = await parley(['keys', 'create', '--name', 'x', '--json'], options);
     assert.equal(made.code, 0, made.err);
     const running = await gateway(['--host', '0.0.0.0'], options);

@@ -256,7 +256,7 @@ describe('parley -p', { concurrency: 3 }, () => {
     assert.match(before.err, /settings\.json is ignored, .* parley trust /);
     assert.equal((await parley(['trust', '--show'], here)).code, 1);
     const trusted = await parley(['trust'], here);
-    assert.match(trusted.out, /is trusted: .*settings\.json counts from now on\n$/);
+    assert.match(trusted.out, /is trusted: .*settings\.json is now in use\n$/);
     assert.deepEqual(await parley(args, here), { code: 0, out: 'I wrote a.txt.\n', err: '' });
     await parley(['trust', here.cwd, '--revoke'], here);
     assert.equal((await parley(['trust', '--show'], here)).code, 1);

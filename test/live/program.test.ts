@@ -99,7 +99,7 @@ test('a session in which nothing was said leaves nothing to resume', async (t) =
   assert.doesNotMatch(terminal.all(), /--resume/);
   const again = startProgram(t, ['--resume'], { place });
   assert.deepEqual(await again.exited(), { code: 2 });
-  assert.match(again.all(), /there is no session yet: start one without --resume/);
+  assert.match(again.all(), /there are no sessions yet: start one without --resume/);
 });
 
 test('a session whose last turn was canceled goes on, and shows what was said', async (t) => {
