@@ -98,7 +98,11 @@ describe('parley keys', { concurrency: 3 }, () => {
       2,
       /use day, month/,
     );
-    assertRefused(await create('--store', 'memory'), 2, /cannot access the keys of a gateway with --store memory/);
+    assertRefused(
+      await create('--store', 'memory'),
+      2,
+      /cannot access the keys of a gateway with --store memory/,
+    );
     assertRefused(await keys('list'), 2, /there is no gateway at .*gateway\.register\.db/);
     assert.equal(existsSync(place), false);
     assertRefused(await create('--scope', 'tasks:fly'), 2, /: --scope: one of tasks:read/);
