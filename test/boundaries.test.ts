@@ -72,7 +72,7 @@ const RULES: Record<string, Rule> = {
     builtins: ['crypto', 'async_hooks', 'timers'],
   },
   // Runs in browsers too.
-  'live/client': { folders: ['base', 'protocol', 'client'], packages: [], builtins: [] },
+  'live/client': { folders: ['base', 'protocol', 'client'], packages: ['zod'], builtins: [] },
   coder: {
     folders: names('. base base/net protocol tasks http client store agent bridge live/client'),
     packages: names('zod diff @modelcontextprotocol/client @lydell/node-pty @vscode/ripgrep'),

@@ -24,6 +24,7 @@ export { makeCard } from './card.ts';
 export { ifMatch, ifNoneMatch } from './etag.ts';
 export { createFetchHandler } from './fetch.ts';
 export { Heartbeat } from './heartbeat.ts';
+export { parseObject, readEnvelope } from './json-rpc.ts';
 export { createNodeHandler } from './node.ts';
 export { ownMethods, routeTable } from './own-routes.ts';
 export type { TransportRequest } from './request.ts';

@@ -40,7 +40,7 @@ export async function answerJsonRpc(
   let codec: WireCodec = codecOf('0.3', 'JSONRPC');
   let asksForStream = false;
   try {
-    const envelope = parseEnvelope(body, (found) => (id = found));
+    const envelope = readEnvelope(parseObject(body), (found) => (id = found));
     const { method, params } = envelope;
     // Who names a version that we do not know is answered in the one that the method's name is from.
     const old = operationOf('0.3', method);
@@ -100,7 +100,8 @@ export function jsonRpcError(
   };
 }
 
-function parseEnvelope(body: string, onId: (id: Id) => void): { method: string; params: unknown } {
+/** Parses the text of one JSON-RPC message. */
+export function parseObject(body: string): Record<string, unknown> {
   let raw: unknown;
   try {
     raw = JSON.parse(body);
@@ -109,6 +110,14 @@ function parseEnvelope(body: string, onId: (id: Id) => void): { method: string; 
   }
   if (Array.isArray(raw)) throw new A2AError('invalidRequest', 'Batches are not supported');
   if (!isObject(raw)) throw new A2AError('invalidRequest', 'A request is a JSON object');
+  return raw;
+}
+
+/** Validates a request. Calls `onId` with its id before it throws for anything else. */
+export function readEnvelope(
+  raw: Record<string, unknown>,
+  onId: (id: Id) => void,
+): { method: string; params: unknown } {
   const { jsonrpc, id, method, params } = raw;
   if (typeof id === 'string' && id.length > 256) {
     throw new A2AError('invalidRequest', 'id: at most 256 characters');

@@ -9,10 +9,16 @@
  * read. One that reads nothing for a while, or asks for more than it reads, is closed with 4008; one that reads slowly
  * is not.
  */
-import { isObject } from '../base/index.ts';
-import { A2AError, inspectJson } from '../protocol/index.ts';
+import { inspectJson } from '../protocol/index.ts';
 import type { Logger, RequestHandler } from '../tasks/index.ts';
-import { peerError, CLOSE, type PeerSocket, type SocketListener } from '../http/index.ts';
+import {
+  CLOSE,
+  parseObject,
+  peerError,
+  readEnvelope,
+  type PeerSocket,
+  type SocketListener,
+} from '../http/index.ts';
 import type { Follower, LiveSink, Resume } from './follower.ts';
 import type { Live } from './hub.ts';
 import type { Member } from './member.ts';
@@ -128,41 +134,17 @@ export class A2aSocket implements SocketListener, LiveSink {
     let id: string | number | null = null;
     let answer: object;
     try {
-      const raw = parse(text);
-      // A response: we have asked nothing.
+      const raw = parseObject(text);
+      inspectJson(raw);
+      // Ignore responses: the server sends no requests.
       if (!('method' in raw) && ('result' in raw || 'error' in raw)) return;
-      if (typeof raw['id'] === 'string' || typeof raw['id'] === 'number') id = raw['id'];
-      const { method } = envelope(raw);
-      answer = { result: await callMethod(method, raw['params'], this.#options) };
+      const { method, params } = readEnvelope(raw, (found) => (id = found));
+      answer = { result: await callMethod(method, params, this.#options) };
     } catch (error) {
       answer = { error: WIRE.encodeError(peerError(this.#options, error)) };
     }
-    // However soon it was asked for: first comes the session as it stands.
+    // The snapshot is always sent before the first response.
     await this.#begun.promise;
     this.#reply(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
   }
-}
-
-function parse(text: string): Record<string, unknown> {
-  let raw: unknown;
-  try {
-    raw = JSON.parse(text);
-  } catch {
-    throw new A2AError('parse');
-  }
-  if (Array.isArray(raw)) throw new A2AError('invalidRequest', 'Batches are not supported');
-  if (!isObject(raw)) throw new A2AError('invalidRequest', 'A request is a JSON object');
-  inspectJson(raw);
-  return raw;
-}
-
-function envelope({ jsonrpc, id, method }: Record<string, unknown>): { method: string } {
-  if (jsonrpc !== '2.0') throw new A2AError('invalidRequest', 'jsonrpc: must be "2.0"');
-  if (typeof id === 'string' ? id.length > 256 : id != null && typeof id !== 'number') {
-    throw new A2AError('invalidRequest', 'id: a number, or a string of at most 256 characters');
-  }
-  if (typeof method !== 'string') {
-    throw new A2AError('invalidRequest', 'method: a string is required');
-  }
-  return { method };
 }

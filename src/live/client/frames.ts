@@ -1,133 +1,105 @@
-/** Decodes what a live session sends: JSON-RPC frames and the objects in them. Invalid frames throw. */
+/** Decodes the frames of a live session: JSON-RPC responses and notifications. */
+import * as z from 'zod';
 import { isObject } from '../../base/index.ts';
 import { ToolCall } from '../../protocol/development-tool/index.ts';
-import { A2AError, v03, type Task } from '../../protocol/index.ts';
-import type { LiveClient, LiveItem, LiveSnapshot, QueuedPrompt } from './session.ts';
-
-type JsonFields = Readonly<Record<string, unknown>>;
+import { A2AError, v03 } from '../../protocol/index.ts';
+import type { LiveClient, LiveItem, LiveRole } from './session.ts';
 
 export type LiveFrame =
-  | { readonly kind: 'item'; readonly item: LiveItem; readonly self?: LiveClient }
+  | { readonly kind: 'item'; readonly item: LiveItem; readonly self?: LiveClient | undefined }
   | { readonly kind: 'response'; readonly id: number; readonly result: unknown }
   | { readonly kind: 'error'; readonly id: number | undefined; readonly error: A2AError }
   /** A notification that only later versions know. */
   | { readonly kind: 'unknown' };
 
+const ROLES: readonly LiveRole[] = ['view', 'prompt', 'approve'];
+const Seq = z.int().min(0);
+const Task = z.unknown().transform((raw) => {
+  const event = v03.decodeEvent(raw);
+  if (event.kind !== 'task') throw invalid('task');
+  return event;
+});
+const Client = z.object({
+  id: z.string(),
+  name: z.string(),
+  kind: z.enum(['terminal', 'a2a', 'acp']),
+  roles: z.array(z.unknown()).transform((roles) => ROLES.filter((role) => roles.includes(role))),
+});
+const Clients = z.object({ clients: z.array(Client), self: Client.optional() });
+const Snapshot = Clients.extend({
+  taskId: z.string(),
+  contextId: z.string(),
+  task: Task,
+  pending: z.array(ToolCall),
+  approval: z.string(),
+  // Servers other than Parley may omit these two.
+  model: z.string().default(''),
+  workspace: z.string().default(''),
+  seq: Seq,
+  earlier: z.array(Task).optional(),
+});
+const Event = z.object({
+  taskId: z.string(),
+  seq: Seq,
+  event: z.unknown().transform((raw) => v03.decodeEvent(raw)),
+});
+const Presence = z.object({
+  clients: z.array(Client),
+  queued: z.array(z.object({ text: z.string(), from: z.string() })),
+});
+
 /** Throws `invalidAgentResponse` for an invalid frame. */
 export function decodeFrame(text: string): LiveFrame {
-  const { method, params, id, result, error } = objectFrom(json(text), 'frame');
-  if (typeof method === 'string') return notification(method, objectFrom(params ?? {}, method));
+  const { method, params = {}, id, result, error } = jsonObject(text);
+  if (typeof method === 'string') return notification(method, params);
   const number = typeof id === 'number' ? id : undefined;
   if (isObject(error)) return { kind: 'error', id: number, error: v03.decodeError(error) };
-  if (number === undefined) throw invalid('a response without an id');
+  if (number === undefined) throw invalid('response: it has no id');
   return { kind: 'response', id: number, result };
 }
 
-function notification(method: string, params: JsonFields): LiveFrame {
+function notification(method: string, params: unknown): LiveFrame {
   switch (method) {
     case 'session/snapshot': {
-      const item: LiveItem = { kind: 'snapshot', snapshot: decodeSnapshot(params) };
-      return params['self'] === undefined
-        ? { kind: 'item', item }
-        : { kind: 'item', item, self: decodeClient(params['self']) };
+      const { self, ...snapshot } = decode(Snapshot, params, method);
+      return { kind: 'item', item: { kind: 'snapshot', snapshot }, self };
     }
-    case 'tasks/event': {
-      const taskId = text(params, 'taskId');
-      const event = v03.decodeEvent(params['event']);
-      return { kind: 'item', item: { kind: 'event', taskId, seq: whole(params, 'seq'), event } };
-    }
-    case 'session/presence': {
-      const clients = listFrom(params, 'clients').map(decodeClient);
-      const queued = listFrom(params, 'queued').map(decodeQueued);
-      return { kind: 'item', item: { kind: 'presence', clients, queued } };
-    }
+    case 'tasks/event':
+      return { kind: 'item', item: { kind: 'event', ...decode(Event, params, method) } };
+    case 'session/presence':
+      return { kind: 'item', item: { kind: 'presence', ...decode(Presence, params, method) } };
     default:
       return { kind: 'unknown' };
   }
 }
 
-function decodeSnapshot(params: JsonFields): LiveSnapshot {
-  return {
-    taskId: text(params, 'taskId'),
-    contextId: text(params, 'contextId'),
-    task: decodeTask(params['task']),
-    pending: listFrom(params, 'pending').map(decodeCall),
-    approval: text(params, 'approval'),
-    // Parley sends these two; other servers may omit them.
-    model: text(params, 'model', ''),
-    workspace: text(params, 'workspace', ''),
-    clients: listFrom(params, 'clients').map(decodeClient),
-    seq: whole(params, 'seq'),
-    ...(params['earlier'] !== undefined && {
-      earlier: listFrom(params, 'earlier').map(decodeTask),
-    }),
-  };
+/** The task in the response to `message/send`. */
+export function decodeTask(raw: unknown) {
+  return decode(Task, raw, 'task');
 }
 
-export function decodeTask(raw: unknown): Task {
-  const event = v03.decodeEvent(raw);
-  if (event.kind !== 'task') throw invalid('an invalid task');
-  return event;
+/** The response to `session/clients`. */
+export function decodeClients(raw: unknown) {
+  return decode(Clients, raw, 'session/clients');
 }
 
-function decodeCall(raw: unknown): ToolCall {
-  const call = ToolCall.safeParse(raw);
-  if (!call.success) throw invalid('an invalid tool call');
-  return call.data;
-}
-
-export function decodeClient(raw: unknown): LiveClient {
-  const client = objectFrom(raw, 'client');
-  const kind = text(client, 'kind');
-  if (kind !== 'terminal' && kind !== 'a2a' && kind !== 'acp') {
-    throw invalid(`a client of the unknown kind ${kind}`);
-  }
-  const roles = listFrom(client, 'roles').filter(
-    (role) => role === 'view' || role === 'prompt' || role === 'approve',
-  );
-  return { id: text(client, 'id'), name: text(client, 'name'), kind, roles };
-}
-
-function decodeQueued(raw: unknown): QueuedPrompt {
-  const queued = objectFrom(raw, 'queued prompt');
-  return { text: text(queued, 'text'), from: text(queued, 'from') };
-}
-
-export function objectFrom(raw: unknown, what: string): JsonFields {
-  if (isObject(raw)) return raw;
-  throw invalid(`an invalid ${what}: expected an object`);
-}
-
-export function listFrom(from: JsonFields, key: string): readonly unknown[] {
-  const value = from[key];
-  if (Array.isArray(value)) return value;
-  throw invalidField(key);
-}
-
-function text(from: JsonFields, key: string, otherwise?: string): string {
-  const value = from[key] ?? otherwise;
-  if (typeof value === 'string') return value;
-  throw invalidField(key);
-}
-
-function whole(from: JsonFields, key: string): number {
-  const value = from[key];
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
-  throw invalidField(key);
-}
-
-function json(frame: string): unknown {
+function jsonObject(text: string): Record<string, unknown> {
   try {
-    return JSON.parse(frame);
+    const value: unknown = JSON.parse(text);
+    if (isObject(value)) return value;
   } catch {
-    throw invalid('invalid JSON');
+    // Reported below.
   }
+  throw invalid('frame: expected a JSON object');
 }
 
-function invalidField(key: string): A2AError {
-  return invalid(`a missing or invalid field: ${key}`);
+function decode<T>(schema: z.ZodType<T>, raw: unknown, what: string): T {
+  const { data, error } = schema.safeParse(raw);
+  if (!error) return data;
+  const [issue] = error.issues;
+  throw invalid(`${what}: ${issue?.path.join('.')} ${issue?.message}`);
 }
 
 function invalid(what: string): A2AError {
-  return new A2AError('invalidAgentResponse', `The live session sent ${what}`);
+  return new A2AError('invalidAgentResponse', `The live session sent an invalid ${what}`);
 }

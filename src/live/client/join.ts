@@ -19,7 +19,7 @@ import { A2AError, v03, type Message, type Part, uuidv7 } from '../../protocol/i
 import { ConnectionError, type RetryOptions } from '../../client/index.ts';
 import type { LiveClient, LiveItem, LiveSession } from './session.ts';
 import { LiveFeed } from './feed.ts';
-import { decodeClient, decodeFrame, decodeTask, listFrom, objectFrom } from './frames.ts';
+import { decodeClients, decodeFrame, decodeTask } from './frames.ts';
 
 export interface JoinOptions {
   /** Of letters, digits and `-._~`, so that it can be sent from a browser too. */
@@ -150,8 +150,7 @@ class RemoteSession implements LiveSession {
   }
 
   async clients(): Promise<readonly LiveClient[]> {
-    const answer = objectFrom(await this.#ask('session/clients', {}), 'response');
-    return listFrom(answer, 'clients').map(decodeClient);
+    return decodeClients(await this.#ask('session/clients', {})).clients;
   }
 
   async close(): Promise<void> {
@@ -216,8 +215,9 @@ class RemoteSession implements LiveSession {
 
   async #whoAmI(): Promise<void> {
     try {
-      const answer = objectFrom(await this.#ask('session/clients', {}), 'response');
-      this.#self = decodeClient(answer['self']);
+      const { self } = decodeClients(await this.#ask('session/clients', {}));
+      if (!self) return;
+      this.#self = self;
       this.#first.resolve();
     } catch {
       // The connection is gone again, or says who we are some other time.

@@ -43,7 +43,7 @@ export interface LiveSnapshot {
   /** The last event of the task that is in it. */
   readonly seq: number;
   /** For one who joins: the tasks that the conversation was in before, oldest first. Only those that are still kept. */
-  readonly earlier?: readonly Task[];
+  readonly earlier?: readonly Task[] | undefined;
 }
 
 /** A prompt that waits for the turn before it. */
