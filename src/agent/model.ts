@@ -1,42 +1,46 @@
 /**
- * What a language model is to an agent: a function from a conversation to a stream of pieces.
+ * The interface of a language model: from a conversation to a stream of chunks.
  *
- * models/ has those that ship: the vendors' (through the `ai` providers' interface), `scripted` and `offline`.
+ * models/ has the built-in models: those of vendors (through the `ai` provider interface), `scripted` and `offline`.
  */
 import type { JsonObject } from '../base/index.ts';
 import type { Content } from './content.ts';
 import type { Usage } from './event.ts';
 
+/** A tool as a model sees it. */
 export interface ToolDeclaration {
   readonly name: string;
   readonly description: string;
-  /** JSON Schema of an object. */
+  /** The arguments: a JSON Schema of type `object`. */
   readonly parameters: JsonObject;
 }
 
+/** One request to a model. */
 export interface ModelRequest {
   readonly system?: string;
-  /** Every function call in it has its response behind it. */
+  /** Each function call is followed by its response. */
   readonly messages: readonly Content[];
   readonly tools?: readonly ToolDeclaration[];
-  /** `none`: speak; `required`: call something; a tool: call this one. */
+  /** `none`: answer with text; `required`: call any tool; a name: call this tool. */
   readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string };
   readonly maxOutputTokens?: number;
   readonly temperature?: number;
   readonly topP?: number;
-  /** Texts before which the answer ends. */
+  /** The answer ends before any of these texts. */
   readonly stop?: readonly string[];
   readonly seed?: number;
   readonly presencePenalty?: number;
   readonly frequencyPenalty?: number;
   /** The answer is JSON of this schema. */
   readonly outputSchema?: JsonObject;
-  /** The answer is JSON, whatever its shape. */
+  /** The answer is JSON of any shape. */
   readonly json?: true;
 }
 
+/** Why an answer ended. */
 export type FinishReason = 'stop' | 'tool-calls' | 'length' | 'content-filter' | 'other';
 
+/** One chunk of a streamed answer, by `kind`. */
 export type ModelChunk =
   | { readonly kind: 'text'; readonly text: string; readonly provider?: JsonObject }
   | { readonly kind: 'thought'; readonly text: string; readonly provider?: JsonObject }
@@ -54,20 +58,26 @@ export type ModelChunk =
       readonly problem?: string;
       readonly provider?: JsonObject;
     }
-  /** The last one, always there: a stream that ends without it was cut off, and throws. */
+  /** Always the last chunk. A stream that ends without it was interrupted, and throws. */
   | { readonly kind: 'finish'; readonly reason: FinishReason; readonly usage?: Usage };
 
+/**
+ * A language model. `model('google:gemini-3-flash')` makes one by name.
+ *
+ *   for await (const chunk of model.generate({ messages: [userContent('Hello')] }, signal)) console.log(chunk);
+ */
 export interface Model {
-  /** As one writes it on the command line: `google:gemini-3-flash`. */
+  /** The name as on the command line: `google:gemini-3-flash`. */
   readonly name: string;
-  /** In tokens, where it is known. */
+  /** In tokens, if known. */
   readonly contextWindow?: number;
-  /** Throws a ModelError where it is known beforehand that nothing will come of it: there is no key. */
+  /** Throws a ModelError if a request cannot succeed, for example without a key. */
   check?(): void;
-  /** Streams one answer; throws a ModelError, also in the middle. Once the signal is aborted it throws its reason. */
+  /** Streams one answer. Throws a ModelError, also in the middle, or the signal's reason after an abort. */
   generate(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelChunk>;
 }
 
+/** Why a model failed. */
 export type ModelErrorCode =
   | 'no-key'
   | 'bad-key'
@@ -78,13 +88,17 @@ export type ModelErrorCode =
   | 'overloaded'
   | 'unreachable'
   | 'timeout'
-  /** The stream broke off in the middle. */
+  /** The stream was interrupted. */
   | 'cut-off'
   | 'refused'
   | 'exhausted'
   | 'failed';
 
-/** Why there is no answer, in one line that says what to do. Keys and headers never are in it. */
+/**
+ * A model failed. The message is one line and says what to do. It never contains keys or headers.
+ *
+ *   if (error instanceof ModelError && error.retryable) await retryLater(error.retryAfterMs);
+ */
 export class ModelError extends Error {
   override readonly name = 'ModelError';
   readonly code: ModelErrorCode;

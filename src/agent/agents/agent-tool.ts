@@ -1,9 +1,8 @@
 /**
- * An agent as a tool of another: it does one job in a session of its own, and its answer is the call's response.
+ * An agent as a tool of another agent. It runs in its own session, and its answer is the call's response.
  *
- * It sees the caller's state, what it sets there is the caller's too, and its files are the caller's. When it asks a
- * person, the call asks; the answer goes on with its run, in whatever process. Its session is named after the call,
- * and is deleted when the job is done or given up.
+ * It shares the caller's state and artifacts. When it asks a person, the call asks, and the answer resumes its run in any
+ * process. Its session is named after the call, and is deleted when the run ends or is canceled.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import { hash } from 'node:crypto';
@@ -18,9 +17,11 @@ import { makeRunner, type Runner } from '../run/runner.ts';
 import type { Tool, ToolContext } from '../tool.ts';
 import { checkArguments, parametersOf } from '../tools/function-tool.ts';
 
+/** How the tool is named and described to the calling model. */
 export interface AgentToolOptions {
-  /** The agent's unless told. */
+  /** Default: the agent's name. */
   readonly name?: string;
+  /** Default: the agent's description. */
   readonly description?: string;
 }
 
@@ -31,6 +32,11 @@ const TEXT_REQUEST: JsonObject = {
   additionalProperties: false,
 };
 
+/**
+ * Makes a tool of an agent.
+ *
+ *   const host = llmAgent({ name: 'host', tools: [agentTool(weather)] });
+ */
 export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
   const { inputSchema, outputSchema } = schemasOf(agent);
   const tree = new AgentTree(agent);
@@ -40,7 +46,7 @@ export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
     parameters: inputSchema ? parametersOf(inputSchema) : TEXT_REQUEST,
     parse(args) {
       if (inputSchema) checkArguments(inputSchema, args);
-      else if (typeof args['request'] !== 'string') throw new TypeError('request has to be a text');
+      else if (typeof args['request'] !== 'string') throw new TypeError('request must be a string');
       return args;
     },
     async run(args, context) {
@@ -55,7 +61,7 @@ export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
       try {
         outcome = await follow(begin(runner, message, context), context);
       } catch (failure) {
-        // Nobody goes on with it: an aborted call is not made again.
+        // An aborted call is never resumed, so its session is not needed.
         await forget().catch(() => undefined);
         throw failure;
       }
@@ -96,11 +102,11 @@ function runnerFor(agent: Agent, context: ToolContext): Runner {
 }
 
 function innerSession({ session, callId }: Pick<ToolContext, 'session' | 'callId'>): string {
-  // Of one length, however many agents are inside each other.
+  // A hash, so that the length does not grow with the nesting of agents.
   return `agent-tool-${hash('sha256', JSON.stringify([session.id, callId])).slice(0, 32)}`;
 }
 
-/** Begins the job, or goes on with it where the person has answered. */
+/** Starts the run, or resumes it with the person's answer. */
 async function* begin(
   runner: Runner,
   message: string,
@@ -109,9 +115,9 @@ async function* begin(
   const { answer, signal, callId: runId } = context;
   const at = { user: context.session.user, session: innerSession(context), runId };
   if (!answer) return yield* runner.run({ ...at, message, signal });
-  // Its questions are asked one by one: the first that is open is the one that was asked.
+  // Its questions are asked one at a time, so the first open one was asked.
   const [question] = await runner.pending(at);
-  if (!question) throw new Error('nobody has asked');
+  if (!question) throw new Error('the agent has no open question');
   return yield* runner.resume({ ...at, answers: [{ ...answer, questionId: question.id }], signal });
 }
 

@@ -1,4 +1,4 @@
-/** The calls of one answer of the model, all at the same time: their progress, and each one's outcome when it is there. */
+/** Runs the tool calls of one model answer concurrently. Yields their progress, and each outcome as it arrives. */
 import type { JsonValue } from '../../base/index.ts';
 import type { Content } from '../content.ts';
 import type { Answer, Event } from '../event.ts';
@@ -12,7 +12,7 @@ export interface CallsSetup {
   readonly scope: RunScope;
   readonly calls: readonly OpenCall[];
   readonly tools: ReadonlyMap<string, Tool>;
-  /** The calls that were made since the run was begun or taken up. */
+  /** The calls that were made since the run was started or resumed. */
   readonly made: ReadonlySet<string>;
   readonly history: () => readonly Content[];
 }
@@ -20,9 +20,9 @@ export interface CallsSetup {
 export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
   const { scope, calls, tools, made, history } = setup;
   const outcomes: (() => Event)[] = [];
-  /** Only the latest of each call: who looks slowly misses some, and holds nothing up. */
+  /** The latest progress of each call. A slow reader misses some, and does not delay the calls. */
   const shown = new Map<string, JsonValue>();
-  /** Calls that ask, while others still run: their answers may come meanwhile. */
+  /** Calls with an open question. Its answer may arrive while other calls run. */
   const asking = new Map<string, OpenCall>();
   const { inbox } = scope.inner;
   let wake: (() => void) | undefined;
@@ -63,7 +63,7 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
 
   while (open > 0) {
     const showing = [...shown];
-    // Each once: one that always has something to show does not keep the outcomes of others waiting.
+    // Only once per round, so that frequent progress of one call does not delay the outcomes of others.
     shown.clear();
     for (const [callId, value] of showing) {
       yield scope.event({ partial: true, actions: { progress: { callId, value } } });
@@ -86,7 +86,7 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
   }
 }
 
-/** A call whose question has been put and has its answer now. */
+/** A call whose question now has an answer. */
 function firstAnswered(
   asking: ReadonlyMap<string, OpenCall>,
   inbox: AnswerInbox | undefined,

@@ -1,5 +1,5 @@
 /**
- * An agent that is a function:
+ * An agent from an async generator function:
  *
  *   const greeter = customAgent({ name: 'greeter' }, async function* (ctx) {
  *     const city = ctx.answer('city');
@@ -7,9 +7,9 @@
  *     else yield ctx.question('city', { text: 'Which city?' });
  *   });
  *
- * Strings are pieces of one answer, shown as they come and stored as a whole at the next event or at the end. When
- * the run is taken up after an answer or a crash, the function is run again from its start: `ctx.answer` and
- * `ctx.checkpoint` say how far it had come.
+ * Strings are chunks of one answer. They are shown at once, and stored together at the next event or at the end. When
+ * the run is resumed after an answer or a crash, the function runs again from its start. `ctx.answer` and
+ * `ctx.checkpoint` tell it what was done before.
  */
 import type { Agent, RunContext } from '../agent.ts';
 import type { Content } from '../content.ts';
@@ -17,22 +17,29 @@ import { RunFailure } from '../errors.ts';
 import type { Event, EventFields } from '../event.ts';
 import type { Callbacks } from '../plugin.ts';
 
-/** A piece of the answer's text, an event's fields, or an event: `ctx.event()`, or one of an agent that it runs. */
+/** What a custom agent may yield: a chunk of its answer, fields of an event, or an event of `ctx.event` or `ctx.run`. */
 export type CustomAgentYield = string | EventFields | Event;
 
+/** The work of a custom agent. */
 export type CustomAgentFunction = (context: RunContext) => AsyncIterable<CustomAgentYield>;
 
+/** The name, the description and the hooks of a custom agent. */
 export interface CustomAgentOptions {
   readonly name: string;
   readonly description?: string;
-  /** Those that it runs with `ctx.run`. */
+  /** The agents that it runs with `ctx.run`. */
   readonly subAgents?: readonly Agent[];
   readonly callbacks?: Callbacks;
 }
 
-/** Of one answer. */
+/** Maximum length of one answer. */
 const MAX_TEXT = 32 * 2 ** 20;
 
+/**
+ * Makes an agent of an async generator function.
+ *
+ *   const shout = customAgent({ name: 'shout' }, async function* (ctx) { yield contentText(ctx.input).toUpperCase(); });
+ */
 export function customAgent(options: CustomAgentOptions, run: CustomAgentFunction): Agent {
   return {
     name: options.name,
@@ -41,7 +48,7 @@ export function customAgent(options: CustomAgentOptions, run: CustomAgentFunctio
     ...(options.callbacks && { callbacks: options.callbacks }),
     async *run(context) {
       let text = '';
-      /** Those of one text have the id of the whole. */
+      /** Chunks have the id of the complete event that follows. */
       let piece = context.event({ partial: true });
       function whole(): Event {
         const event = { ...context.event({ content: said(text) }), id: piece.id };
@@ -55,7 +62,7 @@ export function customAgent(options: CustomAgentOptions, run: CustomAgentFunctio
           if (text.length > MAX_TEXT) {
             throw new RunFailure(
               'text-limit',
-              `${options.name} said more than ${MAX_TEXT} characters`,
+              `the answer of ${options.name} is longer than ${MAX_TEXT} characters`,
             );
           }
           yield { ...piece, content: said(yielded) };

@@ -1,8 +1,8 @@
 /**
- * An agent's instruction: text with `{key}` for what the state has under that key, `{artifact.name}` for the text of
- * an artifact, `{key?}` for either where it may be missing, and `{{key}}` for the braces themselves.
+ * An agent's instruction: text with the placeholders `{key}` for a value of the state and `{artifact.name}` for the text
+ * of an artifact. `{key?}` may be missing. `{{key}}` is the literal text `{key}`.
  *
- * What is put in is not looked through again: a value cannot bring placeholders of its own.
+ * Inserted values are not searched for placeholders.
  */
 import type { MaybePromise } from '../../base/index.ts';
 import type { Artifacts } from '../artifact.ts';
@@ -10,7 +10,7 @@ import { RunFailure } from '../errors.ts';
 import type { HookContext } from '../plugin.ts';
 import type { MutableState } from '../tool.ts';
 
-/** Text with placeholders, or a function that makes the text; what a function returns is taken as it is. */
+/** Text with placeholders, or a function that returns the text. Placeholders in a returned text are not replaced. */
 export type Instruction = string | ((context: HookContext) => MaybePromise<string>);
 
 const PLACEHOLDER = /\{\{([^{}]*)\}\}|\{(artifact\.)?([A-Za-z_][\w:.-]*)(\?)?\}/g;
@@ -52,7 +52,10 @@ async function artifactText(artifacts: Artifacts, name: string): Promise<string 
   const content = await artifacts.load(name);
   if (content === undefined) return undefined;
   if (content.kind === 'text') return content.text;
-  throw new RunFailure('instruction', `the artifact ${name} is no text, as the instruction needs`);
+  throw new RunFailure(
+    'instruction',
+    `the instruction uses the artifact ${name}, which is not text`,
+  );
 }
 
 function missing(placeholder: string, name: string, artifact: string | undefined): RunFailure {
@@ -60,6 +63,6 @@ function missing(placeholder: string, name: string, artifact: string | undefined
   const optional = placeholder.replace('}', '?}');
   return new RunFailure(
     'instruction',
-    `the instruction has ${placeholder}, and ${what}: set it, or write ${optional}`,
+    `the instruction uses ${placeholder}, but ${what}: set it, or write ${optional}`,
   );
 }

@@ -83,7 +83,7 @@ const wrongs: { what: string; response: ScriptedResponse; tools: Tool[]; says: R
     what: 'a tool that is not there',
     response: [call('other')],
     tools: [toolOf('bad', () => 1)],
-    says: /there is no tool other; there are: bad/,
+    says: /there is no tool other; the tools are: bad/,
   },
   {
     what: 'arguments that do not fit',
@@ -319,7 +319,7 @@ test('a model that names nobody to hand over to is told whom it may name', async
     agent: triage([[call('transfer_to_agent', { agent: 'billing' })], [{ text: 'Hm.' }]]),
   });
   const events = await all(runner.run({ ...at, message: 'my bill' }));
-  assert.equal(responsesIn(events)[0]?.response, 'agent_name has to be one of: billing, support');
+  assert.equal(responsesIn(events)[0]?.response, 'agent_name must be one of: billing, support');
 });
 
 test('an agent that could not hand back does not keep the conversation', async () => {

@@ -1,10 +1,10 @@
 /**
- * An agent that asks a language model, and does what it says:
+ * An agent that asks a language model and runs the tools that the model calls:
  *
  *   const weather = llmAgent({ name: 'weather', model: 'google:gemini-3-flash', instruction: '…', tools: [forecast] });
  *
- * What to do next is read from the log: where there are calls without a response they are settled, else the model is
- * asked; an answer without calls is the last. So a run that is taken up, in whatever process, goes on where it was.
+ * The log says what to do next. If there are calls without a response, they are run; otherwise the model is asked. An
+ * answer without calls is the last one. So any process can resume a run where it stopped.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import type { z } from 'zod';
@@ -26,41 +26,50 @@ import { resolveInstruction, type Instruction } from './instruction.ts';
 import { callModel } from './model-call.ts';
 import { transferText, transferTool } from './transfer.ts';
 
+/** The options of `llmAgent`. */
 export interface LlmAgentOptions {
   readonly name: string;
   readonly description?: string;
-  /** The runner's default where none is given. */
+  /** Default: the runner's `defaultModel`. */
   readonly model?: string | Model;
   readonly instruction?: Instruction;
   readonly tools?: readonly (Tool | Toolset)[];
-  /** Those to whom it may hand the conversation over. */
+  /** The agents to which it may transfer the conversation. */
   readonly subAgents?: readonly Agent[];
-  /** The answer goes into the state under this key: its text, or its value where there is an `outputSchema`. */
+  /** The key of the state that gets the answer: its text, or its value if there is an `outputSchema`. */
   readonly outputKey?: string;
-  /** The answer is JSON of this schema; one that is not fails the run. */
+  /** The answer must be JSON of this schema. Otherwise the run fails. */
   readonly outputSchema?: z.ZodType;
-  /** What the agent takes when it is a tool. A text unless told. */
+  /** The arguments of the agent as a tool. Default: one text, `request`. */
   readonly inputSchema?: z.ZodObject;
-  /** `none`: the model sees only what this turn is about, not the conversation before. */
+  /** `none`: the model sees only the current turn, and not the conversation before it. */
   readonly includeContents?: 'default' | 'none';
   readonly generation?: GenerationOptions;
-  /** When and how older parts of the conversation give way to a summary. False: never. */
+  /** When a summary replaces older parts of the conversation. False: never. */
   readonly compaction?: CompactionOptions | false;
   readonly callbacks?: Callbacks;
   readonly disallowTransferToParent?: boolean;
   readonly disallowTransferToPeers?: boolean;
 }
 
+/** Settings for the model's answers. */
 export type GenerationOptions = Pick<
   ModelRequest,
   'maxOutputTokens' | 'temperature' | 'toolChoice'
 >;
 
+/** The agent that `llmAgent` returns. */
 export interface LlmAgent extends ConversationalAgent {
   readonly inputSchema?: z.ZodObject;
   readonly outputSchema?: z.ZodType;
 }
 
+/**
+ * Makes an agent with a language model.
+ *
+ *   const weather = llmAgent({ name: 'weather', model: 'google:gemini-3-flash', tools: [forecast] });
+ *   await serve(toA2AAgent(weather)).listen(4000);
+ */
 export function llmAgent(options: LlmAgentOptions): LlmAgent {
   const { name, tools = [], inputSchema, outputSchema, callbacks } = options;
   const model = options.model === undefined ? undefined : resolveModel(options.model);
@@ -90,7 +99,10 @@ export function llmAgent(options: LlmAgentOptions): LlmAgent {
       const scope = runScopeOf(context);
       const used = model ?? scope.inner.services.defaultModel;
       if (!used)
-        throw new RunFailure('no-model', `${name} has no model: give it or the runner one`);
+        throw new RunFailure(
+          'no-model',
+          `${name} has no model: set its model, or the runner's defaultModel`,
+        );
       yield* converse(scope, { options, schema, model: used, tools: await toolsOf(this, scope) });
     },
   };
@@ -114,9 +126,9 @@ async function* converse(scope: RunScope, conversation: Conversation): AsyncGene
     model: model.name,
   };
   const history = () => historyOf(scope.events, { ...view, openCalls: true });
-  /** Calls of before the run was taken up are not among them. */
+  /** The calls that were made since the run was started or resumed. */
   const made = new Set<string>();
-  /** Not again in this run when there was no summary to be had. */
+  /** After a failed summary, no other attempt is made in this run. */
   let compacts = options.compaction !== false && view.include === 'default';
 
   for (;;) {
@@ -155,7 +167,7 @@ async function requestOf(
   const instruction = await resolveInstruction(options.instruction ?? '', scope.hookContext);
   const system = [instruction, transferText(scope)].filter((text) => text !== '').join('\n\n');
   const messages = historyOf(scope.events, view);
-  // A model speaks when it was spoken to.
+  // Models require that the last message is the user's.
   if (messages.at(-1)?.role !== 'user') {
     messages.push({ role: 'user', parts: [{ kind: 'text', text: 'Go on.' }] });
   }
@@ -173,7 +185,7 @@ function declarationOf({ name, description, parameters }: Tool): ToolDeclaration
   return { name, description, parameters };
 }
 
-/** What goes with the answer's event: which calls stay open, and the end where there are no calls. */
+/** The actions of the answer's event, and which of its calls stay open. An answer without calls ends the agent. */
 function completed(
   { content }: ModelAnswer,
   scope: RunScope,
@@ -196,12 +208,15 @@ function completed(
 
 function parseOutput(text: string, schema: z.ZodType, name: string): JsonValue {
   const refuse = (why: string) =>
-    new RunFailure('invalid-output', `${name} did not answer as its outputSchema says: ${why}`);
+    new RunFailure(
+      'invalid-output',
+      `the answer of ${name} does not match its outputSchema: ${why}`,
+    );
   let value: JsonValue;
   try {
     value = JSON.parse(text) as JsonValue;
   } catch {
-    throw refuse('the answer is no JSON');
+    throw refuse('it is not JSON');
   }
   const result = schema.safeParse(value);
   if (result.success) return value;
@@ -223,7 +238,7 @@ async function toolsOf(agent: LlmAgent, scope: RunScope): Promise<ReadonlyMap<st
 function checkToolNames(agent: string, tools: readonly { readonly name: string }[]): void {
   const seen = new Set<string>();
   for (const { name } of tools) {
-    if (seen.has(name)) throw new TypeError(`${agent} has two tools that are called ${name}`);
+    if (seen.has(name)) throw new TypeError(`${agent} has two tools with the name ${name}`);
     seen.add(name);
   }
 }

@@ -1,4 +1,4 @@
-/** One request to a model, with the callbacks around it: pieces as they come, then the whole answer as one event. */
+/** One request to a model, with its hooks. Yields chunks as they arrive, then the complete answer as one event. */
 import type { JsonObject } from '../../base/index.ts';
 import { randomUUID } from 'node:crypto';
 import type { FunctionCallPart, ContentPart } from '../content.ts';
@@ -14,17 +14,17 @@ import {
 import { hooksOf, type ModelAnswer } from '../plugin.ts';
 import type { RunScope } from '../run/run-context.ts';
 
-/** Characters of text and thoughts, of base64, and of calls. */
+/** Maximum size of an answer, in characters of text, thoughts, base64 and calls. */
 const MAX_ANSWER = 32 * 2 ** 20;
 const MAX_CALLS = 128;
-/** Also those that say nothing. */
+/** Includes empty chunks. */
 const MAX_CHUNKS = 2_000_000;
 
 export interface ModelCall {
   readonly scope: RunScope;
   readonly model: Model;
   readonly request: ModelRequest;
-  /** What the whole answer's event has beside the answer. */
+  /** Returns the actions of the event, and the calls that stay open. */
   readonly complete: (answer: ModelAnswer) => { actions: Actions; longRunning: string[] };
 }
 
@@ -90,11 +90,11 @@ export async function* callModel(call: ModelCall): AsyncGenerator<Event> {
     },
     actions,
   });
-  // Whoever shows pieces knows by the id what they are pieces of.
+  // The chunks had this id, so that readers can match them with the complete answer.
   yield { ...event, id: piece.id };
 }
 
-/** A vendor wants its own id back, but not all vendors' ids are unique. */
+/** Vendors expect their own id back. A new id is made only where theirs is not unique. */
 function withOwnId(part: FunctionCallPart, { inner }: RunScope): FunctionCallPart {
   const id = inner.newCallId(part.id);
   if (id !== undefined) return part;
@@ -110,7 +110,7 @@ class WholeAnswer {
   #calls = 0;
   #chunks = 0;
   #finish: { reason: FinishReason; usage?: Usage } | undefined;
-  /** The text part that is being made, in pieces. */
+  /** The current text part, in chunks. */
   #open:
     | { kind: 'text' | 'thought'; pieces: string[]; provider: JsonObject | undefined }
     | undefined;
@@ -119,9 +119,10 @@ class WholeAnswer {
     this.#model = model;
   }
 
-  /** The piece to show, where there is one. */
+  /** Returns the chunk to show, if any. */
   add(chunk: ModelChunk): ContentPart | undefined {
-    if (this.#finish) throw new ModelError('failed', `${this.#model} went on after its end`);
+    if (this.#finish)
+      throw new ModelError('failed', `${this.#model} sent data after the end of its answer`);
     if (chunk.kind === 'finish') {
       this.#finish = chunk;
       return undefined;
@@ -129,7 +130,7 @@ class WholeAnswer {
     this.#count(chunk);
     const { provider } = chunk;
     if (chunk.kind === 'text' || chunk.kind === 'thought') {
-      // What a vendor puts beside a text comes with its last piece.
+      // The vendor's data for a text part comes with the last chunk of the part.
       if (this.#open?.kind !== chunk.kind || this.#open.provider) this.#close();
       this.#open ??= { kind: chunk.kind, pieces: [], provider: undefined };
       if (chunk.text !== '') this.#open.pieces.push(chunk.text);
@@ -144,11 +145,11 @@ class WholeAnswer {
   answer(): ModelAnswer {
     this.#close();
     if (!this.#finish) {
-      throw new ModelError('cut-off', `${this.#model} broke off in the middle: try again`);
+      throw new ModelError('cut-off', `the answer of ${this.#model} was interrupted: try again`);
     }
     const { reason, usage } = this.#finish;
     if (reason === 'content-filter' && this.#parts.length === 0) {
-      throw new ModelError('refused', `${this.#model} refused to answer: put it another way`);
+      throw new ModelError('refused', `${this.#model} refused to answer: rephrase the request`);
     }
     return {
       content: { role: 'model', parts: this.#parts },
@@ -162,7 +163,10 @@ class WholeAnswer {
     if (chunk.kind === 'function-call') {
       const { name, args } = chunk;
       if (typeof args !== 'object' || args === null || Array.isArray(args)) {
-        throw new ModelError('failed', `${this.#model} made a call whose arguments are no object`);
+        throw new ModelError(
+          'failed',
+          `${this.#model} called a tool with arguments that are not an object`,
+        );
       }
       this.#calls++;
       this.#size += name.length + JSON.stringify(args).length;
@@ -170,7 +174,7 @@ class WholeAnswer {
       this.#size += chunk.kind === 'blob' ? chunk.data.length : chunk.text.length;
     }
     if (this.#size > MAX_ANSWER || this.#calls > MAX_CALLS || this.#chunks > MAX_CHUNKS) {
-      throw new ModelError('failed', `${this.#model} gave an answer that is too large`);
+      throw new ModelError('failed', `the answer of ${this.#model} is too large`);
     }
   }
 

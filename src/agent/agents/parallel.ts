@@ -1,8 +1,8 @@
 /**
- * Agents side by side. Each has a branch of its own and does not see the others.
+ * Agents in parallel. Each has its own branch and does not see the others.
  *
- * An agent goes on only after its last event was stored and shown. One that waits for a person does not hold the
- * others; when one fails the run is over, and the others are told to stop.
+ * An agent continues only after its last event was stored and shown. An agent that waits for a person does not block the
+ * others. When one fails, the run ends and the others are aborted.
  */
 import type { Agent, RunContext } from '../agent.ts';
 import type { Event } from '../event.ts';
@@ -10,6 +10,11 @@ import { runScopeOf } from '../run/run-context.ts';
 import { Waits } from '../run/run-index.ts';
 import type { WorkflowOptions } from './sequential.ts';
 
+/**
+ * Makes an agent that runs its sub-agents in parallel.
+ *
+ *   const research = parallelAgent({ name: 'research', subAgents: [history, chemistry] });
+ */
 export function parallelAgent(options: WorkflowOptions): Agent {
   const { name, description = '', subAgents, callbacks } = options;
   return {
@@ -17,7 +22,7 @@ export function parallelAgent(options: WorkflowOptions): Agent {
     description,
     subAgents,
     ...(callbacks && { callbacks }),
-    run: (context) => runSideBySide(context, subAgents),
+    run: (context) => runInParallel(context, subAgents),
   };
 }
 
@@ -32,7 +37,7 @@ interface Step {
   readonly result: IteratorResult<Event>;
 }
 
-async function* runSideBySide(
+async function* runInParallel(
   context: RunContext,
   agents: readonly Agent[],
 ): AsyncGenerator<Event> {
@@ -65,7 +70,7 @@ async function* runSideBySide(
   }
 }
 
-/** What the lanes come up with, in the order in which they do; each is asked again only when it is told to be. */
+/** The steps of all lanes, in order of arrival. A lane continues only when `ask` is called for it. */
 class Arrivals {
   /** Lanes that were asked and have not ended. */
   open = 0;

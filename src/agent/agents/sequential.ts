@@ -1,8 +1,9 @@
-/** Agents one after the other. Each sees what those before it said. One that escalates ends the sequence. */
+/** Agents in sequence. Each sees the answers of those before it. An agent that escalates ends the sequence. */
 import type { Agent } from '../agent.ts';
 import type { Callbacks } from '../plugin.ts';
 import { runSteps } from './steps.ts';
 
+/** The options of `sequentialAgent` and `parallelAgent`. */
 export interface WorkflowOptions {
   readonly name: string;
   readonly description?: string;
@@ -10,6 +11,11 @@ export interface WorkflowOptions {
   readonly callbacks?: Callbacks;
 }
 
+/**
+ * Makes an agent that runs its sub-agents in order.
+ *
+ *   const report = sequentialAgent({ name: 'report', subAgents: [research, editor] });
+ */
 export function sequentialAgent(options: WorkflowOptions): Agent {
   const { name, description = '', subAgents, callbacks } = options;
   return {

@@ -1,7 +1,7 @@
 /**
- * Agents one after the other, once or round and round: what sequence and loop have in common.
+ * The common part of sequences and loops.
  *
- * After each agent a note says how far it has come, so that a run that is taken up goes on with the one that waited.
+ * After each agent a checkpoint is stored, so that a resumed run continues with the agent that waited.
  */
 import type { JsonValue } from '../../base/index.ts';
 import type { Agent, RunContext } from '../agent.ts';
@@ -9,7 +9,7 @@ import type { Event } from '../event.ts';
 import { runScopeOf, type RunScope } from '../run/run-context.ts';
 import { Waits } from '../run/run-index.ts';
 
-/** In a loop each round's agents are told apart by its number, and an escalation goes no further than the loop. */
+/** In a loop, the number of the round is part of each agent's path, and an escalation ends only the loop. */
 export async function* runSteps(
   context: RunContext,
   agents: readonly Agent[],
@@ -51,8 +51,8 @@ function progressOf(noted: JsonValue | undefined): { round: number; step: number
 }
 
 /**
- * An agent has escalated, and the process died before that was noted. Everything behind the last note is its, whether
- * that is a note of this sequence or of one around it.
+ * Whether an agent escalated before the process died, without a checkpoint after it. Only events after the last
+ * checkpoint of this sequence, or of one around it, count.
  */
 function hasEscalated({ events, runId, path }: RunScope, agents: readonly Agent[]): boolean {
   const names = new Set<string>();
@@ -74,7 +74,7 @@ function isAbove(path: string, other: string): boolean {
   return other.startsWith(path) && /^[/#~]/.test(other.slice(path.length));
 }
 
-/** What is inside it escalates to it. */
+/** The agent that `loopAgent` returns. Escalations of its sub-agents end it. */
 export interface LoopAgent extends Agent {
   readonly kind: 'loop';
 }

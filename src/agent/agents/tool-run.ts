@@ -1,8 +1,8 @@
 /**
  * One call of a tool, from its arguments to its response or its question.
  *
- * Whatever goes wrong with it is the response: the model reads it and can do better. A call that was being made when
- * the process died is not made again, because nobody knows how far it had come.
+ * An error becomes the response, so that the model can correct its call. A call that was active when the process died is
+ * not repeated, because its effects are unknown.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import { Changes } from '../run/changes.ts';
@@ -17,20 +17,20 @@ import { toJson } from '../storage-error.ts';
 import { jsonResponse } from '../tool-result.ts';
 import { RichResponse, Waiting, type Tool, type ToolContext } from '../tool.ts';
 
-/** Characters of JSON. What a model cannot read it need not be sent. */
+/** In characters of JSON. Models cannot read more. */
 const MAX_RESPONSE = 1_000_000;
 
 export interface CallSetup {
   readonly scope: RunScope;
   readonly call: OpenCall;
   readonly tools: ReadonlyMap<string, Tool>;
-  /** The call was made just now; any other is from before the run was taken up. */
+  /** False for a call from before the run was resumed. */
   readonly isNew: boolean;
   readonly history: () => readonly Content[];
   readonly progress: (value: JsonValue) => void;
 }
 
-/** The call's response, or its question. Throws only when the run is aborted. */
+/** Returns the event with the call's response or question. Throws only when the run is aborted. */
 export async function settleCall(setup: CallSetup): Promise<Event> {
   const { scope, call, tools, isNew } = setup;
   const { part, question, answer } = call;
@@ -54,7 +54,7 @@ export async function settleCall(setup: CallSetup): Promise<Event> {
   const tool = tools.get(part.name);
   if (!tool) {
     const names = [...tools.keys()].join(', ') || 'none';
-    return work.failed(`there is no tool ${part.name}; there are: ${names}`);
+    return work.failed(`there is no tool ${part.name}; the tools are: ${names}`);
   }
   try {
     return await work.run(tool);
@@ -67,7 +67,7 @@ export async function settleCall(setup: CallSetup): Promise<Event> {
 class CallWork {
   readonly #setup: CallSetup;
   readonly #changes: Changes;
-  /** As JSON has them: what the schema makes of them may be something else. */
+  /** The JSON arguments, before the schema converts them. */
   #args: JsonObject = {};
   #transferTo: string | undefined;
   #escalates = false;
@@ -145,7 +145,7 @@ class CallWork {
     return this.responded({ response: message, isError: true });
   }
 
-  /** It stands in the log already: shown again, so that everybody sees what the run waits for. */
+  /** The question is already in the log. A partial event shows again what the run waits for. */
   askAgain(question: Question): Event {
     return this.#setup.scope.event({ partial: true, actions: { questions: [question] } });
   }
@@ -214,7 +214,7 @@ function asJson({ response, isError }: ToolResult): ToolResult {
   };
 }
 
-/** Throws where what is beside the response cannot be stored: the model is told. */
+/** Throws if the files or the display text cannot be stored. The model gets the error. */
 function storable(rich: RichResponse): RichResponse {
   toJson('display', rich.display ?? null);
   toJson('files', rich.parts);

@@ -1,11 +1,11 @@
-/** How an agent hands the conversation over to another one: a tool, and a word to the model about when to use it. */
+/** Transfer of the conversation to another agent: the tool, and the instruction that tells the model when to use it. */
 import type { Agent } from '../agent.ts';
 import { TRANSFER_TOOL } from '../run/history.ts';
 import type { RunScope } from '../run/run-context.ts';
 import type { Tool } from '../tool.ts';
 import { isConversational } from '../run/tree.ts';
 
-/** None where there is nobody to hand over to. */
+/** Empty if there is no agent to transfer to. */
 export function transferTool(scope: RunScope): Tool[] {
   const names = targetsOf(scope).map(({ name }) => name);
   if (names.length === 0) return [];
@@ -21,7 +21,7 @@ export function transferTool(scope: RunScope): Tool[] {
       },
       run({ agent_name: name }, context) {
         if (typeof name !== 'string' || !names.includes(name)) {
-          throw new Error(`agent_name has to be one of: ${names.join(', ')}`);
+          throw new Error(`agent_name must be one of: ${names.join(', ')}`);
         }
         context.transferTo(name);
       },

@@ -1,6 +1,5 @@
 /**
- * Artifacts that live as long as the process. Nothing is ever dropped to make room: a save that does not fit is
- * refused.
+ * Artifacts in memory. Nothing is removed to make room: a save that does not fit is refused.
  */
 import type { ArtifactContent, ArtifactStore } from '../artifact.ts';
 import { deepFreeze } from '../sessions/freeze.ts';
@@ -8,15 +7,20 @@ import { StorageError } from '../storage-error.ts';
 import type { SessionKey } from '../session.ts';
 import { checkArtifact, checkArtifactKey, isUsers, MAX_VERSIONS } from './rules.ts';
 
+/** The limit of `memoryArtifacts`. */
 export interface MemoryArtifactsOptions {
-  /** Characters of all contents together (256 Mi unless told). */
+  /** The total size, in characters. Default: 256 Mi. */
   readonly maxSize?: number;
 }
 
-/** A store for one process, gone when it ends. */
+/**
+ * Keeps artifacts in the memory of this process.
+ *
+ *   const runner = createRunner({ agent, artifacts: memoryArtifacts() });
+ */
 export function memoryArtifacts(options: MemoryArtifactsOptions = {}): ArtifactStore {
   const maxSize = options.maxSize ?? 2 ** 28;
-  /** By owner, then by name: the versions. */
+  /** Versions by owner and name. */
   const folders = new Map<string, Map<string, Version[]>>();
   let total = 0;
   let closed = false;

@@ -1,13 +1,13 @@
-/** What every artifact store does to its arguments before it stores anything. */
+/** The checks that every artifact store makes before it stores anything. */
 import type { ArtifactContent } from '../artifact.ts';
 import type { SessionKey } from '../session.ts';
 import { checkId, checkKey, StorageError, toJson } from '../storage-error.ts';
 
-/** Characters of a text, or of bytes in base64. */
+/** In characters of text or base64. */
 export const MAX_ARTIFACT_SIZE = 64 * 2 ** 20;
 export const MAX_VERSIONS = 10_000;
 
-/** Whether the name belongs to the user and not to the session. */
+/** Whether the artifact belongs to the user and not to the session. */
 export function isUsers(name: string): boolean {
   return name.startsWith('user:');
 }
@@ -17,7 +17,7 @@ export function checkArtifactKey(key: SessionKey, name: string): void {
   checkId("artifact's name", name);
 }
 
-/** The content's size, and what it has for its vendor as JSON. */
+/** Returns the content's size, and its vendor data as JSON. */
 export function checkArtifact(content: ArtifactContent): {
   readonly size: number;
   readonly provider?: string;

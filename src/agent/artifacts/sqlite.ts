@@ -1,4 +1,4 @@
-/** Artifacts in one file on disk, which several processes may share, and which may be that of the sessions. */
+/** Artifacts in a SQLite file. Several processes may share it, and it may also contain sessions. */
 import type { ArtifactContent, ArtifactStore } from '../artifact.ts';
 import type { SessionKey } from '../session.ts';
 import { Database, readable, type SqliteOptions } from '../sessions/database.ts';
@@ -6,7 +6,7 @@ import { StorageError } from '../storage-error.ts';
 import { checkArtifact, checkArtifactKey, isUsers, MAX_VERSIONS } from './rules.ts';
 
 /**
- * Opens the artifacts in the file, which is made if it is not there. Throws a StorageError when that cannot be.
+ * Opens the artifacts in a file, and creates the file if it does not exist. Throws a StorageError if that fails.
  *
  *   const artifacts = sqliteArtifacts('/var/lib/parley/agent.db');
  */
@@ -95,7 +95,7 @@ function prepare(db: Database) {
   };
 }
 
-/** An empty session stands for the user's own. */
+/** Artifacts of the user are stored with an empty session id. */
 function place({ app, user, id }: SessionKey, name: string): [string, string, string] {
   return [app, user, isUsers(name) ? '' : id];
 }

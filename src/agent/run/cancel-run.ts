@@ -1,6 +1,6 @@
 /**
- * Ends a run that waits or was aborted, for good. The log says so: no answer is taken any more, and later prompts know
- * that the request was canceled, because one without an answer looks as if it still had to be done.
+ * Cancels a run that waits or was aborted. The log records it: the run takes no more answers, and later prompts say that
+ * the request was canceled. Without that, a model would treat the unanswered request as still open.
  */
 import type { Agent } from '../agent.ts';
 import { CANCELED_REQUEST } from '../canceled-run.ts';
@@ -14,7 +14,7 @@ import type { AgentTree } from './tree.ts';
 const CANCELED = userContent(CANCELED_REQUEST);
 const ERROR = { code: 'canceled', message: 'the run was canceled' };
 
-/** Waits for a run that goes on: whoever cancels it aborts it first. */
+/** Waits for an active run to end: the caller should abort it first. */
 export async function cancelRun(
   { agents }: AgentTree,
   sessions: SessionStore,

@@ -1,4 +1,4 @@
-/** What an agent or a tool has set and saved since its last event. */
+/** The state and artifacts that an agent or a tool has changed since its last event. */
 import type { JsonValue } from '../../base/index.ts';
 import type { Artifacts } from '../artifact.ts';
 import type { Actions } from '../event.ts';
@@ -18,7 +18,7 @@ export class Changes {
         return value === undefined ? read(key) : (value ?? undefined);
       },
       set: (key, value) => {
-        // Whoever sets it hears of it: when the event is stored, it is too late to say whose fault it was.
+        // Checked here, because an error when the event is stored would not show which code set the value.
         if (value !== undefined) toJson(`value of ${key}`, value);
         this.#values.set(key, value);
       },
@@ -38,7 +38,7 @@ export class Changes {
     return this.#values.size === 0 && this.#versions.size === 0;
   }
 
-  /** Adds what there is to an event's actions, and begins anew. What the actions say themselves comes first. */
+  /** Moves the changes into an event's actions. Values that the actions already have take precedence. */
   drainInto(actions: Actions): Actions {
     if (this.empty) return actions;
     const stateDelta = { ...Object.fromEntries(this.#values), ...actions.stateDelta };

@@ -1,9 +1,10 @@
 /**
- * Makes room: when a conversation outgrows the model's window, its older part gives way to a summary by the same model.
+ * Compaction: when a conversation outgrows the model's context window, a summary by the same model replaces its older
+ * part.
  *
- * The summary is an event like any other, so it is made once and everybody after it uses it. The events stay in the
- * session. A call and its response stay on the same side of the cut. When there is no summary to be had, the
- * conversation stays as it is, and the model may say that it is too long.
+ * The summary is stored as an event, so it is made once and all later requests use it. The older events remain in the
+ * session. A call and its response stay on the same side of the cut. If the summary fails, the conversation is not
+ * changed, and the model may refuse it as too long.
  */
 import { functionCalls, functionResponses, contentText, type Content } from '../content.ts';
 import type { Event, Usage } from '../event.ts';
@@ -11,16 +12,17 @@ import { afterSummary, historyOf, type HistoryOptions } from './history.ts';
 import type { Model } from '../model.ts';
 import type { RunScope } from './run-context.ts';
 
+/** When a conversation is compacted. */
 export interface CompactionOptions {
-  /** A conversation of more tokens than this is compacted. 80 % of the model's window unless told. */
+  /** Compacts a conversation of more tokens than this. Default: 80 % of the model's context window. */
   readonly atTokens?: number;
-  /** So many of the latest events stay as they are. 20 unless told. */
+  /** How many of the latest events are not summarized. Default: 20. */
   readonly keepEvents?: number;
 }
 
 const WINDOW_SHARE = 0.8;
 const KEEP_EVENTS = 20;
-/** Fewer are not worth a summary. */
+/** Fewer events are not summarized. */
 const MIN_EVENTS = 4;
 const CHARS_PER_TOKEN = 4;
 const MAX_SUMMARY_CHARS = 64_000;
@@ -29,7 +31,7 @@ const INSTRUCTION = `Summarise the conversation that follows, for an agent that 
 Keep what the user wants, decisions, facts, names, numbers, results of tools, and what is still to be done.
 Leave out what no longer matters. Answer with the summary alone.`;
 
-/** A compaction event where one is due, and `failed` where there is no summary to be had. */
+/** Returns a compaction event if one is needed, or `failed` if the summary could not be made. */
 export async function compact(
   scope: RunScope,
   model: Model,
@@ -41,13 +43,13 @@ export async function compact(
   const { summary: before = '', events } = afterSummary(scope.events, view);
   if (tokensOf(events, before, scope.agent.name) <= limit) return undefined;
   const keep = options.keepEvents ?? KEEP_EVENTS;
-  // Few events that are long may need it as much as many.
+  // A few long events may also exceed the limit, so try again with fewer kept events.
   const end = [keep, Math.min(keep, MIN_EVENTS)]
     .map((kept) => cutOf(events, kept))
     .find((cut) => cut >= MIN_EVENTS);
   const last = end === undefined ? undefined : events[end - 1];
   if (!last) return undefined;
-  // The summary of before is a part of what is summed up now.
+  // The history includes the previous summary.
   const older = scope.events.slice(0, scope.events.indexOf(last) + 1);
   const made = await summarise(scope, model, historyOf(older, view));
   if (!made) return 'failed';
@@ -59,12 +61,12 @@ export async function compact(
   });
 }
 
-/** What the vendor counted last, and an estimate of what has come since. */
+/** The vendor's last count, plus an estimate for later events. */
 function tokensOf(events: readonly Event[], summary: string, agent: string): number {
   let chars = summary.length;
   let counts = true;
   for (const { author, usage, content, actions } of events.toReversed()) {
-    // What was counted before a summary was made has in it what the summary stands for.
+    // A count from before a summary includes the events that the summary replaced.
     if (actions.compaction) counts = false;
     if (counts && author === agent && usage) {
       return usage.inputTokens + usage.outputTokens + (chars - summary.length) / CHARS_PER_TOKEN;
@@ -74,7 +76,7 @@ function tokensOf(events: readonly Event[], summary: string, agent: string): num
   return chars / CHARS_PER_TOKEN;
 }
 
-/** How many of the events go: as many as may, with no call whose response stays. */
+/** How many events to summarize: as many as possible without separating a call from its response. */
 export function cutOf(events: readonly Event[], keep: number): number {
   const answered = new Set(
     events.flatMap(({ content }) => functionResponses(content).map(({ id }) => id)),
@@ -117,7 +119,7 @@ async function summarise(
   return { summary: summary.slice(0, MAX_SUMMARY_CHARS), usage };
 }
 
-/** As text: a model that is shown calls wants to make some. */
+/** As text, because models that see calls tend to make calls themselves. */
 function transcript(messages: readonly Content[]): string {
   const lines: string[] = [];
   for (const content of messages) {

@@ -1,21 +1,21 @@
 /**
- * Which of a session's events make up the conversation that models see. The log itself only ever grows.
+ * Selects the session's events that form the conversation that models see. The log itself is append-only.
  *
- * - An aside (a command to the program, say) and all that its run did is not a part of it.
- * - A rewind goes back: the conversation is again what it was when the named event was the last, and goes on from
- *   there. What it leaves out is still in the log, so that another rewind can bring it back.
- * - A run whose latest words were left out stays out, whatever it says afterwards. To itself, nothing has happened: it
- *   sees the conversation in which it began.
+ * - An aside, such as a command to the program, is excluded with all events of its run.
+ * - A rewind resets the conversation to the state in which the named event was the last one. The excluded events stay in
+ *   the log, so another rewind can restore them.
+ * - If a rewind excludes the latest event of a run, the run's later events are excluded too. The run itself still sees
+ *   the conversation in which it started.
  */
 import type { Event } from '../event.ts';
 
-/** `runId`: the run that looks. */
+/** `runId` is the run for which the conversation is selected. */
 export function conversationOf(events: readonly Event[], runId?: string): readonly Event[] {
   const isPlain = events.every(({ aside, actions }) => aside !== true && !actions.rewind);
   return isPlain ? events : new Conversation(events, runId).events;
 }
 
-/** The event behind which `id` was said in the conversation; null where it was the first or is not a part of it. */
+/** The id of the event before `id` in the conversation; null if it is the first or not part of it. */
 export function eventBefore(events: readonly Event[], id: string): string | null {
   return new Conversation(events, undefined).before(id);
 }
@@ -37,7 +37,7 @@ class Conversation {
       const { rewind, compaction } = event.actions;
       if (rewind && !(begun && event.runId !== runId)) this.#rewind(rewind.to);
       if (this.#leftOut.has(event.runId)) continue;
-      // A summary stands for the conversation, whoever asked for it.
+      // A summary is part of the conversation, even if an aside requested it.
       if (!asides.has(event.runId) || compaction) this.#add(event);
     }
   }

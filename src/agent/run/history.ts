@@ -1,10 +1,10 @@
 /**
  * The conversation as an agent's model gets it, made from the session's events.
  *
- * The agent's own turns are the model's; what other agents said and did is told as text, as something the model heard.
- * Every call has its response right behind it, in the order of the calls: a call without one (of a run that waits or
- * broke off) is left out, and so is a response without a call. What a summary stands for is left out too, and what is no
- * part of the conversation (conversation.ts).
+ * The agent's own turns have the role `model`. Other agents' turns are described as text with the role `user`. Each call
+ * is followed by its response, in the order of the calls. A call without a response (its run waits or was interrupted)
+ * is omitted, and so is a response without a call. Events before a summary, and events that are not part of the
+ * conversation (conversation.ts), are omitted too.
  */
 import { hash } from 'node:crypto';
 import {
@@ -22,17 +22,17 @@ export interface HistoryOptions {
   readonly agent: string;
   readonly runId: string;
   readonly branch: string | undefined;
-  /** `none`: only what this turn is about. */
+  /** `none`: only the current turn. */
   readonly include: 'default' | 'none';
-  /** What the vendor put into a part goes back to the same model only. */
+  /** Vendor data in a part is sent only to the model that made it. */
   readonly model: string;
-  /** Calls that have no response yet stay in: for those who look, not for a model. */
+  /** Includes calls without a response. For tools and hooks; models refuse such a history. */
   readonly openCalls?: boolean;
 }
 
 /** Longer arguments and responses of other agents' calls are cut. */
 const MAX_TOLD = 2000;
-/** Not worth telling. */
+/** Calls of this tool are not described to other agents. */
 export const TRANSFER_TOOL = 'transfer_to_agent';
 
 export function historyOf(events: readonly Event[], options: HistoryOptions): Content[] {
@@ -69,7 +69,7 @@ interface Draft extends Content {
   readonly parts: ContentPart[];
 }
 
-/** Neighbours of one role are one content. */
+/** Merges consecutive parts of one role into one content. */
 function add(history: Draft[], role: Content['role'], parts: readonly ContentPart[]): void {
   if (parts.length === 0) return;
   const last = history.at(-1);
@@ -95,7 +95,7 @@ function addOwn(
   for (const given of event.content?.parts ?? []) {
     let part = given;
     if (part.kind === 'function-response') continue;
-    // Thoughts are for the turn in which they were thought, and only their own vendor can read their signature.
+    // Thoughts are sent only within their run, and only to the model that made them, which can read their signature.
     if (part.kind === 'thought' && !(sameModel && event.runId === options.runId)) continue;
     if (part.kind === 'function-call') {
       const response = responses.get(callKey(event, part));
@@ -106,18 +106,18 @@ function addOwn(
     }
     said.push(sameModel ? part : withoutProvider(part));
   }
-  // A thought or signature that led to a call makes no sense without it.
+  // Thoughts that led to an omitted call are omitted too.
   if (said.every(({ kind }) => kind === 'thought')) return;
   add(history, 'model', said);
   add(history, 'user', heard);
 }
 
-/** Runs that went on at the same time may have calls of one id. */
+/** Concurrent runs may have calls with the same id. */
 function callKey({ runId }: Event, { id }: { readonly id: string }): string {
   return `${runId} ${id}`;
 }
 
-/** Vendors refuse a conversation with two calls of one id: of those, the run that looks knows its own by theirs. */
+/** Vendors refuse two calls with the same id. The current run's call keeps the id, the others get a new one. */
 function uniqueIds(events: readonly Event[], { agent, runId }: HistoryOptions): Calls['idOf'] {
   const owners = new Map<string, string>();
   for (const event of events) {
@@ -142,7 +142,7 @@ function withoutProvider(part: ContentPart): ContentPart {
   return rest;
 }
 
-/** What another agent said and did. Its thoughts are its own. */
+/** Another agent's turn as text, without its thoughts. */
 function told({ author, content }: Event): ContentPart[] {
   const parts: ContentPart[] = [];
   const tell = (text: string): void => void parts.push({ kind: 'text', text });
@@ -180,7 +180,7 @@ function cut(text = 'nothing'): string {
   return text.length > MAX_TOLD ? `${text.slice(0, MAX_TOLD)}…` : text;
 }
 
-/** From the last thing that somebody else said in this run, and what the agent did about it. */
+/** The last message of another author in this run, and the agent's events after it. */
 function ownTurn(events: readonly Event[], { agent, runId }: HistoryOptions): Event[] {
   const turn: Event[] = [];
   for (let index = events.length - 1; index >= 0; index--) {
@@ -199,8 +199,8 @@ interface Remaining {
 }
 
 /**
- * What the latest summary does not stand for. A summary of an agent that ran beside others says nothing of those; and
- * a run does not know what other runs did in the session after it had read it.
+ * The latest summary and the events that it does not cover. A summary made in a parallel branch covers only that branch,
+ * and a run's summary does not cover events that other runs added after it had read the session.
  */
 export function afterSummary(
   events: readonly Event[],

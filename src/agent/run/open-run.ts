@@ -1,5 +1,5 @@
 /**
- * A run as its session's log has it: what it has come to, and which questions wait for an answer.
+ * A run as its session's log describes it, with its open questions.
  *
  * The session is read once, when the run is opened. From then on the run adds its own events, so that its caller sees
  * the open questions and the session's state without reading the session again.
@@ -13,6 +13,7 @@ import { RunIndex } from './run-index.ts';
 import type { Run } from './run.ts';
 import type { Session, SessionKey, SessionStore } from '../session.ts';
 
+/** A run that the caller has opened, and must dispose of. */
 export interface OpenRun extends Disposable {
   readonly key: SessionKey;
   readonly runId: string;
@@ -24,6 +25,7 @@ export interface OpenRun extends Disposable {
   readonly questions: readonly Question[];
 }
 
+/** How a run is opened. */
 export interface OpenRunOptions {
   /** Creates the session if it does not exist. */
   readonly create?: boolean | undefined;
@@ -33,8 +35,9 @@ export interface OpenRunOptions {
 }
 
 /**
- * Waits until no other caller in this process has the run open, then reads its session. Dispose of the
- * result when done.
+ * Waits until no other caller in this process has the run open, then reads its session. Dispose of the result when done.
+ *
+ *   using opened = await openRun(sessions, key, runId);
  */
 export async function openRun(
   store: SessionStore,
@@ -52,11 +55,11 @@ export async function openRun(
   }
 }
 
-/** What the runner needs beyond the interface. */
+/** An open run with the data for the runner. */
 export class LoadedRun implements OpenRun {
   readonly key: SessionKey;
   readonly index: RunIndex;
-  /** The part of the run that is under way, or was last. */
+  /** The current or the latest part of the run. */
   current: Run | undefined;
   readonly #read: Session | undefined;
   readonly #claim: Disposable;
@@ -91,5 +94,5 @@ export class LoadedRun implements OpenRun {
 
 export function loadedRun(opened: OpenRun): LoadedRun {
   if (opened instanceof LoadedRun) return opened;
-  throw new TypeError('a run is opened with openRun');
+  throw new TypeError('the runner needs a run from openRun()');
 }

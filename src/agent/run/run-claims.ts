@@ -1,6 +1,6 @@
 /**
- * One at a time: whoever runs or resumes a run holds it until the iteration ends, so that nobody in this process takes
- * up a run that is going on. Between processes the store decides (see `resume`).
+ * Locks for runs: only one caller in this process runs or resumes a run at a time, until its iteration ends. Between
+ * processes the store decides (see `resume`).
  */
 import { raceAbort } from '../../base/index.ts';
 import { RunError } from '../errors.ts';
@@ -13,7 +13,7 @@ interface Claim {
 
 const claims = new WeakMap<SessionStore, Map<string, Claim>>();
 
-/** Waits for its turn. Fails at once where somebody else is answering the same question. */
+/** Waits for the lock. Fails at once if another caller is answering one of the same questions. */
 export async function claimRun(
   store: SessionStore,
   key: SessionKey,
@@ -27,7 +27,7 @@ export async function claimRun(
   for (let other = held.get(id); other !== undefined; other = held.get(id)) {
     const taken = answering.find((question) => other?.answering.includes(question));
     if (taken !== undefined) {
-      throw new RunError('not-open', `the question ${taken} has its answer already`);
+      throw new RunError('not-open', `the question ${taken} is already answered`);
     }
     await (signal ? raceAbort(other.released, signal) : other.released);
   }

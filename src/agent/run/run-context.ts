@@ -1,9 +1,8 @@
 /**
- * What an agent sees of a run, and how one agent runs another.
+ * The context of an agent in a run, and how one agent runs another.
  *
- * Whoever runs an agent takes each of its events in: stores it, follows its transfers, and turns what it throws into
- * the run's error event. That happens where the agent is run, not at the top, so that an agent that keeps events of
- * the agents inside it to itself loses none of them.
+ * `runAgent` stores each event of an agent, follows its transfers, and turns an error into the run's error event. This
+ * happens for each agent and not only at the root, so that events are stored even if the parent does not yield them.
  */
 import type { JsonValue } from '../../base/index.ts';
 import type { Agent, ChildOptions, RunContext } from '../agent.ts';
@@ -20,7 +19,7 @@ import { Waits } from './run-index.ts';
 import type { SessionKey } from '../session.ts';
 import type { MutableState } from '../tool.ts';
 
-/** Where an agent is run. */
+/** The position of an agent in a run. */
 interface Place {
   readonly path: string;
   readonly branch: string | undefined;
@@ -36,7 +35,7 @@ export class RunScope implements RunContext {
   readonly artifacts: Artifacts;
   readonly changes: Changes;
   readonly #view: Event[] | undefined;
-  /** How often each agent was run from here. */
+  /** How often each agent was run from this one. */
   readonly #times = new Map<string, number>();
   #viewed = 0;
 
@@ -107,7 +106,7 @@ export class RunScope implements RunContext {
       { runId: this.runId, author: this.agent.name, branch: this.branch },
       fields,
     );
-    // What was set goes with an event that is stored.
+    // Changes of state and artifacts are added only to events that are stored.
     return event.partial === true || this.changes.empty
       ? event
       : { ...event, actions: this.changes.drainInto(event.actions) };
@@ -128,7 +127,7 @@ export class RunScope implements RunContext {
     const place = `${step}/${agent.name}`;
     const times = (this.#times.get(place) ?? 0) + 1;
     this.#times.set(place, times);
-    // A path is for one time: what an agent noted there says that this time is done.
+    // Each run of an agent has its own path, because a checkpoint at a path means that this run is done.
     const again = times === 1 ? '' : `#${times}`;
     const own = this.branch === undefined ? '' : `${this.branch}.`;
     const lane = `${own}${this.agent.name}${step}.${agent.name}${again}`;
@@ -142,25 +141,25 @@ export class RunScope implements RunContext {
     return signal ? abortable(events, signal) : events;
   }
 
-  /** Agents name their questions as they like, and several may be asking at once. */
+  /** Includes the path, because several agents may use the same name for a question. */
   #questionId(id: string): string {
     return `${this.path}:${id}`;
   }
 }
 
-/** What the framework's own agents need beyond the interface. */
+/** The scope behind a context, for the built-in agents. */
 export function runScopeOf(context: RunContext): RunScope {
   if (context instanceof RunScope) return context;
-  throw new TypeError('pass the context on as it is, do not make one of your own');
+  throw new TypeError('pass the context of the agent unchanged: a copy cannot be used');
 }
 
-/** Hidden are only those that go another way: who runs several side by side sees what they did. */
+/** Only parallel branches hide each other. A parent sees the branches of its sub-agents. */
 export function isVisible(branch: string | undefined, from: string | undefined): boolean {
   if (branch === undefined || from === undefined || branch === from) return true;
   return from.startsWith(`${branch}.`) || branch.startsWith(`${from}.`);
 }
 
-/** Runs an agent, and whoever it hands over to, until there is nothing more to do or a person is waited for. */
+/** Runs an agent, and the agents to which it transfers, until they are done or wait for a person. */
 export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGenerator<Event> {
   let agent = first;
   let { path } = place;
@@ -173,7 +172,7 @@ export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGene
       try {
         checkDepth(scope);
         for await (const given of withCallbacks(scope)) {
-          // An agent that was given up and did not notice adds nothing any more.
+          // Ignores events of an agent that continues after an abort.
           place.signal.throwIfAborted();
           const isNew = run.isNew(given);
           const event = isNew ? await run.take(withTransfer(given, path)) : given;
@@ -191,7 +190,7 @@ export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGene
     if (next === undefined || waits.any) return;
     const target = run.services.tree.find(next);
     if (!target) {
-      const message = `${agent.name} handed over to ${next}, and there is no such agent`;
+      const message = `${agent.name} transferred to ${next}, which does not exist`;
       yield await run.take(scope.event({ error: { code: 'unknown-agent', message } }));
       throw new RunOver();
     }
@@ -200,7 +199,7 @@ export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGene
   }
 }
 
-/** A transfer is noted where the agent is, so that a run that is taken up finds the one that goes on. */
+/** Stores a transfer as a checkpoint, so that a resumed run continues with the right agent. */
 function withTransfer(event: Event, path: string): Event {
   const { transferTo } = event.actions;
   if (transferTo === undefined) return event;
@@ -214,12 +213,12 @@ function transferOf(scope: RunScope): string | undefined {
   return isNote && typeof noted.transferTo === 'string' ? noted.transferTo : undefined;
 }
 
-/** Whether an agent has handed over to another one, or has said that it is done. */
+/** Whether an agent is done or has transferred to another one. */
 export function isFinished(scope: RunScope): boolean {
   return scope.checkpoint() === DONE || transferOf(scope) !== undefined;
 }
 
-/** What an agent notes with its last event. */
+/** The checkpoint in an agent's last event. */
 export const DONE = 'done';
 
 async function* withCallbacks(scope: RunScope): AsyncGenerator<Event> {
@@ -248,7 +247,10 @@ async function* withCallbacks(scope: RunScope): AsyncGenerator<Event> {
 function checkDepth({ inner, place }: RunScope): void {
   const { depth } = inner.services.limits;
   if (place.depth <= depth) return;
-  throw new RunFailure('depth-limit', `agents are nested more than ${depth} deep at ${place.path}`);
+  throw new RunFailure(
+    'depth-limit',
+    `agents are nested more than ${depth} levels deep at ${place.path}`,
+  );
 }
 
 function isForCaller(error: unknown, signal: AbortSignal): boolean {

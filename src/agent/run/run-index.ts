@@ -1,6 +1,6 @@
 /**
- * What a run's events say about where it stands: calls without a response, questions without an answer, how far its
- * agents have come. Read from the log when a run is taken up, and kept up with each event from then on.
+ * The status of a run, derived from its events: calls without a response, questions without an answer, and checkpoints.
+ * It is read from the log when a run is resumed, and updated with each event.
  */
 import type { JsonValue } from '../../base/index.ts';
 import { functionCalls, functionResponses, type FunctionCallPart } from '../content.ts';
@@ -8,11 +8,11 @@ import type { Answer, Event, Question } from '../event.ts';
 import { RunError } from '../errors.ts';
 import { SessionNotFound, type Session, type SessionKey } from '../session.ts';
 
-/** Why a call's question is asked, and so what becomes of the answer. It is in the metadata of the question's event. */
+/** The reason for a call's question, which decides how its answer is used. Stored in the metadata of the event. */
 export type Asks =
-  /** May the call be made? */
+  /** Whether the call is allowed. */
   | 'confirmation'
-  /** The tool asks, and is run again. */
+  /** The tool asks, and runs again with the answer. */
   | 'tool'
   /** The answer is the call's response. */
   | 'response';
@@ -21,14 +21,14 @@ export interface OpenCall {
   readonly part: FunctionCallPart;
   readonly agent: string;
   readonly branch: string | undefined;
-  /** The last one that was asked for this call. */
+  /** The last question of this call. */
   question?: Question;
   asks?: Asks;
-  /** To that question. */
+  /** The answer to that question. */
   answer?: Answer;
-  /** What was said when a person was asked whether it may be made; later questions do not change it. */
+  /** The answer to the confirmation. Later questions do not change it. */
   confirmation?: Answer;
-  /** The answer has come with the resume that is going on, so that nobody has acted on it yet. */
+  /** The answer came with the current resume, so it was not used before. */
   unused?: boolean;
 }
 
@@ -38,11 +38,11 @@ export class RunIndex {
   readonly questions = new Map<string, Question>();
   readonly answers = new Map<string, Answer>();
   readonly checkpoints = new Map<string, JsonValue>();
-  /** How many of the run's events there are. */
+  /** The number of the run's events. */
   events = 0;
-  /** How many of them are a model's answers; what other agents say is none. */
+  /** The number of answers from models. */
   steps = 0;
-  /** How often the run was taken up. */
+  /** How often the run was resumed. */
   resumes = 0;
   failed = false;
 
@@ -75,7 +75,7 @@ export class RunIndex {
     }
   }
 
-  /** The calls that this agent has made and that have no response, in the order in which it made them. */
+  /** This agent's calls without a response, in order. */
   callsOf(agent: string, branch: string | undefined): OpenCall[] {
     return [...this.openCalls.values()].filter(
       (call) => call.agent === agent && call.branch === branch,
@@ -93,7 +93,7 @@ export class RunIndex {
 
   #resume(): void {
     this.resumes++;
-    // What was answered before and still has no response was being acted on when the process died.
+    // A call that was answered earlier and has no response was active when the process died.
     for (const call of this.openCalls.values()) call.unused = false;
   }
 
@@ -119,7 +119,7 @@ export function checkKnown({ events, runId }: RunIndex, { id }: SessionKey): voi
   if (events === 0) throw new RunError('unknown-run', `the session ${id} has no run ${runId}`);
 }
 
-/** Whether those who have asked still wait: answers may come while others run. */
+/** Tracks whether questions are still open: answers may arrive while other agents run. */
 export class Waits {
   readonly #index: RunIndex;
   readonly #asked = new Set<string>();
@@ -132,7 +132,7 @@ export class Waits {
     for (const { id } of actions.questions ?? []) this.#asked.add(id);
   }
 
-  /** Asked once the events that were noted have been taken. */
+  /** Valid after the noted events were stored. */
   get any(): boolean {
     return [...this.#asked].some((id) => this.#index.questions.has(id));
   }

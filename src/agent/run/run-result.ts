@@ -1,18 +1,23 @@
-/** What a run came to, for those who do not want to watch. */
+/** The result of a run, for callers that do not need its events. */
 import { contentText } from '../content.ts';
 import { isFinalResponse, type Event, type EventError, type Question } from '../event.ts';
 
+/** The result of `runToEnd` and `resultOf`. */
 export interface RunResult {
   readonly runId: string;
   /** The last answer of an agent. */
   readonly text: string;
-  /** What the run waits for. */
+  /** The questions that the run waits for. */
   readonly questions: readonly Question[];
-  /** The run has failed. */
+  /** Set if the run has failed. */
   readonly error?: EventError;
 }
 
-/** Waits for the end of an iteration: `await resultOf(runner.resume(…))`. */
+/**
+ * Waits until the run ends or waits for a person.
+ *
+ *   const { text } = await resultOf(runner.resume({ user, session, runId, answers }));
+ */
 export async function resultOf(events: AsyncIterable<Event>): Promise<RunResult> {
   let runId = '';
   let text = '';

@@ -1,8 +1,8 @@
 /**
  * One run, or the part of it between two waits: its log, its state, its limits.
  *
- * The session is read once, when the run is begun or taken up; from then on the run sees that and its own events, and
- * nothing of what other runs do in the session meanwhile. An event costs the same however many there are.
+ * The session is read once, when the run is started or resumed. After that the run adds its own events, and does not see
+ * those that other runs add to the session. The cost of an event does not depend on their number.
  */
 import type { JsonValue } from '../../base/index.ts';
 import { setImmediate } from 'node:timers/promises';
@@ -20,14 +20,15 @@ import { StorageError } from '../storage-error.ts';
 import type { MutableState, ToolServices } from '../tool.ts';
 import type { AgentTree } from './tree.ts';
 
+/** The limits of a run. Reaching one ends the run with an error event. */
 export interface RunLimits {
-  /** Requests to models in one run. 100 unless told. */
+  /** Requests to models. Default: 100. */
   readonly steps: number;
-  /** From the beginning, or from the answer on, until the run is done or waits. Half an hour unless told. */
+  /** From the start or the last answer until the run ends or waits. Default: 30 minutes. */
   readonly timeMs: number;
-  /** Stored events of one run. 10,000 unless told. */
+  /** Stored events. Default: 10,000. */
   readonly events: number;
-  /** Agents inside agents, agents as tools included. 16 unless told. */
+  /** Nesting of agents, including agents as tools. Default: 16. */
   readonly depth: number;
 }
 
@@ -38,19 +39,19 @@ export const DEFAULT_LIMITS: RunLimits = {
   depth: 16,
 };
 
-/** After so many partial events others have their turn: an agent may have more of them than a timer can get between. */
+/** After this many partial events the event loop runs once, so that timers fire during a fast stream. */
 const SHOWN_AT_ONCE = 1000;
 
-/** What all runs of a runner have in common. */
+/** The data that all runs of a runner share. */
 export interface RunServices {
   readonly tree: AgentTree;
   readonly store: SessionStore;
   readonly plugins: readonly Plugin[];
   readonly limits: RunLimits;
   readonly defaultModel: Model | undefined;
-  /** Of the agents around this runner's. */
+  /** Nesting of the agents around this runner. */
   readonly depth: number;
-  /** Where a key is looked up that the session does not have. */
+  /** The caller's state, for keys that the session does not have. */
   readonly outerState: MutableState | undefined;
 }
 
@@ -74,11 +75,11 @@ export class Run {
   readonly artifacts: Artifacts;
   readonly signal: AbortSignal;
   readonly inbox: AnswerInbox | undefined;
-  /** The session's events as this run knows them. Grows, and never changes otherwise. */
+  /** The session's events as this run knows them. Append-only. */
   readonly log: Event[];
   /** The last event of the session that this run has read. */
   readonly lastRead: string | undefined;
-  /** Escalations that a loop has answered to. */
+  /** Escalations that have already ended a loop. */
   readonly escalationsSettled = new WeakSet<Event>();
   readonly #session: Session;
   readonly #state: Map<string, JsonValue>;
@@ -119,16 +120,19 @@ export class Run {
   readState = (key: string): JsonValue | undefined =>
     this.#state.get(key) ?? this.services.outerState?.get(key);
 
-  /** Whether nobody has taken this event in yet. */
+  /** Whether the event has not been taken yet. */
   isNew(event: Event): boolean {
     return !this.#taken.has(event) && (event.partial === true || !this.#ids.has(event.id));
   }
 
-  /** Stores an event and returns it as it is to be shown; a partial one is only shown. */
+  /** Applies the plugins to an event, stores it unless it is partial, and returns it. */
   async take(given: Event): Promise<Event> {
     this.#check();
     if (given.runId !== this.runId || given.author === 'user') {
-      throw new RunFailure('invalid-event', `${given.author} yielded an event that is not its own`);
+      throw new RunFailure(
+        'invalid-event',
+        `${given.author} yielded an event of another author or run`,
+      );
     }
     const event = await this.#plugged(given);
     this.#taken.add(event);
@@ -163,7 +167,7 @@ export class Run {
     return event;
   }
 
-  /** Before each request to a model. */
+  /** Called before each request to a model. */
   countStep(): void {
     const { steps } = this.services.limits;
     if (this.#steps >= steps) {
@@ -172,7 +176,7 @@ export class Run {
     this.#steps++;
   }
 
-  /** The id where it is there and the session has no such call, else undefined. */
+  /** Reserves the id. Returns undefined if it is empty or the session already has such a call. */
   newCallId(id: string): string | undefined {
     if (id === '' || this.#callIds.has(id)) return undefined;
     this.#callIds.add(id);
@@ -210,7 +214,7 @@ export class Run {
   }
 }
 
-/** What an agent that runs as a tool takes over from the run around it. */
+/** What an agent that runs as a tool inherits from the run around it. */
 export interface Surroundings {
   readonly services: RunServices;
   readonly depth: number;
@@ -224,7 +228,7 @@ export function toolServices(services: RunServices, depth: number): ToolServices
   return shown;
 }
 
-/** Undefined for services that somebody else has made. */
+/** Returns undefined for services that the framework did not make. */
 export function surroundingsOf(services: ToolServices): Surroundings | undefined {
   return surroundings.get(services);
 }

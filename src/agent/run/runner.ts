@@ -4,12 +4,12 @@
  *   const runner = createRunner({ agent });
  *   for await (const event of runner.run({ user: 'ann', session: 's1', message: 'Hello' })) …
  *
- * Events come out after they were stored; partial ones are only shown. A run that fails ends with an event that has
- * an `error`; a run that waits for a person ends with its questions asked, and `resume` goes on with it, in this
- * process or another. The iteration throws only what no event can say: the abort's reason, the store's failure, a
- * RunError for a request that makes no sense.
+ * Events are yielded after they were stored; partial events are not stored. A run that fails ends with an event that has
+ * an `error`. A run that needs a person ends with questions, and `resume` continues it, in this process or another. The
+ * iteration throws only where no event is possible: the reason of an abort, a failure of the store, or a RunError for an
+ * invalid request.
  *
- * Nothing happens before the iteration begins. Who leaves it early stops the run.
+ * The run starts with the iteration. Leaving the iteration early stops the run.
  */
 import { raceAbort } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
@@ -35,58 +35,70 @@ import { memorySessions } from '../sessions/memory.ts';
 import type { MutableState } from '../tool.ts';
 import { AgentTree } from './tree.ts';
 
+/** The options of `createRunner`. */
 export interface RunnerOptions {
   readonly agent: Agent;
-  /** Whose sessions these are. The agent's name unless told. */
+  /** The app of the sessions. Default: the agent's name. */
   readonly app?: string;
-  /** In memory unless told. */
+  /** Default: in memory. */
   readonly sessions?: SessionStore;
-  /** In memory unless told. */
+  /** Default: in memory. */
   readonly artifacts?: ArtifactStore;
   readonly plugins?: readonly Plugin[];
   readonly limits?: Partial<RunLimits>;
-  /** For agents that name none. */
+  /** For agents without a model. */
   readonly defaultModel?: string | Model;
 }
 
+/** The message of a run, and its session. */
 export interface RunOptions {
   readonly user: string;
-  /** The session's id; it is made where there is none. */
+  /** The session's id. The session is created if it does not exist. */
   readonly session: string;
   readonly message: string | readonly ContentPart[] | Content;
   readonly signal?: AbortSignal;
-  /** A new one unless told. */
+  /** Default: a new id. */
   readonly runId?: string;
-  /** Set before the agent begins. */
+  /** Set before the agent starts. */
   readonly state?: State;
-  /** Beside the conversation: later prompts see nothing of this run. */
+  /** Excludes this run from the conversation: later prompts do not see it. */
   readonly aside?: boolean;
-  /** Where answers come in while the run is under way. Without one they wait until it stops. */
+  /** Supplies answers while the run is active. Without it, answers have to wait until the run stops. */
   readonly inbox?: AnswerInbox;
 }
 
+/** Identifies a run. */
 export interface PendingOptions {
   readonly user: string;
   readonly session: string;
   readonly runId: string;
 }
 
+/** The run to cancel. */
 export interface CancelOptions extends PendingOptions {
   readonly signal?: AbortSignal;
 }
 
+/** The run to resume, and the answers to its questions. */
 export interface ResumeRunOptions extends PendingOptions {
-  /** To questions that are open. None: the run goes on where a process that died has left it. */
+  /** Answers to open questions. Empty: continues a run that was interrupted by a crash. */
   readonly answers: readonly Answer[];
-  /** Said beside the answers. */
+  /** A message in addition to the answers. */
   readonly message?: string | readonly ContentPart[] | Content;
   readonly signal?: AbortSignal;
   readonly inbox?: AnswerInbox;
 }
 
+/** The options of `runner.begin`. */
 export type BeginOptions = Omit<RunOptions, 'user' | 'session' | 'runId'>;
+/** The options of `runner.proceed`. */
 export type ProceedOptions = Omit<ResumeRunOptions, keyof PendingOptions>;
 
+/**
+ * Runs an agent in sessions.
+ *
+ *   for await (const event of runner.run({ user: 'ann', session: 's1', message: 'Hello' })) console.log(event);
+ */
 export interface Runner {
   readonly agent: Agent;
   readonly app: string;
@@ -97,24 +109,29 @@ export interface Runner {
   resume(options: ResumeRunOptions): AsyncIterable<Event>;
   /** Like `resume`, for a run that the caller has opened and will dispose of. */
   proceed(opened: OpenRun, options: ProceedOptions): AsyncIterable<Event>;
-  /** What the run waits for, in the order in which it was asked. */
+  /** The open questions of the run, in the order in which they were asked. */
   pending(options: PendingOptions): Promise<readonly Question[]>;
   /**
-   * Ends a run that waits or was aborted for good: it takes no answer any more, agents that left work to others have
-   * them told, and later prompts say that this request was canceled. One that goes on is waited for: abort it first.
+   * Cancels a run that waits or was aborted. It takes no more answers, work that it delegated to remote agents is
+   * canceled, and later prompts say that the request was canceled. Waits for an active run to end: abort it first.
    */
   cancel(options: CancelOptions): Promise<void>;
-  /** Runs until the agent is done or waits, and says what came of it. Throws what the iteration throws. */
+  /** Runs until the agent is done or waits, and returns the result. Throws the errors of `run`. */
   runToEnd(options: RunOptions): Promise<RunResult>;
 }
 
-/** What an agent that runs as a tool has from the run around it. */
+/** What an agent that runs as a tool inherits from the run around it. */
 export interface Outer {
   readonly state: MutableState;
   readonly artifacts: Artifacts;
   readonly depth: number;
 }
 
+/**
+ * Makes a runner for an agent.
+ *
+ *   const { text } = await createRunner({ agent }).runToEnd({ user: 'ann', session: 's1', message: 'Hello' });
+ */
 export function createRunner(options: RunnerOptions): Runner {
   return makeRunner(options, undefined);
 }
@@ -149,7 +166,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     const { key, runId, index } = loadedRun(opened);
     const session = opened.session ?? (await store.open(key));
     if (index.events > 0) {
-      throw new RunError('run-exists', `the session has a run ${runId} already: resume it`);
+      throw new RunError('run-exists', `the session already has a run ${runId}: resume it`);
     }
     const input = await heard(asked.message, { runId, session: key }, asked.signal);
     const actions = asked.state ? { stateDelta: asked.state } : {};
@@ -197,7 +214,10 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     // If two processes resume the run at the same point, only one of them can store this id.
     const claim = { ...event, id: `${runId}.${index.resumes + 1}` };
     if ((await store.append(key, [claim])) === 0) {
-      throw new RunError('not-open', `the run ${runId} was taken up elsewhere at the same time`);
+      throw new RunError(
+        'not-open',
+        `the run ${runId} was resumed by another process at the same time`,
+      );
     }
     index.add(claim);
     const events = [...session.events, claim];
@@ -238,7 +258,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
       const waits = new Waits(index);
       for await (const event of abortable(runAgent(run, first, place), signal)) {
         waits.note(event);
-        // Many leave at the error.
+        // Set here, because many callers leave the iteration at the error.
         if (event.error) outcome = 'failed';
         yield event;
       }
@@ -260,7 +280,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
       }
     } finally {
       clearTimeout(timer);
-      // Whatever still goes on on behalf of this run is told that nobody waits for it.
+      // Aborts work that is still active for this run.
       stop.abort(new RunOver());
       await tellPlugins(outcome, { runId: run.runId, session: key });
     }
@@ -309,13 +329,13 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
   };
 }
 
-/** A longer timer would go off at once. */
+/** A longer timer would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 interface Begin {
   readonly session: Session;
   readonly input: Content;
-  /** Who has the conversation when the run begins. */
+  /** The agent that has the conversation when the run starts. */
   readonly first: Agent;
 }
 
@@ -323,13 +343,13 @@ function limitsOf(given: Partial<RunLimits> = {}): RunLimits {
   const limits = { ...DEFAULT_LIMITS, ...given };
   for (const [name, value] of Object.entries(limits)) {
     if (Number.isInteger(value) && value > 0) continue;
-    throw new RangeError(`limits.${name} is a whole number above 0`);
+    throw new RangeError(`limits.${name} must be a positive integer`);
   }
   return limits;
 }
 
 function checkAnswers(index: RunIndex, runId: string, answers: readonly Answer[]): void {
-  if (index.failed) throw new RunError('not-open', `the run ${runId} has failed: begin a new one`);
+  if (index.failed) throw new RunError('not-open', `the run ${runId} has failed: start a new one`);
   const seen = new Set<string>();
   for (const { questionId: id } of answers) {
     if (index.questions.has(id) && !seen.has(id)) {
@@ -337,7 +357,7 @@ function checkAnswers(index: RunIndex, runId: string, answers: readonly Answer[]
       continue;
     }
     const answered = seen.has(id) || index.answers.has(id);
-    const why = answered ? 'has its answer already' : 'was not asked in this run';
+    const why = answered ? 'is already answered' : 'was not asked in this run';
     throw new RunError('not-open', `the question ${id} ${why}`);
   }
 }

@@ -12,12 +12,12 @@ const wrong: { what: string; agent: () => Agent; says: RegExp }[] = [
   {
     what: 'two agents of one name',
     agent: () => sequentialAgent({ name: 'root', subAgents: [leaf('a'), leaf('a')] }),
-    says: /two agents are called a: give one of them another name/,
+    says: /two agents have the name a: rename one of them/,
   },
   {
     what: 'a child that is called like its parent',
     agent: () => sequentialAgent({ name: 'a', subAgents: [leaf('a')] }),
-    says: /two agents are called a/,
+    says: /two agents have the name a/,
   },
   {
     what: 'an agent that is there twice',
@@ -25,19 +25,19 @@ const wrong: { what: string; agent: () => Agent; says: RegExp }[] = [
       const twice = leaf('twice');
       return sequentialAgent({ name: 'root', subAgents: [twice, twice] });
     },
-    says: /twice is in the tree twice/,
+    says: /twice is used twice/,
   },
   {
     what: 'an agent that is called user',
     agent: () => leaf('user'),
-    says: /no agent is called user/,
+    says: /an agent cannot have the name user/,
   },
-  { what: 'a name with a dot', agent: () => leaf('a.b'), says: /"a\.b" is no name for an agent/ },
-  { what: 'no name', agent: () => leaf(''), says: /"" is no name/ },
+  { what: 'a name with a dot', agent: () => leaf('a.b'), says: /"a\.b" is not a valid agent name/ },
+  { what: 'no name', agent: () => leaf(''), says: /"" is not a valid agent name/ },
   {
     what: 'an agent without a model',
     agent: () => sequentialAgent({ name: 'root', subAgents: [llmAgent({ name: 'mute' })] }),
-    says: /mute has no model: give it one, or the runner a defaultModel/,
+    says: /mute has no model: set its model, or the runner's defaultModel/,
   },
 ];
 for (const { what, agent, says } of wrong) {

@@ -1,13 +1,13 @@
-/** The agents that run together: whether they fit, who is whose, and who may hand over to whom. */
+/** The agents that run together: their names, their parents, and the allowed transfers. */
 import type { Agent } from '../agent.ts';
 import { RunError } from '../errors.ts';
 import type { Event } from '../event.ts';
 import type { Model } from '../model.ts';
 
-/** An agent that holds a conversation, and can hand it over. */
+/** An agent that has a conversation with the user and can transfer it. */
 export interface ConversationalAgent extends Agent {
   readonly kind: 'llm';
-  /** The runner's default where there is none. */
+  /** Undefined: the runner's default is used. */
   readonly model: Model | undefined;
   readonly disallowTransferToParent?: boolean;
   readonly disallowTransferToPeers?: boolean;
@@ -25,7 +25,7 @@ export class AgentTree {
   readonly #agents = new Map<string, Agent>();
   readonly #parents = new Map<Agent, Agent>();
 
-  /** Throws a RunError that says what does not fit. */
+  /** Throws a RunError if the agents cannot run together. */
   constructor(root: Agent) {
     this.root = root;
     const open: Agent[] = [root];
@@ -42,11 +42,11 @@ export class AgentTree {
     }
   }
 
-  /** Throws where an agent has no model of its own. */
+  /** Throws if an agent has no model. */
   checkModels(): void {
     for (const agent of this.#agents.values()) {
       if (!isConversational(agent) || agent.model) continue;
-      throw invalid(`${agent.name} has no model: give it one, or the runner a defaultModel`);
+      throw invalid(`${agent.name} has no model: set its model, or the runner's defaultModel`);
     }
   }
 
@@ -58,7 +58,7 @@ export class AgentTree {
     return this.#agents.get(name);
   }
 
-  /** To whom this agent may hand over: its sub-agents, its parent, and its parent's other sub-agents. */
+  /** The agents to which this one may transfer: its sub-agents, its parent, and its parent's other sub-agents. */
   transferTargets(agent: ConversationalAgent): Agent[] {
     const targets = [...agent.subAgents];
     const parent = this.#parents.get(agent);
@@ -70,7 +70,7 @@ export class AgentTree {
     return targets;
   }
 
-  /** Who takes the next message: the agent that spoke last where it could also hand back, else the root. */
+  /** The agent for the next message: the one that answered last, if it can transfer back to the root; else the root. */
   next(events: readonly Event[]): Agent {
     for (const { author } of events.toReversed()) {
       if (author === 'user') continue;
@@ -90,17 +90,18 @@ export class AgentTree {
 }
 
 function checkName(name: string): void {
-  if (name === 'user') throw invalid('no agent is called user: events of people have that author');
+  if (name === 'user')
+    throw invalid("an agent cannot have the name user: it is the author of people's events");
   if (NAME.test(name)) return;
   throw invalid(
-    `${JSON.stringify(name)} is no name for an agent: use up to 64 letters, digits, _ and -`,
+    `${JSON.stringify(name)} is not a valid agent name: use up to 64 letters, digits, _ and -`,
   );
 }
 
 function duplicate(known: Agent, agent: Agent): RunError {
   return known === agent
-    ? invalid(`the agent ${agent.name} is in the tree twice: make a second one with another name`)
-    : invalid(`two agents are called ${agent.name}: give one of them another name`);
+    ? invalid(`the agent ${agent.name} is used twice: create a second one with another name`)
+    : invalid(`two agents have the name ${agent.name}: rename one of them`);
 }
 
 function invalid(message: string): RunError {

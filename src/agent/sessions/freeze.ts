@@ -1,4 +1,4 @@
-/** Makes a JSON value and all that is in it unchangeable, and returns it. Without recursion: it may be deep. */
+/** Freezes a JSON value deeply and returns it. Not recursive, because the value may be deep. */
 export function deepFreeze<T>(value: T): T {
   const open: unknown[] = [value];
   while (open.length > 0) {

@@ -1,11 +1,11 @@
 /**
- * Sessions that live as long as the process.
+ * Sessions in memory.
  *
- * An event is kept as JSON text until somebody asks for it, and frozen from then on: the caller's object and the
- * store's never are the same one, nobody can change what is stored, and a `get` parses only what is new.
+ * An event is kept as JSON text until it is first read, and as a frozen object after that. So the store never shares an
+ * object with the caller who appended it, stored events cannot change, and a `get` parses only new events.
  *
- * Beyond its limits the store forgets the session that has been quiet for the longest time. The state of users and
- * apps is never forgotten; when it leaves no room, appends are refused.
+ * When a limit is reached, the store removes the session with the oldest change. The state of users and apps is never
+ * removed; when it fills the store, appends are refused.
  */
 import type { JsonValue } from '../../base/index.ts';
 import type { Event } from '../event.ts';
@@ -22,18 +22,23 @@ import { pageLimit, prepareEvents, type PreparedEvent } from './prepare.ts';
 import { storedChanges, type StoredScope } from './state.ts';
 import { checkKey, checkOwner, StorageError, toJson } from '../storage-error.ts';
 
+/** The limits of `memorySessions`. */
 export interface MemorySessionsOptions {
-  /** Beyond this many sessions, the quietest is forgotten (100,000 unless told). */
+  /** With more sessions than this, the one with the oldest change is removed. Default: 100,000. */
   readonly maxSessions?: number;
-  /** Likewise beyond this many characters of JSON in all (256 Mi unless told). */
+  /** The same for the total size, in characters of JSON. Default: 256 Mi. */
   readonly maxSize?: number;
-  /** A session that would outgrow this takes no more (64 Mi characters of JSON unless told). */
+  /** Appends beyond this size of a session are refused. In characters of JSON; default: 64 Mi. */
   readonly maxSessionSize?: number;
   /** The clock, in milliseconds. */
   readonly now?: () => number;
 }
 
-/** A store for one process: fast, and gone when it ends. */
+/**
+ * Keeps sessions in the memory of this process.
+ *
+ *   const runner = createRunner({ agent, sessions: memorySessions({ maxSessions: 1000 }) });
+ */
 export function memorySessions(options: MemorySessionsOptions = {}): SessionStore {
   return new MemorySessions(options);
 }
@@ -41,10 +46,10 @@ export function memorySessions(options: MemorySessionsOptions = {}): SessionStor
 const MEBI = 2 ** 20;
 
 class MemorySessions implements SessionStore {
-  /** In the order of their last change, as each owner's are. */
+  /** In the order of their last change, also for each owner. */
   readonly #sessions = new Map<string, StoredSession>();
   readonly #owners = new Map<string, Map<string, StoredSession>>();
-  /** Of users and apps. */
+  /** The state of users and apps. */
   readonly #shared = new Map<string, ScopeState>();
   readonly #maxSessions: number;
   readonly #maxSize: number;
@@ -132,19 +137,19 @@ class MemorySessions implements SessionStore {
     return this.#sessions.get(sessionKey(key));
   }
 
-  /** Everything that can fail comes before the first change. Returns the time of the change. */
+  /** Makes all checks before the first change. Returns the time of the change. */
   #write(session: StoredSession, events: readonly PreparedEvent[], changes: Changes): number {
     let size = 0;
     for (const { json } of events) size += json.length;
     const own = session.size + size + session.state.growth(changes.session);
     if (own > this.#maxSessionSize) {
-      throw new StorageError('full', `the session ${session.key.id} is full: begin a new one`);
+      throw new StorageError('full', `the session ${session.key.id} is full: start a new one`);
     }
     const user = this.#scope(userKey(session.key), changes.user);
     const app = this.#scope(appKey(session.key), changes.app);
     const shared = user.growth(changes.user) + app.growth(changes.app);
     if (this.#sharedSize + shared + own > this.#maxSize) {
-      throw new StorageError('full', 'the session store is full: allow it more, or use SQLite');
+      throw new StorageError('full', 'the session store is full: raise maxSize, or use SQLite');
     }
 
     user.apply(changes.user);
@@ -159,7 +164,7 @@ class MemorySessions implements SessionStore {
     return this.#now();
   }
 
-  /** The state of a user or an app, which is kept once there is something in it. */
+  /** The state of a user or an app. An empty one is not kept. */
   #scope(key: string, changes: ReadonlyMap<string, unknown>): ScopeState {
     const scope = this.#shared.get(key) ?? new ScopeState();
     if (changes.size > 0) this.#shared.set(key, scope);
@@ -177,7 +182,7 @@ class MemorySessions implements SessionStore {
     sessions.set(session.key.id, session);
   }
 
-  /** The session that was just written is the last one, and fits on its own. */
+  /** Never removes the session that was just written: it is the last one, and is within the limits. */
   #makeRoom(): void {
     for (const session of this.#sessions.values()) {
       const fits = this.#size + this.#sharedSize <= this.#maxSize;
@@ -200,7 +205,7 @@ class MemorySessions implements SessionStore {
     const user = this.#shared.get(userKey(session.key));
     return {
       ...session.summary(),
-      // The scopes' keys differ by their prefixes, so that none hides another.
+      // The keys have different prefixes, so no scope overwrites another.
       state: Object.fromEntries([
         ...(app?.entries() ?? []),
         ...(user?.entries() ?? []),
@@ -219,7 +224,7 @@ class StoredSession {
   readonly state = new ScopeState();
   size = 0;
   readonly #parsed: Event[] = [];
-  /** Behind the parsed ones. */
+  /** The events after the parsed ones. */
   #texts: string[] = [];
 
   constructor({ app, user, id }: SessionKey, now: number) {
@@ -264,7 +269,7 @@ function changesOf(deltas: readonly (State | undefined)[]): Changes {
 class ScopeState {
   readonly #values = new Map<string, { readonly value: JsonValue; readonly size: number }>();
 
-  /** By how much the changes would make it larger. */
+  /** How much larger the changes would make it. */
   growth(changes: ReadonlyMap<string, string | undefined>): number {
     let growth = 0;
     for (const [key, json] of changes) {
@@ -290,7 +295,7 @@ class ScopeState {
   }
 }
 
-/** Names may hold any character, so they are joined by one that makes no two lists the same. */
+/** JSON, because names may contain any separator. */
 function sessionKey({ app, user, id }: SessionKey): string {
   return JSON.stringify([app, user, id]);
 }

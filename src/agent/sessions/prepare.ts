@@ -1,11 +1,11 @@
-/** What every session store does to its arguments before it stores anything. */
+/** The checks that every session store makes before it stores anything. */
 import type { Event } from '../event.ts';
 import { storedEvent } from './state.ts';
 import { checkId, StorageError, toJson } from '../storage-error.ts';
 
 const DEFAULT_PAGE = 50;
 const MAX_PAGE = 1_000;
-/** Events of one append. */
+/** Maximum number of events in one append. */
 const MAX_BATCH = 10_000;
 
 export interface PreparedEvent {
@@ -14,7 +14,7 @@ export interface PreparedEvent {
   readonly json: string;
 }
 
-/** The events that are stored, as JSON, each id once. */
+/** The events to store, as JSON, without duplicates. */
 export function prepareEvents(events: readonly Event[]): PreparedEvent[] {
   if (events.length > MAX_BATCH) {
     throw new StorageError('invalid', `more than ${MAX_BATCH} events in one append`);
@@ -32,5 +32,5 @@ export function prepareEvents(events: readonly Event[]): PreparedEvent[] {
 
 export function pageLimit(limit = DEFAULT_PAGE): number {
   if (Number.isInteger(limit) && limit > 0) return Math.min(limit, MAX_PAGE);
-  throw new StorageError('invalid', 'the limit of a page is a whole number above 0');
+  throw new StorageError('invalid', 'the limit of a page must be a positive integer');
 }

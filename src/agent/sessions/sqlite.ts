@@ -1,11 +1,11 @@
 /**
- * Sessions in one file on disk, which several processes may share.
+ * Sessions in a SQLite file, which several processes may share.
  *
- * An append is one transaction and costs what it holds: it adds its events, the keys they set, and touches the
- * session's own row. When it cannot be written (a full disk), nothing of it is, and the next one may succeed.
+ * An append is one transaction: it adds the events and the keys that they set, and updates the session's row. If it
+ * fails, for example because the disk is full, nothing is stored, and a later append may succeed.
  *
- * Events never change, so those of the sessions that were read last are kept: who reads one again reads only what has
- * come since, whoever has written it.
+ * Events never change, so the events of recently read sessions are cached. A repeated read loads only newer events, even
+ * if another process has written them.
  */
 import { BoundedMap, type JsonValue } from '../../base/index.ts';
 import type { Event } from '../event.ts';
@@ -23,13 +23,14 @@ import { pageLimit, prepareEvents } from './prepare.ts';
 import { storedChanges } from './state.ts';
 import { checkKey, checkOwner, StorageError, toJson } from '../storage-error.ts';
 
+/** The options of `sqliteSessions`. */
 export interface SqliteSessionsOptions extends SqliteOptions {
-  /** A session that would outgrow this takes no more (64 Mi characters of JSON unless told). */
+  /** Appends beyond this size of a session are refused. In characters of JSON; default: 64 Mi. */
   readonly maxSessionSize?: number;
 }
 
 /**
- * Opens the sessions in the file, which is made if it is not there. Throws a StorageError when that cannot be. Artifacts
+ * Opens the sessions in a file, and creates the file if it does not exist. Throws a StorageError if that fails. Artifacts
  * may be in the same file.
  *
  *   const sessions = sqliteSessions('/var/lib/parley/agent.db');
@@ -44,7 +45,7 @@ export function sqliteSessions(path: string, options: SqliteSessionsOptions = {}
   }
 }
 
-/** Sessions that one transaction removes. */
+/** How many sessions one transaction removes. */
 const PRUNE_AT_ONCE = 50;
 
 /** The row of a session. */
@@ -54,24 +55,24 @@ interface Row extends SessionSummary {
   readonly size: number;
 }
 
-/** Sessions whose events are kept, and how large they are at most, in characters of JSON. */
+/** How many sessions are cached, and the maximum size of each, in characters of JSON. */
 const MAX_KEPT = 32;
 const MAX_KEPT_SIZE = 8 * 2 ** 20;
 
-/** The events of a session as far as they were read. */
+/** The cached events of a session. */
 interface Kept {
   readonly row: number;
   readonly createdAt: number;
-  /** Unchangeable, all of it. */
+  /** Deeply frozen. */
   readonly events: readonly Event[];
-  /** The last one's row. */
+  /** The row of the last event. */
   readonly last: number;
   readonly size: number;
 }
 
 class SqliteSessions implements SessionStore {
   readonly #db: Database;
-  /** The one that was read last is at the end. */
+  /** In the order of the last read. */
   readonly #kept = new BoundedMap<Kept>(MAX_KEPT);
   readonly #sql: ReturnType<typeof prepare>;
   readonly #maxSessionSize: number;
@@ -86,7 +87,7 @@ class SqliteSessions implements SessionStore {
 
   async open(key: SessionKey, state?: State): Promise<Session> {
     checkKey(key);
-    // Most are there already, and a reader waits for nobody.
+    // Most sessions exist, and a read does not wait for writers.
     const known = this.#db.read(() => this.#load(key));
     if (known) return known;
     return this.#db.write(() => {
@@ -168,7 +169,7 @@ class SqliteSessions implements SessionStore {
       const found = this.#db.write(() => this.#pruneSome(app, before));
       pruned += found;
       if (found < PRUNE_AT_ONCE) return pruned;
-      // Others want to write too.
+      // Lets other writers continue.
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
@@ -218,7 +219,7 @@ class SqliteSessions implements SessionStore {
     this.#kept.delete(name);
     const isSame = before?.row === session.row && before.createdAt === session.createdAt;
     let kept = isSame ? this.#readOn(session, before) : undefined;
-    // What was kept is not what is there: the session was deleted, and made again.
+    // The cache is stale if the session was deleted and created again.
     if (kept?.size !== session.size) kept = this.#readOn(session);
     if (kept.size <= MAX_KEPT_SIZE) {
       this.#kept.set(name, kept);

@@ -1,8 +1,8 @@
 /**
- * The rules of the four scopes, without any store.
+ * The rules of the four scopes, for all stores.
  *
- * A key says its scope by its prefix and keeps it everywhere: `user:name` is stored under the user as `user:name`. Any
- * string is a key, `__proto__` too: so scopes are Maps inside, and objects are made of them with own properties only.
+ * A key's prefix is its scope, and part of the stored key: `user:name` is stored for the user as `user:name`. Any string
+ * is a valid key, even `__proto__`. So stores keep scopes in Maps, and convert them to objects with own properties only.
  */
 import type { JsonValue } from '../../base/index.ts';
 import type { Event } from '../event.ts';
@@ -17,18 +17,18 @@ export function stateScopeOf(key: string): StateScope {
   return key.startsWith('temp:') ? 'temp' : 'session';
 }
 
-/** What a delta changes in the stored scopes; null removes the key. `temp:` is left out. */
+/** The changes that a delta makes in the stored scopes, without `temp:`. Null removes the key. */
 export function* storedChanges(
   delta: State | undefined,
 ): Generator<readonly [scope: StoredScope, key: string, value: JsonValue]> {
   for (const [key, value] of Object.entries(delta ?? {})) {
     const scope = stateScopeOf(key);
-    // The type has no undefined, but an object literal easily does; JSON would drop it.
+    // The type excludes undefined, but an object literal may contain it.
     if (scope !== 'temp' && value !== undefined) yield [scope, key, value];
   }
 }
 
-/** The event as a store keeps it: undefined for a partial one, without `temp:` keys for any other. */
+/** The event as it is stored: without `temp:` keys. Returns undefined for a partial event. */
 export function storedEvent(event: Event): Event | undefined {
   if (event.partial === true) return undefined;
   const { stateDelta, ...actions } = event.actions;

@@ -1,4 +1,4 @@
-/** Stores of the agent framework that outlive the process. Apart from the rest so that SQLite is loaded only for them. */
+/** Durable stores of the agent framework. A separate entry, so that SQLite is loaded only when it is used. */
 export { sqliteArtifacts } from '../artifacts/sqlite.ts';
 export type { SqliteOptions } from '../sessions/database.ts';
 export { sqliteSessions, type SqliteSessionsOptions } from '../sessions/sqlite.ts';
