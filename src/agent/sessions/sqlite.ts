@@ -125,7 +125,7 @@ class SqliteSessions implements SessionStore {
       }
       if (stored === 0) return 0;
       if (size > this.#maxSessionSize) {
-        throw new StorageError('full', `the session ${key.id} is full: begin a new one`);
+        throw new StorageError('full', `the session ${key.id} is full: start a new one`);
       }
       this.#sql.touch.run(this.#now(), this.#nextChange(key), size, session.row);
       return stored;
