@@ -84,10 +84,6 @@ export class LiveTask implements Scope, Readable, Disposable {
   state: TaskState | undefined;
   /** Rough size of the log: all of it, if the store knows, else what was appended since the task became live. */
   bytes: number;
-  /** It is being executed, in this process. */
-  running = false;
-  /** How many hold it, beside its execution and its readers. */
-  holds = 0;
   lost: Error | undefined;
   /** Told when this process loses the log. */
   onLost: (() => void) | undefined;
@@ -96,6 +92,8 @@ export class LiveTask implements Scope, Readable, Disposable {
   /** The fold of the log so far. Only `load` looks at it: one after the other, each goes on with it. */
   #folded: Promise<Loaded | undefined> | undefined;
   readonly #log: EventLog;
+  #running = false;
+  #holds = 0;
   readonly #waiting: { seq: number; resolve: () => void; reject: (error: Error) => void }[] = [];
 
   constructor(log: EventLog, scope: Scope, taskId: string, contextId: string, head?: TaskHead) {
@@ -116,9 +114,36 @@ export class LiveTask implements Scope, Readable, Disposable {
     return new Promise((resolve, reject) => this.#waiting.push({ seq, resolve, reject }));
   }
 
+  /** Whether this process executes the task, or is about to. */
+  get running(): boolean {
+    return this.#running;
+  }
+
+  /** For its execution alone, which also holds the task. */
+  claim(): void {
+    this.#running = true;
+    this.hold();
+  }
+
+  unclaim(): void {
+    this.#running = false;
+    this[Symbol.dispose]();
+  }
+
+  /** Keeps the task in memory until the caller disposes of it. */
+  hold(): this {
+    this.#holds++;
+    return this;
+  }
+
   [Symbol.dispose](): void {
-    this.holds--;
+    this.#holds--;
     this.#log.release(this);
+  }
+
+  /** A task with a holder, a reader or an entry that is not stored yet stays in memory. */
+  get isUsed(): boolean {
+    return this.#holds > 0 || this.readers.size > 0 || this.stored < this.seq;
   }
 
   /**
@@ -213,16 +238,14 @@ export class EventLog {
 
   #hold(live: LiveTask, scope: Scope): LiveTask | undefined {
     if (live.tenant !== scope.tenant || live.owner !== scope.owner) return undefined;
-    live.holds++;
-    return live;
+    return live.hold();
   }
 
   /** Begins a new task's log, held by the caller. It exists once entry 1 is stored; a message id that is taken fails. */
   create(scope: Scope, task: Task, messageIds?: readonly string[], expiresAt?: number): LiveTask {
     const live = new LiveTask(this, scope, task.id, task.contextId);
     this.#live.set(task.id, live);
-    live.holds++;
-    void this.append(live, task, messageIds, expiresAt);
+    void this.append(live.hold(), task, messageIds, expiresAt);
     return live;
   }
 
@@ -276,11 +299,9 @@ export class EventLog {
     return reader;
   }
 
-  /** A task with no execution, no reader, no holder and nothing unstored is no longer live. */
+  /** Drops the task from memory unless it is used. */
   release(live: LiveTask): void {
-    const used = live.running || live.holds > 0 || live.readers.size > 0;
-    const busy = used || live.stored < live.seq;
-    if (!busy && this.#live.get(live.taskId) === live) this.#live.delete(live.taskId);
+    if (!live.isUsed && this.#live.get(live.taskId) === live) this.#live.delete(live.taskId);
   }
 
   /** Waits until everything that was appended is stored (or could not be), and ends all readers. */

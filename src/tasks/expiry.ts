@@ -7,7 +7,7 @@
  */
 import { isTerminal } from '../protocol/index.ts';
 import type { LiveTask } from './event-log.ts';
-import { completeEvent, expiredStatus } from './run.ts';
+import { expiredStatus } from './execution.ts';
 import type { Runtime } from './runtime.ts';
 import type { TaskHead } from './store.ts';
 
@@ -91,13 +91,11 @@ async function endTask(runtime: Runtime, head: TaskHead): Promise<boolean> {
   using live = await runtime.log.open(head, head.taskId);
   if (!live) return false;
   const isEarlier = isOver(live);
-  const run = runtime.run(head.taskId);
-  if (!isEarlier && run) {
-    await run.expire();
+  const execution = runtime.executions.of(head.taskId);
+  if (!isEarlier && execution) {
+    await execution.expire();
   } else if (!isEarlier) {
-    const after = live.seq;
-    void runtime.log.append(live, completeEvent(live, expiredStatus(live)));
-    await runtime.push?.attach(live, after);
+    await runtime.end(live, expiredStatus(live));
     await runtime.tellCanceled(live);
   }
   await live.whenStored(live.seq);

@@ -36,7 +36,6 @@ import type { Deliver } from './push.ts';
 import type { SerializedEntry } from './published.ts';
 import { mayGoOn } from './reader.ts';
 import { reserve, type ReserveParams } from './reserve.ts';
-import { completeEvent } from './run.ts';
 import { Runtime, type RuntimeLimits } from './runtime.ts';
 import { scopeOf, wireOf } from './scope.ts';
 import { roughSize } from './size.ts';
@@ -259,14 +258,12 @@ export function createHandler(
     using live = await runtime.open(scopeOf(call, params.tenant), params.id);
     const { taskId, state } = live;
     if (state && !isTerminal(state)) {
-      const run = runtime.run(taskId);
-      if (run) {
-        await run.cancel();
+      const execution = runtime.executions.of(taskId);
+      if (execution) {
+        await execution.cancel();
         if (live.lost) throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
       } else {
-        const after = live.seq;
-        void log.append(live, completeEvent(live, { kind: 'status-update', state: 'canceled' }));
-        await runtime.push?.attach(live, after);
+        await runtime.end(live, { kind: 'status-update', state: 'canceled' });
         await runtime.tellCanceled(live);
         await allStored(live);
       }
@@ -354,7 +351,7 @@ export function createHandler(
     expire: (options) => expire(runtime, options),
     close: (ms = 0) => runtime.close(ms),
     get running() {
-      return runtime.running;
+      return runtime.executions.started.size;
     },
   };
 }

@@ -21,7 +21,7 @@ import {
 import { type LiveTask, LogFullError, LogLostError } from './event-log.ts';
 import type { Reception, RequestContext } from './executor.ts';
 import { foldOn, loadTask } from './load.ts';
-import { agentMessage } from './run.ts';
+import { agentMessage } from './complete-event.ts';
 import type { Runtime } from './runtime.ts';
 import { sameJson } from './same-json.ts';
 import { scopeOf, wireOf } from './scope.ts';
@@ -155,7 +155,7 @@ async function begin(
 ): Promise<Started> {
   const { log, push } = runtime;
   runtime.checkOpen();
-  runtime.checkRoom();
+  runtime.executions.checkRoom();
   const { contextId } = request;
   const id = randomUUIDv7();
   const message = receivedMessage(request.message, { taskId: id, contextId });
@@ -168,7 +168,7 @@ async function begin(
   };
   if (reception?.metadata) task.metadata = reception.metadata;
   const live = log.create(scope, task, messageIds, reception?.expiresAt);
-  live.running = true;
+  const execution = runtime.executions.claim(live);
   if (live.lost || live.stored === 0) await live.whenStored(live.seq);
   const config = params.configuration?.pushNotificationConfig;
   if (config && push) {
@@ -176,7 +176,7 @@ async function begin(
       await push.save(id, config, wireOf(call));
     } catch (error) {
       // Without its webhook this is not what the client asked for: there is no such task.
-      live.running = false;
+      execution.abandon();
       live.lose(new LogLostError('the task was taken back'));
       live[Symbol.dispose]();
       await runtime.store.delete(scope, id);
@@ -184,7 +184,7 @@ async function begin(
     }
     await push.attach(live, 0);
   }
-  runtime.start(live, { ...request, message, task, turn: [message], resumed: false });
+  execution.start({ ...request, message, task, turn: [message], resumed: false });
   return { live, before: undefined, after: 0 };
 }
 
@@ -203,7 +203,7 @@ async function proceed(
   if (message.contextId !== undefined && message.contextId !== contextId) {
     throw new A2AError('invalidParams', 'message.contextId is not the context of message.taskId');
   }
-  runtime.checkRoom();
+  runtime.executions.checkRoom();
   const request = requestContext(params, call, scope, contextId);
   let config = push && params.configuration?.pushNotificationConfig;
   let loaded = await live.load();
@@ -232,7 +232,7 @@ async function proceed(
   const opensTurn = live.state === 'completed';
   const received = receivedMessage(message, live, reception?.source);
   const status = { state: 'working', timestamp: timestamp() } as const;
-  live.running = true;
+  const execution = deliver ? undefined : runtime.executions.claim(live);
   const event: TaskStatusUpdateEvent = {
     kind: 'status-update',
     taskId,
@@ -244,11 +244,8 @@ async function proceed(
   void log.append(live, event, messageIds);
   deliver?.(received);
   await live.whenStored(after + 1);
-  const started: Started = { live, before, after, brief: reception?.brief === true };
-  if (deliver) {
-    live.holds++;
-    return started;
-  }
+  const started = { before, after, brief: reception?.brief === true };
+  if (!execution) return { ...started, live: live.hold() };
   await push?.attach(live, live.seq - 1);
   const asked = before.status.message ? [before.status.message] : [];
   // `before` is the caller's to fold into; what the executor gets stays as it is.
@@ -259,9 +256,8 @@ async function proceed(
   const history = [...(before.history ?? []), ...asked, received];
   const task: Task = { ...before, status, history, ...(artifacts && { artifacts }) };
   const turn = opensTurn ? [received] : [...loaded.turn, received];
-  runtime.start(live, { ...request, message: received, task, turn, resumed: false });
-  live.holds++;
-  return started;
+  execution.start({ ...request, message: received, task, turn, resumed: false });
+  return { ...started, live: live.hold() };
 }
 
 /** Whether the task takes a message now: it waits for one, or its execution accepts it. */
@@ -316,8 +312,7 @@ async function repeated(
     const isNew = await runtime.push.saveOnce(taskId, config, wireOf(call));
     if (isNew && live.running) await runtime.push.attach(live, live.stored);
   }
-  live.holds++;
-  return { live, before: loaded.task, after: loaded.seq, repeated: true };
+  return { live: live.hold(), before: loaded.task, after: loaded.seq, repeated: true };
 }
 
 /** `said` is the stored message, which has its task's ids filled in. */

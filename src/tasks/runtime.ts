@@ -2,22 +2,19 @@
 import { waitAtMost } from '../base/index.ts';
 import { A2AError, isTerminal, taskNotFound } from '../protocol/index.ts';
 import { EventLog, type LiveTask, type OnState } from './event-log.ts';
-import type { AgentExecutor, ExecutionContext, RequestContext } from './executor.ts';
+import type { AgentExecutor, RequestContext, StatusEvent } from './executor.ts';
 import type { Logger } from './logger.ts';
 import { type Deliver, PushNotifier } from './push.ts';
 import {
+  type ExecutionLimits,
+  Executions,
   INTERRUPTED,
   lastEvents,
-  type Run,
-  type RunLimits,
-  startRun,
   tellCanceled,
-} from './run.ts';
+} from './execution.ts';
 import type { Scope, TaskStore } from './store.ts';
 
-export interface RuntimeLimits extends RunLimits {
-  /** Executions at a time; more are refused as unavailable. */
-  readonly maxRunning: number;
+export interface RuntimeLimits extends ExecutionLimits {
   readonly maxPushConfigsPerTask: number;
 }
 
@@ -29,12 +26,11 @@ export class Runtime {
   readonly store: TaskStore;
   readonly log: EventLog;
   readonly logger: Logger;
-  readonly limits: RuntimeLimits;
+  readonly executions: Executions;
   readonly push: PushNotifier | undefined;
   closing = false;
   /** The store is gone. */
   closed = false;
-  readonly #runs = new Map<string, Run>();
 
   constructor(
     executor: AgentExecutor,
@@ -49,51 +45,16 @@ export class Runtime {
     this.executor = executor;
     this.store = options.store;
     this.logger = options.logger;
-    this.limits = options.limits;
     this.log = new EventLog(options.store, options.logger, options.onState);
+    this.executions = new Executions({ ...options, log: this.log, executor });
     this.push =
       options.deliver &&
       new PushNotifier(this.log, options.deliver, options.logger, options.limits);
   }
 
-  get running(): number {
-    return this.#runs.size;
-  }
-
-  run(taskId: string): Run | undefined {
-    return this.#runs.get(taskId);
-  }
-
   /** Once the server is going down, it takes no more messages. */
   checkOpen(): void {
     if (this.closing) throw new A2AError('unavailable', 'The server is going down');
-  }
-
-  checkRoom(): void {
-    if (this.#runs.size < this.limits.maxRunning) return;
-    throw new A2AError('unavailable', 'Too many tasks are being executed', {
-      retryAfterSeconds: 1,
-    });
-  }
-
-  /** Starts an execution that belongs to the task, and outlives whoever asked for it. */
-  start(live: LiveTask, context: Omit<ExecutionContext, 'signal'>): void {
-    const { taskId } = live;
-    const { log, executor, limits, logger } = this;
-    // Canceled between the message and here.
-    if (live.lost || (live.state && isTerminal(live.state))) {
-      live.running = false;
-      log.release(live);
-      return;
-    }
-    live.running = true;
-    let ended = false;
-    const onEnd = () => {
-      ended = true;
-      if (this.#runs.get(taskId) === run) this.#runs.delete(taskId);
-    };
-    const run = startRun({ log, live, executor, limits, logger, context, onEnd });
-    if (!ended) this.#runs.set(taskId, run);
   }
 
   /** The task, held, if it is the caller's. One that nobody executes any more is ended first. */
@@ -105,7 +66,8 @@ export class Runtime {
       if (live.stored === 0) throw taskNotFound(taskId);
       if (this.#isOrphan(live) && !(await isReserved(live)) && this.#isOrphan(live)) {
         await this.#interrupt(live);
-        if (!live.lost) void this.#tellLeft(live);
+        // The store was unavailable when its execution ended. The executor may still keep something for the task.
+        if (!live.lost) void this.tellCanceled(live.hold()).then(() => live[Symbol.dispose]());
       }
       return live;
     } catch (error) {
@@ -114,14 +76,14 @@ export class Runtime {
     }
   }
 
-  /** Its execution ended with a store that was away, and so unsaid: what it left behind is no longer wanted. */
-  async #tellLeft(live: LiveTask): Promise<void> {
-    live.holds++;
-    await this.tellCanceled(live);
-    live[Symbol.dispose]();
+  /** Ends a task that is not being executed. Its webhooks are told, but not its executor (`tellCanceled`). */
+  async end(live: LiveTask, last: StatusEvent): Promise<void> {
+    const after = live.seq;
+    for (const event of lastEvents(this.executor, live, last)) void this.log.append(live, event);
+    await this.push?.attach(live, after);
   }
 
-  /** Tells the executor of a task that was ended while nobody executed it. Never throws. */
+  /** Tells the executor of a task that ended while it was not being executed. Never throws. */
   async tellCanceled(live: LiveTask): Promise<void> {
     if (!this.executor.cancel) return;
     const { taskId, contextId } = live;
@@ -148,8 +110,7 @@ export class Runtime {
   async close(ms: number): Promise<void> {
     this.closing = true;
     const until = performance.now() + ms;
-    await waitAtMost(ms, Promise.all([...this.#runs.values()].map(({ done }) => done)));
-    await Promise.all([...this.#runs.values()].map((run) => run.shutdown()));
+    await this.executions.close(ms);
     await this.log.close();
     await this.push?.drain(Math.max(LAST_WORD_MS, until - performance.now()));
     this.push?.close();
@@ -164,24 +125,20 @@ export class Runtime {
   }
 
   async #interrupt(live: LiveTask): Promise<void> {
-    const failed = { kind: 'status-update', state: 'failed', message: INTERRUPTED } as const;
-    const after = live.seq;
-    for (const event of lastEvents(this.executor, live, failed)) void this.log.append(live, event);
-    await this.push?.attach(live, after);
+    await this.end(live, { kind: 'status-update', state: 'failed', message: INTERRUPTED });
     await live.whenStored(live.seq).catch(() => {});
   }
 
   async #resume(live: LiveTask): Promise<void> {
-    // From now on it is nobody's orphan.
-    live.running = true;
+    const execution = this.executions.claim(live);
     const loaded = await live.load();
     const message = loaded?.turn.at(-1);
     if (!loaded || !message) {
-      live.running = false;
+      execution.abandon();
       return this.#interrupt(live);
     }
     await this.push?.attach(live, live.seq);
-    this.start(live, {
+    execution.start({
       message,
       contextId: live.contextId,
       ...callerOf(live),

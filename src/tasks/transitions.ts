@@ -2,7 +2,7 @@
 import type { TaskState } from '../protocol/index.ts';
 import type { ExecutorEvent, Transitions } from './executor.ts';
 
-const WORKING: ExecutorEvent = { kind: 'status-update', state: 'working' };
+export const WORKING: ExecutorEvent = { kind: 'status-update', state: 'working' };
 const NOTHING: readonly ExecutorEvent[] = [];
 
 /**

@@ -1,0 +1,110 @@
+/** Turns what an executor yields into events of the protocol, and refuses what a peer could not read. */
+import { randomUUIDv7 } from 'node:crypto';
+import { isObject } from '../base/index.ts';
+import {
+  isSettled,
+  type Message,
+  type Part,
+  type TaskEvent,
+  TaskState,
+} from '../protocol/index.ts';
+import type { ExecutorEvent } from './executor.ts';
+import { timestamp } from './time.ts';
+
+/** The states that an agent may enter. The runtime could not continue or recover a task in one of the other two. */
+const STATES: ReadonlySet<unknown> = new Set(
+  TaskState.options.filter((state) => state !== 'unknown' && state !== 'unspecified'),
+);
+
+/**
+ * Fills in the fields that the runtime owns: ids, the time, `final`, and the agent's role. Throws a TypeError for an
+ * invalid event, because the log keeps its events forever.
+ */
+export function completeEvent(
+  task: { taskId: string; contextId: string },
+  event: ExecutorEvent,
+  isImmutable = false,
+): TaskEvent {
+  const { taskId, contextId } = task;
+  if (event.kind === 'artifact-update') {
+    const { artifact, append, lastChunk, metadata } = event;
+    if (typeof artifact.artifactId !== 'string' || artifact.artifactId === '') {
+      throw new TypeError('an artifact has an id');
+    }
+    const parts = checkedParts(artifact.parts, isImmutable);
+    const copy = isImmutable ? artifact : { ...artifact, parts };
+    // Memory holds many of these. A field in the object literal costs less memory than one added later.
+    const complete: TaskEvent =
+      append === undefined
+        ? { kind: 'artifact-update', taskId, contextId, artifact: copy }
+        : { kind: 'artifact-update', taskId, contextId, artifact: copy, append };
+    if (lastChunk !== undefined) complete.lastChunk = lastChunk;
+    if (metadata) complete.metadata = metadata;
+    return complete;
+  }
+  const { state } = event;
+  if (event.kind !== 'status-update' || !STATES.has(state)) {
+    throw new TypeError('an executor yields status updates with a state, and artifact updates');
+  }
+  const complete: TaskEvent = {
+    kind: 'status-update',
+    taskId,
+    contextId,
+    status:
+      event.message === undefined
+        ? { state, timestamp: timestamp() }
+        : { state, timestamp: timestamp(), message: agentMessage(event.message, task) },
+    final: isSettled(state),
+  };
+  if (event.metadata) complete.metadata = event.metadata;
+  return complete;
+}
+
+/** A message from the agent, with its context and, if there is one, its task. */
+export function agentMessage(
+  content: string | Message,
+  { taskId, contextId }: { taskId?: string; contextId: string },
+): Message {
+  const message: Message =
+    typeof content === 'string'
+      ? {
+          kind: 'message',
+          messageId: randomUUIDv7(),
+          role: 'agent',
+          parts: [{ kind: 'text', text: content }],
+        }
+      : { ...content, kind: 'message', role: 'agent', parts: checkedParts(content.parts) };
+  message.contextId = contextId;
+  if (taskId !== undefined) message.taskId = taskId;
+  return message;
+}
+
+/** Copies the parts for the log, unless the executor promised never to change them. */
+function checkedParts(parts: Part[], isImmutable = false): Part[] {
+  if (!Array.isArray(parts) || parts.length === 0) throw new TypeError('there is no part');
+  if (!isImmutable) return [...parts].map(checkedPart);
+  for (const part of parts) if (!isPart(part)) throw notAPart();
+  return parts;
+}
+
+function checkedPart(part: Part): Part {
+  if (!isPart(part)) throw notAPart();
+  return { ...part };
+}
+
+function notAPart(): TypeError {
+  return new TypeError('a part has text, a file (bytes or uri), or data');
+}
+
+function isPart(part: Part): boolean {
+  switch (part?.kind) {
+    case 'text':
+      return typeof part.text === 'string';
+    case 'file':
+      return isObject(part.file) && typeof (part.file.bytes ?? part.file.uri) === 'string';
+    case 'data':
+      return part.data !== undefined;
+    default:
+      return false;
+  }
+}

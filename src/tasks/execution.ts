@@ -1,0 +1,266 @@
+/**
+ * Executions: from a message to the next terminal or interrupted state of its task.
+ *
+ * An execution belongs to the task, not to the connection that started it. Whatever the executor does (returns early,
+ * throws, ignores its signal, yields after the end), the task's log gets exactly one terminal event per turn.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { waitAtMost } from '../base/index.ts';
+import { A2AError, isInterrupted, isTerminal, type TaskEvent } from '../protocol/index.ts';
+import { completeEvent } from './complete-event.ts';
+import { type EventLog, type LiveTask, LogLostError } from './event-log.ts';
+import type {
+  AgentExecutor,
+  CancelContext,
+  ExecutionContext,
+  ExecutorEvent,
+  StatusEvent,
+} from './executor.ts';
+import type { Logger } from './logger.ts';
+import { inOrder, WORKING } from './transitions.ts';
+
+export interface ExecutionLimits {
+  /** How long a canceled or shut-down execution may take to end by itself. */
+  readonly graceMs: number;
+  /** The size limit of a task in a store that keeps it in memory. A larger task fails. */
+  readonly maxTaskBytes: number;
+  /** The limit of concurrent executions. Messages beyond it are refused as unavailable. */
+  readonly maxRunning: number;
+}
+
+/** Yields to the event loop after this many events in a row. */
+const BURST = 64;
+
+export const INTERRUPTED = 'The execution was interrupted by a restart of the server.';
+
+const CANCELED: StatusEvent = { kind: 'status-update', state: 'canceled' };
+
+/** The last status of a task that expires. Only a task that is being worked on fails. */
+export function expiredStatus({ state }: LiveTask): StatusEvent {
+  return {
+    kind: 'status-update',
+    state: state === 'working' ? 'failed' : 'canceled',
+    message: 'The task expired before it was finished.',
+  };
+}
+
+interface ExecutionsOptions {
+  readonly log: EventLog;
+  readonly executor: AgentExecutor;
+  readonly limits: ExecutionLimits;
+  readonly logger: Logger;
+}
+
+/** The executions of this process. */
+export class Executions {
+  readonly options: ExecutionsOptions;
+  readonly started = new Map<string, Execution>();
+
+  constructor(options: ExecutionsOptions) {
+    this.options = options;
+  }
+
+  /** The execution of a task, if it has started. */
+  of(taskId: string): Execution | undefined {
+    return this.started.get(taskId);
+  }
+
+  /** Throws `unavailable` if there is no room for one more. */
+  checkRoom(): void {
+    if (this.started.size < this.options.limits.maxRunning) return;
+    throw new A2AError('unavailable', 'Too many tasks are being executed', {
+      retryAfterSeconds: 1,
+    });
+  }
+
+  /** Reserves the task for an execution that starts soon. From now on the task is running. */
+  claim(live: LiveTask): Execution {
+    return new Execution(this, live);
+  }
+
+  /** Waits up to `ms` for the executions to end, then ends the rest. */
+  async close(ms: number): Promise<void> {
+    await waitAtMost(ms, Promise.all([...this.started.values()].map(({ done }) => done)));
+    await Promise.all([...this.started.values()].map((execution) => execution.shutdown()));
+  }
+}
+
+/** One execution. It is the only writer of the task's log while it lasts, except for messages that clients send. */
+export class Execution {
+  /** Resolves when the executor has returned. Never rejects. */
+  done: Promise<void> = Promise.resolve();
+  readonly #all: Executions;
+  readonly #live: LiveTask;
+  readonly #controller = new AbortController();
+  #ended = false;
+  /** How the execution ends once it was told to stop, unless the executor says so itself. */
+  #lastStatus: (() => StatusEvent | undefined) | undefined;
+  /** Set once the task is canceled or has expired. The first of the two decides how it ends. */
+  #stopped: Promise<void> | undefined;
+  #context: ExecutionContext | undefined;
+
+  /** Use `Executions.claim`. */
+  constructor(all: Executions, live: LiveTask) {
+    this.#all = all;
+    this.#live = live;
+    live.claim();
+  }
+
+  /** Starts it, unless the task has ended since it was claimed. */
+  start(context: Omit<ExecutionContext, 'signal'>): void {
+    const live = this.#live;
+    if (live.lost || (live.state && isTerminal(live.state))) return this.abandon();
+    this.#context = { ...context, signal: this.#controller.signal };
+    this.#all.started.set(live.taskId, this);
+    live.onLost = () => {
+      this.#controller.abort();
+      this.#end();
+    };
+    this.done = this.#execute(this.#context).catch((error: unknown) => this.#fail(error));
+  }
+
+  /** Gives the claim up. The task is not executed. */
+  abandon(): void {
+    this.#ended = true;
+    this.#live.unclaim();
+  }
+
+  /** Ends the execution as canceled, at the latest after the grace time. Resolves when the log has stored it. */
+  cancel(): Promise<void> {
+    return (this.#stopped ??= this.#stop('canceled', () => CANCELED, true));
+  }
+
+  /** Ends the execution of an expired task in the same way: as canceled before any work, else as failed. */
+  expire(): Promise<void> {
+    return (this.#stopped ??= this.#stop('expired', () => expiredStatus(this.#live), true));
+  }
+
+  /** Ends the execution because the server goes down: as interrupted, or unfinished if the executor resumes. */
+  shutdown(): Promise<void> {
+    const resumes = this.#all.options.executor.rules?.resumes;
+    return this.#stop('the server is going down', () =>
+      resumes ? undefined : { kind: 'status-update', state: 'failed', message: INTERRUPTED },
+    );
+  }
+
+  async #execute(context: ExecutionContext): Promise<void> {
+    const { executor } = this.#all.options;
+    const transitions = executor.rules?.transitions;
+    const live = this.#live;
+    const events = executor.execute(context)[Symbol.asyncIterator]();
+    try {
+      for (let count = 1; ; count++) {
+        const step = await events.next();
+        if (this.#ended) return;
+        if (step.done) break;
+        const ordered = transitions && live.state && inOrder(transitions, live.state, step.value);
+        let stored: Promise<void> | 'last' | undefined;
+        if (!ordered) stored = this.#take(step.value);
+        else for (const event of ordered) if (stored !== 'last') stored = this.#take(event);
+        if (stored === 'last') break;
+        if (this.#ended) return;
+        if (stored) await stored;
+        else if (count % BURST === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      const last = this.#lastStatus;
+      this.#end(last ? last() : { kind: 'status-update', state: 'completed' });
+    } finally {
+      // The executor may still hold resources. Its clean-up does not change the task.
+      await events.return?.();
+    }
+  }
+
+  /** Appends an event. Returns a promise to wait for before the next event; `last`: no more events are read. */
+  #take(given: ExecutorEvent): Promise<void> | 'last' | undefined {
+    const { log, executor, limits } = this.#all.options;
+    const live = this.#live;
+    const event = completeEvent(live, given, executor.rules?.immutableEvents);
+    // A canceled or expired task gets no answer to a question.
+    if (this.#stopped && event.kind === 'status-update' && isInterrupted(event.status.state))
+      return 'last';
+    const stored = log.append(live, event);
+    if (event.kind === 'status-update' && event.final) {
+      this.#end();
+    } else if (live.bytes > limits.maxTaskBytes && !log.store.durable) {
+      const message = `The task outgrew the limit of ${limits.maxTaskBytes} bytes.`;
+      this.#end({ kind: 'status-update', state: 'failed', message });
+    }
+    return this.#ended ? undefined : stored;
+  }
+
+  #fail(error: unknown): void {
+    const { logger } = this.#all.options;
+    const { taskId } = this.#live;
+    if (this.#ended) {
+      logger.debug({ err: error, taskId }, 'an agent threw after its task had ended');
+    } else if (error instanceof LogLostError) {
+      this.#end();
+    } else if (this.#lastStatus) {
+      logger.debug({ err: error, taskId }, 'an agent threw when it was told to stop');
+      this.#end(this.#lastStatus());
+    } else {
+      const correlationId = randomUUIDv7();
+      logger.error({ err: error, taskId, correlationId }, 'the agent failed');
+      const message = `The agent failed. Correlation id: ${correlationId}`;
+      this.#end({ kind: 'status-update', state: 'failed', message, metadata: { correlationId } });
+    }
+  }
+
+  /** Takes no more events, and appends `last` unless the log has an end already. */
+  #end(last?: StatusEvent): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    const { log, executor, logger } = this.#all.options;
+    const live = this.#live;
+    const { taskId } = live;
+    try {
+      if (last && !live.lost) {
+        for (const event of lastEvents(executor, live, last)) void log.append(live, event);
+      }
+    } catch (error) {
+      logger.error({ err: error, taskId }, 'failed to append the end of a task');
+    }
+    live.unclaim();
+    if (this.#all.started.get(taskId) === this) this.#all.started.delete(taskId);
+  }
+
+  async #stop(
+    reason: string,
+    last: () => StatusEvent | undefined,
+    tellsExecutor = false,
+  ): Promise<void> {
+    const { executor, limits, logger } = this.#all.options;
+    this.#lastStatus ??= last;
+    this.#controller.abort(new DOMException(reason, 'AbortError'));
+    const told = tellsExecutor && this.#context && tellCanceled(executor, this.#context, logger);
+    await waitAtMost(limits.graceMs, Promise.all([told, this.done]));
+    this.#end(this.#lastStatus());
+    await this.#live.whenStored(this.#live.seq).catch(() => {});
+  }
+}
+
+/** The events with which the runtime ends a task: `last`, after `working` if the executor's transitions require that. */
+export function lastEvents(
+  { rules }: AgentExecutor,
+  live: LiveTask,
+  last: StatusEvent,
+): TaskEvent[] {
+  const { transitions } = rules ?? {};
+  const worksFirst =
+    transitions && live.state === 'submitted' && !transitions.submitted?.includes(last.state);
+  return (worksFirst ? [WORKING, last] : [last]).map((event) => completeEvent(live, event));
+}
+
+/** Tells the executor that a task was canceled or has expired. Logs what the executor throws. */
+export async function tellCanceled(
+  executor: AgentExecutor,
+  context: CancelContext,
+  logger: Logger,
+): Promise<void> {
+  const taskId = context.task.id;
+  try {
+    await executor.cancel?.(taskId, context);
+  } catch (error) {
+    logger.warn({ err: error, taskId }, 'an agent threw when it was told of a cancellation');
+  }
+}
