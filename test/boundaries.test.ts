@@ -17,7 +17,7 @@ const TOP = '.';
 const SHARED_NAMES = new Set(
   names(
     'messageOf Answer usageOf',
-    'pause ModelAnswer ToolCall conversationOf Scope RunLimits Run RunOptions',
+    'pause ModelAnswer ToolCall conversationOf Scope',
     'RemoteAgentOptions explain',
     'Check Target Dialect readText',
     'Standing Asked Spending Page Conversation Links RouteText',
