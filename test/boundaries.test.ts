@@ -20,7 +20,7 @@ const SHARED_NAMES = new Set(
     'pause ModelAnswer ToolCall conversationOf Scope',
     'RemoteAgentOptions explain',
     'Check Target Dialect readText',
-    'Standing Asked Spending Page Conversation Links RouteText',
+    'Page Conversation Links RouteText',
     'prepareStatements statusOf Message Admission Span',
   ),
 );

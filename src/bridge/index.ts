@@ -21,5 +21,6 @@ export {
   type ReadAnswers,
   type TurnPresenter,
 } from './turn.ts';
+export { yesOrNo } from './yes-no.ts';
 export { restrictToOrigins } from './remote-connection.ts';
 export { RemoteAgentError, quote, remoteLimits } from './remote-limits.ts';

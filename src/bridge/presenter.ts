@@ -7,7 +7,7 @@ import { questionMessage } from './question.ts';
 import { createTranslation } from './translation.ts';
 import type { TurnPresenter } from './turn.ts';
 
-export interface PresenterOptions extends ConverterOptions {
+interface PresenterOptions extends ConverterOptions {
   /** Of the task, when the execution starts. */
   readonly state: TaskState;
   readonly loadArtifact: (name: string, version: number) => Promise<ArtifactContent | undefined>;

@@ -8,9 +8,13 @@ import { EXTENSION_URI } from '../protocol/development-tool/index.ts';
 import type { A2AAgent, AgentProfile } from '../tasks/index.ts';
 import { createCommands, type CommandService } from './commands/service.ts';
 import { coderExecutor } from './turn/executor.ts';
-import { openSeats, type Seats, type SeatsOptions } from './session/seats.ts';
+import {
+  openWorkspaceAgents,
+  type WorkspaceAgents,
+  type WorkspaceAgentsOptions,
+} from './session/workspace-agents.ts';
 
-export interface CoderOptions extends SeatsOptions {
+export interface CoderOptions extends WorkspaceAgentsOptions {
   /** What the card is to say otherwise. */
   readonly profile?: Partial<AgentProfile>;
   /** Of those in a live session only the terminal may set the approval mode. */
@@ -19,7 +23,7 @@ export interface CoderOptions extends SeatsOptions {
 
 export interface Coder {
   readonly agent: A2AAgent;
-  readonly seats: Seats;
+  readonly workspaces: WorkspaceAgents;
   /** Slash commands. */
   readonly commands: CommandService;
   /** The tasks that are live sessions (live/hub.ts). */
@@ -53,22 +57,22 @@ const PROFILE: AgentProfile = {
 };
 
 export async function createCoder(options: CoderOptions): Promise<Coder> {
-  const seats = await openSeats(options);
+  const workspaces = await openWorkspaceAgents(options);
   const commands = createCommands(options);
   const live = new Set<string>();
   const profile = { ...PROFILE, ...options.profile };
   return {
     agent: coderExecutor({
-      seats,
+      workspaces,
       commands,
       profile,
       logger: options.logger,
       isLive: (taskId) => live.has(taskId),
       terminalSetsMode: options.terminalSetsMode ?? false,
     }),
-    seats,
+    workspaces,
     commands,
     live,
-    close: () => seats.close(),
+    close: () => workspaces.close(),
   };
 }

@@ -1,4 +1,5 @@
-export { confirmationsIn, standingOf } from './approval/confirmations.ts';
+export { confirmationsIn } from './approval/answers.ts';
+export { callsAwaitingAnswer } from './approval/call-states.ts';
 export { MODE_KEY, modeOf } from './approval/guard.ts';
 export { grantFrom } from './approval/options.ts';
 export {
@@ -16,8 +17,8 @@ export { configFolder } from './files/config-folder.ts';
 export { isInside } from './files/path-rules.ts';
 export { ripgrepFile } from './files/ripgrep.ts';
 export { coderServeOptions } from './serve-options.ts';
-export { APP, type Seat } from './session/seat.ts';
-export { WORKSPACE_KEY } from './session/seats.ts';
+export { APP, type WorkspaceAgent } from './session/workspace-agent.ts';
+export { WORKSPACE_KEY } from './session/workspace-agents.ts';
 export { MODEL_KEY } from './session/session-model.ts';
 export { hasTerminal } from './shell/launch.ts';
 export { SandboxUnavailable, openSandbox } from './shell/sandbox.ts';

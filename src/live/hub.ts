@@ -16,9 +16,16 @@ import {
   type McpServers,
   type ToolCall,
 } from '../protocol/development-tool/index.ts';
-import { A2AError, isTerminal, type Task } from '../protocol/index.ts';
+import { A2AError, type Task } from '../protocol/index.ts';
 import { type Logger, type RequestHandler, roughSize } from '../tasks/index.ts';
-import { type Coder, standingOf, modeOf, APP, type Seat, LIVE_ROLES } from '../coder/index.ts';
+import {
+  type Coder,
+  modeOf,
+  APP,
+  type WorkspaceAgent,
+  LIVE_ROLES,
+  callsAwaitingAnswer,
+} from '../coder/index.ts';
 import { Conversation } from './conversation.ts';
 import type { Followed, Presence } from './follower.ts';
 import { Member } from './member.ts';
@@ -33,7 +40,7 @@ const MAX_SHOWN = 100;
 const MAX_EARLIER_BYTES = 4 * 1024 * 1024;
 
 export interface LiveOptions {
-  readonly coder: Pick<Coder, 'seats' | 'commands' | 'live'>;
+  readonly coder: Pick<Coder, 'workspaces' | 'commands' | 'live'>;
   /** The server's own. */
   readonly handler: RequestHandler;
   /** The folder to work in. */
@@ -127,16 +134,18 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   async function lookAround(): Promise<Around> {
     const { task } = conversation;
     const owner = { user: undefined, tenant: '' };
-    const { seat } = await coder.seats.of({ ...owner, contextId: task.contextId, task });
+    const { workspaces } = coder;
     const key = { app: APP, user: userOf(owner), id: task.contextId };
-    const state = (await seat.runner.sessions.get(key))?.state ?? {};
-    return { approval: modeOf(seat, (name) => state[name]), model: modelName(seat, state) };
+    const state = (await workspaces.sessions.get(key))?.state ?? {};
+    const place = { ...owner, contextId: task.contextId, task };
+    const { agent } = await workspaces.acquire(place, state);
+    return { approval: modeOf(agent, (name) => state[name]), model: modelName(agent, state) };
   }
 
   function pendingIn(task: Task, seq: number): ToolCall[] {
     // Many who join at the same time see the same.
     if (pendingAt?.task !== task.id || pendingAt.seq !== seq) {
-      pendingAt = { task: task.id, seq, calls: pendingCalls(task) };
+      pendingAt = { task: task.id, seq, calls: callsAwaitingAnswer(task) };
     }
     return pendingAt.calls;
   }
@@ -238,22 +247,12 @@ async function tasksBefore(handler: RequestHandler, ids: readonly string[]): Pro
   return tasks;
 }
 
-/** The calls of a task that wait for an answer. */
-function pendingCalls(task: Task): ToolCall[] {
-  if (isTerminal(task.status.state)) return [];
-  const { calls, resolved } = standingOf(task);
-  return [...calls.values()].filter(
-    ({ status, confirmation_request: request, tool_call_id: id }) =>
-      status === 'PENDING' && request !== undefined && !resolved.has(id),
-  );
-}
-
 /** A model that can no longer be used is told by the turn that wants it. */
-function modelName(seat: Seat, state: State): string {
+function modelName(agent: WorkspaceAgent, state: State): string {
   try {
-    return seat.modelOf((key) => state[key]).name;
+    return agent.modelOf((key) => state[key]).name;
   } catch {
-    return seat.model.name;
+    return agent.model.name;
   }
 }
 

@@ -58,7 +58,7 @@ export async function startCoder(
     model,
   });
   const server = serve(coder.agent, {
-    ...coderServeOptions({ seats: coder.seats, commands: commands ?? coder.commands }),
+    ...coderServeOptions({ workspaces: coder.workspaces, commands: commands ?? coder.commands }),
     logger: silent,
     store: sqliteStore(join(place.home, 'tasks.db')),
     ...serveOptions,

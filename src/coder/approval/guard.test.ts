@@ -11,7 +11,7 @@ import {
 } from '../../agent/index.ts';
 import { makeWorkspace } from '../../../test/support/workspace.ts';
 import { contentLike, fileChangeTool, readForChange } from '../tools/file-change.ts';
-import { answerFor } from './confirmations.ts';
+import { answerFor } from './answers.ts';
 import { FileChanges } from './file-changes.ts';
 import { guarded } from './guard.ts';
 import type { ApprovalMode } from './rule.ts';

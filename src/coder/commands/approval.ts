@@ -28,7 +28,7 @@ export const approvalCommand: CoderCommand = {
         `There is no mode ${wanted}; there are ${Object.keys(MEANINGS).join(', ')}`,
       );
     }
-    if (!mayChoose(context.seat, mode)) throw new CommandError(refusal(mode, context));
+    if (!mayChoose(context.agent, mode)) throw new CommandError(refusal(mode, context));
     context.run.state.set(MODE_KEY, mode);
     yield `From now on the mode of this session is ${mode}: ${MEANINGS[mode]}.`;
   },
@@ -41,16 +41,16 @@ export function setsApproval({ parts: [first] }: Message): boolean {
   return typed.kind === 'command' && typed.args !== '';
 }
 
-function refusal(mode: ApprovalMode, { seat }: CommandContext): string {
-  if (seat.loosest !== 'plan') {
+function refusal(mode: ApprovalMode, { agent }: CommandContext): string {
+  if (agent.loosest !== 'plan') {
     return `${mode} is not allowed on this server; start it with --approval yolo or --allow-auto-execute`;
   }
   return `${mode} is not allowed on this server, which was started with --approval plan`;
 }
 
 /** The session's, as the guard sees it. */
-export function modeIn({ run, seat }: CommandContext): ApprovalMode {
-  return modeOf(seat, (key) => run.state.get(key));
+export function modeIn({ run, agent }: CommandContext): ApprovalMode {
+  return modeOf(agent, (key) => run.state.get(key));
 }
 
 /** What a person tells the agent to change is not changed in plan mode either. */

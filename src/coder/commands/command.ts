@@ -6,13 +6,13 @@
  */
 import type { RunContext, CustomAgentYield } from '../../agent/index.ts';
 import type { SlashCommand, SlashCommandArgument } from '../../protocol/development-tool/index.ts';
-import type { Seat } from '../session/seat.ts';
+import type { WorkspaceAgent } from '../session/workspace-agent.ts';
 import type { Filled } from './template.ts';
 
 export interface CommandContext {
   /** The run, with the session's events and state. */
   readonly run: RunContext;
-  readonly seat: Seat;
+  readonly agent: WorkspaceAgent;
   readonly configFolder: string;
   /** All that there are, the user's own included. */
   readonly commands: readonly CoderCommand[];
@@ -55,7 +55,10 @@ export function toSlashCommand(command: CoderCommand): SlashCommand {
 }
 
 /** `/memory add TEXT`, `/restore [ID]`. */
-export function usageOf(path: readonly string[], { arguments: taken = [] }: CoderCommand): string {
+export function commandSyntax(
+  path: readonly string[],
+  { arguments: taken = [] }: CoderCommand,
+): string {
   const words = taken.map(({ name, is_required }) => (is_required ? name : `[${name}]`));
   return [`/${path.join(' ')}`, ...words].join(' ');
 }

@@ -1,13 +1,13 @@
 /** /compress: a summary takes the place of the conversation so far. */
 import { compact, runScopeOf } from '../../agent/index.ts';
-import { APP } from '../session/seat.ts';
+import { APP } from '../session/workspace-agent.ts';
 import { CommandError, type CoderCommand } from './command.ts';
 
 export const compressCommand: CoderCommand = {
   name: 'compress',
   description: 'Puts a summary by the model in the place of the conversation so far.',
-  async *run(_args, { seat, run }) {
-    const model = seat.modelOf((key) => run.state.get(key));
+  async *run(_args, { agent, run }) {
+    const model = agent.modelOf((key) => run.state.get(key));
     const { runId, branch } = run;
     const view = { agent: APP, runId, branch, include: 'default', model: model.name } as const;
     const made = await compact(runScopeOf(run), model, view, { atTokens: 0, keepEvents: 0 });

@@ -1,5 +1,5 @@
 /** /help: what there is. */
-import { usageOf, type CoderCommand } from './command.ts';
+import { commandSyntax, type CoderCommand } from './command.ts';
 
 export const helpCommand: CoderCommand = {
   name: 'help',
@@ -12,7 +12,9 @@ export const helpCommand: CoderCommand = {
 
 function linesOf(path: readonly string[], command: CoderCommand): string[] {
   const own =
-    (command.run ?? command.prompt) ? [`${usageOf(path, command)}: ${command.description}`] : [];
+    (command.run ?? command.prompt)
+      ? [`${commandSyntax(path, command)}: ${command.description}`]
+      : [];
   const below = (command.subCommands ?? []).flatMap((each) => linesOf([...path, each.name], each));
   return [...own, ...below];
 }

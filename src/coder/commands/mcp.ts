@@ -6,8 +6,8 @@ import { lineOf } from './tools.ts';
 export const mcpCommand: CoderCommand = {
   name: 'mcp',
   description: 'Lists the MCP servers, whether they answer, and their tools.',
-  async *run(_args, { seat, run }) {
-    const servers = await seat.mcp.status(run.signal);
+  async *run(_args, { agent, run }) {
+    const servers = await agent.mcp.status(run.signal);
     yield servers.map(describe).join('\n') || 'There are no MCP servers in the settings.';
   },
 };

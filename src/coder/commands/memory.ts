@@ -50,8 +50,8 @@ export const memoryCommand: CoderCommand = {
   ],
 };
 
-function load({ seat, configFolder, run }: CommandContext): Promise<Memory> {
-  return loadMemory({ workspace: seat.root, configFolder, signal: run.signal });
+function load({ agent, configFolder, run }: CommandContext): Promise<Memory> {
+  return loadMemory({ workspace: agent.root, configFolder, signal: run.signal });
 }
 
 function listOf({ files, problems }: Memory): string {

@@ -7,14 +7,14 @@ export const modelCommand: CoderCommand = {
   name: 'model',
   description: 'Shows the model, or takes another one for this session.',
   arguments: [argument('NAME', 'As on the command line: google:NAME, offline, …', false)],
-  async *run(name, { seat, run }) {
+  async *run(name, { agent, run }) {
     const { state } = run;
     if (name === '') {
-      yield `The model is ${seat.modelOf((key) => state.get(key)).name}.`;
+      yield `The model is ${agent.modelOf((key) => state.get(key)).name}.`;
       return;
     }
-    if (name !== seat.model.name) check(name);
-    state.set(MODEL_KEY, name === seat.model.name ? null : name);
+    if (name !== agent.model.name) check(name);
+    state.set(MODEL_KEY, name === agent.model.name ? null : name);
     yield `From now on the model of this session is ${name}.`;
   },
 };

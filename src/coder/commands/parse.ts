@@ -4,7 +4,7 @@
  * Only known names count: `/etc/hosts is broken` is a sentence like any other. `//help` is how one says `/help` to the
  * model. What follows the name and the names below it are the arguments, as one text.
  */
-import { usageOf, type CoderCommand } from './command.ts';
+import { commandSyntax, type CoderCommand } from './command.ts';
 
 export type Typed =
   | { readonly kind: 'text'; readonly text: string }
@@ -58,10 +58,10 @@ function problemOf(
   args: string,
 ): string | undefined {
   const { run, prompt, arguments: taken = [], subCommands = [] } = command;
-  const names = subCommands.map((each) => usageOf([...path, each.name], each)).join(', ');
+  const names = subCommands.map((each) => commandSyntax([...path, each.name], each)).join(', ');
   if (!run && !prompt) return `/${path.join(' ')} is one of ${names}`;
   if (args === '' && taken.some(({ is_required }) => is_required)) {
-    return `An argument is missing: ${usageOf(path, command)}`;
+    return `An argument is missing: ${commandSyntax(path, command)}`;
   }
   // A prompt takes whatever is typed behind it.
   if (prompt || args === '' || taken.length > 0) return undefined;

@@ -16,7 +16,7 @@ import {
   type Rewind,
 } from '../../agent/index.ts';
 import type { ConfirmationRequest } from '../../protocol/development-tool/index.ts';
-import { APP } from '../session/seat.ts';
+import { APP } from '../session/workspace-agent.ts';
 import { CheckpointError, type Checkpoint, type Checkpoints } from '../checkpoints/checkpoints.ts';
 import { BEGUN } from '../approval/guard.ts';
 import { modeIn, refuseInPlan } from './approval.ts';
@@ -42,8 +42,8 @@ export const restoreCommand: CoderCommand = {
   run: (id, context) => (id === '' ? list(context) : restore(id, context)),
 };
 
-async function checkpointsOf({ seat }: CommandContext): Promise<Checkpoints> {
-  const checkpoints = await seat.checkpoints();
+async function checkpointsOf({ agent }: CommandContext): Promise<Checkpoints> {
+  const checkpoints = await agent.checkpoints();
   if (checkpoints) return checkpoints;
   throw new CommandError(
     'There are no checkpoints here: git is missing, or there are too many files.',

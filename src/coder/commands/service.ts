@@ -25,11 +25,11 @@ import {
 } from '../../protocol/development-tool/index.ts';
 import type { Call, Message, StreamEvent } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
-import { APP } from '../session/seat.ts';
+import { APP } from '../session/workspace-agent.ts';
 import { CheckpointError } from '../checkpoints/checkpoints.ts';
 import { messageContext } from '../session/context.ts';
-import type { Seat } from '../session/seat.ts';
-import { WORKSPACE_KEY } from '../session/seats.ts';
+import type { WorkspaceAgent } from '../session/workspace-agent.ts';
+import { WORKSPACE_KEY } from '../session/workspace-agents.ts';
 import { CommandError, toSlashCommand, type CoderCommand } from './command.ts';
 import { parsePath, parseTyped } from './parse.ts';
 import { loadCommands } from './registry.ts';
@@ -51,8 +51,8 @@ export const BESIDE = { [BESIDE_KEY]: true };
 
 /** A message as the agent is to take it. */
 export interface ReadMessage {
-  /** Who takes it: for a command, the seat with a runner for commands. */
-  readonly seat: Seat;
+  /** The agent that takes it. For a command it has a runner for commands. */
+  readonly agent: WorkspaceAgent;
   /** It is no part of the conversation. */
   readonly aside: boolean;
   /** Command lines that are run before the model is asked. */
@@ -62,7 +62,7 @@ export interface ReadMessage {
 }
 
 export interface Commands extends CommandService {
-  read(message: Message, seat: Seat): Promise<ReadMessage>;
+  read(message: Message, agent: WorkspaceAgent): Promise<ReadMessage>;
 }
 
 export interface CommandsOptions {
@@ -73,7 +73,7 @@ export interface CommandsOptions {
 
 export function createCommands(options: CommandsOptions): Commands {
   const { configFolder, roots, sessions } = options;
-  const runners = new WeakMap<Seat, Seat['runner']>();
+  const runners = new WeakMap<WorkspaceAgent, WorkspaceAgent['runner']>();
 
   /** Where the commands of a conversation are; of one that is not there yet, where it will be. */
   async function commandsFor(call: Call, contextId: string | undefined): Promise<CoderCommand[]> {
@@ -86,17 +86,17 @@ export function createCommands(options: CommandsOptions): Commands {
     return loadCommands({ configFolder, workspace: typeof folder === 'string' ? folder : only });
   }
 
-  function runnerOf(seat: Seat): Seat['runner'] {
-    let runner = runners.get(seat);
-    if (!runner) runners.set(seat, (runner = makeRunner(seat)));
+  function runnerOf(agent: WorkspaceAgent): WorkspaceAgent['runner'] {
+    let runner = runners.get(agent);
+    if (!runner) runners.set(agent, (runner = makeRunner(agent)));
     return runner;
   }
 
-  function makeRunner(seat: Seat): Seat['runner'] {
-    const agent = customAgent(
+  function makeRunner(agent: WorkspaceAgent): WorkspaceAgent['runner'] {
+    const commandAgent = customAgent(
       { name: APP },
       async function* (run): AsyncGenerator<CustomAgentYield> {
-        const commands = await loadCommands({ configFolder, workspace: seat.root });
+        const commands = await loadCommands({ configFolder, workspace: agent.root });
         const typed = parseTyped(contentText(run.input), commands);
         if (typed.kind !== 'command' || !typed.command.run) {
           yield failure(typed.kind === 'problem' ? typed.problem : GONE);
@@ -108,7 +108,7 @@ export function createCommands(options: CommandsOptions): Commands {
               `/${typed.path.join(' ')} can wait: answer what is waiting first.`,
             );
           }
-          yield* typed.command.run(typed.args, { run, seat, configFolder, commands });
+          yield* typed.command.run(typed.args, { run, agent, configFolder, commands });
         } catch (error) {
           run.signal.throwIfAborted();
           if (!(error instanceof CommandError || error instanceof CheckpointError)) throw error;
@@ -116,7 +116,7 @@ export function createCommands(options: CommandsOptions): Commands {
         }
       },
     );
-    return createRunner({ agent, app: APP, sessions });
+    return createRunner({ agent: commandAgent, app: APP, sessions });
   }
 
   return {
@@ -146,16 +146,16 @@ export function createCommands(options: CommandsOptions): Commands {
       }
     },
 
-    async read(message, seat) {
+    async read(message, agent) {
       const [first, ...others] = message.parts;
       const said = (parts: Message['parts'], shell: readonly string[] = []): ReadMessage => ({
-        seat,
+        agent,
         aside: false,
         shell,
-        parts: (signal) => withContext(parts, seat, signal),
+        parts: (signal) => withContext(parts, agent, signal),
       });
       if (first?.kind !== 'text' || !first.text.startsWith('/')) return said(message.parts);
-      const commands = await loadCommands({ configFolder, workspace: seat.root });
+      const commands = await loadCommands({ configFolder, workspace: agent.root });
       const typed = parseTyped(first.text, commands);
       if (typed.kind === 'text') return said([{ ...first, text: typed.text }, ...others]);
       if (typed.kind === 'command' && typed.command.prompt) {
@@ -163,7 +163,7 @@ export function createCommands(options: CommandsOptions): Commands {
         return said([{ ...first, text }, ...others], shell);
       }
       return {
-        seat: { ...seat, runner: runnerOf(seat) },
+        agent: { ...agent, runner: runnerOf(agent) },
         aside: true,
         shell: [],
         parts: async () => [{ kind: 'text', text: first.text }],
@@ -204,7 +204,7 @@ function failure(text: string): CustomAgentYield {
 
 async function withContext(
   given: Message['parts'],
-  { workspace }: Seat,
+  { workspace }: WorkspaceAgent,
   signal: AbortSignal,
 ): Promise<ContentPart[]> {
   const { parts, problems } = await messageContext(given, workspace, signal);

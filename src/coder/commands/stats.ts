@@ -1,18 +1,18 @@
 /** /stats: what this session has used. */
 import { functionResponses, type Event } from '../../agent/index.ts';
-import { Spending, type Tally } from '../session/usage.ts';
+import { SessionCost, type Tally } from '../session/usage.ts';
 import type { CoderCommand } from './command.ts';
 
 export const statsCommand: CoderCommand = {
   name: 'stats',
   description: 'Says what this session has used: tokens, cost, calls, time.',
-  async *run(_args, { seat, run }) {
-    const spending = new Spending(run.events, (key) => run.state.get(key));
+  async *run(_args, { agent, run }) {
+    const spending = new SessionCost(run.events, (key) => run.state.get(key));
     yield [
       activityOf(run.events),
       ...tokensOf(spending),
       costOf(spending),
-      ...limitsOf(seat.limits),
+      ...limitsOf(agent.limits),
     ].join('\n');
   },
 };
@@ -27,7 +27,7 @@ function activityOf(events: readonly Event[]): string {
   return `${turns} turns, ${responses.length} tool calls (${failed} failed), in ${durationOf(spent)}`;
 }
 
-function tokensOf({ byModel }: Spending): string[] {
+function tokensOf({ byModel }: SessionCost): string[] {
   if (byModel.size === 0) return ['No model was asked yet.'];
   return [...byModel].map(([model, tally]) => `${model}: ${tallyText(tally)}`);
 }
@@ -36,7 +36,7 @@ function tallyText({ requests, inputTokens, outputTokens, cachedTokens }: Tally)
   return `${requests} requests, ${inputTokens} tokens in (${cachedTokens} cached), ${outputTokens} out`;
 }
 
-function costOf(spending: Spending): string {
+function costOf(spending: SessionCost): string {
   const { usd, unknown } = spending.cost;
   if (unknown.length === 0) return `Cost: $${usd.toFixed(4)}`;
   const known = usd > 0 ? `at least $${usd.toFixed(4)}` : 'unknown';

@@ -5,8 +5,8 @@ import type { CoderCommand } from './command.ts';
 export const toolsCommand: CoderCommand = {
   name: 'tools',
   description: 'Lists the tools that the model can call.',
-  async *run(_args, { seat, run }) {
-    const tools = [...seat.tools, ...(await seat.mcp.tools(run.signal))];
+  async *run(_args, { agent, run }) {
+    const tools = [...agent.tools, ...(await agent.mcp.tools(run.signal))];
     yield tools.map(lineOf).join('\n');
   },
 };

@@ -15,7 +15,7 @@ import { EXTENSION_URI } from '../../protocol/development-tool/index.ts';
 import { parseWith, type A2AError, type Call, type Task } from '../../protocol/index.ts';
 import type { JsonRoute, OwnRoute, RouteReply, StreamRoute } from '../../http/index.ts';
 import type { CommandService } from '../commands/service.ts';
-import { settledIn, type SessionPlace, type Seats } from '../session/seats.ts';
+import { settledIn, type SessionOwner, type WorkspaceAgents } from '../session/workspace-agents.ts';
 import {
   CreateTask,
   ExecuteCommand,
@@ -29,14 +29,14 @@ import { FlatEvents, type SettingsInForce } from './flat-events.ts';
 import { listMetadata, taskMetadata } from './task-metadata.ts';
 
 export interface FlatApiOptions {
-  readonly seats: Seats;
+  readonly workspaces: WorkspaceAgents;
   readonly commands: CommandService;
 }
 
 /** Whoever is here speaks the extension, in other words. */
 const COMMON = { implies: [EXTENSION_URI], error: flatError };
 
-export function flatRoutes({ seats, commands }: FlatApiOptions): OwnRoute[] {
+export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[] {
   const createTask: JsonRoute = {
     ...COMMON,
     verb: 'POST',
@@ -44,7 +44,7 @@ export function flatRoutes({ seats, commands }: FlatApiOptions): OwnRoute[] {
     async handle({ body, call, handler }) {
       const { contextId, agentSettings } = parseWith(CreateTask, body ?? {}, 'body');
       const metadata = settingsMetadata(agentSettings);
-      if (metadata) await seats.check(metadata, placeOf(call, contextId ?? ''));
+      if (metadata) await workspaces.check(metadata, placeOf(call, contextId ?? ''));
       const { id } = await handler.reserveTask({ contextId, metadata }, call);
       return { status: 201, body: id };
     },
@@ -62,7 +62,7 @@ export function flatRoutes({ seats, commands }: FlatApiOptions): OwnRoute[] {
       if (taskId !== undefined) {
         const task = await handler.getTask({ id: taskId }, call);
         const { metadata } = settledIn(task) ?? message;
-        await seats.check(metadata, placeOf(call, task.contextId));
+        await workspaces.check(metadata, placeOf(call, task.contextId));
         settings = request.agentSettings && (await overruled(task, request.agentSettings, call));
       }
       // In the words of 1.0 a stream begins with the task as it was, so that a change can be told from what was.
@@ -81,10 +81,10 @@ export function flatRoutes({ seats, commands }: FlatApiOptions): OwnRoute[] {
   ): Promise<SettingsInForce | undefined> {
     const before = settledIn(task)?.settings;
     if (!before) return undefined;
-    const { seat } = await seats.of({ ...placeOf(call, task.contextId), task });
-    const { workspacePath = seat.root, autoExecute = false } = asked;
-    const inForce = { workspacePath: seat.root, autoExecute: before.autoExecute === true };
-    const samePlace = workspacePath === seat.root || workspacePath === before.workspace_path;
+    const { agent } = await workspaces.acquire({ ...placeOf(call, task.contextId), task });
+    const { workspacePath = agent.root, autoExecute = false } = asked;
+    const inForce = { workspacePath: agent.root, autoExecute: before.autoExecute === true };
+    const samePlace = workspacePath === agent.root || workspacePath === before.workspace_path;
     return samePlace && autoExecute === inForce.autoExecute ? undefined : inForce;
   }
 
@@ -95,7 +95,7 @@ export function flatRoutes({ seats, commands }: FlatApiOptions): OwnRoute[] {
       verb: 'GET',
       path: '/tasks/{id}/metadata',
       async handle({ values, call, handler }) {
-        const metadata = await taskMetadata(seats, handler, values['id'] ?? '', call);
+        const metadata = await taskMetadata(workspaces, handler, values['id'] ?? '', call);
         return { body: { metadata } };
       },
     },
@@ -104,7 +104,7 @@ export function flatRoutes({ seats, commands }: FlatApiOptions): OwnRoute[] {
       verb: 'GET',
       path: '/tasks/metadata',
       async handle({ call, handler }) {
-        const all = await listMetadata(seats, handler, call);
+        const all = await listMetadata(workspaces, handler, call);
         return all.length === 0 ? { status: 204 } : { body: all };
       },
     },
@@ -129,7 +129,7 @@ export function flatRoutes({ seats, commands }: FlatApiOptions): OwnRoute[] {
   return [...routes, streamMessage];
 }
 
-function placeOf({ user }: Call, contextId: string): SessionPlace {
+function placeOf({ user }: Call, contextId: string): SessionOwner {
   return { user, tenant: user?.tenant ?? '', contextId };
 }
 

@@ -3,8 +3,8 @@ import type { JsonObject } from '../../base/index.ts';
 import type { Tool } from '../../agent/index.ts';
 import { A2AError, type Call, type Task, type TaskState } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
-import type { Seat } from '../session/seat.ts';
-import type { Seats } from '../session/seats.ts';
+import type { WorkspaceAgent } from '../session/workspace-agent.ts';
+import type { WorkspaceAgents } from '../session/workspace-agents.ts';
 
 /** A list has the tasks that changed last. */
 const MAX_LISTED = 100;
@@ -36,20 +36,20 @@ export interface TaskMetadata extends Surroundings {
 }
 
 export async function taskMetadata(
-  seats: Seats,
+  workspaces: WorkspaceAgents,
   handler: RequestHandler,
   id: string,
   call: Call,
 ): Promise<TaskMetadata> {
-  return describer(seats, call)(await handler.getTask({ id }, call));
+  return describer(workspaces, call)(await handler.getTask({ id }, call));
 }
 
 export async function listMetadata(
-  seats: Seats,
+  workspaces: WorkspaceAgents,
   handler: RequestHandler,
   call: Call,
 ): Promise<TaskMetadata[]> {
-  const describe = describer(seats, call);
+  const describe = describer(workspaces, call);
   const page = { pageSize: MAX_LISTED, historyLength: WHOLE_HISTORY };
   const { tasks } = await handler.listTasks(page, call);
   const all: TaskMetadata[] = [];
@@ -58,42 +58,46 @@ export async function listMetadata(
 }
 
 /** Asks each place only once what it has. */
-function describer(seats: Seats, call: Call): (task: Task) => Promise<TaskMetadata> {
-  const known = new Map<Seat, Promise<Surroundings>>();
+function describer(workspaces: WorkspaceAgents, call: Call): (task: Task) => Promise<TaskMetadata> {
+  const known = new Map<WorkspaceAgent, Promise<Surroundings>>();
   return async (task) => {
     const { id, contextId, status } = task;
-    const seat = await seatOf(seats, task, call);
-    let around: Promise<Surroundings> | undefined = seat && known.get(seat);
-    if (seat && !around) known.set(seat, (around = surroundings(seat, call)));
+    const agent = await agentFor(workspaces, task, call);
+    let around: Promise<Surroundings> | undefined = agent && known.get(agent);
+    if (agent && !around) known.set(agent, (around = surroundings(agent, call)));
     return {
       id,
       contextId,
       taskState: status.state,
-      model: seats.model.name,
+      model: workspaces.model.name,
       ...((await around) ?? { mcpServers: [], availableTools: [] }),
     };
   };
 }
 
 /** Undefined where the workspace is gone, or no longer allowed. */
-async function seatOf(seats: Seats, task: Task, { user }: Call): Promise<Seat | undefined> {
+async function agentFor(
+  workspaces: WorkspaceAgents,
+  task: Task,
+  { user }: Call,
+): Promise<WorkspaceAgent | undefined> {
   const place = { user, tenant: user?.tenant ?? '', contextId: task.contextId, task };
   try {
-    return (await seats.of(place)).seat;
+    return (await workspaces.acquire(place)).agent;
   } catch (error) {
     if (error instanceof A2AError) return undefined;
     throw error;
   }
 }
 
-async function surroundings(seat: Seat, { signal }: Call): Promise<Surroundings> {
-  const servers = await seat.mcp.status(signal ?? new AbortController().signal);
+async function surroundings(agent: WorkspaceAgent, { signal }: Call): Promise<Surroundings> {
+  const servers = await agent.mcp.status(signal ?? new AbortController().signal);
   const mcpServers = servers.map(({ name, tools, problem }) => ({
     name,
     status: problem === undefined ? ('connected' as const) : ('disconnected' as const),
     tools: tools.map(infoOf),
   }));
-  const all = [...seat.tools.map(infoOf), ...mcpServers.flatMap(({ tools }) => tools)];
+  const all = [...agent.tools.map(infoOf), ...mcpServers.flatMap(({ tools }) => tools)];
   return { mcpServers, availableTools: all };
 }
 

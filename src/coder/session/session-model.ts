@@ -12,7 +12,7 @@ import {
   resolveModel,
 } from '../../agent/index.ts';
 import type { Settings } from '../settings/schema.ts';
-import { Spending } from './usage.ts';
+import { SessionCost } from './usage.ts';
 
 /** The name of the session's model, where it is another than the seat's. */
 export const MODEL_KEY = 'coder.model';
@@ -56,7 +56,7 @@ export function sessionModel(options: SessionModelOptions): SessionModel {
       ...agent,
       async *run(context) {
         const read = (key: string) => context.state.get(key);
-        const spending = new Spending(context.events, read);
+        const spending = new SessionCost(context.events, read);
         checkLimits(spending, limits);
         const entry = entryOf(read);
         if (entry.model !== model) {
@@ -74,7 +74,7 @@ export function sessionModel(options: SessionModelOptions): SessionModel {
   };
 }
 
-function checkLimits(spending: Spending, limits: Settings['limits']): void {
+function checkLimits(spending: SessionCost, limits: Settings['limits']): void {
   const { maxTokens = Infinity, maxCostUsd = Infinity } = limits ?? {};
   if (spending.tokens >= maxTokens) {
     throw new RunFailure('token-limit', `the session has used its ${maxTokens} tokens`);

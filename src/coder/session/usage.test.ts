@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { createEvent, type Event, type Usage } from '../../agent/event.ts';
 import { VENDORS } from '../../agent/models/vendors.ts';
 import { priceOf } from './prices.ts';
-import { Spending } from './usage.ts';
+import { SessionCost } from './usage.ts';
 
 const noState = (): undefined => undefined;
 
@@ -20,7 +20,7 @@ test('tokens are counted by model', () => {
     answer('offline', { inputTokens: 20, outputTokens: 3, cachedTokens: 5 }),
     answer('openai:gpt-5', { inputTokens: 1, outputTokens: 1 }),
   ];
-  const spending = new Spending(events, noState);
+  const spending = new SessionCost(events, noState);
   assert.equal(spending.tokens, 37);
   assert.deepEqual(spending.byModel.get('offline'), {
     requests: 2,
@@ -31,15 +31,15 @@ test('tokens are counted by model', () => {
 });
 
 test('what came from the cache costs less', () => {
-  const whole = new Spending([answer('openai:gpt-5', million)], noState);
+  const whole = new SessionCost([answer('openai:gpt-5', million)], noState);
   assert.equal(whole.cost.usd, 11.25);
   const cached = { ...million, cachedTokens: 1_000_000 };
-  assert.equal(new Spending([answer('openai:gpt-5', cached)], noState).cost.usd, 10.125);
+  assert.equal(new SessionCost([answer('openai:gpt-5', cached)], noState).cost.usd, 10.125);
 });
 
 test('a model without a price is named, and the others are counted', () => {
   const events = [answer('openai:gpt-5', million), answer('openai-compatible:mine', million)];
-  assert.deepEqual(new Spending(events, noState).cost, {
+  assert.deepEqual(new SessionCost(events, noState).cost, {
     usd: 11.25,
     unknown: ['openai-compatible:mine'],
   });
@@ -53,7 +53,7 @@ test("a helper's use is counted with the response to its call", () => {
     { runId: 'r', author: 'coder' },
     { content: { role: 'user', parts: [response] } },
   );
-  assert.equal(new Spending([event], (key) => state.get(key)).tokens, 10);
+  assert.equal(new SessionCost([event], (key) => state.get(key)).tokens, 10);
 });
 
 for (const [model, input] of [

@@ -40,7 +40,7 @@ export interface Cost {
 
 type ReadState = (key: string) => JsonValue | undefined;
 
-export class Spending {
+export class SessionCost {
   readonly #byModel = new Map<string, Tally>();
   readonly #state: ReadState;
 
@@ -94,12 +94,12 @@ export class Spending {
 }
 
 /** What clients are told: how full the context is, and what the session has cost where all prices are known. */
-export function usageOf(
+export function sessionUsage(
   { events, state }: Pick<Session, 'events' | 'state'>,
   { contextWindow }: Pick<Model, 'contextWindow'>,
 ): SessionUsage {
   const last = events.findLast(({ usage, aside }) => usage !== undefined && aside !== true)?.usage;
-  const { usd, unknown } = new Spending(events, (key) => state[key]).cost;
+  const { usd, unknown } = new SessionCost(events, (key) => state[key]).cost;
   return {
     ...(last && { contextTokens: last.inputTokens + last.outputTokens }),
     ...(contextWindow !== undefined && { contextLimit: contextWindow }),

@@ -1,167 +1,176 @@
 /**
- * A run of the framework as the development-tool extension tells it: status updates whose metadata say what they are
- * about. The state of one execution.
+ * A run of the framework as the development-tool extension shows it: status updates whose metadata say what they are
+ * about. One presenter belongs to one execution.
  *
- * - Text goes out in pieces of about a tenth of a second: each is a message that stays in the task's history.
- * - Thoughts go out by the block, before what comes of them.
- * - A call is sent whole each time that something happens to it: PENDING when it is asked about, or when it begins;
- *   EXECUTING with what it prints; then SUCCEEDED, FAILED or CANCELLED.
+ * - Text is sent in pieces of about a tenth of a second, because each piece stays in the task's history as a message.
+ * - Thoughts are sent as a whole, before the text or the call that follows them.
+ * - A call is sent in full each time it changes: PENDING when it needs approval or begins, EXECUTING with its output,
+ *   then SUCCEEDED, FAILED or CANCELLED.
  */
-import { type JsonObject, type JsonValue, isObject } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import {
   functionCalls,
   functionResponses,
   contentText,
+  type Answer,
   type FunctionCallPart,
   type FunctionResponsePart,
   isFinalResponse,
   type Event,
+  type OpenRun,
   type Question,
 } from '../../agent/index.ts';
+import { defined, isObject, type JsonValue } from '../../base/index.ts';
+import type { TurnPresenter } from '../../bridge/index.ts';
 import {
   extensionMetadata,
+  readMessage,
   ToolOutput,
   type AgentThought,
   type DevelopmentToolEvent,
   type SessionUsage,
   type ToolCall,
 } from '../../protocol/development-tool/index.ts';
-import { type Message, type Part, type TaskState } from '../../protocol/index.ts';
-import type { StatusEvent } from '../../tasks/index.ts';
-import { askDetail } from '../approval/confirmations.ts';
+import type { Message, Part, TaskState } from '../../protocol/index.ts';
+import type { ExecutionContext, Logger, StatusEvent } from '../../tasks/index.ts';
+import { CallStates } from '../approval/call-states.ts';
+import { questionText, requestOf } from '../approval/confirmation-request.ts';
+import { sessionUsage } from '../session/usage.ts';
+import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
 
-/** Text is gathered for so long, or until there is so much of it. */
-export const GATHER_MS = 100;
+/** Text is sent after this time, or when there is this much of it. */
+const GATHER_MS = 100;
 const GATHER_CHARS = 2048;
-/** What a running call shows is its end. */
+/** How much of a running call's output is shown: the end of it. */
 const MAX_LIVE = 8 * 1024;
 /**
- * Each update stays in the task's log, so they come under ten a second, and the rarer the longer the call runs. What
- * the shell shows is paced a little more slowly, so that none of it is left out here.
+ * Each update of a running call stays in the task's log. So there are fewer than ten a second, and fewer still when the
+ * call runs for long. The shell reports its output a little more slowly than that, so no report is skipped here.
  */
 const LIVE_MS = 100;
 const LIVE_SHARE = 1 / 60;
+/** A longer answer is only in its TEXT_CONTENT events, not in the completing status as well. */
+const MAX_FINAL_TEXT = 256 * 1024;
 
-export interface TurnEventsOptions {
-  /** The model's name. */
-  readonly model: string;
-  /** The agent's; a call of any other carries its caller's name. */
-  readonly agent: string;
-  /** One line for people about a call. */
-  readonly describe: (tool: string, args: JsonObject) => string | undefined;
+interface PresenterOptions {
+  readonly context: ExecutionContext;
+  /** Whether the client speaks the extension. Other clients are asked in words. */
+  readonly isActive: boolean;
+  readonly agent: WorkspaceAgent;
+  readonly run: OpenRun;
+  readonly logger: Logger;
 }
 
-export class TurnEvents {
-  readonly #options: TurnEventsOptions;
+export class DevelopmentToolPresenter implements TurnPresenter {
+  readonly #options: PresenterOptions;
   readonly #calls = new Map<string, ToolCall>();
   /** Calls that a person has declined. */
   readonly #declined = new Set<string>();
-  /** Calls whose beginning has been told. */
+  /** Calls that the task's log has. */
   readonly #told = new Set<string>();
-  /** When a running call was told of for the first time, and for the last. */
+  /** When a running call was shown for the first time, and for the last. */
   readonly #shown = new Map<string, { readonly since: number; readonly last: number }>();
-  /** Requests that have been told, by their correlation id. */
+  /** Requests that the task's log has, by their correlation id. */
   readonly #asked = new Set<string>();
-  readonly #unsaid: FunctionResponsePart[] = [];
   #text = '';
   #textSince = 0;
   #thought = '';
-  /** What was sent of the answer that is being given. */
+  /** The part of the current answer that was sent. */
   #said = '';
+  /** The agent's last answer. */
   #final = '';
+  /** Why a slash command failed. */
   #problem: string | undefined;
   #model: string;
 
-  constructor(options: TurnEventsOptions) {
+  constructor(options: PresenterOptions) {
     this.#options = options;
-    this.#model = options.model;
+    this.#model = options.agent.model.name;
   }
 
-  /** The last answer of the agent. */
-  get finalText(): string {
-    return this.#final;
+  start(): StatusEvent[] {
+    const { turn, resumed } = this.#options.context;
+    return turn.length === 1 || resumed ? [this.#state('working')] : [];
   }
 
-  /** Why a command did not do what it was told. */
-  get problem(): string | undefined {
-    return this.#problem;
+  /**
+   * The task's log shows what the session's log has. If the process died in between, the end of it is missing: calls
+   * that have ended, and questions that were asked.
+   */
+  recall({ events, questions }: OpenRun): StatusEvent[] {
+    const { calls } = new CallStates(this.#options.context.task);
+    const open = new Set(questions.map((question) => requestOf(question).correlationId));
+    const isMissing = ({ message }: StatusEvent): boolean => {
+      const [fact] = typeof message === 'object' ? readMessage(message) : [];
+      if (fact?.kind !== 'call') return false;
+      const { tool_call_id, correlationId } = fact.call;
+      const told = calls.get(tool_call_id);
+      if (hasEnded(fact.call)) return told === undefined || !hasEnded(told);
+      return correlationId !== undefined && open.has(correlationId);
+    };
+    for (const call of calls.values()) {
+      this.#told.add(call.tool_call_id);
+      if (call.correlationId !== undefined) this.#asked.add(call.correlationId);
+    }
+    return events.flatMap((event) => this.present(event)).filter(isMissing);
   }
 
-  /** A change of the task's state. */
-  state(
-    state: TaskState,
-    more: {
-      readonly message?: string;
-      readonly error?: string;
-      readonly errorCode?: string | undefined;
-      readonly correlationId?: string;
-      readonly usage?: SessionUsage;
-    } = {},
-  ): StatusEvent {
-    const { message, error, errorCode, correlationId, usage } = more;
+  answered(answers: readonly Answer[]): void {
+    for (const { questionId, confirmed } of answers) {
+      if (confirmed === false) this.#declined.add(questionId);
+    }
+  }
+
+  ask(questions: readonly Question[]): StatusEvent {
+    const words = this.#options.isActive ? {} : { message: questionText(questions) };
+    return this.#state('input-required', { ...words, usage: this.#usage() });
+  }
+
+  complete(): StatusEvent {
+    const fits = this.#final !== '' && this.#final.length <= MAX_FINAL_TEXT;
+    return this.#state('completed', {
+      usage: this.#usage(),
+      ...(fits && { message: this.#final }),
+      ...(this.#problem !== undefined && { error: this.#problem }),
+    });
+  }
+
+  fail({ error, author }: Event): StatusEvent {
+    const correlationId = randomUUIDv7();
+    const { context, logger } = this.#options;
+    const fields = { taskId: context.task.id, correlationId, code: error?.code, agent: author };
+    logger.error({ ...fields, problem: error?.message }, 'a turn failed');
+    const message = `${failureText(error?.code)} Correlation id: ${correlationId}`;
+    const errorCode = error && Object.hasOwn(FAILURES, error.code) ? error.code : undefined;
+    return this.#state('failed', { message, error: message, errorCode, correlationId });
+  }
+
+  lost(message: string): StatusEvent {
+    return this.#state('failed', { message, error: message });
+  }
+
+  #usage(): SessionUsage {
+    const { run, agent } = this.#options;
+    return run.session ? sessionUsage(run.session, agent.model) : {};
+  }
+
+  #state(state: TaskState, { message, ...more }: StateFields = {}): StatusEvent {
     return {
       kind: 'status-update',
       state,
       ...(message !== undefined && { message }),
-      metadata: this.#metadata({
-        kind: 'STATE_CHANGE',
-        ...(error !== undefined && { error }),
-        ...(errorCode !== undefined && { errorCode }),
-        ...(correlationId !== undefined && { correlationId }),
-        ...(usage && { usage }),
-      }),
+      metadata: this.#metadata({ kind: 'STATE_CHANGE', ...defined(more) }),
     };
   }
 
-  /**
-   * What the run has come to before this execution, the questions that are open, and the calls as the task's log has
-   * them. Where the process died in between, the log lacks the last of it: `missed` says it.
-   */
-  recall(
-    events: readonly Event[],
-    open: readonly Question[],
-    logged: ReadonlyMap<string, ToolCall>,
-  ): void {
-    for (const event of events) {
-      const { content, actions, author } = event;
-      if (author === this.#options.agent && isFinalResponse(event))
-        this.#final = contentText(content);
-      for (const { questionId, confirmed } of actions.answers ?? []) {
-        if (confirmed === false) this.declined(questionId);
-      }
-      for (const call of functionCalls(content)) this.#calls.set(call.id, this.#callOf(call));
-      for (const response of functionResponses(content)) {
-        const { status = 'PENDING' } = logged.get(response.id) ?? {};
-        if (status === 'PENDING' || status === 'EXECUTING') this.#unsaid.push(response);
-        else this.#calls.delete(response.id);
-      }
-    }
-    for (const id of logged.keys()) this.#told.add(id);
-    for (const question of open) {
-      const { correlationId } = askDetail(question);
-      const call = this.#calls.get(question.id);
-      if (call) this.#calls.set(question.id, this.#pendingCall(call, question));
-      if (logged.get(question.id)?.correlationId === correlationId) this.#asked.add(correlationId);
-    }
-  }
-
-  /** The ends of calls that nobody was told of. */
-  missed(): StatusEvent[] {
-    return this.#unsaid.splice(0).flatMap((response) => this.#settle(response));
-  }
-
-  declined(callId: string): void {
-    this.#declined.add(callId);
-  }
-
-  translate(event: Event): StatusEvent[] {
+  present(event: Event): StatusEvent[] {
     const { content, actions, partial, author, metadata } = event;
-    // A session may have another model than the one that it began with.
+    // A session may have switched to another model.
     if (typeof metadata?.['model'] === 'string') this.#model = metadata['model'];
     if (typeof metadata?.['problem'] === 'string') this.#problem = metadata['problem'];
     const out: StatusEvent[] = [];
-    if (author === this.#options.agent && content?.role === 'model') {
+    this.answered(actions.answers ?? []);
+    if (author === APP && content?.role === 'model') {
       if (partial === true) out.push(...this.#piece(event));
       else out.push(...this.#whole(event));
     }
@@ -174,12 +183,11 @@ export class TurnEvents {
     return out;
   }
 
-  /** There is something that is gathered and not sent. */
-  get gathers(): boolean {
-    return this.#text !== '' || this.#thought !== '';
+  get flushAfterMs(): number | undefined {
+    return this.#text !== '' || this.#thought !== '' ? GATHER_MS : undefined;
   }
 
-  /** What was gathered and not sent. */
+  /** Sends what was gathered. */
   flush(): StatusEvent[] {
     const out: StatusEvent[] = [];
     if (this.#thought !== '') {
@@ -217,7 +225,7 @@ export class TurnEvents {
     const { content } = event;
     const out = this.flush();
     const text = contentText(content);
-    // Pieces have said most of it already, unless there were none, or something has changed it.
+    // The pieces have been sent already, unless there were none or the answer was changed afterwards.
     const rest = text.startsWith(this.#said) ? text.slice(this.#said.length) : text;
     if (rest !== '') out.push(this.#say('TEXT_CONTENT', { kind: 'text', text: rest }));
     this.#said = '';
@@ -227,7 +235,7 @@ export class TurnEvents {
   }
 
   #callOf({ id, name, args }: FunctionCallPart): ToolCall {
-    const description = this.#options.describe(name, args);
+    const description = this.#options.agent.describe(name, args);
     return {
       tool_call_id: id,
       status: 'PENDING',
@@ -244,15 +252,15 @@ export class TurnEvents {
     const call = this.#pendingCall(known, question);
     this.#calls.set(id, call);
     this.#told.add(id);
-    // A run that is taken up shows its open questions again; they are in the log already.
-    const { correlationId } = askDetail(question);
+    // A resumed run shows its open questions again. The log has them already.
+    const { correlationId } = requestOf(question);
     if (this.#asked.has(correlationId)) return [];
     this.#asked.add(correlationId);
     return [this.#update(call)];
   }
 
   #pendingCall(known: ToolCall, question: Question): ToolCall {
-    const { request, correlationId, helper } = askDetail(question);
+    const { request, correlationId, helper } = requestOf(question);
     return {
       ...announced(known),
       status: 'PENDING',
@@ -277,7 +285,7 @@ export class TurnEvents {
     return [...this.flush(), ...this.#begin(call), this.#update(running)];
   }
 
-  /** Whether a call that runs is told of again: there is something new, and it is not too often. */
+  /** Whether a running call is shown again: its output is new, and enough time has passed. */
   #isDue(callId: string, live: string | undefined): boolean {
     if (live === undefined || live === this.#calls.get(callId)?.live_content) return false;
     const now = performance.now();
@@ -287,7 +295,7 @@ export class TurnEvents {
     return true;
   }
 
-  /** A call that nobody was asked about is PENDING once, so that its life is whole for whoever follows it. */
+  /** A call that needs no approval is shown as PENDING once, so that clients see every state of it. */
   #begin(call: ToolCall): StatusEvent[] {
     if (this.#told.has(call.tool_call_id)) return [];
     this.#told.add(call.tool_call_id);
@@ -315,7 +323,7 @@ export class TurnEvents {
     return [...this.#begin(call), this.#update(settled)];
   }
 
-  /** What a helper was refused is one of its calls, not its job. */
+  /** A person who declines a call of a helper does not decline the helper's whole job. */
   #isDeclined({ tool_call_id, agent }: ToolCall): boolean {
     return agent === undefined && this.#declined.has(tool_call_id);
   }
@@ -350,13 +358,13 @@ export class TurnEvents {
   }
 }
 
-/** The call without what only belongs to it while it is asked about. */
+/** The call without its confirmation request. */
 function announced(call: ToolCall): ToolCall {
   const { confirmation_request: _, correlationId: __, ...rest } = call;
   return rest;
 }
 
-/** What a tool shows while it runs: text, or, of an MCP server, how far it is. */
+/** The output of a running tool: text, or the progress that an MCP server reports. */
 function liveContent(value: JsonValue): string | undefined {
   if (typeof value === 'string') return value;
   if (!isObject(value)) return undefined;
@@ -386,4 +394,31 @@ export function thoughtOf(text: string): AgentThought {
     subject: first.length > 80 ? `${first.slice(0, 79)}…` : first,
     description: text.trim(),
   };
+}
+
+function hasEnded({ status }: ToolCall): boolean {
+  return status !== 'PENDING' && status !== 'EXECUTING';
+}
+
+const FAILURES: Readonly<Record<string, string>> = {
+  'step-limit': 'The turn has reached its limit of model calls.',
+  'time-limit': 'The turn has reached its time limit.',
+  'event-limit': 'The turn has reached its limit of events.',
+  'token-limit': 'The session has used the tokens that limits.maxTokens allows; begin a new one.',
+  'cost-limit': 'The session has cost what limits.maxCostUsd allows; begin a new one.',
+  'model-exhausted': 'script exhausted.',
+};
+
+/** What the peer may know of a failure. */
+function failureText(code = ''): string {
+  if (FAILURES[code] !== undefined) return FAILURES[code];
+  return code.startsWith('model-') ? 'The model gave no answer.' : 'The agent failed.';
+}
+
+interface StateFields {
+  readonly message?: string;
+  readonly error?: string;
+  readonly errorCode?: string | undefined;
+  readonly correlationId?: string;
+  readonly usage?: SessionUsage;
 }

@@ -49,7 +49,7 @@ import { openWorkspace, type Workspace } from '../files/workspace.ts';
 /** Whose sessions these are, in a session store. */
 export const APP = 'coder';
 
-export interface SeatOptions extends Modes {
+export interface WorkspaceAgentOptions extends Modes {
   /** The folder to work in. */
   readonly folder: string;
   readonly settings: Settings;
@@ -67,7 +67,7 @@ export interface SeatOptions extends Modes {
   readonly logger: Logger;
 }
 
-export interface Seat extends Modes {
+export interface WorkspaceAgent extends Modes {
   readonly root: string;
   readonly workspace: Workspace;
   readonly model: Model;
@@ -87,7 +87,7 @@ export interface Seat extends Modes {
   close(): Promise<void>;
 }
 
-export async function openSeat(options: SeatOptions): Promise<Seat> {
+export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promise<WorkspaceAgent> {
   const { settings, model, mode, loosest, configFolder, dataFolder, logger } = options;
   const workspace = await openWorkspace([options.folder], { own: [configFolder, dataFolder] });
   const root = workspace.roots[0]!;

@@ -1,15 +1,16 @@
 /**
- * Which workspace a session works in.
+ * Which workspace a session works in, and the agents that are open for workspaces.
  *
- * A client may name one in the settings of its first message; it must lie inside a root that the operator has given.
- * The session remembers it. A session that was told none works in the only root; with several, it has to be told.
+ * A client may name a workspace in the settings of its first message. It must be inside a root that the operator has
+ * given. The session stores it. A session without settings works in the only root; with several roots, a client has to
+ * name one.
  *
- * A seat stays open for the next turn, until there are too many: then the one that nobody has used for longest, and in
- * which nothing runs, is given up.
+ * A workspace agent stays open for the next turn. If there are too many, the least recently used one without running
+ * work is closed.
  */
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
-import type { Model, SessionKey, SessionStore, State } from '../../agent/index.ts';
+import type { Model, SessionStore, State } from '../../agent/index.ts';
 import {
   EXTENSION_URI,
   settingsIn,
@@ -21,7 +22,7 @@ import { A2AError, type Metadata, type Task } from '../../protocol/index.ts';
 import type { ExecutionContext, Logger, RequestContext } from '../../tasks/index.ts';
 import { isInside } from '../files/path-rules.ts';
 import { FileChanges } from '../approval/file-changes.ts';
-import { APP, openSeat, type Seat } from './seat.ts';
+import { APP, openWorkspaceAgent, type WorkspaceAgent } from './workspace-agent.ts';
 import type { ApprovalMode } from '../approval/rule.ts';
 import { loadSettings } from '../settings/settings.ts';
 import { isTrusted } from '../settings/trust.ts';
@@ -29,56 +30,59 @@ import { userOf } from '../../bridge/index.ts';
 import { guardedFetch } from '../web/guarded-fetch.ts';
 import type { FetchPageOptions } from '../web/fetch-page.ts';
 
-/** Workspaces that are open at the same time. */
-const MAX_SEATS = 64;
-/** Where a session notes what its client has settled. */
+/** Agents that are open at the same time. */
+const MAX_OPEN = 64;
+/** The session's state has the client's settings under this key. */
 const SETTINGS_KEY = 'coder.settings';
-/** Where a session notes the folder it works in, for those who look for it there. */
+/** The session's state has the folder it works in under this key. */
 export const WORKSPACE_KEY = 'coder.workspace';
 
-export interface SeatsOptions {
+export interface WorkspaceAgentsOptions {
   /** The folders that clients may work in. */
   readonly roots: readonly string[];
   readonly model: Model;
-  /** Over what the settings say. */
+  /** Overrides the settings. */
   readonly mode?: ApprovalMode;
-  /** The loosest mode that sessions may choose. Unless told, auto-edit, and yolo where questions may be turned off. */
+  /** The loosest mode that sessions may choose. Default: auto-edit, or yolo if clients may turn questions off. */
   readonly loosest?: ApprovalMode;
   readonly sandbox?: boolean;
   readonly sessions: SessionStore;
   readonly configFolder: string;
   readonly dataFolder: string;
-  /** Clients may bring programs as MCP servers, and addresses in private networks. */
+  /** Clients may name programs and private addresses as MCP servers. */
   readonly allowClientMcp?: boolean;
   /** Clients may turn questions off. */
   readonly allowAutoExecute?: boolean;
-  /** What every turn begins with, whatever the session has in its place; null is nothing. */
+  /** State that every turn begins with. It overrides the session's; null removes a key. */
   readonly turnState?: State;
-  /** How addresses are reached that a model or a client has named. */
+  /** How addresses are reached that a model or a client names. */
   readonly web?: FetchPageOptions;
   readonly logger: Logger;
 }
 
-export interface Seats {
+export interface WorkspaceAgents {
   readonly model: Model;
-  /** Refuses settings that cannot be met, in the metadata of a message or a task. */
-  check(metadata: Metadata | undefined, place: SessionPlace): Promise<void>;
-  /** Where a task is worked on, and what the session is to remember of that. */
-  of(place: TaskPlace): Promise<Seating>;
+  readonly sessions: SessionStore;
+  /** Refuses invalid settings in the metadata of a message or a task. */
+  check(metadata: Metadata | undefined, session: SessionOwner): Promise<void>;
+  /** The agent that works on a task. `state` is the session's; it is read if the caller does not have it. */
+  acquire(
+    task: SessionOwner & Pick<ExecutionContext, 'task'>,
+    state?: State,
+  ): Promise<AcquiredAgent>;
   close(): Promise<void>;
 }
 
-export interface Seating {
-  readonly seat: Seat;
+export interface AcquiredAgent {
+  readonly agent: WorkspaceAgent;
+  /** What the session has to store about its workspace and settings. */
   readonly state: State;
-  /** Keeps the seat open until it is disposed of. */
+  /** Keeps the agent open until the result is disposed of. */
   hold(): Disposable;
 }
 
-/** Whose session. */
-export type SessionPlace = Pick<RequestContext, 'user' | 'tenant' | 'contextId'>;
-/** A task in it. */
-export type TaskPlace = SessionPlace & Pick<ExecutionContext, 'task'>;
+/** Identifies a session. */
+export type SessionOwner = Pick<RequestContext, 'user' | 'tenant' | 'contextId'>;
 
 interface Choice {
   readonly folder: string;
@@ -86,10 +90,12 @@ interface Choice {
   readonly mcpServers: McpServers;
 }
 
-export async function openSeats(options: SeatsOptions): Promise<Seats> {
+export async function openWorkspaceAgents(
+  options: WorkspaceAgentsOptions,
+): Promise<WorkspaceAgents> {
   const roots = await Promise.all(options.roots.map((root) => realpath(root)));
-  /** Those that were used last come last. */
-  const seats = new Map<string, Opened>();
+  /** The least recently used one first. */
+  const agents = new Map<string, Opened>();
   const changes = new FileChanges();
 
   async function choose(settings: AgentSettings | undefined): Promise<Choice> {
@@ -103,7 +109,7 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
     for (const [name, { command }] of Object.entries(mcpServers)) {
       if (command === undefined || options.allowClientMcp === true) continue;
       throw refused(
-        `mcpServers.${name}: this server starts no programs for clients (--allow-client-mcp)`,
+        `mcpServers.${name}: this server does not start programs for clients (--allow-client-mcp)`,
       );
     }
     return { folder: await folderOf(workspace_path), autoExecute, mcpServers };
@@ -112,9 +118,9 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
   async function folderOf(wanted: string | undefined): Promise<string> {
     if (wanted === undefined) {
       if (roots.length === 1) return roots[0]!;
-      throw refused('workspace_path: there are several workspaces here, say which one');
+      throw refused('workspace_path is required: this server has several workspaces');
     }
-    const outside = refused('workspace_path: it is in none of the workspaces of this server');
+    const outside = refused('workspace_path: not inside a workspace of this server');
     if (!isAbsolute(wanted) || wanted.includes('\0')) throw outside;
     const folder = await realpath(wanted).catch(() => undefined);
     if (folder === undefined || !roots.some((root) => isInside(root, folder))) throw outside;
@@ -122,44 +128,45 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
     return folder;
   }
 
-  /** What the client has settled: these, else what it has earlier in the session. */
-  async function settled(
-    own: AgentSettings | undefined,
-    place: SessionPlace,
+  /** The settings that the session stored earlier. */
+  async function storedSettings(
+    owner: SessionOwner,
+    known?: State,
   ): Promise<AgentSettings | undefined> {
-    if (own) return own;
-    const noted = (await options.sessions.get(keyOf(place)))?.state[SETTINGS_KEY];
-    return noted === undefined ? undefined : settingsIn({ [EXTENSION_URI]: noted });
+    const key = { app: APP, user: userOf(owner), id: owner.contextId };
+    const state = known ?? (await options.sessions.get(key))?.state;
+    const stored = state?.[SETTINGS_KEY];
+    return stored === undefined ? undefined : settingsIn({ [EXTENSION_URI]: stored });
   }
 
-  /** One seat for all sessions that want the same. */
-  function seatFor(choice: Choice): Opened {
+  /** Sessions with the same choice share an agent. */
+  function agentFor(choice: Choice): Opened {
     const name = JSON.stringify([choice.folder, choice.autoExecute, choice.mcpServers]);
-    let opened = seats.get(name);
-    if (opened) seats.delete(name);
+    let opened = agents.get(name);
+    if (opened) agents.delete(name);
     else {
-      if (seats.size >= MAX_SEATS) giveUpOne();
-      opened = openedSeat(open(choice));
-      // The next one tries again.
-      opened.seat.catch(() => seats.delete(name));
+      if (agents.size >= MAX_OPEN) closeOne();
+      opened = asOpened(open(choice));
+      // The next caller tries again.
+      opened.agent.catch(() => agents.delete(name));
     }
-    seats.set(name, opened);
+    agents.set(name, opened);
     return opened;
   }
 
-  function giveUpOne(): void {
-    for (const [name, { holds, ready }] of seats) {
+  function closeOne(): void {
+    for (const [name, { holds, ready }] of agents) {
       if (holds > 0 || !ready || ready.busy()) continue;
-      seats.delete(name);
+      agents.delete(name);
       ready.close().catch((error: unknown) => {
-        options.logger.warn({ workspace: ready.root, err: error }, 'a workspace was not left well');
+        options.logger.warn({ workspace: ready.root, err: error }, 'failed to close a workspace');
       });
       return;
     }
     throw new A2AError('unavailable', 'Too many workspaces are in use');
   }
 
-  async function open({ folder, autoExecute, mcpServers }: Choice): Promise<Seat> {
+  async function open({ folder, autoExecute, mcpServers }: Choice): Promise<WorkspaceAgent> {
     const { configFolder, logger } = options;
     const trusted = await isTrusted(configFolder, folder);
     const { settings, untrusted } = await loadSettings({
@@ -168,13 +175,10 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
       trusted,
     });
     if (untrusted !== undefined) {
-      logger.warn(
-        { file: untrusted },
-        'the settings of a workspace that is not trusted do not count',
-      );
+      logger.warn({ file: untrusted }, 'settings ignored: the workspace is not trusted');
     }
     const mode = autoExecute ? 'yolo' : (options.mode ?? settings.approval ?? 'ask');
-    return openSeat({
+    return openWorkspaceAgent({
       ...options,
       changes,
       folder,
@@ -184,42 +188,44 @@ export async function openSeats(options: SeatsOptions): Promise<Seats> {
         options.loosest ?? (options.allowAutoExecute || mode === 'yolo' ? 'yolo' : 'auto-edit'),
       sandbox: options.sandbox ?? settings.sandbox ?? false,
       mcpServers,
-      // Whoever may start programs here may reach what they could reach.
+      // Clients that may start programs here can reach every address anyway.
       ...(options.allowClientMcp !== true && { guardedFetch: guardedFetch(options.web) }),
     });
   }
 
   return {
     model: options.model,
-    async check(metadata, place) {
-      await choose(await settled(settingsIn(metadata), place));
+    sessions: options.sessions,
+    async check(metadata, owner) {
+      await choose(settingsIn(metadata) ?? (await storedSettings(owner)));
     },
-    async of(place) {
-      const settings = await settled(settledIn(place.task)?.settings, place);
-      const opened = seatFor(await choose(settings));
-      // Nobody gives it up while it is waited for.
+    async acquire(place, known) {
+      const own = settledIn(place.task)?.settings;
+      const settings = own ?? (await storedSettings(place, known));
+      const opened = agentFor(await choose(settings));
+      // It must not be closed before it is ready.
       using _waiting = held(opened);
-      const seat = await opened.seat;
-      const noted = { [WORKSPACE_KEY]: seat.root, ...(settings && { [SETTINGS_KEY]: settings }) };
-      const state = { ...options.turnState, ...noted };
-      return { seat, state, hold: () => held(opened) };
+      const agent = await opened.agent;
+      const stored = { [WORKSPACE_KEY]: agent.root, ...(settings && { [SETTINGS_KEY]: settings }) };
+      return { agent, state: { ...options.turnState, ...stored }, hold: () => held(opened) };
     },
     async close() {
-      await Promise.allSettled([...seats.values()].map(async ({ seat }) => (await seat).close()));
+      const closing = [...agents.values()].map(async ({ agent }) => (await agent).close());
+      await Promise.allSettled(closing);
     },
   };
 }
 
 interface Opened {
-  readonly seat: Promise<Seat>;
-  /** The same, once it is there. */
-  ready: Seat | undefined;
+  readonly agent: Promise<WorkspaceAgent>;
+  /** The same, once it is open. */
+  ready: WorkspaceAgent | undefined;
   holds: number;
 }
 
-function openedSeat(seat: Promise<Seat>): Opened {
-  const opened: Opened = { seat, ready: undefined, holds: 0 };
-  seat.then(
+function asOpened(agent: Promise<WorkspaceAgent>): Opened {
+  const opened: Opened = { agent, ready: undefined, holds: 0 };
+  agent.then(
     (ready) => (opened.ready = ready),
     () => {},
   );
@@ -231,7 +237,7 @@ function held(opened: Opened): Disposable {
   return { [Symbol.dispose]: () => void opened.holds-- };
 }
 
-/** The settings that count in a task, and where they are: the first of its own or in a message of its user. */
+/** The settings of a task, and the metadata that contain them: the task's own, else those of its first user message with settings. */
 export function settledIn(
   task: Task,
 ): { readonly settings: AgentSettings; readonly metadata: Metadata | undefined } | undefined {
@@ -241,10 +247,6 @@ export function settledIn(
     if (settings) return { settings, metadata };
   }
   return undefined;
-}
-
-function keyOf(place: SessionPlace): SessionKey {
-  return { app: APP, user: userOf(place), id: place.contextId };
 }
 
 function refused(message: string): A2AError {
