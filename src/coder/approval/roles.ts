@@ -2,7 +2,7 @@
 import type { LiveClient, LiveRole } from '../../live/client/index.ts';
 import { settingsIn } from '../../protocol/development-tool/index.ts';
 import { A2AError, type Message, type Metadata, type User } from '../../protocol/index.ts';
-import { confirmationsIn } from './confirmations.ts';
+import { confirmationsIn } from './answers.ts';
 
 export const LIVE_ROLES: readonly LiveRole[] = ['view', 'prompt', 'approve'];
 
