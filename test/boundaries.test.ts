@@ -20,8 +20,8 @@ const SHARED_NAMES = new Set(
     'pause ModelAnswer ToolCall conversationOf Scope',
     'RemoteAgentOptions explain',
     'Check Target Dialect readText',
-    'Page Conversation Links RouteText',
-    'prepareStatements statusOf Message Admission Span',
+    'Page Conversation RouteText',
+    'prepareStatements statusOf Message Span',
   ),
 );
 

@@ -19,7 +19,7 @@ import { bearerTokens } from '../http/admission.ts';
 import { createGates, quiet, within } from '../../test/interop/support.ts';
 import { startSdk03 } from '../../test/interop/sdk-03-server.ts';
 import { startSdk1 } from '../../test/interop/sdk-1-server.ts';
-import type { AgentContext, Yielded } from '../tasks/agent.ts';
+import type { AgentContext, Yielded } from '../tasks/execution/agent.ts';
 import { noteOf } from './remote-note.ts';
 import { remoteAgent, type RemoteAgentOptions } from './remote-agent.ts';
 

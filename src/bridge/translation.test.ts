@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { fold, type Task, type TaskEvent } from '../protocol/index.ts';
-import { completeEvent } from '../tasks/complete-event.ts';
+import { completeEvent } from '../tasks/execution/complete-event.ts';
 import type { ExecutorEvent } from '../tasks/index.ts';
 import type { ContentPart } from '../agent/content.ts';
 import { createEvent, type Event, type EventFields } from '../agent/event.ts';

@@ -13,7 +13,7 @@ import {
   v1,
 } from '../protocol/index.ts';
 import type { Delivery, DeliveryOutcome } from '../tasks/index.ts';
-import { Published } from '../tasks/published.ts';
+import { Published } from '../tasks/log/published.ts';
 import { webhookDelivery, type WebhookOptions } from './webhook.ts';
 
 async function target(t: TestContext, listener: RequestListener): Promise<number> {

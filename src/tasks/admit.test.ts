@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { A2AError, textOf, type Call, type Message, type Task } from '../protocol/index.ts';
 import { sqliteStore } from '../store/sqlite.ts';
-import type { AgentExecutor, ExecutorEvent } from './executor.ts';
+import type { AgentExecutor, ExecutorEvent } from './execution/executor.ts';
 import { createHandler, type RequestHandler } from './handler.ts';
-import { memoryStore } from './memory-store.ts';
-import type { TaskStore } from './store.ts';
+import { memoryStore } from './store/memory-store.ts';
+import type { TaskStore } from './store/store.ts';
 
 let made = 0;
 function says(text: string, extra: Partial<Message> = {}): Message {

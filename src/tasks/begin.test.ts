@@ -2,9 +2,14 @@ import assert from 'node:assert/strict';
 import type { MaybePromise } from '../base/index.ts';
 import { test } from 'node:test';
 import { A2AError, type Message } from '../protocol/index.ts';
-import type { AgentExecutor, ExecutionContext, Reception, RequestContext } from './executor.ts';
+import type {
+  AgentExecutor,
+  ExecutionContext,
+  Reception,
+  RequestContext,
+} from './execution/executor.ts';
 import { createHandler } from './handler.ts';
-import { memoryStore } from './memory-store.ts';
+import { memoryStore } from './store/memory-store.ts';
 
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
 const alice = { user: { id: 'alice' } };

@@ -7,10 +7,10 @@ import { after, test } from 'node:test';
 import fc from 'fast-check';
 import { isTerminal, type Message, type StreamItem, type Task } from '../protocol/index.ts';
 import { sqliteStore } from '../store/sqlite.ts';
-import type { AgentExecutor } from './executor.ts';
+import type { AgentExecutor } from './execution/executor.ts';
 import { createHandler, type RequestHandler } from './handler.ts';
-import { memoryStore } from './memory-store.ts';
-import type { Append, TaskStore } from './store.ts';
+import { memoryStore } from './store/memory-store.ts';
+import type { Append, TaskStore } from './store/store.ts';
 
 const RUNS = process.env['PARLEY_TEST_LONG'] ? 2000 : 120;
 const KEEP = 1e12;

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { Message, StreamItem, Task } from '../protocol/index.ts';
 import { sqliteStore } from '../store/sqlite.ts';
-import type { AgentExecutor, CancelContext } from './executor.ts';
+import type { AgentExecutor, CancelContext } from './execution/executor.ts';
 import { createHandler, type RequestHandler } from './handler.ts';
-import { memoryStore } from './memory-store.ts';
-import type { TaskStore } from './store.ts';
+import { memoryStore } from './store/memory-store.ts';
+import type { TaskStore } from './store/store.ts';
 
 /** Tasks expire here, long ago; sweeps are at the real time unless they say otherwise. */
 const EXPIRY = 1000;

@@ -6,10 +6,10 @@
  * fails; what could not be done now is done by the next sweep. There is never more than a small batch in hand.
  */
 import { isTerminal } from '../protocol/index.ts';
-import type { LiveTask } from './event-log.ts';
-import { expiredStatus } from './execution.ts';
+import type { LiveTask } from './log/event-log.ts';
+import { expiredStatus } from './execution/execution.ts';
 import type { Runtime } from './runtime.ts';
-import type { TaskHead } from './store.ts';
+import type { TaskHead } from './store/store.ts';
 
 export interface ExpireOptions {
   /** How long a task that was ended here is kept, in milliseconds. */

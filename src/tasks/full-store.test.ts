@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { TaskStore } from './store.ts';
+import type { TaskStore } from './store/store.ts';
 import { type AgentExecutor, createHandler, memoryStore } from './index.ts';
 
 /** Says that it works, or asks, and waits. */

@@ -24,24 +24,24 @@ import {
   taskNotFound,
   type TaskQueryParams,
 } from '../protocol/index.ts';
-import type { LiveTask, OnState } from './event-log.ts';
-import type { AgentExecutor } from './executor.ts';
+import type { LiveTask, OnState } from './log/event-log.ts';
+import type { AgentExecutor } from './execution/executor.ts';
 import { expire, type Expired, type ExpireOptions } from './expiry.ts';
 import { accept, type IntakeOptions, type Started } from './intake.ts';
-import { loadTask, type Loaded } from './load.ts';
-import { consoleLogger, type Logger } from './logger.ts';
-import { memoryStore } from './memory-store.ts';
+import { loadTask, type Loaded } from './log/load.ts';
+import { consoleLogger, type Logger } from './log/logger.ts';
+import { memoryStore } from './store/memory-store.ts';
 import { pushOperations } from './push-operations.ts';
 import type { Deliver } from './push.ts';
-import type { SerializedEntry } from './published.ts';
-import { mayGoOn } from './reader.ts';
+import type { SerializedEntry } from './store/store.ts';
+import { mayGoOn } from './log/reader.ts';
 import { reserve, type ReserveParams } from './reserve.ts';
 import { Runtime, type RuntimeLimits } from './runtime.ts';
 import { scopeOf, wireOf } from './scope.ts';
-import { roughSize } from './size.ts';
-import { sayingAway } from './store-away.ts';
-import type { ListQuery, TaskStore } from './store.ts';
-import { opening, TaskStream } from './task-stream.ts';
+import { roughSize } from './log/size.ts';
+import { withUnavailableErrors } from './unavailable-store.ts';
+import type { ListQuery, TaskStore } from './store/store.ts';
+import { opening, TaskStream } from './log/task-stream.ts';
 
 export const HANDLER_LIMITS: RuntimeLimits = {
   graceMs: 5000,
@@ -112,7 +112,7 @@ export function createHandler(
   options: HandlerOptions = {},
 ): RequestHandler {
   const logger = options.logger ?? consoleLogger;
-  const store = sayingAway(options.store ?? memoryStore(), logger);
+  const store = withUnavailableErrors(options.store ?? memoryStore(), logger);
   const limits = { ...HANDLER_LIMITS, ...defined(options.limits) };
   const runtime = new Runtime(executor, {
     store,

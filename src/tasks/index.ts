@@ -1,5 +1,11 @@
-export { createAgent } from './agent.ts';
-export type { AgentContext, AgentFunction, AgentOptions, GivenAnswer, Yielded } from './agent.ts';
+export { createAgent } from './execution/agent.ts';
+export type {
+  AgentContext,
+  AgentFunction,
+  AgentOptions,
+  GivenAnswer,
+  Yielded,
+} from './execution/agent.ts';
 export type {
   A2AAgent,
   AgentExecutor,
@@ -13,27 +19,26 @@ export type {
   RequestContext,
   StatusEvent,
   Transitions,
-} from './executor.ts';
+} from './execution/executor.ts';
 export { type CheckAccess, guardHandler } from './guard.ts';
 export { createHandler, HANDLER_LIMITS, LOG_PAGE } from './handler.ts';
 export type { HandlerOptions, ListOptions, LogPage, RequestHandler } from './handler.ts';
-export type { OnState } from './event-log.ts';
+export type { OnState } from './log/event-log.ts';
 export type { Expired, ExpireOptions } from './expiry.ts';
 export type { IntakeOptions } from './intake.ts';
 export type { ReserveParams } from './reserve.ts';
 export type { RuntimeLimits } from './runtime.ts';
-export type { Logger } from './logger.ts';
-export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './memory-store.ts';
-export type { Published } from './published.ts';
+export type { Logger } from './log/logger.ts';
+export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './store/memory-store.ts';
+export type { Published } from './log/published.ts';
 export type { Deliver, Delivery, DeliveryOutcome, Post } from './push.ts';
-export type { EndReason, Sink } from './reader.ts';
-export type * from './store.ts';
-export { TaskStream } from './task-stream.ts';
-export type { Opening, StreamSink } from './task-stream.ts';
-export { consoleLogger } from './logger.ts';
-export type { SerializedEntry } from './published.ts';
+export type { EndReason, Sink } from './log/reader.ts';
+export type * from './store/store.ts';
+export { TaskStream } from './log/task-stream.ts';
+export type { Opening, StreamSink } from './log/task-stream.ts';
+export { consoleLogger } from './log/logger.ts';
 export { sameJson } from './same-json.ts';
-export { roughSize } from './size.ts';
+export { roughSize } from './log/size.ts';
 export {
   ChangeClock,
   Cursors,
@@ -42,4 +47,4 @@ export {
   scopeKey,
   setsStatus,
   statusOf,
-} from './store-rules.ts';
+} from './store/store-rules.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as own from '../protocol/errors.ts';
-import type { AgentExecutor } from './executor.ts';
+import type { AgentExecutor } from './execution/executor.ts';
 import { createHandler } from './handler.ts';
 
 /** The same module, loaded a second time. */

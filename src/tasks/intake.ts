@@ -18,15 +18,15 @@ import {
   taskNotFound,
   type TaskStatusUpdateEvent,
 } from '../protocol/index.ts';
-import { type LiveTask, LogFullError, LogLostError } from './event-log.ts';
-import type { Reception, RequestContext } from './executor.ts';
-import { foldOn, loadTask } from './load.ts';
-import { agentMessage } from './complete-event.ts';
+import { type LiveTask, LogFullError, LogLostError } from './log/event-log.ts';
+import type { Reception, RequestContext } from './execution/executor.ts';
+import { foldOn, loadTask } from './log/load.ts';
+import { agentMessage } from './execution/complete-event.ts';
 import type { Runtime } from './runtime.ts';
 import { sameJson } from './same-json.ts';
 import { scopeOf, wireOf } from './scope.ts';
-import type { Scope } from './store.ts';
-import { timestamp } from './time.ts';
+import type { Scope } from './store/store.ts';
+import { timestamp } from './log/time.ts';
 
 /** What a message started or continued. The task is held: whoever gets this disposes of `live`. */
 export interface Started {

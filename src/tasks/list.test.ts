@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createHandler } from './handler.ts';
-import { memoryStore } from './memory-store.ts';
+import { memoryStore } from './store/memory-store.ts';
 
 test('the last tasks of a context are read whole and uncounted: the page says its own size', async () => {
   const handler = createHandler({

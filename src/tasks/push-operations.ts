@@ -12,7 +12,7 @@ import {
 import type { PushNotifier } from './push.ts';
 import type { Runtime } from './runtime.ts';
 import { scopeOf, wireOf } from './scope.ts';
-import type { PushRecord } from './store.ts';
+import type { PushRecord } from './store/store.ts';
 
 type PushOperations = Pick<
   AgentService,

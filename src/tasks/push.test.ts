@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { A2AError, type Message, type Task } from '../protocol/index.ts';
 import { sqliteStore } from '../store/sqlite.ts';
-import { createAgent } from './agent.ts';
+import { createAgent } from './execution/agent.ts';
 import { createHandler, type RequestHandler } from './handler.ts';
-import { memoryStore } from './memory-store.ts';
+import { memoryStore } from './store/memory-store.ts';
 import type { Deliver, Delivery, DeliveryOutcome } from './push.ts';
-import type { TaskStore } from './store.ts';
+import type { TaskStore } from './store/store.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 

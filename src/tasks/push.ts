@@ -14,13 +14,13 @@ import {
   type PushNotificationConfig,
   type Task,
 } from '../protocol/index.ts';
-import type { EventLog, LiveTask } from './event-log.ts';
-import { type Loaded, loadTask } from './load.ts';
-import type { Logger } from './logger.ts';
-import type { Published } from './published.ts';
-import type { LogReader } from './reader.ts';
+import type { EventLog, LiveTask } from './log/event-log.ts';
+import { type Loaded, loadTask } from './log/load.ts';
+import type { Logger } from './log/logger.ts';
+import type { Published } from './log/published.ts';
+import type { LogReader } from './log/reader.ts';
 import { sameJson } from './same-json.ts';
-import type { PushRecord } from './store.ts';
+import type { PushRecord } from './store/store.ts';
 
 /** One event on its way to one webhook. */
 export interface Delivery {

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { textOf, type Message, type Task } from '../protocol/index.ts';
 import { sqliteStore } from '../store/sqlite.ts';
-import type { AgentExecutor } from './executor.ts';
+import type { AgentExecutor } from './execution/executor.ts';
 import { createHandler } from './handler.ts';
-import { memoryStore } from './memory-store.ts';
-import type { TaskStore } from './store.ts';
+import { memoryStore } from './store/memory-store.ts';
+import type { TaskStore } from './store/store.ts';
 
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
 

@@ -1,10 +1,10 @@
 /** Tasks that wait for their first message: made beforehand, so that their id is known, and executed once it comes. */
 import { randomUUIDv7 } from 'node:crypto';
 import { A2AError, type Call, type Metadata, type Task } from '../protocol/index.ts';
-import { LogFullError } from './event-log.ts';
+import { LogFullError } from './log/event-log.ts';
 import type { Runtime } from './runtime.ts';
 import { scopeOf } from './scope.ts';
-import { timestamp } from './time.ts';
+import { timestamp } from './log/time.ts';
 
 export interface ReserveParams {
   readonly contextId?: string | undefined;

@@ -1,9 +1,9 @@
 /** What all operations share: the log, the executions under way, and what happens to a task that nobody executes. */
 import { waitAtMost } from '../base/index.ts';
 import { A2AError, isTerminal, taskNotFound } from '../protocol/index.ts';
-import { EventLog, type LiveTask, type OnState } from './event-log.ts';
-import type { AgentExecutor, RequestContext, StatusEvent } from './executor.ts';
-import type { Logger } from './logger.ts';
+import { EventLog, type LiveTask, type OnState } from './log/event-log.ts';
+import type { AgentExecutor, RequestContext, StatusEvent } from './execution/executor.ts';
+import type { Logger } from './log/logger.ts';
 import { type Deliver, PushNotifier } from './push.ts';
 import {
   type ExecutionLimits,
@@ -11,8 +11,8 @@ import {
   INTERRUPTED,
   lastEvents,
   tellCanceled,
-} from './execution.ts';
-import type { Scope, TaskStore } from './store.ts';
+} from './execution/execution.ts';
+import type { Scope, TaskStore } from './store/store.ts';
 
 export interface RuntimeLimits extends ExecutionLimits {
   readonly maxPushConfigsPerTask: number;

@@ -1,6 +1,6 @@
 /** What a call says of itself: whose tasks it may see, and on which wire it came. */
 import { A2AError, type Call, type ProtocolVersion } from '../protocol/index.ts';
-import type { Scope } from './store.ts';
+import type { Scope } from './store/store.ts';
 
 /**
  * The user's own, in the user's tenant. A user without a tenant may name one; a user with one may name no other: that

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { textOf, type Message } from '../protocol/index.ts';
-import type { AgentExecutor } from './executor.ts';
+import type { AgentExecutor } from './execution/executor.ts';
 import { createHandler, type RequestHandler } from './handler.ts';
 
 const logger = { debug() {}, info() {}, warn() {}, error() {} };

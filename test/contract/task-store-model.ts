@@ -9,7 +9,7 @@ import {
   type TaskEvent,
   type TaskState,
 } from '../../src/protocol/index.ts';
-import type { Append, ListQuery, Scope, TaskStore } from '../../src/tasks/store.ts';
+import type { Append, ListQuery, Scope, TaskStore } from '../../src/tasks/store/store.ts';
 import { agentSays, artifactEvent, statusEvent, taskEvent, userSays } from './task-store/events.ts';
 
 const STATES: TaskState[] = ['submitted', 'working', 'input-required', 'completed', 'failed'];

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { sqliteStore } from '../../src/store/sqlite.ts';
-import { memoryStore } from '../../src/tasks/memory-store.ts';
+import { memoryStore } from '../../src/tasks/store/memory-store.ts';
 import { checkAgainstModel } from './task-store-model.ts';
 import { taskStoreContract, type OpenedStore } from './task-store/index.ts';
 

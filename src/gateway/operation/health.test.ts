@@ -3,7 +3,7 @@ import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { memoryStore } from '../../tasks/memory-store.ts';
+import { memoryStore } from '../../tasks/store/memory-store.ts';
 import { openRegister } from '../register/register.ts';
 import { createHealth, registerCheck, storeCheck } from './health.ts';
 

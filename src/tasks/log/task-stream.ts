@@ -4,7 +4,7 @@
  * Transports pipe it into a sink of theirs, with backpressure; programs in this process iterate over it. Either way it
  * is read once.
  */
-import type { StreamEvent, StreamItem, WireCodec } from '../protocol/index.ts';
+import type { StreamEvent, StreamItem, WireCodec } from '../../protocol/index.ts';
 import type { EventLog, LiveTask } from './event-log.ts';
 import type { Published } from './published.ts';
 import type { EndReason, LogReader, Sink } from './reader.ts';

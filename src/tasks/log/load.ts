@@ -7,7 +7,7 @@ import {
   type Message,
   type Task,
   type TaskEvent,
-} from '../protocol/index.ts';
+} from '../../protocol/index.ts';
 import type { Readable } from './reader.ts';
 import { nextPiece, roughSize } from './size.ts';
 

@@ -1,15 +1,15 @@
 /** Turns what an executor yields into events of the protocol, and refuses what a peer could not read. */
 import { randomUUIDv7 } from 'node:crypto';
-import { isObject } from '../base/index.ts';
+import { isObject } from '../../base/index.ts';
 import {
   isSettled,
   type Message,
   type Part,
   type TaskEvent,
   TaskState,
-} from '../protocol/index.ts';
+} from '../../protocol/index.ts';
 import type { ExecutorEvent } from './executor.ts';
-import { timestamp } from './time.ts';
+import { timestamp } from '../log/time.ts';
 
 /** The states that an agent may enter. The runtime could not continue or recover a task in one of the other two. */
 const STATES: ReadonlySet<unknown> = new Set(

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
-import type { Message, Task, TaskEvent } from '../protocol/index.ts';
+import type { Message, Task, TaskEvent } from '../../protocol/index.ts';
 import { type AgentFunction, type AgentOptions, createAgent } from './agent.ts';
 import type { A2AAgent } from './executor.ts';
-import { createHandler, type HandlerOptions, type RequestHandler } from './handler.ts';
-import { memoryStore } from './memory-store.ts';
+import { createHandler, type HandlerOptions, type RequestHandler } from '../handler.ts';
+import { memoryStore } from '../store/memory-store.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const profile = { name: 'Agent', description: 'For tests' };

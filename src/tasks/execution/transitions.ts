@@ -1,5 +1,5 @@
 /** Keeps an executor's events within its table of state transitions (`ExecutionRules.transitions`). */
-import type { TaskState } from '../protocol/index.ts';
+import type { TaskState } from '../../protocol/index.ts';
 import type { ExecutorEvent, Transitions } from './executor.ts';
 
 export const WORKING: ExecutorEvent = { kind: 'status-update', state: 'working' };

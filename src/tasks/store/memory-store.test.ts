@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { TaskState } from '../protocol/index.ts';
+import type { TaskState } from '../../protocol/index.ts';
 import { memoryStore } from './memory-store.ts';
 import type { Append } from './store.ts';
 

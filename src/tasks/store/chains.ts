@@ -3,12 +3,12 @@
  *
  * The links are numbers in flat arrays, not objects, because a store of a hundred thousand tasks keeps several for
  * each: the garbage collector would copy and follow all of them, and that cost more than all the rest of a small task.
- * Chains that share a `Links` have no number in common.
+ * Chains that share a `ChainLinks` have no number in common.
  */
 const NONE = -1;
 const FIRST_CAPACITY = 256;
 
-export class Links {
+export class ChainLinks {
   newer = new Int32Array(FIRST_CAPACITY);
   older = new Int32Array(FIRST_CAPACITY);
 
@@ -44,13 +44,13 @@ export class Chain {
   }
 
   /** The next one behind this one of the chain. */
-  static older(links: Links, number: number): number | undefined {
+  static older(links: ChainLinks, number: number): number | undefined {
     const older = links.older[number]!;
     return older === NONE ? undefined : older;
   }
 
   /** Puts a number in front that is not in the chain. */
-  add(links: Links, number: number): void {
+  add(links: ChainLinks, number: number): void {
     links.hold(number);
     links.newer[number] = NONE;
     links.older[number] = this.#newest;
@@ -61,7 +61,7 @@ export class Chain {
   }
 
   /** Takes out a number that is in the chain. */
-  remove(links: Links, number: number): void {
+  remove(links: ChainLinks, number: number): void {
     const newer = links.newer[number]!;
     const older = links.older[number]!;
     if (newer === NONE) this.#newest = older;

@@ -6,14 +6,21 @@
  * that keeps nothing, they are stored and published at once. A task is live while it has an execution or a reader, and
  * costs nothing here afterwards.
  */
-import type { MaybePromise } from '../base/index.ts';
-import { copyTask, refusal, type Task, type TaskEvent, type TaskState } from '../protocol/index.ts';
+import type { MaybePromise } from '../../base/index.ts';
+import {
+  copyTask,
+  refusal,
+  type Task,
+  type TaskEvent,
+  type TaskState,
+} from '../../protocol/index.ts';
 import { loadTask, type Loaded } from './load.ts';
 import type { Logger } from './logger.ts';
 import { roughSize } from './size.ts';
-import { Published, type SerializedEntry } from './published.ts';
+import { Published } from './published.ts';
+import type { SerializedEntry } from '../store/store.ts';
 import { LogReader, type Readable, type Sink } from './reader.ts';
-import type { Append, AppendOutcome, Scope, TaskHead, TaskStore } from './store.ts';
+import type { Append, AppendOutcome, Scope, TaskHead, TaskStore } from '../store/store.ts';
 
 /** More than this many entries waiting for the disk, and the writer waits too. */
 const MAX_UNSTORED = 512;

@@ -5,15 +5,19 @@
  * and count tasks without folding logs. Methods may answer at once or with a promise, so that a store in this process
  * costs no detour.
  */
-import type { MaybePromise } from '../base/index.ts';
+import type { MaybePromise } from '../../base/index.ts';
 import type {
   LogEntry,
   ProtocolVersion,
   PushNotificationConfig,
   TaskState,
   TaskStatus,
-} from '../protocol/index.ts';
-import type { SerializedEntry } from './published.ts';
+} from '../../protocol/index.ts';
+
+/** A log entry, with its JSON in the inner shape if the store has serialised it already. */
+export interface SerializedEntry extends LogEntry {
+  readonly json?: string | undefined;
+}
 
 /** Whose tasks: every look-up carries it, and what belongs to another scope does not exist. */
 export interface Scope {

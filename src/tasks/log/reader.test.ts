@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import type { LogEntry, TaskState } from '../protocol/index.ts';
+import type { LogEntry, TaskState } from '../../protocol/index.ts';
 import { Published } from './published.ts';
 import { type EndReason, LogReader, type Readable, type Sink } from './reader.ts';
 

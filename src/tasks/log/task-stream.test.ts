@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type AgentExecutor, createHandler } from './index.ts';
+import { type AgentExecutor, createHandler } from '../index.ts';
 
 /** Says that it works, and then nothing. */
 const silent: AgentExecutor = {

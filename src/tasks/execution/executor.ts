@@ -5,7 +5,7 @@
  * themselves. An executor yields events and returns. It is handed no bus, creates no task and knows no peer: the
  * runtime owns the task's creation, its terminal state, the signal, and what a peer may see of an error.
  */
-import type { MaybePromise } from '../base/index.ts';
+import type { MaybePromise } from '../../base/index.ts';
 import type {
   AgentExtension,
   AgentProvider,
@@ -16,7 +16,7 @@ import type {
   Task,
   TaskState,
   User,
-} from '../protocol/index.ts';
+} from '../../protocol/index.ts';
 
 /** What is known when a message arrives, before there is a task. */
 export interface RequestContext {

@@ -5,9 +5,10 @@
  * sink has room again (`resume`) it reads what it missed from the store, in small pieces, until it is up to date. So a
  * reader that does not read costs a cursor, not a queue, and never holds the others.
  */
-import type { MaybePromise } from '../base/index.ts';
-import { isInterrupted, type TaskState } from '../protocol/index.ts';
-import { Published, type SerializedEntry } from './published.ts';
+import type { MaybePromise } from '../../base/index.ts';
+import { isInterrupted, type TaskState } from '../../protocol/index.ts';
+import { Published } from './published.ts';
+import type { SerializedEntry } from '../store/store.ts';
 import { nextPiece } from './size.ts';
 
 /** `final`: the task is settled. `lost`: this process no longer has the log; the reader may resume elsewhere. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isTerminal, type Message, type Task, type TaskEvent } from '../protocol/index.ts';
+import { isTerminal, type Message, type Task, type TaskEvent } from '../../protocol/index.ts';
 import type { AgentExecutor, ExecutionContext, ExecutorEvent } from './executor.ts';
-import { createHandler, type HandlerOptions, type RequestHandler } from './handler.ts';
-import { memoryStore } from './memory-store.ts';
+import { createHandler, type HandlerOptions, type RequestHandler } from '../handler.ts';
+import { memoryStore } from '../store/memory-store.ts';
 
 interface Logged {
   readonly level: string;

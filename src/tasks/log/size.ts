@@ -1,5 +1,5 @@
 /** How large things are, roughly, and how many entries to read at a time so that a piece stays small. */
-import type { SerializedEntry } from './published.ts';
+import type { SerializedEntry } from '../store/store.ts';
 
 /** The characters in a value's strings and keys, and a little for the rest. Good enough for a limit. */
 export function roughSize(value: unknown): number {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type TaskEvent, v03, v1, type WireCodec } from '../protocol/index.ts';
+import { type TaskEvent, v03, v1, type WireCodec } from '../../protocol/index.ts';
 import { EventLog } from './event-log.ts';
 import { consoleLogger } from './logger.ts';
-import { memoryStore } from './memory-store.ts';
+import { memoryStore } from '../store/memory-store.ts';
 import { Published } from './published.ts';
 
 const artifact = { artifactId: 'a', parts: [{ kind: 'text' as const, text: 'x' }] };

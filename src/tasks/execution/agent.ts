@@ -19,8 +19,8 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { inspect } from 'node:util';
-import type { MaybePromise } from '../base/index.ts';
-import { isInterrupted, textOf, type Message, type Part, type Task } from '../protocol/index.ts';
+import type { MaybePromise } from '../../base/index.ts';
+import { isInterrupted, textOf, type Message, type Part, type Task } from '../../protocol/index.ts';
 import type {
   A2AAgent,
   AgentProfile,

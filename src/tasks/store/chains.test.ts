@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Chain, Links } from './chains.ts';
+import { Chain, ChainLinks } from './chains.ts';
 
-function walk(chain: Chain, links: Links): number[] {
+function walk(chain: Chain, links: ChainLinks): number[] {
   const numbers: number[] = [];
   for (let at = chain.newest; at !== undefined; at = Chain.older(links, at)) numbers.push(at);
   return numbers;
@@ -13,7 +13,7 @@ test('a chain is in the order in which numbers were put in front, whatever was t
   const numbers = fc.array(fc.nat({ max: 1000 }), { maxLength: 200 });
   fc.assert(
     fc.property(numbers, (moves) => {
-      const [links, chain] = [new Links(), new Chain()];
+      const [links, chain] = [new ChainLinks(), new Chain()];
       let model: number[] = [];
       for (const number of moves) {
         if (model.includes(number)) {
@@ -32,7 +32,7 @@ test('a chain is in the order in which numbers were put in front, whatever was t
 });
 
 test('chains that share their links do not disturb each other', () => {
-  const links = new Links();
+  const links = new ChainLinks();
   const [odd, even] = [new Chain(), new Chain()];
   for (let number = 0; number < 1000; number++) (number % 2 ? odd : even).add(links, number);
   for (let number = 0; number < 1000; number += 4) even.remove(links, number);

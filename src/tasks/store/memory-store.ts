@@ -16,8 +16,8 @@ import {
   type TaskEvent,
   type TaskState,
   type TaskStatus,
-} from '../protocol/index.ts';
-import { Chain, Links } from './chains.ts';
+} from '../../protocol/index.ts';
+import { Chain, ChainLinks } from './chains.ts';
 import { ExpiryIndex } from './expiry-index.ts';
 import {
   ChangeClock,
@@ -68,10 +68,10 @@ export class MemoryStore implements TaskStore {
   readonly #finished = new Chain();
   readonly #expiring = new ExpiryIndex<StoredTask>();
   readonly #links: TaskLinks = {
-    all: new Links(),
-    state: new Links(),
-    context: new Links(),
-    finished: new Links(),
+    all: new ChainLinks(),
+    state: new ChainLinks(),
+    context: new ChainLinks(),
+    finished: new ChainLinks(),
   };
   readonly #maxTasks: number;
   readonly #maxBytes: number;
@@ -280,7 +280,7 @@ export class MemoryStore implements TaskStore {
   }
 
   /** The tasks of a chain from this one on, newest first. */
-  *#walk(links: Links, from: number | undefined): Generator<StoredTask> {
+  *#walk(links: ChainLinks, from: number | undefined): Generator<StoredTask> {
     for (let number = from; number !== undefined; number = Chain.older(links, number)) {
       yield this.#numbered[number]!;
     }
@@ -332,16 +332,16 @@ interface Position {
 
 /** The links of each kind of chain. */
 interface TaskLinks {
-  readonly all: Links;
-  readonly state: Links;
-  readonly context: Links;
-  readonly finished: Links;
+  readonly all: ChainLinks;
+  readonly state: ChainLinks;
+  readonly context: ChainLinks;
+  readonly finished: ChainLinks;
 }
 
 /** A chain, and where its links are. */
 interface Found {
   readonly chain: Chain;
-  readonly links: Links;
+  readonly links: ChainLinks;
 }
 
 const NO_IDS: readonly string[] = [];
@@ -437,7 +437,7 @@ class ScopeIndex {
   }
 }
 
-function found(chain: Chain | undefined, links: Links): Found | undefined {
+function found(chain: Chain | undefined, links: ChainLinks): Found | undefined {
   return chain && { chain, links };
 }
 

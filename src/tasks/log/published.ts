@@ -1,10 +1,6 @@
-/** An entry on its way to readers. It is serialised once per version, however many readers there are. */
-import type { LogEntry, TaskEvent, WireCodec } from '../protocol/index.ts';
-
-/** An entry whose JSON, in the inner shape, is there already because the store wanted it. */
-export interface SerializedEntry extends LogEntry {
-  readonly json?: string | undefined;
-}
+/** A stored entry for the readers of a log. It is serialised once per protocol version, not once per reader. */
+import type { LogEntry, TaskEvent, WireCodec } from '../../protocol/index.ts';
+import type { SerializedEntry } from '../store/store.ts';
 
 export class Published implements LogEntry {
   readonly seq: number;

@@ -8,7 +8,7 @@ import {
   type TaskState,
   type TaskStatus,
   type TaskStatusUpdateEvent,
-} from '../protocol/index.ts';
+} from '../../protocol/index.ts';
 import type { Append, Scope } from './store.ts';
 
 /** The states of a task that somebody executes: after a restart, nobody does. */

@@ -5,10 +5,10 @@
  * throws, ignores its signal, yields after the end), the task's log gets exactly one terminal event per turn.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { waitAtMost } from '../base/index.ts';
-import { A2AError, isInterrupted, isTerminal, type TaskEvent } from '../protocol/index.ts';
+import { waitAtMost } from '../../base/index.ts';
+import { A2AError, isInterrupted, isTerminal, type TaskEvent } from '../../protocol/index.ts';
 import { completeEvent } from './complete-event.ts';
-import { type EventLog, type LiveTask, LogLostError } from './event-log.ts';
+import { type EventLog, type LiveTask, LogLostError } from '../log/event-log.ts';
 import type {
   AgentExecutor,
   CancelContext,
@@ -16,7 +16,7 @@ import type {
   ExecutorEvent,
   StatusEvent,
 } from './executor.ts';
-import type { Logger } from './logger.ts';
+import type { Logger } from '../log/logger.ts';
 import { inOrder, WORKING } from './transitions.ts';
 
 export interface ExecutionLimits {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Message, Task, TaskArtifactUpdateEvent } from '../protocol/index.ts';
+import type { Message, Task, TaskArtifactUpdateEvent } from '../../protocol/index.ts';
 import { EventLog, LogLostError } from './event-log.ts';
-import type { AgentExecutor } from './executor.ts';
-import { createHandler } from './handler.ts';
-import { memoryStore } from './memory-store.ts';
+import type { AgentExecutor } from '../execution/executor.ts';
+import { createHandler } from '../handler.ts';
+import { memoryStore } from '../store/memory-store.ts';
 import type { Published } from './published.ts';
-import type { Deliver } from './push.ts';
-import type { Append, AppendOutcome, TaskStore } from './store.ts';
+import type { Deliver } from '../push.ts';
+import type { Append, AppendOutcome, TaskStore } from '../store/store.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const scope = { tenant: '', owner: '' };

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { isTerminal, type StreamItem, type Task } from '../protocol/index.ts';
+import { isTerminal, type StreamItem, type Task } from '../../protocol/index.ts';
 import type { AgentExecutor } from './executor.ts';
-import { createHandler, type RequestHandler } from './handler.ts';
-import { memoryStore } from './memory-store.ts';
-import type { Append, TaskStore } from './store.ts';
+import { createHandler, type RequestHandler } from '../handler.ts';
+import { memoryStore } from '../store/memory-store.ts';
+import type { Append, TaskStore } from '../store/store.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const turns = async (count: number) => {

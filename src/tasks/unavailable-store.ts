@@ -4,11 +4,11 @@
  */
 import type { MaybePromise } from '../base/index.ts';
 import { A2AError } from '../protocol/index.ts';
-import type { Logger } from './logger.ts';
-import type { TaskStore } from './store.ts';
+import type { Logger } from './log/logger.ts';
+import type { TaskStore } from './store/store.ts';
 
 /** The store as operations see it. One that keeps nothing is never away, and is returned as it is. */
-export function sayingAway(store: TaskStore, logger: Logger): TaskStore {
+export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskStore {
   if (!store.durable) return store;
 
   function translate(error: unknown): never {
