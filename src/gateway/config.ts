@@ -1,10 +1,10 @@
 /**
- * The gateway's configuration: one file of JSON with comments, each part in the words of the folder that it is about.
- * `"${NAME}"` in a string stands for a variable of the environment, `"$${"` for these characters themselves.
+ * The gateway's configuration: one JSON file with comments. Each folder defines the schema of its part.
+ * `"${NAME}"` in a string is replaced by an environment variable; `"$${"` stands for the characters `${`.
  *
  *   const { config, warnings } = await loadConfig('gateway.json', process.env);
  *
- * What is wrong is said all at once, a line for each: `gateway.json:12: providers.east.type: …`.
+ * All problems are reported at once, one line each: `gateway.json:12: providers.east.type: …`.
  */
 import { constants, existsSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -32,9 +32,9 @@ import { WebAddress } from './api/web-address.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
-/** Problems that are told at once. */
+/** Problems that are listed. */
 const MAX_PROBLEMS = 20;
-/** Names that are told where another one was expected. */
+/** Known names that an error about an unknown name lists. */
 const MAX_NAMES = 10;
 
 const count = z.int().min(1).max(1_000_000);
@@ -49,65 +49,67 @@ const Limits = z
       .int()
       .min(1024)
       .max(2 ** 30)
-      .describe('Of a request. 10 MB'),
-    maxRunning: count.describe('Executions at a time; more are refused for the moment'),
-    maxStreams: count.describe('Streams that are open at a time. 50000'),
-    maxStreamsPerClient: count.describe('Streams of one workspace. 20000'),
-    requestTimeoutMs: milliseconds.describe('For the whole of a request to arrive. 60 seconds'),
-    stallMs: milliseconds.describe('A client that reads nothing for so long is dropped'),
-    heartbeatMs: milliseconds.describe('Between two signs of life on a stream. 15 seconds'),
+      .describe('Size of a request. Default: 10 MB'),
+    maxRunning: count.describe('Concurrent executions. Further requests get 503'),
+    maxStreams: count.describe('Open streams. Default: 50000'),
+    maxStreamsPerClient: count.describe('Open streams of one workspace. Default: 20000'),
+    requestTimeoutMs: milliseconds.describe('Timeout for receiving a request. Default: 60 seconds'),
+    stallMs: milliseconds.describe('A client that reads nothing for this time is disconnected'),
+    heartbeatMs: milliseconds.describe(
+      'Interval of keep-alive comments on a stream. Default: 15 seconds',
+    ),
   })
   .partial()
-  .describe('Sizes, counts and times of requests');
+  .describe('Limits of size, number and time for requests');
 
 const Telemetry = z
   .strictObject({
     endpoint: WebAddress.optional().describe(
-      'The address of an OTLP collector over HTTP; /v1/traces is added',
+      'The address of an OTLP/HTTP collector. /v1/traces is appended',
     ),
     headers: z
       .record(z.string().min(1).max(128), z.string().max(8192))
       .optional()
-      .describe('Sent to the collector: credentials, usually'),
-    serviceName: z.string().min(1).max(255).optional().describe('parley-gateway unless told'),
+      .describe('Headers for the collector, usually credentials'),
+    serviceName: z.string().min(1).max(255).optional().describe('Default: parley-gateway'),
   })
-  .describe("Traces. Without an endpoint, OpenTelemetry's own variables count");
+  .describe("Tracing. Without an endpoint, OpenTelemetry's environment variables are used");
 
 const Origin = z
   .string()
   .max(2048)
   .refine(
     (text) => text === '*' || URL.parse(text)?.origin === text,
-    'an origin, as https://app.example without a path, or *',
+    'must be an origin such as https://app.example, without a path, or *',
   );
 
 export const GatewayConfig = z.strictObject({
   $schema: z.string().optional().describe('The address of this schema'),
-  keys: KeysConfig.optional().describe('Who may call, beside the keys in the register'),
+  keys: KeysConfig.optional().describe('Authentication, in addition to the keys in the register'),
   providers: ProvidersConfig.optional(),
   models: ModelsConfig.optional(),
   defaultModel: DefaultModel.optional(),
   modelDeadlineSeconds: ModelDeadlineSeconds.optional(),
   agents: AgentsConfig.optional(),
   agentHealthSeconds: AgentHealthSeconds.optional(),
-  tasks: TasksConfig.optional().describe('How long tasks live'),
+  tasks: TasksConfig.optional().describe('Expiry of tasks'),
   limits: Limits.optional(),
   cors: z
     .array(Origin)
     .max(64)
     .optional()
-    .describe('Origins of web pages that may call. None unless told'),
+    .describe('Origins of web pages that may call the gateway. Default: none'),
   telemetry: Telemetry.optional(),
   drainSeconds: z
     .number()
     .min(0)
     .max(3600)
     .optional()
-    .describe('How long tasks may go on after a signal before they are cut off. 10'),
+    .describe('How long running tasks may continue after SIGTERM or SIGINT. Default: 10'),
 });
 export type GatewayConfig = Readonly<z.infer<typeof GatewayConfig>>;
 
-/** What needs a new start; the rest is taken over when the file is read again. */
+/** Fields that take effect only after a restart. Others take effect when the file is reloaded. */
 export const FIXED_FIELDS = [
   'limits',
   'cors',
@@ -116,15 +118,15 @@ export const FIXED_FIELDS = [
 
 export interface LoadedConfig {
   readonly config: GatewayConfig;
-  /** Nothing that stops it, and better known. */
+  /** Problems that do not prevent the start. */
   readonly warnings: readonly string[];
-  /** Names of the variables that it takes from the environment. */
+  /** The environment variables that the file uses. */
   readonly variables: readonly string[];
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A configuration that cannot be used. Each of its lines names the file, the line and the field. */
+/** An invalid configuration. Each problem is one line with the file, the line and the field. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly string[];
@@ -135,17 +137,17 @@ export class ConfigError extends Error {
   }
 }
 
-/** The JSON Schema (2020-12) that is published with the package. */
+/** The JSON Schema (2020-12) that the package contains. */
 export function configJsonSchema(): Record<string, unknown> {
   return {
     title: "Configuration of Parley's gateway",
-    description: 'What parley gateway --config reads: JSON with comments',
+    description: 'The file for parley gateway --config: JSON with comments',
     ...z.toJSONSchema(GatewayConfig, { io: 'input' }),
   };
 }
 
 export interface LoadOptions {
-  /** It was read before, and somebody is served meanwhile: what is no file any more, as a pipe, is not waited for. */
+  /** The file is reloaded while the gateway serves requests. Then it must be a regular file: a pipe could block. */
   readonly again?: boolean;
 }
 
@@ -157,13 +159,13 @@ export async function loadConfig(
 ): Promise<LoadedConfig> {
   const { text, mode } = await read(file, again);
   const loaded = parseConfig(file, text, environment);
-  // Windows has no such bits.
+  // Windows has no permission bits.
   const exposed = process.platform !== 'win32' && (mode & 0o077) !== 0 && loaded.secrets;
-  const warning = `${file}: there are secrets in it, and others may read it: chmod 600 ${file}, or write \${NAME} and set the variable`;
+  const warning = `${file}: contains secrets and is readable by other users: run chmod 600 ${file}, or write \${NAME} and set the environment variable`;
   return { ...loaded, warnings: exposed ? [warning, ...loaded.warnings] : loaded.warnings };
 }
 
-/** `secrets`: some are written out in the text. */
+/** `secrets`: whether the text contains secrets, not only references to environment variables. */
 export function parseConfig(
   file: string,
   text: string,
@@ -180,10 +182,10 @@ export function parseConfig(
     );
   });
   const result = GatewayConfig.safeParse(value);
-  // A field whose variable is not set has its problem already.
+  // A field whose variable is not set is already reported.
   const fields = new Set(problems.map(({ field }) => field));
   const others = result.success
-    ? dangling(json, result.data, environment)
+    ? unknownReferences(json, result.data, environment)
     : problemsIn(json, result.error).filter(({ field }) => !fields.has(field));
   const all = [...problems, ...others].toSorted((one, other) => one.line - other.line);
   if (!result.success || all.length > 0) throw new ConfigError(described(file, all));
@@ -191,7 +193,7 @@ export function parseConfig(
   return { config: result.data, secrets, warnings, variables: [...used] };
 }
 
-/** Providers that have no key, here or in the environment, and will want one. */
+/** Warnings about providers that need an API key and have none, here or in the environment. */
 function keyless(
   file: string,
   { providers = {} }: GatewayConfig,
@@ -205,8 +207,8 @@ function keyless(
   });
 }
 
-/** What leads nowhere. */
-function dangling(
+/** References to providers and files that do not exist. */
+function unknownReferences(
   json: Jsonc,
   { models = {}, providers = {} }: GatewayConfig,
   environment: Environment,
@@ -216,11 +218,11 @@ function dangling(
   const check = (provider: string, path: readonly PropertyKey[]) => {
     if (known.has(provider)) return;
     const names = [...known.keys()].slice(0, MAX_NAMES).join(', ');
-    found.push(problemAt(json, path, `there is no provider "${provider}"; there are ${names}`));
+    found.push(problemAt(json, path, `unknown provider "${provider}"; known providers: ${names}`));
   };
   for (const [name, { file }] of Object.entries(providers)) {
     if (file === undefined || existsSync(file)) continue;
-    found.push(problemAt(json, ['providers', name, 'file'], 'there is no such file'));
+    found.push(problemAt(json, ['providers', name, 'file'], 'no such file'));
   }
   for (const [name, { provider, routes = [] }] of Object.entries(models)) {
     if (provider !== undefined) check(provider, ['models', name, 'provider']);
@@ -235,7 +237,7 @@ function providersOf(providers: ProvidersConfig, environment: Environment) {
   try {
     return withImplied(providers, environment);
   } catch (error) {
-    // The environment's fault, and not one of the file's lines.
+    // Caused by an environment variable, not by a line of the file.
     if (error instanceof ModelError) throw new ConfigError([error.message], { cause: error });
     throw error;
   }
@@ -283,9 +285,7 @@ function substitute(
   return text.replaceAll(VARIABLE, (whole, escaped: string, name: string) => {
     if (escaped !== '') return whole.slice(1);
     if (!/^[A-Za-z_]\w*$/.test(name)) {
-      problem(
-        `\${${name}} is not the name of a variable; $\${ stands for the characters themselves`,
-      );
+      problem(`\${${name}} is not a valid variable name; write $\${ for the characters themselves`);
       return whole;
     }
     const value = environment[name];
@@ -300,31 +300,31 @@ function substitute(
 
 const SECRET_FIELD = /key|token|secret|password|authorization|cookie|credential/i;
 
-/** Whether a secret is written out, and does not come from a variable. */
+/** Whether the text is a secret that does not come from an environment variable. */
 function isSecret(path: readonly PropertyKey[], text: string): boolean {
   if (!SECRET_FIELD.test(String(path.at(-1)))) return false;
   const own = text.replaceAll(/\$\{[^}]*\}/g, '').replace(/^(?:Bearer|Basic)\s*/i, '');
   return own.trim() !== '';
 }
 
-/** A pipe opens when somebody writes into it: until then a thread would be gone, and the process could not end. */
-const AT_ONCE = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+/** Opening a pipe blocks a thread until there is a writer, and the process could not exit. */
+const NON_BLOCKING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 async function read(file: string, again: boolean): Promise<{ text: string; mode: number }> {
   try {
-    await using handle = await open(file, again ? AT_ONCE : 'r');
+    await using handle = await open(file, again ? NON_BLOCKING : 'r');
     const stat = await handle.stat();
-    if (again && !stat.isFile()) throw new ConfigError([`${file}: it is not a file any more`]);
+    if (again && !stat.isFile()) throw new ConfigError([`${file}: is no longer a regular file`]);
     return { text: await textOf(handle, file), mode: stat.mode };
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    const why = code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`;
+    const why = code === 'ENOENT' ? 'no such file' : `cannot be read (${code})`;
     throw new ConfigError([`${file}: ${why}`], { cause: error });
   }
 }
 
-/** All of it, if it is not too much: what is no file does not tell its size before. */
+/** Reads up to the maximum size. The size of a pipe is not known in advance. */
 async function textOf(handle: FileHandle, file: string): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

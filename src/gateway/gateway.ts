@@ -1,5 +1,5 @@
 /**
- * The gateway: one A2A server in front of models and agents.
+ * The gateway: one A2A server in front of models and agents. This file creates the parts and connects them.
  *
  *   const gateway = createGateway({ config, store, register, pepper, version });
  *   const { url } = await gateway.listen(8090);
@@ -39,7 +39,7 @@ import { keyRoutes } from './keys/routes.ts';
 import { auditRoutes } from './audit/routes.ts';
 import { usageRoutes } from './budgets/routes.ts';
 import { createSpending } from './budgets/spending.ts';
-import { conversationOf } from './models/conversation.ts';
+import { earlierTurns } from './models/conversation.ts';
 import { modelExecutor } from './models/executor.ts';
 import { createModels } from './models/models.ts';
 import { openaiRoutes } from './models/openai/routes.ts';
@@ -55,39 +55,39 @@ import { startSweeper } from './tasks/sweeper.ts';
 
 export interface GatewayOptions {
   readonly config: GatewayConfig;
-  /** Closed with the gateway, as the register is. */
+  /** The gateway closes the store and the register. */
   readonly store: TaskStore;
   readonly register: Register;
-  /** Under which keys are hashed: `openPepper`. */
+  /** The secret that keys are hashed with, from `openPepper`. */
   readonly pepper: Pepper;
   readonly version: string;
   readonly logger?: Logger;
-  /** Where the gateway is reached from outside, if a proxy stands before it. */
+  /** The address of the gateway for clients, if it is behind a proxy. */
   readonly publicUrl?: string | undefined;
-  /** Private networks that addresses from callers may be in, in CIDR notation. */
+  /** Private networks that webhooks and agents may be in, in CIDR notation. */
   readonly allowNetworks?: readonly string[];
-  /** Where vendors' keys and the collector of traces are looked up. */
+  /** The source of vendors' API keys and OpenTelemetry settings. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
 export interface Gateway {
   readonly keys: Keys;
-  /** A key that may do everything, for the register of which nobody has one. */
+  /** Creates a key with all scopes, for a register without keys. Returns the secret. */
   makeFirstKey(): string;
-  /** Everything of the gateway's own that is served. */
+  /** The gateway's own routes. */
   readonly routes: readonly GatewayRoute[];
-  /** Listens, and begins to look after agents and expired tasks. */
+  /** Starts to listen, to check agents and to remove expired tasks. */
   listen(port?: number, host?: string): Promise<Listening>;
   /**
-   * Another configuration, without a pause: streams and tasks go on. Throws where it leads nowhere, and then nothing has
-   * changed. Says which fields are not taken over before a new start.
+   * Changes the configuration without interrupting streams and tasks. Throws if it is invalid; then nothing changes.
+   * Returns the names of changed fields that take effect only after a restart.
    */
   reload(config: GatewayConfig): readonly string[];
-  /** From now on `/readyz` says no. What is sent nevertheless is served. */
+  /** From now on `/readyz` responds with 503. Requests are still served. */
   drain(): void;
-  /** Executions, and answers that are no task's, under way. */
+  /** The number of executions and OpenAI-compatible requests in progress. */
   readonly running: number;
-  /** Where `listen` was not called. */
+  /** For a gateway that does not listen. Otherwise use `close` of the result of `listen`. */
   close(ms?: number): Promise<void>;
 }
 
@@ -140,7 +140,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   const profile = profileOf(version, agents);
   const executor = gatewayExecutor({
-    models: modelExecutor({ models, conversation: conversationOf(() => server.handler) }),
+    models: modelExecutor({ models, earlierTurns: earlierTurns(() => server.handler) }),
     agents: proxyExecutor({ agents, ...observed }),
     expiry: (metadata) => expiryOf(metadata, tasks, Date.now()),
   });
@@ -214,10 +214,12 @@ export function createGateway(options: GatewayOptions): Gateway {
       return { ...listening, close: (ms) => close(() => listening.close(ms)) };
     },
     reload(next) {
-      // What may throw comes first, and the last of that is all or nothing by itself.
-      const door = differs(next.keys, config.keys) ? authentication(next) : authenticate;
+      // Steps that may throw come first. `models.use` changes nothing if it throws.
+      const nextAuthenticate = differs(next.keys, config.keys)
+        ? authentication(next)
+        : authenticate;
       models.use(next);
-      authenticate = door;
+      authenticate = nextAuthenticate;
       agents.use(next.agents ?? {}, next.agentHealthSeconds);
       tasks = TasksConfig.parse(next.tasks ?? {});
       const fixed = FIXED_FIELDS.filter((field) => differs(next[field], options.config[field]));
@@ -233,12 +235,12 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 }
 
-/** Another key than the pepper's comes of it, although both come from PARLEY_SECRET_KEY. */
+/** The salt for agents' credentials. It differs from the pepper's salt, although both use PARLEY_SECRET_KEY. */
 function sealSalt(register: Register): Uint8Array {
   return createHash('sha256').update('parley agents').update(saltOf(register)).digest();
 }
 
-/** The gateway's own profile: another object only when the agents behind it offer something else. */
+/** The gateway's profile. Returns the same object until the skills of the agents change. */
 function profileOf(version: string, agents: Agents): () => AgentProfile {
   let last: { readonly text: string; readonly profile: AgentProfile } | undefined;
   return () => {
@@ -249,7 +251,7 @@ function profileOf(version: string, agents: Agents): () => AgentProfile {
   };
 }
 
-/** The agents' doors, as a caller may see them. */
+/** Finds the agent at `/agents/NAME`, in the caller's workspace. */
 function mountsOf(
   agents: Agents,
 ): (name: string, user: User | undefined) => MountedAgent | undefined {

@@ -8,13 +8,9 @@ import { isObject } from '../../src/base/index.ts';
 import * as z from 'zod';
 import { Caller } from '../../src/gateway/api/caller.ts';
 import { dialectRoutes } from '../../src/gateway/dialect/routes.ts';
-import {
-  DialectEvent,
-  Failure,
-  TaskAnswer,
-  type DialectTask,
-} from '../../src/gateway/dialect/schema.ts';
-import type { RouteEvents } from '../../src/gateway/api/route.ts';
+import { DialectEvent, TaskAnswer, type DialectTask } from '../../src/gateway/dialect/schema.ts';
+import { ErrorBody } from '../../src/gateway/api/openapi.ts';
+import type { RouteStream } from '../../src/http/index.ts';
 import { A2AError } from '../../src/protocol/index.ts';
 import {
   createHandler,
@@ -118,7 +114,7 @@ export function dialectOver(handler: RequestHandler, workspace = 'default'): Dia
 
 function refusal(error: unknown): Reply {
   assert.ok(error instanceof A2AError, String(error));
-  exactly(Failure, { error: error.message });
+  exactly(ErrorBody, { error: error.message });
   return { status: error.httpStatus, error: error.message };
 }
 
@@ -129,7 +125,7 @@ function exactly<Schema extends z.ZodType>(schema: Schema, value: unknown): z.in
   return parsed;
 }
 
-function reading({ stream, frame }: RouteEvents): Following {
+function reading({ stream, frame }: RouteStream): Following {
   let text = '';
   let wake = () => {};
   let over = false;

@@ -1,7 +1,7 @@
 // Tasks of the gateway's own door: the model's answer as a task, with its conversation, its price and its failures.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { conversationOf } from '../../src/gateway/models/conversation.ts';
+import { earlierTurns } from '../../src/gateway/models/conversation.ts';
 import { modelExecutor } from '../../src/gateway/models/executor.ts';
 import { A2AError, textOf, type Metadata, type Part, type Task } from '../../src/protocol/index.ts';
 import { createHandler, type RequestHandler } from '../../src/tasks/index.ts';
@@ -27,7 +27,7 @@ function made(options: RigOptions = {}): Made {
   const own = rig(options);
   const executor = modelExecutor({
     models: own.models,
-    conversation: conversationOf(() => handler),
+    earlierTurns: earlierTurns(() => handler),
   });
   const handler = createHandler(executor);
   let count = 0;

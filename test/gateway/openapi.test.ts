@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { echo } from '../../src/cli/agents/echo.ts';
-import { SCOPES, type Scope } from '../../src/gateway/api/caller.ts';
+import { SCOPES, type ApiScope } from '../../src/gateway/api/caller.ts';
 import { type Listening, serve } from '../../src/server.ts';
 import { type RunningGateway, startGateway } from '../support/gateway.ts';
 import { assertDocumented, type OpenapiDocument, type Operation } from '../support/openapi.ts';
@@ -299,7 +299,7 @@ test('what is wrong with a request in the same way everywhere is answered as the
         if (scope !== undefined) await assertDocumented(document, operation, without);
       }
       if (scope !== undefined) {
-        const others = SCOPES.filter((each) => each !== scope) as [Scope, ...Scope[]];
+        const others = SCOPES.filter((each) => each !== scope) as [ApiScope, ...ApiScope[]];
         const weak = await send(name, path, first, gateway.key('default', ...others));
         assert.equal(weak.status, 403);
         await assertDocumented(document, operation, weak);

@@ -8,7 +8,8 @@ import { after, before, test } from 'node:test';
 import { isObject } from '../../src/base/index.ts';
 import { promisify } from 'node:util';
 import { connect } from '../../src/client/index.ts';
-import { DialectTask, Failure, TaskAnswer } from '../../src/gateway/dialect/schema.ts';
+import { ErrorBody } from '../../src/gateway/api/openapi.ts';
+import { DialectTask, TaskAnswer } from '../../src/gateway/dialect/schema.ts';
 import { VERSIONS } from '../../src/protocol/index.ts';
 import { createAgent, type Listening, serve } from '../../src/server.ts';
 import { folder, start, type Running } from '../cli/support.ts';
@@ -95,7 +96,7 @@ function taskIn({ status, body }: Pasted): DialectTask {
 }
 
 function errorIn({ status, body }: Pasted): { status: number; error: string } {
-  return { status, ...Failure.strict().parse(body) };
+  return { status, ...ErrorBody.strict().parse(body) };
 }
 
 function post(at: string, body: string, headers: Record<string, string> = {}): Promise<Response> {
@@ -171,7 +172,7 @@ test('the request of the Go client: a finished task with the key in either heade
   for (const header of [none, { authorization: 'Bearer your-api-key' }]) {
     const answer = await post('/a2a/tasks/send', GO_BODY, header);
     assert.equal(answer.status, 401);
-    Failure.strict().parse(await answer.json());
+    ErrorBody.strict().parse(await answer.json());
   }
 });
 
@@ -213,7 +214,7 @@ test('another method is 405 with Allow, another path 404, broken JSON 400, too l
     answers.map(({ status }) => status),
     [405, 404, 400, 413],
   );
-  for (const answer of answers) Failure.strict().parse(await answer.json());
+  for (const answer of answers) ErrorBody.strict().parse(await answer.json());
 });
 
 for (const version of VERSIONS) {

@@ -1,6 +1,6 @@
 // A gateway in this process, on a free port, with its register in memory.
 import type * as z from 'zod';
-import type { Scope } from '../../src/gateway/api/caller.ts';
+import type { ApiScope } from '../../src/gateway/api/caller.ts';
 import { GatewayConfig } from '../../src/gateway/config.ts';
 import { openRegister } from '../../src/gateway/register/register.ts';
 import { createGateway, type Gateway } from '../../src/gateway/gateway.ts';
@@ -22,7 +22,7 @@ export interface RunningGateway extends AsyncDisposable {
   readonly url: string;
   readonly gateway: Gateway;
   /** A key that may do everything in its workspace, or only so much. */
-  key(workspace?: string, ...scopes: Scope[]): string;
+  key(workspace?: string, ...scopes: ApiScope[]): string;
   /** Asks as the owner of the key; `body` is sent as JSON. */
   ask(
     key: string | undefined,

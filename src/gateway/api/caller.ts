@@ -1,13 +1,13 @@
 /**
- * Who calls the gateway: a key, or somebody that an OIDC issuer vouches for, in one workspace.
+ * The caller of a request: a key, or a user that an OIDC issuer has authenticated, in one workspace.
  *
- * Tasks belong to the workspace (the `owner` of a scope) and not to the key, so that a key can be rotated. The `tenant`
- * of a scope says whose door was used: empty for the gateway itself, `agents/NAME` for an agent behind it. So a task of
- * one door does not exist behind another, and who has the gateway's tasks is told what executes them by the scope alone.
+ * A task belongs to the workspace (the `owner` in the task store), not to the key, so that a key can be rotated. The
+ * `tenant` in the task store says which endpoint created the task: empty for the gateway itself, `agents/NAME` for an
+ * agent. A task of one endpoint does not exist at another. The tenant alone decides what executes the task.
  */
 import { A2AError, type Call, type User } from '../../protocol/index.ts';
 
-/** What a key may do. `*` is all of it, in the key's own workspace. */
+/** The scopes of a key. `*` stands for all of them, in the key's own workspace. */
 export const SCOPES = [
   'tasks:read',
   'tasks:write',
@@ -19,23 +19,23 @@ export const SCOPES = [
   'audit:read',
   'metrics:read',
 ] as const;
-export type Scope = (typeof SCOPES)[number];
+export type ApiScope = (typeof SCOPES)[number];
 
-/** The first workspace. */
+/** The workspace of the first key. */
 export const DEFAULT_WORKSPACE = 'default';
 
-const AGENT_DOOR = 'agents/';
+const AGENT_TENANT = 'agents/';
 
 export interface CallerFields {
   readonly workspace: string;
-  /** `key:ID`, or `oidc:SUBJECT`: who is named in the audit log. */
+  /** `key:ID` or `oidc:SUBJECT`, as in the audit log. */
   readonly actor: string;
-  /** Whose budget and limits count; undefined for callers without a key. */
+  /** The key that is charged and limited. Undefined for callers without a key. */
   readonly keyId?: string | undefined;
   readonly scopes: ReadonlySet<string>;
-  /** The agent whose door was used. */
+  /** The agent that the request was sent to, at `/agents/NAME`. */
   readonly agent?: string | undefined;
-  /** W3C trace context of the request. */
+  /** The W3C `traceparent` header of the request. */
   readonly traceparent?: string | undefined;
 }
 
@@ -52,31 +52,34 @@ export class Caller implements User {
 
   constructor(fields: CallerFields) {
     this.id = this.workspace = fields.workspace;
-    this.tenant = fields.agent === undefined ? '' : AGENT_DOOR + fields.agent;
+    this.tenant = fields.agent === undefined ? '' : AGENT_TENANT + fields.agent;
     this.actor = fields.actor;
     this.keyId = fields.keyId;
     this.scopes = fields.scopes;
     this.traceparent = fields.traceparent;
   }
 
-  may(scope: Scope): boolean {
+  may(scope: ApiScope): boolean {
     return this.scopes.has('*') || this.scopes.has(scope);
   }
 
-  /** Throws `forbidden`, and says which scope is missing: the caller knows what it came with. */
-  need(scope: Scope): void {
+  /** Throws `forbidden` with the name of the missing scope. */
+  need(scope: ApiScope): void {
     if (!this.may(scope))
-      throw new A2AError('forbidden', `The scope ${scope} is missing: use a key that has it`);
+      throw new A2AError(
+        'forbidden',
+        `The key does not have the scope ${scope}: use a key that has it`,
+      );
   }
 }
 
-/** The caller of a request that was let in. */
+/** The caller of an authenticated request. Throws `unauthenticated`. */
 export function callerOf({ user }: Pick<Call, 'user'>): Caller {
   if (user instanceof Caller) return user;
   throw new A2AError('unauthenticated');
 }
 
-/** The agent whose door a scope's tenant is; undefined: the gateway's own. */
+/** The agent's name in a tenant. Undefined for the gateway's own tasks. */
 export function agentOfTenant(tenant: string): string | undefined {
-  return tenant.startsWith(AGENT_DOOR) ? tenant.slice(AGENT_DOOR.length) : undefined;
+  return tenant.startsWith(AGENT_TENANT) ? tenant.slice(AGENT_TENANT.length) : undefined;
 }

@@ -1,9 +1,9 @@
 /**
- * `/openapi.json`: OpenAPI 3.1, made from the table of routes and its schemas, so that it cannot say anything else than
- * what is served. The protocol's own endpoints are described in brief; what they say is A2A's to tell.
+ * `/openapi.json`: OpenAPI 3.1, generated from the route table and its schemas, so that it matches what is served. The
+ * A2A endpoints are described only briefly; the A2A specification has the details.
  */
 import * as z from 'zod';
-import type { GatewayRoute } from './route.ts';
+import type { GatewayRoute, Resource } from './route.ts';
 import { schemaBook, type SchemaBook } from './schema-book.ts';
 
 export interface OpenapiOptions {
@@ -18,18 +18,27 @@ const JSON_TYPE = 'application/json';
 const EVENTS_TYPE = 'text/event-stream';
 const TEXT: Json = { type: 'string' };
 
-const ErrorBody = z.object({ error: z.string().describe('What went wrong, in one line.') });
+export const ErrorBody = z.object({
+  error: z.string().describe('The error message, in one line.'),
+});
 
-/** What every failure of ours may be, by status. */
-const FAILURES: Readonly<Record<number, string>> = {
-  400: 'The request is not as it should be; the error says which field.',
-  401: 'No key, or none that counts.',
-  403: 'The key lacks the scope.',
-  404: 'There is no such thing in this workspace.',
+/** Descriptions of the errors that follow from a route's fields. A route's own description takes precedence. */
+const FAILURES = {
+  400: 'The request is invalid. The error names the field.',
+  401: 'The key is missing or invalid.',
+  403: 'The key does not have the required scope.',
   413: 'The body is too large.',
   429: 'Too many requests, or the budget is spent.',
-  500: 'A failure of ours; the error has the id under which our log has the cause.',
-  503: 'Not now: the store is away, or there is too much to do.',
+  500: 'Internal error. The message contains the id of the log entry with the cause.',
+  503: 'The store is unavailable, or the gateway is overloaded.',
+} as const;
+
+const RESOURCES: Readonly<Record<Resource, string>> = {
+  task: 'task',
+  card: 'model card',
+  key: 'key',
+  agent: 'agent',
+  model: 'model',
 };
 
 const HEADERS: Readonly<Record<number, Json>> = {
@@ -55,7 +64,7 @@ export function openapiDocument({ routes, version, publicUrl }: OpenapiOptions):
       title: 'Parley gateway',
       version,
       description:
-        'Models and agents behind one A2A endpoint. Beside these routes the gateway speaks A2A 0.3 and 1.0, as JSON-RPC and REST: the card says where.',
+        'Models and agents behind one A2A endpoint. In addition to these routes, the gateway serves A2A 0.3 and 1.0 over JSON-RPC and REST. The agent card lists the addresses.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: publicUrl ?? '/' }],
@@ -64,7 +73,11 @@ export function openapiDocument({ routes, version, publicUrl }: OpenapiOptions):
     components: {
       schemas: book.schemas(),
       securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer', description: 'A key, or a JWT of the issuer.' },
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'A key, or a JWT of the configured OIDC issuer.',
+        },
         apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
       },
     },
@@ -80,7 +93,7 @@ function operationOf(route: GatewayRoute, book: SchemaBook, errorRef: Json): Jso
     tags: [tagOf(path)],
     summary,
     ...(detail !== undefined && { description: detail }),
-    // For schemes without scopes of their own these are roles, says the specification.
+    // OpenAPI 3.1: for schemes other than OAuth2 and OpenID Connect, the list may name required roles.
     security: scope === 'open' ? [] : [{ bearer: [scope] }, { apiKey: [scope] }],
     ...(parameters.length > 0 && { parameters }),
     ...(body && {
@@ -94,7 +107,7 @@ function operationOf(route: GatewayRoute, book: SchemaBook, errorRef: Json): Jso
 }
 
 function responsesOf(route: GatewayRoute, book: SchemaBook, id: string, errorRef: Json): Json {
-  // A route with failures in words of its own has at least `error` in them.
+  // A route with its own error format has at least the field `error` in it.
   const failure = route.error
     ? { type: 'object', properties: { error: {} }, required: ['error'] }
     : errorRef;
@@ -111,9 +124,9 @@ function responsesOf(route: GatewayRoute, book: SchemaBook, id: string, errorRef
     };
     responses[status] = { description, ...headersOf(Number(status)), ...contentOf(content) };
   }
-  for (const status of failuresOf(route)) {
+  for (const [status, description] of failuresOf(route)) {
     responses[status] ??= {
-      description: FAILURES[status],
+      description,
       ...headersOf(status),
       content: { [JSON_TYPE]: { schema: failure } },
     };
@@ -129,17 +142,17 @@ function contentOf(content: Json): Json {
   return Object.keys(content).length > 0 ? { content } : {};
 }
 
-function failuresOf({ scope, body, query, path, resource }: GatewayRoute): number[] {
-  const named = path.includes('{') || resource !== undefined;
-  return [
-    ...(body || query || named ? [400] : []),
-    ...(scope === 'open' ? [] : [401, 403]),
-    ...(named ? [404] : []),
-    ...(body ? [413] : []),
-    429,
-    500,
-    503,
+function failuresOf(route: GatewayRoute): [status: number, description: string][] {
+  const { scope, body, query, resource } = route;
+  const statuses = [
+    ...(body || query || resource ? [400 as const] : []),
+    ...(scope === 'open' ? [] : ([401, 403] as const)),
+    ...(body ? [413 as const] : []),
+    ...([429, 500, 503] as const),
   ];
+  const failures = statuses.map((status): [number, string] => [status, FAILURES[status]]);
+  if (!resource) return failures;
+  return [...failures, [404, `The workspace has no such ${RESOURCES[resource]}.`]];
 }
 
 function pathParameters(path: string): Json[] {
@@ -177,10 +190,10 @@ const card = (summary: string): Json => ({
   summary,
   responses: {
     200: {
-      description: 'The card, for clients of 0.3 and 1.0. It has an ETag.',
+      description: 'The agent card, for clients of 0.3 and 1.0, with an ETag.',
       content: { [JSON_TYPE]: { schema: { type: 'object' } } },
     },
-    304: { description: 'As the client has it.' },
+    304: { description: 'The card has not changed.' },
   },
 });
 
@@ -188,7 +201,7 @@ const rpc = (summary: string): Json => ({
   tags: ['a2a'],
   summary,
   description:
-    'JSON-RPC 2.0 with the methods of A2A 0.3 and 1.0; the header A2A-Version picks one. What streams is answered with server-sent events.',
+    'JSON-RPC 2.0 with the methods of A2A 0.3 and 1.0. The header A2A-Version selects the version. Streaming methods respond with server-sent events.',
   requestBody: {
     required: true,
     content: {
@@ -197,7 +210,7 @@ const rpc = (summary: string): Json => ({
   },
   responses: {
     200: {
-      description: 'The result, or an error of JSON-RPC.',
+      description: 'The result, or a JSON-RPC error.',
       content: {
         [JSON_TYPE]: { schema: { type: 'object', required: ['jsonrpc'] } },
         [EVENTS_TYPE]: { schema: TEXT },
@@ -209,7 +222,7 @@ const rpc = (summary: string): Json => ({
 
 const agentName = { parameters: pathParameters('{name}') };
 
-/** What A2A itself serves. */
+/** The A2A endpoints. */
 const PROTOCOL: Readonly<Record<string, Record<string, Json>>> = {
   '/': { post: { operationId: 'a2a', ...rpc('A2A, to the gateway itself') } },
   '/.well-known/agent-card.json': {
@@ -219,7 +232,7 @@ const PROTOCOL: Readonly<Record<string, Record<string, Json>>> = {
     get: {
       operationId: 'agentCardOld',
       security: [],
-      ...card("The gateway's card, where it was to be found before 0.3"),
+      ...card("The gateway's card, at its address before A2A 0.3"),
     },
   },
   '/agents/{name}': {

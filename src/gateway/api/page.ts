@@ -1,10 +1,10 @@
-/** Lists over HTTP come in pages: `limit`, `offset`, and a `total` that counts what is on all of them. */
+/** Pagination of lists over HTTP: `limit`, `offset`, and `total`, the number of items on all pages. */
 import * as z from 'zod';
 
 export const MAX_PAGE = 100;
 const DEFAULT_PAGE = 50;
 
-/** A whole number in an address, where everything is text. `otherwise` inside, so that OpenAPI says it, too. */
+/** A whole number in a query string. The default, `otherwise`, is part of the schema, so that OpenAPI shows it. */
 export function whole(min: number, max = Number.MAX_SAFE_INTEGER, otherwise?: number) {
   const end = max === Number.MAX_SAFE_INTEGER ? '' : ` to ${max}`;
   const rule = `a whole number from ${min}${end}`;
@@ -15,21 +15,22 @@ export function whole(min: number, max = Number.MAX_SAFE_INTEGER, otherwise?: nu
   );
 }
 
-/** Which part of a list. */
+/** Selects one page of a list. */
 export const PageQuery = z.object({
   limit: whole(1, MAX_PAGE, DEFAULT_PAGE),
   offset: whole(0, undefined, 0),
 });
 export type PageQuery = Readonly<z.infer<typeof PageQuery>>;
 
-/** A page of a list, and how long all of it is. */
-export interface Page<Item> {
+/** One page of a list. */
+export interface OffsetPage<Item> {
   readonly items: readonly Item[];
   readonly total: number;
   readonly limit: number;
   readonly offset: number;
 }
 
+/** The schema of a OffsetPage. */
 export function pageOf<Item extends z.ZodType>(item: Item) {
   return z.object({
     items: z.array(item),

@@ -1,6 +1,7 @@
 /**
- * The gateway's own routes. One table is what is served, what `/openapi.json` says, which scope a caller needs, and what
- * the isolation test tries from another workspace: a route that has a parameter has to say what it stands for.
+ * The gateway's own routes, as one table. The table says what is served, which scope a caller needs, and what
+ * `/openapi.json` contains. The isolation test reads it to call every route from another workspace; for that, a route
+ * with a path parameter names the resource that the parameter identifies.
  *
  *   defineRoute({
  *     verb: 'GET', path: '/a2a/model-cards/{id}', scope: 'cards:read', resource: 'card',
@@ -11,57 +12,47 @@
 import * as z from 'zod';
 import { wordIssue } from '../../base/index.ts';
 import { A2AError, type Call } from '../../protocol/index.ts';
-import type { Opening, Published, RequestHandler, TaskStream } from '../../tasks/index.ts';
-import type { Caller, Scope } from './caller.ts';
+import type { RouteStream, RouteText } from '../../http/index.ts';
+import type { RequestHandler } from '../../tasks/index.ts';
+import type { ApiScope, Caller } from './caller.ts';
 
-/** What a path's parameter stands for. Each belongs to a workspace. */
+/** What a path parameter identifies. Each resource belongs to a workspace. */
 export type Resource = 'task' | 'card' | 'key' | 'agent' | 'model';
 
-/** Body and query are as their schemas made them. */
+/** The input of a route's handler. `body` and `query` are parsed by their schemas. */
 export interface RouteInput<Body, Query = undefined> {
-  /** The path's parameters. */
+  /** The path parameters. */
   readonly values: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;
   readonly caller: Caller;
-  /** For the handler's operations. */
+  /** Passed on to the handler's operations. */
   readonly call: Call;
-  /** The A2A operations on the tasks of the door that was used. */
+  /** The A2A operations on the gateway's tasks. */
   readonly handler: RequestHandler;
   header(name: string): string | undefined;
 }
 
-/** Body and query are as they came. */
+/** The input before `body` and `query` are parsed. */
 export type RawInput = RouteInput<unknown, URLSearchParams>;
 
-/** An answer that is there at once. */
+/** A response with a complete body. */
 export interface RouteAnswer {
-  /** 200 unless told. */
+  /** Default: 200. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON; a string with a content-type of its own in `headers` as it is. Undefined: nothing is sent. */
+  /** Sent as JSON. A string is sent as it is if `headers` has a content-type. Undefined: no body. */
   readonly body?: unknown;
 }
 
-/** Text that comes bit by bit, with backpressure; when the client leaves, `return` is called. */
-export interface RouteText {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly chunks: AsyncIterable<string>;
-}
-
-/** A task's events, as server-sent events in the route's own words. */
-export interface RouteEvents {
-  readonly stream: TaskStream;
-  /** An event as text for the wire; empty where the client is not to see it. */
-  readonly frame: (item: Published | Opening) => string;
-}
-
+/** One possible response, for `/openapi.json`. */
 interface Answer {
   readonly description: string;
-  /** Of the JSON body. Absent: there is none, or it is no JSON. */
+  /** The schema of a JSON body. */
   readonly schema?: z.ZodType;
+  /** The content type, if it is not JSON. */
   readonly contentType?: string;
-  /** Server-sent events instead, where the body asks for them. */
+  /** The request body can ask for server-sent events instead. */
   readonly alsoEvents?: boolean;
 }
 
@@ -72,35 +63,36 @@ export interface RouteOptions<
   Query extends z.ZodObject | undefined = z.ZodObject | undefined,
 > {
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** `{name}` stands for one segment. */
+  /** `{name}` matches one segment. */
   readonly path: string;
-  /** `open`: everybody may, without a key. */
-  readonly scope: Scope | 'open';
-  /** Needed where the path, or the body, names something that belongs to a workspace. */
+  /** The scope that the caller needs. `open`: no authentication. */
+  readonly scope: ApiScope | 'open';
+  /** Required if the path or the body identifies a resource of a workspace. */
   readonly resource?: Resource;
-  /** It always answers with a task's events (RouteEvents): a place among the streams is taken before it begins. */
+  /** The route always responds with a RouteStream. Such a route counts against the limit of open streams. */
   readonly events?: boolean;
   readonly summary: string;
-  /** Longer, for the description in `/openapi.json`. */
+  /** The description in `/openapi.json`. */
   readonly detail?: string;
-  /** Takes texts: numbers are `whole` (page.ts). What it does not name is passed over. */
+  /** Query values are strings; numbers use `whole` (page.ts). Unknown parameters are ignored. */
   readonly query?: Query;
   readonly body?: Body;
-  /** By status. The failures that every route has (401, 403, 429, 500, 503) need not be named. */
+  /** Responses by status. Errors that follow from the other fields (400, 401, 403, 404, 413 …) are added by openapi.ts. */
   readonly answers: Readonly<Record<number, Answer>>;
   handle(
     input: RouteInput<Parsed<Body>, Parsed<Query>>,
-  ): Promise<RouteAnswer | RouteText | RouteEvents>;
-  /** A failure in other words than `{"error": "…"}`. */
+  ): Promise<RouteAnswer | RouteText | RouteStream>;
+  /** The error response, if it is not `{"error": "…"}`. */
   error?(error: A2AError): RouteAnswer;
 }
 
-/** A route of the table, the types of its body and query forgotten. */
+/** A route in the table, without the types of its body and query. */
 export interface GatewayRoute extends Omit<RouteOptions, 'handle'> {
-  /** Checks the query and the body against their schemas first. */
-  handle(input: RawInput): Promise<RouteAnswer | RouteText | RouteEvents>;
+  /** Parses the query and the body first. */
+  handle(input: RawInput): Promise<RouteAnswer | RouteText | RouteStream>;
 }
 
+/** Turns typed route options into an entry of the table. */
 export function defineRoute<
   const Body extends z.ZodType | undefined = undefined,
   const Query extends z.ZodObject | undefined = undefined,
@@ -112,7 +104,7 @@ export function defineRoute<
       const body = options.body && parsed(options.body, input.body);
       return options.handle({
         ...input,
-        // Parsed or undefined, as the types say: the checker cannot follow the condition.
+        // The type checker cannot see that a schema and its result are present together.
         query: query as Parsed<Query>,
         body: body as Parsed<Body>,
         header: (name) => input.header(name),
@@ -121,14 +113,15 @@ export function defineRoute<
   };
 }
 
-/** What the schema makes of it; else `invalidParams`, whose message names the first field that is wrong. */
+/** Parses `value`. Throws `invalidParams`; its message names the first invalid field. */
 export function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  if (value === undefined) throw new A2AError('invalidParams', 'There is no body: send it as JSON');
+  if (value === undefined)
+    throw new A2AError('invalidParams', 'The request has no body: send one as JSON');
   const [issue] = result.error.issues;
   const field = issue?.path.join('.') ?? '';
-  const why = issue ? wordIssue(issue) : 'not as it should be';
+  const why = issue ? wordIssue(issue) : 'invalid';
   const message = field === '' ? `The body: ${why}` : `${field}: ${why}`;
   throw new A2AError('invalidParams', message, {
     ...(field !== '' && { violations: [{ field, description: why }] }),

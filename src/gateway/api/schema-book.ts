@@ -1,6 +1,6 @@
 /**
- * The schemas of an OpenAPI document, by name. Schemas that are alike share one; what a schema defines within itself
- * becomes one of the document's, because `#` means another thing there.
+ * Collects the schemas of an OpenAPI document by name. Equal schemas share one entry. The `$defs` of a schema become
+ * entries of the document, because a reference that starts with `#` is relative to the document.
  */
 import * as z from 'zod';
 
@@ -8,9 +8,9 @@ type Json = Readonly<Record<string, unknown>>;
 type Side = 'input' | 'output';
 
 export interface SchemaBook {
-  /** Puts the schema under this name, and gives the reference to it. */
+  /** Adds the schema under this name and returns a reference to it. */
   refOf(name: string, schema: z.ZodType, side: Side): Json;
-  /** The schema itself, for small ones. */
+  /** Returns the schema itself. For small schemas. */
   inline(name: string, schema: z.core.$ZodType, side: Side): Json;
   schemas(): Json;
 }
@@ -20,7 +20,7 @@ export function schemaBook(): SchemaBook {
   const names = new Map<string, string>();
 
   function convert(name: string, schema: z.core.$ZodType, side: Side): Json {
-    // What has no JSON Schema, such as a transformation, is described as anything.
+    // Zod types without a JSON Schema, such as transformations, accept anything.
     const made = z.toJSONSchema(schema, { io: side, unrepresentable: 'any' });
     const { $schema: _, $defs = {}, ...json } = made;
     for (const [own, definition] of Object.entries($defs)) {
@@ -45,7 +45,7 @@ export function schemaBook(): SchemaBook {
   };
 }
 
-/** References within the schema, as references within the document. */
+/** Makes references within a schema relative to the document. */
 function relink(value: unknown, name: string): unknown {
   if (Array.isArray(value)) return value.map((each) => relink(each, name));
   if (typeof value !== 'object' || value === null) return value;

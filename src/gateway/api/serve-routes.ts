@@ -1,4 +1,4 @@
-/** The gateway's table of routes as the transport's: scopes are checked, failures are `{"error": "…"}`. */
+/** Turns the gateway's route table into routes of the HTTP server. Checks scopes; errors are `{"error": "…"}`. */
 import type { A2AError } from '../../protocol/index.ts';
 import type { OwnRoute, RouteReply, RouteRequest, RouteStream } from '../../http/index.ts';
 import { Caller, callerOf } from './caller.ts';
@@ -6,8 +6,8 @@ import type { GatewayRoute, RawInput, RouteAnswer } from './route.ts';
 
 const WHERE_KEYS_GO = 'send a key as Authorization: Bearer KEY, or as x-api-key: KEY';
 
-/** Who calls an open route. */
-const NOBODY = new Caller({ workspace: '', actor: 'nobody', scopes: new Set() });
+/** The caller of an open route. */
+const ANONYMOUS = new Caller({ workspace: '', actor: 'anonymous', scopes: new Set() });
 
 export function ownRoutes(routes: readonly GatewayRoute[]): OwnRoute[] {
   return routes.map((route): OwnRoute => {
@@ -23,14 +23,15 @@ export function ownRoutes(routes: readonly GatewayRoute[]): OwnRoute[] {
       ...base,
       async handle(request) {
         const answer = await route.handle(inputOf(route, request));
-        if ('stream' in answer) throw new TypeError(`${verb} ${path} does not say that it streams`);
+        if ('stream' in answer)
+          throw new TypeError(`${verb} ${path} returned a stream but does not set events: true`);
         return 'chunks' in answer ? answer : replyOf(answer);
       },
     };
   });
 }
 
-/** What the gateway says of an error, wherever the protocol does not say it. */
+/** The error response of the gateway's own routes. A2A endpoints have the protocol's. */
 export function describeOwn({ kind, httpStatus: status, message }: A2AError): RouteReply {
   const hint = kind === 'unauthenticated' ? `: ${WHERE_KEYS_GO}` : '';
   return { status, body: { error: message + hint } };
@@ -39,12 +40,12 @@ export function describeOwn({ kind, httpStatus: status, message }: A2AError): Ro
 async function events(route: GatewayRoute, request: RouteRequest): Promise<RouteStream> {
   const answer = await route.handle(inputOf(route, request));
   if ('stream' in answer) return answer;
-  throw new TypeError(`${route.verb} ${route.path} says that it streams, and does not`);
+  throw new TypeError(`${route.verb} ${route.path} sets events: true but returned no stream`);
 }
 
 function inputOf({ scope }: GatewayRoute, request: RouteRequest): RawInput {
   const { values, query, body, call, handler } = request;
-  const caller = scope === 'open' ? NOBODY : callerOf(call);
+  const caller = scope === 'open' ? ANONYMOUS : callerOf(call);
   if (scope !== 'open') caller.need(scope);
   return { values, query, body, call, handler, caller, header: (name) => request.header(name) };
 }

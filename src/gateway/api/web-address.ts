@@ -1,7 +1,7 @@
-/** Addresses that the configuration and callers name. */
+/** An HTTP address in the configuration or in a request. */
 import * as z from 'zod';
 
-/** Secrets go elsewhere: what stands in an address turns up in logs, and no client of ours would send it. */
+/** Credentials are not allowed: addresses appear in logs, and the HTTP client does not send credentials from them. */
 export const WebAddress = z
   .string()
   .max(2048)

@@ -1,6 +1,6 @@
 /**
- * The audit log: who changed what, per workspace, the newest first. Each entry has the workspace's next number; the
- * newest are kept, and each new one puts out the one that is too old, so that the log has a size and no sweeper.
+ * The audit log: who changed what, per workspace, newest first. Entries of a workspace are numbered. The log keeps a
+ * fixed number of entries per workspace: each new entry removes the oldest one beyond that.
  */
 import * as z from 'zod';
 import type { Register } from '../register/register.ts';
@@ -8,7 +8,7 @@ import type { Register } from '../register/register.ts';
 const KEPT_PER_WORKSPACE = 100_000;
 
 export const AuditRecord = z.object({
-  number: z.int().describe('Grows by one with each entry of the workspace'),
+  number: z.int().describe('Increases by one with each entry of the workspace'),
   at: z.iso.datetime(),
   actor: z.string(),
   action: z.string(),
@@ -24,13 +24,13 @@ export interface Audit {
 
 export interface AuditEntry {
   readonly workspace: string;
-  /** The caller's `actor`, or `cli`, or `gateway` for the first key. */
+  /** The caller's `actor`; `cli`; or `gateway` for the first key. */
   readonly actor: string;
   /** `key.create`, `card.update`, `agent.delete`. */
   readonly action: string;
-  /** The id of what was changed. */
+  /** The id of the changed object. */
   readonly subject: string;
-  /** Facts worth keeping. Never a secret. */
+  /** Never contains a secret. */
   readonly detail?: Readonly<Record<string, unknown>>;
 }
 

@@ -23,9 +23,9 @@ export function auditRoutes({ audit }: { readonly audit: AuditLog }): GatewayRou
       verb: 'GET',
       path: '/a2a/audit',
       scope: 'audit:read',
-      summary: 'Who changed what in the workspace, the newest first',
+      summary: 'List the audit log of the workspace, newest first',
       query: AuditQuery,
-      answers: { 200: { description: 'Entries of the log', schema: AuditList } },
+      answers: { 200: { description: 'A page of entries', schema: AuditList } },
       handle: async ({ caller, query: page }) => {
         const items = audit.list(caller.workspace, page);
         const last = items.length < page.limit ? undefined : items.at(-1);

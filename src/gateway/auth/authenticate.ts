@@ -1,9 +1,9 @@
 /**
- * Who is asking: a key, in `Authorization: Bearer` or `x-api-key`, or a JWT of the OIDC issuer. For keys the answer is
- * there at once.
+ * Authenticates a request: by a key in `Authorization: Bearer` or `x-api-key`, or by a JWT of the OIDC issuer. Keys are
+ * checked synchronously.
  *
- * Credentials that are good are looked at first and pass always; those that are not are counted by address, and beyond
- * some get 429 instead of 401. So a noisy neighbour behind the same address locks nobody out.
+ * Failed attempts are counted per client address. Above a limit the response is 429 instead of 401. Valid credentials
+ * are always accepted, so that clients behind the same address cannot lock each other out.
  */
 import type { User } from '../../protocol/index.ts';
 import type { Authenticate } from '../../http/index.ts';
@@ -20,13 +20,13 @@ const FAILURES_PER_ADDRESS: RateLimit = { requestsPerMinute: 30, burst: 30 };
 const AGENT_MOUNT = /^\/agents\/([^/]+)/;
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
-/** What of a request says who sends it, and to which door: `mount` is `/agents/weather` at an agent's. */
+/** `mount` is `/agents/NAME` for requests to an agent. */
 type GatewayRequest = Pick<Parameters<Authenticate>[0], 'header' | 'remote' | 'mount'>;
 
 export interface AuthenticateOptions {
   readonly keys: Pick<Keys, 'verify'>;
   readonly oidc?: Oidc | undefined;
-  /** For keys without one of their own, and for callers with a JWT. */
+  /** For keys without their own rate limit, and for callers with a JWT. */
   readonly rateLimit?: RateLimit | undefined;
   readonly now?: () => number;
 }
@@ -69,17 +69,17 @@ export function createAuthenticate(
       return admitted(request, { workspace, actor: `key:${id}`, keyId: id, scopes }, rateLimit);
     }
     if (!oidc || !JWT.test(credential)) return failed(request);
-    const vouched = oidc.verify(credential);
-    const settled = (found: Awaited<typeof vouched>) => {
+    const verified = oidc.verify(credential);
+    const settled = (found: Awaited<typeof verified>) => {
       if (!found) return failed(request);
       const { subject, workspace, scopes } = found;
       return admitted(request, { workspace, actor: `oidc:${subject}`, scopes });
     };
-    return vouched instanceof Promise ? vouched.then(settled) : settled(vouched);
+    return verified instanceof Promise ? verified.then(settled) : settled(verified);
   };
 }
 
-/** Undefined: there is none. Empty: what is there cannot be one, or there are two that differ. */
+/** Undefined: no credential was sent. Empty: it is malformed, or two different ones were sent. */
 function credentialOf(request: GatewayRequest): string | undefined {
   const authorization = request.header('authorization');
   const apiKey = request.header('x-api-key');

@@ -1,4 +1,4 @@
-/** The part of the configuration about who may call. */
+/** The configuration of authentication. */
 import * as z from 'zod';
 import { RateLimit, WorkspaceName } from '../keys/schema.ts';
 
@@ -10,30 +10,30 @@ export const OidcConfig = z
     issuer: z
       .url({ protocol: /^https?$/ })
       .max(2048)
-      .describe('The issuer, exactly as its tokens name it'),
+      .describe('The issuer, exactly as in the `iss` claim of its tokens'),
     audience: z
       .union([Audience, z.array(Audience).min(1).max(16)])
-      .describe('What tokens for this gateway have as their audience; one of several is enough'),
+      .describe('The audience of tokens for this gateway. A token needs one of them'),
     workspaceClaim: ClaimName.default('workspace').describe(
-      'The claim that names the workspace; a token without it is refused',
+      'The claim with the workspace. A token without it is rejected',
     ),
     scopeClaim: ClaimName.default('scope').describe(
-      'The claim with the scopes: a list, or text with spaces. Those that the gateway does not know do not count, nor does *',
+      'The claim with the scopes: a list, or a string separated by spaces. Unknown scopes and * are ignored',
     ),
     workspaces: z
       .record(z.string().min(1).max(256), WorkspaceName)
       .optional()
       .describe(
-        'What the workspace claim says, and the workspace it stands for; no other is let in',
+        'Maps values of the workspace claim to workspaces. A token with any other value is rejected',
       ),
   })
-  .describe('An OpenID Connect issuer whose JWTs are taken instead of keys');
+  .describe('An OpenID Connect issuer whose JWTs are accepted instead of keys');
 export type OidcConfig = Readonly<z.infer<typeof OidcConfig>>;
 
 export const KeysConfig = z.strictObject({
   oidc: OidcConfig.optional(),
   rateLimit: RateLimit.optional().describe(
-    'For keys that have no rate limit of their own, and for callers with a JWT',
+    'For keys without their own rate limit, and for callers with a JWT',
   ),
 });
 export type KeysConfig = Readonly<z.infer<typeof KeysConfig>>;

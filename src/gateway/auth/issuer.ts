@@ -1,9 +1,9 @@
 /**
- * The keys of an OpenID Connect issuer: its discovery document, and the key set that it names. Both are fetched when
- * they are first needed and kept for a while. The issuer is the operator's choice, so its address is trusted; what it
- * sends is limited in size and time all the same.
+ * The signing keys of an OpenID Connect issuer: its discovery document and the key set that it names. Both are fetched
+ * on first use and cached. The operator has configured the issuer, so its address is trusted; its responses are limited
+ * in size and time.
  *
- * An issuer that fails is left alone for a few seconds, so that requests do not pile up before it.
+ * After a failure the issuer is not asked again for a few seconds, so that requests do not pile up.
  */
 import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from 'jose';
 import * as z from 'zod';
@@ -13,13 +13,13 @@ const TIMEOUT_MS = 5000;
 const MAX_BYTES = 1024 * 1024;
 const DISCOVERY_MS = 3_600_000;
 const KEYS_MS = 600_000;
-/** A key that is not in the set makes us look again, no more often than this. */
+/** An unknown key id causes another fetch of the key set, at most once in this time. */
 const COOLDOWN_MS = 30_000;
 const FAILURE_MS = 5000;
 
 const Discovery = z.looseObject({ issuer: z.string(), jwks_uri: z.url({ protocol: /^https?$/ }) });
 
-/** The issuer cannot be asked right now. */
+/** The issuer is unavailable, or its response is invalid. */
 export class IssuerError extends Error {
   override readonly name = 'IssuerError';
 }
@@ -30,7 +30,7 @@ export interface IssuerOptions {
   readonly failureMs?: number;
 }
 
-/** What finds the key of a token. Throws an IssuerError where the issuer has to be asked and cannot. */
+/** Returns a function that finds the key of a token. It throws an IssuerError if it cannot fetch the keys. */
 export function createIssuer(issuer: string, options: IssuerOptions = {}): JWTVerifyGetKey {
   const { now = Date.now, cooldownMs = COOLDOWN_MS, failureMs = FAILURE_MS } = options;
   let found: { readonly url: string; readonly keys: JWTVerifyGetKey; at: number } | undefined;
@@ -53,13 +53,13 @@ export function createIssuer(issuer: string, options: IssuerOptions = {}): JWTVe
   async function discover(): Promise<JWTVerifyGetKey> {
     const address = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
     const document = Discovery.safeParse(await get(address));
-    // The specification: it has to name exactly the issuer that was asked for.
+    // OpenID Connect Discovery 4.3: the document has to name exactly the issuer that was asked for.
     if (!document.success || document.data.issuer !== issuer) {
       throw new IssuerError(`${address} is not the discovery document of ${issuer}`);
     }
     const url = document.data.jwks_uri;
     if (issuer.startsWith('https:') && !url.startsWith('https:')) {
-      throw new IssuerError(`${address} names keys without TLS`);
+      throw new IssuerError(`${address} has a jwks_uri without TLS`);
     }
     if (found?.url === url) {
       found.at = now();
@@ -78,7 +78,7 @@ export function createIssuer(issuer: string, options: IssuerOptions = {}): JWTVe
     if (found && Math.abs(now() - found.at) < DISCOVERY_MS) return found.keys;
     looking ??= discover().finally(() => (looking = undefined));
     const known = found?.keys;
-    // What was found an hour ago is better than nothing.
+    // If the discovery document cannot be refreshed, the last known key set stays in use.
     return known ? looking.catch(() => known) : looking;
   }
 

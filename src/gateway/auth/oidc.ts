@@ -1,6 +1,7 @@
 /**
- * Callers with a JWT of the operator's OpenID Connect issuer instead of a key. The token says who it is, in which
- * workspace, and what it may do; only what the issuer signed with an asymmetric key for this gateway counts.
+ * Verifies JWTs of the configured OpenID Connect issuer, which callers may send instead of a key. The token's claims
+ * give the subject, the workspace and the scopes. The issuer must have signed the token with an asymmetric key, for
+ * this gateway as its audience.
  */
 import { hash } from 'node:crypto';
 import { decodeJwt, errors, jwtVerify, type JWTPayload } from 'jose';
@@ -12,26 +13,26 @@ import type { OidcConfig } from './config.ts';
 import { createIssuer, type IssuerOptions } from './issuer.ts';
 import { WorkspaceName } from '../keys/schema.ts';
 
-/** No `none`, and nothing with a shared secret: the public key must not serve as one. */
+/** Asymmetric algorithms only: with a symmetric one, the public key could be used as the shared secret. */
 const ALGORITHMS = names('RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519');
 const CLOCK_TOLERANCE_SECONDS = 30;
 const MAX_SUBJECT_CHARS = 255;
 const MAX_REMEMBERED = 10_000;
-/** A token that was good stays so for a minute without being asked about, also when its key is withdrawn. */
+/** A verified token is cached for a minute, even if its signing key is withdrawn meanwhile. */
 const REMEMBER_MS = 60_000;
 const RETRY_SECONDS = 5;
 const KNOWN_SCOPES: ReadonlySet<string> = new Set(SCOPES);
 
-/** Somebody that the issuer vouches for. */
-export interface Vouched {
+/** The verified claims of a token. */
+export interface VerifiedToken {
   readonly subject: string;
   readonly workspace: string;
   readonly scopes: ReadonlySet<string>;
 }
 
 export interface Oidc {
-  /** Undefined: not a token that counts. Throws `unavailable` while the issuer cannot be asked. */
-  verify(token: string): Vouched | undefined | Promise<Vouched | undefined>;
+  /** Undefined for an invalid token. Throws `unavailable` while the issuer's keys cannot be fetched. */
+  verify(token: string): VerifiedToken | undefined | Promise<VerifiedToken | undefined>;
 }
 
 export interface OidcOptions extends IssuerOptions {
@@ -42,7 +43,7 @@ export interface OidcOptions extends IssuerOptions {
 export function createOidc({ config, logger, now = Date.now, ...options }: OidcOptions): Oidc {
   const { issuer, audience } = config;
   const keys = createIssuer(issuer, { now, ...options });
-  const remembered = new BoundedMap<{ readonly vouched: Vouched; readonly until: number }>(
+  const remembered = new BoundedMap<{ readonly token: VerifiedToken; readonly until: number }>(
     MAX_REMEMBERED,
   );
   let logged: unknown;
@@ -54,31 +55,35 @@ export function createOidc({ config, logger, now = Date.now, ...options }: OidcO
     requiredClaims: ['exp', 'sub'],
   };
 
-  async function check(token: string, name: string): Promise<Vouched | undefined> {
+  async function check(token: string, name: string): Promise<VerifiedToken | undefined> {
     try {
-      // Somebody else's token is not worth a question to our issuer.
+      // A token of another issuer must not cause a request to ours.
       if (decodeJwt(token).iss !== issuer) return undefined;
       const { payload } = await jwtVerify(token, keys, {
         ...expected,
         currentDate: new Date(now()),
       });
-      const vouched = vouchedBy(payload, config);
+      const verified = verifiedToken(payload, config);
       const expiry = ((payload.exp ?? 0) + CLOCK_TOLERANCE_SECONDS) * 1000;
       const until = Math.min(expiry, now() + REMEMBER_MS);
-      if (vouched) remembered.set(name, { vouched, until });
-      return vouched;
+      if (verified) remembered.set(name, { token: verified, until });
+      return verified;
     } catch (error) {
       if (error instanceof errors.JOSEError && !(error instanceof errors.JWKSInvalid)) {
         return undefined;
       }
-      // The issuer is left alone for a while with the same error: one line for all who ask meanwhile.
+      // The same error is thrown until the issuer is asked again: log it once.
       if (error !== logged) {
-        logger.error({ err: error, issuer }, 'the keys of the OIDC issuer cannot be fetched');
+        logger.error({ err: error, issuer }, 'failed to fetch the keys of the OIDC issuer');
       }
       logged = error;
-      throw new A2AError('unavailable', 'Tokens cannot be checked right now', {
-        retryAfterSeconds: RETRY_SECONDS,
-      });
+      throw new A2AError(
+        'unavailable',
+        'Tokens cannot be verified at the moment: try again later',
+        {
+          retryAfterSeconds: RETRY_SECONDS,
+        },
+      );
     }
   }
 
@@ -86,15 +91,15 @@ export function createOidc({ config, logger, now = Date.now, ...options }: OidcO
     verify(token) {
       const name = hash('sha256', token, 'base64');
       const entry = remembered.get(name);
-      if (entry && now() < entry.until) return entry.vouched;
+      if (entry && now() < entry.until) return entry.token;
       remembered.delete(name);
       return check(token, name);
     },
   };
 }
 
-/** What a token that is genuine says of its bearer; undefined where it does not say enough. */
-function vouchedBy(payload: JWTPayload, config: OidcConfig): Vouched | undefined {
+/** The claims of a genuine token. Undefined if the subject or the workspace is missing. */
+function verifiedToken(payload: JWTPayload, config: OidcConfig): VerifiedToken | undefined {
   const { sub } = payload;
   if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_CHARS) return undefined;
   const workspace = workspaceOf(own(payload, config.workspaceClaim), config);

@@ -1,6 +1,6 @@
 /**
- * Token buckets, in memory: each name has `burst` requests at once and gets `requestsPerMinute` back every minute.
- * There is room for so many names; whoever has been quiet longest is forgotten first, and starts with a full bucket.
+ * Token buckets, in memory: each name may send `burst` requests at once, and its bucket refills by `requestsPerMinute`.
+ * The number of names is limited: the least recently used name is dropped, and starts with a full bucket next time.
  */
 import { A2AError } from '../../protocol/index.ts';
 import { BoundedMap } from '../../base/index.ts';
@@ -15,7 +15,7 @@ interface Bucket {
 }
 
 export interface RateLimiter {
-  /** Takes one. Throws `rateLimited`, with the seconds until there is another. */
+  /** Takes one request from the bucket. Throws `rateLimited` with the seconds to wait. */
   take(name: string, limit: RateLimit): void;
 }
 
@@ -33,7 +33,7 @@ export function createRateLimiter({
         bucket = { left: burst, at: time };
         buckets.set(name, bucket);
       }
-      // A clock that was set back gives nothing, and takes nothing.
+      // If the clock was set back, the bucket stays as it is.
       const gained = (Math.max(0, time - bucket.at) * requestsPerMinute) / MINUTE_MS;
       bucket.left = Math.min(burst, bucket.left + gained);
       bucket.at = time;

@@ -47,13 +47,10 @@ export function usageRoutes(options: UsageRoutesOptions): GatewayRoute[] {
       path: '/a2a/keys/{id}/usage',
       scope: 'keys:write',
       resource: 'key',
-      summary: 'What a key used, by day and model, and how it stands with its budget',
+      summary: 'Usage of a key, by day and model, and the state of its budget',
       detail: USAGE_DETAIL,
       query: UsageQuery,
-      answers: {
-        200: { description: 'What it used', schema: KeyUsage },
-        404: { description: 'There is no such key' },
-      },
+      answers: { 200: { description: 'The usage', schema: KeyUsage } },
       handle: async ({ caller, values, query }) => {
         const { id = '' } = values;
         needKey(caller.workspace, id);
@@ -64,10 +61,10 @@ export function usageRoutes(options: UsageRoutesOptions): GatewayRoute[] {
       verb: 'GET',
       path: '/a2a/usage',
       scope: 'audit:read',
-      summary: 'What the workspace used, by day, key and model',
+      summary: 'Usage of the workspace, by day, key and model',
       detail: USAGE_DETAIL,
       query: UsageQuery,
-      answers: { 200: { description: 'What it used', schema: Usage } },
+      answers: { 200: { description: 'The usage', schema: Usage } },
       handle: async ({ caller, query }) => ({ body: usage(caller.workspace, query) }),
     }),
   ];

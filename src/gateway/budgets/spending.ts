@@ -1,12 +1,12 @@
 /**
- * Budgets: what each key has used, counted durably, and whether it may use more.
+ * Spending: counts durably what each key has used, and decides whether its budget allows another call.
  *
- * Counted in whole numbers (money in nano-units of its currency), one row per key, UTC day, model and currency, written
- * at each use in one statement. The sums that a budget is held against are read once and kept in memory: this process
- * is the only one that counts. A use that cannot be written is kept and tried again with one of the next.
+ * The table has one row per key, UTC day, model and currency. Amounts are integers, money in billionths of its
+ * currency. Each use is one statement. The sums that are compared with a budget are read once and then kept in memory,
+ * because this process is the only writer. A use that cannot be stored is kept in memory and retried with a later use.
  *
- * What an answer takes is known when it ends. Until then it counts as much as the key's answers did on average, so that
- * many at once do not overshoot by all that they take; before the first of them has ended there may be only a few.
+ * The usage of a call is known only when the call ends. Until then it counts as the key's average call, so that many
+ * calls at once do not exceed the budget by all that they use. A key without completed calls may make only a few at once.
  */
 import * as z from 'zod';
 import { BoundedMap } from '../../base/index.ts';
@@ -18,16 +18,16 @@ import type { Caller } from '../api/caller.ts';
 import { Budget, dayOf, type Period, periodAt } from './budget.ts';
 
 const NANOS = 1_000_000_000;
-/** Answers under way of a key that has had none: what they take is anybody's guess. */
+/** Concurrent calls of a key without completed calls: there is no average yet. */
 const MAX_UNKNOWN = 4;
-/** Until one of them may be over. */
+/** Retry-After while calls in progress need the rest of the budget. */
 const WAIT_SECONDS = 1;
 const MAX_KEYS_IN_MEMORY = 10_000;
-/** Sums that wait for a disk that fails. They are few: one for each key, model and day. */
+/** Rows kept in memory while the register cannot be written. There is one for each key, model and day. */
 const MAX_UNWRITTEN = 10_000;
-/** A register that failed is left alone for so long: trying may take time, and everybody waits meanwhile. */
+/** Time between attempts to write after a failure. An attempt may block the event loop for a while. */
 const RETRY_MS = 5000;
-/** Longer ago, the days of a month are added up. */
+/** The rows of older days are merged into one row per month. */
 const DAYS_KEPT = 400;
 const DAY_MS = 86_400_000;
 
@@ -59,7 +59,7 @@ export interface BudgetStatus {
 }
 
 export const UsageRow = z.object({
-  day: z.string().describe('YYYY-MM-DD, or YYYY-MM for what is long ago'),
+  day: z.string().describe('YYYY-MM-DD, or YYYY-MM for old usage'),
   keyId: z.string().optional(),
   model: z.string(),
   uses: z.int(),
@@ -71,7 +71,7 @@ export type UsageRow = Readonly<z.infer<typeof UsageRow>>;
 
 export interface UsageQuery {
   readonly keyId?: string | undefined;
-  /** Days, both included. */
+  /** Days, both inclusive. */
   readonly from: string;
   readonly to: string;
   readonly limit: number;
@@ -101,7 +101,7 @@ export interface SpendingOptions {
   readonly now?: () => number;
 }
 
-/** One row of the table, or what is to be added to it. */
+/** One row of the table, or the amounts to add to it. */
 interface Sum {
   readonly workspace: string;
   readonly keyId: string;
@@ -114,14 +114,15 @@ interface Sum {
   nanos: number;
 }
 
+/** A key's budget, and its sums in the current period. */
 interface Account {
   readonly budget: Budget | undefined;
-  /** Of the sums. Another one: they are read anew. */
+  /** The period of the sums. In another period they are read again. */
   period: string | undefined;
   uses: number;
   tokens: number;
   nanos: number;
-  /** Answers under way. */
+  /** Calls in progress. */
   running: number;
 }
 
@@ -129,7 +130,7 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
   const sql = statements(register);
   const accounts = new BoundedMap<Account>(MAX_KEYS_IN_MEMORY);
   const unwritten = new Map<string, Sum>();
-  /** When it could not be written; undefined: it can. */
+  /** When writing failed. Undefined if the last write succeeded. */
   let failedAt: number | undefined;
   let foldedOn = '';
 
@@ -144,7 +145,7 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
     return account;
   }
 
-  /** The account's sums are those of the period. */
+  /** Makes sure that the account's sums are those of the period. */
   function settle(account: Account, keyId: string, budget: Budget, period: Period): void {
     if (account.period === period.name) return;
     const { currency = '' } = budget;
@@ -178,7 +179,7 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
     } else if (unwritten.size < MAX_UNWRITTEN) {
       unwritten.set(name, sum);
     } else {
-      logger.error({ ...sum }, 'a use is not counted: too much waits to be written');
+      logger.error({ ...sum }, 'dropped a usage record: too many records wait to be stored');
     }
   }
 
@@ -190,15 +191,15 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
       }
       failedAt = undefined;
     } catch (error) {
-      // Once for each time that it begins: it would be said with every task.
+      // Logged once per outage, not with every call.
       if (failedAt === undefined) {
-        logger.error({ err: error }, 'what was spent cannot be written; it is kept in memory');
+        logger.error({ err: error }, 'failed to store usage; it is kept in memory and retried');
       }
       failedAt = now();
     }
   }
 
-  /** Once a day, days of long ago become months: what a year adds to the table is small. */
+  /** Once a day, merges old days into months, which keeps the table small. */
   function fold(today: string): void {
     if (today === foldedOn || failedAt !== undefined) return;
     foldedOn = today;
@@ -209,19 +210,19 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
         sql.drop.run(before);
       });
     } catch (error) {
-      logger.warn({ err: error }, 'what was spent long ago could not be added up');
+      logger.warn({ err: error }, 'failed to merge old usage rows');
     }
   }
 
-  /** The key's account, if it may spend more. Undefined: it has no budget. Throws as `check` does. */
-  function solvent(keyId: string, pricing: Pricing | undefined): Account | undefined {
+  /** The key's account if it may make another call. Undefined if it has no budget. Throws as `check` does. */
+  function needBudget(keyId: string, pricing: Pricing | undefined): Account | undefined {
     const account = accountOf(keyId);
     const { budget } = account;
     if (!budget) return undefined;
     if (budget.amount !== undefined && pricing?.currency !== budget.currency) {
       throw new A2AError(
         'forbidden',
-        `This key has a budget in ${budget.currency}, and the model has no price in it`,
+        `This key has a budget in ${budget.currency}, but the model has no price in ${budget.currency}`,
       );
     }
     const period = periodAt(budget.period, now());
@@ -250,18 +251,18 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
     if (!taken) return account;
     throw new A2AError(
       'rateLimited',
-      'What is left of the budget of this key is needed for answers that are under way: try again when they have ended',
+      'The rest of the budget of this key is reserved for calls in progress: try again when they have ended',
       { retryAfterSeconds: WAIT_SECONDS },
     );
   }
 
   return {
     check({ keyId }, pricing) {
-      if (keyId !== undefined) solvent(keyId, pricing);
+      if (keyId !== undefined) needBudget(keyId, pricing);
     },
 
     begin({ keyId }, pricing) {
-      const account = keyId === undefined ? undefined : solvent(keyId, pricing);
+      const account = keyId === undefined ? undefined : needBudget(keyId, pricing);
       if (!account) return () => {};
       account.running += 1;
       let ended = false;
@@ -299,7 +300,7 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
     },
 
     usage: (workspace, { keyId = null, from, to, limit }) =>
-      register.read(() => sql.usage.all({ workspace, keyId, from, to, limit }).map(usageOf)),
+      register.read(() => sql.usage.all({ workspace, keyId, from, to, limit }).map(usageRow)),
 
     flush,
   };
@@ -310,14 +311,14 @@ const PHRASES = { day: ' for today', month: ' for this month', total: '' } as co
 function statements({ db }: Register) {
   const columns =
     'workspace, key_id, day, model, currency, uses, input_tokens, output_tokens, nanos';
-  // What a vendor claims to have used may be absurd; a sum that SQLite cannot hold would never be written.
+  // A vendor may report absurd numbers. A sum beyond SQLite's range could never be stored.
   const added = ['uses', 'input_tokens', 'output_tokens', 'nanos'].map(
     (name) => `${name} = min(${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`,
   );
   const conflict = `ON CONFLICT DO UPDATE SET ${added.join(', ')}`;
   return {
     budget: db.prepare('SELECT budget FROM api_keys WHERE id = ?'),
-    // Real numbers: beyond what JavaScript can count to, a sum is near enough and no failure.
+    // total() returns a float: a sum beyond the safe integers is rounded instead of an error.
     spent: db.prepare(`
       SELECT total(uses) AS uses, total(input_tokens + output_tokens) AS tokens,
              total(CASE WHEN currency = $currency THEN nanos ELSE 0 END) AS nanos
@@ -333,7 +334,7 @@ function statements({ db }: Register) {
       FROM spending WHERE day < ? AND length(day) = 10 GROUP BY 1, 2, 3, 4, 5
       ${conflict}`),
     drop: db.prepare('DELETE FROM spending WHERE day < ? AND length(day) = 10'),
-    // A month is there as soon as one of its days was asked for.
+    // A row of a whole month is included if the range contains one of its days.
     usage: db.prepare(`
       SELECT day, key_id, model, currency, CAST(uses AS REAL) AS uses, CAST(nanos AS REAL) AS nanos,
              CAST(input_tokens AS REAL) AS inputTokens, CAST(output_tokens AS REAL) AS outputTokens
@@ -355,20 +356,20 @@ function sumOf(
     model,
     currency: cost?.currency ?? '',
     uses: 1,
-    inputTokens: whole(inputTokens),
-    outputTokens: whole(outputTokens),
-    nanos: whole((cost?.amount ?? 0) * NANOS),
+    inputTokens: wholeNumber(inputTokens),
+    outputTokens: wholeNumber(outputTokens),
+    nanos: wholeNumber((cost?.amount ?? 0) * NANOS),
   };
 }
 
-/** What a vendor says of itself may be anything. */
-function whole(number: number): number {
+/** A vendor's number as a safe, non-negative integer. */
+function wholeNumber(number: number): number {
   return Number.isFinite(number)
     ? Math.min(Math.max(0, Math.round(number)), Number.MAX_SAFE_INTEGER)
     : 0;
 }
 
-function usageOf(row: Readonly<Record<string, unknown>>): UsageRow {
+function usageRow(row: Readonly<Record<string, unknown>>): UsageRow {
   const currency = String(row['currency']);
   const cost: Money | undefined =
     currency === '' ? undefined : { amount: Number(row['nanos']) / NANOS, currency };

@@ -1,19 +1,19 @@
 /**
- * Model cards: each belongs to a workspace, has a slug of its own there, and keeps what it was.
+ * Model cards. A card belongs to a workspace, has a unique slug there, and keeps its earlier versions.
  *
  *   const cards = createCards({ register, audit });
  *   const card = cards.create(caller, { name: 'GPT-4 Turbo', description: '', card: { … } });
  *   cards.bySlug(caller.workspace, 'gpt-4-turbo');
  *
- * Every change is a version. A deleted card is out of sight, its slug is free, and `restore` brings it back. Whoever
- * asks for a card of another workspace is told the same as one who asks for a card that never was.
+ * Every change makes a new version. A deleted card is hidden and its slug is free; `restore` brings the card back. A
+ * card of another workspace is reported as not found, as if it did not exist.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { A2AError } from '../../protocol/index.ts';
 import { ifMatch } from '../../http/index.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Register } from '../register/register.ts';
-import type { Page, PageQuery } from '../api/page.ts';
+import type { OffsetPage, PageQuery } from '../api/page.ts';
 import type { Audit } from '../audit/audit.ts';
 import {
   MAX_SLUG_CHARS,
@@ -25,16 +25,21 @@ import {
 } from './schema.ts';
 import { createSearch, termsOf } from './search.ts';
 import { slugOf } from './slug.ts';
-import { prepareStatements, type CardRow, type PlaceRow, type VersionRow } from './statements.ts';
+import {
+  prepareCardStatements,
+  type CardRow,
+  type VersionRow,
+  type WorkspaceRow,
+} from './statements.ts';
 
-/** Of `card`, as JSON. */
+/** The size of `card` as JSON. */
 const MAX_CONTENT_BYTES = 64 * 1024;
 const MAX_CARDS = 100_000;
-/** Beyond it, the one that was deleted first is gone for good. */
+/** Deleted cards that can be restored. Beyond it, the one that was deleted first is removed. */
 const MAX_DELETED = 10_000;
-/** Of one card; beyond it, the oldest are dropped. */
+/** Versions of one card. Beyond it, the oldest are removed. */
 const MAX_VERSIONS = 1000;
-/** Look-ups by slug that are remembered, over all workspaces. */
+/** Cached lookups by slug, of all workspaces together. */
 const MAX_CACHED = 2000;
 
 export interface CardLimits {
@@ -48,25 +53,25 @@ export interface CardsOptions {
   readonly audit: Audit;
   /** The clock, in milliseconds. */
   readonly now?: () => number;
-  /** Per workspace, and versions per card. */
+  /** `cards` and `deleted` are per workspace, `versions` is per card. */
   readonly limits?: CardLimits;
 }
 
-/** Whose card, and who is named in the history. */
+/** The workspace of the card, and the name in the version history. */
 export type Author = Pick<Caller, 'workspace' | 'actor'>;
 
-/** What is not there throws `notFound`; a slug that is taken, `conflict`; an If-Match that fails, `preconditionFailed`. */
+/** Methods throw `notFound`, `conflict` (the slug is taken) or `preconditionFailed` (If-Match does not match). */
 export interface Cards {
   create(author: Author, input: CardInput): ModelCard;
   get(workspace: string, id: string): ModelCard;
-  list(workspace: string, query: CardQuery): Page<ModelCard>;
-  /** Replaces all of it but a slug that is not given. */
+  list(workspace: string, query: CardQuery): OffsetPage<ModelCard>;
+  /** Replaces the whole card. Without a slug in `input` the slug stays. */
   update(author: Author, id: string, input: CardInput, ifMatch?: string): ModelCard;
   delete(author: Author, id: string, ifMatch?: string): void;
-  /** Newest first; of a deleted card too. */
-  versions(workspace: string, id: string, page: PageQuery): Page<CardVersion>;
+  /** Newest first. Works for deleted cards, too. */
+  versions(workspace: string, id: string, page: PageQuery): OffsetPage<CardVersion>;
   version(workspace: string, id: string, version: number): CardVersion;
-  /** A new version with the content of an old one; a deleted card is there again. */
+  /** Makes a new version with the content of an old one. A deleted card becomes visible again. */
   restore(author: Author, id: string, version: number, ifMatch?: string): ModelCard;
   /** The workspace's card with this slug, unless it was deleted. */
   bySlug(workspace: string, slug: string): ModelCard | undefined;
@@ -77,8 +82,8 @@ export interface Cards {
 /** The part of Cards that routing to models needs. */
 export type CardLookup = Pick<Cards, 'bySlug' | 'slugs'>;
 
-/** What a version says. */
-interface State {
+/** The content of a version. */
+interface Content {
   readonly slug: string;
   readonly name: string;
   readonly description: string;
@@ -86,7 +91,7 @@ interface State {
   readonly content: string;
 }
 
-interface Stored extends State {
+interface Stored extends Content {
   readonly row: number;
   readonly id: string;
   readonly version: number;
@@ -97,7 +102,7 @@ interface Stored extends State {
 
 export function createCards({ register, audit, now = Date.now, limits = {} }: CardsOptions): Cards {
   const { cards = MAX_CARDS, deleted = MAX_DELETED, versions = MAX_VERSIONS } = limits;
-  const sql = prepareStatements(register.db);
+  const sql = prepareCardStatements(register.db);
   const search = createSearch(register.db);
   const cache = new Map<string, ModelCard | undefined>();
   let seen = register.changed();
@@ -108,9 +113,9 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
     return result;
   }
 
-  function place(workspace: string): PlaceRow {
-    sql.addPlace.run(workspace);
-    return sql.place.get(workspace)!;
+  function workspaceRow(workspace: string): WorkspaceRow {
+    sql.addWorkspace.run(workspace);
+    return sql.workspace.get(workspace)!;
   }
 
   function stored(workspace: string, id: string): Stored {
@@ -129,52 +134,49 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
     if (total < cards) return;
     throw new A2AError(
       'conflict',
-      `The workspace has ${total} model cards, as many as it may: delete one first`,
+      `The workspace has ${total} model cards, the maximum: delete one first`,
     );
   }
 
   function needSlug(number: number, slug: string): void {
     const [owner] = sql.owner.get(number, slug) ?? [];
     if (owner !== undefined) {
-      throw new A2AError('conflict', `slug: "${slug}" is taken by the model card ${owner}`);
+      throw new A2AError('conflict', `slug: "${slug}" is already used by the model card ${owner}`);
     }
   }
 
-  function keepVersion(row: number, version: number, at: number, actor: string, state: State) {
-    const { slug, name, description, content } = state;
+  function addVersion(row: number, version: number, at: number, actor: string, card: Content) {
+    const { slug, name, description, content } = card;
     sql.addVersion.run(row, version, at, actor, slug, name, description, content);
     sql.dropVersions.run(row, version - versions);
   }
 
-  /** Puts it where searches find it, in the place of what was there of it. */
-  function index(number: number, row: number, state: State, deleted: boolean): void {
-    const { letters, marks } = termsOf(
-      number,
-      { ...state, card: contentOf(state.content) },
-      deleted,
-    );
+  /** Replaces the card's entry in the search index. */
+  function index(number: number, row: number, content: Content, deleted: boolean): void {
+    const findable = { ...content, card: cardIn(content.content) };
+    const { letters, marks } = termsOf(number, findable, deleted);
     sql.dropTerms.run(row);
     sql.addTerms.run(row, letters, marks);
   }
 
-  /** The next version of a card, deleted or not. */
-  function replace(author: Author, card: Stored, state: State, action: string): ModelCard {
-    const [number, total] = place(author.workspace);
+  /** Makes the next version of a card, deleted or not. */
+  function replace(author: Author, card: Stored, next: Content, action: string): ModelCard {
+    const [number, total] = workspaceRow(author.workspace);
     const gone = card.deleted !== null;
     if (gone) needRoom(total);
-    if (gone || state.slug !== card.slug) needSlug(number, state.slug);
+    if (gone || next.slug !== card.slug) needSlug(number, next.slug);
     const { row } = card;
     const version = card.version + 1;
     const at = Math.max(now(), card.updated);
-    sql.set.run(row, version, at, state.slug, state.name);
-    keepVersion(row, version, at, author.actor, state);
-    index(number, row, state, false);
+    sql.set.run(row, version, at, next.slug, next.name);
+    addVersion(row, version, at, author.actor, next);
+    index(number, row, next, false);
     if (gone) sql.count.run(number, 1, -1);
-    record(author, action, card.id, { slug: state.slug, version });
-    return shown(author.workspace, { ...card, ...state, version, updated: at, deleted: null });
+    record(author, action, card.id, { slug: next.slug, version });
+    return modelCard(author.workspace, { ...card, ...next, version, updated: at, deleted: null });
   }
 
-  function forgetLongestDeleted(number: number): void {
+  function removeLongestDeleted(number: number): void {
     const [row] = sql.longestDeleted.get(number)!;
     sql.remove.run(row);
     sql.dropTerms.run(row);
@@ -187,33 +189,33 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
 
   return {
     create(author, input) {
-      const state = stateOf(input, input.slug ?? slugOf(input.name));
+      const content = contentOf(input, input.slug ?? slugOf(input.name));
       return change(() => {
-        const [number, total] = place(author.workspace);
+        const [number, total] = workspaceRow(author.workspace);
         needRoom(total);
-        needSlug(number, state.slug);
+        needSlug(number, content.slug);
         const id = randomUUIDv7();
         const at = now();
-        const { lastInsertRowid } = sql.add.run(number, id, 1, at, at, state.slug, state.name);
+        const { lastInsertRowid } = sql.add.run(number, id, 1, at, at, content.slug, content.name);
         const row = Number(lastInsertRowid);
-        keepVersion(row, 1, at, author.actor, state);
-        index(number, row, state, false);
+        addVersion(row, 1, at, author.actor, content);
+        index(number, row, content, false);
         sql.count.run(number, 1, 0);
-        record(author, 'card.create', id, { slug: state.slug, version: 1 });
-        const card = { ...state, row, id, version: 1, created: at, updated: at, deleted: null };
-        return shown(author.workspace, card);
+        record(author, 'card.create', id, { slug: content.slug, version: 1 });
+        const card = { ...content, row, id, version: 1, created: at, updated: at, deleted: null };
+        return modelCard(author.workspace, card);
       });
     },
 
-    get: (workspace, id) => register.read(() => shown(workspace, live(workspace, id))),
+    get: (workspace, id) => register.read(() => modelCard(workspace, live(workspace, id))),
 
     list: (workspace, query) =>
       register.read(() => {
         const { limit, offset } = query;
-        const where = sql.place.get(workspace);
+        const where = sql.workspace.get(workspace);
         if (where === undefined) return { items: [], total: 0, limit, offset };
         const { total, rows } = search(where, query);
-        const items = rows.map((row) => shown(workspace, storedOf(row)));
+        const items = rows.map((row) => modelCard(workspace, storedOf(row)));
         return { items, total, limit, offset };
       }),
 
@@ -221,18 +223,18 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
       change(() => {
         const card = live(author.workspace, id);
         check(condition, card);
-        return replace(author, card, stateOf(input, input.slug ?? card.slug), 'card.update');
+        return replace(author, card, contentOf(input, input.slug ?? card.slug), 'card.update');
       }),
 
     delete: (author, id, condition) =>
       change(() => {
         const card = live(author.workspace, id);
         check(condition, card);
-        const [number, , gone] = place(author.workspace);
+        const [number, , gone] = workspaceRow(author.workspace);
         sql.hide.run(card.row, Math.max(now(), card.updated));
         index(number, card.row, card, true);
         sql.count.run(number, -1, 1);
-        if (gone >= deleted) forgetLongestDeleted(number);
+        if (gone >= deleted) removeLongestDeleted(number);
         record(author, 'card.delete', id, { slug: card.slug, version: card.version });
       }),
 
@@ -262,7 +264,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
       }),
 
     bySlug(workspace, slug) {
-      // Whatever a caller names is asked for here: what is no slug is not remembered either.
+      // The slug is the caller's text: overlong ones must not fill the cache.
       if (slug.length > MAX_SLUG_CHARS) return undefined;
       return register.read(() => {
         const changed = register.changed();
@@ -273,7 +275,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
         const key = JSON.stringify([workspace, slug]);
         if (cache.has(key)) return cache.get(key);
         const row = sql.bySlug.get(workspace, slug);
-        const card = row && shown(workspace, storedOf(row));
+        const card = row && modelCard(workspace, storedOf(row));
         if (cache.size >= MAX_CACHED) cache.clear();
         cache.set(key, card);
         return card;
@@ -285,27 +287,32 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
   };
 }
 
-/** A card's version, in quotes. */
+/** A card's ETag: its version, in quotes. */
 export function etagOf({ version }: Pick<ModelCard, 'version'>): string {
   return `"${version}"`;
 }
 
-const noCard = () => new A2AError('notFound', 'There is no such model card');
-const noVersion = () => new A2AError('notFound', 'There is no such version of the model card');
+const noCard = () => new A2AError('notFound', 'The workspace has no such model card');
+const noVersion = () => new A2AError('notFound', 'The model card has no such version');
 
 function check(condition: string | undefined, card: Stored): void {
   if (ifMatch(condition, etagOf(card))) return;
   throw new A2AError(
     'preconditionFailed',
-    `The model card is at version ${card.version} now: read it again, its ETag is ${etagOf(card)}`,
+    `The model card has changed to version ${card.version}: read it again, its ETag is ${etagOf(card)}`,
   );
 }
 
-function stateOf({ name, description, card }: CardInput, slug: string): State {
-  if (slug === '') throw new A2AError('invalidParams', 'slug: give one, the name makes none');
+function contentOf({ name, description, card }: CardInput, slug: string): Content {
+  if (slug === '') {
+    throw new A2AError(
+      'invalidParams',
+      'slug: required, because the name has no letters or digits',
+    );
+  }
   const content = JSON.stringify(card);
   if (Buffer.byteLength(content) > MAX_CONTENT_BYTES) {
-    throw new A2AError('tooLarge', `card: at most ${MAX_CONTENT_BYTES} bytes as JSON`);
+    throw new A2AError('tooLarge', `card: larger than ${MAX_CONTENT_BYTES} bytes as JSON`);
   }
   return { slug, name, description, content };
 }
@@ -315,7 +322,7 @@ function storedOf(cardRow: CardRow): Stored {
   return { row, id, version, created, updated, deleted, slug, name, description, content };
 }
 
-function shown(workspaceId: string, card: Stored): ModelCard {
+function modelCard(workspaceId: string, card: Stored): ModelCard {
   const { id, name, slug, description, version, deleted } = card;
   return {
     id,
@@ -323,7 +330,7 @@ function shown(workspaceId: string, card: Stored): ModelCard {
     name,
     slug,
     description,
-    card: contentOf(card.content),
+    card: cardIn(card.content),
     version,
     createdAt: new Date(card.created).toISOString(),
     updatedAt: new Date(card.updated).toISOString(),
@@ -333,11 +340,11 @@ function shown(workspaceId: string, card: Stored): ModelCard {
 
 function versionOf([version, at, createdBy, slug, name, description, content]: VersionRow) {
   const createdAt = new Date(at).toISOString();
-  const card = contentOf(content);
+  const card = cardIn(content);
   return { version, name, slug, description, card, createdAt, createdBy } satisfies CardVersion;
 }
 
-/** What was checked before it was written. */
-function contentOf(json: string): CardContent {
+/** The JSON was validated before it was stored. */
+function cardIn(json: string): CardContent {
   return JSON.parse(json) as CardContent;
 }

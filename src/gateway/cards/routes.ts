@@ -20,13 +20,8 @@ const VERSIONS = `${CARD}/versions`;
 const VERSION = `${VERSIONS}/{version}`;
 
 const one = { description: 'The model card, with its ETag', schema: ModelCard };
-const invalid = {
-  description: 'A field or a parameter is not as it should be: the error names it',
-};
-const missing = { description: 'There is no such model card in the workspace' };
-const taken = { description: 'The slug is taken, or the workspace is full' };
-const stale = { description: 'If-Match names another version than the present one' };
-const tooLarge = { description: 'The card is too large' };
+const taken = { description: 'The slug is in use, or the workspace has too many cards' };
+const stale = { description: 'If-Match does not match the current version' };
 
 export function cardRoutes({ cards }: { readonly cards: Cards }): readonly GatewayRoute[] {
   return [
@@ -34,14 +29,12 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       verb: 'GET',
       path: CARDS,
       scope: 'cards:read',
-      summary: 'The model cards of the workspace',
-      detail:
-        'Filters are joined: a card is listed when all of them hold. Unknown parameters are passed over.',
+      summary: 'List the model cards of the workspace',
+      detail: 'A card is listed if it matches all filters. Unknown parameters are ignored.',
       query: CardQuery,
       answers: {
-        200: { description: 'A page, and the total of all pages', schema: CardPage },
-        400: invalid,
-        404: { description: 'workspace_id is not the caller’s own' },
+        200: { description: 'A page, with the total of all pages', schema: CardPage },
+        404: { description: 'workspace_id is not the workspace of the caller' },
       },
       handle: async ({ query, caller }) => {
         needOwn(caller, query.workspace_id);
@@ -53,15 +46,13 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       verb: 'POST',
       path: CARDS,
       scope: 'cards:write',
-      summary: 'Make a model card',
-      detail: 'Without a slug it gets one that is made from its name.',
+      summary: 'Create a model card',
+      detail: 'Without a slug, one is made from the name.',
       body: CardInput,
       answers: {
-        201: { ...one, description: 'The model card; Location says where it is' },
-        400: invalid,
-        404: { description: 'workspaceId is not the caller’s own' },
+        201: { ...one, description: 'The model card. The Location header has its address' },
+        404: { description: 'workspaceId is not the workspace of the caller' },
         409: taken,
-        413: tooLarge,
       },
       handle: async ({ body, caller }) => {
         needOwn(caller, body.workspaceId);
@@ -80,8 +71,8 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       path: CARD,
       scope: 'cards:read',
       resource: 'card',
-      summary: 'One model card',
-      answers: { 200: one, 304: { description: 'If-None-Match names this version' }, 404: missing },
+      summary: 'Get a model card',
+      answers: { 200: one, 304: { description: 'If-None-Match matches the current version' } },
       handle: async ({ values, caller, ...request }) => {
         const card = cards.get(caller.workspace, value(values, 'id'));
         const answer = shown(card);
@@ -97,9 +88,9 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       resource: 'card',
       summary: 'Replace a model card',
       detail:
-        'Name, description and card are replaced; so is the slug, where one is given. With If-Match, only while the card is what the client has read.',
+        'Replaces name, description and card, and the slug if one is given. With If-Match, the request fails if the card has changed.',
       body: CardInput,
-      answers: { 200: one, 400: invalid, 404: missing, 409: taken, 412: stale, 413: tooLarge },
+      answers: { 200: one, 409: taken, 412: stale },
       handle: async ({ values, body, caller, ...request }) => {
         needOwn(caller, body.workspaceId);
         return shown(cards.update(caller, value(values, 'id'), body, request.header('if-match')));
@@ -112,8 +103,8 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       scope: 'cards:write',
       resource: 'card',
       summary: 'Delete a model card',
-      detail: 'Its slug is free again. Its versions stay, and restoring one brings the card back.',
-      answers: { 204: { description: 'It is deleted' }, 404: missing, 412: stale },
+      detail: 'The slug becomes free. The versions are kept; restoring one brings the card back.',
+      answers: { 204: { description: 'The card is deleted' }, 412: stale },
       handle: async ({ values, caller, ...request }) => {
         cards.delete(caller, value(values, 'id'), request.header('if-match'));
         return { status: 204 };
@@ -125,13 +116,11 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       path: VERSIONS,
       scope: 'cards:read',
       resource: 'card',
-      summary: 'What a model card was, newest first',
-      detail: 'Of a deleted card too.',
+      summary: 'List the versions of a model card, newest first',
+      detail: 'Works for deleted cards, too.',
       query: PageQuery,
       answers: {
-        200: { description: 'A page, and the total of all pages', schema: CardVersionPage },
-        400: invalid,
-        404: missing,
+        200: { description: 'A page, with the total of all pages', schema: CardVersionPage },
       },
       handle: async ({ values, query, caller }) => ({
         body: cards.versions(caller.workspace, value(values, 'id'), query),
@@ -143,8 +132,8 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       path: VERSION,
       scope: 'cards:read',
       resource: 'card',
-      summary: 'One version of a model card',
-      answers: { 200: { description: 'The version', schema: CardVersion }, 404: missing },
+      summary: 'Get one version of a model card',
+      answers: { 200: { description: 'The version', schema: CardVersion } },
       handle: async ({ values, caller }) => ({
         body: cards.version(caller.workspace, value(values, 'id'), versionNumber(values)),
       }),
@@ -155,9 +144,10 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       path: `${VERSION}/restore`,
       scope: 'cards:write',
       resource: 'card',
-      summary: 'Bring an old version of a model card back',
-      detail: 'Makes a new version with the content of the old one. A deleted card is there again.',
-      answers: { 200: one, 404: missing, 409: taken, 412: stale },
+      summary: 'Restore an old version of a model card',
+      detail:
+        'Makes a new version with the content of the old one. A deleted card becomes visible again.',
+      answers: { 200: one, 409: taken, 412: stale },
       handle: async ({ values, caller, ...request }) => {
         const version = versionNumber(values);
         return shown(
@@ -172,22 +162,22 @@ function shown(card: ModelCard): RouteAnswer & { readonly headers: Record<string
   return { headers: { etag: etagOf(card) }, body: card };
 }
 
-/** Another workspace does not exist for this caller. */
+/** Another workspace is reported as not found. */
 function needOwn(caller: Caller, workspace: string | undefined): void {
   if (workspace === undefined || workspace === caller.workspace) return;
   throw new A2AError(
     'notFound',
-    `There is no such workspace: leave it out, or name this key's own, "${caller.workspace}"`,
+    `No such workspace: leave it out, or use the workspace of this key, "${caller.workspace}"`,
   );
 }
 
-/** No number, no such version: 0 is none. */
+/** Returns 0, never a valid version, if not numeric. */
 function versionNumber(values: Readonly<Record<string, string>>): number {
   const text = value(values, 'version');
   return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0;
 }
 
-/** The router gives every parameter of the path. */
+/** The router sets every path parameter. */
 function value(values: Readonly<Record<string, string>>, name: string): string {
   return values[name] ?? '';
 }

@@ -1,21 +1,24 @@
-/** A model card: what a model is called, what it can do, what it costs, and where it leads. */
+/** A model card: a model's name, capabilities, price, and the providers that serve it. */
 import * as z from 'zod';
 import { pageOf, PageQuery } from '../api/page.ts';
 
 export const MAX_SLUG_CHARS = 128;
 const MAX_NAME_CHARS = 256;
 const MAX_DESCRIPTION_CHARS = 4096;
-/** Dear enough for every currency, and a slip of the keyboard is still seen. */
+/** High enough for every currency, low enough to catch typing errors. */
 const MAX_PRICE_PER_TOKEN = 1_000_000;
 
-/** As it stands in addresses and in `metadata.model`. */
+/** The model's name in addresses and in `metadata.model`. */
 export const Slug = z
   .string()
   .min(1)
   .max(MAX_SLUG_CHARS)
-  .regex(/^[a-z0-9](?:[a-z0-9._:/-]*[a-z0-9])?$/i, 'letters, digits and . _ - : / between them');
+  .regex(
+    /^[a-z0-9](?:[a-z0-9._:/-]*[a-z0-9])?$/i,
+    'letters and digits, with . _ - : / between them',
+  );
 
-/** Half a surrogate pair could not be kept as it is; a line break in a name would be a trap in every list. */
+/** No lone surrogates, which SQLite cannot store, and no line breaks, which would break lists. */
 const Name = z
   .string()
   .min(1)
@@ -36,7 +39,7 @@ const Price = z
 export const Pricing = z.looseObject({
   inputPricePerToken: Price,
   outputPricePerToken: Price,
-  /** For input that came from the vendor's cache; else it costs as much as other input. */
+  /** For input tokens from the vendor's cache. Default: inputPricePerToken. */
   cachedInputPricePerToken: Price.optional(),
   currency: z
     .string('three capital letters, as in USD')
@@ -49,24 +52,24 @@ export const Capability = z.looseObject({
   enabled: z.boolean(),
 });
 
-/** One place where the model is served. */
+/** One provider that serves the model. */
 export const CardRoute = z.looseObject({
-  /** A configured provider. */
+  /** The name of a configured provider. */
   provider: Name,
-  /** What the provider calls the model; else the card's `model`, else its `name`. */
+  /** The provider's name for the model. Default: the card's `model`, then its `name`. */
   model: Name.optional(),
-  /** Its share of the requests, among the routes. 0: only when the others fail. */
+  /** The route's share of the requests. 0: used only if the others fail. */
   weight: z.number().min(0).max(1000).default(1),
 });
 
 export const CardContent = z
   .looseObject({
-    schemaVersion: z.literal('1.0', 'this gateway knows schema version "1.0"'),
+    schemaVersion: z.literal('1.0', 'must be "1.0", the only version that this gateway supports'),
     name: Name,
-    /** Where it leads. Without it, `name` is looked up among the models of the configured providers. */
+    /** The provider that serves the model. Default: every configured provider that lists `model`, or else `name`. */
     provider: Name.optional(),
     model: Name.optional(),
-    /** Several places, by weight; each is tried when another fails. Instead of `provider`. */
+    /** Several providers, by weight, instead of `provider`. If one fails, the next is tried. */
     routes: z.array(CardRoute).min(1).max(16).optional(),
     capabilities: z
       .array(Capability)
@@ -75,7 +78,7 @@ export const CardContent = z
         const seen = new Set<string>();
         for (const [at, { type }] of capabilities.entries()) {
           if (seen.has(type)) {
-            const message = `the capability "${type}" is there twice`;
+            const message = `the capability "${type}" is listed twice`;
             context.addIssue({ code: 'custom', path: [at, 'type'], message });
           }
           seen.add(type);
@@ -88,26 +91,26 @@ export const CardContent = z
   })
   .refine(({ provider, routes }) => provider === undefined || routes === undefined, {
     path: ['routes'],
-    message: 'a card has a provider or routes, not both',
+    message: 'a card has either a provider or routes, not both',
   });
 export type CardContent = Readonly<z.infer<typeof CardContent>>;
 
 /**
- * The body of a creation or a replacement. What a card has besides (`id`, `version`, its times) is passed over, so that
- * a card may be sent back as it was read.
+ * The body of a request that creates or replaces a card. Other fields of a card (`id`, `version`, timestamps) are
+ * ignored, so that a client can send a card back as it was read.
  */
 export const CardInput = z.object({
-  /** The caller's own. */
+  /** Must be the caller's workspace. */
   workspaceId: z.string().optional(),
   name: Name,
-  /** On creation: else made from the name. On replacement: else it stays. */
+  /** Default: made from the name when the card is created, unchanged when it is replaced. */
   slug: Slug.optional(),
   description: Description.default(''),
   card: CardContent,
 });
 export type CardInput = Readonly<z.infer<typeof CardInput>>;
 
-/** As the gateway shows it. */
+/** A model card in responses. */
 export const ModelCard = z.object({
   id: z.string(),
   workspaceId: z.string(),
@@ -115,16 +118,16 @@ export const ModelCard = z.object({
   slug: Slug,
   description: z.string(),
   card: CardContent,
-  /** Grows by one with every change. Its ETag. */
+  /** Increases by one with every change. Used as the ETag. */
   version: z.int().min(1),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
-  /** Only where deleted cards were asked for. */
+  /** Present only on deleted cards. */
   deletedAt: z.iso.datetime().optional(),
 });
 export type ModelCard = Readonly<z.infer<typeof ModelCard>>;
 
-/** What a card was at one time. */
+/** One version of a card. */
 export const CardVersion = z.object({
   version: z.int().min(1),
   name: Name,
@@ -132,7 +135,7 @@ export const CardVersion = z.object({
   description: z.string(),
   card: CardContent,
   createdAt: z.iso.datetime(),
-  /** Who made it: `key:ID` or `oidc:SUBJECT`. */
+  /** `key:ID` or `oidc:SUBJECT`. */
   createdBy: z.string(),
 });
 export type CardVersion = Readonly<z.infer<typeof CardVersion>>;
@@ -141,20 +144,20 @@ export const SORTS = ['name', 'slug', 'createdAt', 'updatedAt'] as const;
 export type Sort = (typeof SORTS)[number];
 
 export const CardQuery = PageQuery.extend({
-  /** The caller's own. */
+  /** Must be the caller's workspace. */
   workspace_id: z.string().optional(),
-  /** Words, or parts of words, that are all in the name, slug or description; capital or not. */
+  /** Words or parts of words. All must occur in the name, slug or description. Case is ignored. */
   q: z.string().max(200).optional(),
   slug: z.string().max(MAX_SLUG_CHARS).optional(),
-  /** Of the card, or of one of its routes. */
+  /** The provider of the card or of one of its routes. */
   provider: z.string().max(MAX_NAME_CHARS).optional(),
-  /** The type of a capability that is enabled. */
+  /** The type of an enabled capability. */
   capability: z.string().max(MAX_NAME_CHARS).optional(),
-  /** `-` before it: descending. As they were made unless told, so that a new card moves no page. */
+  /** A leading `-` sorts descending. The default is stable: new cards are added at the end. */
   sort: z
     .enum(
       SORTS.flatMap((sort) => [sort, `-${sort}`] as const),
-      `one of ${SORTS.join(', ')}, with - before it for descending`,
+      `one of ${SORTS.join(', ')}, with a leading - for descending`,
     )
     .default('createdAt'),
   include_deleted: z.enum(['true', 'false'], 'true or false').default('false'),

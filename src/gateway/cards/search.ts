@@ -1,23 +1,23 @@
 /**
- * Lists of cards: filters, search, sorting, and totals that are true.
+ * Lists of cards, with filters, search, sorting and exact totals.
  *
- * What a card can be found by is a set of terms, each of which names the workspace and whether the card is deleted. A
- * search is an expression of terms for SQLite's full-text index, made of our own letters and digits only. Its words are
- * found anywhere in the text: a word is the phrase of its trigrams (`turbo`: `tur urb rbo`), or one of the pieces of
- * one and two letters.
+ * The full-text index of SQLite has a set of terms for each card. Every term contains the workspace and whether the card
+ * is deleted. Terms consist of ASCII letters and digits only, so that no text of a caller becomes query syntax. A search
+ * word matches anywhere in the text: it is the phrase of its trigrams (`turbo`: `tur urb rbo`), and words of one or two
+ * letters have terms of their own.
  *
- * Of a small result the rows are sorted; for a large one the sort's index is walked, and what is not in it is skipped,
- * until the page is full.
+ * A small result is sorted. For a large result, the index of the sort column is scanned, and rows that do not match are
+ * skipped, until the page is full.
  */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { MAX_PAGE } from '../api/page.ts';
 import type { CardQuery, ModelCard, Sort } from './schema.ts';
-import { CARD_COLUMNS, CARD_TABLES, type CardRow, type PlaceRow } from './statements.ts';
+import { CARD_COLUMNS, CARD_TABLES, type CardRow, type WorkspaceRow } from './statements.ts';
 
-/** Above so many, walking the sort's index is cheaper than sorting. */
+/** Above this number of rows, scanning the sort index is cheaper than sorting. */
 const FEW = 10 * MAX_PAGE;
 const TRIGRAM = 3;
-/** More words than that are a mistake; the rest is passed over. */
+/** Further words of a search are ignored. */
 const MAX_WORDS = 16;
 
 const INDEX_OF: Readonly<Record<Sort, { index: string; column: string }>> = {
@@ -27,10 +27,10 @@ const INDEX_OF: Readonly<Record<Sort, { index: string; column: string }>> = {
   updatedAt: { index: 'cards_updated', column: 'c.updated' },
 };
 
-/** What terms are made of: a few letters of the text, a provider, a capability. */
+/** The kinds of terms: a piece of text, a provider, a capability. */
 type Kind = 't' | 'p' | 'c';
 
-/** The full-text index lower-cases and splits at anything else, so a value is written in hex. */
+/** The full-text index lowercases terms and splits them at other characters, so values are written in hex. */
 function term(number: number, deleted: boolean, kind: Kind, points: readonly number[]): string {
   const value = points.map((point) => point.toString(16)).join('x');
   return `${number}${deleted ? 'd' : 'l'}${kind}${value}`;
@@ -47,10 +47,10 @@ function pieces(points: readonly number[], size: number): number[][] {
 
 type Findable = Pick<ModelCard, 'name' | 'slug' | 'description' | 'card'>;
 
-/** The terms of a card, for the index. */
+/** The terms of a card for the full-text index. */
 export function termsOf(number: number, findable: Findable, deleted: boolean) {
   const { name, slug, description, card } = findable;
-  // A word has no white space, so none is found across two fields.
+  // Search words have no white space, so a word cannot match across two fields.
   const text = pointsOf(`${name}\n${slug}\n${description}`.toLowerCase());
   const letters = pieces(text, TRIGRAM).map((piece) => term(number, deleted, 't', piece));
   const short = [...pieces(text, 1), ...pieces(text, 2)];
@@ -64,7 +64,7 @@ export function termsOf(number: number, findable: Findable, deleted: boolean) {
   return { letters: letters.join(' '), marks: [...marks].join(' ') };
 }
 
-/** An expression of the full-text index; empty: every card. */
+/** The query for the full-text index. Empty if every card matches. */
 function expression(number: number, deleted: boolean, query: CardQuery): string {
   const { q = '', provider, capability } = query;
   const words = q.toLowerCase().split(/\s+/).filter(Boolean).slice(0, MAX_WORDS);
@@ -78,9 +78,9 @@ function expression(number: number, deleted: boolean, query: CardQuery): string 
   return phrases.map((terms) => `"${terms.join(' ')}"`).join(' AND ');
 }
 
-/** Finds the rows of a page. */
+/** Returns a function that finds the rows of a page. */
 export function createSearch(db: DatabaseSync) {
-  // As many as there are combinations of filters and sorts.
+  // Bounded by the number of combinations of filters and sorts.
   const statements = new Map<string, StatementSync>();
   function rowsOf<Row extends unknown[]>(sql: string, values: Record<string, SQLInputValue>) {
     let statement = statements.get(sql);
@@ -89,11 +89,11 @@ export function createSearch(db: DatabaseSync) {
       statement.setReturnArrays(true);
       statements.set(sql, statement);
     }
-    // The row's shape is the statement's, which the checker cannot read.
+    // The type checker cannot read the row's type from the SQL.
     return statement.all(values) as unknown as Row[];
   }
 
-  return function search([number, live, deleted]: PlaceRow, query: CardQuery) {
+  return function search([number, live, deleted]: WorkspaceRow, query: CardQuery) {
     const all = query.include_deleted === 'true';
     const filter = filterOf(number, query, all);
     let total = all ? live + deleted : live;
@@ -132,7 +132,7 @@ export function createSearch(db: DatabaseSync) {
 }
 
 interface Filter {
-  /** A query for row numbers. */
+  /** Selects row numbers. */
   readonly sql: string;
   readonly values: Record<string, SQLInputValue>;
 }

@@ -1,4 +1,4 @@
-/** A slug from a name: `GPT-4.1 mini` is `gpt-4.1-mini`. Empty where the name has no Latin letter and no digit. */
+/** Makes a slug from a name: `GPT-4.1 mini` → `gpt-4.1-mini`. Empty if the name has no Latin letter and no digit. */
 import { MAX_SLUG_CHARS } from './schema.ts';
 
 export function slugOf(name: string): string {

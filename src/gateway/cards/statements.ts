@@ -1,10 +1,10 @@
-/** Every statement on the tables of cards, prepared once, and the rows that they give. */
+/** The prepared statements for the card tables, and the types of their rows. */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 
-/** A workspace: its number and its totals. */
-export type PlaceRow = [number: number, live: number, deleted: number];
+/** A workspace's number, and how many cards it has. */
+export type WorkspaceRow = [number: number, live: number, deleted: number];
 
-/** A card with its present content. */
+/** A card with its current content. */
 export type CardRow = [
   row: number,
   id: string,
@@ -33,36 +33,38 @@ export const CARD_COLUMNS = `c.row, c.id, c.version, c.created, c.updated, c.del
 export const CARD_TABLES =
   'cards c JOIN card_versions v ON v.card = c.row AND v.version = c.version';
 const VERSION_COLUMNS = 'version, at, actor, slug, name, description, content';
-const PLACE = '(SELECT number FROM card_workspaces WHERE name = ?)';
+const WORKSPACE = '(SELECT number FROM card_workspaces WHERE name = ?)';
 
-export function prepareStatements(db: DatabaseSync) {
+export function prepareCardStatements(db: DatabaseSync) {
   const command = (sql: string) => db.prepare(sql);
-  /** Rows as arrays: Node makes them twice as fast as objects. */
+  /** Rows are arrays: Node creates them twice as fast as objects. */
   const query = <Row extends unknown[]>(sql: string) => {
     const statement = db.prepare(sql);
     statement.setReturnArrays(true);
-    // The row's shape is the statement's, which the checker cannot read.
+    // The type checker cannot read the row's type from the SQL.
     return {
       get: (...values: SQLInputValue[]) => statement.get(...values) as unknown as Row | undefined,
       all: (...values: SQLInputValue[]) => statement.all(...values) as unknown as Row[],
     };
   };
   return {
-    place: query<PlaceRow>('SELECT number, live, deleted FROM card_workspaces WHERE name = ?'),
-    addPlace: command('INSERT OR IGNORE INTO card_workspaces (name) VALUES (?)'),
+    workspace: query<WorkspaceRow>(
+      'SELECT number, live, deleted FROM card_workspaces WHERE name = ?',
+    ),
+    addWorkspace: command('INSERT OR IGNORE INTO card_workspaces (name) VALUES (?)'),
     count: command(
       'UPDATE card_workspaces SET live = live + ?2, deleted = deleted + ?3 WHERE number = ?1',
     ),
 
     byId: query<CardRow>(
-      `SELECT ${CARD_COLUMNS} FROM ${CARD_TABLES} WHERE c.workspace = ${PLACE} AND c.id = ?`,
+      `SELECT ${CARD_COLUMNS} FROM ${CARD_TABLES} WHERE c.workspace = ${WORKSPACE} AND c.id = ?`,
     ),
     bySlug: query<CardRow>(
       `SELECT ${CARD_COLUMNS} FROM ${CARD_TABLES}
-        WHERE c.workspace = ${PLACE} AND c.slug = ? AND c.deleted IS NULL`,
+        WHERE c.workspace = ${WORKSPACE} AND c.slug = ? AND c.deleted IS NULL`,
     ),
     slugs: query<[slug: string]>(
-      `SELECT slug FROM cards WHERE workspace = ${PLACE} AND deleted IS NULL ORDER BY slug LIMIT ?`,
+      `SELECT slug FROM cards WHERE workspace = ${WORKSPACE} AND deleted IS NULL ORDER BY slug LIMIT ?`,
     ),
     owner: query<[id: string]>(
       'SELECT id FROM cards WHERE workspace = ? AND slug = ? AND deleted IS NULL',

@@ -1,4 +1,4 @@
-/** How the gateway introduces itself: what it does with models, and what the agents behind it can do. */
+/** The gateway's agent card: its own skill, chat completion, and the skills of its agents. */
 import type { AgentCard, AgentSkill } from '../../protocol/index.ts';
 import type { AgentProfile } from '../../tasks/index.ts';
 
@@ -30,20 +30,20 @@ const CHAT_COMPLETION: AgentSkill = {
   },
 };
 
-/** `behind`: the skills of agents. Who asks for one names the agent: by its door, or in `metadata.agent`. */
+/** `agentSkills`: a client uses one by naming the agent, in the path `/agents/NAME` or in `metadata.agent`. */
 export function gatewayProfile(
   version: string,
-  behind: readonly AgentSkill[],
+  agentSkills: readonly AgentSkill[],
 ): AgentProfile & Required<Pick<AgentProfile, 'skills'>> {
   return {
     name: 'Parley Gateway',
     description: 'AI API Gateway with A2A protocol support',
     version,
-    skills: [CHAT_COMPLETION, ...behind],
+    skills: [CHAT_COMPLETION, ...agentSkills],
   };
 }
 
-/** What the card says beyond the profile: how to sign in, for clients of the dialect and for those of A2A. */
+/** The authentication part of the card: `authentication` for clients of the dialect, the rest for A2A clients. */
 export const GATEWAY_CARD: Partial<AgentCard> = {
   authentication: { schemes: ['Bearer', 'APIKey'] },
   securitySchemes: {

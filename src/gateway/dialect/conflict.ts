@@ -1,30 +1,34 @@
-/** Refusals in the dialect's words. */
+/** Errors of the task handler in the dialect's terms. */
 import { A2AError, isTerminal, TaskState } from '../../protocol/index.ts';
-import { statusOf } from './translation.ts';
+import { dialectStatus } from './translation.ts';
 
-export type Action = 'message' | 'cancel';
+export type TaskAction = 'message' | 'cancel';
 
-/** What to throw for what the handler threw about a task that was named. */
-export function inOwnWords(error: unknown, action: Action): unknown {
+/** The error to throw for an error of the handler about the task that the request names. */
+export function dialectError(error: unknown, action: TaskAction): unknown {
   if (!(error instanceof A2AError)) return error;
   const { kind, message, detail } = error;
   if (kind === 'invalidParams' && message.startsWith('message.contextId ')) {
-    return new A2AError('invalidParams', 'sessionId: it is not the session of taskId', detail);
+    return new A2AError(
+      'invalidParams',
+      'sessionId: is not the session of the task taskId',
+      detail,
+    );
   }
   if (kind !== 'unsupportedOperation' && kind !== 'taskNotCancelable') return error;
   const { data: state } = TaskState.safeParse(detail.info?.['state']);
-  return new A2AError('conflict', (state && sentence(state, action)) ?? message, detail);
+  return new A2AError('conflict', (state && explanation(state, action)) ?? message, detail);
 }
 
-/** What the task's state allows instead. Undefined: the state does not explain it. */
-function sentence(state: TaskState, action: Action): string | undefined {
-  const status = statusOf(state);
+/** Why the state does not allow the action, and what it allows. Undefined if the state is not the reason. */
+function explanation(state: TaskState, action: TaskAction): string | undefined {
+  const status = dialectStatus(state);
   if (action === 'cancel') {
-    return `The task is ${status} already: only a task that is not finished can be cancelled`;
+    return `The task is already ${status}: only an unfinished task can be cancelled`;
   }
   if (isTerminal(state)) {
-    return `The task is ${status} and takes no more messages; to go on, send one without taskId and with the same sessionId`;
+    return `The task is ${status} and accepts no more messages: to continue the conversation, send the message without taskId, with the same sessionId`;
   }
   if (status === 'input-required') return undefined;
-  return `The task is ${status}: it takes a message when it is input-required; until then it can be cancelled`;
+  return `The task is ${status}: it accepts a message only while it is input-required`;
 }

@@ -1,22 +1,28 @@
 /**
- * A task's events as the dialect tells them, one server-sent event for each entry of the log:
+ * A task's events in the dialect: one server-sent event for each entry of the task's log.
  *
  *   id: 1
  *   data: {"type":"status","taskId":"…","status":"submitted","timestamp":"…", …}
  *
- * `type` is `status`, `artifact`, or, where the task comes to rest, `completed`, `failed`, `cancelled` or
- * `input-required`. A stream that is read again from before a question that was answered goes on behind it.
+ * `type` is `status` or `artifact`. When the task stops, it is `completed`, `failed`, `cancelled` or `input-required`.
+ * A stream that is replayed from before an answered question continues after it.
  */
 import { isSettled, type StreamEvent, type TaskStatus } from '../../protocol/index.ts';
 import type { Opening, Published } from '../../tasks/index.ts';
 import type { DialectEvent } from './schema.ts';
-import { artifactOf, beginningOf, errorOf, messageOf, statusOf } from './translation.ts';
+import {
+  dialectArtifact,
+  dialectBeginning,
+  errorOf,
+  dialectMessage,
+  dialectStatus,
+} from './translation.ts';
 
 type Item = Published | Opening;
 
 /**
- * Frames for any number of readers. An event is offered to all who follow its task in one go, so remembering the last
- * frame is enough to make each once.
+ * Returns a function that formats events. Each event is offered to all readers of its task in a row, so caching the last
+ * frame is enough to format it once.
  */
 export function createFrames(now: () => number = Date.now): (item: Item) => string {
   let last: Item | undefined;
@@ -33,18 +39,18 @@ export function createFrames(now: () => number = Date.now): (item: Item) => stri
 function eventOf({ event, seq }: Item, now: () => number): DialectEvent | undefined {
   switch (event.kind) {
     case 'task': {
-      // How a task was before it was continued is no news to who continues it.
+      // A client that continues a task already knows the task's earlier state.
       if (seq !== 1) return undefined;
       const { id: taskId, status, history } = event;
-      const { metadata, ...beginning } = beginningOf(event);
+      const { metadata, ...beginning } = dialectBeginning(event);
       const [first] = history ?? [];
       return {
         type: 'status',
         taskId,
-        status: statusOf(status.state),
+        status: dialectStatus(status.state),
         timestamp: timeOf(status, now),
         ...beginning,
-        ...(first && { message: messageOf(first) }),
+        ...(first && { message: dialectMessage(first) }),
         ...(Object.keys(metadata).length > 0 && { metadata }),
       };
     }
@@ -55,13 +61,13 @@ function eventOf({ event, seq }: Item, now: () => number): DialectEvent | undefi
       return {
         type: 'artifact',
         taskId,
-        artifact: artifactOf(artifact),
+        artifact: dialectArtifact(artifact),
         ...(append === true && { append }),
         ...(lastChunk !== undefined && { lastChunk }),
         timestamp: new Date(now()).toISOString(),
       };
     }
-    // The gateway answers with tasks, never with a message alone.
+    // The gateway's executors always create a task, never a lone message.
     default:
       return undefined;
   }
@@ -74,14 +80,14 @@ function changeOf(
   const { state, message } = status;
   const change = {
     taskId,
-    status: statusOf(state),
+    status: dialectStatus(state),
     timestamp: timeOf(status, now),
-    ...(message && { message: messageOf(message) }),
+    ...(message && { message: dialectMessage(message) }),
   };
   if (!isSettled(state)) return { type: 'status', ...change };
   const error = errorOf(status);
   return {
-    // A settled state is never one of the two that are left out here.
+    // The status of a settled task is always one of these types.
     type: change.status as Exclude<DialectEvent['type'], 'status' | 'artifact'>,
     ...change,
     ...(error !== undefined && { error }),

@@ -1,13 +1,12 @@
 /**
- * The dialect's bodies and answers, as schemas: what is checked, and what `/openapi.json` says.
+ * The schemas of the dialect's requests and responses, for validation and for `/openapi.json`.
  *
- * `sessionId` is A2A's context, `content` a message's parts, `cancelled` its `canceled`. What a client sends beyond this
- * is ignored.
+ * `sessionId` is A2A's `contextId`, `content` is a message's parts, and `cancelled` is A2A's `canceled`. Unknown fields of
+ * a request are ignored.
  */
 import * as z from 'zod';
 import { Id, Metadata } from '../../protocol/index.ts';
 
-/** More parts than this are no message. */
 const MAX_PARTS = 256;
 
 const STATUSES = [
@@ -50,9 +49,9 @@ export type DialectPart = z.infer<typeof DialectPart>;
 
 const sent = z
   .union([z.string(), z.array(DialectPart).min(1).max(MAX_PARTS)], {
-    error: `text, or an array of 1 to ${MAX_PARTS} parts of the types text, data and file`,
+    error: `must be text, or an array of 1 to ${MAX_PARTS} parts of the types text, data and file`,
   })
-  .refine((content) => !isEmpty(content), { message: 'there is nothing in it' })
+  .refine((content) => !isEmpty(content), { message: 'must not be empty' })
   .describe('Text, or parts of the types text, data and file');
 
 function isEmpty(content: string | readonly DialectPart[]): boolean {
@@ -61,24 +60,24 @@ function isEmpty(content: string | readonly DialectPart[]): boolean {
 }
 
 const Sent = z.looseObject({
-  role: z.literal('user', { error: 'a message to the gateway has the role user' }),
+  role: z.literal('user', { error: 'must be "user"' }),
   content: sent,
   messageId: Id.optional().describe(
-    'Chosen by the client: the same message again finds its task instead of making another',
+    'Chosen by the client. Sending a message with the same id again returns the same task',
   ),
   metadata,
 });
 
 const asked = {
-  sessionId: Id.optional().describe('Groups tasks into a conversation. Absent: a new one'),
-  taskId: Id.optional().describe('Continues the task, which has to be input-required'),
+  sessionId: Id.optional().describe('Groups tasks into a conversation. Absent: a new conversation'),
+  taskId: Id.optional().describe('The task to continue. It must be input-required'),
   metadata: metadata.describe(
-    '`model` and `api_type` (chat, embeddings), or `agent`, say what does the work',
+    '`model` and `api_type` (chat, embeddings), or `agent`, select what executes the task',
   ),
   expiresAt: z.iso
     .datetime({ offset: true })
     .optional()
-    .describe('From then on the task is ended, or removed if it is finished'),
+    .describe('At this time the task is ended, or deleted if it is finished'),
 };
 
 export const SendBody = z.looseObject({ ...asked, message: Sent });
@@ -87,15 +86,18 @@ export type SendBody = z.infer<typeof SendBody>;
 export const SubscribeBody = z
   .looseObject({
     ...asked,
-    message: Sent.optional().describe('Absent: the events of `taskId` behind Last-Event-ID'),
+    message: Sent.optional().describe('Absent: the events of `taskId` after Last-Event-ID'),
   })
   .refine(({ message, taskId }) => message !== undefined || taskId !== undefined, {
     path: ['message'],
-    message: 'a message, or the taskId of a task to follow',
+    message: 'send a message, or the taskId of a task to follow',
   });
 
 export const SubscribeQuery = z.object({
-  after: z.string().optional().describe('As Last-Event-ID, for those who cannot send a header'),
+  after: z
+    .string()
+    .optional()
+    .describe('Same as Last-Event-ID, for clients that cannot set headers'),
 });
 
 export const CancelBody = z.looseObject({ taskId: Id });
@@ -104,7 +106,7 @@ export const DialectMessage = z.object({
   role: z.enum(['user', 'agent']),
   content: z
     .union([z.string(), z.array(DialectPart)])
-    .describe('Text, unless there are parts of other types'),
+    .describe('Text, or parts if some are not text'),
   messageId: z.string(),
   metadata,
 });
@@ -114,7 +116,7 @@ export const DialectArtifact = z.object({
   artifactId: z.string(),
   name: z.string().optional(),
   description: z.string().optional(),
-  content: z.string().describe('All of its text'),
+  content: z.string().describe('The text of all parts'),
   parts: z.array(DialectPart),
   metadata,
 });
@@ -126,12 +128,12 @@ export const DialectTask = z.object({
   id: z.string(),
   status: Status,
   sessionId: z.string(),
-  message: DialectMessage.optional().describe('The one that began the task'),
+  message: DialectMessage.optional().describe('The message that started the task'),
   artifacts: z.array(DialectArtifact),
   history: z
     .array(DialectMessage)
-    .describe('All that was said, in order; of an input-required task the last is the question'),
-  metadata: Metadata.describe('`usage` has the tokens and the cost, where they are known'),
+    .describe('All messages in order. If the task is input-required, the last one is the question'),
+  metadata: Metadata.describe('`usage` has the tokens and the cost, if known'),
   createdAt: time,
   updatedAt: time,
   expiresAt: time.optional(),
@@ -145,7 +147,7 @@ const changed = {
   taskId: z.string(),
   status: Status,
   timestamp: time,
-  message: DialectMessage.optional().describe('What was said with it'),
+  message: DialectMessage.optional().describe('The message of the status'),
 };
 
 /** The `data` of one server-sent event. */
@@ -153,17 +155,17 @@ export const DialectEvent = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('status'),
     ...changed,
-    sessionId: z.string().optional().describe('In the first event of a task'),
-    metadata: metadata.describe("The task's, in its first event"),
+    sessionId: z.string().optional().describe('Only in the first event of a task'),
+    metadata: metadata.describe("The task's metadata, only in its first event"),
     expiresAt: time.optional(),
   }),
   z.object({
     type: z.literal('artifact'),
     taskId: z.string(),
     artifact: DialectArtifact,
-    append: z.boolean().optional().describe('The parts come behind those that are there'),
+    append: z.boolean().optional().describe('The parts are appended to those of the artifact'),
     lastChunk: z.boolean().optional(),
-    timestamp: time.describe('When it was sent'),
+    timestamp: time.describe('When the event was sent'),
   }),
   z.object({
     type: z.enum(['completed', 'failed', 'cancelled', 'input-required']),
@@ -172,5 +174,3 @@ export const DialectEvent = z.discriminatedUnion('type', [
   }),
 ]);
 export type DialectEvent = z.infer<typeof DialectEvent>;
-
-export const Failure = z.object({ error: z.string() });

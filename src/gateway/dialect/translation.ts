@@ -1,4 +1,4 @@
-/** A task in the dialect's words, and back: the only place that knows both. */
+/** Translates between A2A's objects and the dialect's. */
 import { isObject } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -12,7 +12,6 @@ import {
   type TaskState,
   type TaskStatus,
 } from '../../protocol/index.ts';
-import { tableState } from '../tasks/transitions.ts';
 import type {
   DialectArtifact,
   DialectMessage,
@@ -22,10 +21,21 @@ import type {
   Status,
 } from './schema.ts';
 
-/** The dialect has the six states of the table. Nobody enters another one on purpose. */
-export function statusOf(state: TaskState): Status {
-  const known = tableState(state) ?? 'working';
-  return known === 'canceled' ? 'cancelled' : known;
+/** The dialect has six of A2A's states. The gateway's tasks never enter `unknown` and `unspecified`. */
+export function dialectStatus(state: TaskState): Status {
+  switch (state) {
+    case 'canceled':
+      return 'cancelled';
+    case 'rejected':
+      return 'failed';
+    case 'auth-required':
+      return 'input-required';
+    case 'unknown':
+    case 'unspecified':
+      return 'working';
+    default:
+      return state;
+  }
 }
 
 export function paramsOf({ message, ...asked }: SendBody): MessageSendParams {
@@ -48,7 +58,7 @@ export function paramsOf({ message, ...asked }: SendBody): MessageSendParams {
   };
 }
 
-/** The same fields under another discriminator, which has the last word: the checker cannot follow a union through it. */
+/** The same fields with another discriminator. The cast is needed because a spread loses the union. */
 function partFrom({ type, ...rest }: DialectPart): Part {
   return { ...rest, kind: type } as Part;
 }
@@ -57,13 +67,13 @@ function partOf({ kind, ...rest }: Part): DialectPart {
   return { ...rest, type: kind } as DialectPart;
 }
 
-export function messageOf({ role, parts, messageId, metadata }: Message): DialectMessage {
+export function dialectMessage({ role, parts, messageId, metadata }: Message): DialectMessage {
   const content = parts.every(({ kind }) => kind === 'text') ? textOf(parts) : parts.map(partOf);
   return { role, content, messageId, ...(metadata && { metadata }) };
 }
 
-/** As it stands, whole or a chunk. */
-export function artifactOf(artifact: Artifact): DialectArtifact {
+/** A whole artifact, or one chunk of it. */
+export function dialectArtifact(artifact: Artifact): DialectArtifact {
   const { artifactId, name, description, parts, metadata } = artifact;
   return {
     artifactId,
@@ -75,7 +85,7 @@ export function artifactOf(artifact: Artifact): DialectArtifact {
   };
 }
 
-/** Text that came in chunks is one part. */
+/** Joins consecutive text parts, which come from chunks, into one part. */
 function joined(artifact: DialectArtifact): DialectArtifact {
   const parts: DialectPart[] = [];
   let run: string[] = [];
@@ -100,11 +110,11 @@ function isPlainText(part: DialectPart): part is DialectPart & { type: 'text'; t
 }
 
 export function errorOf({ state, message }: TaskStatus): string | undefined {
-  return statusOf(state) === 'failed' && message ? textOf(message.parts) : undefined;
+  return dialectStatus(state) === 'failed' && message ? textOf(message.parts) : undefined;
 }
 
-/** What is fixed when a task begins. Its end stands in the task's metadata, so that A2A clients know it too. */
-export function beginningOf({ contextId, metadata }: Task) {
+/** The fields that are set when a task starts. `expiresAt` is in the task's metadata, so that A2A clients see it, too. */
+export function dialectBeginning({ contextId, metadata }: Task) {
   const { expiresAt, ...rest } = metadata ?? {};
   return {
     sessionId: contextId,
@@ -117,35 +127,35 @@ export function dialectTask(task: Task): DialectTask {
   const { id, status, artifacts = [] } = task;
   const history = [...(task.history ?? [])];
   const said = status.message;
-  // What was said last becomes history in A2A only when something else is said.
+  // A2A moves the status message into the history only when the next one comes.
   if (said && history.at(-1)?.messageId !== said.messageId) history.push(said);
   const first = history[0];
   const createdAt = createdAtOf(task);
-  const { metadata, ...beginning } = beginningOf(task);
+  const { metadata, ...beginning } = dialectBeginning(task);
   const error = errorOf(status);
   return {
     id,
-    status: statusOf(status.state),
+    status: dialectStatus(status.state),
     ...beginning,
-    ...(first?.role === 'user' && { message: messageOf(first) }),
-    artifacts: artifacts.map((artifact) => joined(artifactOf(artifact))),
-    history: history.map(messageOf),
-    metadata: { ...metadata, ...usageOf(said) },
+    ...(first?.role === 'user' && { message: dialectMessage(first) }),
+    artifacts: artifacts.map((artifact) => joined(dialectArtifact(artifact))),
+    history: history.map(dialectMessage),
+    metadata: { ...metadata, ...usageIn(said) },
     createdAt,
     updatedAt: status.timestamp ?? createdAt,
     ...(error !== undefined && { error }),
   };
 }
 
-/** Tokens and cost come with the last thing that is said. */
-function usageOf(said: Message | undefined): Metadata {
+/** The last message has the tokens and the cost. */
+function usageIn(said: Message | undefined): Metadata {
   const usage = said?.metadata?.['usage'];
   return isObject(usage) ? { usage } : {};
 }
 
 const UUID_V7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7/i;
 
-/** A task's id is a time-ordered UUID: its first 48 bits are when it was made. */
+/** A task's id is a UUID of version 7: its first 48 bits are the creation time. */
 function createdAtOf({ id, status }: Task): string {
   const [, high, low] = UUID_V7.exec(id) ?? [];
   if (high === undefined || low === undefined) return status.timestamp ?? new Date(0).toISOString();

@@ -1,6 +1,6 @@
 /**
- * Keys: made, listed, rotated and revoked, each with its line in the audit log. A secret is returned where it is made
- * and nowhere else; the register has its keyed hash.
+ * API keys: creates, lists, rotates and revokes them, with an audit entry for each change. A secret is returned only by
+ * the call that creates it; the register stores its keyed hash.
  *
  *   const { key, secret } = keys.create({ workspace: 'default', name: 'ci', scopes: ['tasks:write'] }, 'cli');
  *   keys.verify(secret)?.id === key.id;
@@ -17,37 +17,37 @@ import { Key, type MadeKey, NewKey, Rotation, WorkspaceName } from './schema.ts'
 import { makeToken, type RandomBytes, shownPrefix, type Token } from './token.ts';
 import { createVerifier, type VerifiedKey } from './verifier.ts';
 
-/** Those that are not revoked. */
+/** Keys that are not revoked. */
 const MAX_KEYS_PER_WORKSPACE = 1000;
-/** As many revoked ones stay to be seen. */
+/** Revoked keys that are still listed. */
 const MAX_REVOKED_PER_WORKSPACE = 1000;
-/** All that a workspace can have. */
+/** The most keys that a workspace can have. */
 export const MAX_LISTED = MAX_KEYS_PER_WORKSPACE + MAX_REVOKED_PER_WORKSPACE;
-/** A key's secrets that are valid at the same time, while rotations overlap. */
+/** Secrets of one key that are valid at the same time, while rotations overlap. */
 const MAX_SECRETS_PER_KEY = 5;
 const PREFIX_TRIES = 10;
 
 export interface Keys {
   create(fields: NewKey & { readonly workspace: string }, actor: string): MadeKey;
-  /** The newest first. */
+  /** Newest first. */
   list(
     workspace: string,
     page?: KeyPage,
   ): { readonly items: readonly Key[]; readonly total: number };
   /** Throws `notFound`. */
   get(workspace: string, id: string): Key;
-  /** A new secret for the same key. The old one works until the overlap ends. */
+  /** Gives the key a new secret. The old one works until the overlap ends. */
   rotate(workspace: string, id: string, rotation: Rotation, actor: string): MadeKey;
   /**
-   * For good, and at once. Throws `conflict` for the workspace's last key that can write keys, unless forced. One that
-   * is revoked already stays as it is.
+   * Takes effect at once and cannot be undone. Throws `conflict` for the workspace's last key with `keys:write`, unless
+   * forced. Does nothing if the key is already revoked.
    */
   revoke(workspace: string, id: string, options: { readonly force?: boolean }, actor: string): Key;
-  /** Whether there ever was a key, in any workspace. */
+  /** Whether the register has any key, in any workspace. */
   any(): boolean;
-  /** How many keys would be valid, had they not been made under another pepper. */
+  /** The number of unexpired keys that were created with another pepper and so cannot be verified. */
   unusable(): number;
-  /** The key that this is, if it counts now. Costs microseconds. */
+  /** The key of a secret, if both are valid now. Takes microseconds. */
   verify(secret: string): VerifiedKey | undefined;
 }
 
@@ -106,17 +106,17 @@ export function createKeys(options: KeysOptions): Keys {
 
   function find(workspace: string, id: string): Key {
     const row = sql.one.get({ workspace, id, now: now() });
-    if (!row) throw new A2AError('notFound', 'There is no such key');
+    if (!row) throw new A2AError('notFound', 'The workspace has no such key');
     return keyOf(Row.parse(row), now(), pepper.id);
   }
 
-  /** A prefix has one secret; two keys that drew the same one would never be told apart. */
+  /** A prefix identifies one secret, so it must be unique. */
   function unusedToken(): Token {
     for (let tries = 0; tries < PREFIX_TRIES; tries++) {
       const token = makeToken(random);
       if (!sql.prefix.get(token.prefix)) return token;
     }
-    throw new Error('every prefix that was drawn is taken');
+    throw new Error('found no unused key prefix');
   }
 
   function addSecret(id: string): string {
@@ -131,7 +131,7 @@ export function createKeys(options: KeysOptions): Keys {
       const wanted = parsed(NewKey, fields);
       const expiresAt = wanted.expiresAt === undefined ? null : Date.parse(wanted.expiresAt);
       if (expiresAt !== null && expiresAt <= now()) {
-        throw new A2AError('invalidParams', 'expiresAt: it has to be in the future');
+        throw new A2AError('invalidParams', 'expiresAt: must be in the future');
       }
       const scopes = [...new Set(wanted.scopes)];
       return changed(() => {
@@ -180,17 +180,17 @@ export function createKeys(options: KeysOptions): Keys {
       return changed(() => {
         const { status } = find(workspace, id);
         if (status === 'revoked' || status === 'expired') {
-          throw new A2AError('conflict', `The key is ${status}: make a new one`);
+          throw new A2AError('conflict', `The key is ${status}: create a new one`);
         }
         const time = now();
-        // Gone, and not only ended: a clock that is set back must not bring it to life.
+        // Ended secrets are deleted: they must not become valid again if the clock is set back.
         sql.dropEnded.run(id, time);
         if (overlapSeconds === 0) sql.dropSecrets.run(id);
         else sql.endSecrets.run(time + overlapSeconds * 1000, id);
         if (count(sql.secrets.get(id)) >= MAX_SECRETS_PER_KEY) {
           throw new A2AError(
             'conflict',
-            'Too many secrets of this key are still valid: rotate it without an overlap',
+            'Too many secrets of this key are still valid: rotate it without overlapSeconds',
           );
         }
         const secret = addSecret(id);
@@ -209,13 +209,13 @@ export function createKeys(options: KeysOptions): Keys {
         if (!force && writesKeys(key) && !sql.otherWriters.get(named)) {
           throw new A2AError(
             'conflict',
-            'This is the last key that can write keys in its workspace: make another one first, or say ?force=true',
+            'This is the last key with the scope keys:write in its workspace: create another one first, or use ?force=true',
           );
         }
         sql.revoke.run(now(), id);
         sql.dropOldSecrets.run(id);
         audit.record({ workspace, actor, action: 'key.revoke', subject: id });
-        // Before the oldest go: after a change of the clock this one may be among them.
+        // Read before old keys are removed: after a change of the clock this key may be one of them.
         const revoked = find(workspace, id);
         for (const { id: old } of sql.tooOld.all(workspace, MAX_REVOKED_PER_WORKSPACE)) {
           sql.dropSecrets.run(String(old));

@@ -1,13 +1,14 @@
 /**
- * The pepper: the secret under which keys are hashed, kept apart from the register, so that whoever reads the register
- * alone can neither use a key nor test a guess.
+ * The pepper: the secret that API keys are hashed with. It is not stored in the register, so the register alone is not
+ * enough to use a key or to test a guess.
  *
- * With PARLEY_SECRET_KEY it is derived from that. The key may be a passphrase, and the register holds the pepper's
- * fingerprint, so deriving it is made slow on purpose (some 50 ms, once): nobody tests passphrases quickly. Without it,
- * it is a random file beside the register, `REGISTER.pepper`, that belongs in the same backup but not in the same hands.
+ * With PARLEY_SECRET_KEY the pepper is derived from that value. The value may be a passphrase, and the register stores
+ * the pepper's fingerprint. Therefore the derivation is slow on purpose (about 50 ms, once), so that passphrases cannot
+ * be tried quickly. Without PARLEY_SECRET_KEY the pepper is a random file next to the register, `REGISTER.pepper`. Back
+ * it up together with the register, but give access to it separately.
  *
- * When it is lost, or PARLEY_SECRET_KEY changes, the keys of before match nothing any more: they are shown as `unusable`,
- * one line in the log says so, and new ones have to be made, unless the old PARLEY_SECRET_KEY or the file is restored.
+ * If the pepper is lost or PARLEY_SECRET_KEY changes, existing keys no longer match. They are listed as `unusable`, and
+ * the log has one line about it. Restore the pepper, or create new keys.
  */
 import { createHmac, randomBytes, scryptSync } from 'node:crypto';
 import { reasonOf } from '../../base/index.ts';
@@ -19,20 +20,20 @@ const PEPPER_BYTES = 32;
 const FINGERPRINT_CHARS = 16;
 
 export interface Pepper {
-  /** Its fingerprint, which is stored with each key. */
+  /** The pepper's fingerprint, stored with each key. */
   readonly id: string;
   hash(token: string): Buffer;
 }
 
 export interface PepperOptions {
   readonly register: Register;
-  /** The register's file; undefined: it is in memory, and so is the pepper. */
+  /** The register's file. Undefined: the register and the pepper are in memory. */
   readonly path?: string | undefined;
   /** PARLEY_SECRET_KEY. */
   readonly secretKey?: string | undefined;
 }
 
-/** Throws a StoreError in one line. */
+/** Throws a StoreError with a one-line message. */
 export function openPepper({ register, path, secretKey }: PepperOptions): Pepper {
   if (secretKey !== undefined && secretKey !== '') {
     return pepperOf(scryptSync(secretKey, saltOf(register), PEPPER_BYTES));
@@ -46,14 +47,14 @@ function pepperOf(secret: Uint8Array): Pepper {
   return { id: hash('parley pepper').toString('hex').slice(0, FINGERPRINT_CHARS), hash };
 }
 
-/** For what is derived from PARLEY_SECRET_KEY. */
+/** The register's salt, for secrets derived from PARLEY_SECRET_KEY. */
 export function saltOf(register: Register): Uint8Array {
   const row = register.read(() => register.db.prepare('SELECT salt FROM key_salt').get());
   if (row?.['salt'] instanceof Uint8Array) return row['salt'];
-  throw new StoreError('the register has lost the salt of its keys');
+  throw new StoreError('the register has no salt for its keys: restore it from a backup');
 }
 
-/** Whoever is first makes it. The register's write lock keeps other processes from making another meanwhile. */
+/** The first process creates the file. The register's write lock prevents a second process from creating another. */
 function fromFile(register: Register, file: string): Buffer {
   const there = read(file);
   if (there) return there;
@@ -69,12 +70,12 @@ function read(file: string): Buffer | undefined {
     throw cannot('read', file, error);
   }
   if (secret.length === PEPPER_BYTES) return secret;
-  throw new StoreError(`${file} is not the pepper of a register`, {
-    hint: 'Restore it from a backup, or remove it: then all keys have to be made anew.',
+  throw new StoreError(`${file} is not a valid pepper file`, {
+    hint: 'Restore it from a backup, or delete it and create all keys again.',
   });
 }
 
-/** Under its name it is whole or not there, also after a power cut. */
+/** Atomic: the file is complete or absent, even after a power failure. */
 function make(file: string): Buffer {
   const secret = randomBytes(PEPPER_BYTES);
   const draft = `${file}.new`;
@@ -95,7 +96,7 @@ function make(file: string): Buffer {
 
 function cannot(what: string, file: string, error: unknown): StoreError {
   return new StoreError(`cannot ${what} ${file}: ${reasonOf(error)}`, {
-    hint: 'The folder must be one that this user may write to.',
+    hint: 'This user needs write access to the folder.',
     cause: error,
   });
 }

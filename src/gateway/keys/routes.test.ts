@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import * as z from 'zod';
 import { testGateway } from '../../../test/support/gateway-keys.ts';
 import { A2AError } from '../../protocol/index.ts';
-import { Caller, type Scope } from '../api/caller.ts';
+import { Caller, type ApiScope } from '../api/caller.ts';
 import type { RawInput } from '../api/route.ts';
 import { AuditRecord } from '../audit/audit.ts';
 import { auditRoutes } from '../audit/routes.ts';
@@ -57,7 +57,7 @@ function setup() {
   return { ...gateway, spending, ask };
 }
 
-function caller(scopes: readonly (Scope | '*')[], workspace = 'team'): Caller {
+function caller(scopes: readonly (ApiScope | '*')[], workspace = 'team'): Caller {
   return new Caller({ workspace, actor: 'key:1', keyId: '1', scopes: new Set(scopes) });
 }
 

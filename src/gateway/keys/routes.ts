@@ -7,7 +7,7 @@
  */
 import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
-import type { Caller, Scope } from '../api/caller.ts';
+import type { Caller, ApiScope } from '../api/caller.ts';
 import { pageOf, PageQuery } from '../api/page.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import type { Keys } from './keys.ts';
@@ -19,7 +19,7 @@ const RevokeQuery = z.object({
   force: z
     .enum(['true', 'false'])
     .optional()
-    .describe('Also the last key that can write keys in the workspace'),
+    .describe('Revoke even the last key with the scope keys:write in the workspace'),
 });
 
 const KeyList = pageOf(Key);
@@ -30,7 +30,7 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       path: '/a2a/keys',
       scope: 'keys:write',
       resource: 'key',
-      summary: 'The keys of the workspace, the newest first',
+      summary: 'List the keys of the workspace, newest first',
       query: PageQuery,
       answers: { 200: { description: 'The keys, without their secrets', schema: KeyList } },
       handle: async ({ caller, query: page }) => ({
@@ -42,13 +42,12 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       path: '/a2a/keys',
       scope: 'keys:write',
       resource: 'key',
-      summary: 'Make a key',
+      summary: 'Create a key',
       detail:
-        'The secret is in this answer and nowhere else. A key gives no scope that it does not have.',
+        'Only this response contains the secret. A key cannot give a scope that it does not have.',
       body: NewKey,
       answers: {
         201: { description: 'The key and its secret', schema: MadeKey },
-        400: { description: 'A field is wrong' },
         409: { description: 'The workspace has too many keys' },
       },
       handle: async ({ caller, body }) => {
@@ -62,11 +61,8 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       path: '/a2a/keys/{id}',
       scope: 'keys:write',
       resource: 'key',
-      summary: 'One key',
-      answers: {
-        200: { description: 'The key, without its secret', schema: Key },
-        404: { description: 'There is no such key' },
-      },
+      summary: 'Get a key',
+      answers: { 200: { description: 'The key, without its secret', schema: Key } },
       handle: async ({ caller, values }) => ({ body: keys.get(caller.workspace, idOf(values)) }),
     }),
     defineRoute({
@@ -76,12 +72,11 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       resource: 'key',
       summary: 'Give a key a new secret',
       detail:
-        'The key keeps its id, its settings and what it has spent. The secret is in this answer and nowhere else.',
+        'The key keeps its id, settings and usage. Only this response contains the new secret.',
       body: Rotation.optional(),
       answers: {
         200: { description: 'The key and its new secret', schema: MadeKey },
-        404: { description: 'There is no such key' },
-        409: { description: 'It is revoked or expired' },
+        409: { description: 'The key is revoked or expired' },
       },
       handle: async ({ caller, values, body = {} }) => {
         const { id, scopes } = keys.get(caller.workspace, idOf(values));
@@ -95,12 +90,11 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       path: '/a2a/keys/{id}',
       scope: 'keys:write',
       resource: 'key',
-      summary: 'Revoke a key, for good',
+      summary: 'Revoke a key permanently',
       query: RevokeQuery,
       answers: {
-        204: { description: 'It is revoked' },
-        404: { description: 'There is no such key' },
-        409: { description: 'It is the last one that can write keys in the workspace' },
+        204: { description: 'The key is revoked' },
+        409: { description: 'It is the last key with the scope keys:write in the workspace' },
       },
       handle: async ({ caller, values, query }) => {
         const force = query.force === 'true';
@@ -111,12 +105,15 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
   ];
 }
 
-function mayGive(caller: Caller, scopes: readonly (Scope | '*')[]): void {
+function mayGive(caller: Caller, scopes: readonly (ApiScope | '*')[]): void {
   const missing = scopes.find((scope) =>
     scope === '*' ? !caller.scopes.has('*') : !caller.may(scope),
   );
   if (missing === undefined) return;
-  throw new A2AError('forbidden', `A key cannot give the scope ${missing}, which it does not have`);
+  throw new A2AError(
+    'forbidden',
+    `This key cannot give the scope ${missing}, because it does not have it`,
+  );
 }
 
 function idOf(values: Readonly<Record<string, string>>): string {

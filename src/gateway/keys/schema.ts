@@ -1,4 +1,4 @@
-/** A key as it is asked for and as it is shown. */
+/** API keys: the request that creates one, and how it is shown. */
 import * as z from 'zod';
 import { SCOPES } from '../api/caller.ts';
 import { Budget } from '../budgets/budget.ts';
@@ -8,19 +8,19 @@ const MAX_REQUESTS_PER_MINUTE = 1_000_000;
 /** Thirty days. */
 const MAX_OVERLAP_SECONDS = 2_592_000;
 
-/** Whose things they are. It stands in addresses and in logs. */
+/** A workspace's name. It appears in addresses and in logs. */
 export const WorkspaceName = z
   .string()
   .regex(
     /^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$/i,
-    'up to 64 letters and digits, with . _ - between them',
+    'up to 64 letters, digits and . _ -, starting and ending with a letter or digit',
   );
 
-/** Nothing that could move a terminal's cursor or hide in a list. */
+/** No characters that could move a terminal's cursor or be invisible in a list. */
 const KeyName = z
   .string()
   .trim()
-  .min(1, 'a name is needed')
+  .min(1, 'must not be empty')
   .max(MAX_NAME_CHARS, `at most ${MAX_NAME_CHARS} characters`)
   .regex(/^[^\p{C}\p{Zl}\p{Zp}]*$/u, 'no control characters');
 
@@ -31,13 +31,13 @@ export const RateLimit = z.strictObject({
     .int()
     .min(1)
     .max(MAX_REQUESTS_PER_MINUTE)
-    .describe('How many requests a minute a key has in the long run'),
+    .describe('Requests per minute on average'),
   burst: z
     .int()
     .min(1)
     .max(MAX_REQUESTS_PER_MINUTE)
     .optional()
-    .describe('How many at once; as many as a minute has, unless told'),
+    .describe('Requests at once. Default: requestsPerMinute'),
 });
 export type RateLimit = Readonly<z.infer<typeof RateLimit>>;
 
@@ -56,7 +56,7 @@ export const Rotation = z.strictObject({
     .min(0)
     .max(MAX_OVERLAP_SECONDS)
     .optional()
-    .describe('How long the old secret still works; 0 unless told'),
+    .describe('How long the old secret still works. Default: 0'),
 });
 export type Rotation = Readonly<z.infer<typeof Rotation>>;
 
@@ -64,24 +64,24 @@ export const Key = z.object({
   id: z.string(),
   workspaceId: WorkspaceName,
   name: z.string(),
-  /** How the key begins: enough to recognise it, and no secret. */
+  /** The start of the secret: enough to recognise it, not enough to use it. */
   prefix: z.string(),
   scopes: z.array(KeyScope),
-  /** `unusable`: made under another PARLEY_SECRET_KEY or pepper, so that it can match nothing. */
+  /** `unusable`: created with another PARLEY_SECRET_KEY or pepper file, so its secret cannot be verified. */
   status: z.enum(['active', 'expired', 'revoked', 'unusable']),
   createdAt: z.iso.datetime(),
   expiresAt: z.iso.datetime().optional(),
   rotatedAt: z.iso.datetime().optional(),
-  /** An older secret works until then. */
+  /** Until then an older secret works, too. */
   overlapEndsAt: z.iso.datetime().optional(),
   revokedAt: z.iso.datetime().optional(),
-  /** To the minute. */
+  /** Accurate to the minute. */
   lastUsedAt: z.iso.datetime().optional(),
   rateLimit: RateLimit.optional(),
   budget: Budget.optional(),
 });
 export type Key = Readonly<z.infer<typeof Key>>;
 
-/** A key with its secret, which is shown this once. */
+/** A key with its new secret. The secret is shown only once. */
 export const MadeKey = z.object({ key: Key, secret: z.string() });
 export type MadeKey = Readonly<z.infer<typeof MadeKey>>;

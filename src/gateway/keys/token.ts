@@ -1,6 +1,6 @@
 /**
- * What a key looks like: `parley_PREFIX_SECRET`. The prefix is found by an index and may be shown; the secret is 256
- * random bits, in a text of which every letter counts.
+ * The format of a secret: `parley_PREFIX_RANDOM`. The prefix identifies the secret in the register and may be shown. The
+ * rest is 256 random bits.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -21,17 +21,17 @@ export function makeToken(random: RandomBytes = randomBytes): Token {
   return { prefix, text: `${START}${prefix}_${random(SECRET_BYTES).toString('base64url')}` };
 }
 
-/** The prefix in a text that looks like a key. */
+/** The prefix of a well-formed secret. */
 export function prefixOf(text: string): string | undefined {
   return SHAPE.exec(text)?.[1];
 }
 
-/** Meant as a key, whether it is one or not. */
+/** Whether the text is meant as a key, well-formed or not. */
 export function looksLikeKey(text: string): boolean {
   return text.startsWith(START);
 }
 
-/** How a key of this prefix begins, for people. */
+/** The start of a secret with this prefix, to show to users. */
 export function shownPrefix(prefix: string): string {
   return START + prefix;
 }

@@ -1,7 +1,7 @@
 /**
- * Whether a text is a key that counts, at this moment. Asked with every request, so what was found is remembered by the
- * text's SHA-256 until the register changes: a hit costs some 2 µs, most of it the question whether another process has
- * written. Only good keys are remembered, so that nobody fills the memory with guesses.
+ * Verifies secrets. This runs for every request, so valid secrets are cached by their SHA-256 until the register
+ * changes. A cache hit takes about 2 µs; most of that is the check whether another process has written to the register.
+ * Invalid secrets are not cached, so that guesses cannot fill the memory.
  */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
@@ -13,7 +13,7 @@ import { RateLimit } from './schema.ts';
 import { prefixOf } from './token.ts';
 
 const MAX_REMEMBERED = 10_000;
-/** `last_used_at` is written no more often. */
+/** `last_used_at` is written at most this often. */
 const TOUCH_MS = 60_000;
 
 const Found = z.object({
@@ -27,7 +27,7 @@ const Found = z.object({
   last_used_at: z.number().nullable(),
 });
 
-/** A key that was proved. */
+/** The key of a valid secret. */
 export interface VerifiedKey {
   readonly id: string;
   readonly workspace: string;
@@ -37,14 +37,14 @@ export interface VerifiedKey {
 
 interface Remembered {
   readonly key: VerifiedKey;
-  /** The secret's end or the key's, whichever is first. */
+  /** When the secret or the key ends, whichever is first. */
   readonly until: number;
   touchedAt: number;
 }
 
 export interface Verifier {
   verify(text: string): VerifiedKey | undefined;
-  /** After a change of our own. */
+  /** Clears the cache, after a change by this process. */
   forget(): void;
 }
 
@@ -63,15 +63,15 @@ export function createVerifier({ register, pepper, logger, now }: VerifierOption
     FROM key_secrets s JOIN api_keys k ON k.id = s.key_id WHERE s.prefix = ?`);
   const touch = db.prepare('UPDATE api_keys SET last_used_at = ? WHERE id = ?');
   const remembered = new BoundedMap<Remembered>(MAX_REMEMBERED);
-  /** What an unknown prefix is compared with: nothing is learnt from the time that it takes. */
-  const nobody = randomBytes(32);
+  /** The hash that an unknown prefix is compared with, so that the timing does not reveal whether a prefix exists. */
+  const noHash = randomBytes(32);
   const warned = new Set<string>();
   let version = register.changed();
 
   function look(text: string, prefix: string, time: number): Remembered | undefined {
     const row = register.read(() => find.get(prefix));
     const stored = row?.['hash'];
-    const matches = same(pepper.hash(text), stored instanceof Uint8Array ? stored : nobody);
+    const matches = same(pepper.hash(text), stored instanceof Uint8Array ? stored : noHash);
     if (!row) return undefined;
     if (!matches) {
       if (row['pepper'] !== pepper.id) warn(String(row['pepper']));
@@ -96,7 +96,7 @@ export function createVerifier({ register, pepper, logger, now }: VerifierOption
     warned.add(id);
     logger.error(
       { keyPepper: id, ourPepper: pepper.id },
-      'keys of this register were made under another PARLEY_SECRET_KEY or pepper file and match nothing: restore it, or make new keys with parley keys create',
+      'keys in this register were created with another PARLEY_SECRET_KEY or pepper file and cannot be verified: restore it, or create new keys with parley keys create',
     );
   }
 
@@ -106,7 +106,7 @@ export function createVerifier({ register, pepper, logger, now }: VerifierOption
     try {
       touch.run(time, entry.key.id);
     } catch (error) {
-      logger.warn({ err: error }, 'when a key was last used could not be written');
+      logger.warn({ err: error }, 'failed to store when a key was last used');
     }
   }
 

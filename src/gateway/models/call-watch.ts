@@ -1,46 +1,46 @@
-/** Numbers of the calls of providers, and spans of the requests that they are made for. */
+/** Metrics of provider calls, and one span for each request. */
 import type { FinishReason, ModelRequest } from '../../agent/index.ts';
 import type { Attributes, Meter, Tracer } from '../telemetry/telemetry.ts';
 import { GEN_AI, GEN_AI_OPERATIONS } from '../telemetry/gen-ai.ts';
-import type { Candidate, Target } from './catalogue.ts';
+import type { Candidate, ModelTarget } from './catalogue.ts';
 import type { Used } from './cost.ts';
 
-/** One request, whoever answers it in the end: one span, whatever is tried for it. */
+/** One request. It has one span, however many providers are called for it. */
 export interface RequestWatch {
-  call(place: Candidate): CallWatch;
-  /** `ok`, or a word for what went wrong. */
+  call(candidate: Candidate): CallWatch;
+  /** `outcome` is `ok` or an error code. */
   end(outcome: string, answer?: Answered): void;
 }
 
-/** One call of one provider. */
+/** One call to one provider. */
 export interface CallWatch {
-  /** The first piece of the answer is there. */
+  /** The first chunk of the answer has arrived. */
   begun(): void;
-  /** The same words as for the request. */
+  /** `outcome` is `ok` or an error code. */
   end(outcome: string): void;
 }
 
 export interface Answered {
-  readonly place: Candidate;
+  readonly candidate: Candidate;
   readonly used: Used;
   readonly reason?: FinishReason | undefined;
 }
 
 export interface Asked {
   readonly traceparent: string | undefined;
-  /** The context of the task that it is for. */
+  /** The context id of the task. */
   readonly conversation?: string | undefined;
-  /** What of it is worth a note. */
+  /** Settings of the request that become attributes of the span. */
   readonly settings?: Pick<ModelRequest, 'maxOutputTokens' | 'temperature'> | undefined;
 }
 
 export interface Watch {
-  start(target: Target, asked: Asked): RequestWatch;
+  start(target: ModelTarget, asked: Asked): RequestWatch;
   failure(provider: string, next: 'again' | 'elsewhere' | 'nothing'): void;
   used(used: Used): void;
 }
 
-/** As the conventions call them; other providers go by the name that the operator gave them. */
+/** Provider names of OpenTelemetry's conventions. Other providers have their configured name. */
 const VENDOR_NAMES: Readonly<Record<string, string>> = {
   openai: 'openai',
   anthropic: 'anthropic',
@@ -84,11 +84,11 @@ export function createWatch({
         },
       });
       return {
-        call(place) {
-          const { name: provider, config } = place.provider;
-          // The last one that was called is the one that answered.
+        call(candidate) {
+          const { name: provider, config } = candidate.provider;
+          // The provider that is called last is the one that answers.
           span?.set({ [GEN_AI.provider]: VENDOR_NAMES[config.type] ?? provider });
-          return callOf(operation, place);
+          return callOf(operation, candidate);
         },
         end(outcome, answer) {
           if (answer) span?.set(attributesOf(answer));
@@ -112,10 +112,10 @@ export function createWatch({
   };
 }
 
-function attributesOf({ place, used, reason }: Answered): Attributes {
+function attributesOf({ candidate, used, reason }: Answered): Attributes {
   const { inputTokens, outputTokens, cachedTokens, thoughtTokens } = used;
   return {
-    [GEN_AI.responseModel]: place.model,
+    [GEN_AI.responseModel]: candidate.model,
     [GEN_AI.inputTokens]: inputTokens,
     [GEN_AI.outputTokens]: outputTokens,
     ...(cachedTokens !== undefined && { [GEN_AI.cachedInputTokens]: cachedTokens }),

@@ -1,26 +1,25 @@
 /**
- * Which model a name means, and where it is served. The workspace's card goes first, then the operator's models, then
- * the names that providers list. A name that is none of these is refused: nobody is given another model than he asked
- * for.
+ * Resolves a model name to providers. The workspace's model cards are looked up first, then the models in the
+ * configuration, then the names that providers list. An unknown name is an error; there is no fallback to another model.
  */
 import { distance } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
-import type { Pricing } from '../cards/schema.ts';
 import type { CardLookup } from '../cards/cards.ts';
+import type { Pricing } from '../cards/schema.ts';
 import type { ModelsConfig } from './config.ts';
 import type { ApiType, Provider } from './provider.ts';
 
-/** One place to ask. */
+/** A provider that can serve the request. */
 export interface Candidate {
   readonly provider: Provider;
-  /** What the provider calls the model. */
+  /** The provider's name for the model. */
   readonly model: string;
   readonly weight: number;
 }
 
-/** What a name means. */
-export interface Target {
-  /** As the caller writes it. */
+/** A resolved model name. */
+export interface ModelTarget {
+  /** The name in the request. */
   readonly name: string;
   readonly apiType: ApiType;
   readonly pricing: Pricing | undefined;
@@ -30,21 +29,21 @@ export interface Target {
 
 export interface ListedModel {
   readonly name: string;
-  /** In milliseconds; undefined for models of the operator's. */
+  /** In milliseconds. Undefined for models without a card. */
   readonly createdAt?: number;
   readonly owner: string;
 }
 
 export interface Catalogue {
-  /** Throws `invalidParams`. */
-  resolve(workspace: string, name: string, apiType: ApiType): Target;
-  /** What the workspace can use, at most MAX_LISTED. */
+  /** Throws `invalidParams` if the name is unknown or has no usable provider. */
+  resolve(workspace: string, name: string, apiType: ApiType): ModelTarget;
+  /** The models that the workspace can use, at most MAX_LISTED. */
   list(workspace: string): readonly ListedModel[];
   find(workspace: string, name: string): ListedModel | undefined;
 }
 
-/** Where a card, or a model of the operator's, says it leads. */
-interface Lead {
+/** The common part of a model card and a model in the configuration. */
+interface ModelEntry {
   readonly provider?: string | undefined;
   readonly model?: string | undefined;
   readonly routes?:
@@ -54,17 +53,17 @@ interface Lead {
   readonly pricing?: Pricing | undefined;
 }
 
-/** The reason of an error about a name that means nothing. */
+/** The reason of an error about an unknown model name. */
 export const MODEL_NOT_FOUND = 'MODEL_NOT_FOUND';
 
 const MAX_LISTED = 1000;
 const MAX_NEAREST = 5;
-/** Of names that are compared. */
+/** Only the first characters of names are compared. */
 const MAX_COMPARED_CHARS = 48;
 const MAX_SHOWN_CHARS = 80;
 const OWNER = 'gateway';
 
-/** Throws for a model of the operator's that leads nowhere. */
+/** Throws if a model in the configuration names an unknown provider. */
 export function createCatalogue(
   cards: CardLookup,
   models: ModelsConfig,
@@ -75,22 +74,25 @@ export function createCatalogue(
     const named = [...(provider === undefined ? [] : [provider]), ...routes.map(providerOf)];
     const missing = named.find((each) => !providers.has(each));
     if (missing === undefined) continue;
-    throw new A2AError('invalidParams', `models.${name}: there is no provider ${missing}`);
+    throw new A2AError(
+      'invalidParams',
+      `models.${name}: the provider ${missing} is not configured`,
+    );
   }
 
-  function resolve(workspace: string, name: string, apiType: ApiType): Target {
+  function resolve(workspace: string, name: string, apiType: ApiType): ModelTarget {
     const card = cards.bySlug(workspace, name)?.card;
-    const lead = card ?? own.get(name);
-    if (lead === undefined) {
+    const entry = card ?? own.get(name);
+    if (entry === undefined) {
       const candidates = servers(name, apiType);
       if (candidates.length === 0) throw unknown(workspace, name, apiType);
       return { name, apiType, pricing: undefined, candidates };
     }
-    if (lead.capabilities.some(({ type, enabled }) => type === apiType && !enabled)) {
-      throw new A2AError('invalidParams', `The model ${name} is not for ${apiType}`);
+    if (entry.capabilities.some(({ type, enabled }) => type === apiType && !enabled)) {
+      throw wrongType(name, apiType);
     }
-    const candidates = follow(name, lead, card?.name ?? name, apiType);
-    return { name, apiType, pricing: lead.pricing, candidates };
+    const candidates = follow(name, entry, card?.name ?? name, apiType);
+    return { name, apiType, pricing: entry.pricing, candidates };
   }
 
   /** All providers that list the name. */
@@ -100,37 +102,38 @@ export function createCatalogue(
       .map((provider) => ({ provider, model: name, weight: 1 }));
   }
 
-  function follow(name: string, lead: Lead, otherwise: string, apiType: ApiType): Candidate[] {
-    const routes = lead.routes ?? (lead.provider && [{ provider: lead.provider, weight: 1 }]);
+  /** The candidates of an entry. `otherwise` is the provider's model name if the entry has none. */
+  function follow(
+    name: string,
+    entry: ModelEntry,
+    otherwise: string,
+    apiType: ApiType,
+  ): Candidate[] {
+    const routes = entry.routes ?? (entry.provider && [{ provider: entry.provider, weight: 1 }]);
     if (!routes) {
-      const candidates = servers(lead.model ?? otherwise, apiType);
+      const candidates = servers(entry.model ?? otherwise, apiType);
       if (candidates.length > 0) return candidates;
-      const what = `no provider is configured for ${lead.model ?? otherwise} and ${apiType}`;
-      throw new A2AError('invalidParams', `The card ${name} leads nowhere: ${what}`);
+      throw unusable(name, `none lists ${entry.model ?? otherwise} for ${apiType}`);
     }
     const known = routes.flatMap(({ provider: at, weight, ...route }) => {
       const provider = providers.get(at);
-      const model = ('model' in route ? route.model : undefined) ?? lead.model ?? otherwise;
+      const model = ('model' in route ? route.model : undefined) ?? entry.model ?? otherwise;
       return provider === undefined ? [] : [{ provider, model, weight }];
     });
     if (known.length === 0) {
-      const named = routes.map(providerOf).join(', ');
-      const what = `there is no provider ${named}`;
-      throw new A2AError('invalidParams', `The card ${name} leads nowhere: ${what}`);
+      throw unusable(name, `${routes.map(providerOf).join(', ')} is not configured`);
     }
     const able = known.filter(({ provider }) => provider.can[apiType]);
     if (able.length > 0) return able;
-    throw new A2AError('invalidParams', `The model ${name} is not for ${apiType}`);
+    throw wrongType(name, apiType);
   }
 
   function unknown(workspace: string, name: string, apiType: ApiType): A2AError {
     const shown = JSON.stringify(name.slice(0, MAX_SHOWN_CHARS));
     const other = apiType === 'chat' ? 'embeddings' : 'chat';
     if (servers(name, other).length > 0) {
-      return new A2AError(
-        'invalidParams',
-        `The model ${shown} is for ${other}, not for ${apiType}`,
-      );
+      const message = `The model ${shown} supports ${other}, not ${apiType}`;
+      return new A2AError('invalidParams', message);
     }
     const names = new Set([
       ...cards.slugs(workspace, MAX_LISTED),
@@ -138,7 +141,7 @@ export function createCatalogue(
       ...[...providers.values()].flatMap(({ serves }) => serves[apiType]),
     ]);
     const near = nearest(name, names).join(', ');
-    return new A2AError('invalidParams', `There is no model ${shown}. The nearest are: ${near}`, {
+    return new A2AError('invalidParams', `Unknown model ${shown}. Similar names: ${near}`, {
       reason: MODEL_NOT_FOUND,
     });
   }
@@ -178,6 +181,11 @@ export function createCatalogue(
     },
   };
 }
+
+const unusable = (name: string, why: string) =>
+  new A2AError('invalidParams', `Model card ${name} has no usable provider: ${why}`);
+const wrongType = (name: string, apiType: ApiType) =>
+  new A2AError('invalidParams', `The model ${name} does not support ${apiType}`);
 
 function providerOf({ provider }: { readonly provider: string }): string {
   return provider;

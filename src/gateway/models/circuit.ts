@@ -1,33 +1,33 @@
 /**
- * Leaves a provider alone that fails. Closed: everybody may ask. After some failures in a row it opens for a while, and
- * nobody may; then one call is let through, and what becomes of it decides.
+ * A circuit breaker for a provider. While it is closed, every call is allowed. After several failures in a row it opens
+ * for a while and rejects all calls. Then it allows one call, the probe: its outcome closes or reopens the circuit.
  */
 export interface CircuitSettings {
-  /** In a row, and none of them older than `windowMs`. */
+  /** The number of consecutive failures within `windowMs` that opens the circuit. */
   readonly failures: number;
   readonly windowMs: number;
   readonly openMs: number;
 }
 
-/** A call that was let through. It ends once, in one of three ways. */
+/** An allowed call. It ends once, by one of `ok`, `failed` and `leave`. */
 export interface Permit {
-  /** Before the end: an answer comes. It may take minutes, and the others need not wait for the whole of it. */
+  /** The answer has started. A probe closes the circuit now, because the whole answer may take minutes. */
   begun(): void;
   ok(): void;
   failed(): void;
-  /** It ended, and says nothing about the provider: the caller left. */
+  /** The caller left: the call says nothing about the provider. */
   leave(): void;
 }
 
 export interface Circuit {
-  /** Undefined: not now. */
+  /** Undefined: the circuit is open. */
   enter(): Permit | undefined;
   readonly open: boolean;
-  /** Until it is worth asking again, in milliseconds. 0: it is now. */
+  /** Milliseconds until a call may be allowed. 0: now. */
   readonly waitMs: number;
 }
 
-/** While the one call is under way that decides, nobody knows for how long. */
+/** The wait while a probe is in progress: its duration is unknown. */
 const PROBE_WAIT_MS = 1000;
 
 export function createCircuit(settings: CircuitSettings, now: () => number): Circuit {
@@ -42,7 +42,7 @@ export function createCircuit(settings: CircuitSettings, now: () => number): Cir
 
   const closed: Permit = {
     begun() {},
-    // Calls from before it opened come home while it is open: they change nothing.
+    // Calls from before the circuit opened have no effect while it is open.
     ok() {
       if (openUntil === undefined) failures = [];
     },
@@ -54,7 +54,7 @@ export function createCircuit(settings: CircuitSettings, now: () => number): Cir
     },
     leave() {},
   };
-  /** The one call that decides. Once it has, it is a call like any other. */
+  /** A call that decides whether the circuit closes. Afterwards it counts like any other call. */
   function probe(): Permit {
     let deciding = true;
     const decide = (): boolean => {

@@ -1,6 +1,6 @@
 /**
- * The operator's part of the configuration that is about models: where they are served (`providers`), under which names
- * everybody may use them (`models`), and which one is meant when nobody says.
+ * The models in the configuration: the providers that serve them (`providers`), names for all workspaces (`models`),
+ * and the default model.
  *
  *   "providers": { "east": { "type": "openai", "apiKey": "${EAST_KEY}", "models": ["gpt-6.1-sol"] } },
  *   "models": { "fast": { "routes": [{ "provider": "east", "model": "gpt-6.1-sol" }, { "provider": "west" }] } },
@@ -16,81 +16,97 @@ const MAX_MS = 24 * 60 * 60 * 1000;
 const ModelName = z.string().min(1).max(256);
 const ProviderName = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/i, 'letters, digits and . _ - between them, at most 64');
+  .regex(
+    /^[a-z0-9][a-z0-9._-]{0,63}$/i,
+    'at most 64 letters, digits and . _ -, starting with a letter or digit',
+  );
 const Milliseconds = z.int().min(1).max(MAX_MS);
 
 const Circuit = z
   .strictObject({
-    failures: z.int().min(1).max(1000).default(5).describe('Failures in a row that open it'),
-    windowMs: Milliseconds.default(60_000).describe('Older failures are forgotten'),
-    openMs: Milliseconds.default(30_000).describe('How long the provider is left alone then'),
+    failures: z
+      .int()
+      .min(1)
+      .max(1000)
+      .default(5)
+      .describe('Consecutive failures that open the circuit'),
+    windowMs: Milliseconds.default(60_000).describe('Older failures do not count'),
+    openMs: Milliseconds.default(30_000).describe('How long the provider is not called'),
   })
-  .describe('When a provider that fails is left alone for a while');
+  .describe('The circuit breaker: a provider that keeps failing is not called for a while');
 
 export const ProviderConfig = z
   .strictObject({
     type: z
       .enum(['openai', 'anthropic', 'google', 'openai-compatible', 'offline', 'scripted'])
-      .describe('Which API is spoken there'),
+      .describe('The API of the provider'),
     apiKey: z
       .string()
       .min(1)
       .optional()
-      .describe("The key. Without it and without a baseUrl, the vendor's environment variable"),
+      .describe("The API key. Default, without baseUrl: the vendor's environment variable"),
     baseUrl: WebAddress.optional().describe(
-      "The address of the API, with its version: https://example.com/v1. Else the vendor's own",
+      "The base URL with the API version: https://example.com/v1. Default: the vendor's address",
     ),
-    file: z.string().min(1).optional().describe('The script of a scripted provider'),
-    models: z.array(ModelName).max(MAX_NAMES).optional().describe('Models that are served there'),
+    file: z.string().min(1).optional().describe('The script file of a scripted provider'),
+    models: z
+      .array(ModelName)
+      .max(MAX_NAMES)
+      .optional()
+      .describe('The chat models of the provider'),
     embeddingModels: z
       .array(ModelName)
       .max(MAX_NAMES)
       .optional()
-      .describe('Models for embeddings that are served there'),
-    timeoutMs: Milliseconds.default(600_000).describe('For a whole answer'),
-    firstByteMs: Milliseconds.default(120_000).describe('Until the answer begins'),
-    idleTimeoutMs: Milliseconds.default(120_000).describe('The longest silence in an answer'),
+      .describe('The embedding models of the provider'),
+    timeoutMs: Milliseconds.default(600_000).describe('Timeout for a whole answer'),
+    firstByteMs: Milliseconds.default(120_000).describe('Timeout until the answer starts'),
+    idleTimeoutMs: Milliseconds.default(120_000).describe(
+      'Timeout between two chunks of an answer',
+    ),
     attempts: z
       .int()
       .min(1)
       .max(10)
       .default(2)
-      .describe('How often to ask before the next provider is asked'),
+      .describe('Attempts before the next provider is tried'),
     maxConcurrent: z
       .int()
       .min(1)
       .max(100_000)
       .optional()
-      .describe('Answers under way at a time; the others wait, or go elsewhere'),
+      .describe('Concurrent calls. Further calls wait, or use another provider'),
     circuit: Circuit.prefault({}),
   })
   .superRefine(({ type, baseUrl, file }, context) => {
     const refuse = (path: string, message: string) =>
       context.addIssue({ code: 'custom', path: [path], message });
     if (type === 'openai-compatible' && baseUrl === undefined) {
-      refuse('baseUrl', 'an openai-compatible provider needs its address');
+      refuse('baseUrl', 'required for an openai-compatible provider');
     }
     if ((type === 'scripted') !== (file !== undefined)) {
-      refuse('file', 'a scripted provider, and no other, has a file');
+      refuse('file', 'required for a scripted provider, and allowed for no other');
     }
   });
 export type ProviderConfig = Readonly<z.infer<typeof ProviderConfig>>;
 
 export const ProvidersConfig = z
   .record(ProviderName, ProviderConfig)
-  .describe('Where models are served, by a name of your choice');
+  .describe('Providers of models, by a name of your choice');
 export type ProvidersConfig = Readonly<z.infer<typeof ProvidersConfig>>;
 
 const OperatorModel = z
   .strictObject({
     provider: ProviderName.optional(),
-    model: ModelName.optional().describe('What the provider calls it. Else the name here'),
+    model: ModelName.optional().describe(
+      "The provider's name for the model. Default: the name here",
+    ),
     routes: z
       .array(z.strictObject(CardRoute.shape))
       .min(1)
       .max(16)
       .optional()
-      .describe('Several places, by weight; each is tried when another fails'),
+      .describe('Several providers, by weight. If one fails, the next is tried'),
     pricing: Pricing.optional(),
     capabilities: z.array(Capability).max(64).default([]),
   })
@@ -102,21 +118,21 @@ const OperatorModel = z
 export const ModelsConfig = z
   .record(Slug, OperatorModel)
   .describe(
-    'Models for every workspace, by the name that callers use. A card of the same slug goes before',
+    'Models for all workspaces, by the name that callers use. A model card with the same slug takes precedence',
   );
 export type ModelsConfig = Readonly<z.infer<typeof ModelsConfig>>;
 
 export const DefaultModel = ModelName.describe(
-  'The model of tasks that name none. offline unless told',
+  'The model of tasks that name no model. Default: offline',
 );
 
 export const ModelDeadlineSeconds = z
   .number()
   .min(1)
   .max(MAX_MS / 1000)
-  .describe('For the whole of an answer, whichever providers are asked for it. 900');
+  .describe('Timeout for an answer, with all attempts at all providers. Default: 900');
 
-/** What `createModels` takes: the configuration has more, which is not looked at. */
+/** The part of the configuration that `createModels` reads. */
 export interface ModelSettings {
   readonly providers?: ProvidersConfig | undefined;
   readonly models?: ModelsConfig | undefined;

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ListTasksResult } from '../../protocol/index.ts';
-import { conversationOf } from './conversation.ts';
+import { earlierTurns } from './conversation.ts';
 
 test('conversations are read one after the other, and no more of them than is used', async () => {
   const pages: PromiseWithResolvers<ListTasksResult>[] = [];
   const limits: (number | undefined)[] = [];
-  const read = conversationOf(() => ({
+  const read = earlierTurns(() => ({
     listTasks(_params, _call, options) {
       limits.push(options?.maxBytes);
       const page = Promise.withResolvers<ListTasksResult>();

@@ -1,29 +1,30 @@
 /**
- * What was said before in a context: its completed tasks, as a model's conversation. Bounded: the oldest is left out.
+ * The earlier turns of a conversation, from the completed tasks of the same context. The size is limited: the oldest
+ * turns are left out.
  */
 import type { Content } from '../../agent/index.ts';
 import { fromA2AParts } from '../../bridge/index.ts';
 import { textOf, type Call, type Task } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
 
-/** The earlier turns of a context, oldest first, without the task that asks. */
-export type Conversation = (
+/** Returns the turns of a context, oldest first, without the task `beforeTask`. */
+export type EarlierTurns = (
   call: Pick<Call, 'user'>,
   contextId: string,
   beforeTask: string,
 ) => Promise<readonly Content[]>;
 
-/** The artifact that a model's answer is. */
+/** The id of the artifact with a model's answer. */
 export const ANSWER = 'answer';
 
 const MAX_TASKS = 50;
 const MAX_CHARS = 400_000;
-/** A task of the gateway's own has one message of the user's. */
+/** A task that a model executes has one message of the user. */
 const HISTORY = 2;
 
-/** The handler is asked for when it is needed: it is made after the executor that this is for. */
-export function conversationOf(handler: () => Pick<RequestHandler, 'listTasks'>): Conversation {
-  /** One after the other: a task may be large, and many at once would be more than there is memory. */
+/** `handler` is a function because the handler is created after the executor that uses this. */
+export function earlierTurns(handler: () => Pick<RequestHandler, 'listTasks'>): EarlierTurns {
+  /** Reads one at a time: tasks may be large, and many reads at once could exhaust the memory. */
   let reading: Promise<unknown> = Promise.resolve();
   return async (call, contextId, beforeTask) => {
     const page = reading.then(() =>
@@ -43,7 +44,7 @@ export function conversationOf(handler: () => Pick<RequestHandler, 'listTasks'>)
     const { tasks } = await page;
     const turns: Content[][] = [];
     let chars = 0;
-    // Newest first, so that it is the oldest that has no room.
+    // Newest first, so that the oldest are left out.
     for (const task of tasks) {
       if (task.id === beforeTask || task.metadata?.['api_type'] === 'embeddings') continue;
       const turn = turnOf(task);
@@ -55,10 +56,10 @@ export function conversationOf(handler: () => Pick<RequestHandler, 'listTasks'>)
   };
 }
 
-/** What the user said, and what was answered. Nothing, where one of them is missing: models want them in turn. */
+/** The user's message and the answer. Empty if one is missing, because models require alternating roles. */
 function turnOf({ history = [], status, artifacts = [] }: Task): Content[] {
   const said = history.filter(({ role }) => role === 'user').flatMap(({ parts }) => parts);
-  // A long answer is whole only there.
+  // A long answer is complete only in its artifact.
   const whole = artifacts.find(({ artifactId }) => artifactId === ANSWER);
   const answer =
     textOf(whole?.parts ?? []) ||

@@ -1,19 +1,19 @@
-/** What an answer took: the vendor's count where there is one, and its price by the card. */
+/** The tokens of an answer, as the vendor reports them, and its cost by the model card. */
 import type { Usage } from '../../agent/index.ts';
 import type { Pricing } from '../cards/schema.ts';
 import type { Money } from '../budgets/spending.ts';
 import type { Candidate } from './catalogue.ts';
 
-/** As a task's message says it. */
+/** The `usage` in a task's last message. */
 export interface Used extends Usage {
-  /** The vendor did not count, so the tokens are guessed from the length of the texts. */
+  /** The vendor reported no tokens: they are estimated from the length of the texts. */
   readonly estimated?: true;
   readonly cost?: Money;
   readonly provider: string;
   readonly model: string;
 }
 
-/** Far below the price of a token; what is beyond is noise of the arithmetic. */
+/** Cuts off floating-point noise, far below the price of a token. */
 const DECIMALS = 12;
 
 export function usedAt(

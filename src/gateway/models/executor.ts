@@ -1,9 +1,9 @@
 /**
- * Executes the tasks of the gateway's own door with a model.
+ * Executes the gateway's own tasks with a model.
  *
- * An answer is the artifact `answer`, as it comes; the last status has it whole, and in its message's metadata what it
- * took. The completed tasks of the same context are the conversation before it. Embeddings are one artifact
- * with a data part.
+ * The answer is streamed as the artifact `answer`. The last status repeats the whole text; the metadata of its message
+ * has the usage. The completed tasks of the same context are the conversation so far. Embeddings are one artifact with a
+ * data part.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Content } from '../../agent/index.ts';
@@ -12,8 +12,8 @@ import { A2AError, textOf, type Metadata, type Part } from '../../protocol/index
 import type { AgentExecutor, ExecutionContext, ExecutorEvent } from '../../tasks/index.ts';
 import { Caller, callerOf } from '../api/caller.ts';
 import { requestMetadata } from '../tasks/executor.ts';
-import type { Target } from './catalogue.ts';
-import { ANSWER, type Conversation } from './conversation.ts';
+import type { ModelTarget } from './catalogue.ts';
+import { ANSWER, type EarlierTurns } from './conversation.ts';
 import type { Used } from './cost.ts';
 import { CutOff } from './failure.ts';
 import type { AskOptions, Models } from './models.ts';
@@ -21,8 +21,8 @@ import type { ApiType } from './provider.ts';
 
 export interface ModelExecutorOptions {
   readonly models: Models;
-  /** What was said before. Absent: every task stands alone. */
-  readonly conversation?: Conversation | undefined;
+  /** Absent: the model sees no earlier tasks. */
+  readonly earlierTurns?: EarlierTurns | undefined;
 }
 
 const EMBEDDINGS = 'embeddings';
@@ -32,22 +32,22 @@ const TOO_LONG = 'The answer is in the artifact';
 
 export function modelExecutor({
   models,
-  conversation,
+  earlierTurns,
 }: ModelExecutorOptions): Required<Pick<AgentExecutor, 'receive' | 'execute'>> {
-  function targetOf(workspace: string, metadata: Metadata): Target {
+  function targetOf(workspace: string, metadata: Metadata): ModelTarget {
     const { model = models.defaultModel, api_type: apiType = 'chat' } = metadata;
     if (typeof model !== 'string' || model === '') {
-      throw new A2AError('invalidParams', 'metadata.model: the name of a model');
+      throw new A2AError('invalidParams', 'metadata.model: must be the name of a model');
     }
     if (!isApiType(apiType)) {
-      throw new A2AError('invalidParams', 'metadata.api_type: "chat" or "embeddings"');
+      throw new A2AError('invalidParams', 'metadata.api_type: must be "chat" or "embeddings"');
     }
     return models.resolve(workspace, model, apiType);
   }
 
-  async function* chat(context: ExecutionContext, target: Target, asked: AskOptions) {
+  async function* chat(context: ExecutionContext, target: ModelTarget, asked: AskOptions) {
     const { contextId, task, turn } = context;
-    const before = (await conversation?.(context, contextId, task.id)) ?? [];
+    const before = (await earlierTurns?.(context, contextId, task.id)) ?? [];
     const messages: Content[] = [...before, ...turn.map((message) => fromA2AMessage(message))];
     let text = '';
     let begun = false;
@@ -69,7 +69,7 @@ export function modelExecutor({
     }
   }
 
-  async function* embed(context: ExecutionContext, target: Target, asked: AskOptions) {
+  async function* embed(context: ExecutionContext, target: ModelTarget, asked: AskOptions) {
     const texts = textsOf(context);
     const { vectors, used } = await models.embed(target, texts, asked);
     const data = { embeddings: vectors, model: target.name };
@@ -95,12 +95,13 @@ export function modelExecutor({
     async *execute(context): AsyncGenerator<ExecutorEvent> {
       const { task, user, signal, contextId: conversation } = context;
       if (context.resumed && (task.artifacts?.length ?? 0) > 0) {
-        const message = 'The gateway was restarted in the middle of the answer: send it again';
+        const message =
+          'The gateway was restarted in the middle of the answer: send the message again';
         yield { kind: 'status-update', state: 'failed', message };
         return;
       }
       if (task.status.state !== 'working') yield { kind: 'status-update', state: 'working' };
-      // After a restart the owner is known, and not the key.
+      // After a restart the workspace is known, but not the key.
       const workspace = user?.id ?? '';
       const caller =
         user instanceof Caller ? user : { workspace, keyId: undefined, traceparent: undefined };
@@ -128,7 +129,7 @@ function answerChunk(
   return { kind: 'artifact-update', artifact: { artifactId: ANSWER, name: ANSWER, parts }, ...how };
 }
 
-/** `usage` is told of what broke off in the middle, too. */
+/** The last status. An interrupted answer has a `usage`, too. */
 function ended(
   state: 'completed' | 'failed',
   text: string,
@@ -147,12 +148,12 @@ function ended(
   };
 }
 
-/** Each text part is a text of its own. */
+/** The texts to embed: one for each text part. */
 function textsOf({ turn }: Pick<ExecutionContext, 'turn'>): string[] {
   const texts = turn
     .flatMap(({ parts }) => parts)
     .map((part) => textOf([part]))
     .filter((text) => text !== '');
-  if (texts.length === 0) throw new A2AError('invalidParams', 'There is no text to embed');
+  if (texts.length === 0) throw new A2AError('invalidParams', 'The message has no text to embed');
   return texts;
 }

@@ -1,105 +1,109 @@
 /**
- * Asks one place after the other until one begins to answer. From then on the answer is that place's alone: nothing is
- * asked anywhere else, and no two answers are ever mixed.
+ * Tries one candidate after the other until one starts to answer. From then on only that candidate is used, so that two
+ * answers are never mixed.
  *
- * A place is asked again where that may help and the wait is short; one that wants a long wait is left for the next.
- * A place whose circuit is open is passed over, one that has no free slot is asked after the others.
+ * A candidate is retried if that may help and the wait is short; otherwise the next one is tried. A candidate whose
+ * circuit is open is skipped. A candidate without a free slot is tried after the others.
  */
 import { backoffMs, pause } from '../../base/index.ts';
 import { ModelError, mayTryAgain } from '../../agent/index.ts';
 import type { Candidate } from './catalogue.ts';
-import { failsOver, isIll } from './failure.ts';
+import { failsOver, isProviderFault } from './failure.ts';
 
 export interface FailoverOptions<Answer> {
-  readonly places: readonly Candidate[];
-  /** Resolves as soon as the answer has begun, and throws a ModelError where there is none. */
-  begin(place: Candidate, signal: AbortSignal): Promise<Answer>;
-  /** The caller's. */
+  readonly candidates: readonly Candidate[];
+  /** Resolves as soon as the answer has started. Throws a ModelError. */
+  begin(candidate: Candidate, signal: AbortSignal): Promise<Answer>;
+  /** The caller's signal. */
   readonly signal: AbortSignal;
-  /** When it is over for all places together, as `performance.now` counts. */
+  /** The deadline for all candidates together, in the time of `performance.now`. */
   readonly deadline: number;
-  /** The same moment as a signal, beside the caller's. */
+  /** Aborted by the caller's signal or at the deadline. */
   readonly within: AbortSignal;
   readonly random: () => number;
-  /** The first wait before a place is asked again; each further one is twice as long. */
+  /** The wait before the first retry. It doubles with each further retry. */
   readonly delayMs: number;
-  /** Told of each failure, and what follows. Must not throw. */
-  onFailure?(place: Candidate, error: ModelError, next: 'again' | 'elsewhere' | 'nothing'): void;
+  /** Called for each failure, with what happens next. Must not throw. */
+  onFailure?(
+    candidate: Candidate,
+    error: ModelError,
+    next: 'again' | 'elsewhere' | 'nothing',
+  ): void;
 }
 
-/** The place that answers. */
+/** The candidate that answers, and its answer. */
 export interface Answering<Answer> {
-  readonly place: Candidate;
+  readonly candidate: Candidate;
   readonly answer: Answer;
-  /** The answer is over: whole, broken, or left by its reader. Later calls do nothing. */
+  /** The answer has ended: complete, broken off, or abandoned by its reader. Only the first call has an effect. */
   end(how: 'whole' | 'broken' | 'left'): void;
 }
 
-/** The longest wait of our own choice. */
+/** The longest backoff. */
 const MAX_DELAY_MS = 5000;
-/** A place that wants more (Retry-After) is left, if there is another. */
+/** If a candidate asks for more (Retry-After), another candidate is tried. */
 const SHORT_WAIT_MS = 1000;
-/** The longest that the only place there is may make us wait. */
+/** The longest Retry-After that is accepted from the last candidate. */
 const LONG_WAIT_MS = 30_000;
 
-/** The place and its error travel together: the error's text has the place's name for the model. */
+/** No candidate answered. The error's message contains the candidate's name for the model. */
 export class NoAnswer extends Error {
   readonly error: ModelError;
-  readonly place: Candidate | undefined;
+  readonly candidate: Candidate | undefined;
 
-  constructor(error: ModelError, place?: Candidate) {
+  constructor(error: ModelError, candidate?: Candidate) {
     super(error.message, { cause: error });
     this.error = error;
-    this.place = place;
+    this.candidate = candidate;
   }
 }
 
-/** Throws NoAnswer; once the caller's signal is aborted, its reason. */
+/** Throws NoAnswer. If the caller's signal is aborted, throws its reason. */
 export async function firstAnswer<Answer>(
   options: FailoverOptions<Answer>,
 ): Promise<Answering<Answer>> {
-  const { places, signal, within } = options;
-  const queue = places.map((place) => ({ place, waits: false }));
+  const { candidates, signal, within } = options;
+  const queue = candidates.map((candidate) => ({ candidate, waits: false }));
   let failure: NoAnswer | undefined;
   for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-    const { place, waits } = next;
-    const { circuit, slots } = place.provider;
+    const { candidate, waits } = next;
+    const { circuit, slots } = candidate.provider;
     if (!waits && !slots.free && queue.length > 0) {
-      queue.push({ place, waits: true });
+      queue.push({ candidate, waits: true });
       continue;
     }
     if (circuit.waitMs > 0) continue;
-    let giveBack: (() => void) | undefined;
+    let release: (() => void) | undefined;
     try {
-      giveBack = await slots.take(within);
-      const others = queue.some((each) => each.place.provider.circuit.waitMs === 0);
-      const answering = await askPlace(place, options, others, giveBack);
+      release = await slots.take(within);
+      const others = queue.some((each) => each.candidate.provider.circuit.waitMs === 0);
+      const answering = await tryCandidate(candidate, options, others, release);
       if (answering !== undefined) return answering;
     } catch (error) {
-      giveBack?.();
+      release?.();
       signal.throwIfAborted();
       const known = modelError(error);
-      // Of several, what may pass is told rather than what will not.
-      if (!failure?.error.retryable || known.retryable) failure = new NoAnswer(known, place);
+      // Of several errors, a retryable one is reported.
+      if (!failure?.error.retryable || known.retryable) failure = new NoAnswer(known, candidate);
       const over = !failsOver(known) || within.aborted;
-      options.onFailure?.(place, known, over || queue.length === 0 ? 'nothing' : 'elsewhere');
-      if (over) throw new NoAnswer(known, place);
+      options.onFailure?.(candidate, known, over || queue.length === 0 ? 'nothing' : 'elsewhere');
+      if (over) throw new NoAnswer(known, candidate);
       continue;
     }
-    giveBack();
+    release();
   }
-  throw failure ?? new NoAnswer(allOpen(places));
+  throw failure ?? new NoAnswer(allOpen(candidates));
 }
 
-/** One place, as often as it may be asked. Undefined: its circuit is open. Throws what the last attempt threw. */
-async function askPlace<Answer>(
-  place: Candidate,
+/** Tries one candidate up to its number of attempts. Undefined: its circuit is open. Throws the last error. */
+async function tryCandidate<Answer>(
+  candidate: Candidate,
   options: FailoverOptions<Answer>,
   others: boolean,
-  giveBack: () => void,
+  release: () => void,
 ): Promise<Answering<Answer> | undefined> {
   const { signal, within } = options;
-  const { circuit, config } = place.provider;
+  const { circuit, config } = candidate.provider;
   let last: ModelError | undefined;
   for (let attempt = 1; ; attempt++) {
     const permit = circuit.enter();
@@ -108,16 +112,16 @@ async function askPlace<Answer>(
       return undefined;
     }
     try {
-      const answer = await options.begin(place, within);
+      const answer = await options.begin(candidate, within);
       permit.begun();
       let ended = false;
       return {
-        place,
+        candidate,
         answer,
         end(how) {
           if (ended) return;
           ended = true;
-          giveBack();
+          release();
           if (how === 'whole') permit.ok();
           else if (how === 'broken') permit.failed();
           else permit.leave();
@@ -127,17 +131,17 @@ async function askPlace<Answer>(
       if (signal.aborted) permit.leave();
       signal.throwIfAborted();
       last = within.aborted ? modelError(within.reason) : modelError(error);
-      if (isIll(last)) permit.failed();
+      if (isProviderFault(last)) permit.failed();
       else permit.ok();
       const wait = waitBefore(attempt, last, options, others);
       if (wait === undefined || attempt >= config.attempts || within.aborted) throw last;
-      options.onFailure?.(place, last, 'again');
+      options.onFailure?.(candidate, last, 'again');
       await pause(wait, within);
     }
   }
 }
 
-/** Undefined: it is not worth asking the same place again. */
+/** The wait before a retry. Undefined: do not retry. */
 function waitBefore(
   attempt: number,
   error: ModelError,
@@ -151,15 +155,19 @@ function waitBefore(
   return performance.now() + wait < deadline ? wait : undefined;
 }
 
-function allOpen(places: readonly Candidate[]): ModelError {
-  const retryAfterMs = Math.min(...places.map(({ provider }) => provider.circuit.waitMs));
-  return new ModelError('overloaded', 'all of its providers failed lately and are left alone', {
-    retryable: true,
-    retryAfterMs,
-  });
+function allOpen(candidates: readonly Candidate[]): ModelError {
+  const retryAfterMs = Math.min(...candidates.map(({ provider }) => provider.circuit.waitMs));
+  return new ModelError(
+    'overloaded',
+    'the circuit breakers of all providers of the model are open',
+    {
+      retryable: true,
+      retryAfterMs,
+    },
+  );
 }
 
-/** What is no ModelError is a fault of ours; the caller hears that it failed, and the log has the cause. */
+/** Any other error is internal: the caller learns only that the call failed, the log has the cause. */
 export function modelError(error: unknown): ModelError {
   if (error instanceof ModelError) return error;
   return new ModelError('failed', 'the call failed', { cause: error });

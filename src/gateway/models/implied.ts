@@ -1,4 +1,4 @@
-/** The providers that there are: those of the configuration, and what goes without saying. */
+/** The configured providers, and those that need no configuration. */
 import {
   ModelError,
   addressOf,
@@ -11,8 +11,8 @@ import { ProviderConfig, type ProvidersConfig } from './config.ts';
 const OFFLINE = 'offline';
 
 /**
- * The configured providers by name; beside them `offline`, and each vendor that none of them is of and whose key is in
- * the environment. Throws a ModelError for a variable that is no address.
+ * The configured providers by name, plus `offline`, plus each vendor whose key is in the environment and that no
+ * configured provider uses. Throws a ModelError if an environment variable has an invalid address.
  */
 export function withImplied(
   config: ProvidersConfig,
@@ -31,7 +31,7 @@ export function withImplied(
   return all;
 }
 
-/** The vendor's key in the environment. */
+/** The vendor's API key in the environment. */
 export function keyIn(env: VendorEnvironment, { keys }: Vendor): string | undefined {
   return keys.map((key) => valueOf(env, key)).find((value) => value !== undefined);
 }
@@ -45,11 +45,11 @@ function fromEnv(name: string, vendor: Vendor, env: VendorEnvironment): Provider
   const models = vendor.defaultModel === undefined ? [] : [vendor.defaultModel];
   const read = ProviderConfig.safeParse({ type: name, baseUrl, models, ...(apiKey && { apiKey }) });
   if (read.success) return read.data;
-  const why = `${vendor.addressVariable} is no address: set it to one such as https://example.com/v1`;
+  const why = `${vendor.addressVariable} is not a valid address: set it to one such as https://example.com/v1`;
   throw new ModelError('invalid-request', why);
 }
 
-/** A variable that is set to nothing is not set. */
+/** A variable that is empty counts as not set. */
 function valueOf(env: VendorEnvironment, variable: string): string | undefined {
   const value = env[variable]?.trim();
   return value === '' ? undefined : value;

@@ -1,14 +1,14 @@
 /**
- * The models behind the gateway: what a name means, and how it is asked.
+ * The models of the gateway: resolves names, calls providers, and counts usage.
  *
  *   const models = createModels({ config, cards, spending });
  *   const target = models.resolve(caller.workspace, 'gpt-6.1-sol', 'chat');
  *   models.check(caller, target);
  *   for await (const chunk of models.chat(target, request, { caller, signal })) …
  *
- * What was used is counted here and nowhere else, once for each answer: that of the place which answered, not of those
- * that failed before. An answer that breaks off, or whose reader leaves, counts as well, because the vendor will count
- * it; where the vendor did not say how much it was, it is guessed from the length of the texts.
+ * Usage is counted here only, once for each answer, for the candidate that answered. An answer that breaks off, or whose
+ * reader leaves, counts too, because the vendor charges for it. If the vendor reports no usage, it is estimated from the
+ * length of the texts.
  */
 import {
   userContent,
@@ -27,7 +27,7 @@ import type { Spending } from '../budgets/spending.ts';
 import type { Labels, Meter, Tracer } from '../telemetry/telemetry.ts';
 import type { CardLookup } from '../cards/cards.ts';
 import { createWatch, type Answered, type CallWatch } from './call-watch.ts';
-import { createCatalogue, type Candidate, type Catalogue, type Target } from './catalogue.ts';
+import { createCatalogue, type Candidate, type Catalogue, type ModelTarget } from './catalogue.ts';
 import type { ModelSettings } from './config.ts';
 import { usedAt, type Used } from './cost.ts';
 import { firstAnswer, modelError, NoAnswer, type Answering } from './failover.ts';
@@ -40,35 +40,39 @@ export type AnswerChunk =
   | { readonly kind: 'finish'; readonly reason: FinishReason; readonly used: Used };
 
 export interface AskOptions {
-  /** Whose budget it is. */
+  /** The caller that is charged. */
   readonly caller: Pick<Caller, 'workspace' | 'keyId' | 'traceparent'>;
   readonly signal: AbortSignal;
-  /** The context of the task that it is for. */
+  /** The context id of the task. */
   readonly conversation?: string | undefined;
 }
 
 export interface Models extends Catalogue {
-  /** What tasks use that name no model. */
+  /** The model of tasks that name no model. */
   readonly defaultModel: string;
-  /** Throws when the caller's budget is spent. */
-  check(caller: Pick<Caller, 'keyId'>, target: Target): void;
+  /** Throws if the caller's budget is spent. */
+  check(caller: Pick<Caller, 'keyId'>, target: ModelTarget): void;
   /**
-   * One answer; its last chunk says what it took. Throws an A2AError for the caller, in the middle too; once the signal
-   * is aborted, its reason. Thoughts are not shown.
+   * Streams one answer, without thoughts. The last chunk has the usage. Throws an A2AError for the caller, also in the
+   * middle of the answer. If the signal is aborted, throws its reason.
    */
-  chat(target: Target, request: ModelRequest, options: AskOptions): AsyncGenerator<AnswerChunk>;
+  chat(
+    target: ModelTarget,
+    request: ModelRequest,
+    options: AskOptions,
+  ): AsyncGenerator<AnswerChunk>;
   /** Throws like `chat`. */
   embed(
-    target: Target,
+    target: ModelTarget,
     texts: readonly string[],
     options: AskOptions,
   ): Promise<{ readonly vectors: readonly (readonly number[])[]; readonly used: Used }>;
   /**
-   * Another configuration, from the next call on: what runs goes on where it is. Throws where the configuration leads
-   * nowhere, and then nothing has changed.
+   * Changes the configuration for the next calls. Calls in progress are not affected. Throws if the configuration is
+   * invalid; then nothing changes.
    */
   use(config: ModelSettings): void;
-  /** For a gauge: 1 while a provider is left alone. */
+  /** For a gauge: 1 while the circuit of a provider is open. */
   circuits(): Iterable<readonly [Labels, number]>;
 }
 
@@ -79,12 +83,12 @@ export interface ModelsOptions {
   readonly logger: Logger;
   readonly meter?: Meter | undefined;
   readonly tracer?: Tracer | undefined;
-  /** Where keys are looked up that the configuration does not have. `process.env`. */
+  /** The source of API keys that are not in the configuration. Default: `process.env`. */
   readonly env?: VendorEnvironment;
   readonly random?: (() => number) | undefined;
-  /** In milliseconds, for circuits. */
+  /** The clock of the circuit breakers, in milliseconds. */
   readonly now?: (() => number) | undefined;
-  /** The first wait before a provider is asked again. 250 ms. */
+  /** The wait before the first retry. Default: 250 ms. */
   readonly delayMs?: number | undefined;
 }
 
@@ -110,11 +114,11 @@ export function createModels(options: ModelsOptions): Models {
   }
   use(options.config);
 
-  /** Asks place after place within the deadline. `end` stops the clock. */
+  /** Tries the candidates within the deadline. `end` of the result stops the timer. */
   async function ask<Answer>(
-    target: Target,
+    target: ModelTarget,
     { caller, signal, conversation }: AskOptions,
-    begin: (place: Candidate, call: CallWatch, signal: AbortSignal) => Promise<Answer>,
+    begin: (candidate: Candidate, call: CallWatch, signal: AbortSignal) => Promise<Answer>,
     settings?: ModelRequest,
   ): Promise<Asking<Answer>> {
     signal.throwIfAborted();
@@ -128,11 +132,11 @@ export function createModels(options: ModelsOptions): Models {
     }, deadlineMs);
     try {
       const answering = await firstAnswer({
-        places: ordered(target.candidates, random),
-        async begin(place, within) {
-          const call = watched.call(place);
+        candidates: ordered(target.candidates, random),
+        async begin(candidate, within) {
+          const call = watched.call(candidate);
           try {
-            return { answer: await begin(place, call, within), call };
+            return { answer: await begin(candidate, call, within), call };
           } catch (error) {
             call.end(signal.aborted ? 'canceled' : modelError(error).code);
             throw error;
@@ -143,15 +147,15 @@ export function createModels(options: ModelsOptions): Models {
         deadline: performance.now() + deadlineMs,
         random,
         delayMs,
-        onFailure(place, error, next) {
-          const { name: provider } = place.provider;
-          logger.warn({ err: error, provider, model: target.name, next }, 'a model gave no answer');
+        onFailure(candidate, error, next) {
+          const { name: provider } = candidate.provider;
+          logger.warn({ err: error, provider, model: target.name, next }, 'a model did not answer');
           watch.failure(provider, next);
         },
       });
       const { answer, call } = answering.answer;
       return {
-        place: answering.place,
+        candidate: answering.candidate,
         answer,
         end(how, answered) {
           clearTimeout(timer);
@@ -159,7 +163,7 @@ export function createModels(options: ModelsOptions): Models {
           answering.end(how);
           const outcome = OUTCOMES[how];
           call.end(outcome);
-          watched.end(outcome, { ...answered, place: answering.place });
+          watched.end(outcome, { ...answered, candidate: answering.candidate });
         },
       };
     } catch (error) {
@@ -167,13 +171,13 @@ export function createModels(options: ModelsOptions): Models {
       paid();
       watched.end(error instanceof NoAnswer ? error.error.code : 'canceled');
       if (!(error instanceof NoAnswer)) throw error;
-      const { place } = error;
-      const as = place && `${place.provider.name}:${place.model}`;
+      const { candidate } = error;
+      const as = candidate && `${candidate.provider.name}:${candidate.model}`;
       throw failureOf(error.error, target.name, as);
     }
   }
 
-  function record(target: Target, { caller }: AskOptions, used: Used): void {
+  function record(target: ModelTarget, { caller }: AskOptions, used: Used): void {
     const { inputTokens, outputTokens, cost, provider } = used;
     const { workspace, keyId } = caller;
     watch.used(used);
@@ -189,7 +193,7 @@ export function createModels(options: ModelsOptions): Models {
   }
 
   async function* chat(
-    target: Target,
+    target: ModelTarget,
     request: ModelRequest,
     asked: AskOptions,
   ): AsyncGenerator<AnswerChunk> {
@@ -201,17 +205,17 @@ export function createModels(options: ModelsOptions): Models {
       return { first, rest };
     }
     const asking = await ask(target, asked, begin, request);
-    const { place, answer } = asking;
+    const { candidate, answer } = asking;
     let chars = 0;
     let used: Used | undefined;
 
-    /** Counts it, the first time. */
+    /** Counts the usage. Only the first call has an effect. */
     function settle(how: How, usage?: Usage, reason?: FinishReason): Used {
       if (used !== undefined) return used;
-      used = usedAt(place, usage ?? guess(request, chars), target.pricing);
+      used = usedAt(candidate, usage ?? guess(request, chars), target.pricing);
       asking.end(how, { used, reason });
       record(target, asked, used);
-      // Also behind the last chunk: until then the connection and its clocks are kept.
+      // Also after the last chunk: it releases the connection and its timers.
       void answer.rest.return?.().catch(() => undefined);
       return used;
     }
@@ -229,7 +233,7 @@ export function createModels(options: ModelsOptions): Models {
     } catch (error) {
       asked.signal.throwIfAborted();
       const broken = settle('broken');
-      const { name: provider } = place.provider;
+      const { name: provider } = candidate.provider;
       logger.warn({ err: error, provider, model: target.name }, 'a model broke off its answer');
       throw new CutOff(target.name, broken);
     } finally {
@@ -237,11 +241,11 @@ export function createModels(options: ModelsOptions): Models {
     }
   }
 
-  const models: Omit<Models, keyof Catalogue | 'defaultModel'> = {
+  return {
     check: (caller, { pricing }) => spending.check(caller, pricing),
     chat,
     async embed(target, texts, asked) {
-      const { place, answer, end } = await ask(
+      const { candidate, answer, end } = await ask(
         target,
         asked,
         ({ provider, model }, _call, signal) => provider.embeddings(model).embed(texts, signal),
@@ -251,7 +255,7 @@ export function createModels(options: ModelsOptions): Models {
         inputTokens === undefined
           ? guess({ messages: [userContent(texts.join(''))] }, 0)
           : { inputTokens, outputTokens: 0 };
-      const used = usedAt(place, usage, target.pricing);
+      const used = usedAt(candidate, usage, target.pricing);
       end('whole', { used });
       record(target, asked, used);
       return { vectors, used };
@@ -262,9 +266,6 @@ export function createModels(options: ModelsOptions): Models {
         yield [{ provider: name }, circuit.open ? 1 : 0];
       }
     },
-  };
-  return {
-    ...models,
     resolve: (...given) => catalogue.resolve(...given),
     list: (workspace) => catalogue.list(workspace),
     find: (workspace, name) => catalogue.find(workspace, name),
@@ -276,19 +277,19 @@ export function createModels(options: ModelsOptions): Models {
 
 type How = Parameters<Answering<unknown>['end']>[0];
 
-/** In the numbers and the spans. */
+/** The outcomes in metrics and spans. */
 const OUTCOMES = { whole: 'ok', broken: 'cut-off', left: 'canceled' } as const satisfies Readonly<
   Record<How, string>
 >;
 
-/** The place that answers, and how to say that it is over. Once. */
+/** The candidate that answers. `end` is called once, when the answer has ended. */
 interface Asking<Answer> extends Omit<Answering<Answer>, 'end'> {
-  readonly end: (how: How, answered: Omit<Answered, 'place'>) => void;
+  readonly end: (how: How, answered: Omit<Answered, 'candidate'>) => void;
 }
 
 type Shown = Exclude<ModelChunk, { kind: 'thought' }>;
 
-/** The next chunk that a caller sees. What was thought does not count as the beginning of an answer. */
+/** The next chunk that a caller sees. Thoughts do not count as the start of an answer. */
 async function nextShown(chunks: AsyncIterator<ModelChunk>, name: string): Promise<Shown> {
   for (;;) {
     const { done, value } = await chunks.next();

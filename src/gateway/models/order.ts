@@ -1,13 +1,13 @@
-/** In which order places are asked: the first by chance, each with its share; the others by weight, when it fails. */
-export function ordered<Place extends { readonly weight: number }>(
-  places: readonly Place[],
+/** The order in which candidates are tried: the first is drawn at random by weight, the others follow by weight. */
+export function ordered<Item extends { readonly weight: number }>(
+  candidates: readonly Item[],
   random: () => number,
-): Place[] {
-  const byWeight = places.toSorted((a, b) => b.weight - a.weight);
+): Item[] {
+  const byWeight = candidates.toSorted((a, b) => b.weight - a.weight);
   const total = byWeight.reduce((sum, { weight }) => sum + weight, 0);
   let point = random() * total;
   const at = byWeight.findIndex(({ weight }) => (point -= weight) < 0);
-  // With nothing but zeros, or by a rounding error, it is the first.
+  // -1 if all weights are 0, or by a rounding error: take the first.
   const [first] = byWeight.splice(Math.max(0, at), 1);
   return first === undefined ? [] : [first, ...byWeight];
 }

@@ -1,4 +1,4 @@
-/** A configured provider, ready to be asked: its models, and what is known of how it fares. */
+/** A provider: its clients, its circuit breaker and its limit of concurrent calls. */
 import { isDeepStrictEqual } from 'node:util';
 import {
   ModelError,
@@ -26,21 +26,21 @@ export interface Provider {
   readonly config: ProviderConfig;
   readonly circuit: Circuit;
   readonly slots: Slots;
-  /** Whether anything of this kind can be had there at all. */
+  /** Whether the provider supports the API type at all. */
   readonly can: Readonly<Record<ApiType, boolean>>;
-  /** Names of the models that are known to be there. */
+  /** The listed models. */
   readonly serves: Readonly<Record<ApiType, readonly string[]>>;
-  /** Any model, known or not. */
+  /** A client for any model, listed or not. */
   chat(model: string): Model;
   embeddings(model: string): EmbeddingModel;
 }
 
-/** Clients that are kept for models of one provider. A card may name any model. */
+/** Cached clients of one provider. Their number is limited because a model card may name any model. */
 const MAX_KEPT = 256;
 
 /**
- * The configured and the implied providers by name. Those of `before` whose settings are the same go on, with what is
- * known of them.
+ * The configured and the implied providers by name. Providers in `before` with the same settings are kept, with the
+ * state of their circuit breakers.
  */
 export function createProviders(
   config: ProvidersConfig,
@@ -75,9 +75,9 @@ function createProvider(
   };
 }
 
-/** For callers, who cannot give the gateway a key. */
+/** The hint of the offline model. Callers of the gateway cannot set an API key. */
 const ANOTHER_MODEL =
-  'For a model that answers anything, name one of those that /v1/models lists; who runs this gateway can add more.';
+  'To use a real model, name one of those that /v1/models lists. The operator of this gateway can add more.';
 
 function clientsOf(
   provider: string,
@@ -99,17 +99,17 @@ function clientsOf(
       can: { chat: true, embeddings: false },
       chat: () => script,
       embeddings() {
-        throw new ModelError('invalid-request', `${provider} has no models for embeddings`);
+        throw new ModelError('invalid-request', `${provider} has no embedding models`);
       },
     };
   }
   const vendor = VENDORS[type];
-  if (vendor === undefined) throw new ModelError('invalid-request', `there is no vendor ${type}`);
-  // The environment's key is for the vendor's own address.
+  if (vendor === undefined) throw new ModelError('invalid-request', `unknown vendor ${type}`);
+  // The key in the environment is only for the vendor's own address.
   const apiKey = config.apiKey ?? (config.baseUrl === undefined ? keyIn(env, vendor) : undefined);
   const keyProblem =
     apiKey === undefined && vendor.keyOptional !== true
-      ? new ModelError('no-key', `the provider ${provider} has no key: set its apiKey`)
+      ? new ModelError('no-key', `the provider ${provider} has no API key: set its apiKey`)
       : undefined;
   const settings = {
     baseURL: addressOf(vendor, config.baseUrl) ?? '',

@@ -1,30 +1,30 @@
-/** So many calls at a time; the others stand in line. */
+/** Limits the number of concurrent calls. Further calls wait in a queue. */
 import { ModelError } from '../../agent/index.ts';
 
-/** Who comes when so many wait already is turned away. */
-const MAX_LINE = 1000;
+/** The longest queue. Further calls are rejected. */
+const MAX_WAITING = 1000;
 
 export interface Slots {
   readonly free: boolean;
-  /** Gives a function that hands the slot back. Throws the signal's reason once it is aborted. */
+  /** Waits for a slot and returns a function that releases it. Throws the signal's reason if it is aborted. */
   take(signal: AbortSignal): Promise<() => void>;
 }
 
 export function createSlots(max = Number.POSITIVE_INFINITY): Slots {
   let taken = 0;
-  const line = new Set<() => void>();
+  const queue = new Set<() => void>();
 
-  function giveBack(): void {
-    const [next] = line;
+  function release(): void {
+    const [next] = queue;
     if (next === undefined) taken--;
     else next();
   }
 
-  /** Each holder hands back once, however often it tries. */
+  /** A release function. Only its first call has an effect. */
   function held(): () => void {
     let holding = true;
     return () => {
-      if (holding) giveBack();
+      if (holding) release();
       holding = false;
     };
   }
@@ -40,22 +40,26 @@ export function createSlots(max = Number.POSITIVE_INFINITY): Slots {
           resolve(held());
           return;
         }
-        if (line.size >= MAX_LINE) {
-          reject(new ModelError('overloaded', 'too many calls wait already', { retryable: true }));
+        if (queue.size >= MAX_WAITING) {
+          reject(
+            new ModelError('overloaded', 'too many calls are waiting for this provider', {
+              retryable: true,
+            }),
+          );
           return;
         }
         const leave = () => {
-          line.delete(next);
+          queue.delete(next);
           reject(signal.reason);
         };
         const next = () => {
-          line.delete(next);
+          queue.delete(next);
           signal.removeEventListener('abort', leave);
           resolve(held());
         };
         signal.addEventListener('abort', leave, { once: true });
         if (signal.aborted) leave();
-        else line.add(next);
+        else queue.add(next);
       }),
   };
 }

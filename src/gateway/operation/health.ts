@@ -1,6 +1,6 @@
 /**
- * Is it alive, and should requests be sent to it. `/readyz` is open to everybody, so what it looked at holds for a
- * moment, and what it says is which check failed; the cause is in our log.
+ * Liveness and readiness. `/readyz` needs no authentication. Therefore its result is cached for a moment, and it names
+ * only the failed checks; the causes are in the log.
  */
 import { statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,13 +8,13 @@ import * as z from 'zod';
 import type { Logger, TaskStore } from '../../tasks/index.ts';
 import type { Register } from '../register/register.ts';
 
-/** A check that takes longer has failed. */
+/** The timeout of a check. */
 const CHECK_MS = 2000;
-/** How long an answer holds. */
+/** How long a result is cached. */
 const FRESH_MS = 1000;
 
-/** Throws, or rejects, where something is wrong. */
-export type Check = () => unknown;
+/** Throws or rejects if the check fails. */
+export type HealthCheck = () => unknown;
 
 export const Readiness = z.object({
   status: z.enum(['ready', 'draining', 'failing']),
@@ -24,12 +24,12 @@ export type Readiness = z.infer<typeof Readiness>;
 
 export interface Health {
   readiness(): Promise<Readiness>;
-  /** From now on it is not ready: those who send requests are to go elsewhere. */
+  /** From now on the status is `draining`: load balancers stop sending requests. */
   drain(): void;
 }
 
 export interface HealthOptions {
-  readonly checks: Readonly<Record<string, Check>>;
+  readonly checks: Readonly<Record<string, HealthCheck>>;
   readonly logger: Logger;
   readonly checkMs?: number;
   readonly freshMs?: number;
@@ -41,19 +41,22 @@ export function createHealth(options: HealthOptions): Health {
   let checked: Promise<Readiness['checks']> | undefined;
   let until = 0;
 
-  async function check(name: string, work: Check): Promise<readonly [string, 'ok' | 'failed']> {
+  async function check(
+    name: string,
+    work: HealthCheck,
+  ): Promise<readonly [string, 'ok' | 'failed']> {
     const over = new AbortController();
     const { signal } = over;
     try {
       await Promise.race([
         Promise.resolve().then(work),
         delay(checkMs, undefined, { signal, ref: false }).then(() => {
-          throw new Error(`no answer within ${checkMs} ms`);
+          throw new Error(`no result within ${checkMs} ms`);
         }),
       ]);
       return [name, 'ok'];
     } catch (error) {
-      logger.error({ err: error, check: name }, 'the gateway is not ready');
+      logger.error({ err: error, check: name }, 'a readiness check failed');
       return [name, 'failed'];
     } finally {
       over.abort();
@@ -79,21 +82,24 @@ export function createHealth(options: HealthOptions): Health {
   };
 }
 
-/** Writes nothing, and needs all that a write needs. */
-export function storeCheck(store: Pick<TaskStore, 'setExpiry'>): Check {
+/** Changes nothing, but fails in every case in which a write fails. */
+export function storeCheck(store: Pick<TaskStore, 'setExpiry'>): HealthCheck {
   return () => store.setExpiry({ tenant: '', owner: '' }, 'metadata', undefined);
 }
 
 /**
- * Writes what is there already: a disk that is full, or can only be read, is noticed by nothing less. A file that was
- * removed or replaced meanwhile takes writes as well, which nobody will find again.
+ * Writes a value that is already there: only a write reveals a full or read-only disk. Also checks that the file was not
+ * deleted or replaced: then writes succeed, but the data is lost.
  */
-export function registerCheck({ db, transaction }: Pick<Register, 'db' | 'transaction'>): Check {
+export function registerCheck({
+  db,
+  transaction,
+}: Pick<Register, 'db' | 'transaction'>): HealthCheck {
   const file = db.location();
   const inode = () => (file === null ? undefined : statSync(file, { bigint: true }).ino);
   const opened = inode();
   return () => {
-    if (inode() !== opened) throw new Error(`${file} is not the file that was opened: start anew`);
+    if (inode() !== opened) throw new Error(`${file} was deleted or replaced: restart the gateway`);
     transaction(() => db.exec('UPDATE key_salt SET salt = salt'));
   };
 }

@@ -1,4 +1,4 @@
-/** What those who run the gateway ask it: is it well, what does it do, what does it serve. */
+/** Routes for operators: health, metrics and the OpenAPI document. */
 import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
 import { DEFAULT_WORKSPACE } from '../api/caller.ts';
@@ -12,12 +12,11 @@ export interface OperationOptions {
   readonly metrics: Pick<Metrics, 'text'>;
   readonly version: string;
   readonly publicUrl?: string | undefined;
-  /** All of the gateway's routes, these included. Asked once, when somebody wants the document. */
+  /** All routes of the gateway, including these. Called once, for the first request of the document. */
   readonly routes: () => readonly GatewayRoute[];
 }
 
-/** An answer that no cache may keep. */
-const FRESH = { 'cache-control': 'no-store' };
+const NO_STORE = { 'cache-control': 'no-store' };
 
 const Alive = z.object({ status: z.literal('alive'), version: z.string() });
 
@@ -30,31 +29,32 @@ export function operationRoutes(options: OperationOptions): readonly GatewayRout
       verb: 'GET',
       path: '/healthz',
       scope: 'open',
-      summary: 'Is the process alive?',
-      answers: { 200: { description: 'It is.', schema: Alive } },
-      handle: async () => ({ headers: FRESH, body: { status: 'alive', version } }),
+      summary: 'Liveness of the process',
+      answers: { 200: { description: 'The process is alive', schema: Alive } },
+      handle: async () => ({ headers: NO_STORE, body: { status: 'alive', version } }),
     }),
     defineRoute({
       verb: 'GET',
       path: '/readyz',
       scope: 'open',
-      summary: 'Should requests be sent here?',
-      detail: 'Not while it drains, nor while the store or the register cannot be written.',
+      summary: 'Readiness for requests',
+      detail:
+        'Not ready while the gateway drains, or if the store or the register cannot be written.',
       answers: {
-        200: { description: 'Yes.', schema: Readiness },
-        503: { description: 'No; the checks say why.', schema: Readiness },
+        200: { description: 'Ready', schema: Readiness },
+        503: { description: 'Not ready. The checks tell why', schema: Readiness },
       },
       async handle() {
         const body = await health.readiness();
-        return { status: body.status === 'ready' ? 200 : 503, headers: FRESH, body };
+        return { status: body.status === 'ready' ? 200 : 503, headers: NO_STORE, body };
       },
     }),
     defineRoute({
       verb: 'GET',
       path: '/metrics',
       scope: 'metrics:read',
-      summary: 'Numbers for Prometheus',
-      detail: `They are of all workspaces, so that only keys of the workspace ${DEFAULT_WORKSPACE} may read them.`,
+      summary: 'Metrics for Prometheus',
+      detail: `Metrics cover all workspaces, so only keys of the workspace ${DEFAULT_WORKSPACE} may read them.`,
       answers: {
         200: { description: "Prometheus's text format 0.0.4", contentType: METRICS_CONTENT_TYPE },
       },
@@ -62,10 +62,10 @@ export function operationRoutes(options: OperationOptions): readonly GatewayRout
         if (caller.workspace !== DEFAULT_WORKSPACE) {
           throw new A2AError(
             'forbidden',
-            `Metrics are of all workspaces: they need a key of the workspace ${DEFAULT_WORKSPACE}`,
+            `Metrics cover all workspaces: use a key of the workspace ${DEFAULT_WORKSPACE}`,
           );
         }
-        const headers = { ...FRESH, 'content-type': METRICS_CONTENT_TYPE };
+        const headers = { ...NO_STORE, 'content-type': METRICS_CONTENT_TYPE };
         return { headers, body: metrics.text() };
       },
     }),
@@ -73,7 +73,7 @@ export function operationRoutes(options: OperationOptions): readonly GatewayRout
       verb: 'GET',
       path: '/openapi.json',
       scope: 'tasks:read',
-      summary: 'This document',
+      summary: 'Get this document',
       answers: {
         200: { description: 'OpenAPI 3.1', schema: z.looseObject({ openapi: z.string() }) },
       },

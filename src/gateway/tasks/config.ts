@@ -1,7 +1,7 @@
-/** What the gateway's configuration says of tasks: how long they live, and how often somebody looks. */
+/** The configuration of tasks: their expiry, and how often expired tasks are removed. */
 import * as z from 'zod';
 
-/** A year: what is to be kept longer is not to expire. */
+/** One year. */
 const MAX_SECONDS = 366 * 24 * 3600;
 const MAX_SWEEP_SECONDS = 3600;
 
@@ -12,25 +12,23 @@ export const TasksConfig = z
     ttlSeconds: seconds
       .optional()
       .describe(
-        'How long a task lives that does not say so itself: then it is ended, or removed if it is finished. Absent: for ever.',
+        'Lifetime of tasks without expiresAt. After it a task is ended, or deleted if it is finished. Absent: unlimited.',
       ),
     maxTtlSeconds: seconds
       .optional()
-      .describe(
-        'The longest life of a task, asked for or not. Absent: as long as its client likes.',
-      ),
+      .describe('Maximum lifetime of all tasks, with or without expiresAt. Absent: unlimited.'),
     keepExpiredSeconds: z
       .int()
       .min(0)
       .max(MAX_SECONDS)
       .default(3600)
-      .describe('How long a task that was ended by its expiry can still be read.'),
+      .describe('How long a task that was ended by its expiry can still be read. Default: 3600.'),
     sweepSeconds: z
       .int()
       .min(1)
       .max(MAX_SWEEP_SECONDS)
       .default(30)
-      .describe('How often expired tasks are looked for.'),
+      .describe('Interval between searches for expired tasks. Default: 30.'),
   })
   .refine(({ ttlSeconds = 0, maxTtlSeconds = MAX_SECONDS }) => ttlSeconds <= maxTtlSeconds, {
     path: ['ttlSeconds'],

@@ -1,18 +1,18 @@
-/** What executes the gateway's tasks: the scope of a task says which door it came in by, and so who works on it. */
+/** Executes the gateway's tasks. The endpoint of a task (its tenant) and its metadata select a model or an agent. */
 import type { Metadata } from '../../protocol/index.ts';
 import type { AgentExecutor, Reception, RequestContext } from '../../tasks/index.ts';
 import { agentOfTenant } from '../api/caller.ts';
 import { TRANSITIONS } from './transitions.ts';
 
-/** One of the two that do the work. */
+/** Executes tasks with a model or with an agent. */
 export type Worker = Pick<AgentExecutor, 'receive' | 'execute' | 'cancel'>;
 
 export interface GatewayExecutorOptions {
-  /** Tasks of the gateway's own door. */
+  /** For tasks of the gateway's own endpoint. */
   readonly models: Worker;
-  /** Tasks of agents' doors, and those of the gateway's own whose metadata names an agent. */
+  /** For tasks of `/agents/NAME`, and for tasks whose metadata names an agent. */
   readonly agents: Worker;
-  /** When a task that begins with this metadata expires, in milliseconds. Throws for what cannot be. */
+  /** When a new task with this metadata expires, in milliseconds. Throws if `expiresAt` is invalid. */
   readonly expiry: (metadata: Metadata) => number | undefined;
 }
 
@@ -48,7 +48,7 @@ function started(
   return { metadata: { ...metadata, expiresAt: new Date(expiresAt).toISOString() }, expiresAt };
 }
 
-/** What the client says of its request: the request's own metadata has the last word over the message's. */
+/** The metadata of a request. The request's own metadata takes precedence over the message's. */
 export function requestMetadata({ message, metadata }: RequestContext): Metadata {
   return { ...message.metadata, ...metadata };
 }

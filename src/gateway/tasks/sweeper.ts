@@ -1,4 +1,4 @@
-/** Looks for expired tasks, again and again, one sweep after the other, until the signal is aborted. */
+/** Ends and deletes expired tasks at an interval, until the signal is aborted. */
 import type { Logger, RequestHandler } from '../../tasks/index.ts';
 import type { Meter } from '../telemetry/telemetry.ts';
 
@@ -17,7 +17,7 @@ export function startSweeper(options: SweeperOptions): void {
   let timer: NodeJS.Timeout | undefined;
 
   function schedule(): void {
-    // Nothing is lost when the process ends in between: what has expired is found by the next one.
+    // The timer may not keep the process alive: the next process finds the expired tasks.
     if (!signal.aborted) timer = setTimeout(() => void sweep(), everyMs).unref();
   }
 
@@ -25,7 +25,7 @@ export function startSweeper(options: SweeperOptions): void {
     const { ended, removed } = await handler.expire({ keepMs: keepExpiredMs });
     meter?.count('parley_tasks_expired_total', { outcome: 'ended' }, ended);
     meter?.count('parley_tasks_expired_total', { outcome: 'deleted' }, removed);
-    if (ended + removed > 0) logger.info({ ended, removed }, 'expired tasks were looked after');
+    if (ended + removed > 0) logger.info({ ended, removed }, 'ended or deleted expired tasks');
     schedule();
   }
 

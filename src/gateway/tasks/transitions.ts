@@ -4,11 +4,7 @@
  * transitions keep to it as well: an answer leads from `input-required` to `working`, and every unfinished task can be
  * canceled.
  */
-import type { TaskState } from '../../protocol/index.ts';
 import type { Transitions } from '../../tasks/index.ts';
-
-/** The states that the REST dialect knows. Its `cancelled` is A2A's `canceled`. */
-type TableState = 'submitted' | 'working' | 'input-required' | 'completed' | 'failed' | 'canceled';
 
 export const TRANSITIONS: Transitions = {
   submitted: ['working', 'canceled'],
@@ -16,18 +12,3 @@ export const TRANSITIONS: Transitions = {
   'input-required': ['working', 'canceled'],
   'auth-required': ['working', 'canceled'],
 };
-
-/** The dialect's name for a state of A2A; undefined: it has none. */
-export function tableState(state: TaskState): TableState | undefined {
-  switch (state) {
-    case 'rejected':
-      return 'failed';
-    case 'auth-required':
-      return 'input-required';
-    case 'unknown':
-    case 'unspecified':
-      return undefined;
-    default:
-      return state;
-  }
-}

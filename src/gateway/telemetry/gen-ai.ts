@@ -1,25 +1,24 @@
 /**
- * Names of attributes by OpenTelemetry's semantic conventions for generative AI, and the general one that goes with
- * them. What was said is never an attribute.
+ * Attribute names of OpenTelemetry's semantic conventions for generative AI, and `error.type`. Attributes never contain
+ * the content of messages.
  *
- * A span is what the caller asked for, with everything that was tried to get it. It is named
- * `{operation} {model or agent}`.
+ * A span covers one request of a caller, with all attempts to serve it. Its name is `{operation} {model or agent}`.
  */
 export const GEN_AI = {
   /** One of GEN_AI_OPERATIONS. */
   operation: 'gen_ai.operation.name',
-  /** `openai`, `anthropic`, `gcp.gemini`; else the configured provider's name, and for agents `a2a`. */
+  /** `openai`, `anthropic`, `gcp.gemini`, or the name of the configured provider. `a2a` for agents. */
   provider: 'gen_ai.provider.name',
-  /** As the caller calls it. */
+  /** The caller's name for the model. */
   requestModel: 'gen_ai.request.model',
-  /** As the provider calls it. */
+  /** The provider's name for the model. */
   responseModel: 'gen_ai.response.model',
   finishReasons: 'gen_ai.response.finish_reasons',
   inputTokens: 'gen_ai.usage.input_tokens',
   outputTokens: 'gen_ai.usage.output_tokens',
   cachedInputTokens: 'gen_ai.usage.cache_read.input_tokens',
   thoughtTokens: 'gen_ai.usage.reasoning.output_tokens',
-  /** The context of the task. */
+  /** The context id of the task. */
   conversation: 'gen_ai.conversation.id',
   agentName: 'gen_ai.agent.name',
   maxTokens: 'gen_ai.request.max_tokens',

@@ -1,6 +1,6 @@
 /**
- * What `/metrics` says, by name. Numbers are of the whole process, so no label holds what belongs to a workspace: names
- * of its agents and cards are its own, those of providers are the operator's.
+ * The metrics at `/metrics`. They cover the whole process, so no label may reveal data of a workspace, such as the names
+ * of its agents and model cards. Provider names come from the operator and are allowed.
  */
 export interface MetricFamily {
   readonly type: 'counter' | 'gauge' | 'histogram';
@@ -10,118 +10,118 @@ export interface MetricFamily {
   readonly buckets?: readonly number[];
 }
 
-/** From what a look at the register takes to what a model thinks about. */
+/** Bounds for HTTP requests (QUICK), and for calls to models and agents (SLOW). */
 const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const SLOW = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320];
 
 export const METRICS = {
   parley_http_requests_total: {
     type: 'counter',
-    help: 'Requests that were answered. A stream counts when it opens.',
+    help: 'HTTP requests answered. A stream counts when it opens.',
     labels: ['verb', 'route', 'status'],
   },
   parley_http_request_duration_seconds: {
     type: 'histogram',
-    help: 'From the request to its answer; of a stream, to its opening.',
+    help: 'Time from the request to the response. For a stream, to its start.',
     labels: ['verb', 'route'],
     buckets: QUICK,
   },
   parley_tasks_total: {
     type: 'counter',
-    help: 'Tasks that came to a state. The door is "gateway" or "agent".',
+    help: 'Tasks that entered a state. The label door is "gateway" or "agent".',
     labels: ['door', 'state'],
   },
   parley_tasks_expired_total: {
     type: 'counter',
-    help: 'Tasks whose time was over: ended, or deleted.',
+    help: 'Expired tasks. The outcome is "ended" or "deleted".',
     labels: ['outcome'],
   },
-  parley_executions_running: { type: 'gauge', help: 'Executions that run now.' },
-  parley_streams_open: { type: 'gauge', help: 'Streams that are open now.' },
+  parley_executions_running: { type: 'gauge', help: 'Executions in progress.' },
+  parley_streams_open: { type: 'gauge', help: 'Open streams.' },
   parley_model_calls_total: {
     type: 'counter',
-    help: 'Calls of a provider. The outcome is "ok" or what went wrong.',
+    help: 'Calls to a provider. The outcome is "ok" or an error code.',
     labels: ['provider', 'operation', 'outcome'],
   },
   parley_model_call_duration_seconds: {
     type: 'histogram',
-    help: 'From the call of a provider to the end of its answer.',
+    help: 'Time from the call to a provider to the end of its answer.',
     labels: ['provider', 'operation'],
     buckets: SLOW,
   },
   parley_model_first_piece_seconds: {
     type: 'histogram',
-    help: 'From the call of a provider to the first piece of its answer.',
+    help: 'Time from the call to a provider to the first chunk of its answer.',
     labels: ['provider'],
     buckets: SLOW,
   },
   parley_model_tokens_total: {
     type: 'counter',
-    help: 'Tokens; the direction is "input" or "output".',
+    help: 'Tokens. The direction is "input" or "output".',
     labels: ['provider', 'direction'],
   },
   parley_model_cost_total: {
     type: 'counter',
-    help: 'What models cost by the prices of their cards.',
+    help: 'Cost of models, by the prices in their model cards.',
     labels: ['provider', 'currency'],
   },
   parley_model_retries_total: {
     type: 'counter',
-    help: 'Calls that were tried again at the same provider.',
+    help: 'Retries at the same provider.',
     labels: ['provider'],
   },
   parley_model_failovers_total: {
     type: 'counter',
-    help: 'Calls that went on to another provider; the label is the one that failed.',
+    help: 'Failovers to another provider. The label is the provider that failed.',
     labels: ['provider'],
   },
   parley_model_circuit_open: {
     type: 'gauge',
-    help: '1 while a provider is left alone because it fails, else 0.',
+    help: '1 while the circuit breaker of a provider is open, else 0.',
     labels: ['provider'],
   },
   parley_agent_calls_total: {
     type: 'counter',
-    help: 'Calls of the agents behind the gateway. The outcome is "ok" or what went wrong.',
+    help: 'Calls to agents. The outcome is "ok" or an error code.',
     labels: ['outcome'],
   },
   parley_agent_call_duration_seconds: {
     type: 'histogram',
-    help: 'From the call of an agent to its first answer.',
+    help: 'Time from the call to an agent to its first response.',
     labels: [],
     buckets: SLOW,
   },
   parley_agents: {
     type: 'gauge',
-    help: 'Agents behind the gateway, by health.',
+    help: 'Registered agents, by health.',
     labels: ['health'],
   },
   parley_refused_total: {
     type: 'counter',
-    help: 'Requests that were refused: "unauthenticated", "forbidden", or "limited" by rate or budget.',
+    help: 'Refused requests: "unauthenticated", "forbidden", or "limited" by rate limit or budget.',
     labels: ['reason'],
   },
   parley_spans_total: {
     type: 'counter',
-    help: 'Spans: "exported", "rejected" by the collector, or "dropped" here.',
+    help: 'Spans: "exported", "rejected" by the collector, or "dropped" by the gateway.',
     labels: ['outcome'],
   },
   parley_build_info: {
     type: 'gauge',
-    help: '1; the labels say what runs here.',
+    help: 'Always 1. The labels have the versions.',
     labels: ['version', 'node'],
   },
   process_cpu_seconds_total: { type: 'counter', help: 'CPU time, user and system.' },
   process_resident_memory_bytes: { type: 'gauge', help: 'Resident memory.' },
-  process_start_time_seconds: { type: 'gauge', help: 'When the process began, as Unix time.' },
-  nodejs_heap_size_used_bytes: { type: 'gauge', help: 'What is in use of the heap of JavaScript.' },
+  process_start_time_seconds: { type: 'gauge', help: 'Start time of the process, as Unix time.' },
+  nodejs_heap_size_used_bytes: { type: 'gauge', help: 'Used JavaScript heap.' },
   nodejs_eventloop_lag_mean_seconds: {
     type: 'gauge',
-    help: 'How late the event loop was on average since the last scrape.',
+    help: 'Mean event loop delay since the last scrape.',
   },
   nodejs_eventloop_lag_p99_seconds: {
     type: 'gauge',
-    help: 'How late the event loop was in the worst hundredth since the last scrape.',
+    help: '99th percentile of the event loop delay since the last scrape.',
   },
 } as const satisfies Readonly<Record<string, MetricFamily>>;
 

@@ -1,8 +1,8 @@
 /**
- * Numbers for Prometheus, in its text format 0.0.4. The names are a fixed catalogue (metric-names.ts).
+ * Metrics in Prometheus's text format 0.0.4. The names are fixed (metric-names.ts).
  *
- * Counters and histograms grow as things happen; gauges are read when somebody looks. A family keeps a bounded number
- * of series: what comes after goes to one whose labels all say `other`, so that no caller can make us run out of memory.
+ * Counters and histograms are updated by events. Gauges are read at each scrape. A family has a limited number of
+ * series, so that callers cannot exhaust the memory. Further series are merged into one whose labels are all `other`.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Labels, Meter } from './telemetry.ts';
@@ -10,20 +10,20 @@ import { METRICS, type MetricFamily, type MetricName } from './metric-names.ts';
 
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Series of one family. */
+/** The most series of one family. */
 const MAX_SERIES = 1000;
-/** A label's value beyond this is cut. */
+/** Longer label values are truncated. */
 const MAX_LABEL_CHARS = 200;
 const OTHER = 'other';
-/** Between two looks at how late the event loop is. */
+/** The sampling interval of the event loop delay. */
 const LAG_RESOLUTION_MS = 50;
 
 export type Reading = number | Iterable<readonly [labels: Labels, value: number]>;
 
 export interface Metrics extends Meter {
-  /** A gauge, or a counter that somebody else keeps: read at every scrape. One that throws is left out. */
+  /** Registers a gauge, or a counter that is kept elsewhere. `read` is called at each scrape; if it throws, the metric is omitted. */
   gauge(name: MetricName, read: () => Reading): void;
-  /** Everything, in Prometheus's text format. */
+  /** All metrics in Prometheus's text format. */
   text(): string;
   close(): void;
 }
@@ -32,7 +32,7 @@ interface Series {
   /** `{verb="GET",route="/x"}`, or empty. */
   readonly labels: string;
   value: number;
-  /** Of a histogram: observations per bucket, not yet summed up. */
+  /** For a histogram: observations per bucket, not cumulative. */
   readonly buckets?: number[];
   count: number;
 }
@@ -72,7 +72,7 @@ export function createMetrics(options: { readonly version: string }): Metrics {
 
   const metrics: Metrics = {
     count(name, labels = {}, by = 1) {
-      // A counter never goes down.
+      // A counter never decreases.
       if (!(by >= 0) || !Number.isFinite(by)) return;
       const series = seriesOf(name, labels);
       if (series && !series.buckets) series.value += by;
@@ -124,7 +124,7 @@ export function createMetrics(options: { readonly version: string }): Metrics {
   metrics.gauge('process_resident_memory_bytes', () => process.memoryUsage.rss());
   metrics.gauge('process_start_time_seconds', () => performance.timeOrigin / 1000);
   metrics.gauge('nodejs_heap_size_used_bytes', () => process.memoryUsage().heapUsed);
-  // Its own interval is part of what it measures.
+  // The measured delay includes the sampling interval.
   const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e9 - LAG_RESOLUTION_MS / 1000);
   metrics.gauge('nodejs_eventloop_lag_mean_seconds', () =>
     Number.isNaN(lag.mean) ? 0 : late(lag.mean),
@@ -162,14 +162,14 @@ function* histogramOf(name: string, family: MetricFamily, series: Series): Gener
   yield `${name}_count${series.labels} ${series.count}`;
 }
 
-/** Only the family's own labels, in its order; one that is not given is empty. */
+/** The family's labels, in its order. A missing label is empty. */
 function labelsText(family: MetricFamily, labels: Labels): string {
   const names = family.labels ?? [];
   if (names.length === 0) return '';
   return `{${names.map((name) => `${name}="${escapeLabel(labels[name] ?? '')}"`).join(',')}}`;
 }
 
-/** Of a series among its family's. Every request makes some of these, so nothing is escaped for it. */
+/** The key of a series in its family. Not escaped: every request computes some keys. */
 function keyOf({ labels: names = [] }: MetricFamily, labels: Labels): string {
   let key = '';
   for (const name of names) key += `${(labels[name] ?? '').slice(0, MAX_LABEL_CHARS)}\0`;

@@ -1,7 +1,7 @@
 /**
- * Spans on their way to a collector, as OTLP over HTTP with JSON. They go in batches; a queue that is full drops the
- * newest, because whoever traces must never be slowed down by who collects. A collector that is busy (429, 502, 503,
- * 504) or away is asked again a few times; what it refuses otherwise is gone.
+ * Exports spans to a collector, as OTLP over HTTP with JSON, in batches. If the queue is full, new spans are dropped:
+ * tracing must never slow requests down. If the collector is busy (429, 502, 503, 504) or unreachable, a batch is
+ * retried a few times. Batches that it rejects otherwise are dropped.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../tasks/index.ts';
@@ -10,15 +10,15 @@ import type { TraceContext } from './trace-context.ts';
 
 const MAX_QUEUE = 2048;
 const BATCH = 512;
-/** How long a span waits for others. */
+/** How long a span waits for a batch to fill. */
 const LINGER_MS = 2000;
 const TIMEOUT_MS = 10_000;
 const MAX_TRIES = 4;
 const MAX_WAIT_MS = 30_000;
-/** What closing waits for at most. */
+/** The longest time that `close` waits. */
 const CLOSE_MS = 3000;
 const RETRYABLE = new Set([429, 502, 503, 504]);
-/** By the enumeration of OTLP. */
+/** OTLP's SpanKind. */
 const KINDS = { internal: 1, server: 2, client: 3 } as const;
 const STATUS_ERROR = 2;
 
@@ -34,22 +34,22 @@ export interface EndedSpan {
 }
 
 export interface ExporterOptions {
-  /** The whole address: `http://127.0.0.1:4318/v1/traces`. */
+  /** The full address: `http://127.0.0.1:4318/v1/traces`. */
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of the resource: `service.name` and others. */
+  /** Resource attributes: `service.name` and others. */
   readonly resource: Attributes;
   readonly version: string;
   readonly logger: Logger;
   readonly meter?: Pick<Meter, 'count'> | undefined;
   readonly lingerMs?: number;
-  /** Before the first of the further tries; it doubles. */
+  /** The wait before the first retry. It doubles with each retry. */
   readonly retryMs?: number;
 }
 
 export interface Exporter {
   add(span: EndedSpan): void;
-  /** Sends what is left, for a short time. */
+  /** Sends the remaining spans, for a limited time. */
   close(): Promise<void>;
 }
 
@@ -71,7 +71,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     timer = undefined;
     return (sending ??= drain().finally(() => {
       sending = undefined;
-      // What came while the last batch was on its way.
+      // Spans that were added while the last batch was sent.
       if (queue.length > 0 && !closed) schedule();
     }));
   }
@@ -89,13 +89,13 @@ export function createExporter(options: ExporterOptions): Exporter {
         continue;
       }
       count('dropped', batch.length);
-      // Once for a time of failures, not once for each batch.
-      if (!complained) logger.warn({ problem, spans: batch.length }, 'spans could not be exported');
+      // Logged once per outage, not once per batch.
+      if (!complained) logger.warn({ problem, spans: batch.length }, 'failed to export spans');
       complained = true;
     }
   }
 
-  /** Undefined: it was taken; else why it was not. */
+  /** Undefined if the batch was accepted, otherwise the problem. */
   async function deliver(batch: readonly EndedSpan[]): Promise<string | undefined> {
     const body = JSON.stringify({
       resourceSpans: [
@@ -110,7 +110,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     let wait = retryMs;
     for (let tries = 1; ; tries += 1) {
       const result = await post(body, batch.length);
-      if (result === 'taken') return undefined;
+      if (result === 'accepted') return undefined;
       if (!result.again || tries >= MAX_TRIES || ended.signal.aborted) return result.problem;
       await delay(Math.min(result.afterMs ?? wait, MAX_WAIT_MS), undefined, {
         signal: ended.signal,
@@ -123,7 +123,7 @@ export function createExporter(options: ExporterOptions): Exporter {
   async function post(
     body: string,
     spans: number,
-  ): Promise<'taken' | { problem: string; again: boolean; afterMs?: number }> {
+  ): Promise<'accepted' | { problem: string; again: boolean; afterMs?: number }> {
     try {
       const answer = await fetch(options.url, {
         method: 'POST',
@@ -137,7 +137,7 @@ export function createExporter(options: ExporterOptions): Exporter {
         const rejected = Math.min(rejectedOf(text), spans);
         if (rejected > 0) count('rejected', rejected);
         count('exported', spans - rejected);
-        return 'taken';
+        return 'accepted';
       }
       const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN);
       return {
@@ -148,7 +148,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     } catch (error) {
       const { cause } = error instanceof Error ? error : {};
       const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
-      return { problem: `the collector cannot be reached${code}`, again: true };
+      return { problem: `the collector is unreachable${code}`, again: true };
     }
   }
 
@@ -168,7 +168,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     async close() {
       closed = true;
       const limit = setTimeout(() => ended.abort(), CLOSE_MS);
-      // Once for what is on its way, once for what came meanwhile.
+      // The first waits for the current batch, the second sends what was added meanwhile.
       await send();
       await send();
       clearTimeout(limit);
@@ -177,7 +177,7 @@ export function createExporter(options: ExporterOptions): Exporter {
   };
 }
 
-/** How many spans the collector says that it did not keep. */
+/** The number of spans that the collector reports as rejected. */
 function rejectedOf(text: string): number {
   try {
     const { partialSuccess } = JSON.parse(text) as {

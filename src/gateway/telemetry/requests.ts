@@ -1,4 +1,4 @@
-/** Every request in the metrics, under the route that it was for, and every state that a task enters. */
+/** Counts every request by its route, and every state change of a task. */
 import type { ServeOptions } from '../../server.ts';
 import { agentOfTenant } from '../api/caller.ts';
 import type { GatewayRoute } from '../api/route.ts';
@@ -30,7 +30,7 @@ export function watchTasks(meter: Meter): NonNullable<ServeOptions['onState']> {
   };
 }
 
-/** A path's route, with its parameters' names. What callers put into a path is no label. */
+/** Returns a function that finds the route of a path. Parameter values never become labels. */
 function namer(routes: readonly GatewayRoute[]): (url: string) => string {
   const literal = new Set<string>();
   const patterns: (readonly [RegExp, string])[] = [];

@@ -1,4 +1,4 @@
-/** The W3C trace context: `00-TRACE-SPAN-FLAGS`, as it stands in the header `traceparent`. */
+/** The W3C trace context, in the header `traceparent`: `00-TRACE-SPAN-FLAGS`. */
 import { randomBytes } from 'node:crypto';
 
 export interface TraceContext {
@@ -9,11 +9,11 @@ export interface TraceContext {
   readonly sampled: boolean;
 }
 
-// A later version may have more fields behind these four; ff is forbidden, and so are ids of nothing but zeros.
+// Later versions may append fields. The version ff and ids of zeros only are invalid.
 const HEADER =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
-/** Undefined where the header is absent or not as the standard has it: then a trace begins here. */
+/** Undefined if the header is absent or invalid: then a new trace starts. */
 export function parseTraceparent(header: string | undefined): TraceContext | undefined {
   if (header === undefined || header.length > 256) return undefined;
   const [, version, traceId, spanId, flags, more] = HEADER.exec(header) ?? [];
@@ -26,7 +26,7 @@ export function traceparentOf({ traceId, spanId, sampled }: TraceContext): strin
   return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`;
 }
 
-/** A new span's own context, in its parent's trace or a new one. A parent that is not sampled has no sampled children. */
+/** The context of a new span, in the trace of its parent or in a new one. It inherits `sampled` from its parent. */
 export function childOf(parent: TraceContext | undefined): TraceContext {
   return {
     traceId: parent?.traceId ?? randomBytes(16).toString('hex'),

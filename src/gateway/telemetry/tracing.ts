@@ -1,5 +1,5 @@
 /**
- * Spans. Where no exporter is set, every span is the same one that does nothing.
+ * Creates spans. Without an exporter, all spans are one shared object that does nothing.
  *
  *   const tracer = createTracer(tracingOptions(config.telemetry, process.env), { logger, version });
  *   const span = tracer.start('chat gpt-5', { kind: 'client', parent: caller.traceparent });
@@ -16,28 +16,28 @@ const SERVICE_NAME = 'parley-gateway';
 const MAX_ATTRIBUTES = 64;
 const MAX_VALUE_CHARS = 1024;
 
-/** As the configuration has it. */
+/** The part `telemetry` of the configuration. */
 export interface Telemetry {
-  /** The collector's address; `/v1/traces` is added. */
+  /** The collector's address. `/v1/traces` is appended. */
   readonly endpoint?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly serviceName?: string | undefined;
 }
 
-/** Where spans go. */
+/** Where spans are exported to. */
 export interface TracingOptions extends Pick<ExporterOptions, 'url' | 'headers' | 'resource'> {
-  /** What the environment says and we do otherwise, in one sentence. */
+  /** A warning about a setting in the environment that is not supported. */
   readonly remark?: string;
 }
 
 export interface ClosableTracer extends Tracer {
-  /** Sends what is left, for a short time. */
+  /** Sends the remaining spans, for a limited time. */
   close(): Promise<void>;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The configuration, else OpenTelemetry's own variables. Undefined: nothing is traced. */
+/** Reads the configuration, then OpenTelemetry's environment variables. Undefined: tracing is off. */
 export function tracingOptions(
   telemetry: Telemetry = {},
   environment: Environment = {},
@@ -65,12 +65,12 @@ export function tracingOptions(
     },
     ...(protocol &&
       protocol !== 'http/json' && {
-        remark: `spans are sent as http/json, and not as OTEL_EXPORTER_OTLP_PROTOCOL says (${protocol})`,
+        remark: `spans are exported as http/json: OTEL_EXPORTER_OTLP_PROTOCOL=${protocol} is not supported`,
       }),
   };
 }
 
-/** `a=1,b=two%20words`, as OpenTelemetry writes lists in variables. */
+/** Parses OpenTelemetry's list format: `a=1,b=two%20words`. */
 function pairs(text = ''): Record<string, string> {
   const found: Record<string, string> = {};
   for (const pair of text.split(',')) {
@@ -121,7 +121,7 @@ function startSpan(
   const parent = parseTraceparent(options.parent);
   const context = childOf(parent);
   const traceparent = traceparentOf(context);
-  // The caller has decided that this trace is not kept; whoever is called within it is to know that, too.
+  // The caller does not sample this trace. The traceparent passes that on to nested calls.
   if (!context.sampled) return { ...NO_SPAN, traceparent };
   const attributes: Record<string, Attributes[string]> = {};
   const startNs = now();
@@ -162,7 +162,7 @@ function startSpan(
   };
 }
 
-/** Nanoseconds since 1970, by the clock that does not jump. */
+/** Nanoseconds since 1970, by the monotonic clock. */
 function now(): bigint {
   return BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)) * 1000n;
 }

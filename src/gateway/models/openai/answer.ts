@@ -1,4 +1,4 @@
-/** An answer in OpenAI's words: whole, or as the chunks of a stream. */
+/** Converts an answer into OpenAI's format: a complete response, or the chunks of a stream. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { FinishReason } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
@@ -13,7 +13,7 @@ const FINISH = {
   other: 'stop',
 } as const satisfies Readonly<Record<FinishReason, string>>;
 
-/** What all of an answer's objects have in common. */
+/** The fields that all objects of one answer share. */
 export interface Head {
   readonly id: string;
   readonly created: number;
@@ -24,7 +24,7 @@ export function headOf(model: string): Head {
   return { id: `chatcmpl-${randomUUIDv7()}`, created: Math.floor(Date.now() / 1000), model };
 }
 
-/** The whole answer. */
+/** The complete response. */
 export async function completion(head: Head, chunks: AsyncIterable<AnswerChunk>): Promise<unknown> {
   let text = '';
   const calls: object[] = [];
@@ -39,15 +39,15 @@ export async function completion(head: Head, chunks: AsyncIterable<AnswerChunk>)
       };
       const finish_reason = FINISH[chunk.reason];
       const choices = [{ index: 0, message, logprobs: null, finish_reason }];
-      return { ...head, object: 'chat.completion', choices, usage: usageOf(chunk.used) };
+      return { ...head, object: 'chat.completion', choices, usage: openaiUsage(chunk.used) };
     } else calls.push(toolCall(chunk, head));
   }
-  throw new TypeError('an answer has an end');
+  throw new TypeError('the answer has no finish chunk');
 }
 
 /**
- * The answer as server-sent events. A failure is an event of its own, after which the stream ends without [DONE], so
- * that nobody takes it for a short answer.
+ * The answer as server-sent events. A failure is sent as an event, and the stream ends without [DONE], so that clients
+ * do not mistake it for a short answer.
  */
 export async function* completionFrames(
   head: Head,
@@ -55,7 +55,7 @@ export async function* completionFrames(
   options: {
     readonly includeUsage: boolean;
     readonly failure: (error: A2AError) => unknown;
-    /** Aborted when nobody listens any more. */
+    /** Aborted when the client has disconnected. */
     readonly signal: AbortSignal;
   },
 ): AsyncGenerator<string> {
@@ -72,7 +72,7 @@ export async function* completionFrames(
       else if (chunk.kind === 'finish') {
         yield frame({}, FINISH[chunk.reason]);
         if (options.includeUsage) {
-          yield event({ ...chunkHead, choices: [], usage: usageOf(chunk.used) });
+          yield event({ ...chunkHead, choices: [], usage: openaiUsage(chunk.used) });
         }
       } else yield frame({ tool_calls: [{ index: calls++, ...toolCall(chunk, head) }] });
     }
@@ -84,7 +84,7 @@ export async function* completionFrames(
   }
 }
 
-export function usageOf(used: Used): Readonly<Record<string, unknown>> {
+export function openaiUsage(used: Used): Readonly<Record<string, unknown>> {
   const { inputTokens, outputTokens, cachedTokens = 0, thoughtTokens = 0 } = used;
   return {
     prompt_tokens: inputTokens,
@@ -101,7 +101,7 @@ function event(value: unknown): string {
 
 function toolCall(chunk: Exclude<AnswerChunk, { kind: 'text' | 'finish' }>, head: Head): object {
   if (chunk.kind === 'blob') {
-    const message = `The model ${head.model} answered with a file, which this API cannot carry: send it as a task`;
+    const message = `The model ${head.model} answered with a file, which this API cannot return: send the request as a task`;
     throw new A2AError('upstreamFailed', message);
   }
   if (chunk.problem !== undefined) {
@@ -120,7 +120,7 @@ function toolCall(chunk: Exclude<AnswerChunk, { kind: 'text' | 'finish' }>, head
   };
 }
 
-/** Google wants the signature of a thought back with the call. */
+/** Google requires the signature of a thought in the next request. */
 function signatureIn(own: unknown): string | undefined {
   const signature: unknown =
     typeof own === 'object' && own !== null ? Reflect.get(own, 'thoughtSignature') : undefined;

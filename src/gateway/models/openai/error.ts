@@ -1,9 +1,9 @@
-/** A failure in OpenAI's words. */
+/** Errors in OpenAI's format. */
 import type { A2AError } from '../../../protocol/index.ts';
 import type { RouteAnswer } from '../../api/route.ts';
 import { MODEL_NOT_FOUND } from '../catalogue.ts';
 
-/** The reason of an error about a budget: services.ts. */
+/** The reason of a budget error (budgets/spending.ts). */
 const BUDGET = 'BUDGET_EXHAUSTED';
 
 export function errorBody(error: A2AError): unknown {

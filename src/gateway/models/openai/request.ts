@@ -1,6 +1,6 @@
 /**
- * A chat of OpenAI's as a request of ours. What is said as system or developer, wherever it stands, becomes the one
- * instruction that models have. What cannot be honoured and would change the answer is refused, never left out.
+ * Converts an OpenAI chat request. All system and developer messages become the one system instruction. Unsupported
+ * fields that would change the answer are rejected, never ignored.
  */
 import { type JsonObject, isObject } from '../../../base/index.ts';
 import type {
@@ -11,10 +11,10 @@ import type {
   ModelRequest,
 } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
-import type { ChatBody, Message, ToolCall, UserPart } from './schema.ts';
+import type { ChatBody, ChatMessage, ChatToolCall, UserPart } from './schema.ts';
 
-/** Fields that would change the answer; each unless its value asks for nothing. */
-const REFUSED: Readonly<Record<string, (value: unknown) => boolean>> = {
+/** Unsupported fields that would change the answer. The function tells which values have no effect and are accepted. */
+const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
   n: (value) => value === 1,
   logprobs: (value) => value === false,
   top_logprobs: (value) => value === 0,
@@ -31,12 +31,12 @@ const REFUSED: Readonly<Record<string, (value: unknown) => boolean>> = {
 
 const AUDIO_TYPES = { wav: 'audio/wav', mp3: 'audio/mpeg' } as const;
 
-/** Throws `invalidParams`, which names the field. */
+/** Throws `invalidParams` with the name of the field. */
 export function chatRequest(body: ChatBody): ModelRequest {
-  for (const [field, asksNothing] of Object.entries(REFUSED)) {
+  for (const [field, hasNoEffect] of Object.entries(UNSUPPORTED)) {
     const value = body[field];
-    if (value === undefined || value === null || asksNothing(value)) continue;
-    throw refusal(field, 'this gateway cannot do this: leave it out');
+    if (value === undefined || value === null || hasNoEffect(value)) continue;
+    throw refusal(field, 'not supported by this gateway: leave it out');
   }
   const system = body.messages
     .flatMap((message) =>
@@ -44,7 +44,8 @@ export function chatRequest(body: ChatBody): ModelRequest {
     )
     .join('\n\n');
   const messages = contentsOf(body.messages);
-  if (messages.length === 0) throw refusal('messages', 'there is nothing but instructions');
+  if (messages.length === 0)
+    throw refusal('messages', 'must contain a user, assistant or tool message');
   const { temperature, top_p: topP, stop, seed, response_format: format } = body;
   const { presence_penalty: presencePenalty, frequency_penalty: frequencyPenalty } = body;
   const maxOutputTokens = body.max_completion_tokens ?? body.max_tokens;
@@ -71,11 +72,11 @@ function toolsOf({
 }: ChatBody): Pick<ModelRequest, 'tools' | 'toolChoice'> {
   if (!isSet(tools) || tools.length === 0) {
     if (!isSet(choice) || choice === 'none' || choice === 'auto') return {};
-    throw refusal('tool_choice', 'there are no tools');
+    throw refusal('tool_choice', 'requires tools');
   }
   const named = isSet(choice) && typeof choice === 'object' ? choice.function.name : undefined;
   if (named !== undefined && !tools.some((tool) => tool.function.name === named)) {
-    throw refusal('tool_choice', `there is no tool ${named}`);
+    throw refusal('tool_choice', `the tool ${named} is not in tools`);
   }
   return {
     tools: tools.map(({ function: { name, description = '', parameters } }) => ({
@@ -88,16 +89,17 @@ function toolsOf({
   };
 }
 
-/** Tool messages in a row are one content, because models want all responses directly behind their calls. */
-function contentsOf(messages: readonly Message[]): Content[] {
+/** Consecutive tool messages become one content, because models require all responses directly after their calls. */
+function contentsOf(messages: readonly ChatMessage[]): Content[] {
   const contents: Content[] = [];
-  /** Calls that have no response yet, by id. */
+  /** Calls without a response so far, by id. */
   let open = new Map<string, FunctionCallPart>();
   let responses: ContentPart[] = [];
 
   function close(at: string): void {
     const [missing] = open.keys();
-    if (missing !== undefined) throw refusal(at, `the call ${missing} before it has no response`);
+    if (missing !== undefined)
+      throw refusal(at, `the tool call ${missing} before it has no response`);
     if (responses.length > 0) contents.push({ role: 'user', parts: responses });
     responses = [];
   }
@@ -108,7 +110,7 @@ function contentsOf(messages: readonly Message[]): Content[] {
       case 'tool': {
         const { tool_call_id: id, content } = message;
         const call = open.get(id);
-        if (call === undefined) throw refusal(at, `there is no call ${id} before it`);
+        if (call === undefined) throw refusal(at, `no tool call with the id ${id} precedes it`);
         open.delete(id);
         const response = wordsOf(content);
         responses.push({ kind: 'function-response', id, name: call.name, response });
@@ -136,7 +138,7 @@ function contentsOf(messages: readonly Message[]): Content[] {
         break;
       }
       default:
-      // Instructions are gathered elsewhere.
+      // System and developer messages are handled in chatRequest.
     }
   }
   close('messages');
@@ -157,23 +159,26 @@ function userPart(part: UserPart, at: string): ContentPart {
       };
     default: {
       const { file_data: data, filename: name } = part.file;
-      if (data === undefined) throw refusal(`${at}.file`, 'files are given as file_data');
+      if (data === undefined) throw refusal(`${at}.file`, 'send the file as file_data');
       return { ...dataUrl(data, `${at}.file.file_data`), ...(name !== undefined && { name }) };
     }
   }
 }
 
-/** Nothing is fetched here: what is elsewhere would be fetched by whoever the provider is, or by nobody. */
+/** Only data URLs: the gateway does not download anything, and not every provider does. */
 function dataUrl(url: string, at: string): BlobPart {
   const match = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.+-]+)*;base64,([\w+/=-]*)$/.exec(url);
   const [, mediaType, data] = match ?? [];
   if (mediaType === undefined || data === undefined) {
-    throw refusal(at, 'give it as data:TYPE;base64,…: this gateway fetches nothing');
+    throw refusal(
+      at,
+      'must be a URL of the form data:TYPE;base64,…: this gateway does not download files',
+    );
   }
   return { kind: 'blob', mediaType, data };
 }
 
-function functionCall(call: ToolCall, at: string): FunctionCallPart {
+function functionCall(call: ChatToolCall, at: string): FunctionCallPart {
   const { name, arguments: text } = call.function;
   const signature = call.extra_content?.google?.thought_signature;
   return {
@@ -189,12 +194,12 @@ function argumentsOf(text: string, at: string): JsonObject {
   if (text.trim() === '') return {};
   try {
     const args: unknown = JSON.parse(text);
-    // What was parsed is JSON, though the checker calls it unknown.
+    // The result of JSON.parse is JSON.
     if (isObject(args)) return args as JsonObject;
   } catch {
-    // Told below, like JSON that is no object.
+    // Reported below, together with JSON that is not an object.
   }
-  throw refusal(at, 'not a JSON object');
+  throw refusal(at, 'must be a JSON object');
 }
 
 type Words = string | readonly { readonly type: 'text'; readonly text: string }[];
@@ -203,7 +208,7 @@ function wordsOf(content: Words): string {
   return typeof content === 'string' ? content : content.map(({ text }) => text).join('');
 }
 
-function assistantWords(content: Extract<Message, { role: 'assistant' }>['content']): string {
+function assistantWords(content: Extract<ChatMessage, { role: 'assistant' }>['content']): string {
   if (!isSet(content)) return '';
   if (typeof content === 'string') return content;
   return content.map((part) => (part.type === 'text' ? part.text : part.refusal)).join('');

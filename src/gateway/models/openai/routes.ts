@@ -1,17 +1,13 @@
 /**
- * The models at addresses that OpenAI's clients know: `/v1/chat/completions`, `/v1/embeddings` and `/v1/models`. No
- * task is made, and nothing is kept of it but what it took.
+ * The OpenAI-compatible API: `/v1/chat/completions`, `/v1/embeddings` and `/v1/models`. Requests create no task; only
+ * their usage is stored.
  */
 import { A2AError, type Call } from '../../../protocol/index.ts';
-import {
-  defineRoute,
-  type GatewayRoute,
-  type RouteInput,
-  type RouteText,
-} from '../../api/route.ts';
+import type { RouteText } from '../../../http/index.ts';
+import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
 import type { ListedModel } from '../catalogue.ts';
 import type { Models } from '../models.ts';
-import { completion, completionFrames, headOf, usageOf } from './answer.ts';
+import { completion, completionFrames, headOf, openaiUsage } from './answer.ts';
 import { errorAnswer, errorBody } from './error.ts';
 import { chatRequest } from './request.ts';
 import {
@@ -19,7 +15,7 @@ import {
   ChatBody,
   EmbeddingsAnswer,
   EmbeddingsBody,
-  ModelAnswer,
+  ModelObject,
   ModelsAnswer,
 } from './schema.ts';
 
@@ -28,9 +24,14 @@ const SSE_HEADERS = {
   'cache-control': 'no-cache',
 };
 
+const UPSTREAM = {
+  502: { description: 'The model failed' },
+  504: { description: 'The model did not answer in time' },
+};
+
 export interface OpenaiRoutes {
   readonly routes: readonly GatewayRoute[];
-  /** Answers under way: they are no tasks, so that nobody else counts them. */
+  /** Answers in progress. They are not tasks, so the task handler does not count them. */
   readonly running: number;
 }
 
@@ -54,15 +55,15 @@ export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRou
     const chunks = counted(models.chat(target, request, { caller, signal }));
     const head = headOf(body.model);
     if (body.stream !== true) return { body: await unlessLeft(completion(head, chunks), signal) };
-    // Until something is there, a failure still has a status of its own.
+    // Until the first chunk arrives, a failure can still set the HTTP status.
     const first = await unlessLeft(chunks.next(), signal);
     const includeUsage = body.stream_options?.include_usage === true;
-    const frames = completionFrames(head, behind(first, chunks), {
+    const frames = completionFrames(head, startingWith(first, chunks), {
       includeUsage,
       failure: errorBody,
       signal,
     });
-    // Nobody may ever read the frames: their generator has then not begun, and would not end what it stands on.
+    // If the frames are never read, their generator has not started and cannot end the chunks. So end them here.
     const end = () => {
       leave();
       void chunks.return(undefined).catch(() => undefined);
@@ -76,19 +77,17 @@ export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRou
       path: '/v1/chat/completions',
       scope: 'tasks:write',
       resource: 'model',
-      summary: 'An answer of a model, as OpenAI has it',
+      summary: 'Chat completion, compatible with OpenAI',
       detail:
-        'With `stream`, server-sent events. What would change the answer and cannot be honoured is refused with 400.',
+        'With `stream`, the response is server-sent events. Unsupported fields that would change the answer are rejected with 400.',
       body: ChatBody,
       answers: {
         200: {
-          description: 'The answer; with `stream`, its chunks',
+          description: 'The answer, or its chunks with `stream`',
           schema: ChatAnswer,
           alsoEvents: true,
         },
-        400: { description: 'The request, or the name of the model, is wrong' },
-        502: { description: 'The model failed' },
-        504: { description: 'The model took too long' },
+        ...UPSTREAM,
       },
       handle: chat,
       error: errorAnswer,
@@ -98,18 +97,16 @@ export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRou
       path: '/v1/embeddings',
       scope: 'tasks:write',
       resource: 'model',
-      summary: 'Vectors of texts, as OpenAI has them',
+      summary: 'Embeddings of texts, compatible with OpenAI',
       body: EmbeddingsBody,
       answers: {
         200: { description: 'One vector for each text, in order', schema: EmbeddingsAnswer },
-        400: { description: 'The request, or the name of the model, is wrong' },
-        502: { description: 'The model failed' },
-        504: { description: 'The model took too long' },
+        ...UPSTREAM,
       },
       async handle({ body, caller, call }) {
         const { model, input, encoding_format: format } = body;
         if (isAsked(body['dimensions'])) {
-          const message = 'dimensions: this gateway cannot do this: leave it out';
+          const message = 'dimensions: not supported by this gateway: leave it out';
           throw new A2AError('invalidParams', message);
         }
         const target = models.resolve(caller.workspace, model, 'embeddings');
@@ -125,7 +122,7 @@ export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRou
           index,
           embedding: encode(vector),
         }));
-        const { prompt_tokens, total_tokens } = usageOf(used);
+        const { prompt_tokens, total_tokens } = openaiUsage(used);
         return { body: { object: 'list', data, model, usage: { prompt_tokens, total_tokens } } };
       },
       error: errorAnswer,
@@ -134,7 +131,7 @@ export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRou
       verb: 'GET',
       path: '/v1/models',
       scope: 'tasks:read',
-      summary: 'The models that can be used, as OpenAI lists them',
+      summary: 'List the available models, compatible with OpenAI',
       answers: { 200: { description: 'The models', schema: ModelsAnswer } },
       async handle({ caller }) {
         return { body: { object: 'list', data: models.list(caller.workspace).map(shown) } };
@@ -146,15 +143,12 @@ export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRou
       path: '/v1/models/{model}',
       scope: 'tasks:read',
       resource: 'model',
-      summary: 'One model, as OpenAI shows it',
-      detail: 'A name with a slash is written with %2F.',
-      answers: {
-        200: { description: 'The model', schema: ModelAnswer },
-        404: { description: 'There is no such model' },
-      },
+      summary: 'Get a model, compatible with OpenAI',
+      detail: 'Write a slash in the name as %2F.',
+      answers: { 200: { description: 'The model', schema: ModelObject } },
       async handle({ values, caller }) {
         const model = models.find(caller.workspace, values['model'] ?? '');
-        if (model === undefined) throw new A2AError('notFound', 'There is no such model');
+        if (model === undefined) throw new A2AError('notFound', 'Unknown model');
         return { body: shown(model) };
       },
       error: errorAnswer,
@@ -185,27 +179,30 @@ function base64(vector: readonly number[]): string {
   return Buffer.from(Float32Array.from(vector).buffer).toString('base64');
 }
 
-/** Aborted when the caller's request is, or by `leave`. */
+/** A signal that is aborted with the caller's request, or by `leave`. */
 function leaving({ signal }: Call): { readonly signal: AbortSignal; readonly leave: () => void } {
   const own = new AbortController();
   return {
     signal: signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]),
-    leave: () => own.abort(new Error('the client left')),
+    leave: () => own.abort(new Error('the client has disconnected')),
   };
 }
 
-/** That a client leaves is no fault of ours, and nobody is there to read of it. */
+/** A disconnected client is not an internal error. */
 async function unlessLeft<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    if (signal.aborted) throw new A2AError('unavailable', 'The client left');
+    if (signal.aborted) throw new A2AError('unavailable', 'The client has disconnected');
     throw error;
   }
 }
 
-/** What was taken from the source already, and then the rest of it. */
-async function* behind<T>(first: IteratorResult<T>, rest: AsyncGenerator<T>): AsyncGenerator<T> {
+/** The item that was already taken from the source, then the rest of the source. */
+async function* startingWith<T>(
+  first: IteratorResult<T>,
+  rest: AsyncGenerator<T>,
+): AsyncGenerator<T> {
   if (first.done === true) return;
   try {
     yield first.value;
@@ -215,7 +212,7 @@ async function* behind<T>(first: IteratorResult<T>, rest: AsyncGenerator<T>): As
   }
 }
 
-/** The same, except that who leaves does not wait for what is under way: `end` ends that at once. */
+/** The same items. If the reader stops early, `end` stops the source at once instead of waiting for its next item. */
 function leavable<T>(source: AsyncGenerator<T>, end: () => void): AsyncIterable<T> {
   return {
     [Symbol.asyncIterator]: () => ({

@@ -1,6 +1,6 @@
 /**
- * What OpenAI's clients send: the fields that we look at. Others are let through, as OpenAI does; those that would
- * change the answer and cannot be honoured are refused in request.ts.
+ * The requests of OpenAI clients, with the fields that the gateway reads. Other fields are ignored, as OpenAI does;
+ * request.ts rejects unsupported fields that would change the answer.
  */
 import * as z from 'zod';
 
@@ -30,18 +30,18 @@ const AssistantPart = z.discriminatedUnion('type', [Text, Refusal]);
 
 const Words = z.union([z.string(), z.array(Text).max(MAX_PARTS)]);
 
-const ToolCall = z.looseObject({
+const ChatToolCall = z.looseObject({
   id: z.string().min(1),
   type: z.literal('function'),
   function: z.looseObject({ name: z.string().min(1), arguments: z.string() }),
-  /** Google's clients carry the signature of a thought here, in this form. */
+  /** Google's clients send the signature of a thought in this field. */
   extra_content: z
     .looseObject({ google: z.looseObject({ thought_signature: z.string() }).optional() })
     .nullish(),
 });
-export type ToolCall = z.infer<typeof ToolCall>;
+export type ChatToolCall = z.infer<typeof ChatToolCall>;
 
-const Message = z.discriminatedUnion('role', [
+const ChatMessage = z.discriminatedUnion('role', [
   z.looseObject({ role: z.literal('system'), content: Words }),
   z.looseObject({ role: z.literal('developer'), content: Words }),
   z.looseObject({
@@ -51,11 +51,11 @@ const Message = z.discriminatedUnion('role', [
   z.looseObject({
     role: z.literal('assistant'),
     content: z.union([z.string(), z.array(AssistantPart).max(MAX_PARTS)]).nullish(),
-    tool_calls: z.array(ToolCall).max(MAX_TOOLS).nullish(),
+    tool_calls: z.array(ChatToolCall).max(MAX_TOOLS).nullish(),
   }),
   z.looseObject({ role: z.literal('tool'), tool_call_id: z.string(), content: Words }),
 ]);
-export type Message = z.infer<typeof Message>;
+export type ChatMessage = z.infer<typeof ChatMessage>;
 
 const Tool = z.looseObject({
   type: z.literal('function'),
@@ -85,7 +85,7 @@ const ResponseFormat = z.discriminatedUnion('type', [
 
 export const ChatBody = z.looseObject({
   model: z.string().min(1),
-  messages: z.array(Message).min(1).max(MAX_MESSAGES),
+  messages: z.array(ChatMessage).min(1).max(MAX_MESSAGES),
   tools: z.array(Tool).max(MAX_TOOLS).nullish(),
   tool_choice: ToolChoice.nullish(),
   temperature: z.number().min(0).max(2).nullish(),
@@ -105,14 +105,14 @@ export type ChatBody = z.infer<typeof ChatBody>;
 export const EmbeddingsBody = z.looseObject({
   model: z.string().min(1),
   input: z.union([z.string(), z.array(z.string()).min(1).max(MAX_INPUTS)], {
-    error: 'a text, or a list of texts',
+    error: 'must be a string or a list of strings',
   }),
   encoding_format: z.enum(['float', 'base64']).nullish(),
 });
 
 const Usage = z.looseObject({ prompt_tokens: z.int(), total_tokens: z.int() });
 
-/** For the description of the routes. */
+/** Response schemas, for `/openapi.json`. */
 export const ChatAnswer = z.looseObject({
   id: z.string(),
   object: z.literal('chat.completion'),
@@ -139,7 +139,7 @@ export const EmbeddingsAnswer = z.looseObject({
   model: z.string(),
   usage: Usage,
 });
-export const ModelAnswer = z.looseObject({
+export const ModelObject = z.looseObject({
   id: z.string(),
   object: z.literal('model'),
   created: z.int(),
@@ -147,5 +147,5 @@ export const ModelAnswer = z.looseObject({
 });
 export const ModelsAnswer = z.looseObject({
   object: z.literal('list'),
-  data: z.array(ModelAnswer),
+  data: z.array(ModelObject),
 });
