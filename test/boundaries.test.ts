@@ -15,14 +15,7 @@ const TOP = '.';
 
 /** Names that two rooms may export. */
 const SHARED_NAMES = new Set(
-  names(
-    'messageOf Answer usageOf',
-    'pause ModelAnswer ToolCall conversationOf Scope',
-    'RemoteAgentOptions explain',
-    'Check Target Dialect readText',
-    'Page Conversation RouteText',
-    'prepareStatements statusOf Message Span',
-  ),
+  names('Answer usageOf pause RemoteAgentOptions explain Dialect readText Conversation', 'Span'),
 );
 
 interface Rule {

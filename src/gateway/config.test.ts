@@ -52,7 +52,7 @@ test('everything that is wrong is said at once, with its line and field', () => 
       'gateway.json:3: providers.east.type: Invalid option: expected',
       'gateway.json:4: providers.west.apiKey: the environment variable WEST_KEY is not set',
       'gateway.json:4: providers.west.colour: there is no such setting',
-      'gateway.json:6: cors.0: an origin, as https://app.example without a path, or *',
+      'gateway.json:6: cors.0: must be an origin such as https://app.example, without a path, or *',
       'gateway.json:7: drainSeconds: expected',
       'gateway.json:8: agent: there is no such setting',
       'gateway.json:9: agents.Trip planner: a name is of',
@@ -65,15 +65,15 @@ test('a model whose provider is not there is named, and so is a script', () => {
   const text = `{ "providers": { "east": { "type": "scripted", "file": "none.json" } },
     "models": { "fast": { "provider": "eats" } } }`;
   assert.deepEqual(problemsOf(text), [
-    'gateway.json:1: providers.east.file: there is no such file',
-    'gateway.json:2: models.fast.provider: there is no provider "eats"; there are east, offline',
+    'gateway.json:1: providers.east.file: no such file',
+    'gateway.json:2: models.fast.provider: unknown provider "eats"; known providers: east, offline',
   ]);
 });
 
 test('a vendor whose key is in the environment is a provider, as it is when the gateway runs', () => {
   const text = '{ "models": { "fast": { "provider": "openai", "model": "m" } } }';
   assert.deepEqual(problemsOf(text, { OPENAI_API_KEY: 'k' }), []);
-  assert.match(problemsOf(text).join(), /there is no provider "openai"; there are offline$/);
+  assert.match(problemsOf(text).join(), /unknown provider "openai"; known providers: offline$/);
 });
 
 test('what is no JSON is named with its line', () => {
@@ -108,7 +108,7 @@ test('a file with a secret that others may read is warned about, one with variab
     return (await loadConfig(file, { A_KEY: 'k' })).warnings;
   };
   const [warning, ...more] = await warningsOf('sk-secret', 0o644);
-  assert.match(warning ?? '', /secrets in it, and others may read it: chmod 600/);
+  assert.match(warning ?? '', /contains secrets and is readable by other users: run chmod 600/);
   assert.doesNotMatch(warning ?? '', /sk-secret/);
   assert.deepEqual(more, []);
   assert.deepEqual(await warningsOf('sk-secret', 0o600), []);
@@ -124,7 +124,7 @@ test('a provider that will want a key and has none is warned about', () => {
 
 test('a file that is not there is one line', async () => {
   const file = path.join(folder, 'none.json');
-  await assert.rejects(loadConfig(file, {}), { message: `${file}: there is no such file` });
+  await assert.rejects(loadConfig(file, {}), { message: `${file}: no such file` });
 });
 
 test('a pipe is read once; again, nobody is waited for, and what has no end is cut off', async (t) => {
@@ -137,7 +137,7 @@ test('a pipe is read once; again, nobody is waited for, and what has no end is c
   ]);
   assert.equal(config.drainSeconds, 3);
   await assert.rejects(loadConfig(file, {}, { again: true }), {
-    message: `${file}: it is not a file any more`,
+    message: `${file}: is no longer a regular file`,
   });
   await assert.rejects(loadConfig('/dev/zero', {}), /larger than \d+ bytes/);
 });

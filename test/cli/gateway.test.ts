@@ -227,7 +227,7 @@ describe('parley gateway --check', { concurrency: 2 }, () => {
     const starts = [[], ['--config', file], ['--config', file, '--check']];
     for (const args of starts) {
       const refused = await parley(['gateway', '--port', '0', ...args], { env });
-      assertRefused(refused, 2, /^parley: OPENAI_BASE_URL is no address: set it to one/);
+      assertRefused(refused, 2, /^parley: OPENAI_BASE_URL is not a valid address: set it to one/);
     }
   });
 
@@ -236,7 +236,7 @@ describe('parley gateway --check', { concurrency: 2 }, () => {
       parley(['gateway', '--config', 'none.json', '--check'], home()),
       parley(['gateway', '--check'], home()),
     ]);
-    assertRefused(none, 2, /none\.json: there is no such file/);
+    assertRefused(none, 2, /none\.json: no such file/);
     assertRefused(unnamed, 2, /add --config FILE/);
   });
 });

@@ -75,7 +75,7 @@ describe('parley keys', { concurrency: 3 }, () => {
     assert.match((await keys('revoke', key.id)).out, /\(ci\) is revoked/);
     const [listed] = lines((await keys('list', '--json')).out) as unknown as Key[];
     assert.equal(listed?.status, 'revoked');
-    assertRefused(await keys('rotate', key.id), 1, /The key is revoked: make a new one/);
+    assertRefused(await keys('rotate', key.id), 1, /The key is revoked: create a new one/);
   });
 
   test('refuses in one line what cannot be, and leaves nothing behind', async () => {
@@ -108,7 +108,7 @@ describe('parley keys', { concurrency: 3 }, () => {
     assertRefused(await create('--scope', 'tasks:fly'), 2, /: --scope: one of tasks:read/);
     assertRefused(await create('--workspace', '../x'), 2, /: --workspace: up to 64 letters/);
     const past = '2020-01-31T00:00:00Z';
-    assertRefused(await create('--expires', past), 2, /: --expires: it has to be in the future/);
+    assertRefused(await create('--expires', past), 2, /: --expires: must be in the future/);
     assertRefused(
       await create('--budget-amount', '5', '--budget-currency', 'euro'),
       2,

@@ -70,7 +70,7 @@ for (const store of STORES) {
       const canceled = await dialect.cancel(toCancel);
       assert.equal(canceled.status, row.cancel, canceled.error);
       if (row.cancel === 200) assert.equal(canceled.task?.status, 'cancelled');
-      else assert.ok(canceled.error?.startsWith(`The task is ${row.status} already`));
+      else assert.ok(canceled.error?.startsWith(`The task is already ${row.status}`));
       const after = row.cancel === 200 ? 'cancelled' : row.status;
       assert.equal(taskOf(await dialect.get(toCancel)).status, after);
     });
@@ -130,7 +130,7 @@ for (const store of STORES) {
               assert.deepEqual(answer.task, task);
             } else {
               assert.equal(answer.status, 409);
-              assert.match(answer.error ?? '', new RegExp(`^The task is ${task.status} already`));
+              assert.match(answer.error ?? '', new RegExp(`^The task is already ${task.status}`));
             }
           }
         },

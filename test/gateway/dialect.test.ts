@@ -155,7 +155,7 @@ test('what is wrong with a body is said by the name of its field', async (t) => 
   const { id: taskId, sessionId } = taskOf(await dialect.send(saying('ask')));
   const soon = new Date(Date.now() + 60_000).toISOString();
   const wrong: [unknown, RegExp][] = [
-    [undefined, /^There is no body: /],
+    [undefined, /^The request has no body: /],
     [{}, /^message: /],
     [{ message: { content: 'x' } }, /^message\.role: /],
     [{ message: { role: 'agent', content: 'x' } }, /^message\.role: .*user/],

@@ -76,7 +76,7 @@ test('a spent budget is 429 before anything begins, and a model without a price 
   );
   assert.deepEqual(
     [status, message],
-    [403, 'This key has a budget in USD, and the model has no price in it'],
+    [403, 'This key has a budget in USD, but the model has no price in USD'],
   );
 });
 
@@ -103,7 +103,11 @@ test('a JWT is as good as a key; while its issuer is down it is 503, and keys go
     {
       await using running = await startGateway({ config });
       const refused = await running.ask(token, 'POST', '/a2a/tasks/send', hello);
-      assert.deepEqual(await failure(refused), [503, true, 'Tokens cannot be checked right now']);
+      assert.deepEqual(await failure(refused), [
+        503,
+        true,
+        'Tokens cannot be verified at the moment: try again later',
+      ]);
       assert.equal(
         (await running.ask(running.key(), 'POST', '/a2a/tasks/send', hello)).status,
         200,

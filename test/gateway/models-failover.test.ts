@@ -163,7 +163,7 @@ describe('a provider that fails before its answer begins', () => {
     await using made = await pair([{ status: 400, body: error }], [says('No.')]);
     const { httpStatus, message } = failed((await ask(made.models, 'm')).error);
     assert.equal(httpStatus, 400);
-    assert.equal(message, 'The model m does not take this request');
+    assert.equal(message, 'The model m rejected the request');
     assert.equal(made.two.asked.length, 0);
   });
 

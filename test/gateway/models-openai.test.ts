@@ -214,7 +214,7 @@ describe('a chat', () => {
     assert.equal(response.status, 400);
     assert.deepEqual(await response.json(), {
       error: {
-        message: 'There is no model "n". The nearest are: m, offline',
+        message: 'Unknown model "n". Similar names: m, offline',
         type: 'invalid_request_error',
         param: 'model',
         code: 'model_not_found',
@@ -490,7 +490,7 @@ test('a model for chats makes no embeddings', async () => {
   const response = await gateway.post('/v1/embeddings', { model: 'm', input: 'a' });
   assert.equal(response.status, 400);
   const error = await failureIn(response);
-  assert.equal(error.message, 'The model "m" is for chat, not for embeddings');
+  assert.equal(error.message, 'The model "m" supports chat, not embeddings');
 });
 
 test('models are listed, and each is found, also one with a slash in its name', async () => {

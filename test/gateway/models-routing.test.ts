@@ -89,33 +89,33 @@ describe('a name', () => {
   test('of a card that leads nowhere is refused, and it says why', () => {
     assert.match(
       message(() => places('lost')),
-      /lost leads nowhere: there is no provider nowhere/,
+      /lost has no usable provider: nowhere is not configured/,
     );
     assert.match(
       message(() => places('nameless')),
-      /no provider is configured for unheard-of/,
+      /no usable provider: none lists unheard-of/,
     );
   });
 
   test('of a model for something else is refused', () => {
     assert.equal(
       message(() => places('mute')),
-      'The model mute is not for chat',
+      'The model mute does not support chat',
     );
-    const words = 'The model thinker is not for embeddings';
+    const words = 'The model thinker does not support embeddings';
     assert.equal(
       message(() => places('thinker', 'embeddings')),
       words,
     );
     assert.match(
       message(() => places('vec')),
-      /is for embeddings, not for chat/,
+      /supports embeddings, not chat/,
     );
   });
 
   test('that is unknown is refused with the nearest, at most five, and only what one can see', () => {
     const mine = message(() => places('nomed'));
-    assert.match(mine, /^There is no model "nomed"\. The nearest are: named, /);
+    assert.match(mine, /^Unknown model "nomed"\. Similar names: named, /);
     assert.equal(mine.split(': ').at(-1)?.split(', ').length, 5);
     assert.doesNotMatch(
       message(() => places('nomed', 'chat', 'another')),
@@ -139,7 +139,7 @@ test("a vendor's key in the environment makes a provider of its name, unless one
 
 test("a model of the operator's that leads to no provider is told at once", () => {
   const words = message(() => rig({ models: { m: { provider: 'gone' } } }));
-  assert.equal(words, 'models.m: there is no provider gone');
+  assert.equal(words, 'models.m: the provider gone is not configured');
 });
 
 test('a provider that keeps failing is left alone, and asked again after a while', async () => {
@@ -278,7 +278,10 @@ test('another configuration counts for what comes; what runs goes on where it is
 test('a configuration that leads nowhere changes nothing', () => {
   const { models } = rig({ defaultModel: 'offline' });
   const lost = ModelsConfig.parse({ m: { provider: 'gone' } });
-  assert.throws(() => models.use({ models: lost, defaultModel: 'm' }), /no provider gone/);
+  assert.throws(
+    () => models.use({ models: lost, defaultModel: 'm' }),
+    /provider gone is not configured/,
+  );
   assert.equal(models.defaultModel, 'offline');
   assert.deepEqual(
     models.list(WORKSPACE).map(({ name }) => name),

@@ -219,7 +219,7 @@ describe('a chat', () => {
 
 describe('before there is a task', () => {
   const refused: Readonly<Record<string, readonly [Metadata, RegExp]>> = {
-    'an unknown model': [{ model: 'offlyne' }, /^There is no model "offlyne"\. The nearest are: /],
+    'an unknown model': [{ model: 'offlyne' }, /^Unknown model "offlyne"\. Similar names: /],
     'a model that is no name': [{ model: 7 }, /^metadata\.model: /],
     'an unknown kind of work': [{ api_type: 'magic' }, /^metadata\.api_type: /],
   };
@@ -312,7 +312,7 @@ describe('after a restart', () => {
       {
         kind: 'status-update',
         state: 'failed',
-        message: 'The gateway was restarted in the middle of the answer: send it again',
+        message: 'The gateway was restarted in the middle of the answer: send the message again',
       },
     ]);
   });

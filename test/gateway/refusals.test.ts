@@ -34,7 +34,7 @@ test('a key that may only write is told what the state of a task does not allow'
   const { id: taskId } = TaskAnswer.parse(await sent.json()).task;
   const cancel = await served.ask(key, 'POST', '/a2a/tasks/cancel', { taskId });
   assert.equal(cancel.status, 409);
-  assert.match(await cancel.text(), /completed already/);
+  assert.match(await cancel.text(), /already completed/);
   const more = await served.ask(key, 'POST', '/a2a/tasks/send', { taskId, ...saying('more') });
   assert.equal(more.status, 409);
   assert.match(await more.text(), /without taskId and with the same sessionId/);

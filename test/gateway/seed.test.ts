@@ -145,7 +145,7 @@ test('create, get, and a cancellation that comes too late', async () => {
   assert.deepEqual(taskIn(await paste(GET, task.id)), task);
   const { status, error } = errorIn(await paste(CANCEL, task.id));
   assert.equal(status, 409);
-  assert.match(error, /^The task is completed already/);
+  assert.match(error, /^The task is already completed/);
 });
 
 test('get and cancel as they stand: there is no such task', async () => {

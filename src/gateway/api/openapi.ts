@@ -142,7 +142,8 @@ function contentOf(content: Json): Json {
   return Object.keys(content).length > 0 ? { content } : {};
 }
 
-function failuresOf(route: GatewayRoute): [status: number, description: string][] {
+/** The errors that follow from a route's fields: status and description. */
+export function failuresOf(route: GatewayRoute): ReadonlyMap<number, string> {
   const { scope, body, query, resource } = route;
   const statuses = [
     ...(body || query || resource ? [400 as const] : []),
@@ -150,9 +151,9 @@ function failuresOf(route: GatewayRoute): [status: number, description: string][
     ...(body ? [413 as const] : []),
     ...([429, 500, 503] as const),
   ];
-  const failures = statuses.map((status): [number, string] => [status, FAILURES[status]]);
-  if (!resource) return failures;
-  return [...failures, [404, `The workspace has no such ${RESOURCES[resource]}.`]];
+  const failures = new Map<number, string>(statuses.map((status) => [status, FAILURES[status]]));
+  if (resource) failures.set(404, `The workspace has no such ${RESOURCES[resource]}.`);
+  return failures;
 }
 
 function pathParameters(path: string): Json[] {

@@ -275,7 +275,7 @@ describe('an issuer that cannot be asked', () => {
     assert.ok(error instanceof A2AError, String(error));
     return [error.kind, error.message];
   };
-  const unavailable = ['unavailable', 'Tokens cannot be checked right now'];
+  const unavailable = ['unavailable', 'Tokens cannot be verified at the moment: try again later'];
 
   test('makes tokens wait and keys go on; when it is back, so are the tokens', async () => {
     const key = await signingKey('k1');

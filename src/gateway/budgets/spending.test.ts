@@ -209,7 +209,7 @@ describe('a disk that fails', () => {
       CREATE TRIGGER full BEFORE INSERT ON spending BEGIN SELECT RAISE(ABORT, 'disk full'); END`);
     spending.record(use());
     spending.record(use());
-    assert.deepEqual(logger.lines, ['what was spent cannot be written; it is kept in memory']);
+    assert.deepEqual(logger.lines, ['failed to store usage; it is kept in memory and retried']);
     assert.equal(spending.budgetStatus(keyId)?.spent.tokens, 30);
     assert.equal(again().budgetStatus(keyId)?.spent.tokens, 0);
 

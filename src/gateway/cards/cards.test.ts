@@ -15,7 +15,7 @@ function refuses(kind: ErrorKind, work: () => unknown, message = /./): void {
   });
 }
 
-const MISSING = /^There is no such model card$/;
+const MISSING = /^The workspace has no such model card$/;
 const page = { limit: 50, offset: 0 };
 
 test('a card is there as it was sent, with an id, version 1 and its times', () => {
@@ -32,7 +32,7 @@ test('a slug is taken once per workspace, and the refusal says by which card', (
   refuses(
     'conflict',
     () => parts.cards.create(ann, body({ name: 'Other', slug: 'gpt-4' })),
-    new RegExp(`"gpt-4" is taken by the model card ${id}`),
+    new RegExp(`"gpt-4" is already used by the model card ${id}`),
   );
   refuses('conflict', () => parts.cards.create(ann, body({ name: 'GPT 4' })));
   assert.equal(parts.cards.create(bob, body({ name: 'GPT 4' })).slug, 'gpt-4');
@@ -113,7 +113,7 @@ test('restoring onto a slug that is taken meanwhile is a conflict', () => {
   const { id } = parts.cards.create(ann, body({ name: 'A' }));
   parts.cards.delete(ann, id);
   parts.cards.create(ann, body({ name: 'A' }));
-  refuses('conflict', () => parts.cards.restore(ann, id, 1), /"a" is taken/);
+  refuses('conflict', () => parts.cards.restore(ann, id, 1), /"a" is already used/);
 });
 
 test('the history says what, who and when, newest first', () => {
@@ -280,7 +280,11 @@ test('a card that is too large is refused', () => {
   using parts = bench();
   const notes = 'é'.repeat(33_000);
   const card = { schemaVersion: '1.0' as const, name: 'm', capabilities: [], notes };
-  refuses('tooLarge', () => parts.cards.create(ann, body({ name: 'A', card })), /^card: at most/);
+  refuses(
+    'tooLarge',
+    () => parts.cards.create(ann, body({ name: 'A', card })),
+    /^card: larger than/,
+  );
 });
 
 test('a full workspace takes a card again when one is deleted, and restores none meanwhile', () => {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { A2AError, ERRORS } from '../../protocol/index.ts';
 import { createHandler, memoryStore } from '../../tasks/index.ts';
-import type { RouteAnswer } from '../api/route.ts';
+import { failuresOf } from '../api/openapi.ts';
+import type { GatewayRoute, RouteAnswer } from '../api/route.ts';
 import { ann, bench, bob, SEED_BODY } from '../../../test/gateway/cards-support.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Cards } from './cards.ts';
@@ -39,11 +40,11 @@ function client(cards: Cards) {
           handler,
         });
         assert.ok(!('stream' in answer) && !('chunks' in answer));
-        assertDescribed(route.answers, answer.status ?? 200);
+        assertDescribed(route, answer.status ?? 200);
         return answer;
       } catch (error) {
         if (!(error instanceof A2AError)) throw error;
-        assertDescribed(route.answers, error.httpStatus);
+        assertDescribed(route, error.httpStatus);
         return { status: error.httpStatus, body: { error: error.message } };
       }
     }
@@ -52,8 +53,12 @@ function client(cards: Cards) {
 }
 
 /** What `/openapi.json` says of a route names every answer that it gives. */
-function assertDescribed(answers: Readonly<Record<number, unknown>>, status: number): void {
-  assert.ok(answers[status], `the route does not say that it answers ${status}`);
+function assertDescribed(route: GatewayRoute, status: number): void {
+  const described = new Set([
+    ...Object.keys(route.answers).map(Number),
+    ...failuresOf(route).keys(),
+  ]);
+  assert.ok(described.has(status), `the route does not say that it answers ${status}`);
 }
 
 const CARDS = '/a2a/model-cards';
@@ -171,7 +176,9 @@ test('a wrong body is refused, and the error names the field', async () => {
   const body = { ...SEED_BODY, card: { ...SEED_BODY.card, schemaVersion: '1.1' } };
   assert.deepEqual(await send('POST', CARDS, { body }), {
     status: 400,
-    body: { error: 'card.schemaVersion: this gateway knows schema version "1.0"' },
+    body: {
+      error: 'card.schemaVersion: must be "1.0", the only version that this gateway supports',
+    },
   });
   for (const body of [undefined, null, [], 'x', {}]) {
     assert.equal((await send('POST', CARDS, { body })).status, 400);
@@ -184,7 +191,7 @@ test('a slug that is taken is a conflict', async () => {
   const { id } = await made(send);
   assert.deepEqual(await send('POST', CARDS, { body: SEED_BODY }), {
     status: 409,
-    body: { error: `slug: "gpt-4-turbo" is taken by the model card ${id}` },
+    body: { error: `slug: "gpt-4-turbo" is already used by the model card ${id}` },
   });
 });
 
@@ -195,7 +202,7 @@ test('a workspace that is not the caller’s own is none', async () => {
   const none = (own: string) => ({
     status: 404,
     body: {
-      error: `There is no such workspace: leave it out, or name this key's own, "${own}"`,
+      error: `No such workspace: leave it out, or use the workspace of this key, "${own}"`,
     },
   });
   const caller = bob;

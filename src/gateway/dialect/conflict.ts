@@ -27,7 +27,7 @@ function explanation(state: TaskState, action: TaskAction): string | undefined {
     return `The task is already ${status}: only an unfinished task can be cancelled`;
   }
   if (isTerminal(state)) {
-    return `The task is ${status} and accepts no more messages: to continue the conversation, send the message without taskId, with the same sessionId`;
+    return `The task is ${status} and accepts no more messages: to continue the conversation, send the message without taskId and with the same sessionId`;
   }
   if (status === 'input-required') return undefined;
   return `The task is ${status}: it accepts a message only while it is input-required`;

@@ -114,7 +114,7 @@ describe('a key', () => {
     const create = (fields: object) => () => gateway.keys.create({ ...ci, ...fields }, 'cli');
     refuses(create({ scopes: ['tasks:fly'] }), 'invalidParams', /^scopes\.0: one of tasks:read/);
     refuses(create({ scopes: [] }), 'invalidParams', /at least one scope/);
-    refuses(create({ workspace: '../etc' }), 'invalidParams', /letters and digits/);
+    refuses(create({ workspace: '../etc' }), 'invalidParams', /letters, digits and/);
     refuses(create({ expiresAt: '2026-11-15T12:00:00Z' }), 'invalidParams', /in the future/);
     refuses(create({ expiresAt: 'soon' }), 'invalidParams', /^expiresAt: /);
     refuses(create({ budget: { period: 'day' } }), 'invalidParams', /tokens, an amount, or both/);
@@ -260,7 +260,7 @@ describe('an end', () => {
     gateway.keys.create({ ...ci, expiresAt: soon }, 'cli');
     gateway.clock.time += 1000;
     const revoke = (force: boolean) => gateway.keys.revoke('default', key.id, { force }, 'cli');
-    refuses(() => revoke(false), 'conflict', /last key that can write keys/);
+    refuses(() => revoke(false), 'conflict', /last key with the scope keys:write/);
     assert.equal(gateway.keys.get('default', key.id).status, 'active');
     assert.equal(revoke(true).status, 'revoked');
   });
@@ -269,16 +269,16 @@ describe('an end', () => {
     using gateway = testGateway();
     const { key, secret } = gateway.keys.create(ci, 'cli');
     for (const id of [key.id, 'none']) {
-      refuses(() => gateway.keys.get('other', id), 'notFound', /^There is no such key$/);
+      refuses(() => gateway.keys.get('other', id), 'notFound', /^The workspace has no such key$/);
       refuses(
         () => gateway.keys.rotate('other', id, {}, 'x'),
         'notFound',
-        /^There is no such key$/,
+        /^The workspace has no such key$/,
       );
       refuses(
         () => gateway.keys.revoke('other', id, {}, 'x'),
         'notFound',
-        /^There is no such key$/,
+        /^The workspace has no such key$/,
       );
     }
     assert.ok(gateway.keys.verify(secret));

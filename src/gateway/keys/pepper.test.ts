@@ -95,5 +95,8 @@ test('the same PARLEY_SECRET_KEY gives another register another pepper', () => {
 test('a file that is no pepper is refused in one line', () => {
   const file = path.join(folder, 'damaged.db');
   writeFileSync(`${file}.pepper`, 'short');
-  assert.throws(() => testGateway({ path: file }), /damaged\.db\.pepper is not the pepper/);
+  assert.throws(
+    () => testGateway({ path: file }),
+    /damaged\.db\.pepper is not a valid pepper file/,
+  );
 });

@@ -129,7 +129,7 @@ describe('the routes of keys', () => {
       const [status, message] = await refusal(make(['tasks:read', scope]));
       assert.deepEqual(
         [status, message],
-        [403, `A key cannot give the scope ${scope}, which it does not have`],
+        [403, `This key cannot give the scope ${scope}, because it does not have it`],
       );
     }
     const { key, secret } = keys.create({ workspace: 'team', name: 'a', scopes: ['*'] }, 'cli');
@@ -153,7 +153,10 @@ describe('the routes of keys', () => {
       for (const id of [key.id, 'none']) {
         answers.push(await refusal(ask(admin, verb, `/a2a/keys/${id}${end}`)));
       }
-      assert.deepEqual(new Set(answers.map(String)), new Set(['404,There is no such key']));
+      assert.deepEqual(
+        new Set(answers.map(String)),
+        new Set(['404,The workspace has no such key']),
+      );
     }
     const { body } = await ask(admin, 'GET', '/a2a/keys');
     assert.deepEqual(body, { items: [], total: 0, limit: 50, offset: 0 });
@@ -167,7 +170,7 @@ describe('the routes of keys', () => {
       [{ ...fields, workspaceId: 'other' }, /workspaceId/],
       [{ ...fields, scopes: ['all'] }, /^scopes\.0: /],
       [{ ...fields, budget: { period: 'week', tokens: 1 } }, /^budget\.period: /],
-      [undefined, /^There is no body: /],
+      [undefined, /^The request has no body: /],
     ] as const) {
       const [status, message] = await refusal(ask(admin, 'POST', '/a2a/keys', body));
       assert.equal(status, 400);
