@@ -1,7 +1,7 @@
 export { bearerTokens } from './admission.ts';
 export type { Authenticate } from './admission.ts';
-export type { FetchContext, FetchHandler } from './fetch.ts';
-export type { NodeHandler } from './node.ts';
+export type { FetchContext, FetchHandler } from './adapters/fetch.ts';
+export type { NodeHandler } from './adapters/node.ts';
 export type { MountedAgent, MountOptions } from './mounts.ts';
 export type {
   JsonRoute,
@@ -22,10 +22,10 @@ export { createAdmission, sameSecret, type Admission } from './admission.ts';
 export { createApp, type App } from './app.ts';
 export { makeCard } from './card.ts';
 export { ifMatch, ifNoneMatch } from './etag.ts';
-export { createFetchHandler } from './fetch.ts';
-export { Heartbeat } from './heartbeat.ts';
+export { createFetchHandler } from './adapters/fetch.ts';
+export { Heartbeat } from './adapters/heartbeat.ts';
 export { parseObject, readEnvelope } from './json-rpc.ts';
-export { createNodeHandler } from './node.ts';
+export { createNodeHandler } from './adapters/node.ts';
 export { ownMethods, routeTable } from './own-routes.ts';
 export type { TransportRequest } from './request.ts';
 export { lastEventId, peerError } from './respond.ts';

@@ -15,7 +15,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { A2AError, type User } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Admission } from '../admission.ts';
-import { NodeRequest } from '../node.ts';
+import { NodeRequest } from '../adapters/node.ts';
 import { peerError } from '../respond.ts';
 import { restError } from '../rest.ts';
 import type { TransportRequest } from '../request.ts';

@@ -5,14 +5,14 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
-import { A2AError } from '../protocol/index.ts';
-import type { Logger } from '../tasks/index.ts';
-import { isLoopbackAddress } from './admission.ts';
-import type { App } from './app.ts';
+import { A2AError } from '../../protocol/index.ts';
+import type { Logger } from '../../tasks/index.ts';
+import { isLoopbackAddress } from '../admission.ts';
+import type { App } from '../app.ts';
 import { dropUnread, EventSink, flatten } from './event-sink.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import { Pace } from './pace.ts';
-import type { FullReply, Reply, StreamReply, TextReply, TransportRequest } from './request.ts';
+import type { FullReply, Reply, StreamReply, TextReply, TransportRequest } from '../request.ts';
 
 export interface NodeOptions {
   readonly maxBodyBytes: number;

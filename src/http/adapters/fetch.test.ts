@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { createAgent } from '../tasks/index.ts';
-import { serve, type ServeOptions } from '../server.ts';
+import { createAgent } from '../../tasks/index.ts';
+import { serve, type ServeOptions } from '../../server.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const BASE = 'http://localhost:4000';

@@ -6,10 +6,10 @@
  * last event brings the end along.
  */
 import type { ServerResponse } from 'node:http';
-import type { Logger, Opening, Published, StreamSink } from '../tasks/index.ts';
+import type { Logger, Opening, Published, StreamSink } from '../../tasks/index.ts';
 import type { Beating } from './heartbeat.ts';
 import type { Pace, Paced } from './pace.ts';
-import type { StreamReply } from './request.ts';
+import type { StreamReply } from '../request.ts';
 
 const LAST_CHUNK = '0\r\n\r\n';
 /** More text than this is not gathered, however fast it comes. */

@@ -2,12 +2,12 @@
  * The adapter for the web's own interface, `Request → Response`: Hono, Bun, Deno, edge runtimes, and tests that want
  * no port.
  */
-import { A2AError } from '../protocol/index.ts';
-import { isLoopbackAddress } from './admission.ts';
-import type { App } from './app.ts';
+import { A2AError } from '../../protocol/index.ts';
+import { isLoopbackAddress } from '../admission.ts';
+import type { App } from '../app.ts';
 import type { Heartbeat } from './heartbeat.ts';
-import type { StreamReply, TextReply, TransportRequest } from './request.ts';
-import { restError } from './rest.ts';
+import type { StreamReply, TextReply, TransportRequest } from '../request.ts';
+import { restError } from '../rest.ts';
 
 export interface FetchOptions {
   readonly maxBodyBytes: number;

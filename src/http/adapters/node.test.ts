@@ -6,8 +6,8 @@ import { test, type TestContext } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import express from 'express';
-import { createAgent } from '../tasks/index.ts';
-import { serve, type ServeOptions } from '../server.ts';
+import { createAgent } from '../../tasks/index.ts';
+import { serve, type ServeOptions } from '../../server.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 

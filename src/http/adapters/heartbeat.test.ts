@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Heartbeat } from './heartbeat.ts';
-import { StreamCounter } from './stream-limits.ts';
+import { StreamCounter } from '../stream-limits.ts';
 
 function stream(stalledAt?: number) {
   const did: string[] = [];
