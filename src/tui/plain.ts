@@ -1,14 +1,14 @@
 /**
- * The session line by line, for screen readers and for terminals that can do no more: nothing is drawn twice, nothing is
- * only a colour or a sign, and lines are edited by the terminal itself.
+ * The session line by line, for screen readers and simple terminals: nothing is redrawn, colours and symbols carry no
+ * meaning, and the terminal itself edits the input line.
  *
- * What is typed is a prompt, or the number of an answer while one is waited for. Ctrl-C cancels the turn, twice it leaves.
+ * Input is a prompt, or the number of an option while a question waits. Ctrl-C cancels the turn, a second one leaves.
  */
 import type { LiveSession } from '../live/client/index.ts';
 import { Answers, isInWords } from './control/answers.ts';
 import type { ExitReason, TuiOptions } from './control/options.ts';
 import { isBusy, waitingCalls, type SessionState } from './state/state.ts';
-import type { CallEntry } from './state/entry.ts';
+import { isQuestion, type CallEntry } from './state/entry.ts';
 import { StateStore } from './control/store.ts';
 import { EMPTY, line, type StyledLine } from './text/styled-line.ts';
 import { NONE } from './text/theme.ts';
@@ -19,7 +19,7 @@ import { entryLines } from './view/entry-lines.ts';
 import type { View } from './view/view.ts';
 import { nameOf } from './view/who.ts';
 
-/** Lines are as long as they are: the terminal breaks them. */
+/** Practically unlimited: the terminal breaks long lines. */
 const WIDTH = 4000;
 const MAX_LINE = 100_000;
 const TWICE_MS = 2000;
@@ -40,12 +40,12 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   let printed = 0;
   let greeted = false;
   let busy = false;
-  /** Something has happened since the last `Ready.`. */
+  /** Whether anything was printed since the last `Ready.`. */
   let unheard = false;
-  /** The request that was read out last. */
+  /** The id of the request that was printed last. */
   let asked = '';
   let unfinished = '';
-  /** Prompts whose turns have not ended, as far as we know. */
+  /** The number of sent prompts whose turns have not ended. */
   let awaited = 0;
   let inputEnded = false;
   let interrupted = -Infinity;
@@ -74,7 +74,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       write(HELP.split('\n').map((each) => line(each)));
     }
     for (const entry of state.log.finished.slice(printed)) {
-      // The terminal has shown what was typed here.
+      // The terminal has already echoed the typed text.
       const own = entry.kind === 'prompt' && nameOf(entry.from, view) === undefined;
       if (!own || !stdin.isTTY) write(entryLines(entry, view));
       if (entry.local !== true) unheard = true;
@@ -104,13 +104,11 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     write([
       line(`Question: ${titleOf(call)}?`),
       ...aboutLines(request, view),
-      ...(mayAnswer
-        ? [...options, line('Type the number of an answer, or say in words why not.')]
-        : []),
+      ...(mayAnswer ? [...options, line(howToAnswer(entry))] : []),
     ]);
   }
 
-  /** Nobody types any more: what was asked for is still waited for, unless only a person could go on. */
+  /** After the end of input, waits for the sent prompts, but not for answers that only a person could give. */
   function leaveWhenDone(): void {
     const waits = waitingCalls(store.state).length > 0;
     if (inputEnded && !busy && (awaited === 0 || waits)) done.resolve('left');
@@ -196,7 +194,12 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   }
 }
 
-/** Lines as the terminal hands them over, each at most so long. */
+function howToAnswer(entry: CallEntry): string {
+  const words = isQuestion(entry) ? 'your answer' : 'a reason to reject';
+  return `Type the number of an option, or ${words}.`;
+}
+
+/** Reads lines, truncated to MAX_LINE. */
 function readLines(
   stream: NodeJS.ReadStream,
   onLine: (text: string) => void,

@@ -1,6 +1,6 @@
 /**
- * Starts the terminal UI on a live session, and resolves when the person has left or the session is over. It is a client
- * like any other: all it knows of the session is `LiveSession`.
+ * Runs the terminal UI on a live session. Resolves when the person leaves or the session ends. The UI knows the session
+ * only through the interface `LiveSession`.
  *
  *   await startTui(session, { theme: 'dark', a2aUrl: 'http://127.0.0.1:1234' });
  */
@@ -27,10 +27,10 @@ export async function startTui(
 
   async function startScreen(live: LiveSession, given: TuiOptions): Promise<ExitReason> {
     if (!isTerminal(stdin, stdout)) {
-      throw new Error('The terminal UI needs a terminal; without one there is --plain.');
+      throw new Error('The terminal UI needs a terminal. Without one, use --plain.');
     }
     const controller = new Controller(live, given);
-    // Asked with each frame: a session that is still being opened has no address yet.
+    // A getter: a session that is still being opened has no URL yet.
     const where = {
       get a2aUrl() {
         return given.a2aUrl;
@@ -51,7 +51,7 @@ export async function startTui(
       patchConsole: true,
       incrementalRendering: true,
       maxFps: MAX_FPS,
-      // Shift-Enter, in terminals that can tell it from Enter.
+      // Lets terminals that support it distinguish Shift-Enter from Enter.
       kittyKeyboard: { mode: 'auto' },
       interactive: true,
     });
@@ -63,7 +63,6 @@ export async function startTui(
   }
 }
 
-/** Whether there is somebody to draw for. */
 function isTerminal(stdin: NodeJS.ReadStream, stdout: NodeJS.WriteStream): boolean {
   return stdin.isTTY && stdout.isTTY;
 }

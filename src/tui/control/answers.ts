@@ -1,9 +1,13 @@
 /**
- * Answers of the person at this terminal. A dialog closes when it is answered here, not when the session says so; where
- * somebody else was first, a line says who and what, and where the answer did not get through, it opens again.
+ * Sends the answers of the person at this terminal. The dialog closes at once, before the session confirms the answer.
+ * It opens again if the answer could not be sent. If another client answered first, a notice says so.
  */
 import type { LiveSession } from '../../live/client/index.ts';
-import type { ConfirmationOption } from '../../protocol/development-tool/index.ts';
+import {
+  hasOption,
+  OPTION,
+  type ConfirmationOption,
+} from '../../protocol/development-tool/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { CallEntry } from '../state/entry.ts';
 import { waitingCalls, type SessionState } from '../state/state.ts';
@@ -11,28 +15,20 @@ import { waitingCalls, type SessionState } from '../state/state.ts';
 export interface AnswersOptions {
   readonly editor: ((text: string, fileName: string) => Promise<string | undefined>) | undefined;
   readonly notice: (level: 'info' | 'error', text: string) => void;
-  /** Calls whose answers are under way. */
+  /** Called with the ids of the calls whose answers are being sent. */
   readonly answering: (callIds: ReadonlySet<string>) => void;
 }
 
-/** Writes what the person makes of it, instead of what was shown. */
-const MODIFY = 'modify';
-const CANCEL = 'cancel';
 const MAX_REASON = 4096;
-/** The question is to be answered by a message. */
-const IN_WORDS = 'answer';
 
-function wantsWords({ call }: CallEntry): boolean {
-  return call.confirmation_request?.options.some(({ id }) => id === IN_WORDS) ?? false;
-}
-
+/** Whether the person answers this option by typing a message. */
 export function isInWords(option: ConfirmationOption): boolean {
-  return option.id === IN_WORDS;
+  return option.id === OPTION.words;
 }
 
-/** The option that Esc stands for. */
+/** The option that Esc chooses. */
 export function cancelOption({ call }: CallEntry): ConfirmationOption | undefined {
-  return call.confirmation_request?.options.find(({ id }) => id === CANCEL);
+  return call.confirmation_request?.options.find(({ id }) => id === OPTION.cancel);
 }
 
 export class Answers {
@@ -45,10 +41,10 @@ export class Answers {
     this.#options = options;
   }
 
-  /** Words in the place of a choice: the answer to a question, or why a call is declined. */
+  /** Sends typed text instead of an option: the answer to a question, or the reason for rejecting a call. */
   async speak(entry: CallEntry, words: string): Promise<void> {
     const cancel = cancelOption(entry);
-    if (wantsWords(entry) || !cancel) await this.#session.prompt(words);
+    if (hasOption(entry.call, OPTION.words) || !cancel) await this.#session.prompt(words);
     else await this.choose(entry, cancel, words.slice(0, MAX_REASON));
   }
 
@@ -56,7 +52,7 @@ export class Answers {
     const { tool_call_id, correlationId, confirmation_request: request } = call;
     const diff = request?.file_edit_details;
     let modified: string | undefined;
-    if (option.id === MODIFY && diff) {
+    if (option.id === OPTION.modify && diff) {
       modified = await this.#modify(diff.new_content, diff.file_name);
       if (modified === undefined) return;
     }
@@ -77,7 +73,7 @@ export class Answers {
     }
   }
 
-  /** Forgets the calls that the session no longer asks about. */
+  /** Removes the calls that no longer wait in the session. */
   settled(state: SessionState): void {
     if (this.#pending.size === 0) return;
     const waiting = new Set(waitingCalls(state).map(({ call }) => call.tool_call_id));
@@ -87,7 +83,7 @@ export class Answers {
 
   async #modify(content: string, fileName: string): Promise<string | undefined> {
     if (!this.#options.editor) {
-      this.#options.notice('info', 'There is no editor to change it in; set $EDITOR to have one.');
+      this.#options.notice('info', 'No editor is configured. Set $EDITOR.');
       return undefined;
     }
     const saved = await this.#options.editor(content, fileName);
@@ -105,11 +101,11 @@ export class Answers {
   }
 }
 
-/** What to tell one who was late; undefined when that is not what went wrong. */
+/** The notice for an answer that came too late; undefined for any other error. */
 function lateText(error: unknown, options: readonly ConfirmationOption[]): string | undefined {
   if (!(error instanceof A2AError) || error.reason !== 'ALREADY_RESOLVED') return undefined;
-  const { resolvedBy = 'Somebody else', selectedOptionId } = error.detail.info ?? {};
+  const { resolvedBy = 'Another client', selectedOptionId } = error.detail.info ?? {};
   if (selectedOptionId === undefined) return error.message;
   const name = options.find(({ id }) => id === selectedOptionId)?.name ?? selectedOptionId;
-  return `${resolvedBy} was first: ${name}.`;
+  return `${resolvedBy} answered first: ${name}.`;
 }

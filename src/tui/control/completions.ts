@@ -1,4 +1,4 @@
-/** Where completions come from: the session's commands with this terminal's own, and the files of the workspace. */
+/** Finds completions: commands of the session and of this terminal, and files of the workspace. */
 import type { LiveSession } from '../../live/client/index.ts';
 import type { SlashCommand } from '../../protocol/development-tool/index.ts';
 import { commandChoices, fileChoices, type Choice, type Completable } from '../input/completion.ts';
@@ -17,7 +17,7 @@ export class Completions {
 
   async choices({ kind, prefix }: Completable): Promise<Choice[]> {
     if (kind === 'file') return fileChoices((await this.#files?.(prefix)) ?? []);
-    // Asked anew for each command that is typed: its files may have changed.
+    // Reloaded for each new command: command files may have changed.
     if (prefix === '' || !this.#commands) {
       this.#commands = this.#session.commands();
       this.#commands.catch(() => (this.#commands = undefined));

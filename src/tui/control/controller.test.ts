@@ -92,7 +92,7 @@ test('whoever is late is told who was first, and what', async (t) => {
   session.answer({ tool_call_id: 'e', selected_option_id: 'proceed_once' }, PHONE);
   type('4');
   const ui = await until((now) => notices(now).length > 0);
-  assert.deepEqual(notices(ui), ['phone was first: Allow once.']);
+  assert.deepEqual(notices(ui), ['phone answered first: Allow once.']);
   assert.equal(asking(controller.ui).length, 0);
 });
 

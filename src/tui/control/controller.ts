@@ -1,8 +1,9 @@
 /**
- * Keys in, calls of the session out. Holds what the screen shows (`ui`), and tells the screen when it has changed.
+ * Turns keys into calls of the session. Holds the state of the screen (`ui`) and notifies its listeners of changes.
  *
- * A key goes to the topmost thing that is open: the way back, a pane, a dialog, the text field. Esc closes it; with
- * nothing open it cancels the turn, and twice it offers the way back. Ctrl-C empties the text field, and twice it leaves.
+ * A key goes to the topmost open element: the rewind menu, a pane, a dialog, the text field. Esc closes that element.
+ * With nothing open, Esc cancels the turn and a second Esc opens the rewind menu. Ctrl-C clears the text field, and a
+ * second Ctrl-C leaves.
  */
 import type { LiveSession } from '../../live/client/index.ts';
 import { withText, BLANK } from '../input/buffer.ts';
@@ -26,7 +27,7 @@ import { StateStore } from './store.ts';
 import { Twice } from './twice.ts';
 import { asking, lastPrompt, REWIND_CHOICES, type Ui } from '../view/ui.ts';
 
-/** Whoever is typing when a dialog opens does not answer it by the next letter. */
+/** A dialog ignores keys for this long after the last typed character, so that typing does not answer it. */
 const TYPING_MS = 600;
 const PAGE = 10;
 
@@ -72,7 +73,7 @@ export class Controller {
     return this.#ui;
   }
 
-  /** Why the person is no longer here. */
+  /** Resolves when the person leaves or the session ends. */
   get done(): Promise<ExitReason> {
     return this.#done.promise;
   }
@@ -82,13 +83,13 @@ export class Controller {
     return () => this.#listeners.delete(listener);
   }
 
-  /** The pane is shown from this line on: there is nothing further down. */
+  /** Sets the scroll position that was actually drawn: the frame limits it to the content. */
   scrolledTo(scroll: number): void {
     const { pane } = this.#ui;
     if (pane && pane.scroll !== scroll) this.#ui = { ...this.#ui, pane: { ...pane, scroll } };
   }
 
-  /** Hands over how the terminal is lent to an editor. */
+  /** Sets the function that suspends the screen while an editor runs. */
   useTerminal(suspend: Suspend): void {
     this.#suspend = suspend;
   }
@@ -126,7 +127,7 @@ export class Controller {
   }
 
   key(key: KeyPress): void {
-    // With another key between them two presses are not one.
+    // A double press counts only without another key in between.
     if (key.name !== 'escape' && !isCtrl(key, 'c')) this.#twice.clear();
     if (isCtrl(key, 'c')) this.#interrupt();
     else if (this.#ui.rewind) this.#rewindKey(this.#ui.rewind.selected, key);
@@ -163,7 +164,7 @@ export class Controller {
     if (!at || composer.search) return;
     this.#run(
       this.#completions.choices(at).then((choices) => {
-        // Only for what is still there: typing is faster than a disk.
+        // The text may have changed while the completions were loaded.
         if (this.#ui.composer.buffer !== asked || this.#ui.composer.browsing) return;
         this.#changed({ composer: withCompletion(this.#ui.composer, at.start, choices) });
       }),
@@ -178,7 +179,7 @@ export class Controller {
       return;
     }
     this.#typedAt = performance.now();
-    // Moving through the list is no new text to complete.
+    // Moving the selection does not change the text.
     if (step.composer.buffer === this.#ui.composer.buffer) {
       this.#changed({ composer: step.composer });
     } else {
@@ -198,7 +199,7 @@ export class Controller {
     this.#changed({ dialog: { ...this.#ui.dialog, talking: false } });
   }
 
-  /** Whether a dialog took the key. */
+  /** Returns whether the dialog handled the key. */
   #dialogKey(key: KeyPress): boolean {
     const [entry] = asking(this.#ui);
     const { dialog, composer } = this.#ui;
@@ -279,7 +280,7 @@ export class Controller {
 
   async #editPrompt(): Promise<void> {
     if (!this.#options.editor) {
-      this.notice('info', 'There is no editor; set $EDITOR to have one.');
+      this.notice('info', 'No editor is configured. Set $EDITOR.');
       return;
     }
     const text = await this.#edit(this.#ui.composer.buffer.text, 'prompt.md');

@@ -1,29 +1,29 @@
-/** What whoever starts the terminal UI may hand to it. */
+/** Options of the terminal UI. */
 export interface PromptHistory {
-  /** Earlier prompts, the oldest first. */
+  /** Earlier prompts, oldest first. */
   readonly entries: readonly string[];
   /** Called with each prompt that is sent. Must not throw. */
   add(prompt: string): void;
 }
 
 export interface TuiOptions {
-  /** `dark`, `light` or `none`; `none` also where NO_COLOR is set. */
+  /** `dark`, `light` or `none`; also `none` if NO_COLOR is set. */
   readonly theme?: string | undefined;
-  /** Line by line, without frames and redrawing: for screen readers. */
+  /** Prints line by line and never redraws: for screen readers. */
   readonly plain?: boolean | undefined;
-  /** Opens a text in the person's editor. Undefined when nothing was saved. */
+  /** Opens a text in the person's editor. Resolves to undefined if nothing was saved. */
   readonly editor?: ((text: string, fileName: string) => Promise<string | undefined>) | undefined;
   readonly history?: PromptHistory | undefined;
-  /** The files whose paths begin so, for `@`; folders end in a slash. */
+  /** Lists the paths that start with the prefix, for `@`. Folders end in a slash. */
   readonly files?: ((prefix: string) => Promise<readonly string[]>) | undefined;
   readonly stdin?: NodeJS.ReadStream | undefined;
   readonly stdout?: NodeJS.WriteStream | undefined;
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Where others can join: `A2A :1234` in the status line. May be a getter, and known only later. */
+  /** The URL where other clients can join. May be a getter that returns undefined at first. */
   readonly a2aUrl?: string | undefined;
-  /** The address of the session, where it is somebody else's. */
+  /** The URL of the session, if it runs in another process. */
   readonly attachedTo?: string | undefined;
-  /** The person has left, or the session is over. */
+  /** Called when the person has left or the session has ended. */
   readonly onExit?: ((reason: ExitReason) => void) | undefined;
 }
 

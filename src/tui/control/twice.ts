@@ -1,4 +1,4 @@
-/** A key that does something only when it is pressed twice in a short time. */
+/** Detects a key that is pressed twice within a short time. */
 export type TwiceAction = 'leave' | 'rewind';
 
 const TWICE_MS = 2000;
@@ -7,12 +7,12 @@ export class Twice {
   readonly #onHint: (hint: string | undefined) => void;
   #armed: { readonly action: TwiceAction; readonly timer: NodeJS.Timeout } | undefined;
 
-  /** `onHint` is told what to say while the second press is awaited. */
+  /** `onHint` gets the text to show after the first press, and undefined when it expires. */
   constructor(onHint: (hint: string | undefined) => void) {
     this.#onHint = onHint;
   }
 
-  /** Whether this is the second press. */
+  /** Returns true for the second press. */
   press(action: TwiceAction, hint: string): boolean {
     const second = this.#armed?.action === action;
     this.clear();

@@ -1,7 +1,7 @@
-/** Text with a cursor in it, and what editing keys do to it. Places are offsets that never lie inside a character. */
+/** A text with a cursor, and the editing operations. Offsets never lie inside a grapheme. */
 import { graphemes, graphemeWidth } from '../text/width.ts';
 
-/** More than anybody types; a paste beyond it is cut. */
+/** Longer input is truncated. */
 export const MAX_TEXT = 100_000;
 
 export interface TextBuffer {
@@ -24,7 +24,7 @@ export function insert({ text, cursor }: TextBuffer, typed: string): TextBuffer 
   };
 }
 
-/** Puts `replacement` in the place of what is between two offsets. */
+/** Replaces the text between two offsets. */
 export function replace(
   { text }: TextBuffer,
   start: number,
@@ -66,7 +66,7 @@ export function lineEnd({ text, cursor }: TextBuffer): TextBuffer {
   return { text, cursor: end < 0 ? text.length : end };
 }
 
-/** The line above, at the same place as far as there is one; undefined in the first line. */
+/** Moves to the line above, keeping the column where possible. Undefined in the first line. */
 export function up(buffer: TextBuffer): TextBuffer | undefined {
   const start = lineStart(buffer).cursor;
   if (start === 0) return undefined;
@@ -82,13 +82,13 @@ export function down(buffer: TextBuffer): TextBuffer | undefined {
   return { ...buffer, cursor: Math.min(end + 1 + column, last) };
 }
 
-/** Takes out what lies between the cursor and where `move` would bring it. */
+/** Deletes the text between the cursor and the position that `move` leads to. */
 export function erase(buffer: TextBuffer, move: (buffer: TextBuffer) => TextBuffer): TextBuffer {
   const to = move(buffer).cursor;
   return replace(buffer, Math.min(to, buffer.cursor), Math.max(to, buffer.cursor), '');
 }
 
-/** The text in rows of a width, and the row and column of the cursor. */
+/** The text broken into rows, and the position of the cursor. */
 export interface Layout {
   readonly rows: readonly string[];
   readonly row: number;
@@ -125,7 +125,7 @@ export function layout({ text, cursor }: TextBuffer, width: number): Layout {
     }
     at += grapheme.length;
   }
-  // The cursor behind a full row stands at the beginning of the next one.
+  // After a full row, the cursor is at the start of the next row.
   if (used >= room) next();
   here();
   rows.push(current);

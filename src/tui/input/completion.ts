@@ -1,18 +1,18 @@
-/** What can be completed where the cursor is: a slash command at the beginning, or a file behind an `@`. */
+/** Completion at the cursor: a slash command at the start of the text, or a file path after `@`. */
 import type { SlashCommand } from '../../protocol/development-tool/index.ts';
 import type { TextBuffer } from './buffer.ts';
 
 export interface Choice {
-  /** What is written. */
+  /** The text to insert. */
   readonly text: string;
   readonly description: string;
 }
 
 export interface Completable {
   readonly kind: 'command' | 'file';
-  /** What is there already: `mem`, `memory a`, `src/`. */
+  /** The text typed so far: `mem`, `memory a`, `src/`. */
   readonly prefix: string;
-  /** Where what is completed begins: behind the slash, or the `@`. */
+  /** The offset of the prefix, after the slash or the `@`. */
   readonly start: number;
 }
 
@@ -27,7 +27,7 @@ export function completableAt({ text, cursor }: TextBuffer): Completable | undef
   return { kind: 'file', prefix: file, start: cursor - file.length };
 }
 
-/** The commands that begin so. `memory ` gives those below /memory. */
+/** The commands that start with the prefix. `memory ` lists the subcommands of /memory. */
 export function commandChoices(commands: readonly SlashCommand[], prefix: string): Choice[] {
   const words = prefix.split(' ');
   const last = words.pop() ?? '';
@@ -46,7 +46,7 @@ export function commandChoices(commands: readonly SlashCommand[], prefix: string
 }
 
 export function fileChoices(paths: readonly string[]): Choice[] {
-  // A folder goes on, a file is done.
+  // A space ends a file. A folder can be completed further.
   return paths.slice(0, MAX_CHOICES).map((path) => ({
     text: path.endsWith('/') ? path : `${path} `,
     description: '',

@@ -1,6 +1,6 @@
 /**
- * What a person is writing: the text, the earlier prompts (↑, ↓, Ctrl-R), and the list of completions below it. Pure:
- * a key makes a new state, and says when a prompt is ready to be sent.
+ * The text field: its text, the prompt history (↑, ↓, Ctrl-R) and the completions. Pure functions: a key leads to a
+ * new state, and Enter also returns the prompt to send.
  */
 import {
   BLANK,
@@ -23,18 +23,18 @@ import { isCtrl, type KeyPress } from './keys.ts';
 
 export interface Composer {
   readonly buffer: TextBuffer;
-  /** Earlier prompts, the oldest first. */
+  /** Earlier prompts, oldest first. */
   readonly past: readonly string[];
-  /** While one of them is shown: which, and what was being written. */
+  /** Set while an earlier prompt is shown: its index, and the text that it replaced. */
   readonly browsing?: { readonly at: number; readonly draft: string };
   readonly search?: {
     readonly query: string;
-    /** The prompt that is found; -1 for none. */
+    /** The index of the prompt found; -1 for no match. */
     readonly at: number;
     readonly draft: TextBuffer;
   };
   readonly completion?: {
-    /** Where what is completed begins. */
+    /** The offset of the text being completed. */
     readonly start: number;
     readonly choices: readonly Choice[];
     readonly selected: number;
@@ -52,7 +52,7 @@ export function createComposer(past: readonly string[] = []): Composer {
   return { buffer: BLANK, past: past.slice(-MAX_PAST) };
 }
 
-/** Another text, and nothing else under way. */
+/** Sets the text, and ends browsing, search and completion. */
 export function edited({ past }: Composer, buffer: TextBuffer): Composer {
   return { buffer, past };
 }
@@ -70,7 +70,7 @@ export function typed(composer: Composer, text: string): Composer {
   return edited(composer, insert(composer.buffer, text));
 }
 
-/** Undefined: the key means nothing here, and may mean something elsewhere. */
+/** Handles a key. Undefined if the text field has no use for it. */
 export function composerKey(composer: Composer, key: KeyPress): ComposerStep | undefined {
   if (composer.search) return searchKey(composer, composer.search, key);
   const chosen = composer.completion && completionKey(composer, composer.completion, key);
@@ -122,7 +122,7 @@ function editing(key: KeyPress): ((buffer: TextBuffer) => TextBuffer) | undefine
 function enter(composer: Composer, key: KeyPress): ComposerStep {
   const { buffer, past } = composer;
   if (key.shift || key.alt || key.ctrl) return { composer: typed(composer, '\n') };
-  // A backslash at the end says that the text goes on.
+  // A trailing backslash continues the prompt on a new line.
   if (buffer.text.slice(0, buffer.cursor).endsWith('\\')) {
     return { composer: edited(composer, replace(buffer, buffer.cursor - 1, buffer.cursor, '\n')) };
   }
@@ -167,7 +167,7 @@ function completionKey(
   const choice = choices[selected];
   const { buffer } = composer;
   const changes = choice && choice.text.trimEnd() !== buffer.text.slice(start, buffer.cursor);
-  // What is written out already is sent by Enter, not completed to itself.
+  // If the completion is already typed in full, Enter sends the prompt.
   const accepts = key.name === 'tab' || (key.name === 'enter' && changes && !key.shift && !key.alt);
   if (!accepts || !choice) return undefined;
   return edited(composer, replace(buffer, start, buffer.cursor, choice.text));

@@ -1,4 +1,4 @@
-/** What a person presses, whichever way the terminal tells it. */
+/** Key presses, independent of how the terminal encodes them. */
 import type { Key } from 'ink';
 
 export type KeyName =
@@ -19,7 +19,7 @@ export type KeyName =
 
 export interface KeyPress {
   readonly name: KeyName;
-  /** What is typed; with `ctrl` the letter. */
+  /** The typed text; with `ctrl`, the letter. */
   readonly text: string;
   readonly ctrl: boolean;
   readonly alt: boolean;
@@ -47,8 +47,8 @@ export function press(name: KeyName, more: Partial<KeyPress> = {}): KeyPress {
 }
 
 /**
- * The keys of one report of Ink's. There can be several: what is typed fast, or by a program, comes together. A paste
- * does not come here: terminals say where one begins and ends.
+ * The keys in one input event of Ink. Fast typing can put several keys into one event. Pasted text does not come here:
+ * Ink reports it separately.
  */
 export function keysOf(input: string, key: Key): KeyPress[] {
   if (key.eventType === 'release') return [];
@@ -56,11 +56,11 @@ export function keysOf(input: string, key: Key): KeyPress[] {
   const name = NAMES.find(([field]) => key[field] === true)?.[1];
   if (name === 'escape' && key.meta) return [press('escape'), press('escape')];
   if (name !== undefined) return [press(name, modifiers)];
-  // Ctrl-J, and Shift-Enter in terminals that are told to send a line feed for it.
+  // Ctrl-J, or Shift-Enter in terminals that are configured to send a line feed for it.
   if (input === '\n') return [press('enter', { shift: true })];
   if (input === '') return [];
   if (key.ctrl || key.meta) return [press('text', { text: input, ...modifiers })];
-  // What was typed before the terminal was ours ends in a line feed.
+  // Input typed before the terminal entered raw mode ends in a line feed.
   return input
     .replace(/\r?\n$/, '\r')
     .split(CONTROL)
@@ -75,7 +75,7 @@ function typedKey(text: string): KeyPress[] {
   if (text === '\n') return [press('enter', { shift: true })];
   if (!CONTROL.test(text)) return [press('text', { text })];
   const code = text.charCodeAt(0);
-  // Ctrl and a letter is the letter's place in the alphabet.
+  // Control characters 1 to 26 are Ctrl-A to Ctrl-Z.
   if (code > 26) return [];
   return [press('text', { text: String.fromCharCode(code + 96), ctrl: true })];
 }

@@ -1,4 +1,4 @@
-/** Commands that concern only this terminal; all others are the session's. */
+/** Commands that this terminal handles itself. The session handles all others. */
 import type { SlashCommand } from '../../protocol/development-tool/index.ts';
 
 export const KEYS = `Enter sends · Shift-Enter, Alt-Enter, Ctrl-J or a \\ at the end: a new line
@@ -7,8 +7,8 @@ Ctrl-G writes in your editor · Ctrl-T thoughts · Ctrl-O the last call's whole 
 Esc cancels the turn · Esc Esc goes back · Ctrl-C Ctrl-C or /quit leaves`;
 
 export const LOCAL_COMMANDS: readonly SlashCommand[] = [
-  command('quit', 'Leaves. The work of a turn that is under way ends with the program.'),
-  command('keys', 'Says what the keys do.'),
+  command('quit', 'Leaves. A running turn stops when the program ends.'),
+  command('keys', 'Shows the keyboard shortcuts.'),
 ];
 
 function command(name: string, description: string): SlashCommand {

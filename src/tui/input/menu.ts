@@ -1,9 +1,9 @@
-/** A list to choose from: arrows and Enter, or the number. */
+/** Keys of a menu: arrows and Enter, or the number of an option. */
 import { isCtrl, type KeyPress } from './keys.ts';
 
 export type MenuStep = { readonly selected: number } | { readonly chosen: number };
 
-/** Undefined: the key means nothing here. */
+/** Undefined if the menu does not use the key. */
 export function menuKey(selected: number, count: number, key: KeyPress): MenuStep | undefined {
   if (count === 0) return undefined;
   if (key.name === 'up' || isCtrl(key, 'p')) return { selected: (selected + count - 1) % count };

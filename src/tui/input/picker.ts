@@ -1,13 +1,13 @@
-/** Choosing one of many: typing narrows the list, arrows move in it. */
+/** Keys of the session picker: typing filters the list, arrows move the selection. */
 import type { KeyPress } from './keys.ts';
 import { isCtrl } from './keys.ts';
 
-/** A session that can be taken up again. */
+/** A session that can be resumed. */
 export interface PickerItem {
   readonly id: string;
-  /** What it was about. */
+  /** A title for people, usually the first prompt. */
   readonly title: string;
-  /** When it was used last, for people. */
+  /** When it was last used, as text. */
   readonly when: string;
 }
 

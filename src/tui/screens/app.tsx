@@ -1,4 +1,4 @@
-/** The whole screen: the history above, the frame below, and the keys. */
+/** The main screen: the history, the frame below it, and the keyboard input. */
 import { Box, useAnimation, useApp, useCursor, useInput, usePaste, useWindowSize } from 'ink';
 import { useEffect, useState, useSyncExternalStore } from 'react';
 import type { Controller } from '../control/controller.ts';
@@ -12,7 +12,7 @@ import { Lines } from './lines.tsx';
 
 const SPINNER = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const SPINNER_MS = 120;
-/** Narrower than this is drawn as if it were this wide. */
+/** Minimum width for layout, even if the terminal is narrower. */
 const MIN_WIDTH = 20;
 
 export interface AppScreenProps {
@@ -45,7 +45,7 @@ export function AppScreen({ controller, theme, options }: AppScreenProps) {
     spinner,
     now: Date.now(),
     renderers,
-    // Read each time: a port may be known only later.
+    // Read for each frame: the port may become known later.
     a2aUrl: options.a2aUrl,
     attachedTo: options.attachedTo,
   });
@@ -70,7 +70,7 @@ export function AppScreen({ controller, theme, options }: AppScreenProps) {
   );
 }
 
-/** Loaded behind the first frame, which has nothing for them to draw. */
+/** Loaded after the first frame, which does not need them. */
 function useRenderers(): View['renderers'] | undefined {
   const [renderers, setRenderers] = useState<View['renderers']>();
   useEffect(() => {

@@ -1,6 +1,6 @@
 /**
- * What is printed for good. Each entry is drawn once, when it is done, and never looked at again: a long session costs
- * no more per key than a short one. Of a session that is joined late only the end is printed.
+ * The finished entries. Each is printed once and never redrawn, so the cost of a key press does not grow with the
+ * session. A client that joins late prints only the most recent entries.
  */
 import { Static } from 'ink';
 import { memo, useMemo, useState } from 'react';
@@ -12,7 +12,7 @@ import { entryLines } from '../view/entry-lines.ts';
 import type { View } from '../view/view.ts';
 import { Lines } from './lines.tsx';
 
-/** Entries of the past that a person who joins is shown. */
+/** The number of earlier entries that a joining client prints. */
 const MAX_PAST = 200;
 
 interface HistoryProps {
@@ -38,7 +38,7 @@ export const History = memo(
       </Static>
     );
   },
-  // A new width or another client changes nothing that is printed.
+  // Printed entries stay as they are when the width or the list of clients changes.
   (before, after) => before.entries === after.entries && before.theme === after.theme,
 );
 

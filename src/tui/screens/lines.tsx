@@ -1,11 +1,11 @@
-/** Lines that are wrapped and measured already, in the colours of the theme. */
+/** Draws lines that are already wrapped, in the colours of the theme. */
 import { Text } from 'ink';
 import type { StyledLine } from '../text/styled-line.ts';
 import type { Theme } from '../text/theme.ts';
 
 export function Lines({ lines, theme }: { lines: readonly StyledLine[]; theme: Theme }) {
   if (lines.length === 0) return null;
-  // A line without a character would have no height.
+  // Ink gives an empty line no height.
   const painted = lines.map((each) => theme.paint(each) || ' ');
   return <Text wrap="truncate">{painted.join('\n')}</Text>;
 }

@@ -1,4 +1,4 @@
-/** Asks which session to take up again, before there is one to show. */
+/** Asks which session to resume. */
 import { render, useApp, useInput, useWindowSize } from 'ink';
 import { useEffect, useRef, useState } from 'react';
 import { keysOf } from '../input/keys.ts';
@@ -17,10 +17,10 @@ export interface PickerScreenProps {
 export function PickerScreen({ items, theme, onPick }: PickerScreenProps) {
   const { exit } = useApp();
   const { columns, rows } = useWindowSize();
-  // Keys can come faster than frames: the state they act on is not the one that was drawn.
+  // Several keys can arrive between two frames, so they act on this value and not on the drawn state.
   const current = useRef<Picker>({ items, query: '', selected: 0 });
   const [picker, setPicker] = useState<Picker | undefined>(current.current);
-  // What was chosen from goes before what was chosen comes: the last frame is an empty one.
+  // Draws an empty frame before exiting, so that the list disappears from the screen.
   useEffect(() => {
     if (!picker) exit();
   }, [picker, exit]);
@@ -39,7 +39,7 @@ export function PickerScreen({ items, theme, onPick }: PickerScreenProps) {
   return <Lines lines={picker ? pickerLines(picker, columns, rows) : []} theme={theme} />;
 }
 
-/** The chosen session's id; undefined for a new one. */
+/** Returns the id of the chosen session; undefined for a new session. */
 export async function pickSession(
   items: readonly PickerItem[],
   options: Pick<TuiOptions, 'theme' | 'stdin' | 'stdout' | 'environment'> = {},

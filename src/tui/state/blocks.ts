@@ -1,15 +1,15 @@
 /**
- * Where a Markdown text that is still being written can be cut: behind a block that nothing to come can change.
+ * Splits a Markdown text that is still being streamed into finished blocks, which later text cannot change, and a rest.
  *
- * Only whole lines are looked at, and each decision rests on what is before it, so the same text gives the same blocks
- * in whatever pieces it comes. Code in fences stays together, and so does a list with its items.
+ * Only complete lines count, and each decision depends only on earlier lines. The result is therefore the same however
+ * the text is divided into chunks. A fenced code block is one block, and so is a list.
  */
 const FENCE = /^( {0,3})(`{3,}|~{3,})/;
 const LIST_ITEM = /^(?:[-*+]|\d{1,9}[.)])(?:\s|$)/;
 
 export interface Blocks {
   readonly done: readonly string[];
-  /** The block that is being written. */
+  /** The unfinished block. */
   readonly rest: string;
 }
 

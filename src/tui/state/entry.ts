@@ -1,26 +1,26 @@
-/** What the history is made of. */
+/** The entries of the history. */
 import type { AgentThought, EventSource, ToolCall } from '../../protocol/development-tool/index.ts';
 
-/** The tool by which the agent asks a person. */
+/** The tool with which the agent asks a question. */
 const ASK_USER = 'ask_user';
 
-/** What somebody chose when a call was asked about. */
+/** A person's answer to a confirmation request. */
 export interface Decision {
   readonly by: EventSource | undefined;
-  /** The option's name for people. */
+  /** The name of the chosen option, or the typed answer. */
   readonly option: string;
-  /** Of the request that this answers. */
+  /** The id of the answered request. */
   readonly correlationId: string | undefined;
 }
 
 interface Common {
-  /** Counts up through the history. */
+  /** Increases through the history. */
   readonly id: number;
-  /** Nothing will change it. */
+  /** The entry will not change any more. */
   readonly done: boolean;
-  /** A blank line belongs before it. */
+  /** A blank line goes before the entry. */
   readonly gap: boolean;
-  /** It is not in the log: only this client shows it. */
+  /** Only this client shows the entry; it is not in the log of the session. */
   readonly local?: boolean;
 }
 
@@ -29,11 +29,11 @@ export type PromptEntry = Common & {
   readonly text: string;
   readonly from: EventSource | undefined;
 };
-/** A block of the answer. */
+/** A block of the agent's answer. */
 export type TextEntry = Common & {
   readonly kind: 'text';
   readonly text: string;
-  /** The first block of its answer. */
+  /** Whether it is the first block of its answer. */
   readonly first: boolean;
 };
 export type ThoughtEntry = Common & { readonly kind: 'thought'; readonly thought: AgentThought };
@@ -41,7 +41,7 @@ export type CallEntry = Common & {
   readonly kind: 'call';
   readonly call: ToolCall;
   readonly decision?: Decision;
-  /** Its turn was over before it was. */
+  /** The turn ended before the call did. */
   readonly stopped?: boolean;
 };
 export type NoticeEntry = Common & {
@@ -62,7 +62,7 @@ export function isWaiting(entry: Entry): entry is CallEntry {
   );
 }
 
-/** The agent wants to know something; nothing is to be allowed. Words are an answer to it, whatever may be chosen. */
+/** Whether the call is a question of the agent, which can always be answered in words, and not a request to approve. */
 export function isQuestion({ call }: CallEntry): boolean {
   return call.tool_name === ASK_USER;
 }

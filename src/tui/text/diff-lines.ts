@@ -1,11 +1,11 @@
-/** A change of a file as lines: the number, a sign, the text. */
+/** Draws a file change: line number, sign, text. */
 import { structuredPatch } from 'diff';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
 import { patchLine } from './highlight.ts';
 import { EMPTY, gutter, line, span, wrap, type StyledLine, type Tone } from './styled-line.ts';
 import { clean } from './width.ts';
 
-/** More changes between two texts than this, or what takes longer, are not computed: the server's own rendering is shown. */
+/** Limits for computing a diff. Beyond them, the server's formatted diff is shown. */
 const MAX_EDITS = 1500;
 const MAX_MS = 200;
 const MAX_CHARS = 2_000_000;

@@ -1,22 +1,29 @@
 /**
- * Code in colours: comments, strings, numbers, keywords, names that are called, names of types. It reads no grammar, so
- * what it does not know stays plain; it never changes, drops or adds a character.
+ * Highlights code by simple patterns: comments, strings, numbers, keywords, calls and type names. Anything else stays
+ * plain. The text itself is never changed.
  */
 import { languageNamed, type Language } from './languages.ts';
-import { line, span, type StyledLine, type StyledText, type Tone } from './styled-line.ts';
+import {
+  line,
+  span,
+  splitLines,
+  type StyledLine,
+  type StyledText,
+  type Tone,
+} from './styled-line.ts';
 
-/** Longer code is shown as it is. */
+/** Longer code is not highlighted. */
 const MAX_CODE = 100_000;
 
 const WORD = /[\p{L}_$][\p{L}\p{N}_$]*/uy;
 const NUMBER = /\b(?:0[xXbBoO][\da-fA-F_]+|\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)/y;
 
-/** The lines of a piece of code; `name` is what stands behind the fence, or a file's ending. */
+/** The highlighted lines of a piece of code. `name` is the info string of its fence, or a file extension. */
 export function highlight(code: string, name: string): StyledLine[] {
   if (name === 'diff' || name === 'patch') return code.split('\n').map(patchLine);
   const language = code.length > MAX_CODE ? undefined : languageNamed(name);
   if (!language) return code.split('\n').map((text) => line(text));
-  return toLines(tokens(code, language));
+  return splitLines(tokens(code, language));
 }
 
 export function patchLine(text: string): StyledLine {
@@ -42,24 +49,24 @@ function tokens(code: string, language: Language): StyledText[] {
     at += found.length;
     return found;
   };
+  const kinds: readonly (readonly [RegExp, Tone])[] = [
+    [language.comment, 'comment'],
+    [language.string, 'string'],
+    [NUMBER, 'number'],
+  ];
+  const takeKind = (): boolean => {
+    // A hash inside a word does not start a comment.
+    const inWord = code[at] === '#' && /\S/.test(code[at - 1] ?? '\n');
+    for (const [pattern, tone] of inWord ? kinds.slice(1) : kinds) {
+      const text = take(pattern);
+      if (text === undefined) continue;
+      push(text, tone);
+      return true;
+    }
+    return false;
+  };
   while (at < code.length) {
-    const before = code[at - 1] ?? '\n';
-    // A hash in the middle of a word begins no comment.
-    const comment = code[at] === '#' && /\S/.test(before) ? undefined : take(language.comment);
-    if (comment !== undefined) {
-      push(comment, 'comment');
-      continue;
-    }
-    const quoted = take(language.string);
-    if (quoted !== undefined) {
-      push(quoted, 'string');
-      continue;
-    }
-    const number = take(NUMBER);
-    if (number !== undefined) {
-      push(number, 'number');
-      continue;
-    }
+    if (takeKind()) continue;
     const word = take(WORD);
     if (word === undefined) {
       plain += code[at];
@@ -79,15 +86,4 @@ function toneOf(word: string, next: string | undefined, language: Language): Ton
   if (language.keywords.has(known)) return 'keyword';
   if (next === '(') return 'call';
   return /^\p{Lu}.*\p{Ll}/u.test(word) ? 'type' : undefined;
-}
-
-function toLines(spans: readonly StyledText[]): StyledLine[] {
-  const lines: StyledText[][] = [[]];
-  for (const each of spans) {
-    for (const [index, text] of each.text.split('\n').entries()) {
-      if (index > 0) lines.push([]);
-      if (text !== '') lines.at(-1)?.push({ ...each, text });
-    }
-  }
-  return lines;
 }

@@ -1,10 +1,10 @@
-/** What the highlighter knows of languages: how comments and strings look, and which words are theirs. */
+/** The languages of the highlighter: patterns of comments and strings, and keywords. */
 export interface Language {
-  /** Sticky, tried in this order before anything else. */
+  /** Sticky patterns. Comments are tried before strings. */
   readonly comment: RegExp;
   readonly string: RegExp;
   readonly keywords: ReadonlySet<string>;
-  /** Words in capitals or small letters are the same. */
+  /** Keywords are case-insensitive. */
   readonly anyCase?: boolean;
 }
 
@@ -19,7 +19,7 @@ const QUOTES_AND_TICKS = /"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?|`(?:\\[^]|[^
 const PYTHON_QUOTES =
   /[rbfu]{0,2}(?:"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)/y;
 const DOUBLE_QUOTES = /"(?:\\.|[^"\\\n])*"?/y;
-// A lone apostrophe is a lifetime.
+// A single apostrophe starts a Rust lifetime, not a string.
 const RUST_QUOTES = /b?"(?:\\.|[^"\\])*"?|b?'(?:\\.|[^'\\\n])'/y;
 
 function words(text: string): ReadonlySet<string> {

@@ -1,6 +1,6 @@
 /**
- * Markdown as lines for a terminal: marked reads it, this writes it. Everything is wrapped to the width with its indent
- * kept; code keeps its lines, and a long one goes on below.
+ * Renders Markdown for a terminal. `marked` parses it. Text is wrapped to the width and keeps its indent; code keeps its
+ * line breaks.
  */
 import { lexer, type Token, type Tokens } from 'marked';
 import { highlight } from './highlight.ts';
@@ -11,17 +11,18 @@ import {
   line,
   lineWidth,
   span,
+  splitLines,
   wrap,
   type StyledLine,
   type Look,
 } from './styled-line.ts';
 import { clean, widthOf } from './width.ts';
 
-/** Lists and quotes inside each other; deeper ones are shown at this depth. */
+/** Nested lists and quotes are indented up to this depth. */
 const MAX_DEPTH = 8;
 const MAX_RULE = 40;
 
-/** `source` need not be clean. Without blank lines around it. */
+/** Renders a text of any origin. The result has no blank lines at its start and end. */
 export function markdown(source: string, width: number): StyledLine[] {
   return blocks(lexer(clean(source)), Math.max(8, width), 0);
 }
@@ -42,7 +43,7 @@ function blocks(
   return out;
 }
 
-/** One block. Tokens of marked are told apart by `type`; an extension could add others, and there is none. */
+/** Renders one block. The casts are safe: `type` determines the token, because no extension of marked is used. */
 function block(token: Token, width: number, depth: number): StyledLine[] {
   switch (token.type) {
     case 'space':
@@ -97,7 +98,7 @@ function list(token: Tokens.List, width: number, depth: number): StyledLine[] {
     const mark = [span(`${sign} `, 'dim'), ...line(box, 'accent')];
     const taken = depth < MAX_DEPTH ? lineWidth(mark) : 0;
     const lines = blocks(
-      // The box has its own sign.
+      // The checkbox is drawn as part of the mark.
       item.tokens.filter(({ type }) => type !== 'checkbox'),
       Math.max(4, width - taken),
       depth + 1,
@@ -112,7 +113,7 @@ function list(token: Tokens.List, width: number, depth: number): StyledLine[] {
 const GAP = 2;
 const NARROWEST = 6;
 
-/** Columns as wide as they need to be, or as there is room for; where there is none, each row is a list. */
+/** Columns are as wide as their content, or share the width. In a very narrow terminal each row becomes a list. */
 function table({ header, rows }: Tokens.Table, width: number): StyledLine[] {
   const cells = [header, ...rows].map((row) => row.map(({ tokens }) => inline(tokens, {})));
   const columns = header.length;
@@ -151,7 +152,7 @@ function narrowTable(cells: readonly (readonly StyledLine[])[], width: number): 
   return out;
 }
 
-/** Takes from the widest until all fit. */
+/** Shrinks the widest columns until all fit. */
 function shared(wanted: readonly number[], room: number): number[] {
   const widths = [...wanted];
   while (sum(widths) > room) {
@@ -170,20 +171,9 @@ function strong(pieces: StyledLine): StyledLine {
   return pieces.map((piece) => ({ ...piece, bold: true }));
 }
 
-/** Pieces with line breaks in them, wrapped. */
+/** Wraps text that contains line breaks. */
 function flow(pieces: StyledLine, width: number): StyledLine[] {
-  const lines: StyledLine[] = [];
-  let current: StyledLine = EMPTY;
-  for (const piece of pieces) {
-    for (const [index, text] of piece.text.split('\n').entries()) {
-      if (index > 0) {
-        lines.push(current);
-        current = EMPTY;
-      }
-      if (text !== '') current = [...current, { ...piece, text }];
-    }
-  }
-  return [...lines, current].flatMap((each) => wrap(each, width));
+  return splitLines(pieces).flatMap((each) => wrap(each, width));
 }
 
 function inline(tokens: readonly Token[], look: Look): StyledLine {
@@ -227,7 +217,7 @@ function decoded(text: string): string {
   return text.replaceAll(/&(?:lt|gt|amp|quot|#39);/g, (entity) => ENTITIES[entity] ?? entity);
 }
 
-/** The address is shown, unless the text is the address: nobody should have to guess where a link leads. */
+/** Shows the URL of a link too, unless its text is the URL: readers should see where it leads. */
 function link({ tokens, href, text }: Tokens.Link, look: Look): StyledLine {
   const shown = inline(tokens, { ...look, tone: 'link', underline: true });
   const same = href === text || href === `mailto:${text}` || widthOf(href) === 0;

@@ -1,10 +1,10 @@
 /**
- * Lines before they have colours: pieces of text with what they mean. A theme turns them into what a terminal
- * understands (theme.ts); here they are measured, wrapped and cut.
+ * Lines of styled text, before a theme (theme.ts) turns them into escape sequences. Functions to measure, wrap and cut
+ * them.
  */
-import { graphemes, graphemeWidth, widthOf } from './width.ts';
+import { clean, graphemes, graphemeWidth, widthOf } from './width.ts';
 
-/** What a piece of text is, for the theme to give it a colour. */
+/** The meaning of a text, to which a theme assigns a colour. */
 export type Tone =
   | 'dim'
   | 'faint'
@@ -46,7 +46,7 @@ export function span(text: string, look: Tone | Look = {}): StyledText {
   return typeof look === 'string' ? { text, tone: look } : { ...look, text };
 }
 
-/** One piece; of one look. */
+/** A line in a single style. */
 export function line(text: string, look: Tone | Look = {}): StyledLine {
   return text === '' ? EMPTY : [span(text, look)];
 }
@@ -59,7 +59,7 @@ export function lineWidth(pieces: StyledLine): number {
   return pieces.reduce((width, { text }) => width + widthOf(text), 0);
 }
 
-/** Puts `first` before the first line and `rest` before the others, so that a text keeps its gutter. */
+/** Prefixes the first line with `first` and all other lines with `rest`. */
 export function gutter(
   lines: readonly StyledLine[],
   first: StyledLine,
@@ -68,7 +68,7 @@ export function gutter(
   return lines.map((each, index) => [...(index === 0 ? first : rest), ...each]);
 }
 
-/** At most so wide; what is cut ends in `…`. */
+/** Truncates a line to the width, with `…` at its end. */
 export function fit(pieces: StyledLine, width: number): StyledLine {
   if (lineWidth(pieces) <= width) return pieces;
   if (width <= 0) return EMPTY;
@@ -87,7 +87,7 @@ export function fit(pieces: StyledLine, width: number): StyledLine {
   return out;
 }
 
-/** At most so many lines, with one that says how many more there are. */
+/** Limits the number of lines. A note replaces the removed ones and says how many they are. */
 export function cut(
   lines: readonly StyledLine[],
   max: number,
@@ -102,13 +102,30 @@ export function cut(
   return [note, ...(shown === 0 ? [] : lines.slice(-shown))];
 }
 
+/** Splits styled text at its line breaks. */
+export function splitLines(pieces: StyledLine): StyledLine[] {
+  const lines: StyledText[][] = [[]];
+  for (const piece of pieces) {
+    for (const [index, text] of piece.text.split('\n').entries()) {
+      if (index > 0) lines.push([]);
+      if (text !== '') lines.at(-1)?.push({ ...piece, text });
+    }
+  }
+  return lines;
+}
+
+/** Cleans untrusted text and wraps each of its lines. */
+export function wrapText(text: string, width: number, look: Tone | Look = {}): StyledLine[] {
+  return splitLines([span(clean(text), look)]).flatMap((each) => wrap(each, width));
+}
+
 interface Cell {
   readonly grapheme: string;
   readonly width: number;
   readonly span: StyledText;
 }
 
-/** Breaks a line at spaces where there are some, else where it must. Never an empty result. */
+/** Wraps a line at spaces, or inside a word that is too long. Returns at least one line. */
 export function wrap(pieces: StyledLine, width: number): StyledLine[] {
   const room = Math.max(1, width);
   if (lineWidth(pieces) <= room) return [pieces];
@@ -132,7 +149,7 @@ export function wrap(pieces: StyledLine, width: number): StyledLine[] {
   return lines.length > 0 ? lines : [EMPTY];
 }
 
-/** Where the line that begins at `start` ends. */
+/** The end of the row that starts at `start`. */
 function breakAt(cells: readonly Cell[], start: number, room: number): number {
   let width = 0;
   let space = -1;

@@ -1,8 +1,8 @@
 /**
- * Themes: which colour each tone has. `none` writes no escape sequence at all; everything that is shown can be told
- * apart without colours too.
+ * Themes assign a colour to each tone. The theme `none` writes no escape sequences. No information is lost without
+ * colours.
  *
- * Colours are of the 256 that every terminal of today has; the sixteen lowest would depend on its own palette.
+ * Themes use the 256-colour palette but not its first sixteen colours, which each terminal defines differently.
  */
 import type { StyledLine, StyledText, Tone } from './styled-line.ts';
 
@@ -11,7 +11,7 @@ export type ThemeName = (typeof THEME_NAMES)[number];
 
 export interface Theme {
   readonly name: ThemeName;
-  /** A line with the colours of this theme. */
+  /** Returns the line with escape sequences. */
   paint(line: StyledLine): string;
 }
 
@@ -64,7 +64,7 @@ const LIGHT: Palette = {
 const ESCAPE = '\u001b[';
 const RESET = `${ESCAPE}0m`;
 
-/** The theme by its name; `none` where the environment asks for no colours, `dark` where nobody asks for anything. */
+/** The theme by its name. NO_COLOR and TERM=dumb lead to `none`; the default is `dark`. */
 export function themeFor(
   name: string | undefined,
   environment: Readonly<Record<string, string | undefined>> = {},

@@ -1,8 +1,8 @@
 /**
- * Text as a terminal shows it: how many columns it takes, and nothing in it that the terminal would obey.
+ * The width of text in terminal columns, and the removal of control characters.
  *
- * What a model, a tool or another client says is cleaned before it is shown: an escape sequence in it could move the
- * cursor over a question, and a bidirectional control could make a command look like another one.
+ * Text from models, tools and other clients is cleaned before it is shown. An escape sequence could overwrite a question,
+ * and a bidirectional control character could disguise a command.
  */
 import { stripVTControlCharacters } from 'node:util';
 
@@ -16,7 +16,7 @@ const CONTROL = /(?!\n)\p{Cc}/gu;
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
-/** What a reader takes for characters. */
+/** Splits a text into user-perceived characters. */
 export function graphemes(text: string): string[] {
   if (PRINTABLE_ASCII.test(text)) return text.split('');
   return Array.from(segmenter.segment(text), ({ segment }) => segment);
@@ -28,7 +28,7 @@ export function graphemeWidth(grapheme: string): number {
   return WIDE.test(grapheme) ? 2 : 1;
 }
 
-/** Columns that a line of text takes. */
+/** The width of a line in columns. */
 export function widthOf(text: string): number {
   if (PRINTABLE_ASCII.test(text)) return text.length;
   let width = 0;
@@ -36,7 +36,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** Text of others, made safe to show: plain characters and line breaks. */
+/** Makes untrusted text safe to show. Keeps line breaks. */
 export function clean(text: string): string {
   const plain = stripVTControlCharacters(text.replaceAll('\r\n', '\n'));
   const drawn = plain.includes('\r') ? plain.split('\n').map(overwritten).join('\n') : plain;
@@ -47,12 +47,12 @@ export function clean(text: string): string {
     .toWellFormed();
 }
 
-/** The same in one line. */
+/** Like `clean`, with all white space collapsed into one line. */
 export function cleanLine(text: string): string {
   return clean(text).replaceAll(/\s+/g, ' ').trim();
 }
 
-/** What is left of a line that begins anew at each carriage return, as progress bars do. */
+/** The visible end of a line with carriage returns, as progress bars print it. */
 function overwritten(line: string): string {
   return line.split('\r').findLast((part) => part !== '') ?? '';
 }

@@ -1,4 +1,4 @@
-/** What goes on between the history and the text field: the turn, and the prompts that wait for it. */
+/** The lines above the text field: the running turn and the queued prompts. */
 import type { QueuedPrompt } from '../../live/client/index.ts';
 import { fit, line, span, type StyledLine } from '../text/styled-line.ts';
 import { cleanLine } from '../text/width.ts';
@@ -18,7 +18,7 @@ export function queueLines(
   return more > 0 ? [...shown, line(`  ○ and ${more} more`, 'faint')] : shown;
 }
 
-/** `cancels`: Esc goes to the turn, and to no dialog. */
+/** `cancels`: whether Esc currently cancels the turn. */
 export function activityLine(
   spinner: string,
   seconds: number,

@@ -1,9 +1,9 @@
-/** Lines in a frame, with a title in its upper edge and what can be done in its lower one. */
+/** Draws lines in a box, with a title in its top edge and key hints in its bottom edge. */
 import { fit, line, lineWidth, span, type StyledLine, type Tone } from '../text/styled-line.ts';
 
 export interface BoxFrame {
   readonly title: StyledLine;
-  /** At the right of the upper edge. */
+  /** Shown at the right of the top edge. */
   readonly note?: string;
   readonly keys: string;
   readonly tone: Tone;

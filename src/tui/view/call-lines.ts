@@ -1,4 +1,4 @@
-/** A tool call: a line that says what it does and how it stands, and below it what it has to show, cut. */
+/** Draws a tool call: its title and status, and below them the first lines of its output. */
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
 import type { CallEntry } from '../state/entry.ts';
 import {
@@ -9,6 +9,7 @@ import {
   line,
   span,
   wrap,
+  wrapText,
   type StyledLine,
   type Tone,
 } from '../text/styled-line.ts';
@@ -19,10 +20,10 @@ import { nameOf } from './who.ts';
 const MAX_OUTPUT_LINES = 6;
 const MAX_LIVE_LINES = 8;
 const MAX_DIFF_LINES = 24;
-/** Of a text that is cut anyway, more than this is not even looked at. */
+/** Longer output is truncated before it is cleaned and split into lines. */
 const MAX_CHARS = 20_000;
 
-interface Standing {
+interface CallStatus {
   readonly sign: string;
   readonly word: string;
   readonly tone: Tone;
@@ -31,7 +32,7 @@ interface Standing {
 export function callLines(entry: CallEntry, view: View): StyledLine[] {
   const { call, decision } = entry;
   const { width, plain } = view;
-  const { sign, word, tone } = standing(entry, view);
+  const { sign, word, tone } = statusOfCall(entry, view);
   const body = bodyLines(call, view);
   const head: StyledLine = [
     ...(call.agent === undefined ? [] : [span(`${cleanLine(call.agent)} › `, 'dim')]),
@@ -55,7 +56,7 @@ export function callLines(entry: CallEntry, view: View): StyledLine[] {
   ];
 }
 
-function standing({ call, stopped, decision }: CallEntry, { spinner }: View): Standing {
+function statusOfCall({ call, stopped, decision }: CallEntry, { spinner }: View): CallStatus {
   if (stopped === true) return { sign: '⊘', word: 'stopped', tone: 'dim' };
   switch (call.status) {
     case 'SUCCEEDED':
@@ -68,13 +69,13 @@ function standing({ call, stopped, decision }: CallEntry, { spinner }: View): St
       if (call.confirmation_request && !decision) {
         return { sign: '?', word: 'waiting for an answer', tone: 'warning' };
       }
-      return { sign: spinner, word: 'about to run', tone: 'accent' };
+      return { sign: spinner, word: 'starting', tone: 'accent' };
     default:
       return { sign: spinner, word: 'running', tone: 'accent' };
   }
 }
 
-/** What the call does, in one line. */
+/** A one-line title of the call. */
 export function titleOf(call: ToolCall): string {
   const told = cleanLine(call.description ?? '');
   if (told !== '') return told;
@@ -84,7 +85,7 @@ export function titleOf(call: ToolCall): string {
 
 interface Body {
   readonly lines: readonly StyledLine[];
-  /** For the end of the first line: `+3 −1`. */
+  /** Shown at the end of the first line: `+3 −1`. */
   readonly summary: StyledLine;
 }
 
@@ -119,12 +120,12 @@ function text(
   const part = keep === 'last' ? shown : shown.slice(0, MAX_CHARS);
   const cleaned = clean(part).trimEnd();
   if (cleaned === '') return { lines: [], summary: EMPTY };
-  // A long line is cut, not wrapped: of an output its shape says more than its every word.
+  // Long lines are truncated, not wrapped, so that the output keeps its shape.
   const lines = cleaned.split('\n').map((each) => fit(line(each, tone), width));
   return { lines: cut(lines, max, keep), summary: EMPTY };
 }
 
-/** All of what a call has to show, for the pane. */
+/** The complete output of a call, for the pane. */
 export function wholeCall({ call }: CallEntry, view: View): StyledLine[] {
   const { output, error, live_content: live } = call;
   if (output?.diff) return [...view.renderers.diffLines(output.diff, view.width).lines];
@@ -133,7 +134,5 @@ export function wholeCall({ call }: CallEntry, view: View): StyledLine[] {
     error?.message ??
     live ??
     JSON.stringify(output?.structured_data ?? call.input_parameters, null, 2);
-  return clean(shown)
-    .split('\n')
-    .flatMap((each) => wrap(line(each), view.width));
+  return wrapText(shown, view.width);
 }

@@ -1,4 +1,4 @@
-/** What is being written, between two rules; below it the completions, or the search through earlier prompts. */
+/** Draws the text field between two rules, and below it the completions or the search in earlier prompts. */
 import { layout } from '../input/buffer.ts';
 import type { Composer } from '../input/composer.ts';
 import { fit, line, lineWidth, span, type StyledLine } from '../text/styled-line.ts';
@@ -8,7 +8,7 @@ const MAX_CHOICES = 6;
 
 export interface ComposerLines {
   readonly lines: readonly StyledLine[];
-  /** Where the cursor is in them. */
+  /** The position of the cursor in `lines`. */
   readonly row: number;
   readonly column: number;
 }
@@ -16,7 +16,7 @@ export interface ComposerLines {
 export interface ComposerRoom {
   readonly width: number;
   readonly maxRows: number;
-  /** Shown while there is no text. */
+  /** Shown while the text is empty. */
   readonly placeholder: string;
 }
 
@@ -46,9 +46,7 @@ function searchLine({ query, at }: NonNullable<Composer['search']>): StyledLine 
   return [
     span('  search: ', 'dim'),
     span(query, 'accent'),
-    ...(at < 0
-      ? [span('  nothing like it', 'dim')]
-      : [span('  Ctrl-R older · Enter takes it', 'faint')]),
+    ...(at < 0 ? [span('  no match', 'dim')] : [span('  Ctrl-R older · Enter accepts', 'faint')]),
   ];
 }
 

@@ -1,7 +1,7 @@
-/** What is asked before a call is made: what it would do, and every answer that there is. */
+/** Draws the dialog of a confirmation request: what the call would do, and the options. */
 import type { ConfirmationRequest } from '../../protocol/development-tool/index.ts';
 import { isQuestion, type CallEntry } from '../state/entry.ts';
-import { cut, EMPTY, line, span, wrap, type StyledLine } from '../text/styled-line.ts';
+import { cut, EMPTY, line, span, wrap, wrapText, type StyledLine } from '../text/styled-line.ts';
 import { clean, cleanLine } from '../text/width.ts';
 import { box } from './box.ts';
 import { titleOf } from './call-lines.ts';
@@ -11,17 +11,17 @@ import { menuLines } from './menu-lines.ts';
 export interface DialogView {
   readonly entry: CallEntry;
   readonly selected: number;
-  /** Of how many calls that wait this is which. */
+  /** The index of this call and the number of waiting calls. */
   readonly position: readonly [number, number];
-  /** The keys go to the text below. */
+  /** Whether the keys go to the text field. */
   readonly talking: boolean;
   readonly mayAnswer: boolean;
   readonly maxRows: number;
 }
 
-/** Frame, and the blank line between what is asked and the answers. */
+/** Rows for the box edges and the blank line before the options. */
 const TAKEN = 3;
-/** Of what is asked, this much is seen however many answers there are. */
+/** Rows that always remain for the description of the call. */
 const MIN_ABOUT = 2;
 
 export function dialogLines(dialog: DialogView, view: View): StyledLine[] {
@@ -31,7 +31,7 @@ export function dialogLines(dialog: DialogView, view: View): StyledLine[] {
   const width = view.width - 4;
   const choices = mayAnswer
     ? menuLines(request.options, talking ? -1 : selected, width, maxRows - TAKEN - MIN_ABOUT)
-    : [line('This client may only look on; somebody else has to answer.', 'dim')];
+    : [line('This client can only watch. Another client has to answer.', 'dim')];
   const room = Math.max(1, maxRows - choices.length - TAKEN);
   const about = aboutLines(request, { ...view, width });
   const body = [...cut(about, room), EMPTY, ...choices];
@@ -48,20 +48,16 @@ export function dialogLines(dialog: DialogView, view: View): StyledLine[] {
 }
 
 function keysFor(entry: CallEntry, talking: boolean, long: boolean): string {
-  if (talking) return 'Tab back to the answers';
+  if (talking) return 'Tab returns to the options';
   const more = long ? ['Ctrl-O all'] : [];
   return isQuestion(entry)
-    ? ['↑↓ Enter', 'Esc does not answer', ...more, 'Tab to write'].join(' · ')
-    : ['↑↓ Enter', 'Esc rejects', ...more, 'Tab says why not'].join(' · ');
+    ? ['↑↓ Enter', 'Esc declines', ...more, 'Tab types an answer'].join(' · ')
+    : ['↑↓ Enter', 'Esc rejects', ...more, 'Tab rejects with a reason'].join(' · ');
 }
 
-/** What the call would do. */
+/** Describes what the call would do. */
 export function aboutLines(request: ConfirmationRequest, view: View): StyledLine[] {
   const { width } = view;
-  const text = (shown: string): StyledLine[] =>
-    clean(shown)
-      .split('\n')
-      .flatMap((each) => wrap(line(each), width));
   if (request.file_edit_details) {
     const diff = view.renderers.diffLines(request.file_edit_details, width);
     const path = cleanLine(request.file_edit_details.file_path);
@@ -86,7 +82,7 @@ export function aboutLines(request: ConfirmationRequest, view: View): StyledLine
   }
   if (request.mcp_details) {
     const { server_name: server, tool_name: tool } = request.mcp_details;
-    return text(`${cleanLine(tool)} of the MCP server ${cleanLine(server)}`);
+    return wrapText(`${cleanLine(tool)} (MCP server ${cleanLine(server)})`, width);
   }
-  return text(request.generic_details?.description ?? '');
+  return wrapText(request.generic_details?.description ?? '', width);
 }

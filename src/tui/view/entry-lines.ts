@@ -1,15 +1,25 @@
-/** Entries of the history as lines, whether they are printed for good or still change. */
-import { cut, EMPTY, gutter, line, span, wrap, type StyledLine } from '../text/styled-line.ts';
+/** Draws the entries of the history. */
+import {
+  cut,
+  EMPTY,
+  gutter,
+  line,
+  span,
+  splitLines,
+  wrap,
+  wrapText,
+  type StyledLine,
+} from '../text/styled-line.ts';
 import { clean, cleanLine } from '../text/width.ts';
 import type { Entry, NoticeEntry, PromptEntry, TextEntry, ThoughtEntry } from '../state/entry.ts';
 import { callLines } from './call-lines.ts';
 import type { View } from './view.ts';
 import { signature } from './who.ts';
 
-/** A prompt of a page or more is in the log; here its beginning does. */
+/** Longer prompts are cut. */
 const MAX_PROMPT_LINES = 40;
 
-/** Without the blank line before it. */
+/** The lines of an entry, without the blank line before it. */
 export function entryLines(entry: Entry, view: View): StyledLine[] {
   switch (entry.kind) {
     case 'prompt':
@@ -27,21 +37,15 @@ export function entryLines(entry: Entry, view: View): StyledLine[] {
 
 function noticeLines({ level, text }: NoticeEntry, { width, plain }: View): StyledLine[] {
   const tone = level === 'error' ? 'bad' : 'dim';
-  const lines = clean(text)
-    .split('\n')
-    .flatMap((each) => wrap(line(each, tone), width - 2));
+  const lines = wrapText(text, width - 2, tone);
   if (plain) return gutter(lines, line(level === 'error' ? 'Error: ' : ''), EMPTY);
   return gutter(lines, line(level === 'error' ? '✗ ' : '· ', tone), line('  '));
 }
 
 function promptLines({ text, from }: PromptEntry, view: View): StyledLine[] {
   const who = signature(from, view);
-  const lines = clean(text)
-    .split('\n')
-    .flatMap((each, index) => {
-      const said = line(each, { tone: 'person', bold: true });
-      return wrap(index === 0 ? [...who, ...said] : said, view.width - 2);
-    });
+  const words = span(clean(text), { tone: 'person', bold: true });
+  const lines = splitLines([...who, words]).flatMap((each) => wrap(each, view.width - 2));
   const shown = cut(lines, MAX_PROMPT_LINES);
   if (view.plain) return gutter(shown, line(who.length > 0 ? '' : 'You: '), EMPTY);
   return gutter(shown, line('❯ ', { tone: 'person', bold: true }), line('  '));
@@ -49,10 +53,10 @@ function promptLines({ text, from }: PromptEntry, view: View): StyledLine[] {
 
 function textLines(entry: TextEntry, { width, renderers, plain }: View): StyledLine[] {
   const { first, done } = entry;
-  // Half a fence at the end is not yet code.
+  // Hides an incomplete code fence at the end of streamed text.
   const text = done ? entry.text : entry.text.replace(/(^|\n)[`~]{1,2}$/, '');
   if (text.trim() === '') return [];
-  // Read aloud, Markdown is better as it was written than with signs drawn around it.
+  // Screen readers read the Markdown source better than drawn symbols.
   if (plain) {
     const said = clean(text).split('\n');
     return gutter(
@@ -65,7 +69,7 @@ function textLines(entry: TextEntry, { width, renderers, plain }: View): StyledL
   return gutter(lines, line(first ? '● ' : '  ', 'accent'), line('  '));
 }
 
-/** One line: the whole thought is behind a key. */
+/** Shows only the subject. Ctrl-T opens the complete thought. */
 function thoughtLines({ thought }: ThoughtEntry, { width, plain }: View): StyledLine[] {
   const subject = cleanLine(thought.subject);
   if (plain) return [line(`Thought: ${subject}`)];

@@ -131,7 +131,7 @@ test('Esc is said to do one thing at a time: while a dialog is open, what it doe
   assert.doesNotMatch(asked, /Esc cancels/);
 });
 
-test('a question is not called a call: Esc does not answer it, and words do', () => {
+test('a question is not called a call: Esc declines it, and words do', () => {
   const options = ['red', 'cancel'].map((id) => ({ id, name: id }));
   const generic_details = { description: 'Which colour?' };
   const call: ToolCall = {
@@ -154,7 +154,7 @@ test('a question is not called a call: Esc does not answer it, and words do', ()
       .join('\n');
   };
   assert.equal(texts(false).split('Which colour?').length, 2, 'it is asked once');
-  assert.match(texts(false), /Esc does not answer · Tab to write/);
+  assert.match(texts(false), /Esc declines · Tab types an answer/);
   assert.match(texts(true), /❯ Your answer/);
   session.answer({ tool_call_id: 'q', selected_option_id: 'cancel', reason: 'blue' }, TERMINAL);
   const [entry] = reduceState(INITIAL, session.snapshot()).log.open;

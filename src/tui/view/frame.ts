@@ -1,8 +1,8 @@
 /**
- * The part of the screen that is drawn again and again: what is still being written, dialogs, the text field, the status.
+ * The part of the screen that is redrawn: open entries, dialogs, the text field and the status line.
  *
- * It never grows taller than the terminal: what is taller is not drawn over but scrolls away, and flickers. So every part
- * says how many lines it has, and what is being written gets the rest.
+ * The frame is never taller than the terminal, because a taller one would scroll and flicker. All other parts are laid
+ * out first, and the open entries get the remaining rows.
  */
 import type { LiveClient } from '../../live/client/index.ts';
 import { isQuestion, type Entry } from '../state/entry.ts';
@@ -33,14 +33,14 @@ export interface FrameOptions {
 
 export interface ScreenFrame {
   readonly lines: readonly StyledLine[];
-  /** Where the text cursor is; undefined while keys go elsewhere. */
+  /** The position of the text cursor; undefined while the text field does not have the focus. */
   readonly cursor: { readonly x: number; readonly y: number } | undefined;
-  /** How far the pane is scrolled. */
+  /** The scroll position of the pane, limited to its content. */
   readonly scroll: number | undefined;
 }
 
 const MAX_COMPOSER_ROWS = 8;
-/** What is being written is always worth a few lines. */
+/** With fewer rows left, open entries are not drawn. */
 const MIN_LIVE_ROWS = 3;
 const NARROW = 52;
 
@@ -67,18 +67,18 @@ export function frame(options: FrameOptions): ScreenFrame {
   const activity = busy
     ? [EMPTY, activityLine(options.spinner, seconds, escCancels(ui, self), width)]
     : [];
-  // One row parts the rest from it, and one stays free: a frame as tall as the terminal scrolls.
+  // One blank row, and one unused row: a frame as tall as the terminal would scroll.
   const fixed = composer.lines.length + 1 + queued.length + activity.length + 2;
   const room = Math.max(0, height - fixed);
   const { lines: over, scroll } = view ? overlay(ui, view, Math.max(6, room - 1)) : {};
   const rest = room - (over?.length ?? 0);
-  // What the dialog is about stands in the dialog.
+  // The dialog already shows the call that it asks about.
   const shown = over ? asking(ui)[0] : undefined;
   const open = state.log.open.filter((entry) => entry !== shown);
   const live = view && rest >= MIN_LIVE_ROWS ? liveLines(open, view, rest) : [];
   const space = activity.length + queued.length > 0 ? [] : [EMPTY];
   const all = [...live, ...activity, ...queued, ...space, ...(over ?? [])];
-  // In a terminal of a few lines even that is too much: what is furthest up goes.
+  // In a very small terminal, the topmost lines are dropped.
   const above = all.slice(Math.max(0, all.length + composer.lines.length + 2 - height));
   const talking = over === undefined || (ui.dialog.talking && !ui.pane && !ui.rewind);
   return {
@@ -112,7 +112,7 @@ function overlay(ui: Ui, view: View, maxRows: number): Partial<Pane> {
     }
     if (ui.pane.kind === 'thoughts') {
       const content = thoughtContent(thoughtsOfTurn(ui), width - 4);
-      const none = [line('There are none in this turn.', 'dim')];
+      const none = [line('No thoughts in this turn.', 'dim')];
       return paneLines({
         ...pane,
         title: 'Thoughts',
@@ -120,7 +120,7 @@ function overlay(ui: Ui, view: View, maxRows: number): Partial<Pane> {
       });
     }
     const call = lastCall(ui);
-    const content = call ? wholeCall(call, inner) : [line('There was no call yet.', 'dim')];
+    const content = call ? wholeCall(call, inner) : [line('No tool calls yet.', 'dim')];
     return paneLines({ ...pane, title: call ? titleOf(call.call) : 'Calls', content });
   }
   if (!entry) return {};
@@ -138,10 +138,10 @@ function overlay(ui: Ui, view: View, maxRows: number): Partial<Pane> {
   return { lines };
 }
 
-/** The end of what is still being written. */
+/** The last rows of the open entries. */
 function liveLines(open: readonly Entry[], view: View, maxRows: number): StyledLine[] {
   const lines: StyledLine[] = [];
-  // From the end, and no further than there is room for.
+  // Drawn from the end, until there is no more room.
   for (let at = open.length - 1; at >= 0 && lines.length < maxRows; at--) {
     const entry = open[at]!;
     const drawn = entryLines(entry, view);
@@ -150,7 +150,7 @@ function liveLines(open: readonly Entry[], view: View, maxRows: number): StyledL
   return cut(lines, maxRows, 'last');
 }
 
-/** Whether Esc goes to the turn: to no dialog, and from one who may. */
+/** Whether Esc cancels the turn: nothing else is open, and the client may prompt. */
 function escCancels(ui: Ui, { roles }: LiveClient): boolean {
   const answers = asking(ui).length > 0 && roles.includes('approve') && !ui.dialog.talking;
   return roles.includes('prompt') && !answers && !ui.pane && !ui.rewind;
@@ -159,8 +159,8 @@ function escCancels(ui: Ui, { roles }: LiveClient): boolean {
 function placeholderFor(ui: Ui, self: LiveClient, width: number): string {
   const { state, dialog } = ui;
   const [entry] = asking(ui);
-  if (!self.roles.includes('prompt')) return 'This client may only look on';
-  if (entry && dialog.talking) return isQuestion(entry) ? 'Your answer' : 'Say why not';
-  if (state.turn === 'working') return 'Say what comes next';
+  if (!self.roles.includes('prompt')) return 'This client can only watch';
+  if (entry && dialog.talking) return isQuestion(entry) ? 'Your answer' : 'Type a reason to reject';
+  if (state.turn === 'working') return 'Type the next request';
   return width < NARROW ? 'Ask for something' : 'Ask for something, / for commands, @ for files';
 }

@@ -1,4 +1,4 @@
-/** Choices, one below the other, with their numbers and a sign at the one that Enter takes. */
+/** Draws numbered options, with a mark at the selected one. */
 import { fit, gutter, line, span, wrap, type StyledLine } from '../text/styled-line.ts';
 import { cleanLine, graphemes, graphemeWidth, widthOf } from '../text/width.ts';
 
@@ -7,10 +7,10 @@ export interface MenuChoice {
   readonly description?: string | undefined;
 }
 
-/** Before the words: the sign and the number. */
+/** Columns for the mark and the number. */
 const MARGIN = 4;
 
-/** Where there is no room for all, each is one line; where there is still none, those around the selected one. */
+/** If the options do not fit, each gets one row. If they still do not fit, the rows around the selected one are shown. */
 export function menuLines(
   choices: readonly MenuChoice[],
   selected: number,
@@ -40,7 +40,7 @@ function marginOf(index: number, here: boolean): StyledLine {
   return [span(here ? '❯ ' : '  ', 'accent'), span(`${number} `, 'dim')];
 }
 
-/** In one line. Names often differ only at their ends, "in this session" or "in later sessions": the middle goes. */
+/** Shortens an option to one row. Removes the middle of its name: names often differ only at the end. */
 function squeezed([name = span(''), ...rest]: StyledLine, width: number): StyledLine {
   const over = widthOf(name.text) > width;
   return fit([over ? { ...name, text: bothEnds(name.text, width) } : name, ...rest], width);

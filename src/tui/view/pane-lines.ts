@@ -1,13 +1,13 @@
-/** A pane over the text field for what is too long for the history: thoughts in full, a call's whole output or diff. */
+/** Draws a scrollable pane above the text field: complete thoughts, or the complete output of a call. */
 import type { ThoughtEntry } from '../state/entry.ts';
-import { EMPTY, line, wrap, type StyledLine } from '../text/styled-line.ts';
+import { EMPTY, line, wrap, wrapText, type StyledLine } from '../text/styled-line.ts';
 import { clean } from '../text/width.ts';
 import { box } from './box.ts';
 
 export interface PaneView {
   readonly title: string;
   readonly content: readonly StyledLine[];
-  /** Rows that are scrolled away at the top. */
+  /** The number of rows scrolled out at the top. */
   readonly scroll: number;
   readonly width: number;
   readonly maxRows: number;
@@ -15,7 +15,7 @@ export interface PaneView {
 
 export interface Pane {
   readonly lines: readonly StyledLine[];
-  /** As far as there is something to scroll. */
+  /** The scroll position, limited to the content. */
   readonly scroll: number;
 }
 
@@ -37,8 +37,6 @@ export function thoughtContent(thoughts: readonly ThoughtEntry[], width: number)
   return thoughts.flatMap(({ thought }, index) => [
     ...(index > 0 ? [EMPTY] : []),
     ...wrap(line(clean(thought.subject), { tone: 'accent', bold: true }), width),
-    ...clean(thought.description)
-      .split('\n')
-      .flatMap((each) => wrap(line(each), width)),
+    ...wrapText(thought.description, width),
   ]);
 }

@@ -1,4 +1,4 @@
-/** The list of sessions to take up again. */
+/** Draws the list of sessions to resume. */
 import { matching, type Picker } from '../input/picker.ts';
 import { fit, line, lineWidth, span, type StyledLine } from '../text/styled-line.ts';
 import { cleanLine } from '../text/width.ts';
@@ -23,11 +23,11 @@ export function pickerLines(picker: Picker, width: number, height: number): Styl
     return title.concat(span(' '.repeat(space)), when);
   });
   const search: StyledLine = [span('search: ', 'dim'), span(picker.query, 'accent')];
-  const none = line('No session is like that.', 'dim');
+  const none = line('No matching session.', 'dim');
   return box([search, ...(rows.length > 0 ? rows : [none])], width, {
-    title: line('Take up a session', { bold: true }),
+    title: line('Resume a session', { bold: true }),
     note: `${found.length}`,
-    keys: '↑↓ Enter · type to search · Esc for a new one',
+    keys: '↑↓ Enter · type to search · Esc starts a new one',
     tone: 'accent',
   });
 }

@@ -1,4 +1,4 @@
-/** The line at the bottom: what answers, what it may do unasked, what it has used, and who is there. */
+/** Draws the status line: model, approval mode, usage and connected clients. */
 import type { LiveClient } from '../../live/client/index.ts';
 import type { SessionState } from '../state/state.ts';
 import { fit, lineWidth, span, type StyledLine, type StyledText } from '../text/styled-line.ts';
@@ -8,11 +8,11 @@ export interface StatusView {
   readonly state: SessionState;
   readonly self: LiveClient;
   readonly width: number;
-  /** Where others can join. */
+  /** The URL where other clients can join. */
   readonly a2aUrl?: string | undefined;
-  /** Whose session this is, where it is somebody else's. */
+  /** The URL of the session, if it runs in another process. */
   readonly attachedTo?: string | undefined;
-  /** Takes the line's place for a moment. */
+  /** Shown instead of the status line. */
   readonly hint?: string | undefined;
 }
 
@@ -28,7 +28,7 @@ export function statusLine(view: StatusView): StyledLine {
   ]);
   const right = joined([span(whereText(view), 'accent'), span(companyText(view), 'dim')]);
   const space = width - lineWidth(left) - lineWidth(right) - 2;
-  // In a narrow terminal who is there matters more than what it costs.
+  // In a narrow terminal the clients are more important than the usage.
   if (space < 1) {
     const short = joined([span(cleanLine(state.model), 'dim'), span(mode, 'dim')]);
     const room = width - lineWidth(right) - 3;
@@ -66,7 +66,7 @@ function whereText({ a2aUrl, attachedTo }: StatusView): string {
   return a2aUrl === undefined ? '' : `A2A :${portOf(a2aUrl)}`;
 }
 
-/** Those besides this one. */
+/** The number of other clients. */
 function companyText({ state, self, a2aUrl, attachedTo }: StatusView): string {
   const others = state.clients.filter(({ id }) => id !== self.id).length;
   if (others === 0 && a2aUrl === undefined && attachedTo === undefined) return '';

@@ -1,4 +1,4 @@
-/** What the screen shows, and what can be read from it. */
+/** The state of the screen, and queries on it. */
 import type { Composer } from '../input/composer.ts';
 import type { CallEntry, ThoughtEntry } from '../state/entry.ts';
 import { waitingCalls, type SessionState } from '../state/state.ts';
@@ -6,21 +6,21 @@ import { waitingCalls, type SessionState } from '../state/state.ts';
 export interface Ui {
   readonly state: SessionState;
   readonly composer: Composer;
-  /** The answer that is selected in the dialog of this call. */
+  /** The dialog of the call `callId`: its selected option, and whether the text field has the focus. */
   readonly dialog: {
     readonly callId: string;
     readonly selected: number;
     readonly talking: boolean;
   };
-  /** Calls that were answered here a moment ago: the session has not said so yet. */
+  /** Calls answered here whose answers the session has not confirmed yet. */
   readonly answering: ReadonlySet<string>;
   readonly pane:
     | { readonly kind: 'thoughts' | 'call' | 'request'; readonly scroll: number }
     | undefined;
-  /** The way back is offered. */
+  /** Set while the rewind menu is open. */
   readonly rewind: { readonly selected: number } | undefined;
   readonly hint: string | undefined;
-  /** When the turn began that is under way. */
+  /** When the running turn started. */
   readonly busySince: number | undefined;
 }
 
@@ -30,12 +30,12 @@ export const REWIND_CHOICES = [
   { name: 'Stay here', description: undefined },
 ] as const;
 
-/** The calls whose dialogs are open, the oldest first; the first one is shown. */
+/** The calls that wait for an answer, oldest first. The dialog shows the first one. */
 export function asking({ state, answering }: Ui): CallEntry[] {
   return waitingCalls(state).filter(({ call }) => !answering.has(call.tool_call_id));
 }
 
-/** The call that has the most to show: the last one. */
+/** The last call, for Ctrl-O. */
 export function lastCall({ state }: Ui): CallEntry | undefined {
   const isCall = (entry: { kind: string }): entry is CallEntry => entry.kind === 'call';
   return state.log.open.findLast(isCall) ?? state.log.finished.findLast(isCall);

@@ -1,11 +1,11 @@
-/** What everything that draws has to know. */
+/** Parameters that all drawing functions need. */
 import type { Company } from './who.ts';
 
 export interface View extends Company {
   readonly width: number;
   readonly renderers: typeof import('./renderers.ts');
-  /** Line by line, for a screen reader: words instead of signs. */
+  /** For screen readers: words instead of symbols. */
   readonly plain: boolean;
-  /** What a running call's sign is at the moment. */
+  /** The current spinner symbol of running calls. */
   readonly spinner: string;
 }

@@ -1,4 +1,4 @@
-/** Whose words these are, as the person at this terminal is told. */
+/** The names of senders, as shown to the person at this terminal. */
 import type { LiveClient } from '../../live/client/index.ts';
 import type { EventSource } from '../../protocol/development-tool/index.ts';
 import { span, type StyledLine } from '../text/styled-line.ts';
@@ -9,13 +9,13 @@ export interface Company {
   readonly clients: readonly LiveClient[];
 }
 
-/** Undefined for the person's own. */
+/** The sender's name; undefined for this terminal itself. */
 export function nameOf(from: EventSource | undefined, { self }: Company): string | undefined {
   if (from === undefined || from.client === self.id) return undefined;
   return cleanLine(from.name ?? from.client);
 }
 
-/** `[A2A] phone: `; of another terminal only the name. Nothing for the person's own. */
+/** The prefix of a prompt: `[A2A] phone: `, or only the name for a terminal. Empty for this terminal itself. */
 export function signature(from: EventSource | undefined, company: Company): StyledLine {
   const name = nameOf(from, company);
   if (name === undefined) return [];
