@@ -7,7 +7,7 @@
 export * from './protocol.ts';
 export {
   type AgentClient,
-  type Answer,
+  type PendingResult,
   type CallOptions,
   type ClientOptions,
   type Input,

@@ -14,9 +14,7 @@ const MAX_LINES = 500;
 const TOP = '.';
 
 /** Names that two rooms may export. */
-const SHARED_NAMES = new Set(
-  names('Answer usageOf pause RemoteAgentOptions explain Dialect readText Conversation', 'Span'),
-);
+const SHARED_NAMES = new Set(names('Span'));
 
 interface Rule {
   /** Other rooms that this folder may import. A subfolder with a line of its own (`live/client`) is named by itself. */

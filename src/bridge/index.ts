@@ -9,9 +9,8 @@ export {
   type ConverterOptions,
   type ReceivedPart,
 } from './converter.ts';
-export { remoteAgent, type RemoteAgentOptions } from './remote-agent.ts';
-export type { RemoteConnectionOptions, RemoteRequest } from './remote-connection.ts';
-export { REMOTE_LIMITS, type RemoteErrorCode, type RemoteLimits } from './remote-limits.ts';
+export { remoteAgent, type RemoteAgentOptions } from './remote/agent.ts';
+export type { RemoteConnectionOptions, RemoteRequest } from './remote/connection.ts';
 export {
   openTurn,
   present,
@@ -22,5 +21,4 @@ export {
   type TurnPresenter,
 } from './turn.ts';
 export { yesOrNo } from './yes-no.ts';
-export { restrictToOrigins } from './remote-connection.ts';
-export { RemoteAgentError, quote, remoteLimits } from './remote-limits.ts';
+export { REMOTE_LIMITS, type RemoteErrorCode, type RemoteLimits } from '../client/index.ts';

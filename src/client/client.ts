@@ -18,14 +18,14 @@ import {
   type Part,
   type PushNotificationConfig,
   type SendResult,
-  type StreamItem,
   type Task,
   type TaskPushNotificationConfig,
   uuidv7,
 } from '../protocol/index.ts';
-import { ConnectionError } from './errors.ts';
-import { Lifetime } from './request.ts';
-import type { RetryOptions } from './resume.ts';
+import type { FollowOptions } from './follow/follower.ts';
+import { ConnectionError } from './connection/errors.ts';
+import { Lifetime } from './connection/request.ts';
+import type { RetryOptions } from './follow/retry.ts';
 import { AgentStream } from './stream.ts';
 import { answerText } from './text.ts';
 
@@ -50,23 +50,28 @@ export interface SendOptions extends CallOptions {
   readonly configuration?: MessageSendConfiguration | undefined;
 }
 
-export interface StreamOptions extends SendOptions {
+interface FollowingOptions extends CallOptions {
   readonly retry?: RetryOptions | undefined;
-  /**
-   * If the connection breaks before the first event, send the message again, with the same id. Only for agents that
-   * know a message by its id (Parley's do): others may do the work twice.
-   */
-  readonly retrySend?: boolean | undefined;
+  /** Fetch the task repeatedly when its events are unavailable, for example because the agent does not stream. */
+  readonly polls?: boolean | undefined;
 }
 
-export interface ResubscribeOptions extends CallOptions {
-  /** The last sequence number seen; the stream goes on behind it. */
+export interface StreamOptions extends SendOptions, FollowingOptions {
+  /**
+   * Whether to send the message again, with the same id, if the connection breaks before the first event. Only for
+   * agents that recognize a message by its id, as Parley's do: others may do the work twice. A function decides by the
+   * error.
+   */
+  readonly retrySend?: boolean | ((error: ConnectionError) => boolean) | undefined;
+}
+
+export interface ResubscribeOptions extends FollowingOptions {
+  /** The last sequence number seen. The stream continues after it. */
   readonly after?: number | undefined;
-  readonly retry?: RetryOptions | undefined;
 }
 
 /** The answer to a message: a promise of it, and of its text. */
-export interface Answer extends Promise<SendResult> {
+export interface PendingResult extends Promise<SendResult> {
   /** A message's text; a task's artifacts' text or, where they have none, what its status says. */
   text(): Promise<string>;
 }
@@ -76,7 +81,7 @@ export interface AgentClient extends AsyncDisposable {
   /** The operations of the protocol, without the comforts of this interface. */
   readonly service: AgentService;
   /** Sends a message and waits until the agent is done, or waits for somebody itself. */
-  send(input: Input, options?: SendOptions): Answer;
+  send(input: Input, options?: SendOptions): PendingResult;
   /** Sends a message and gives the events as they come. Survives broken connections. */
   stream(input: Input, options?: StreamOptions): AgentStream;
   /** The events of a task that is under way. Ends when the agent ends it. */
@@ -132,6 +137,14 @@ export function createClient(service: AgentService, options: ClientOptions): Age
     }
   }
 
+  function follow(from: FollowOptions['from'], options: FollowingOptions): AgentStream {
+    const { headers, extensions, signal, polls } = options;
+    const call = { headers, extensions };
+    const streams = card.capabilities.streaming === true;
+    const start = { service, call, streams, from, polls, retry: { ...retry, ...options.retry } };
+    return new AgentStream(start, [life.signal, signal]);
+  }
+
   const client: AgentClient = {
     card,
     service,
@@ -144,35 +157,12 @@ export function createClient(service: AgentService, options: ClientOptions): Age
       return Object.assign(answer, { text: () => answer.then(answerText) });
     },
 
-    stream(input, options = {}) {
-      const { headers, extensions, signal, retrySend = false } = options;
-      const params = toParams(input, options);
-      const open = (call: Call): Promise<AsyncIterable<StreamItem>> =>
-        card.capabilities.streaming === true
-          ? service.streamMessage(params, call)
-          : service.sendMessage(params, call).then(once);
-      return new AgentStream(
-        {
-          service,
-          call: { headers, extensions },
-          from: { open, retrySend },
-          retry: { ...retry, ...options.retry },
-        },
-        [life.signal, signal],
-      );
+    stream(input, { retrySend = false, ...options } = {}) {
+      const resend = typeof retrySend === 'function' ? retrySend : () => retrySend;
+      return follow({ params: toParams(input, options), resend }, options);
     },
 
-    resubscribe(taskId, { headers, extensions, signal, after, ...own } = {}) {
-      return new AgentStream(
-        {
-          service,
-          call: { headers, extensions },
-          from: { taskId, after },
-          retry: { ...retry, ...own.retry },
-        },
-        [life.signal, signal],
-      );
-    },
+    resubscribe: (taskId, { after, ...options } = {}) => follow({ taskId, after }, options),
 
     get: (id, { historyLength, ...options } = {}) =>
       run(options, (call) => service.getTask({ id, ...given({ historyLength }) }, call)),
@@ -245,8 +235,4 @@ function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], un
     if (value !== undefined) out[name] = value as Exclude<T[typeof name], undefined>;
   }
   return out;
-}
-
-async function* once(event: SendResult): AsyncGenerator<StreamItem> {
-  yield { event };
 }

@@ -1,9 +1,9 @@
 /** `connect`: an agent's address becomes a client of it. */
 import { codecOf, type AgentCard } from '../protocol/index.ts';
 import { createClient, type AgentClient } from './client.ts';
-import { choose, discover, type ChosenEndpoint, type Preference } from './discover.ts';
-import { httpService, type HttpOptions } from './http.ts';
-import type { RetryOptions } from './resume.ts';
+import { choose, discover, type ChosenEndpoint, type Preference } from './connection/discover.ts';
+import { httpService, type HttpOptions } from './connection/http.ts';
+import type { RetryOptions } from './follow/retry.ts';
 
 export interface ConnectOptions extends HttpOptions, Preference {
   /** Skips the search for a card. */

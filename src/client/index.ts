@@ -1,7 +1,7 @@
 /** The client: finds agents, talks to them, and follows their work through broken connections. */
 export type {
   AgentClient,
-  Answer,
+  PendingResult,
   CallOptions,
   ClientOptions,
   Input,
@@ -11,30 +11,54 @@ export type {
 } from './client.ts';
 export { createClient } from './client.ts';
 export { connect, type ConnectOptions, type RemoteAgentClient } from './connect.ts';
-export type { Endpoint } from './dialect.ts';
+export { local } from './local.ts';
+export { AgentStream } from './stream.ts';
+export { answerText, createTextTracker } from './text.ts';
+export { readNotification, type NotificationOptions } from './webhook.ts';
+
+export { createBinding, type Endpoint } from './connection/binding.ts';
 export {
   choose,
   discover,
+  restrictToOrigins,
   type ChosenEndpoint,
   type FoundCard,
   type Preference,
-} from './discover.ts';
-export { ConnectionError, StreamInterruptedError, type ConnectionFailure } from './errors.ts';
-export { httpService, type HttpOptions } from './http.ts';
-export { local } from './local.ts';
-export type { HeaderSource } from './request.ts';
-export type { RetryOptions } from './resume.ts';
-export { SseLimitError, createSseParser, type SseEvent, type SseParser } from './sse.ts';
-export { AgentStream } from './stream.ts';
-export { answerText } from './text.ts';
-export { readNotification, type NotificationOptions } from './webhook.ts';
-export { createDialect, type Ask, type Dialect } from './dialect.ts';
+} from './connection/discover.ts';
 export {
+  ConnectionError,
+  quote,
+  RemoteAgentError,
+  remoteErrorCode,
+  StreamInterruptedError,
+  type ConnectionFailure,
+  type RemoteErrorCode,
+} from './connection/errors.ts';
+export { httpService, type HttpOptions } from './connection/http.ts';
+export {
+  ByteBudget,
   errorOfStatus,
+  Lifetime,
   mediaType,
-  parseJson,
-  withRetryAfter,
+  type HeaderSource,
   type ResponseHead,
-} from './request.ts';
-export { resumable } from './resume.ts';
-export { createTextTracker } from './text.ts';
+} from './connection/request.ts';
+export {
+  createHttpService,
+  type EventDecoding,
+  type Transport,
+  type OutgoingRequest,
+  type WholeResponse,
+} from './connection/service.ts';
+export {
+  createSseParser,
+  seqOf,
+  SseLimitError,
+  type SseEvent,
+  type SseParser,
+} from './connection/sse.ts';
+
+export { TaskFollower, type FollowedService } from './follow/follower.ts';
+export { RemoteTaskGuard } from './follow/guard.ts';
+export { limitTime, REMOTE_LIMITS, remoteLimits, type RemoteLimits } from './follow/limits.ts';
+export { retrying, type RetryOptions } from './follow/retry.ts';

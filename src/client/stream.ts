@@ -6,12 +6,12 @@ import {
   type Task,
   type TaskEvent,
 } from '../protocol/index.ts';
-import { ConnectionError } from './errors.ts';
-import { Lifetime } from './request.ts';
-import { resumable, type ResumeOptions } from './resume.ts';
+import { ConnectionError } from './connection/errors.ts';
+import { Lifetime } from './connection/request.ts';
+import { followTask, type FollowOptions } from './follow/follower.ts';
 import { answerText, createTextTracker } from './text.ts';
 
-export type StreamStart = Omit<ResumeOptions, 'signal' | 'onItem'>;
+export type StreamStart = Omit<FollowOptions, 'signal'>;
 
 /**
  * Nothing is sent before somebody reads, and there is one reader: `for await`, `text()` and `textChunks()` all take
@@ -82,18 +82,13 @@ export class AgentStream implements AsyncIterable<StreamItem> {
 
   #open(): AsyncIterator<StreamItem> {
     const lifetime = new Lifetime(this.#signals);
-    const items = resumable({
-      ...this.#start,
-      signal: lifetime.signal,
-      onItem: (item) => {
-        this.#note(item);
-      },
-    });
+    const items = followTask({ ...this.#start, signal: lifetime.signal });
     return {
-      async next() {
+      next: async () => {
         try {
           const step = await items.next();
           if (step.done === true) lifetime.release();
+          else this.#note(step.value);
           return step;
         } catch (error) {
           lifetime.release();

@@ -1,7 +1,7 @@
 /** The receiving end of a push notification. */
 import { isObject } from '../base/index.ts';
 import { A2AError, v1, v03, type StreamEvent } from '../protocol/index.ts';
-import { Lifetime, parseJson, readText } from './request.ts';
+import { Lifetime, parseJson, readBodyText } from './connection/request.ts';
 
 export interface NotificationOptions {
   /** The token that the configuration was set with; 0.3 and 1.0 send it in `X-A2A-Notification-Token`. */
@@ -34,7 +34,7 @@ export async function readNotification(
   }
   const lifetime = new Lifetime([request.signal]);
   try {
-    const body = parseJson(await readText(request, maxBytes, lifetime));
+    const body = parseJson(await readBodyText(request, maxBytes, lifetime));
     return (isObject(body) && typeof body['kind'] === 'string' ? v03 : v1).decodeEvent(body);
   } finally {
     lifetime.release();

@@ -15,7 +15,7 @@ import { scriptedModel } from '../../src/agent/models/scripted.ts';
 import { memorySessions } from '../../src/agent/sessions/memory.ts';
 import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { agentTool } from '../../src/agent/agents/agent-tool.ts';
-import { remoteAgent } from '../../src/bridge/remote-agent.ts';
+import { remoteAgent } from '../../src/bridge/remote/agent.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 import { bridge, lastOf, modelOf, send, toolOf } from './support.ts';
 

@@ -224,7 +224,7 @@ test('a message whose fate nobody knows is not sent twice: the task fails and sa
   );
   assert.match(
     textOf(task.status.message?.parts ?? []),
-    /^The gateway was restarted before the agent theirs answered: nobody knows/,
+    /^The gateway was restarted before the agent theirs answered\. The message may have arrived/,
   );
   assert.equal(got.length, 1);
 });

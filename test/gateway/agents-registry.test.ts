@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { isObject } from '../../src/base/index.ts';
 import { test, type TestContext } from 'node:test';
-import { REMOTE_LIMITS } from '../../src/bridge/remote-limits.ts';
+import { REMOTE_LIMITS } from '../../src/client/follow/limits.ts';
 import { createAgents } from '../../src/gateway/agents/agents.ts';
 import { openRegister } from '../../src/gateway/register/register.ts';
 import { agentRoutes } from '../../src/gateway/agents/routes.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import type { RequestPermissionResponse } from '@agentclientprotocol/sdk';
-import { createSseParser } from '../../src/client/sse.ts';
+import { createSseParser } from '../../src/client/connection/sse.ts';
 import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
 import { reduce, type Task, type TaskEvent } from '../../src/protocol/index.ts';
 import { editorAt, type Editor } from '../acp/support.ts';

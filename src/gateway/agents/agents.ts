@@ -10,9 +10,9 @@ import type { Register } from '../register/register.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { AgentInput, AgentsConfig } from './config.ts';
 import { createDialler } from './dialler.ts';
-import { createLinks, type Links } from './links.ts';
+import { createTaskLinks, type TaskLinks } from './task-links.ts';
 import { RemoteAgent, type Health } from './remote.ts';
-import { createShelf } from './shelf.ts';
+import { createAgentRegistry } from './registry.ts';
 
 export interface AgentsOptions {
   readonly register: Register;
@@ -44,7 +44,7 @@ export interface Agents {
   /** Begins to look after the agents' health. */
   start(): void;
   close(): Promise<void>;
-  readonly links: Links;
+  readonly links: TaskLinks;
 }
 
 export interface AgentChange {
@@ -64,8 +64,12 @@ const PRUNE_MS = 3_600_000;
 export function createAgents(options: AgentsOptions): Agents {
   const { register, logger, audit } = options;
   const dialler = createDialler(options.allowNetworks ?? []);
-  const links = createLinks({ register, logger });
-  const shelf = createShelf({ register, secrets: options.secrets, dispatcher: dialler.guarded });
+  const links = createTaskLinks({ register, logger });
+  const registry = createAgentRegistry({
+    register,
+    secrets: options.secrets,
+    dispatcher: dialler.guarded,
+  });
   const stopped = new AbortController();
   let configured = new Map<string, RemoteAgent>();
   let started = false;
@@ -105,7 +109,7 @@ export function createAgents(options: AgentsOptions): Agents {
   }
 
   async function lookAtAll(away: boolean): Promise<void> {
-    const all = [...configured.values(), ...shelf.all()];
+    const all = [...configured.values(), ...registry.all()];
     const waiting = all.filter(({ health }) => (health.state === 'unhealthy') === away).values();
     const worker = async (): Promise<void> => {
       for (const agent of waiting) if (!stopped.signal.aborted) await look(agent);
@@ -134,12 +138,12 @@ export function createAgents(options: AgentsOptions): Agents {
 
   function find(workspace: string, name: string): RemoteAgent | undefined {
     const agent = configured.get(name);
-    if (agent) return agent.isFor(workspace) ? agent : shelf.find(workspace, name);
-    return shelf.find(workspace, name);
+    if (agent) return agent.isFor(workspace) ? agent : registry.find(workspace, name);
+    return registry.find(workspace, name);
   }
 
   function list(workspace: string): RemoteAgent[] {
-    const found = new Map(shelf.list(workspace).map((agent) => [agent.name, agent]));
+    const found = new Map(registry.list(workspace).map((agent) => [agent.name, agent]));
     for (const agent of configured.values()) {
       if (agent.isFor(workspace)) found.set(agent.name, agent);
     }
@@ -158,7 +162,7 @@ export function createAgents(options: AgentsOptions): Agents {
   async function put(change: AgentChange): Promise<RemoteAgent> {
     const { workspace, actor, name, input, create, verify } = change;
     checkOwn(workspace, name);
-    const before = shelf.find(workspace, name);
+    const before = registry.find(workspace, name);
     if (create && before) throw new A2AError('conflict', `There is an agent ${name} already`);
     if (!create && !before) throw notFound(name);
     for (const url of [input.url, ...(input.allowOrigins ?? [])]) {
@@ -168,7 +172,7 @@ export function createAgents(options: AgentsOptions): Agents {
         `The address is in a network that is closed to callers; the operator opens it with --allow-network`,
       );
     }
-    const draft = shelf.draft(workspace, name, input, before);
+    const draft = registry.draft(workspace, name, input, before);
     if (verify) {
       await draft.agent.look().catch((error: unknown) => {
         const hint = 'Ask with ?verify=false to register it nevertheless.';
@@ -187,8 +191,8 @@ export function createAgents(options: AgentsOptions): Agents {
         detail: { headers: draft.headerNames },
       });
     });
-    shelf.drop();
-    shelf.remember(workspace, draft.agent);
+    registry.drop();
+    registry.remember(workspace, draft.agent);
     if (!verify && started) void look(draft.agent);
     return draft.agent;
   }
@@ -196,11 +200,11 @@ export function createAgents(options: AgentsOptions): Agents {
   function remove(workspace: string, actor: string, name: string): void {
     checkOwn(workspace, name);
     register.transaction(() => {
-      if (!shelf.remove(workspace, name)) throw notFound(name);
+      if (!registry.remove(workspace, name)) throw notFound(name);
       links.forget(workspace, name);
       audit.record({ workspace, actor, action: 'agent.delete', subject: name });
     });
-    shelf.drop();
+    registry.drop();
   }
 
   use(options.config ?? {}, options.healthSeconds);
@@ -215,7 +219,7 @@ export function createAgents(options: AgentsOptions): Agents {
     use,
     census() {
       const counts = { unknown: 0, healthy: 0, unhealthy: 0 };
-      for (const { health } of [...configured.values(), ...shelf.all()]) counts[health.state]++;
+      for (const { health } of [...configured.values(), ...registry.all()]) counts[health.state]++;
       return counts;
     },
     start() {

@@ -1,6 +1,6 @@
 /** The configuration's part about agents: `"agents": { "travel": { "url": "http://10.0.0.7:4000" } }`. */
 import * as z from 'zod';
-import { REMOTE_LIMITS, type RemoteLimits } from '../../bridge/index.ts';
+import { REMOTE_LIMITS, type RemoteLimits } from '../../client/index.ts';
 import { WebAddress } from '../api/web-address.ts';
 
 const MAX_TIMER_MS = 2 ** 31 - 1;

@@ -1,34 +1,29 @@
-/** One request to an agent and its answer: whole, or an event at a time. */
+/** One request to an agent and its response: complete, or one event at a time. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
-import { RemoteAgentError } from '../../bridge/index.ts';
 import {
-  type Dialect,
   ConnectionError,
   createSseParser,
-  SseLimitError,
-  type SseEvent,
   errorOfStatus,
   mediaType,
-  parseJson,
-  withRetryAfter,
+  RemoteAgentError,
+  seqOf,
+  SseLimitError,
+  type ByteBudget,
+  type EventDecoding,
   type ResponseHead,
+  type SseEvent,
   type SseParser,
+  type WholeResponse,
 } from '../../client/index.ts';
+import type { StreamItem } from '../../protocol/index.ts';
 import { ChunkReader } from './chunks.ts';
-import { A2AError, type StreamItem, type WireCodec } from '../../protocol/index.ts';
 
-/** Of one conversation, which may have several exchanges. */
 export interface ExchangeLimits {
-  bytesLeft: number;
+  /** Shared by all exchanges of a conversation. */
+  readonly budget: ByteBudget;
+  /** The largest event, and the largest complete response. */
   readonly maxBytes: number;
-  readonly maxEventBytes: number;
-}
-
-interface Way {
-  readonly dispatcher: Dispatcher;
-  readonly dialect: Dialect;
-  readonly codec: WireCodec;
 }
 
 /** More than this many events, or their text, unread: the agent has to wait. */
@@ -59,7 +54,7 @@ function flushDue(): void {
 }
 
 export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterator<StreamItem> {
-  readonly #way: Way;
+  readonly #dispatcher: Dispatcher;
   readonly #limits: ExchangeLimits;
   readonly #signal: AbortSignal | undefined;
   readonly #opened = Promise.withResolvers<void>();
@@ -88,43 +83,40 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   #error: unknown;
   #lingers: NodeJS.Timeout | undefined;
 
-  constructor(way: Way, limits: ExchangeLimits, signal: AbortSignal | undefined) {
-    this.#way = way;
+  constructor(
+    dispatcher: Dispatcher,
+    limits: ExchangeLimits,
+    signal: AbortSignal | undefined,
+    decode: EventDecoding['decode'] = notExpected,
+  ) {
+    this.#dispatcher = dispatcher;
     this.#limits = limits;
     this.#signal = signal;
-    const { codec, dialect } = way;
-    this.#chunks = new ChunkReader((data, type) =>
-      codec.decodeEvent(dialect.event(parseJson(data), type)),
-    );
+    this.#chunks = new ChunkReader(decode);
   }
 
-  /** The result in an answer that is no stream. Throws what the answer holds instead. */
-  async whole(request: Dispatcher.DispatchOptions): Promise<unknown> {
+  /** The complete response. Throws if it is a stream. */
+  async whole(request: Dispatcher.DispatchOptions): Promise<WholeResponse> {
     this.#dispatch(request);
     await this.#opened.promise;
-    if (this.#parse) {
-      const error = errorOfStatus(this.#head!);
-      this.#leave(error);
-      throw error;
-    }
-    return this.#result();
+    if (!this.#parse) return this.#complete();
+    const error = errorOfStatus(this.#head!);
+    this.#leave(error);
+    throw error;
   }
 
-  /** The events, once the first is there: a refusal may be all that comes. */
+  /** The events, after the first has arrived. Some servers answer with JSON in place of a stream. */
   async stream(
     request: Dispatcher.DispatchOptions,
     expectsEvent: boolean,
-  ): Promise<AsyncIterable<StreamItem>> {
+  ): Promise<AsyncIterable<StreamItem> | WholeResponse> {
     this.#dispatch(request);
     await this.#opened.promise;
-    if (!this.#parse) {
-      // From some servers, the whole answer at once.
-      this.#looked = { event: this.#way.codec.decodeEvent(this.#result()) };
-      return this;
-    }
+    if (!this.#parse) return this.#complete();
     const first = await this.next();
     if (first.done !== true) this.#looked = first.value;
-    else if (expectsEvent) throw new ConnectionError('broken', 'a stream without any event');
+    else if (expectsEvent)
+      throw new ConnectionError('broken', 'it sent a stream without any event');
     return this;
   }
 
@@ -132,7 +124,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     const signal = this.#signal;
     if (signal?.aborted === true) return this.#end(signal.reason);
     signal?.addEventListener('abort', this.#onAbort, { once: true });
-    this.#way.dispatcher.dispatch(request, this);
+    this.#dispatcher.dispatch(request, this);
   }
 
   readonly #onAbort = (): void => {
@@ -163,7 +155,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
       return this.#leave(new ConnectionError('redirect', 'it redirects, which is not followed'));
     }
     if (!ok || mediaType(this.#head) !== 'text/event-stream') return;
-    this.#parse = createSseParser(this.#limits.maxEventBytes);
+    this.#parse = createSseParser(this.#limits.maxBytes);
     this.#opened.resolve();
   }
 
@@ -186,16 +178,17 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   }
 
   #data(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    const limits = this.#limits;
-    limits.bytesLeft -= chunk.length;
-    if (this.#over) return;
-    if (limits.bytesLeft < 0) {
-      return this.#leave(tooMuch(`it sent more than ${limits.maxBytes} bytes`));
+    try {
+      this.#limits.budget.take(chunk.length);
+    } catch (error) {
+      return this.#leave(error);
     }
+    if (this.#over) return;
     if (!this.#parse) {
+      const { maxBytes } = this.#limits;
       this.#size += chunk.length;
-      if (this.#size <= limits.maxEventBytes) this.#pieces.push(chunk);
-      else this.#leave(tooMuch(`it sent an answer of more than ${limits.maxEventBytes} bytes`));
+      if (this.#size <= maxBytes) this.#pieces.push(chunk);
+      else this.#leave(tooMuch(`it sent a response of more than ${maxBytes} bytes`));
       return;
     }
     const text = this.#text(chunk);
@@ -288,10 +281,10 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     const end = text.indexOf('\n');
     const last = text.length - 2;
     if (!text.startsWith(DATA, end + 1) || text.indexOf('\n', end + 1) !== last) return undefined;
-    const id = text.slice(ID.length, end);
-    if (!isNumber(id) || text[last + 1] !== '\n') return undefined;
+    const seq = seqOf(text.slice(ID.length, end));
+    if (seq === undefined || text[last + 1] !== '\n') return undefined;
     const event = this.#chunks.next(text.slice(end + 1 + DATA.length, last), 'message');
-    return event && { event, seq: Number(id) };
+    return event && { event, seq };
   }
 
   #take(): StreamItem {
@@ -301,27 +294,11 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
       this.#unread.length = this.#at = 0;
       if (this.#controller?.paused === true) this.#controller.resume();
     }
-    const event = this.#chunks.read(data, type);
-    return { event, seq: id !== undefined && isNumber(id) ? Number(id) : undefined };
+    return { event: this.#chunks.read(data, type), seq: seqOf(id) };
   }
 
-  #result(): unknown {
-    const head = this.#head!;
-    const text = Buffer.concat(this.#pieces, this.#size).toString();
-    if (text === '' && head.ok) return null;
-    const type = mediaType(head);
-    if (type !== '' && !type.endsWith('json')) throw errorOfStatus(head);
-    let body: unknown;
-    try {
-      body = parseJson(text);
-    } catch (error) {
-      throw head.ok ? error : errorOfStatus(head);
-    }
-    try {
-      return this.#way.dialect.result(body, head);
-    } catch (error) {
-      throw error instanceof A2AError ? withRetryAfter(error, head) : error;
-    }
+  #complete(): WholeResponse {
+    return { head: this.#head!, text: Buffer.concat(this.#pieces, this.#size).toString() };
   }
 
   /**
@@ -363,8 +340,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   }
 }
 
-function isNumber(id: string): boolean {
-  return /^\d{1,15}$/.test(id);
+function notExpected(): never {
+  throw new ConnectionError('broken', 'it sent an event in place of a response');
 }
 
 function tooMuch(message: string): RemoteAgentError {

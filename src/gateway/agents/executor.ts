@@ -1,14 +1,21 @@
 /**
- * Works on a task by having a remote agent work on one of its own: what the remote says becomes our task's events, with
- * our ids, in our log. So a client resumes its stream here even where the remote cannot, and does not notice when the
- * gateway is restarted in the middle.
+ * Executes a task by sending it to a remote agent. The remote's events become events of our task, with our ids, in our
+ * log. So a client can resume its stream here even if the remote has no resumption, and a restart of the gateway does
+ * not interrupt the client's stream for good.
  *
- * A message is sent once. After a crash, a task whose remote twin is known is followed again, and what was missed is
- * found by comparing the twin with our log. Where none is known the message may have arrived: only an agent that is
- * said to know a message by its id gets it again, for all others the task fails and says why.
+ * A message is sent once. After a crash, a task whose remote task is known is followed again, and what was missed is
+ * found by comparing the remote task with our log. If no remote task is known, the message may have arrived: it is sent
+ * again only to an agent that recognizes a message by its id. For all other agents the task fails.
  */
 import { raceAbort, waitAtMost } from '../../base/index.ts';
-import { RemoteAgentError } from '../../bridge/index.ts';
+import {
+  Lifetime,
+  limitTime,
+  RemoteAgentError,
+  retrying,
+  TaskFollower,
+  type FollowedService,
+} from '../../client/index.ts';
 import {
   A2AError,
   isInterrupted,
@@ -34,11 +41,8 @@ import { GEN_AI, GEN_AI_OPERATIONS } from '../telemetry/gen-ai.ts';
 import type { Meter, Span, Tracer } from '../telemetry/telemetry.ts';
 import { notFound, type Agents } from './agents.ts';
 import { failureWord } from './failure.ts';
-import { RemoteItems } from './items.ts';
-import { LineService, type RemoteService } from './line.ts';
-import { Patience, patiently } from './patience.ts';
 import { Reading } from './reading.ts';
-import type { Connected, RemoteAgent } from './remote.ts';
+import type { RemoteAgent } from './remote.ts';
 
 export interface ProxyOptions {
   readonly agents: Agents;
@@ -52,21 +56,22 @@ export type ProxyExecutor = Required<Pick<AgentExecutor, 'receive' | 'execute' |
 /** An execution in this process. */
 interface Running {
   readonly agent: RemoteAgent;
-  /** Resolves once it is known which task the remote made of it, or that there will be none. */
-  readonly twin: PromiseWithResolvers<string | undefined>;
-  /** From here on the remote may have the message. */
+  /** Resolves with the id of the remote's task, or with undefined if there is none. */
+  readonly remoteTask: PromiseWithResolvers<string | undefined>;
+  /** Whether the remote may have the message. */
   sent: boolean;
 }
 
-/** Who stops before the remote has said what its task is called waits so long for it, to be able to find it again. */
-const TWIN_MS = 3000;
+/** How long cancel waits for the remote task's id. */
+const TASK_ID_MS = 3000;
 const HISTORY = 100;
 const MAX_FRESH = 10_000;
+const RETRY = { delayMs: 100 };
 
 export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): ProxyExecutor {
   const { links } = agents;
   const runs = new Map<string, Running>();
-  /** Contexts that were made a moment ago, so that there is nothing to look up about them. */
+  /** New contexts. They have no links, so none need to be read from the database. */
   const fresh = new Set<string>();
 
   function agentOf(tenant: string, metadata: Metadata | undefined): string {
@@ -74,7 +79,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     return typeof name === 'string' ? name : '';
   }
 
-  /** The task that the message is to begin, or the remote's own that it is for. */
+  /** Replaces our ids in the message with the remote's. */
   function paramsFor(context: ExecutionContext, name: string): MessageSendParams {
     const { message, task, turn, contextId } = context;
     const workspace = ownerOf(context);
@@ -101,42 +106,39 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     };
   }
 
-  /** What to send after a crash: nothing where the remote has the message already. Throws where nobody knows. */
+  /** What to send after a crash: nothing if the remote has the message already. Throws if that is unknown. */
   async function outgoing(
     context: ExecutionContext,
     agent: RemoteAgent,
-    service: RemoteService,
-    call: Call,
+    service: FollowedService,
+    call: Call & { readonly signal: AbortSignal },
   ): Promise<MessageSendParams | undefined> {
     const params = paramsFor(context, agent.name);
-    const twin = links.task(ownerOf(context), agent.name, context.task.id);
-    if (twin === undefined) {
+    const id = links.task(ownerOf(context), agent.name, context.task.id);
+    if (id === undefined) {
       if (agent.settings.deduplicates === true) return params;
       throw new UnknownOutcome();
     }
     if (context.turn.length === 1) return undefined;
-    // An answer was on its way when the process died: one that still waits for it has not got it.
-    const ask = () => service.getTask({ id: twin, historyLength: HISTORY }, call);
-    const task = await patiently(ask, call.signal);
+    // The process died while it sent an answer. If the remote still waits for it, it did not arrive.
+    const task = await retrying(
+      () => service.getTask({ id, historyLength: HISTORY }, call),
+      call.signal,
+    );
     return waitsStill(task, context) ? params : undefined;
   }
 
-  /** Everything that is needed before the first byte goes out. */
+  /** Everything that is needed before the first request. */
   async function prepare(
     context: ExecutionContext,
     agent: RemoteAgent,
     signal: AbortSignal,
     span: Span | undefined,
-  ): Promise<{
-    reading: Reading;
-    items: RemoteItems;
-    service: RemoteService;
-    call: Call;
-    sends: boolean;
-  }> {
-    const found = connected(agent, context.resumed, signal);
-    const { line, streams, extensions } = found instanceof Promise ? await found : found;
-    const service = new LineService(line);
+  ) {
+    // A task that continues loses nothing by waiting for an agent that is unavailable.
+    const found = context.resumed ? retrying(() => agent.connect(), signal) : agent.connect();
+    const { open, streams, extensions } = found instanceof Promise ? await found : found;
+    const service = open();
     const active = context.extensions.filter((uri) => extensions.includes(uri));
     const traceparent = span?.traceparent ?? traceOf(context);
     const call = {
@@ -147,86 +149,112 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     const params = context.resumed
       ? await outgoing(context, agent, service, call)
       : paramsFor(context, agent.name);
+    const { name, limits, settings } = agent;
     const workspace = ownerOf(context);
-    const { taskId } = params?.message ?? {};
-    const reading = new Reading(agent.limits, {
+    const known = context.resumed ? links.task(workspace, name, context.task.id) : undefined;
+    const remoteTaskId = params?.message.taskId ?? known;
+    const isAnswer = params?.message.taskId !== undefined;
+    const reading = new Reading(limits, {
       task: context.task,
-      remoteTaskId:
-        taskId ??
-        (context.resumed ? links.task(workspace, agent.name, context.task.id) : undefined),
+      remoteTaskId,
       remoteContextId: params
         ? params.message.contextId
-        : links.context(workspace, agent.name, context.contextId),
-      sends: !params ? 'nothing' : taskId === undefined ? 'message' : 'answer',
+        : links.context(workspace, name, context.contextId),
+      sends: !params ? 'nothing' : isAnswer ? 'answer' : 'message',
     });
-    const deduplicates = agent.settings.deduplicates === true;
-    const items = new RemoteItems({ service, streams, params, deduplicates, call, reading });
+    const resends = streams && settings.deduplicates === true;
+    const follower = new TaskFollower({
+      service,
+      call,
+      signal,
+      streams,
+      polls: true,
+      retry: RETRY,
+      from: params
+        ? {
+            params: streams ? params : notBlocking(params),
+            deliversEnded: true,
+            // An agent that waits for an answer may be restarting.
+            resend: ({ reason }, failures) =>
+              isAnswer
+                ? reason === 'unreachable'
+                : resends && (failures > 0 || reason !== 'unreachable'),
+          }
+        : { taskId: remoteTaskId ?? '' },
+    });
     signal.throwIfAborted();
-    return { reading, items, service, call, sends: params !== undefined };
+    return { reading, follower, service, call, sends: params !== undefined };
   }
 
-  // One generator, because each one more costs as much as the rest of an event.
+  // One generator only: each further one costs as much as the rest of an event.
   async function* execute(context: ExecutionContext): AsyncGenerator<ExecutorEvent> {
     const { task, contextId, signal } = context;
     const workspace = ownerOf(context);
     const name = agentOf(context.tenant, task.metadata);
     const agent = agents.find(workspace, name);
     if (!agent) {
-      yield failed(`There is no agent ${name} any more.`);
+      yield failed(`The agent ${name} no longer exists.`);
       return;
     }
-    const running: Running = { agent, twin: Promise.withResolvers(), sent: false };
-    const stop = new AbortController();
+    const running: Running = { agent, remoteTask: Promise.withResolvers(), sent: false };
+    const lifetime = new Lifetime();
     const onAbort = () => {
-      if (!running.sent) return stop.abort(signal.reason);
-      void waitAtMost(TWIN_MS, running.twin.promise).then(() => stop.abort(signal.reason));
+      if (!running.sent) return lifetime.end(signal.reason);
+      void waitAtMost(TASK_ID_MS, running.remoteTask.promise).then(() =>
+        lifetime.end(signal.reason),
+      );
     };
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
-    const patience = new Patience(agent.limits, (reason) => stop.abort(reason));
+    limitTime(lifetime, agent.limits);
     const span = startSpan(tracer, context, name);
     const begun = performance.now();
     runs.set(task.id, running);
     let outcome = 'ok';
-    let twin: string | undefined;
+    let remoteTaskId: string | undefined;
     try {
-      const { reading, items, service, call, sends } = await prepare(
-        context,
-        agent,
-        stop.signal,
-        span,
-      );
-      let remoteContext = reading.contextId;
-      twin = reading.taskId;
-      if (twin !== undefined) running.twin.resolve(twin);
+      const prepared = await prepare(context, agent, lifetime.signal, span);
+      const { reading, follower, service, call, sends } = prepared;
+      let remoteContextId = reading.contextId;
+      remoteTaskId = reading.taskId;
+      if (remoteTaskId !== undefined) running.remoteTask.resolve(remoteTaskId);
       running.sent = sends;
       let answered = false;
-      for (let some = await items.next(); some; some = await items.next()) {
+      let resumed = !sends;
+      for (let items = await follower.next(); items; items = await follower.next()) {
+        if (resumed) reading.doubt();
+        resumed = true;
         try {
-          for await (const { event, seq } of some) {
-            if (seq !== undefined) items.seen(seq);
-            const events = reading.take(event);
+          for await (const item of items) {
+            if (!follower.accepts(item)) continue;
+            const events = reading.take(item.event);
             if (!answered) {
               answered = true;
               const seconds = (performance.now() - begun) / 1000;
               meter?.observe('parley_agent_call_duration_seconds', {}, seconds);
             }
-            if (reading.taskId !== twin || reading.contextId !== remoteContext) {
-              twin = reading.taskId;
-              remoteContext = reading.contextId;
-              const remote = { remoteTaskId: twin, remoteContextId: remoteContext };
-              // Before anything of it is shown: what a client has seen must be found again after a crash.
+            if (reading.taskId !== remoteTaskId || reading.contextId !== remoteContextId) {
+              remoteTaskId = reading.taskId;
+              remoteContextId = reading.contextId;
+              // Before a client sees an event, because the task must be found again after a crash.
               await links
-                .save({ taskId: task.id, workspace, agent: name, contextId, ...remote })
+                .save({
+                  taskId: task.id,
+                  workspace,
+                  agent: name,
+                  contextId,
+                  remoteTaskId,
+                  remoteContextId,
+                })
                 .catch((cause: unknown) => {
-                  throw new NotNoted('', { cause });
+                  throw new LinkNotSaved('', { cause });
                 });
-              running.twin.resolve(twin);
+              running.remoteTask.resolve(remoteTaskId);
             }
             if (events.length === 0) continue;
-            patience.news();
-            if (reading.settled && reading.doubtful && twin !== undefined) {
-              const whole = await wholeTask(service, twin, call);
+            lifetime.wait(true);
+            if (reading.settled && reading.doubtful && remoteTaskId !== undefined) {
+              const whole = await wholeTask(service, remoteTaskId, call);
               if (whole) for (const missed of reading.compare(whole)) yield missed;
             }
             if (events.length === 1) yield events[0]!;
@@ -234,8 +262,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
             if (reading.settled) return;
           }
         } catch (error) {
-          stop.signal.throwIfAborted();
-          items.failed(error);
+          follower.failed(error);
         }
         for (const each of reading.finish()) yield each;
         if (reading.settled) return;
@@ -246,52 +273,50 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
         outcome = 'canceled';
         throw error;
       }
-      const why: unknown = stop.signal.aborted ? stop.signal.reason : error;
+      const why: unknown = lifetime.signal.aborted ? lifetime.signal.reason : error;
       outcome = failureWord(why);
       span?.fail(outcome);
-      logger.warn({ err: why, agent: name, taskId: task.id }, 'an agent did not do its task');
-      // Nobody will ever see what it goes on with.
-      void tellCanceled(agent, twin);
+      logger.warn(
+        { err: why, agent: name, taskId: task.id },
+        'a remote agent failed to execute a task',
+      );
+      // Our task fails, so the remote's work is no longer needed.
+      void cancelRemote(agent, remoteTaskId);
       yield failed(why instanceof OwnFailure ? why.line(name) : agent.explain(why));
     } finally {
-      patience.over();
+      lifetime.release();
       signal.removeEventListener('abort', onAbort);
-      running.twin.resolve(undefined);
+      running.remoteTask.resolve(undefined);
       if (runs.get(task.id) === running) runs.delete(task.id);
       span?.end();
       meter?.count('parley_agent_calls_total', { outcome });
     }
   }
 
-  /** Undefined where it does not say: how its task ended is known nevertheless. */
+  /** The remote's task. Undefined if it is unavailable: then the events that arrived have to do. */
   async function wholeTask(
-    service: RemoteService,
+    service: FollowedService,
     id: string,
-    call: Call,
+    call: Call & { readonly signal: AbortSignal },
   ): Promise<Task | undefined> {
     try {
-      const ask = () => service.getTask({ id, historyLength: 0 }, call);
-      return await patiently(ask, call.signal);
+      return await retrying(() => service.getTask({ id, historyLength: 0 }, call), call.signal);
     } catch (error) {
-      call.signal?.throwIfAborted();
-      logger.warn({ err: error }, 'what an agent said cannot be compared with its task');
+      call.signal.throwIfAborted();
+      logger.warn({ err: error }, "failed to compare our log with a remote agent's task");
       return undefined;
     }
   }
 
-  async function tellCanceled(agent: RemoteAgent, id: string | undefined): Promise<void> {
+  async function cancelRemote(agent: RemoteAgent, id: string | undefined): Promise<void> {
     if (id === undefined) return;
     const signal = AbortSignal.timeout(agent.limits.cancelMs);
     try {
-      const { line } = await raceAbort(agent.connect(), signal);
-      await new LineService(line).cancelTask({ id }, { signal });
+      const { open } = await raceAbort(agent.connect(), signal);
+      await open().cancelTask({ id }, { signal });
     } catch (error) {
-      const gone = error instanceof A2AError && error.kind === 'taskNotCancelable';
-      if (!gone)
-        logger.warn(
-          { err: error, agent: agent.name },
-          'an agent could not be told of a cancellation',
-        );
+      if (error instanceof A2AError && error.kind === 'taskNotCancelable') return;
+      logger.warn({ err: error, agent: agent.name }, "failed to cancel a remote agent's task");
     }
   }
 
@@ -301,13 +326,13 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     // The runtime refuses messages to a finished task.
     if (isTerminal(state)) return;
     if (!agents.find(workspace, name)) {
-      throw new A2AError('unavailable', `The agent ${name} is not there any more`);
+      throw new A2AError('unavailable', `The agent ${name} no longer exists`);
     }
-    // As a message of its own, an answer would begin something that nobody asked for.
+    // To another agent of the same name, an answer would be a new request.
     if (isInterrupted(state) && links.task(workspace, name, task.id) === undefined) {
       throw new A2AError(
         'unsupportedOperation',
-        `The agent ${name} is another one than the one that asked: cancel the task, or leave it`,
+        `The agent ${name} is not the agent that asked. Cancel the task and start a new one`,
       );
     }
   }
@@ -317,7 +342,8 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
       const name = agentOf(context.tenant, task ? task.metadata : requestMetadata(context));
       if (context.user instanceof Caller) context.user.need('agents:use');
       if (task) return checkAnswer(context, task, name);
-      if (name === '') throw new A2AError('invalidParams', 'metadata.agent: the name of an agent');
+      if (name === '')
+        throw new A2AError('invalidParams', 'metadata.agent must be the name of an agent');
       if (!agents.find(ownerOf(context), name)) throw notFound(name);
       if (context.message.contextId === undefined) {
         if (fresh.size >= MAX_FRESH) fresh.clear();
@@ -329,36 +355,36 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     async cancel(taskId, context) {
       const workspace = ownerOf(context);
       const running = runs.get(taskId);
-      let twin: string | undefined;
+      let id: string | undefined;
       if (running) {
         await waitAtMost(
-          TWIN_MS,
-          running.twin.promise.then((id) => (twin = id)),
+          TASK_ID_MS,
+          running.remoteTask.promise.then((found) => (id = found)),
         );
       }
-      // What is under way is that agent's with which it began, though there may be none of its name any more.
       const name = agentOf(context.tenant, context.task.metadata);
+      // A running task belongs to the agent it started with, even if that has been removed.
       const agent = running?.agent ?? agents.find(workspace, name);
-      if (agent) await tellCanceled(agent, twin ?? links.task(workspace, name, taskId));
+      if (agent) await cancelRemote(agent, id ?? links.task(workspace, name, taskId));
     },
   };
 }
 
-/** The agent is not to blame. */
+/** A failure of the gateway, not of the agent. */
 abstract class OwnFailure extends Error {
   abstract line(agent: string): string;
 }
 
-class NotNoted extends OwnFailure {
+class LinkNotSaved extends OwnFailure {
   line(agent: string): string {
-    return `The gateway could not note which task of the agent ${agent} this is, so it was given up. Try again later.`;
+    return `The gateway could not store which task of the agent ${agent} this is, so it gave the task up. Try again later.`;
   }
 }
 
-/** Nobody can know whether the agent got the message. */
+/** It is unknown whether the agent received the message. */
 class UnknownOutcome extends OwnFailure {
   line(agent: string): string {
-    return `The gateway was restarted before the agent ${agent} answered: nobody knows whether it got the message, so it was not sent again.`;
+    return `The gateway was restarted before the agent ${agent} answered. The message may have arrived, so it was not sent again.`;
   }
 }
 
@@ -372,14 +398,14 @@ function ownerOf({ user }: Pick<CancelContext, 'user'>): string {
 }
 
 /**
- * The id under which a message is sent, the same whenever it is sent. Not the caller's: ids of two workspaces may be the
- * same, and the agent would take their messages for one.
+ * The id of a message to the agent, the same for each attempt. The caller's own id is not used: two workspaces may use the
+ * same id, and the agent would take their messages for one.
  */
 function sentId({ task, turn }: Pick<ExecutionContext, 'task' | 'turn'>): string {
   return turn.length === 1 ? task.id : `${task.id}.${turn.length}`;
 }
 
-/** Whether the remote's task still asks what our log has as its last question. */
+/** Whether the remote's task still waits for the answer to the last question in our log. */
 function waitsStill(remote: Task, context: ExecutionContext): boolean {
   const { state, message } = remote.status;
   const asked = context.task.history?.findLast(({ role }) => role === 'agent');
@@ -387,13 +413,9 @@ function waitsStill(remote: Task, context: ExecutionContext): boolean {
   return isInterrupted(state) && !got && message?.messageId === asked?.messageId;
 }
 
-/** The way to the agent. Who goes on with a task has nothing to lose by waiting for it a little. */
-function connected(
-  agent: RemoteAgent,
-  patient: boolean,
-  signal: AbortSignal,
-): Connected | Promise<Connected> {
-  return patient ? patiently(async () => agent.connect(), signal) : agent.connect();
+/** Returns at once with the task's id. Without the id the task could be neither resumed nor canceled. */
+function notBlocking(params: MessageSendParams): MessageSendParams {
+  return { ...params, configuration: { ...params.configuration, blocking: false } };
 }
 
 function traceOf({ user }: Pick<ExecutionContext, 'user'>): string | undefined {

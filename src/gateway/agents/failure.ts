@@ -1,7 +1,11 @@
 /** What went wrong with an agent, in one line for callers: where it is behind the gateway is none of their business. */
 import { AddressError } from '../../base/net/index.ts';
-import { quote, RemoteAgentError } from '../../bridge/index.ts';
-import { ConnectionError, StreamInterruptedError } from '../../client/index.ts';
+import {
+  ConnectionError,
+  quote,
+  RemoteAgentError,
+  StreamInterruptedError,
+} from '../../client/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 
 const MAX_LINE = 300;

@@ -1,15 +1,14 @@
 /**
- * A remote agent's events as those of our task, one after the other. They are held to the protocol and to the limits;
- * what breaks them throws. A snapshot gives what our log does not have yet, and nothing twice.
+ * Turns a remote agent's events into events of our task. They must keep to the protocol and the limits; otherwise `take`
+ * throws. A snapshot yields only what our log does not have yet.
  */
-import { RemoteAgentError, type RemoteLimits } from '../../bridge/index.ts';
+import { RemoteAgentError, RemoteTaskGuard, type RemoteLimits } from '../../client/index.ts';
 import {
   isInterrupted,
   isSettled,
   type Artifact,
   type Message,
   type Metadata,
-  type Part,
   type StreamEvent,
   type Task,
   type TaskArtifactUpdateEvent,
@@ -17,46 +16,41 @@ import {
   type TaskStatus,
 } from '../../protocol/index.ts';
 import type { ArtifactEvent, ExecutorEvent, StatusEvent } from '../../tasks/index.ts';
-import { Mirror } from './mirror.ts';
+import { KnownArtifacts } from './known-artifacts.ts';
 
 export interface Known {
   /** Our task, as its log has it. */
   readonly task: Task;
   readonly remoteTaskId: string | undefined;
   readonly remoteContextId: string | undefined;
-  /** What is sent now: nothing, a task's first message, or an answer (the stream may begin with the task as it waits). */
+  /** What is sent now: nothing, a task's first message, or an answer. A stream for an answer may start with the task as
+   *  it waited for it. */
   readonly sends: 'nothing' | 'message' | 'answer';
 }
 
-const MAX_ID = 256;
-/** These say nothing about how far the work is: our task stays as it is. */
+/** These states do not change ours: they say nothing about progress. */
 const OPEN: ReadonlySet<TaskState> = new Set(['submitted', 'unknown', 'unspecified']);
 const NOTHING: readonly ExecutorEvent[] = [];
 
 export class Reading {
-  readonly #limits: Required<RemoteLimits>;
-  readonly #mirror: Mirror;
-  #taskId: string | undefined;
-  #contextId: string | undefined;
+  readonly #guard: RemoteTaskGuard;
+  readonly #artifacts: KnownArtifacts;
   #state: TaskState;
-  /** Of the last message that a status had. */
+  /** The id of the last message in a status. */
   #messageId: string | undefined;
+  /** An answer was sent, and no event shows yet that the agent has received it. */
   #waits: boolean;
-  /** The status with which it waits still, should nothing follow. */
+  /** The status of the waiting task. It counts if nothing follows. */
   #stale: TaskStatus | undefined;
   #settled = false;
-  /** The next event is the first that comes back for what was sent. */
+  /** The next event is the first after what was sent. */
   #first: boolean;
   #doubtful = false;
-  #events = 0;
-  #length = 0;
 
   constructor(limits: Required<RemoteLimits>, known: Known) {
-    const { task } = known;
-    this.#limits = limits;
-    this.#mirror = new Mirror(task.artifacts);
-    this.#taskId = known.remoteTaskId;
-    this.#contextId = known.remoteContextId;
+    const { task, remoteTaskId: taskId, remoteContextId: contextId } = known;
+    this.#guard = new RemoteTaskGuard(limits, { taskId, contextId });
+    this.#artifacts = new KnownArtifacts(task.artifacts);
     this.#state = task.status.state;
     this.#waits = known.sends === 'answer';
     this.#first = known.sends !== 'nothing';
@@ -65,50 +59,44 @@ export class Reading {
   }
 
   get taskId(): string | undefined {
-    return this.#taskId;
+    return this.#guard.taskId;
   }
 
   get contextId(): string | undefined {
-    return this.#contextId;
+    return this.#guard.contextId;
   }
 
-  /** It is done, or asks: nothing follows. */
+  /** The remote has finished or asks. Nothing follows. */
   get settled(): boolean {
     return this.#settled;
   }
 
-  /** An answer was sent, and nothing says yet that it has come. */
-  get waits(): boolean {
-    return this.#waits;
-  }
-
-  /** A snapshot came in the middle, or the connection was made anew: something may have been lost or repeated. */
+  /** Whether events may have been lost or repeated. */
   get doubtful(): boolean {
     return this.#doubtful;
   }
 
-  /** What was said between two connections may be missing. */
+  /** Events between two connections may be missing: not every server repeats them. */
   doubt(): void {
     this.#doubtful = true;
   }
 
   take(event: StreamEvent): readonly ExecutorEvent[] {
-    const { maxEvents } = this.#limits;
-    if (++this.#events > maxEvents) throw tooMuch(`it sent more than ${maxEvents} events`);
+    this.#guard.event();
     if (this.#settled) return NOTHING;
     const first = this.#first;
     this.#first = false;
     if (event.kind === 'artifact-update') {
-      this.#isOurs(event.taskId, event.contextId);
+      this.#guard.task(event.taskId, event.contextId);
       return this.#artifact(event);
     }
     if (event.kind === 'message') return this.#answer(event, first);
     if (event.kind === 'task') return this.#snapshot(event, first);
-    this.#isOurs(event.taskId, event.contextId);
+    this.#guard.task(event.taskId, event.contextId);
     return this.#status(event.status, event.metadata, false);
   }
 
-  /** The stream ended. What was taken for the task as it was before is how it is. */
+  /** The stream ended. If the task still waits as before, that is its state. */
   finish(): readonly ExecutorEvent[] {
     const stale = this.#stale;
     if (this.#settled || !stale) return NOTHING;
@@ -116,24 +104,22 @@ export class Reading {
     return this.#status(stale, undefined, false);
   }
 
-  /** What a whole task has of artifacts that our log has not. */
+  /** The content of the task's artifacts that our log does not have. */
   compare({ artifacts = [] }: Task): ExecutorEvent[] {
-    const { maxArtifacts } = this.#limits;
-    if (artifacts.length > maxArtifacts)
-      throw tooMuch(`it has more than ${maxArtifacts} artifacts`);
+    this.#guard.artifacts(artifacts.length);
     const missing: ExecutorEvent[] = [];
     for (const artifact of artifacts) {
-      checkId(artifact.artifactId);
-      const event = this.#mirror.update(clean(artifact));
+      this.#guard.id(artifact.artifactId);
+      const event = this.#artifacts.update(withoutEmptyText(artifact));
       if (!event) continue;
-      this.#count(event.artifact.parts);
+      this.#guard.parts(event.artifact.parts);
       missing.push(event);
     }
     return missing;
   }
 
   #snapshot(task: Task, first: boolean): readonly ExecutorEvent[] {
-    this.#isOurs(task.id, task.contextId);
+    this.#guard.task(task.id, task.contextId);
     const artifacts = this.compare(task);
     const status = this.#status(task.status, undefined, true);
     this.#doubtful = !this.#settled && (this.#doubtful || !first);
@@ -141,8 +127,10 @@ export class Reading {
   }
 
   #answer(message: Message, first: boolean): readonly ExecutorEvent[] {
-    if (!first) throw invalid('it sent a message in the middle of a task');
-    this.#isOurs(message.taskId ?? this.#taskId, message.contextId ?? '');
+    if (!first) {
+      throw new RemoteAgentError('remote-invalid', 'it sent a message in the middle of a task');
+    }
+    this.#guard.task(message.taskId ?? this.taskId, message.contextId ?? '');
     this.#settled = true;
     return [{ kind: 'status-update', state: 'completed', ...this.#said(message) }];
   }
@@ -151,20 +139,18 @@ export class Reading {
     this.#stale = undefined;
     const { artifactId } = update.artifact;
     let { parts } = update.artifact;
-    checkId(artifactId);
+    this.#guard.id(artifactId);
     if (parts.length === 0) {
-      // An empty last chunk is common; another one says nothing.
-      if (update.lastChunk !== true || !this.#mirror.has(artifactId)) return NOTHING;
+      // Many servers send an empty last chunk. Other empty chunks have no meaning.
+      if (update.lastChunk !== true || !this.#artifacts.has(artifactId)) return NOTHING;
       parts = [{ kind: 'text', text: '' }];
     }
-    this.#count(parts);
-    const append = update.append === true && this.#mirror.has(artifactId);
+    this.#guard.parts(parts);
+    const append = update.append === true && this.#artifacts.has(artifactId);
     const artifact =
       parts === update.artifact.parts ? update.artifact : { ...update.artifact, parts };
-    this.#mirror.add(artifact, append);
-    const { maxArtifacts } = this.#limits;
-    if (this.#mirror.size > maxArtifacts)
-      throw tooMuch(`it sent more than ${maxArtifacts} artifacts`);
+    this.#artifacts.add(artifact, append);
+    this.#guard.artifacts(this.#artifacts.size);
     const event: { -readonly [K in keyof ArtifactEvent]: ArtifactEvent[K] } = {
       kind: 'artifact-update',
       artifact,
@@ -186,8 +172,8 @@ export class Reading {
     }
     this.#waits = false;
     this.#stale = undefined;
-    // What the user said is in our log already.
     const known = OPEN.has(state) ? this.#state : state;
+    // Our log has the user's messages already.
     const spoken = message?.role === 'user' ? undefined : message;
     const isNew = spoken !== undefined && spoken.messageId !== this.#messageId;
     const changed = known !== this.#state;
@@ -203,62 +189,18 @@ export class Reading {
     return [status];
   }
 
-  /** The message, without the remote's ids; nothing where it has no parts. */
+  /** The message without the remote's ids. Nothing if it has no parts. */
   #said(message: Message): { message?: Message } {
     this.#messageId = message.messageId;
     if (message.parts.length === 0) return {};
-    checkId(message.messageId);
-    this.#count(message.parts);
+    this.#guard.id(message.messageId);
+    this.#guard.parts(message.parts);
     const { taskId: _task, contextId: _context, referenceTaskIds: _tasks, ...rest } = message;
     return { message: rest };
   }
-
-  #count(parts: readonly Part[]): void {
-    const { maxParts, maxPartLength, maxContentLength } = this.#limits;
-    if (parts.length > maxParts) throw tooMuch(`it sent more than ${maxParts} parts at once`);
-    for (const part of parts) {
-      const length = lengthOf(part);
-      if (length > maxPartLength) throw tooMuch(`it sent a part longer than ${maxPartLength}`);
-      this.#length += length;
-    }
-    if (this.#length > maxContentLength)
-      throw tooMuch(`it sent more than ${maxContentLength} in all`);
-  }
-
-  #isOurs(taskId: string | undefined, contextId: string): void {
-    if (taskId !== this.#taskId) {
-      if (this.#taskId !== undefined) throw invalid("it sent an event of another task's");
-      if (taskId !== undefined) checkId(taskId);
-      this.#taskId = taskId;
-    }
-    // Some servers leave it out where the task says it.
-    if (contextId === '' || contextId === this.#contextId) return;
-    if (this.#contextId !== undefined) throw invalid('it sent an event of another conversation');
-    checkId(contextId);
-    this.#contextId = contextId;
-  }
 }
 
-/** Without parts that have nothing in them. */
-function clean(artifact: Artifact): Artifact {
+function withoutEmptyText(artifact: Artifact): Artifact {
   const parts = artifact.parts.filter((part) => part.kind !== 'text' || part.text !== '');
   return parts.length === artifact.parts.length ? artifact : { ...artifact, parts };
-}
-
-function lengthOf(part: Part): number {
-  if (part.kind === 'text') return part.text.length;
-  if (part.kind === 'file') return (part.file.bytes ?? part.file.uri ?? '').length;
-  return JSON.stringify(part.data).length;
-}
-
-function checkId(id: string): void {
-  if (id.length > MAX_ID) throw invalid(`it sent an id longer than ${MAX_ID}`);
-}
-
-function tooMuch(message: string): RemoteAgentError {
-  return new RemoteAgentError('remote-limit', message);
-}
-
-function invalid(message: string): RemoteAgentError {
-  return new RemoteAgentError('remote-invalid', message);
 }

@@ -1,14 +1,23 @@
 /** One agent behind the gateway: how to reach it, what its card says, and whether it is there. */
 import type { Dispatcher } from 'undici';
-import { restrictToOrigins, remoteLimits, type RemoteLimits } from '../../bridge/index.ts';
-import { choose, discover, type FoundCard } from '../../client/index.ts';
-import type { AgentCard } from '../../protocol/index.ts';
+import { defined } from '../../base/index.ts';
+import {
+  choose,
+  createBinding,
+  createHttpService,
+  discover,
+  remoteLimits,
+  restrictToOrigins,
+  type FoundCard,
+  type RemoteLimits,
+} from '../../client/index.ts';
+import { codecOf, type AgentCard, type AgentService } from '../../protocol/index.ts';
 import type { AgentProfile } from '../../tasks/index.ts';
 import type { AgentConfig } from './config.ts';
 import { fetchOver } from './dialler.ts';
 import { exposedProfile } from './exposed.ts';
 import { failureLine } from './failure.ts';
-import { Line } from './line.ts';
+import { createTransports } from './transport.ts';
 
 export interface Health {
   readonly state: 'unknown' | 'healthy' | 'unhealthy';
@@ -19,14 +28,15 @@ export interface Health {
   readonly error?: string;
 }
 
-/** As much of a connection as an execution needs. */
+/** What the card offers. */
 export interface Connected {
-  readonly line: Line;
+  /** Starts a conversation: a message and its result, with limits on all of it together. */
+  readonly open: () => AgentService;
   readonly streams: boolean;
   readonly extensions: readonly string[];
 }
 
-export interface RemoteAgentOptions {
+interface Options {
   readonly name: string;
   readonly source: 'config' | 'api';
   readonly settings: AgentConfig;
@@ -54,12 +64,12 @@ export class RemoteAgent {
   #connected: Connected | undefined;
   #looking: Promise<Connected> | undefined;
 
-  constructor({ name, source, settings, dispatcher }: RemoteAgentOptions) {
+  constructor({ name, source, settings, dispatcher }: Options) {
     this.name = name;
     this.source = source;
     this.settings = settings;
     this.#dispatcher = dispatcher;
-    this.limits = remoteLimits(given(settings.limits ?? {}));
+    this.limits = remoteLimits(defined(settings.limits));
     this.#hidden = [settings.url, ...(settings.allowOrigins ?? [])];
     this.#fetch = withEtag(fetchOver(dispatcher));
   }
@@ -120,11 +130,21 @@ export class RemoteAgent {
   #through(card: AgentCard, url: string): Connected {
     const { headers = {}, description } = this.settings;
     const endpoint = choose({ card, url });
+    const codec = codecOf(endpoint.version, endpoint.binding);
+    const binding = createBinding(endpoint, codec);
     const { limits, timeoutMs } = this;
-    const line = new Line({ endpoint, dispatcher: this.#dispatcher, headers, limits, timeoutMs });
+    const dispatcher = this.#dispatcher;
+    const transports = createTransports({
+      url: endpoint.url,
+      dispatcher,
+      headers,
+      limits,
+      timeoutMs,
+    });
+    const open = () => createHttpService({ codec, binding, transport: transports() });
     const extensions = (card.capabilities.extensions ?? []).map(({ uri }) => uri);
     this.#profile = exposedProfile(card, { description, hidden: this.#hidden });
-    this.#connected = { line, streams: card.capabilities.streaming === true, extensions };
+    this.#connected = { open, streams: card.capabilities.streaming === true, extensions };
     return this.#connected;
   }
 
@@ -164,16 +184,4 @@ function withEtag(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
 function addressesIn({ card, url }: FoundCard): string[] {
   const addresses = card.supportedInterfaces.map((offer) => URL.parse(offer.url, url)?.href);
   return addresses.filter((address) => address !== undefined).slice(0, MAX_ADDRESSES);
-}
-
-/** The same without what is undefined. */
-function given<Fields extends object>(
-  fields: Fields,
-): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {
-  const out: { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } = {};
-  for (const name in fields) {
-    const value = fields[name];
-    if (value !== undefined) out[name] = value as Exclude<Fields[typeof name], undefined>;
-  }
-  return out;
 }

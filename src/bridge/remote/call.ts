@@ -1,0 +1,239 @@
+/** One turn of a remote agent: from a message to its result, its question, or its failure. */
+import { pause, raceAbort, systemCode } from '../../base/index.ts';
+import type { RunContext, Event, EventFields } from '../../agent/index.ts';
+import {
+  ConnectionError,
+  Lifetime,
+  limitTime,
+  quote,
+  RemoteAgentError,
+  type AgentClient,
+  type RemoteErrorCode,
+  type RemoteLimits,
+} from '../../client/index.ts';
+import {
+  isInterrupted,
+  isSettled,
+  isTerminal,
+  textOf,
+  type StreamEvent,
+  type StreamItem,
+  type TaskState,
+} from '../../protocol/index.ts';
+import type { RemoteConnection } from './connection.ts';
+import { keeping, type RemoteNote } from './note.ts';
+import { remoteQuestions } from './question.ts';
+import { RemoteReading } from './reading.ts';
+import type { RemoteTurn } from './turn.ts';
+
+/** How long a stream may stay open after its last event. */
+const GRACE_MS = 1000;
+
+const ENDED_AS: Partial<Record<TaskState, RemoteErrorCode>> = {
+  canceled: 'remote-canceled',
+  rejected: 'remote-rejected',
+};
+
+export class RemoteCall {
+  readonly #connection: RemoteConnection;
+  readonly #context: RunContext;
+  readonly #turn: RemoteTurn;
+  readonly #limits: Required<RemoteLimits>;
+  readonly #continues: boolean;
+  readonly #reading: RemoteReading;
+  /** Of the connections. They outlive an abort of the run until the remote has been told. */
+  readonly #lifetime = new Lifetime();
+  /** Aborted with the run or with the lifetime. */
+  readonly #over: AbortSignal;
+  /** Partial events have the id of the complete one. */
+  readonly #piece: Event;
+  #received = false;
+  /** The remote's turn has ended. */
+  #complete = false;
+  #items: AsyncIterator<StreamItem> | undefined;
+  /** The next item, while it is awaited. */
+  #pending: Promise<IteratorResult<StreamItem, unknown>> | undefined;
+
+  constructor(
+    connection: RemoteConnection,
+    context: RunContext,
+    turn: RemoteTurn,
+    options: { readonly limits: Required<RemoteLimits>; readonly continues: boolean },
+  ) {
+    this.#connection = connection;
+    this.#context = context;
+    this.#piece = context.event({ partial: true });
+    this.#turn = turn;
+    this.#limits = options.limits;
+    this.#continues = options.continues;
+    this.#reading = new RemoteReading(options.limits, turn);
+    this.#over = AbortSignal.any([context.signal, this.#lifetime.signal]);
+  }
+
+  /** Whether the remote has received the message, as far as it says. */
+  get received(): boolean {
+    return this.#received;
+  }
+
+  /** The remote's turn as events. Leaving it cancels the remote's task, unless that is settled. */
+  async *events(): AsyncGenerator<Event> {
+    const lifetime = this.#lifetime;
+    let client: AgentClient | undefined;
+    try {
+      client = await this.#connect();
+      limitTime(lifetime, this.#limits);
+      yield* this.#follow(client);
+      this.#complete = true;
+    } finally {
+      lifetime.release();
+      if (client && !this.#complete) await this.#abandon(client);
+      lifetime.end(new ConnectionError('closed', 'the turn has ended'));
+      // Not awaited: the remote may be slow to close.
+      this.#items?.return?.().catch(() => undefined);
+    }
+    yield* this.#outcome();
+  }
+
+  /** The event that ends the run. */
+  failure({ code, message }: RemoteAgentError): Event {
+    const fields: EventFields = { error: { code, message } };
+    // Without a note, the message is sent again in the next turn.
+    if (!this.#received) return this.#context.event(fields);
+    const { state = 'unknown' } = this.#reading;
+    return this.#keep(fields, isSettled(state) && !isInterrupted(state) ? state : 'canceled');
+  }
+
+  /** Fetching the card may take as long as anything else. */
+  #connect(): Promise<AgentClient> {
+    const { quietMs } = this.#limits;
+    const late = `its card did not come within ${quietMs} ms`;
+    this.#lifetime.idleTimeout(quietMs, () => new RemoteAgentError('remote-timeout', late));
+    return raceAbort(this.#connection.open(this.#context, this.#over), this.#over);
+  }
+
+  #open(client: AgentClient): AsyncIterator<StreamItem> {
+    const { parts, messageId, taskId, contextId } = this.#turn;
+    const options = { signal: this.#lifetime.signal, polls: true };
+    if (!parts) {
+      if (taskId === undefined) throw new TypeError('only a task can be followed');
+      return client.resubscribe(taskId, options)[Symbol.asyncIterator]();
+    }
+    const streams = client.card.capabilities.streaming === true;
+    // The id of a new task is needed at once: without it the task can be neither resumed nor canceled.
+    const blocking = streams ? {} : { blocking: taskId !== undefined };
+    const stream = client.stream(
+      { messageId, parts: [...parts] },
+      {
+        ...options,
+        taskId,
+        contextId,
+        configuration: { historyLength: 0, ...blocking },
+        // A remote that waits for an answer may be restarting.
+        retrySend: (error) => taskId !== undefined && wasRefused(error),
+      },
+    );
+    return stream[Symbol.asyncIterator]();
+  }
+
+  async *#follow(client: AgentClient): AsyncGenerator<Event> {
+    const reading = this.#reading;
+    const lifetime = this.#lifetime;
+    const items = (this.#items = this.#open(client));
+    let noted = false;
+    for (;;) {
+      this.#pending = items.next();
+      const next = reading.over
+        ? Promise.race([this.#pending, pause(GRACE_MS, this.#over).then(() => undefined)])
+        : this.#pending;
+      const step = await raceAbort(next, this.#over);
+      this.#pending = undefined;
+      if (step === undefined || step.done === true) return;
+      this.#received = true;
+      const { parts, progress } = reading.take(step.value.event);
+      if (!progress) continue;
+      lifetime.wait(false);
+      if (!noted && !reading.over && reading.taskId !== undefined) {
+        noted = true;
+        yield this.#keep({}, 'working');
+      }
+      if (parts.length > 0) yield { ...this.#piece, content: { role: 'model', parts } };
+      lifetime.wait(true);
+    }
+  }
+
+  *#outcome(): Generator<Event> {
+    const { state } = this.#reading;
+    if (state === undefined || !isSettled(state)) {
+      throw new RemoteAgentError('remote-invalid', 'it ended without having finished');
+    }
+    const parts = this.#reading.whole();
+    const content = { role: 'model', parts } as const;
+    const { id } = this.#piece;
+    if (state === 'completed') {
+      yield { ...this.#keep({ content }, state), id };
+      return;
+    }
+    if (!isInterrupted(state)) {
+      const said = quote(textOf([...this.#reading.lastMessage]));
+      const suffix = said === '' ? '' : `, and said: ${said}`;
+      const code = ENDED_AS[state] ?? 'remote-failed';
+      throw new RemoteAgentError(code, `its task ended as ${state}${suffix}`);
+    }
+    if (parts.length > 0) yield { ...this.#context.event({ content }), id };
+    yield this.#asking(state);
+  }
+
+  /** All questions of the remote in one event, so that all of them are stored with the note, or none. */
+  #asking(state: TaskState): Event {
+    const asked = remoteQuestions(this.#reading.lastMessage, state === 'auth-required');
+    const named = asked.map(({ remote, question }, at) => {
+      const id = `${this.#turn.messageId}-${at}`;
+      return { note: { id, remote }, event: this.#context.question(id, question) };
+    });
+    const notes = named.map(({ note }) => note);
+    const questions = named.flatMap(({ event }) => event.actions.questions ?? []);
+    const { metadata, actions } = this.#note(state, notes);
+    return this.#context.event({ metadata, actions: { ...actions, questions } });
+  }
+
+  #keep(fields: EventFields, state: TaskState): Event {
+    return this.#context.event({ ...fields, ...this.#note(state) });
+  }
+
+  #note(state: TaskState, questions?: RemoteNote['questions']) {
+    const { taskId, contextId } = this.#reading;
+    const continues = isInterrupted(state) || (this.#continues && state === 'completed');
+    const said = continues ? this.#reading.said() : isSettled(state) ? undefined : this.#turn.said;
+    const note = { taskId, contextId, state, seen: this.#turn.seen, said, questions };
+    return keeping(note, this.#context.path);
+  }
+
+  /** Cancels the remote's task. Takes at most `cancelMs`. */
+  async #abandon(client: AgentClient): Promise<void> {
+    const { over, state = 'unknown' } = this.#reading;
+    if (over && isTerminal(state)) return;
+    const { aborted } = this.#context.signal;
+    const deadline = AbortSignal.timeout(this.#limits.cancelMs);
+    let id = this.#received || aborted ? this.#reading.taskId : undefined;
+    if (id === undefined && aborted && this.#pending) {
+      // The message may have started a task, whose id is in the first event.
+      const first = await raceAbort(this.#pending, deadline).catch(() => undefined);
+      id = first?.done === true || first === undefined ? undefined : taskIdOf(first.value.event);
+    }
+    if (id === undefined) return;
+    await raceAbort(client.cancel(id, { signal: deadline }), deadline).catch(() => undefined);
+  }
+}
+
+function taskIdOf(event: StreamEvent): string | undefined {
+  if (event.kind === 'message') return undefined;
+  return event.kind === 'task' ? event.id : event.taskId;
+}
+
+/** Whether the connection was refused. Nothing was sent then, so sending again is safe with any server. */
+function wasRefused(error: ConnectionError): boolean {
+  for (let cause = error.cause; cause instanceof Error; cause = cause.cause) {
+    if (systemCode(cause) === 'ECONNREFUSED') return true;
+  }
+  return false;
+}

@@ -1,0 +1,95 @@
+/**
+ * The connection to a remote agent. The card is fetched when it is first needed and then kept. Each run has its own
+ * client, with the run's credentials and limits.
+ *
+ * Credentials are sent only to the origin of the address: neither a redirect nor a card can direct them elsewhere, unless
+ * `origins` allows it.
+ */
+import type { CanceledRun, SessionKey } from '../../agent/index.ts';
+import {
+  ByteBudget,
+  connect,
+  discover,
+  restrictToOrigins,
+  type AgentClient,
+  type FoundCard,
+  type Preference,
+  type RemoteLimits,
+  type RetryOptions,
+} from '../../client/index.ts';
+import type { AgentCard } from '../../protocol/index.ts';
+
+/** The request that a header function is asked for. */
+export interface RemoteRequest {
+  readonly url: string;
+  readonly method: string;
+  readonly session: SessionKey;
+  readonly runId: string;
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+export interface RemoteConnectionOptions extends Preference {
+  /** The address of the agent or of its card. */
+  readonly url: string | URL;
+  /** Headers for every request, usually credentials. A function is called for each request and may be async. */
+  readonly headers?: Headers | ((request: RemoteRequest) => Headers | Promise<Headers>);
+  /** Further origins that the card may lead to. */
+  readonly origins?: readonly string[];
+  /** URIs of the extensions for every request. */
+  readonly extensions?: readonly string[];
+  readonly retry?: RetryOptions;
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+export interface RemoteConnection {
+  /** The card that was fetched last. */
+  readonly card: AgentCard | undefined;
+  /** A client for one run. The signal ends only the search for the card. */
+  open(run: Pick<CanceledRun, 'runId' | 'session'>, signal: AbortSignal): Promise<AgentClient>;
+  /** Marks the card as outdated: the next `open` fetches it again. */
+  forget(): void;
+}
+
+export function remoteConnection(
+  options: RemoteConnectionOptions,
+  limits: Required<RemoteLimits>,
+): RemoteConnection {
+  const { version, binding, extensions, retry, headers, fetch } = options;
+  const address = new URL(options.url).href;
+  const origins = new Set([address, ...(options.origins ?? [])].map((url) => new URL(url).origin));
+  let found: FoundCard | undefined;
+  let stale = false;
+
+  return {
+    get card() {
+      return found?.card;
+    },
+    async open({ session, runId }, signal) {
+      const http = {
+        version,
+        binding,
+        extensions,
+        headers:
+          typeof headers === 'function'
+            ? (request: { url: string; method: string }) => headers({ ...request, session, runId })
+            : headers,
+        fetch,
+        // RemoteCall limits the time until a response.
+        timeoutMs: 0,
+        idleTimeoutMs: limits.idleMs,
+        maxEventBytes: limits.maxEventBytes,
+        maxResponseBytes: limits.maxEventBytes,
+        budget: new ByteBudget(limits.maxBytes),
+      };
+      if (!found || stale) {
+        found = restrictToOrigins(origins, await discover(address, { ...http, signal }));
+        stale = false;
+      }
+      return connect(found.url, { ...http, card: found.card, retry });
+    },
+    forget() {
+      stale = true;
+    },
+  };
+}

@@ -1,0 +1,140 @@
+/**
+ * Reads the events of a remote agent's turn. They must keep to the protocol: one task (or one message), one context, and
+ * nothing after the end. Otherwise `take` throws.
+ */
+import { RemoteAgentError, RemoteTaskGuard, type RemoteLimits } from '../../client/index.ts';
+import {
+  isSettled,
+  type Message,
+  type Part as A2APart,
+  type StreamEvent,
+  type Task,
+  type TaskState,
+  type TaskStatus,
+} from '../../protocol/index.ts';
+import type { ReceivedPart } from '../converter.ts';
+import { RemoteContent } from './content.ts';
+import type { SaidLength } from './note.ts';
+
+export interface Expected {
+  /** The task that the message is for. */
+  readonly taskId: string | undefined;
+  readonly contextId: string | undefined;
+  /** The state of the task when the message was sent. */
+  readonly before: TaskState | undefined;
+  /** For a task that continues: the length of each artifact that this session has. */
+  readonly said: Readonly<Record<string, SaidLength>> | undefined;
+}
+
+export interface Taken {
+  /** The parts to show at once. */
+  readonly parts: readonly ReceivedPart[];
+  /** Whether the event contained anything new. */
+  readonly progress: boolean;
+}
+
+export class RemoteReading {
+  readonly #guard: RemoteTaskGuard;
+  readonly #content: RemoteContent;
+  readonly #before: TaskState | undefined;
+  #state: TaskState | undefined;
+  #over = false;
+  #stale = false;
+  #lastId: string | undefined;
+  #lastMessage: readonly A2APart[] = [];
+
+  constructor(limits: Required<RemoteLimits>, expected: Expected) {
+    this.#guard = new RemoteTaskGuard(limits, expected);
+    this.#before = expected.before;
+    this.#content = new RemoteContent(this.#guard, expected.said);
+  }
+
+  get taskId(): string | undefined {
+    return this.#guard.taskId;
+  }
+
+  get contextId(): string | undefined {
+    return this.#guard.contextId;
+  }
+
+  /** Undefined until the first event. */
+  get state(): TaskState | undefined {
+    return this.#state;
+  }
+
+  /** The turn has ended. No event may follow. */
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** The message of the last status. */
+  get lastMessage(): readonly A2APart[] {
+    return this.#lastMessage;
+  }
+
+  /** All content of this turn, once the stream has ended. */
+  whole(): ReceivedPart[] {
+    // Nothing followed the snapshot, so it was the result and not the state before the message.
+    if (this.#stale && this.#state === 'completed') this.#content.closing(this.#lastMessage);
+    return this.#content.whole();
+  }
+
+  said(): Record<string, SaidLength> {
+    return this.#content.said();
+  }
+
+  take(event: StreamEvent): Taken {
+    this.#guard.event();
+    if (this.#over) {
+      // A new subscription may start with the task as it ended.
+      const repeats =
+        event.kind === 'task' && event.id === this.taskId && event.status.state === this.#state;
+      if (repeats) return { parts: [], progress: false };
+      throw new RemoteAgentError('remote-invalid', 'it went on after its end');
+    }
+    if (event.kind === 'message') return this.#message(event);
+    this.#guard.task(event.kind === 'task' ? event.id : event.taskId, event.contextId);
+    if (event.kind === 'task') return this.#task(event);
+    if (event.kind === 'status-update') return this.#status(event.status, false);
+    this.#state ??= 'submitted';
+    const parts = this.#content.artifact(event.artifact, event.append === true);
+    return { parts, progress: true };
+  }
+
+  #message({ parts, taskId, contextId }: Message): Taken {
+    if (this.#state !== undefined) {
+      throw new RemoteAgentError('remote-invalid', 'it sent a message in the middle of a task');
+    }
+    this.#guard.task(taskId ?? this.taskId, contextId ?? '');
+    this.#state = 'completed';
+    this.#over = true;
+    return { parts: this.#content.closing(parts), progress: true };
+  }
+
+  #task({ status, artifacts = [] }: Task): Taken {
+    const shown = artifacts.flatMap((artifact) => this.#content.snapshot(artifact));
+    const { parts, progress } = this.#status(status, this.#state === undefined);
+    return { parts: [...shown, ...parts], progress: progress || shown.length > 0 };
+  }
+
+  #status({ state, message }: TaskStatus, first: boolean): Taken {
+    const changed = state !== this.#state;
+    this.#state = state;
+    // A stream may start with the task as it was before the message arrived.
+    this.#stale = first && state === this.#before;
+    if (isSettled(state) && !this.#stale) this.#over = true;
+    if (changed) this.#lastMessage = [];
+    // A message with the role "user" is our own, repeated for other readers.
+    if (message === undefined || message.role === 'user') return { parts: [], progress: changed };
+    this.#guard.parts(message.parts, false);
+    this.#lastMessage = message.parts;
+    if (message.messageId === this.#lastId) return { parts: [], progress: changed };
+    this.#lastId = message.messageId;
+    return { parts: this.#stale ? [] : this.#said(state, message.parts), progress: true };
+  }
+
+  #said(state: TaskState, parts: readonly A2APart[]): ReceivedPart[] {
+    if (state === 'completed') return this.#content.closing(parts);
+    return isSettled(state) ? [] : this.#content.progress(parts);
+  }
+}

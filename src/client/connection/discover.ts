@@ -1,0 +1,177 @@
+/** From an address to a card, and from a card to the one interface that we will use. */
+import {
+  A2AError,
+  v1,
+  versionOf,
+  type AgentCard,
+  type AgentInterface,
+  type Binding,
+  type ProtocolVersion,
+} from '../../protocol/index.ts';
+import type { Endpoint } from './binding.ts';
+import { ConnectionError, RemoteAgentError, quote } from './errors.ts';
+import type { HttpOptions } from './http.ts';
+import { Lifetime, errorOfStatus, parseJson, readBodyText, send } from './request.ts';
+
+export interface Preference {
+  /** Only this version of the protocol. */
+  readonly version?: ProtocolVersion | undefined;
+  /** Only this binding. */
+  readonly binding?: Binding | undefined;
+}
+
+/** A card, and the address where it was found: what is relative in it is relative to that. */
+export interface FoundCard {
+  readonly card: AgentCard;
+  readonly url: string;
+}
+
+const CARD_PATHS = ['/.well-known/agent-card.json', '/.well-known/agent.json'];
+const MAX_CARD_BYTES = 2 ** 20;
+const CARD_TIMEOUT_MS = 30_000;
+
+/**
+ * Looks for the card under the address, then at its origin; an address that names a file is the card's own. The origin's
+ * card counts only where it leads to the address: whoever is addressed behind a gateway, and is not there, is not to be
+ * mistaken for the gateway.
+ */
+export async function discover(
+  url: string,
+  options: HttpOptions & Preference = {},
+): Promise<FoundCard> {
+  const failures: string[] = [];
+  for (const place of cardPlaces(url)) {
+    try {
+      const found = await fetchCard(place.url, options);
+      if (leadsTo(place.path, found)) return found;
+      const [first] = found.card.supportedInterfaces;
+      failures.push(`${place.url} (that is of ${found.card.name}, which is at ${first?.url})`);
+    } catch (error) {
+      // "Not here" and "this is no card" lead on; what would be the same everywhere does not.
+      if (!(error instanceof A2AError) || STOPS.has(error.kind)) throw error;
+      failures.push(`${place.url} (${error.message})`);
+    }
+  }
+  throw new ConnectionError('card', `no agent card at ${failures.join(', nor at ')}`);
+}
+
+const STOPS: ReadonlySet<string> = new Set([
+  'unauthenticated',
+  'forbidden',
+  'rateLimited',
+  'unavailable',
+]);
+
+interface CardPlace {
+  readonly url: string;
+  /** Where the card has to lead; empty: anywhere. */
+  readonly path: string;
+}
+
+function cardPlaces(address: string): CardPlace[] {
+  if (!URL.canParse(address) || !/^https?:/i.test(address)) {
+    throw new ConnectionError('unreachable', `not an http address: ${address}`);
+  }
+  const url = new URL(address);
+  url.hash = '';
+  if (url.pathname.endsWith('.json')) return [{ url: url.href, path: '' }];
+  const path = url.pathname.replace(/\/+$/, '');
+  const under = CARD_PATHS.map((name) => ({ url: url.origin + path + name, path: '' }));
+  if (path === '') return under;
+  return [...under, ...CARD_PATHS.map((name) => ({ url: url.origin + name, path }))];
+}
+
+/** One of the card's interfaces is at the path, or below it. */
+function leadsTo(path: string, { card, url }: FoundCard): boolean {
+  if (path === '') return true;
+  return card.supportedInterfaces.some(
+    (offer) =>
+      URL.canParse(offer.url, url) && `${new URL(offer.url, url).pathname}/`.startsWith(`${path}/`),
+  );
+}
+
+async function fetchCard(url: string, options: HttpOptions & Preference): Promise<FoundCard> {
+  const { timeoutMs = CARD_TIMEOUT_MS } = options;
+  const limit = timeoutMs > 0 ? Math.min(timeoutMs, CARD_TIMEOUT_MS) : CARD_TIMEOUT_MS;
+  const lifetime = new Lifetime([options.signal]);
+  const late = `${url} did not answer within ${limit} ms`;
+  lifetime.idleTimeout(limit, () => new ConnectionError('timeout', late));
+  try {
+    const response = await send(
+      {
+        url,
+        method: 'GET',
+        headers: options.headers,
+        // A server that has a card for each version picks by this header.
+        ownHeaders: { Accept: 'application/json', 'A2A-Version': options.version ?? '1.0' },
+      },
+      lifetime,
+      options.fetch ?? globalThis.fetch,
+    );
+    const maxBytes = Math.min(options.maxResponseBytes ?? MAX_CARD_BYTES, MAX_CARD_BYTES);
+    const text = await readBodyText(response, maxBytes, lifetime, options.budget);
+    if (!response.ok) throw errorOfStatus(response);
+    // Either version's codec reads both, and hybrids.
+    return { card: v1.decodeCard(parseJson(text)), url: response.url || url };
+  } finally {
+    lifetime.release();
+  }
+}
+
+/** What we speak, best first. */
+const PREFERENCES: readonly (readonly [ProtocolVersion, Binding])[] = [
+  ['1.0', 'JSONRPC'],
+  ['1.0', 'HTTP+JSON'],
+  ['0.3', 'JSONRPC'],
+  ['0.3', 'HTTP+JSON'],
+];
+
+export interface ChosenEndpoint extends Endpoint {
+  readonly version: ProtocolVersion;
+}
+
+/** Picks the best of the card's interfaces that we speak and that the preference allows. */
+export function choose({ card, url }: FoundCard, preference: Preference = {}): ChosenEndpoint {
+  for (const [version, binding] of PREFERENCES) {
+    if (preference.version !== undefined && preference.version !== version) continue;
+    if (preference.binding !== undefined && preference.binding !== binding) continue;
+    for (const offer of card.supportedInterfaces) {
+      if (versionOf(offer.protocolVersion) !== version) continue;
+      if (offer.protocolBinding.toUpperCase() !== binding) continue;
+      const target = resolve(offer, url);
+      if (target) return { url: target, version, binding, tenant: offer.tenant };
+    }
+  }
+  const wanted = [preference.version, preference.binding].filter(Boolean).join(' ');
+  const offers = card.supportedInterfaces.map(
+    (offer) => `${offer.protocolVersion} ${offer.protocolBinding} at ${offer.url}`,
+  );
+  throw new ConnectionError(
+    'interface',
+    `${card.name} offers nothing that ${wanted ? `matches ${wanted}` : 'we speak'}: ${offers.join(', ')}`,
+  );
+}
+
+/** The interface's address, unless credentials must not go there: no web address, or a step down from https. */
+function resolve(offer: AgentInterface, base: string): string | undefined {
+  if (!URL.canParse(offer.url, base)) return undefined;
+  const target = new URL(offer.url, base);
+  const allowed = base.startsWith('https:') ? ['https:'] : ['https:', 'http:'];
+  return allowed.includes(target.protocol) ? target.href : undefined;
+}
+
+/** The card without the interfaces outside these origins, which must not receive our credentials. */
+export function restrictToOrigins(
+  origins: ReadonlySet<string>,
+  { card, url }: FoundCard,
+): FoundCard {
+  const supportedInterfaces = card.supportedInterfaces.filter((offer) =>
+    origins.has(URL.parse(offer.url, url)?.origin ?? ''),
+  );
+  if (supportedInterfaces.length > 0) return { card: { ...card, supportedInterfaces }, url };
+  const offers = quote(card.supportedInterfaces.map((offer) => offer.url).join(', '));
+  throw new RemoteAgentError(
+    'remote-untrusted',
+    `the card at ${url} leads to another origin (${offers}); add it to \`origins\` if you trust it`,
+  );
+}

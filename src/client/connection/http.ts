@@ -1,0 +1,193 @@
+/** An agent across the network as an AgentService, over `fetch`. */
+import {
+  A2AError,
+  type AgentService,
+  type StreamItem,
+  type WireCodec,
+} from '../../protocol/index.ts';
+import { createBinding, type Endpoint } from './binding.ts';
+import { ConnectionError } from './errors.ts';
+import {
+  Lifetime,
+  mediaType,
+  readBodyText,
+  send,
+  type ByteBudget,
+  type HeaderSource,
+} from './request.ts';
+import {
+  createHttpService,
+  type EventDecoding,
+  type Transport,
+  type OutgoingRequest,
+  type WholeResponse,
+} from './service.ts';
+import { SseLimitError, createSseParser, seqOf } from './sse.ts';
+
+export interface HttpOptions {
+  /** Another `fetch`: for tests, a proxy, or a check of addresses. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  /** For every request: usually credentials. */
+  readonly headers?: HeaderSource | undefined;
+  /** URIs of the extensions for every request. */
+  readonly extensions?: readonly string[] | undefined;
+  /** The timeout of a unary call, and of the first event of a stream. 5 minutes; 0: none. */
+  readonly timeoutMs?: number | undefined;
+  /** How long a stream may be silent before its connection counts as broken. 60 seconds; 0: forever. */
+  readonly idleTimeoutMs?: number | undefined;
+  /** The largest event that a stream may contain. 32 MB. */
+  readonly maxEventBytes?: number | undefined;
+  /** The largest response to a unary call. 32 MB. */
+  readonly maxResponseBytes?: number | undefined;
+  /** A limit on all responses together. */
+  readonly budget?: ByteBudget | undefined;
+  /** Ends every call and stream. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+const MEGABYTE = 2 ** 20;
+
+/** Makes the service. It sends nothing before its first call. */
+export function httpService(
+  endpoint: Endpoint,
+  codec: WireCodec,
+  options: HttpOptions = {},
+): AgentService {
+  const binding = createBinding(endpoint, codec);
+  const { extensions } = options;
+  return createHttpService({ codec, binding, transport: new FetchTransport(options), extensions });
+}
+
+class FetchTransport implements Transport {
+  readonly #options: HttpOptions;
+  readonly #timeoutMs: number;
+
+  constructor(options: HttpOptions) {
+    this.#options = options;
+    this.#timeoutMs = options.timeoutMs ?? 300_000;
+  }
+
+  async whole(request: OutgoingRequest, signal: AbortSignal | undefined): Promise<WholeResponse> {
+    const lifetime = this.#lifetime(signal, `${request.url} did not answer within`);
+    try {
+      return await this.#read(await this.#send(request, lifetime), lifetime);
+    } finally {
+      lifetime.release();
+    }
+  }
+
+  async stream(
+    request: OutgoingRequest,
+    source: EventDecoding,
+    signal: AbortSignal | undefined,
+  ): Promise<AsyncIterable<StreamItem> | WholeResponse> {
+    const { idleTimeoutMs = 60_000 } = this.#options;
+    const { url } = request;
+    const lifetime = this.#lifetime(signal, `${url} sent no event within`);
+    try {
+      const response = await this.#send(request, lifetime);
+      if (!response.ok || mediaType(response) !== 'text/event-stream') {
+        const whole = await this.#read(response, lifetime);
+        lifetime.release();
+        return whole;
+      }
+      const events = this.#events(response, source, url, lifetime);
+      const first = await events.next();
+      if (first.done === true && !source.expectsEvent) return events;
+      if (first.done === true) {
+        throw new ConnectionError('broken', `${url} sent a stream without any event`);
+      }
+      const silent = `${url} was silent for ${idleTimeoutMs} ms`;
+      lifetime.idleTimeout(idleTimeoutMs, () => new ConnectionError('timeout', silent));
+      lifetime.wait(false);
+      return startingWith(first.value, events, lifetime);
+    } catch (error) {
+      lifetime.release();
+      throw error;
+    }
+  }
+
+  #lifetime(signal: AbortSignal | undefined, what: string): Lifetime {
+    const lifetime = new Lifetime([this.#options.signal, signal]);
+    const late = () => new ConnectionError('timeout', `${what} ${this.#timeoutMs} ms`);
+    lifetime.idleTimeout(this.#timeoutMs, late);
+    return lifetime;
+  }
+
+  #send(
+    { headers: ownHeaders, ...request }: OutgoingRequest,
+    lifetime: Lifetime,
+  ): Promise<Response> {
+    const { headers, fetch = globalThis.fetch } = this.#options;
+    return send({ ...request, headers, ownHeaders }, lifetime, fetch);
+  }
+
+  async #read(response: Response, lifetime: Lifetime): Promise<WholeResponse> {
+    const { maxResponseBytes = 32 * MEGABYTE, budget } = this.#options;
+    const text = await readBodyText(response, maxResponseBytes, lifetime, budget);
+    return { head: response, text };
+  }
+
+  async *#events(
+    response: Response,
+    { decode }: EventDecoding,
+    url: string,
+    lifetime: Lifetime,
+  ): AsyncGenerator<StreamItem> {
+    if (response.body === null) return;
+    const { maxEventBytes = 32 * MEGABYTE, budget } = this.#options;
+    const parse = createSseParser(maxEventBytes);
+    const reader = response.body.getReader();
+    let ended = false;
+    try {
+      for (;;) {
+        lifetime.wait(true);
+        const { done, value } = await reader.read();
+        lifetime.wait(false);
+        if (done) {
+          ended = true;
+          return;
+        }
+        budget?.take(value.byteLength);
+        for (const { data, type, id } of parse(value)) {
+          yield { event: decode(data, type), seq: seqOf(id) };
+        }
+      }
+    } catch (error) {
+      throw lifetime.explain(error, (cause) =>
+        cause instanceof SseLimitError
+          ? new A2AError('invalidAgentResponse', cause.message)
+          : new ConnectionError('broken', `the stream of ${url} broke off`, { cause }),
+      );
+    } finally {
+      if (!ended) lifetime.end(new ConnectionError('closed', 'the reader left the stream'));
+      lifetime.release();
+    }
+  }
+}
+
+/** Puts the first event back in front. Leaving closes the connection, even while an event is awaited. */
+function startingWith(
+  first: StreamItem,
+  rest: AsyncGenerator<StreamItem>,
+  lifetime: Lifetime,
+): AsyncIterable<StreamItem> {
+  let head: StreamItem | undefined = first;
+  const iterator: AsyncIterator<StreamItem> = {
+    async next() {
+      if (head === undefined) return rest.next();
+      const value = head;
+      head = undefined;
+      return { value, done: false };
+    },
+    async return() {
+      head = undefined;
+      lifetime.end(new ConnectionError('closed', 'the reader left the stream'));
+      lifetime.release();
+      // The abandoned read rejects. Its error no longer matters.
+      await rest.return(undefined).catch(() => undefined);
+      return { value: undefined, done: true };
+    },
+  };
+  return { [Symbol.asyncIterator]: () => iterator };
+}

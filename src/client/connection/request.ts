@@ -1,0 +1,275 @@
+/** One HTTP request over `fetch`: headers, redirects, timeouts, and a limit on the size of the response. */
+import { raceAbort } from '../../base/index.ts';
+import { A2AError, inspectJson, v1 } from '../../protocol/index.ts';
+import { ConnectionError, RemoteAgentError } from './errors.ts';
+
+/** Headers for every request, or a function that returns them for one request and may be async, to fetch a token. */
+export type HeaderSource =
+  | Readonly<Record<string, string>>
+  | ((request: {
+      readonly url: string;
+      readonly method: string;
+    }) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
+
+export interface Request {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: HeaderSource | undefined;
+  /** Take precedence over `headers`. */
+  readonly ownHeaders: Readonly<Record<string, string | undefined>>;
+  readonly body?: string | undefined;
+}
+
+const MAX_REDIRECTS = 5;
+/** The longest delay of a timer. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * When a request, or a whole conversation, ends: by one of the signals it was given, by a timeout, or by `end`. The
+ * reason is that of `signal`.
+ */
+export class Lifetime {
+  readonly #controller = new AbortController();
+  readonly #signals: readonly AbortSignal[];
+  readonly #onAbort: () => void;
+  #idleTimer: ReturnType<typeof setTimeout> | undefined;
+  #totalTimer: ReturnType<typeof setTimeout> | undefined;
+  #lastSign = 0;
+  #waiting = true;
+
+  constructor(signals: readonly (AbortSignal | undefined)[] = []) {
+    this.#signals = signals.filter((signal) => signal !== undefined);
+    this.#onAbort = () => {
+      this.end(this.#signals.find((signal) => signal.aborted)?.reason);
+    };
+    for (const signal of this.#signals) {
+      if (signal.aborted) this.end(signal.reason);
+      else signal.addEventListener('abort', this.#onAbort, { once: true });
+    }
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  end(reason: unknown): void {
+    this.#controller.abort(reason);
+  }
+
+  /** Ends after `ms` without a call of `wait`. 0 or Infinity: never. Replaces the previous idle timeout. */
+  idleTimeout(ms: number, reason: () => Error): void {
+    clearTimeout(this.#idleTimer);
+    this.wait(true);
+    if (ms > 0 && ms <= MAX_TIMER_MS) this.#arm(ms, ms, reason);
+  }
+
+  /** Ends after `ms`, whatever happens. */
+  totalTimeout(ms: number, reason: () => Error): void {
+    this.#totalTimer = setTimeout(() => this.end(reason()), ms);
+  }
+
+  /**
+   * True: we wait for the agent, and the idle time starts again. False: the agent waits for us, and no idle time passes.
+   * Reads the clock and sets no timer, so it is cheap enough for every event.
+   */
+  wait(waiting: boolean): void {
+    this.#waiting = waiting;
+    if (waiting) this.#lastSign = performance.now();
+  }
+
+  #arm(delay: number, ms: number, reason: () => Error): void {
+    this.#idleTimer = setTimeout(() => {
+      const left = this.#waiting ? ms - (performance.now() - this.#lastSign) : ms;
+      if (left > 1) this.#arm(left, ms, reason);
+      else this.end(reason());
+    }, delay);
+  }
+
+  /** Stops the timers and listeners. */
+  release(): void {
+    clearTimeout(this.#idleTimer);
+    clearTimeout(this.#totalTimer);
+    for (const signal of this.#signals) signal.removeEventListener('abort', this.#onAbort);
+  }
+
+  /** The reason for the end, if that is what caused the error; our own errors as they are; else `otherwise`. */
+  explain(error: unknown, otherwise: (cause: unknown) => Error): unknown {
+    if (this.signal.aborted) return this.signal.reason;
+    const isOurs =
+      error instanceof A2AError ||
+      error instanceof ConnectionError ||
+      error instanceof RemoteAgentError;
+    return isOurs ? error : otherwise(error);
+  }
+}
+
+/** How many bytes an agent may still send, over several requests. Throws `remote-limit` beyond it. */
+export class ByteBudget {
+  readonly #max: number;
+  #received = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  take(bytes: number): void {
+    this.#received += bytes;
+    if (this.#received <= this.#max) return;
+    throw new RemoteAgentError('remote-limit', `it sent more than ${this.#max} bytes`);
+  }
+}
+
+/** Sends the request. Follows redirects within the same origin only. */
+export async function send(
+  request: Request,
+  lifetime: Lifetime,
+  fetch: typeof globalThis.fetch,
+): Promise<Response> {
+  let { url } = request;
+  for (let hops = 0; ; hops++) {
+    const { method } = request;
+    const headers = new Headers(
+      typeof request.headers === 'function'
+        ? await raceAbort(request.headers({ url, method }), lifetime.signal)
+        : request.headers,
+    );
+    for (const [name, value] of Object.entries(request.ownHeaders)) {
+      if (value !== undefined) headers.set(name, value);
+    }
+    let response: Response;
+    try {
+      response = await fetch(url, {
+        method,
+        headers,
+        redirect: 'manual',
+        signal: lifetime.signal,
+        ...(request.body === undefined ? {} : { body: request.body }),
+      });
+    } catch (error) {
+      throw lifetime.explain(
+        error,
+        (cause) =>
+          new ConnectionError('unreachable', `cannot reach ${url}: ${rootMessage(cause)}`, {
+            cause,
+          }),
+      );
+    }
+    const next = redirectTarget(response, url);
+    if (next === undefined) return response;
+    await response.body?.cancel();
+    // Only 307 and 308 keep the method of a POST.
+    const keepsMethod = method === 'GET' || response.status === 307 || response.status === 308;
+    if (next === null || !keepsMethod || hops === MAX_REDIRECTS || !sameOrigin(next, url)) {
+      throw new ConnectionError(
+        'redirect',
+        `${url} redirects${next === null ? '' : ` to ${next}`}, which is not followed; connect to that address if you trust it`,
+      );
+    }
+    url = next;
+  }
+}
+
+/** Undefined: no redirect. Null: a redirect whose target is hidden, as in browsers. */
+function redirectTarget(response: Response, from: string): string | null | undefined {
+  if (response.type === 'opaqueredirect') return null;
+  if (response.status < 300 || response.status > 399 || response.status === 304) return undefined;
+  const location = response.headers.get('location');
+  return location !== null && URL.canParse(location, from) ? new URL(location, from).href : null;
+}
+
+function sameOrigin(a: string, b: string): boolean {
+  return new URL(a).origin === new URL(b).origin;
+}
+
+/** The innermost message. The message of `fetch` is only "fetch failed"; its cause has the reason. */
+function rootMessage(error: unknown): string {
+  let inner = error;
+  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
+  if (!(inner instanceof Error)) return String(inner);
+  return inner.message || ('code' in inner ? String(inner.code) : inner.name);
+}
+
+/** The body as text. Throws if it is larger than `maxBytes`. */
+export async function readBodyText(
+  response: Pick<Response, 'body' | 'url'>,
+  maxBytes: number,
+  lifetime: Lifetime,
+  budget?: ByteBudget,
+): Promise<string> {
+  if (response.body === null) return '';
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  let size = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return text + decoder.decode();
+      budget?.take(value.byteLength);
+      size += value.byteLength;
+      if (size > maxBytes) {
+        throw new A2AError(
+          'invalidAgentResponse',
+          `The agent's response is larger than ${maxBytes} bytes`,
+        );
+      }
+      text += decoder.decode(value, { stream: true });
+    }
+  } catch (error) {
+    const reason = lifetime.explain(
+      error,
+      (cause) =>
+        new ConnectionError('broken', `the response of ${response.url} broke off`, { cause }),
+    );
+    lifetime.end(reason);
+    throw reason;
+  }
+}
+
+/** Parses JSON from the agent. Throws `invalidAgentResponse` if it is not JSON, or too deeply nested to process. */
+export function parseJson(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    inspectJson(value);
+    return value;
+  } catch (error) {
+    const why = error instanceof A2AError ? error.message : 'it is not JSON';
+    throw new A2AError('invalidAgentResponse', `The agent's response is unusable: ${why}`);
+  }
+}
+
+/** A response without its body. */
+export interface ResponseHead extends Pick<Response, 'ok' | 'status' | 'statusText'> {
+  readonly headers: Pick<Headers, 'get'>;
+}
+
+export function mediaType(response: Pick<ResponseHead, 'headers'>): string {
+  const header = response.headers.get('content-type') ?? '';
+  return (header.split(';', 1)[0] ?? '').trim().toLowerCase();
+}
+
+/** The error for a response that has only its status: a proxy's page, an empty body. */
+export function errorOfStatus(response: ResponseHead): A2AError {
+  const status = `HTTP ${response.status}${response.statusText ? ` ${response.statusText}` : ''}`;
+  if (response.ok) {
+    const type = mediaType(response) || 'nothing';
+    return new A2AError('invalidAgentResponse', `The agent answered ${status} with ${type}`);
+  }
+  // A status alone means the same in every version.
+  return withRetryAfter(
+    v1.decodeError({ message: `The agent answered ${status}` }, response.status),
+    response,
+  );
+}
+
+/** Adds the delay of the response's Retry-After header to the error. */
+export function withRetryAfter(error: A2AError, response: Pick<ResponseHead, 'headers'>): A2AError {
+  const header = response.headers.get('retry-after');
+  if (header === null || error.detail.retryAfterSeconds !== undefined) return error;
+  const seconds = /^\d+$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000;
+  if (Number.isNaN(seconds)) return error;
+  return new A2AError(error.kind, error.message, {
+    ...error.detail,
+    retryAfterSeconds: Math.max(0, Math.ceil(seconds)),
+  });
+}

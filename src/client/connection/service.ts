@@ -1,0 +1,142 @@
+/**
+ * An agent's operations over HTTP, in the binding and version of its endpoint. The transport is a parameter: `fetch`
+ * for most clients, undici's dispatcher for the gateway.
+ */
+import {
+  A2AError,
+  mapOperations,
+  type AgentService,
+  type Call,
+  type ParamsOf,
+  type ResultOf,
+  type StreamEvent,
+  type StreamItem,
+  type UnaryOperation,
+  type WireCodec,
+} from '../../protocol/index.ts';
+import type { Ask, HttpBinding } from './binding.ts';
+import {
+  errorOfStatus,
+  mediaType,
+  parseJson,
+  withRetryAfter,
+  type ResponseHead,
+} from './request.ts';
+
+export interface OutgoingRequest {
+  readonly url: string;
+  readonly method: string;
+  /** Names in lower case. The transport adds its own, which these override. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | undefined;
+}
+
+export interface WholeResponse {
+  readonly head: ResponseHead;
+  readonly text: string;
+}
+
+export interface EventDecoding {
+  /** Decodes an SSE event. Throws the error that it contains. */
+  readonly decode: (data: string, type: string) => StreamEvent;
+  /** Whether a stream without events is an error. */
+  readonly expectsEvent: boolean;
+}
+
+/** Sends requests. Applies timeouts and limits on what the agent may send. */
+export interface Transport {
+  whole(request: OutgoingRequest, signal: AbortSignal | undefined): Promise<WholeResponse>;
+  /** Resolves with the first event, because it may be a refusal. Some servers answer with JSON in place of a stream. */
+  stream(
+    request: OutgoingRequest,
+    source: EventDecoding,
+    signal: AbortSignal | undefined,
+  ): Promise<AsyncIterable<StreamItem> | WholeResponse>;
+}
+
+export interface ServiceOptions {
+  readonly codec: WireCodec;
+  readonly binding: HttpBinding;
+  readonly transport: Transport;
+  /** URIs of the extensions for every request. */
+  readonly extensions?: readonly string[] | undefined;
+}
+
+const JSON_TYPES = 'application/json, application/a2a+json';
+
+/** Makes the service. It sends nothing before its first call. */
+export function createHttpService(options: ServiceOptions): AgentService {
+  const { codec, binding, transport } = options;
+  const extensionHeader = codec.version === '0.3' ? 'x-a2a-extensions' : 'a2a-extensions';
+  const decode = (data: string, type: string): StreamEvent =>
+    codec.decodeEvent(binding.event(parseJson(data), type));
+
+  function request({ url, method, body }: Ask, call: Call, accept: string): OutgoingRequest {
+    const headers: Record<string, string> = {
+      ...call.headers,
+      'a2a-version': codec.version,
+      accept,
+    };
+    const { extensions = [] } = call;
+    if (options.extensions?.length) {
+      headers[extensionHeader] = [...new Set([...options.extensions, ...extensions])].join(', ');
+    } else if (extensions.length > 0) headers[extensionHeader] = extensions.join(', ');
+    if (body === undefined) return { url, method, headers, body };
+    headers['content-type'] = binding.contentType;
+    return { url, method, headers, body: JSON.stringify(body) };
+  }
+
+  function resultIn({ head, text }: WholeResponse): unknown {
+    if (text === '' && head.ok) return null;
+    const type = mediaType(head);
+    if (type !== '' && !type.endsWith('json')) throw errorOfStatus(head);
+    let body: unknown;
+    try {
+      body = parseJson(text);
+    } catch (error) {
+      throw head.ok ? error : errorOfStatus(head);
+    }
+    try {
+      return binding.result(body, head);
+    } catch (error) {
+      throw error instanceof A2AError ? withRetryAfter(error, head) : error;
+    }
+  }
+
+  function unary<O extends UnaryOperation>(operation: O) {
+    return async (params: ParamsOf<O>, call: Call = {}): Promise<ResultOf<O>> => {
+      const asked = request(binding.ask(operation, params), call, JSON_TYPES);
+      return codec.decodeResult(operation, resultIn(await transport.whole(asked, call.signal)));
+    };
+  }
+
+  function stream<O extends 'streamMessage' | 'subscribe'>(operation: O) {
+    const source = { decode, expectsEvent: operation === 'streamMessage' };
+    return async (params: ParamsOf<O>, call: Call = {}): Promise<AsyncIterable<StreamItem>> => {
+      const { after, ...rest } = params as ParamsOf<'subscribe'>;
+      const resumed =
+        after === undefined
+          ? call
+          : { ...call, headers: { ...call.headers, 'last-event-id': String(after) } };
+      const asked = request(binding.ask(operation, rest), resumed, 'text/event-stream');
+      const opened = await transport.stream(asked, source, call.signal);
+      return 'head' in opened ? once({ event: codec.decodeEvent(resultIn(opened)) }) : opened;
+    };
+  }
+
+  const service = mapOperations({ unary, stream });
+  return {
+    ...service,
+    async getPushConfig(params, call) {
+      if (params.pushNotificationConfigId !== undefined) return service.getPushConfig(params, call);
+      // Only 0.3 lets a client leave the id out, and its servers differ in which configuration they return then.
+      const [first] = await service.listPushConfigs(params, call);
+      if (!first) throw new A2AError('taskNotFound', 'The task has no push configuration');
+      return first;
+    },
+  };
+}
+
+async function* once(item: StreamItem): AsyncGenerator<StreamItem> {
+  yield item;
+}

@@ -1,0 +1,112 @@
+/**
+ * Server-sent events, one chunk at a time (WHATWG HTML, "Parsing an event stream").
+ *
+ * A line ends with LF, CR or CRLF, and any of them, or a character's bytes, may be split between two chunks. Line ends
+ * are searched for in the new chunk only and what is left over is kept as it came, so that a line of any length costs
+ * the same per byte. An event that is not closed by an empty line is not an event: at the end of the stream it is lost,
+ * as the standard wants it, because it may be half of one.
+ */
+
+export interface SseEvent {
+  /** `message` unless the stream says otherwise. */
+  readonly type: string;
+  readonly data: string;
+  /** This event's own id. The standard lets an id hold for all later events; a sequence number must not. */
+  readonly id: string | undefined;
+}
+
+/** An event, or a line, is larger than we agreed to hold in memory. */
+export class SseLimitError extends Error {
+  constructor(limit: number) {
+    super(`an event of the stream is larger than ${limit} bytes`);
+    this.name = 'SseLimitError';
+  }
+}
+
+/** Takes the stream's next chunk and returns the events that it completes. */
+export type SseParser = (chunk: Uint8Array | string) => SseEvent[];
+
+const SPACE = 32;
+const LINE_FEED = 10;
+const BYTE_ORDER_MARK = 0xfeff;
+
+/**
+ * Makes a parser for one stream. `maxEventBytes` bounds what it holds of an unfinished event, counted in UTF-16 units
+ * (never more than the bytes of its UTF-8).
+ */
+export function createSseParser(maxEventBytes = Number.POSITIVE_INFINITY): SseParser {
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  let started = false;
+  let afterReturn = false;
+  let partial = '';
+  let type = '';
+  let id: string | undefined;
+  let data: string | undefined;
+
+  function field(name: string, value: string): void {
+    if (name === 'data') {
+      data = data === undefined ? value : `${data}\n${value}`;
+      if (data.length > maxEventBytes) throw new SseLimitError(maxEventBytes);
+    } else if (name === 'event') {
+      type = value;
+    } else if (name === 'id' && !value.includes('\0')) {
+      id = value;
+    }
+  }
+
+  function line(text: string, events: SseEvent[]): void {
+    if (text === '') {
+      if (data !== undefined) events.push({ type: type || 'message', data, id });
+      type = '';
+      data = undefined;
+      id = undefined;
+      return;
+    }
+    const colon = text.indexOf(':');
+    if (colon === 0) return;
+    if (colon < 0) {
+      field(text, '');
+      return;
+    }
+    const start = text.charCodeAt(colon + 1) === SPACE ? colon + 2 : colon + 1;
+    field(text.slice(0, colon), text.slice(start));
+  }
+
+  return (chunk) => {
+    const text = typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
+    const events: SseEvent[] = [];
+    if (text === '') return events;
+    let at = 0;
+    if (!started) {
+      started = true;
+      if (text.charCodeAt(0) === BYTE_ORDER_MARK) at = 1;
+    }
+    if (afterReturn && at < text.length) {
+      afterReturn = false;
+      if (text.charCodeAt(at) === LINE_FEED) at++;
+    }
+    let feed = text.indexOf('\n', at);
+    let back = text.indexOf('\r', at);
+    while (feed >= 0 || back >= 0) {
+      const end = back < 0 || (feed >= 0 && feed < back) ? feed : back;
+      if (partial.length + end - at > maxEventBytes) throw new SseLimitError(maxEventBytes);
+      line(partial === '' ? text.slice(at, end) : partial + text.slice(at, end), events);
+      partial = '';
+      at = end + 1;
+      if (end === back) {
+        if (at === text.length) afterReturn = true;
+        else if (text.charCodeAt(at) === LINE_FEED) at++;
+        back = text.indexOf('\r', at);
+      }
+      if (feed >= 0 && feed < at) feed = text.indexOf('\n', at);
+    }
+    if (at < text.length) partial += at === 0 ? text : text.slice(at);
+    if (partial.length > maxEventBytes) throw new SseLimitError(maxEventBytes);
+    return events;
+  };
+}
+
+/** The sequence number in an event's id, if it is one. */
+export function seqOf(id: string | undefined): number | undefined {
+  return id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : undefined;
+}

@@ -1,0 +1,97 @@
+/** Checks what a remote agent sends: one task, one context, and the limits. Throws RemoteAgentError otherwise. */
+import type { Part } from '../../protocol/index.ts';
+import { RemoteAgentError } from '../connection/errors.ts';
+import type { RemoteLimits } from './limits.ts';
+
+/** Ids are stored in our own logs. */
+const MAX_ID = 256;
+
+export class RemoteTaskGuard {
+  readonly #limits: Required<RemoteLimits>;
+  #taskId: string | undefined;
+  #contextId: string | undefined;
+  #events = 0;
+  #length = 0;
+
+  /** The task and context of the first event that has them are those of all events. */
+  constructor(
+    limits: Required<RemoteLimits>,
+    expected: { readonly taskId: string | undefined; readonly contextId: string | undefined },
+  ) {
+    this.#limits = limits;
+    this.#taskId = expected.taskId;
+    this.#contextId = expected.contextId;
+  }
+
+  get taskId(): string | undefined {
+    return this.#taskId;
+  }
+
+  get contextId(): string | undefined {
+    return this.#contextId;
+  }
+
+  event(): void {
+    const { maxEvents } = this.#limits;
+    if (++this.#events > maxEvents) throw tooMuch(`it sent more than ${maxEvents} events`);
+  }
+
+  task(taskId: string | undefined, contextId: string): void {
+    if (taskId !== this.#taskId) {
+      if (this.#taskId !== undefined) throw invalid("it sent an event of another task's");
+      if (taskId !== undefined) this.id(taskId);
+      this.#taskId = taskId;
+    }
+    // Some servers omit the context in events of a known task.
+    if (contextId === '' || contextId === this.#contextId) return;
+    this.id(contextId);
+    if (this.#contextId !== undefined) throw invalid('it sent an event of another conversation');
+    this.#contextId = contextId;
+  }
+
+  id(id: string): void {
+    if (id.length > MAX_ID) throw invalid(`it sent an id longer than ${MAX_ID}`);
+  }
+
+  /** The number of artifacts so far. */
+  artifacts(count: number): void {
+    const { maxArtifacts } = this.#limits;
+    if (count > maxArtifacts) throw tooMuch(`it sent more than ${maxArtifacts} artifacts`);
+  }
+
+  /** The parts of one message or chunk. `isNew` is false for a repetition, which does not count again. */
+  parts(parts: readonly Part[], isNew = true): void {
+    const { maxParts, maxPartLength } = this.#limits;
+    if (parts.length > maxParts) throw tooMuch(`it sent more than ${maxParts} parts at once`);
+    let sum = 0;
+    for (const part of parts) {
+      const length = lengthOf(part);
+      if (length > maxPartLength) throw tooMuch(`it sent a part longer than ${maxPartLength}`);
+      sum += length;
+    }
+    if (isNew) this.content(sum);
+  }
+
+  /** The length of further content. */
+  content(length: number): void {
+    const { maxContentLength } = this.#limits;
+    this.#length += length;
+    if (this.#length > maxContentLength) {
+      throw tooMuch(`it sent content longer than ${maxContentLength}`);
+    }
+  }
+}
+
+function lengthOf(part: Part): number {
+  if (part.kind === 'text') return part.text.length;
+  if (part.kind === 'file') return (part.file.bytes ?? part.file.uri ?? '').length;
+  return JSON.stringify(part.data).length;
+}
+
+function tooMuch(message: string): RemoteAgentError {
+  return new RemoteAgentError('remote-limit', message);
+}
+
+function invalid(message: string): RemoteAgentError {
+  return new RemoteAgentError('remote-invalid', message);
+}

@@ -1,0 +1,69 @@
+/** What a remote agent may send for one message: limits on size, number and time. */
+import { RemoteAgentError } from '../connection/errors.ts';
+import type { Lifetime } from '../connection/request.ts';
+
+export interface RemoteLimits {
+  /** All bytes on the wire, including heartbeats. Not counted for a `client` of your own. */
+  readonly maxBytes?: number;
+  /** The bytes of one event. Not counted for a `client` of your own. */
+  readonly maxEventBytes?: number;
+  readonly maxEvents?: number;
+  /** The text, base64 and JSON of all parts together. */
+  readonly maxContentLength?: number;
+  /** One text, the base64 of one file, or the JSON of one data part. */
+  readonly maxPartLength?: number;
+  /** The parts of one message or one artifact chunk. */
+  readonly maxParts?: number;
+  readonly maxArtifacts?: number;
+  /** A connection that is silent for this long, without even a heartbeat, is closed and opened again. */
+  readonly idleMs?: number;
+  /** The longest time without anything new. Heartbeats do not count. */
+  readonly quietMs?: number;
+  /** The longest time until the remote finishes or asks. */
+  readonly totalMs?: number;
+  /** The longest time for telling the remote to cancel. */
+  readonly cancelMs?: number;
+}
+
+const MEGABYTE = 2 ** 20;
+
+export const REMOTE_LIMITS: Required<RemoteLimits> = {
+  maxBytes: 64 * MEGABYTE,
+  maxEventBytes: 24 * MEGABYTE,
+  maxEvents: 100_000,
+  maxContentLength: 24 * MEGABYTE,
+  maxPartLength: 16 * MEGABYTE,
+  maxParts: 1000,
+  maxArtifacts: 200,
+  idleMs: 60_000,
+  quietMs: 10 * 60_000,
+  totalMs: 60 * 60_000,
+  cancelMs: 5000,
+};
+
+/** The longest delay of a timer. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Fills in the defaults. Infinity is allowed; times are capped at the longest delay of a timer. */
+export function remoteLimits(given: RemoteLimits = {}): Required<RemoteLimits> {
+  const limits = { ...REMOTE_LIMITS, ...given };
+  for (const [name, value] of Object.entries(limits)) {
+    if (!(value > 0)) throw new RangeError(`limits.${name} must be a number above 0, not ${value}`);
+  }
+  const { idleMs, quietMs, totalMs, cancelMs } = limits;
+  return {
+    ...limits,
+    idleMs: Math.min(idleMs, MAX_TIMER_MS),
+    quietMs: Math.min(quietMs, MAX_TIMER_MS),
+    totalMs: Math.min(totalMs, MAX_TIMER_MS),
+    cancelMs: Math.min(cancelMs, MAX_TIMER_MS),
+  };
+}
+
+/** Ends the lifetime after `totalMs`, and after `quietMs` without anything new. */
+export function limitTime(lifetime: Lifetime, limits: Required<RemoteLimits>): void {
+  const { quietMs, totalMs } = limits;
+  const end = (why: string) => () => new RemoteAgentError('remote-timeout', why);
+  lifetime.totalTimeout(totalMs, end(`it was not done within ${totalMs} ms`));
+  lifetime.idleTimeout(quietMs, end(`it sent nothing new within ${quietMs} ms`));
+}

@@ -1,0 +1,107 @@
+/**
+ * What our log has of a remote task's artifacts, to compare a snapshot with.
+ *
+ * Servers cut text into chunks as they like and may join them again, so plain texts that follow each other are one: what
+ * counts is what is said, not in how many pieces. They are joined when it comes to a comparison, which is seldom: until
+ * then a chunk costs a place in a list.
+ */
+import type { Artifact, Part, TextPart } from '../../protocol/index.ts';
+import { sameJson, type ArtifactEvent } from '../../tasks/index.ts';
+
+export class KnownArtifacts {
+  readonly #artifacts = new Map<string, Artifact>();
+
+  constructor(artifacts: readonly Artifact[] = []) {
+    for (const artifact of artifacts) this.add(artifact, false);
+  }
+
+  get size(): number {
+    return this.#artifacts.size;
+  }
+
+  has(artifactId: string): boolean {
+    return this.#artifacts.has(artifactId);
+  }
+
+  /** The artifact, or a chunk of it, is in our log from now on. */
+  add(artifact: Artifact, append: boolean): void {
+    const known = append ? this.#artifacts.get(artifact.artifactId) : undefined;
+    if (!known) {
+      this.#artifacts.set(artifact.artifactId, { ...artifact, parts: [...artifact.parts] });
+      return;
+    }
+    for (const part of artifact.parts) known.parts.push(part);
+    if (!hasMore(artifact)) return;
+    const { parts: _, metadata, ...rest } = artifact;
+    Object.assign(known, rest);
+    if (metadata) known.metadata = { ...known.metadata, ...metadata };
+  }
+
+  /** The event that makes of what we have what the remote has; undefined where it is the same. */
+  update(artifact: Artifact): ArtifactEvent | undefined {
+    const known = this.#artifacts.get(artifact.artifactId);
+    if (known) known.parts = joined(known.parts);
+    const event = known ? difference(known, artifact) : replacement(artifact);
+    if (event) this.add(event.artifact, event.append === true);
+    return event;
+  }
+}
+
+function replacement(artifact: Artifact): ArtifactEvent | undefined {
+  return artifact.parts.length === 0 ? undefined : { kind: 'artifact-update', artifact };
+}
+
+function difference(ours: Artifact, theirs: Artifact): ArtifactEvent | undefined {
+  const missing = behind(ours.parts, joined(theirs.parts));
+  if (!missing) return replacement(theirs);
+  if (missing.length > 0) {
+    return { kind: 'artifact-update', artifact: { ...theirs, parts: missing }, append: true };
+  }
+  const { parts: _ours, ...head } = ours;
+  const { parts: _theirs, ...newHead } = theirs;
+  return sameJson(head, newHead) ? undefined : replacement(theirs);
+}
+
+/** What `all` has behind `known`; undefined where it does not begin with it. */
+function behind(known: readonly Part[], all: readonly Part[]): Part[] | undefined {
+  if (known.length > all.length) return undefined;
+  const last = known.length - 1;
+  for (const [at, part] of known.entries()) {
+    const other = all[at]!;
+    if (at === last && isPlain(part) && isPlain(other)) {
+      if (!other.text.startsWith(part.text)) return undefined;
+      const text = other.text.slice(part.text.length);
+      const rest = all.slice(known.length);
+      return text === '' ? rest : [{ kind: 'text', text }, ...rest];
+    }
+    if (!sameJson(part, other)) return undefined;
+  }
+  return all.slice(known.length);
+}
+
+function joined(parts: readonly Part[]): Part[] {
+  const out: Part[] = [];
+  for (const part of parts) push(out, part);
+  return out;
+}
+
+function push(parts: Part[], part: Part): void {
+  const last = parts.at(-1);
+  if (!isPlain(part)) parts.push(part);
+  // Plain texts in here are our own copies.
+  else if (last && isPlain(last)) last.text += part.text;
+  else if (part.text !== '') parts.push({ kind: 'text', text: part.text });
+}
+
+/** Whether there is anything beside its parts: in most chunks of a text there is not. */
+function hasMore(artifact: Artifact): boolean {
+  for (const name in artifact) if (name !== 'artifactId' && name !== 'parts') return true;
+  return false;
+}
+
+/** Text and nothing else. */
+function isPlain(part: Part): part is TextPart {
+  if (part.kind !== 'text') return false;
+  for (const name in part) if (name !== 'kind' && name !== 'text') return false;
+  return true;
+}

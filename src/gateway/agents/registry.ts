@@ -1,0 +1,162 @@
+/** The agents that callers registered, as the register has them. */
+import type { Dispatcher } from 'undici';
+import * as z from 'zod';
+import { A2AError } from '../../protocol/index.ts';
+import type { SecretBox } from '../../store/index.ts';
+import type { Register } from '../register/register.ts';
+import { AgentConfig, type AgentInput } from './config.ts';
+import { RemoteAgent } from './remote.ts';
+
+export interface AgentRegistry {
+  find(workspace: string, name: string): RemoteAgent | undefined;
+  list(workspace: string): RemoteAgent[];
+  all(): RemoteAgent[];
+  /** An agent as it will be, not yet stored. Throws where its headers cannot be kept. */
+  draft(workspace: string, name: string, input: AgentInput, before: RemoteAgent | undefined): Draft;
+  /** In a transaction of the caller's. False: there is none. */
+  remove(workspace: string, name: string): boolean;
+  /** What was read is out of date. */
+  drop(): void;
+  /** Goes on with this one, whose card has been seen. */
+  remember(workspace: string, agent: RemoteAgent): void;
+}
+
+export interface Draft {
+  readonly agent: RemoteAgent;
+  readonly headerNames: readonly string[];
+  /** In a transaction of the caller's. False: there is none to change. Throws `conflict` where it is there already. */
+  save(create: boolean): boolean;
+}
+
+const MAX_AGENTS = 200;
+const StoredHeaders = z.record(z.string(), z.string());
+
+interface Options {
+  readonly register: Register;
+  readonly secrets: SecretBox | undefined;
+  readonly dispatcher: Dispatcher;
+}
+
+export function createAgentRegistry({ register, secrets, dispatcher }: Options): AgentRegistry {
+  const { db } = register;
+  const selectAll = db.prepare('SELECT workspace, name, settings, headers FROM agents');
+  const insert = db.prepare('INSERT INTO agents VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING');
+  const update = db.prepare(
+    'UPDATE agents SET settings = ?, headers = ?, updated_at = ? WHERE workspace = ? AND name = ?',
+  );
+  const remove = db.prepare('DELETE FROM agents WHERE workspace = ? AND name = ?');
+  const count = db.prepare('SELECT count(*) AS count FROM agents WHERE workspace = ?');
+  /** By workspace and name. An agent that did not change keeps its object, and so what is known of it. */
+  let known = new Map<string, { agent: RemoteAgent; row: string }>();
+  let version: number | undefined;
+
+  function read(): Map<string, { agent: RemoteAgent; row: string }> {
+    const now = register.changed();
+    if (now === version) return known;
+    const next = new Map<string, { agent: RemoteAgent; row: string }>();
+    for (const row of register.read(() => selectAll.all())) {
+      const { workspace, name, settings, headers } = row;
+      if (typeof workspace !== 'string' || typeof name !== 'string') continue;
+      const sealed = headers instanceof Uint8Array ? headers : undefined;
+      const text = `${String(settings)}\0${sealed ? Buffer.from(sealed).toString('base64') : ''}`;
+      const key = keyOf(workspace, name);
+      const before = known.get(key);
+      const agent =
+        before?.row === text
+          ? before.agent
+          : new RemoteAgent({
+              name,
+              source: 'api',
+              settings: {
+                ...AgentConfig.parse(JSON.parse(String(settings))),
+                ...opened(workspace, name, sealed),
+              },
+              dispatcher,
+            });
+      next.set(key, { agent, row: text });
+    }
+    known = next;
+    version = now;
+    return known;
+  }
+
+  /** Headers that cannot be opened are not sent: the agent then says that it wants credentials. */
+  function opened(workspace: string, name: string, sealed: Uint8Array | undefined) {
+    const text = sealed && secrets?.open(sealed, placeOf(workspace, name));
+    return text === undefined ? {} : { headers: StoredHeaders.parse(JSON.parse(text)) };
+  }
+
+  function headersFor(input: AgentInput, before: RemoteAgent | undefined): Record<string, string> {
+    if (input.headers !== undefined) return input.headers;
+    const kept = before?.settings.headers ?? {};
+    if (Object.keys(kept).length === 0) return {};
+    // Who does not know them must not be able to have them sent to somebody else.
+    if (reach(input) === reach(before!.settings)) return kept;
+    throw new A2AError(
+      'invalidParams',
+      'headers: give them again (or {}) where the address or allowOrigins change',
+    );
+  }
+
+  return {
+    find: (workspace, name) => read().get(keyOf(workspace, name))?.agent,
+    list: (workspace) =>
+      [...read()].flatMap(([key, { agent }]) => (key.startsWith(`${workspace}\0`) ? [agent] : [])),
+    all: () => [...read().values()].map(({ agent }) => agent),
+    draft(workspace, name, input, before) {
+      const headers = headersFor(input, before);
+      const headerNames = Object.keys(headers);
+      if (headerNames.length > 0 && !secrets) {
+        throw new A2AError(
+          'invalidParams',
+          'headers: this gateway keeps no secrets; the operator allows it by setting PARLEY_SECRET_KEY',
+        );
+      }
+      const { headers: _, ...shown } = input;
+      const sealed =
+        headerNames.length > 0
+          ? secrets!.seal(JSON.stringify(headers), placeOf(workspace, name))
+          : null;
+      const settings = headerNames.length > 0 ? { ...shown, headers } : shown;
+      return {
+        agent: new RemoteAgent({ name, source: 'api', settings, dispatcher }),
+        headerNames,
+        save(create) {
+          const now = Date.now();
+          const text = JSON.stringify(shown);
+          if (!create) {
+            return Number(update.run(text, sealed, now, workspace, name).changes) > 0;
+          }
+          if (Number(count.get(workspace)?.['count']) >= MAX_AGENTS) {
+            throw new A2AError('conflict', `A workspace has at most ${MAX_AGENTS} agents`);
+          }
+          const { changes } = insert.run(workspace, name, text, sealed, now, now);
+          if (changes === 0) throw new A2AError('conflict', `There is an agent ${name} already`);
+          return true;
+        },
+      };
+    },
+    remove: (workspace, name) => Number(remove.run(workspace, name).changes) > 0,
+    drop() {
+      version = undefined;
+    },
+    remember(workspace, agent) {
+      const key = keyOf(workspace, agent.name);
+      const entry = read().get(key);
+      if (entry) known.set(key, { ...entry, agent });
+    },
+  };
+}
+
+/** Where headers may go. */
+function reach({ url, allowOrigins = [] }: AgentInput): string {
+  return JSON.stringify([url, ...allowOrigins].map((address) => new URL(address).origin));
+}
+
+function keyOf(workspace: string, name: string): string {
+  return `${workspace}\0${name}`;
+}
+
+function placeOf(workspace: string, name: string): string {
+  return `agent ${workspace} ${name}`;
+}

@@ -1,0 +1,64 @@
+/**
+ * HTTP to an agent over undici's dispatcher. It does without the Request, Response and streams of `fetch`, which cost
+ * more than the rest of a proxied call.
+ */
+import type { Dispatcher } from 'undici';
+import {
+  ByteBudget,
+  type EventDecoding,
+  type RemoteLimits,
+  type Transport,
+  type OutgoingRequest,
+  type WholeResponse,
+} from '../../client/index.ts';
+import type { StreamItem } from '../../protocol/index.ts';
+import { Exchange } from './exchange.ts';
+
+export interface TransportOptions {
+  /** The agent's endpoint. */
+  readonly url: string;
+  readonly dispatcher: Dispatcher;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly limits: Required<RemoteLimits>;
+  /** The timeout until a response begins. */
+  readonly timeoutMs: number;
+}
+
+/** Makes transports to an agent. Each counts the bytes of one conversation. */
+export function createTransports(options: TransportOptions): () => Transport {
+  const { dispatcher, limits } = options;
+  const { origin, pathname, search } = new URL(options.url);
+  const base: Dispatcher.DispatchOptions = {
+    origin,
+    path: pathname + search,
+    method: 'POST',
+    headersTimeout: options.timeoutMs,
+    bodyTimeout: limits.idleMs,
+  };
+  const own: Record<string, string> = { 'user-agent': 'parley-gateway' };
+  for (const [name, value] of Object.entries(options.headers)) own[name.toLowerCase()] ??= value;
+
+  function toDispatch(request: OutgoingRequest): Dispatcher.DispatchOptions {
+    const { url, method, body = null } = request;
+    const headers = { ...own, ...request.headers };
+    if (url === options.url) return { ...base, method, headers, body };
+    const target = new URL(url);
+    const path = target.pathname + target.search;
+    return { ...base, origin: target.origin, path, method, headers, body };
+  }
+
+  return () => {
+    const budget = new ByteBudget(limits.maxBytes);
+    const exchange = (signal: AbortSignal | undefined, decode?: EventDecoding['decode']) =>
+      new Exchange(dispatcher, { budget, maxBytes: limits.maxEventBytes }, signal, decode);
+    return {
+      whole: (request: OutgoingRequest, signal) => exchange(signal).whole(toDispatch(request)),
+      stream: (
+        request: OutgoingRequest,
+        { decode, expectsEvent }: EventDecoding,
+        signal,
+      ): Promise<AsyncIterable<StreamItem> | WholeResponse> =>
+        exchange(signal, decode).stream(toDispatch(request), expectsEvent),
+    };
+  };
+}
