@@ -1,2 +1,6 @@
-/** Sessions and artifacts in SQLite: `parley-a2a/agent/sqlite`. */
+/**
+ * Sessions and artifacts in a SQLite file.
+ *
+ *   createRunner({ agent, sessions: sqliteSessions('agent.db'), artifacts: sqliteArtifacts('agent.db') });
+ */
 export * from './agent/sqlite/index.ts';

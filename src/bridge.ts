@@ -1,4 +1,9 @@
-/** Where the agent framework and A2A meet: `parley-a2a/bridge`. */
+/**
+ * Connects the agent framework with A2A, in both directions.
+ *
+ *   await serve(toA2AAgent(llmAgent({ name: 'weather', model: 'offline' }))).listen(4000);
+ *   const weather = remoteAgent({ name: 'weather', url: 'http://localhost:4000' });
+ */
 export {
   toA2AAgent,
   type A2AAgentOptions,

@@ -1,4 +1,8 @@
-/** The client of a live session, for browsers too: `parley-a2a/client/live`. */
+/**
+ * The client of a live session. Runs in browsers too.
+ *
+ *   const session = await joinLive('http://localhost:1234');
+ */
 export {
   joinLive,
   type JoinOptions,

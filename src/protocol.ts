@@ -72,8 +72,13 @@ export {
   type SendResult,
   type StreamEvent,
   type StreamItem,
+  type StreamOperation,
+  type StreamService,
+  type StreamTypes,
   type TaskEvent,
   type UnaryOperation,
+  type UnaryService,
+  type UnaryTypes,
   type User,
   type WireCodec,
 } from './protocol/index.ts';

@@ -50,6 +50,7 @@ import {
 } from './http/index.ts';
 import type { Upgrades } from './http/websocket/index.ts';
 
+/** The limits of a server: sizes, streams and timeouts. */
 export interface ServeLimits extends NonNullable<HandlerOptions['limits']> {
   readonly maxBodyBytes?: number;
   readonly maxStreams?: number;
@@ -79,6 +80,11 @@ const HEADERS_MS = 15_000;
 /** What has been answered gets at least so long to reach its client when the server closes. */
 const FLUSH_MS = 500;
 
+/**
+ * The options of `serve`.
+ *
+ *   serve(agent, { store: sqliteStore('tasks.db'), authenticate: bearerTokens(tokens) });
+ */
 export interface ServeOptions {
   /** Fields of the card that are to differ from what the agent's profile says. */
   readonly card?: Partial<AgentCard>;
@@ -122,6 +128,11 @@ export interface ServeOptions {
   readonly extensionOf?: (uri: string) => string | undefined;
 }
 
+/**
+ * A served agent: it listens itself, or is a handler in another server.
+ *
+ *   express().use('/agent', serve(agent).node);
+ */
 export interface AgentServer {
   readonly handler: RequestHandler;
   /** Streams that are open now. */
@@ -136,6 +147,7 @@ export interface AgentServer {
   close(ms?: number): Promise<void>;
 }
 
+/** A server that listens, with its URL. */
 export interface Listening {
   readonly url: string;
   readonly port: number;
@@ -361,6 +373,7 @@ export {
   type DeliveryOutcome,
   type EndReason,
   type ExecutionContext,
+  type ExecutionLimits,
   type ExecutionRules,
   type ExecutorEvent,
   type Expired,

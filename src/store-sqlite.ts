@@ -1,7 +1,12 @@
-/** Tasks in SQLite: `parley-a2a/store/sqlite`. */
+/**
+ * Tasks in a SQLite file.
+ *
+ *   serve(agent, { store: sqliteStore('tasks.db') });
+ */
 export {
   StoreError,
   sqliteStore,
   type SqliteStore,
   type SqliteStoreOptions,
+  type StoreErrorCode,
 } from './store/index.ts';

@@ -29,12 +29,18 @@ import { profileOf } from './profile.ts';
 import { readAnswers } from './question.ts';
 import { openTurn, placeOf, runTurn } from './turn.ts';
 
+/** The options of `toA2AAgent`: those of the runner, and what clients see. */
 export interface A2AAgentOptions
   extends ConverterOptions, Partial<Omit<RunnerOptions, 'agent'>>, Pick<AgentOptions, 'continues'> {
   /** Overrides what the agent says about itself on its card. */
   readonly profile?: Partial<AgentProfile>;
 }
 
+/**
+ * Makes an A2A agent of an agent of the framework.
+ *
+ *   await serve(toA2AAgent(llmAgent({ name: 'weather', model: 'offline' }))).listen(4000);
+ */
 export function toA2AAgent(agent: Agent, options: A2AAgentOptions = {}): A2AAgent {
   const { profile, continues, exposeThoughts, exposeToolCalls, ...rest } = options;
   const { app = agent.name, sessions = memorySessions(), artifacts = memoryArtifacts() } = rest;

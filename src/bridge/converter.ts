@@ -49,6 +49,7 @@ export type ReceivedPart =
   | FileContentPart
   | DataContentPart;
 
+/** What clients see of thoughts and tool calls. */
 export interface ConverterOptions {
   /** Default: true. False: thoughts are left out. */
   readonly exposeThoughts?: boolean | undefined;
@@ -77,6 +78,7 @@ export function toA2AMessage(content: Content, options?: ConverterOptions): Mess
   return { kind: 'message', messageId: randomUUIDv7(), role, parts };
 }
 
+/** Converts an A2A message to a message of the framework. */
 export function fromA2AMessage(message: Pick<Message, 'role' | 'parts'>): Content & {
   readonly parts: readonly ReceivedPart[];
 } {

@@ -11,12 +11,14 @@ import type { AgentCard, User } from '../protocol/index.ts';
 import type { AgentProfile } from '../tasks/index.ts';
 import type { TransportRequest } from './request.ts';
 
+/** An agent that is served at a path of its own. */
 export interface MountedAgent {
   /** What the card is made of. A mount whose card has changed is another object. */
   readonly profile: AgentProfile;
   readonly card?: Partial<AgentCard>;
 }
 
+/** Finds the agents that are served at paths below one path. */
 export interface MountOptions {
   /** Where they are, each under its name. */
   readonly path: string;

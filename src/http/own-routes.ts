@@ -19,6 +19,7 @@ export interface OwnMethod {
   handle(params: unknown, call: Call, handler: RequestHandler): Promise<unknown>;
 }
 
+/** A request to a route. */
 export interface RouteRequest {
   /** What the path's parameters stand for. */
   readonly values: Readonly<Record<string, string>>;
@@ -30,6 +31,7 @@ export interface RouteRequest {
   header(name: string): string | undefined;
 }
 
+/** The answer of a route. */
 export interface RouteReply {
   /** 200 unless told. */
   readonly status?: number;
@@ -47,12 +49,14 @@ export interface RouteText {
   readonly chunks: AsyncIterable<string>;
 }
 
+/** A streamed answer of a route. */
 export interface RouteStream {
   readonly stream: TaskStream;
   /** An event as text for the wire; empty where the client is not to see it. */
   readonly frame: (item: Published | Opening) => string;
 }
 
+/** The method and the path of a route. */
 export interface RouteBase {
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** `{name}` stands for one segment. */
@@ -65,6 +69,7 @@ export interface RouteBase {
   error?(error: A2AError): RouteReply;
 }
 
+/** A route that answers with JSON. */
 export interface JsonRoute extends RouteBase {
   handle(request: RouteRequest): Promise<RouteReply | RouteText>;
 }
@@ -74,6 +79,7 @@ export interface StreamRoute extends RouteBase {
   open(request: RouteRequest): Promise<RouteStream>;
 }
 
+/** An HTTP route of the agent, in addition to those of the protocol. */
 export type OwnRoute = JsonRoute | StreamRoute;
 
 /** The methods by name. Throws for a name that is the protocol's. */

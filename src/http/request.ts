@@ -1,6 +1,7 @@
 /** A request and a reply, as every HTTP adapter hands them over. */
 import type { Opening, Published, TaskStream } from '../tasks/index.ts';
 
+/** An HTTP request, independent of the server that received it. */
 export interface TransportRequest {
   readonly method: string;
   /** Path and query, without the adapter's mount point. */

@@ -35,6 +35,7 @@ export interface SocketListener {
   close?(): void;
 }
 
+/** The request that opens a WebSocket. */
 export interface SocketRequest {
   readonly query: URLSearchParams;
   /** Undefined where nobody is asked who they are. */
@@ -43,6 +44,7 @@ export interface SocketRequest {
   readonly remote: string;
 }
 
+/** A WebSocket route of the agent. */
 export interface SocketRoute {
   readonly path: string;
   /** The subprotocols that are spoken, best first. */

@@ -14,12 +14,18 @@ import {
 } from '../protocol/index.ts';
 import type { Deliver, Delivery, DeliveryOutcome, PushRecord } from '../tasks/index.ts';
 
+/** Where webhooks may go, and their timeout. */
 export interface WebhookOptions {
   /** Private networks that webhooks may reach, in CIDR notation. */
   readonly allowNetworks?: readonly string[];
   readonly timeoutMs?: number;
 }
 
+/**
+ * Delivers webhooks over HTTP, by default only to public addresses.
+ *
+ *   createHandler(agent, { deliver: webhookDelivery({ allowNetworks: ['10.0.0.0/8'] }) });
+ */
 export function webhookDelivery(options: WebhookOptions = {}): Deliver {
   const { timeoutMs = 15_000 } = options;
   const guard = networkGuard(options.allowNetworks);

@@ -2,9 +2,11 @@
 import * as z from 'zod';
 import { Metadata } from './message.ts';
 
+/** The organization that provides an agent. */
 export const AgentProvider = z.looseObject({ organization: z.string(), url: z.string() });
 export type AgentProvider = z.infer<typeof AgentProvider>;
 
+/** An extension of the protocol that an agent card declares. */
 export const AgentExtension = z.looseObject({
   uri: z.string().min(1),
   description: z.string().optional(),
@@ -13,6 +15,7 @@ export const AgentExtension = z.looseObject({
 });
 export type AgentExtension = z.infer<typeof AgentExtension>;
 
+/** The optional features that an agent card declares. */
 export const AgentCapabilities = z.looseObject({
   streaming: z.boolean().optional(),
   pushNotifications: z.boolean().optional(),
@@ -26,6 +29,7 @@ export type AgentCapabilities = z.infer<typeof AgentCapabilities>;
 export const SecurityRequirement = z.record(z.string(), z.array(z.string()));
 export type SecurityRequirement = z.infer<typeof SecurityRequirement>;
 
+/** A skill that an agent card lists. */
 export const AgentSkill = z.looseObject({
   id: z.string(),
   name: z.string(),
@@ -39,6 +43,7 @@ export const AgentSkill = z.looseObject({
 export type AgentSkill = z.infer<typeof AgentSkill>;
 
 const flow = { refreshUrl: z.string().optional(), scopes: z.record(z.string(), z.string()) };
+/** The OAuth flows of a security scheme, as in OpenAPI. */
 export const OAuthFlows = z.looseObject({
   authorizationCode: z
     .looseObject({
@@ -58,6 +63,7 @@ export const OAuthFlows = z.looseObject({
 export type OAuthFlows = z.infer<typeof OAuthFlows>;
 
 const description = z.string().optional();
+/** A way to authenticate, as in OpenAPI. */
 export const SecurityScheme = z.discriminatedUnion('type', [
   z.looseObject({
     type: z.literal('apiKey'),
@@ -91,6 +97,7 @@ export const AgentInterface = z.looseObject({
 });
 export type AgentInterface = z.infer<typeof AgentInterface>;
 
+/** A JSON Web Signature over an agent card. */
 export const AgentCardSignature = z.looseObject({
   protected: z.string(),
   signature: z.string(),

@@ -116,17 +116,20 @@ export const ERRORS = {
   ),
 } as const;
 
+/** The name of an error in the catalogue, `ERRORS`. */
 export type ErrorKind = keyof typeof ERRORS;
 
 function entry(code: number, http: number, status: string, reason: string, message: string) {
   return { code, http, status, reason, message };
 }
 
+/** An invalid field of a request. */
 export interface FieldViolation {
   readonly field: string;
   readonly description: string;
 }
 
+/** Additional data of an A2AError. */
 export interface ErrorDetail {
   /** Plain facts for the peer, such as the task's id. */
   readonly info?: Readonly<Record<string, string>>;

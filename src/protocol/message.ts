@@ -15,6 +15,7 @@ const partFields = {
   filename: z.string().optional(),
 };
 
+/** Text: `{ kind: 'text', text: 'Hello' }`. */
 export const TextPart = z.looseObject({
   kind: z.literal('text'),
   text: z.string(),
@@ -35,6 +36,7 @@ export const FileContent = z
   });
 export type FileContent = z.infer<typeof FileContent>;
 
+/** A file: bytes in base64, or a URI. */
 export const FilePart = z.looseObject({
   kind: z.literal('file'),
   file: FileContent,
@@ -50,6 +52,11 @@ export const DataPart = z.looseObject({
 });
 export type DataPart = z.infer<typeof DataPart>;
 
+/**
+ * One part of a message or an artifact, by `kind`.
+ *
+ *   const parts: Part[] = [{ kind: 'text', text: 'Hello' }, { kind: 'data', data: { n: 1 } }];
+ */
 export const Part = z.discriminatedUnion('kind', [TextPart, FilePart, DataPart]);
 export type Part = z.infer<typeof Part>;
 
@@ -71,9 +78,15 @@ export const Texts = z.custom<string[]>(
   { message: 'expected at most 256 strings' },
 );
 
+/** The author of a message. */
 export const Role = z.enum(['user', 'agent']);
 export type Role = z.infer<typeof Role>;
 
+/**
+ * A message of the user or the agent.
+ *
+ *   { kind: 'message', messageId: 'm1', role: 'user', parts: [{ kind: 'text', text: 'Hello' }] }
+ */
 export const Message = z.looseObject({
   kind: z.literal('message'),
   messageId: Id,
@@ -87,6 +100,7 @@ export const Message = z.looseObject({
 });
 export type Message = z.infer<typeof Message>;
 
+/** A result of a task, in parts: `{ artifactId, name, parts }`. */
 export const Artifact = z.looseObject({
   artifactId: z.string().min(1),
   name: z.string().optional(),

@@ -6,8 +6,11 @@ import type { AgentService, Call, StreamItem, StreamTypes, UnaryTypes } from './
 import { SendResult, StreamEvent, Task } from './task.ts';
 import type { ProtocolVersion } from './version.ts';
 
+/** The name of an operation that has one result. */
 export type UnaryOperation = keyof UnaryTypes;
+/** The name of an operation that streams. */
 export type StreamOperation = keyof StreamTypes;
+/** The name of an operation. */
 export type Operation = UnaryOperation | StreamOperation;
 
 /** The parameters of an operation, in the inner shape. */

@@ -6,6 +6,7 @@ import { Task, TaskState } from './task.ts';
 const tenant = Id.optional();
 const historyLength = z.int().min(0).optional();
 
+/** The authentication that a webhook expects. */
 export const PushAuthentication = z.looseObject({
   schemes: z.array(z.string().min(1)).min(1),
   credentials: z.string().optional(),
@@ -21,12 +22,14 @@ export const PushNotificationConfig = z.looseObject({
 });
 export type PushNotificationConfig = z.infer<typeof PushNotificationConfig>;
 
+/** The webhook of a task. */
 export const TaskPushNotificationConfig = z.looseObject({
   taskId: Id,
   pushNotificationConfig: PushNotificationConfig,
 });
 export type TaskPushNotificationConfig = z.infer<typeof TaskPushNotificationConfig>;
 
+/** How a message is to be answered: accepted media types, blocking, webhook. */
 export const MessageSendConfiguration = z.looseObject({
   acceptedOutputModes: Texts.optional(),
   /** Absent: the call waits until the task is settled. */
@@ -36,6 +39,7 @@ export const MessageSendConfiguration = z.looseObject({
 });
 export type MessageSendConfiguration = z.infer<typeof MessageSendConfiguration>;
 
+/** The parameters for sending a message. */
 export const MessageSendParams = z.looseObject({
   message: Message,
   configuration: MessageSendConfiguration.optional(),
@@ -44,9 +48,11 @@ export const MessageSendParams = z.looseObject({
 });
 export type MessageSendParams = z.infer<typeof MessageSendParams>;
 
+/** The parameters of operations on one task. */
 export const TaskIdParams = z.looseObject({ id: Id, metadata: Metadata.optional(), tenant });
 export type TaskIdParams = z.infer<typeof TaskIdParams>;
 
+/** The parameters for reading a task. */
 export const TaskQueryParams = z.looseObject({ ...TaskIdParams.shape, historyLength });
 export type TaskQueryParams = z.infer<typeof TaskQueryParams>;
 
@@ -57,6 +63,7 @@ export const SubscribeParams = z.looseObject({
 });
 export type SubscribeParams = z.infer<typeof SubscribeParams>;
 
+/** The filter and the page of a list of tasks. */
 export const ListTasksParams = z.looseObject({
   contextId: z.string().optional(),
   status: TaskState.optional(),
@@ -72,6 +79,7 @@ export const ListTasksParams = z.looseObject({
 });
 export type ListTasksParams = z.infer<typeof ListTasksParams>;
 
+/** One page of tasks. */
 export const ListTasksResult = z.looseObject({
   tasks: z.array(Task),
   /** Empty on the last page. */
@@ -88,14 +96,17 @@ export const GetPushConfigParams = z.looseObject({
 });
 export type GetPushConfigParams = z.infer<typeof GetPushConfigParams>;
 
+/** The parameters for deleting a webhook. */
 export const DeletePushConfigParams = z.looseObject({
   ...TaskIdParams.shape,
   pushNotificationConfigId: Id,
 });
 export type DeletePushConfigParams = z.infer<typeof DeletePushConfigParams>;
 
+/** The parameters for setting a webhook. */
 export const SetPushConfigParams = z.looseObject({ ...TaskPushNotificationConfig.shape, tenant });
 export type SetPushConfigParams = z.infer<typeof SetPushConfigParams>;
 
+/** The parameters for reading the extended agent card. */
 export const ExtendedCardParams = z.looseObject({ tenant });
 export type ExtendedCardParams = z.infer<typeof ExtendedCardParams>;

@@ -65,6 +65,7 @@ export interface StreamTypes {
   subscribe: { params: params.SubscribeParams };
 }
 
+/** The operations that have one result. */
 export type UnaryService = {
   [O in keyof UnaryTypes]: (
     params: UnaryTypes[O]['params'],
@@ -80,4 +81,9 @@ export type StreamService = {
   ) => Promise<AsyncIterable<StreamItem>>;
 };
 
+/**
+ * The operations of the protocol. A server's handler and every client binding implement it.
+ *
+ *   const task = await service.getTask({ id });
+ */
 export interface AgentService extends UnaryService, StreamService {}

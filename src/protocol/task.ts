@@ -37,6 +37,7 @@ export function isSettled(state: TaskState): boolean {
   return isTerminal(state) || isInterrupted(state);
 }
 
+/** The state of a task, with the message that the agent sent about it. */
 export const TaskStatus = z.looseObject({
   state: TaskState,
   message: Message.optional(),
@@ -44,6 +45,12 @@ export const TaskStatus = z.looseObject({
 });
 export type TaskStatus = z.infer<typeof TaskStatus>;
 
+/**
+ * A task: its id, its status, its messages and its artifacts.
+ *
+ *   const task = await agent.get(id);
+ *   console.log(task.status.state, task.artifacts);
+ */
 export const Task = z.looseObject({
   kind: z.literal('task'),
   id: z.string().min(1),
@@ -55,6 +62,7 @@ export const Task = z.looseObject({
 });
 export type Task = z.infer<typeof Task>;
 
+/** A change of the state of a task. */
 export const TaskStatusUpdateEvent = z.looseObject({
   kind: z.literal('status-update'),
   taskId: z.string().min(1),
@@ -66,6 +74,7 @@ export const TaskStatusUpdateEvent = z.looseObject({
 });
 export type TaskStatusUpdateEvent = z.infer<typeof TaskStatusUpdateEvent>;
 
+/** A new artifact, or a chunk of one. */
 export const TaskArtifactUpdateEvent = z.looseObject({
   kind: z.literal('artifact-update'),
   taskId: z.string().min(1),

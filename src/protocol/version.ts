@@ -1,5 +1,6 @@
 /** The versions of the protocol that are spoken, oldest first. */
 export const VERSIONS = ['0.3', '1.0'] as const;
+/** A version of A2A. */
 export type ProtocolVersion = (typeof VERSIONS)[number];
 
 /** The version that a text such as `1.0.3` stands for: a patch number does not count. Undefined: not spoken. */

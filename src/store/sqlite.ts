@@ -52,6 +52,7 @@ import { openStoreFile, type OpenStore } from './open-store.ts';
 import { SecretBox } from './secrets.ts';
 import { prepareStatements, type HeadRow, type StateCount, type Statements } from './statements.ts';
 
+/** The options of `sqliteStore`. */
 export interface SqliteStoreOptions {
   /** What an append survives: `normal` (the default) the end of the process, `full` that of the machine. */
   readonly durability?: 'normal' | 'full' | undefined;
@@ -98,6 +99,7 @@ interface Version {
   changed: number;
 }
 
+/** The store that `sqliteStore` returns. Its methods return without a promise. */
 export class SqliteStore implements TaskStore {
   readonly name = 'sqlite';
   readonly durable = true;
@@ -113,6 +115,7 @@ export class SqliteStore implements TaskStore {
   readonly #scopes = new Map<string, number>();
   readonly #contexts = new ContextCounts();
 
+  /** @internal */
   constructor(opened: OpenStore, options: SqliteStoreOptions) {
     const { secretKey, logger = consoleLogger, now } = options;
     const { db } = opened;

@@ -11,6 +11,7 @@ import { expiredStatus } from './execution/execution.ts';
 import type { Runtime } from './runtime.ts';
 import type { TaskHead } from './store/store.ts';
 
+/** The options of `expire`. */
 export interface ExpireOptions {
   /** How long a task that was ended here is kept, in milliseconds. */
   readonly keepMs: number;
@@ -18,6 +19,7 @@ export interface ExpireOptions {
   readonly now?: number | undefined;
 }
 
+/** How many tasks `expire` has ended and removed. */
 export interface Expired {
   readonly ended: number;
   readonly removed: number;

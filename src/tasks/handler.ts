@@ -56,6 +56,7 @@ const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 /** The most entries that `readLog` answers at a time. */
 export const LOG_PAGE = 500;
 
+/** The options of `createHandler`. */
 export interface HandlerOptions {
   readonly store?: TaskStore | undefined;
   readonly logger?: Logger | undefined;
@@ -84,6 +85,7 @@ export interface ListOptions extends Pick<ListQuery, 'total'> {
   readonly maxBytes?: number | undefined;
 }
 
+/** The operations of the protocol for one agent, and the operations of the server on its tasks. */
 export interface RequestHandler extends AgentService {
   /** `seen` is the last event that the client got when it sent the same message before. */
   streamMessage: (params: MessageSendParams, call?: Call, seen?: number) => Promise<TaskStream>;
@@ -107,6 +109,11 @@ export interface RequestHandler extends AgentService {
   readonly running: number;
 }
 
+/**
+ * Makes a handler without HTTP, for a transport of your own or for tests.
+ *
+ *   const client = createClient(local(createHandler(agent)), { card });
+ */
 export function createHandler(
   executor: AgentExecutor,
   options: HandlerOptions = {},

@@ -40,6 +40,7 @@ export interface Started {
   readonly brief?: boolean;
 }
 
+/** Which messages a handler accepts. */
 export interface IntakeOptions {
   /** Media types that are taken in files; absent: all. */
   readonly inputModes?: readonly string[] | undefined;

@@ -36,6 +36,7 @@ export type DeliveryOutcome = 'taken' | 'refused' | 'failed';
 /** Sends what was prepared, once. Rejects when nobody answered: no connection, time-out, an address not allowed. */
 export type Post = (signal: AbortSignal) => Promise<DeliveryOutcome>;
 
+/** Delivers webhooks. `webhookDelivery` implements it over HTTP. */
 export interface Deliver {
   /** The configuration as it is kept, with an id. Throws A2AError `invalidParams` on one that can never be used. */
   accept(config: PushNotificationConfig, version: ProtocolVersion): PushRecord['config'];

@@ -6,6 +6,7 @@ import type { Runtime } from './runtime.ts';
 import { scopeOf } from './scope.ts';
 import { timestamp } from './log/time.ts';
 
+/** The parameters for reserving a task. */
 export interface ReserveParams {
   readonly contextId?: string | undefined;
   /** The task's own. */

@@ -14,6 +14,7 @@ import {
 } from './execution/execution.ts';
 import type { Scope, TaskStore } from './store/store.ts';
 
+/** The limits of executions and tasks. */
 export interface RuntimeLimits extends ExecutionLimits {
   readonly maxPushConfigsPerTask: number;
 }

@@ -41,6 +41,7 @@ export interface ProviderModel {
   doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<unknown> }>;
 }
 
+/** The options of `fromProvider`. */
 export interface ProviderOptions {
   /** As people know it. The provider's name and the model's id. */
   readonly name?: string;

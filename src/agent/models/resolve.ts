@@ -10,6 +10,7 @@ import { scriptFromFile } from './scripted.ts';
 import { vendorModel } from './vendor-model.ts';
 import { addressOf, VENDORS, type VendorEnvironment, type Vendor } from './vendors.ts';
 
+/** The options of `model`: the environment for keys and addresses, and retries. */
 export interface ResolveOptions {
   /** Where keys and addresses are looked up. `process.env`. */
   readonly env?: VendorEnvironment;

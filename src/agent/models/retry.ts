@@ -7,6 +7,7 @@
 import { backoffMs, pause } from '../../base/index.ts';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
 
+/** How often a failed request to a model is repeated. */
 export interface ModelRetryOptions {
   /** How often to ask in all. 4; 1: never again. */
   readonly attempts?: number;

@@ -32,8 +32,10 @@ export interface ScriptStep {
   readonly error?: { readonly status?: number; readonly message: string };
 }
 
+/** One response of a scripted model. */
 export type ScriptedResponse = readonly ScriptStep[];
 
+/** The options of `scriptedModel`. */
 export interface ScriptedOptions {
   readonly name?: string;
   /** Told of each request before it is answered. Must not throw. */

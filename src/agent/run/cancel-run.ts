@@ -6,7 +6,7 @@ import type { Agent } from '../agent.ts';
 import { CANCELED_REQUEST } from '../canceled-run.ts';
 import { userContent } from '../content.ts';
 import { createEvent } from '../event.ts';
-import { openRun } from './open-run.ts';
+import { loadedRun, openRun } from './open-run.ts';
 import { checkKnown, existing } from './run-index.ts';
 import type { SessionKey, SessionStore } from '../session.ts';
 import type { AgentTree } from './tree.ts';
@@ -24,8 +24,9 @@ export async function cancelRun(
 ): Promise<void> {
   using opened = await openRun(sessions, key, runId, { signal });
   const { events } = existing(opened.session, key);
-  checkKnown(opened.index, key);
-  if (opened.index.failed) return;
+  const { index } = loadedRun(opened);
+  checkKnown(index, key);
+  if (index.failed) return;
   const event = createEvent({ runId, author: 'user' }, { content: CANCELED, error: ERROR });
   await sessions.append(key, [event]);
   const run = { runId, session: key, events, sessions, signal };

@@ -44,7 +44,7 @@ export async function openRun(
   key: SessionKey,
   runId: string,
   { create = false, answering = [], signal }: OpenRunOptions = {},
-): Promise<LoadedRun> {
+): Promise<OpenRun> {
   const claim = await claimRun(store, key, runId, answering, signal);
   try {
     const session = create ? await store.open(key) : await store.get(key);

@@ -12,6 +12,7 @@ import {
 } from '../../base/sqlite/index.ts';
 import { StorageError } from '../storage-error.ts';
 
+/** The options of the SQLite stores. */
 export interface SqliteOptions {
   /** `normal` (the default): an append survives the end of the process. `full`: it survives a power failure. */
   readonly durability?: 'normal' | 'full';

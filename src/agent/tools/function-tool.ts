@@ -27,6 +27,7 @@ const TOOL_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 const MAX_ISSUES = 5;
 const MAX_ISSUE_LENGTH = 200;
 
+/** The options of `tool`. */
 export interface FunctionToolOptions<Input extends z.ZodObject> {
   /** Letters, digits, `_` and `-`, at most 64, and no digit or `-` first. */
   readonly name: string;

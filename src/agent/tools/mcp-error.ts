@@ -1,3 +1,4 @@
+/** Why an MCP server failed. */
 export type McpErrorCode =
   /** The tool ran, and says that it failed; or the server refused the call. */
   | 'tool'

@@ -26,6 +26,7 @@ export interface McpUrl {
   readonly fetch?: typeof fetch;
 }
 
+/** How to reach an MCP server: a command or a URL. */
 export type McpServerConfig = McpCommand | McpUrl;
 
 export interface TransportEvents {

@@ -26,6 +26,7 @@ const MAX_DESCRIPTION_LENGTH = 4_000;
 /** Characters of one tool's JSON Schema. */
 const MAX_SCHEMA_LENGTH = 50_000;
 
+/** The options of `mcpToolset`. */
 export interface McpOptions {
   /** Only these of the server's tools, by its own names for them. */
   readonly include?: readonly string[];

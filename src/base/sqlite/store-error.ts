@@ -1,5 +1,6 @@
 import { reasonOf } from '../errors.ts';
 
+/** Why a store cannot be used. */
 export type StoreErrorCode =
   /** Another process holds the file for too long. The same call may succeed later. */
   | 'busy'

@@ -18,6 +18,7 @@ export interface FetchOptions {
   readonly cors: (request: TransportRequest) => Record<string, string>;
 }
 
+/** What the caller of a fetch handler knows about the connection. */
 export interface FetchContext {
   /** The path under which the handler is mounted, which is not part of its routes. */
   readonly mount?: string;
@@ -28,6 +29,7 @@ export interface FetchContext {
   readonly remote?: string;
 }
 
+/** A handler from `Request` to `Response`. */
 export type FetchHandler = (request: Request, context?: FetchContext) => Promise<Response>;
 
 export function createFetchHandler(app: App, options: FetchOptions): FetchHandler {

@@ -24,6 +24,7 @@ export interface NodeOptions {
   readonly logger: Logger;
 }
 
+/** A handler for `node:http`, Express and connect. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** What a request is answered on: its response or, for a WebSocket, the connection itself. */

@@ -21,6 +21,7 @@ import type { LiveClient, LiveItem, LiveSession } from './session.ts';
 import { LiveFeed } from './feed.ts';
 import { decodeClients, decodeFrame, decodeTask } from './frames.ts';
 
+/** The options of `joinLive`. */
 export interface JoinOptions {
   /** Of letters, digits and `-._~`, so that it can be sent from a browser too. */
   readonly token?: string | undefined;

@@ -16,6 +16,7 @@ import type {
 } from '../../protocol/development-tool/index.ts';
 import type { Part, StreamEvent, Task } from '../../protocol/index.ts';
 
+/** What a client of a live session may do. */
 export type LiveRole = 'view' | 'prompt' | 'approve';
 
 /** Somebody who takes part. */
@@ -64,6 +65,7 @@ export interface TakenPrompt {
   readonly forgotten?: Promise<void>;
 }
 
+/** An event of a live session. */
 export type LiveItem =
   /** First, unless the client resumes; and again when the conversation goes on in another task. */
   | { readonly kind: 'snapshot'; readonly snapshot: LiveSnapshot }
@@ -81,6 +83,7 @@ export type LiveItem =
       readonly queued: readonly QueuedPrompt[];
     };
 
+/** A live session that this client has joined. */
 export interface LiveSession {
   /** Who this client is. */
   readonly self: LiveClient;

@@ -11,6 +11,7 @@ import type { Operation, ParamsOf, ResultOf, UnaryOperation } from '../methods.t
 import type { StreamEvent } from '../task.ts';
 import type { ProtocolVersion } from '../version.ts';
 
+/** Converts between the types of this module and the JSON of one protocol version. */
 export interface WireCodec {
   readonly version: ProtocolVersion;
 

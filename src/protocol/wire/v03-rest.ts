@@ -148,6 +148,7 @@ const encodeResult: { readonly [O in UnaryOperation]: (result: ResultOf<O>) => u
 
 const named = (raw: unknown): unknown => withJsonNames(raw, NAMES_V03);
 
+/** The codec of A2A 0.3, for REST. */
 export const v03Rest: WireCodec = {
   ...v03,
   decodeParams: (operation, raw) => v03.decodeParams(operation, named(raw)),

@@ -290,6 +290,11 @@ const answers = createAnswerDecoder({
   pushConfig: readTaskPush,
 });
 
+/**
+ * The codec of A2A 0.3, for JSON-RPC.
+ *
+ *   const event = v03.decodeEvent(JSON.parse(body));
+ */
 export const v03: WireCodec = {
   version: '0.3',
   decodeParams: (operation, raw) =>

@@ -212,6 +212,11 @@ const answers = createAnswerDecoder({
 });
 const named = (raw: unknown): unknown => withJsonNames(raw, NAMES_V1);
 
+/**
+ * The codec of A2A 1.0, for JSON-RPC and REST.
+ *
+ *   const json = JSON.stringify(v1.encodeEvent(event));
+ */
 export const v1: WireCodec = {
   version: '1.0',
   decodeParams: (operation, raw) =>

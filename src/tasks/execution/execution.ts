@@ -19,6 +19,7 @@ import type {
 import type { Logger } from '../log/logger.ts';
 import { inOrder, WORKING } from './transitions.ts';
 
+/** The limits of one execution. */
 export interface ExecutionLimits {
   /** How long a canceled or shut-down execution may take to end by itself. */
   readonly graceMs: number;

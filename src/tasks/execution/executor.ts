@@ -67,6 +67,11 @@ export interface ArtifactEvent {
   readonly metadata?: Metadata;
 }
 
+/**
+ * An event that an executor yields.
+ *
+ *   yield { kind: 'status-update', state: 'working', message: 'Searching' };
+ */
 export type ExecutorEvent = StatusEvent | ArtifactEvent;
 
 /** An executor's answer to a message that it accepts. Every field is optional. */
@@ -111,6 +116,7 @@ export interface ExecutionRules {
   isSession?(taskId: string): boolean;
 }
 
+/** Executes tasks. `createAgent` implements it with an async generator function. */
 export interface AgentExecutor {
   /**
    * Decides about every new message, before anything is stored. `task` is the task that the message names, as its log

@@ -1,6 +1,7 @@
 /** Where causes go. Any pino logger fits. */
 import { inspect } from 'node:util';
 
+/** Receives log lines. A pino logger implements it. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

@@ -2,6 +2,7 @@
 import type { LogEntry, TaskEvent, WireCodec } from '../../protocol/index.ts';
 import type { SerializedEntry } from '../store/store.ts';
 
+/** An event that was stored, with its JSON for each protocol version. */
 export class Published implements LogEntry {
   readonly seq: number;
   readonly event: TaskEvent;

@@ -28,6 +28,7 @@ export interface StreamSink {
 
 const BUFFER = 64;
 
+/** A stream of the events of one task. It can be read once, by iteration or by `pipe`. */
 export class TaskStream implements AsyncIterable<StreamItem>, Sink {
   readonly spans: Sink['spans'];
   readonly #opening: Opening | undefined;

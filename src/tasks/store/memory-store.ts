@@ -39,6 +39,7 @@ import type {
   TaskStore,
 } from './store.ts';
 
+/** The limits of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
    * Beyond this many tasks, a new one takes the place of the one that finished first (100,000 unless told). Tasks that
@@ -56,6 +57,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return new MemoryStore(options);
 }
 
+/** The store that `memoryStore` returns. Its methods return without a promise. */
 export class MemoryStore implements TaskStore {
   readonly name = 'memory';
   readonly durable = false;

@@ -62,6 +62,7 @@ export interface Append extends Scope {
  */
 export type AppendOutcome = 'ok' | 'conflict' | 'full';
 
+/** Selects a page of the tasks of a scope. */
 export interface ListQuery extends Scope {
   readonly contextId?: string | undefined;
   readonly state?: TaskState | undefined;
@@ -74,6 +75,7 @@ export interface ListQuery extends Scope {
   readonly total?: false | undefined;
 }
 
+/** One page of a list. */
 export interface ListPage {
   readonly heads: readonly TaskHead[];
   /** How many tasks match, on all pages; undefined where the query wants none. */
@@ -89,6 +91,11 @@ export interface PushRecord {
   readonly version: ProtocolVersion;
 }
 
+/**
+ * Keeps tasks. Test a store of your own with `parley-a2a/store/contract`.
+ *
+ *   serve(agent, { store: sqliteStore('tasks.db') });
+ */
 export interface TaskStore {
   readonly name: string;
   /** Survives the process. A task found `working` at the start was interrupted. */
