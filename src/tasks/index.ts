@@ -27,7 +27,7 @@ export type { OnState } from './log/event-log.ts';
 export type { Expired, ExpireOptions } from './expiry.ts';
 export type { IntakeOptions } from './intake.ts';
 export type { ReserveParams } from './reserve.ts';
-export type { ExecutionLimits } from './execution.ts';
+export type { ExecutionLimits } from './execution/execution.ts';
 export type { RuntimeLimits } from './runtime.ts';
 export type { Logger } from './log/logger.ts';
 export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './store/memory-store.ts';
