@@ -1,4 +1,4 @@
-/** The agent card: how an agent introduces itself. */
+/** The agent card: an agent's description, addresses, capabilities and skills. */
 import * as z from 'zod';
 import { Metadata } from './message.ts';
 
@@ -25,7 +25,7 @@ export const AgentCapabilities = z.looseObject({
 });
 export type AgentCapabilities = z.infer<typeof AgentCapabilities>;
 
-/** Each requirement names schemes that must all be met; one met requirement is enough. */
+/** All schemes in a requirement must be met. Of several requirements, one is enough. */
 export const SecurityRequirement = z.record(z.string(), z.array(z.string()));
 export type SecurityRequirement = z.infer<typeof SecurityRequirement>;
 
@@ -88,7 +88,7 @@ export const SecurityScheme = z.discriminatedUnion('type', [
 ]);
 export type SecurityScheme = z.infer<typeof SecurityScheme>;
 
-/** How to reach the agent: an address, a binding, a version of the protocol. */
+/** One way to reach the agent: address, binding and protocol version. */
 export const AgentInterface = z.looseObject({
   url: z.string().min(1),
   protocolBinding: z.string().min(1),
@@ -106,8 +106,8 @@ export const AgentCardSignature = z.looseObject({
 export type AgentCardSignature = z.infer<typeof AgentCardSignature>;
 
 /**
- * One shape for both versions. The addresses are 1.0's `supportedInterfaces`, because they say everything that 0.3's
- * `url`, `preferredTransport` and `additionalInterfaces` say; the rest is named as in 0.3. The codecs do the rest.
+ * One type for both protocol versions. The addresses are 1.0's `supportedInterfaces`, which can express 0.3's `url`,
+ * `preferredTransport` and `additionalInterfaces`. All other fields have their 0.3 names. The codecs convert.
  */
 export const AgentCard = z.looseObject({
   name: z.string().min(1),
@@ -127,5 +127,5 @@ export const AgentCard = z.looseObject({
 });
 export type AgentCard = z.infer<typeof AgentCard>;
 
-/** The bindings that Parley speaks. A card may name others. */
+/** The bindings that Parley supports. A card may list others. */
 export type Binding = 'JSONRPC' | 'HTTP+JSON';

@@ -1,8 +1,8 @@
 /**
- * The one catalogue of errors: what each is called, and what it is on every wire.
+ * The catalogue of errors: the name of each, and its codes on every wire.
  *
- * The message of an A2AError goes to the peer, so it never carries a cause of ours. What went wrong inside is logged
- * where it happens, under the correlation id that the peer is given.
+ * The message of an A2AError is sent to the peer, so it never contains an internal cause. Internal causes are logged where
+ * they occur, with the correlation id that the peer receives.
  */
 export const ERRORS = {
   parse: entry(-32700, 400, 'INVALID_ARGUMENT', 'PARSE_ERROR', 'Invalid JSON payload'),
@@ -59,7 +59,7 @@ export const ERRORS = {
     400,
     'FAILED_PRECONDITION',
     'EXTENSION_SUPPORT_REQUIRED',
-    'A required extension was not named',
+    'The request does not name a required extension',
   ),
   versionNotSupported: entry(
     -32009,
@@ -81,30 +81,36 @@ export const ERRORS = {
     405,
     'UNIMPLEMENTED',
     'METHOD_NOT_ALLOWED',
-    'This path does not take this HTTP method',
+    'This path does not support this HTTP method',
   ),
-  notFound: entry(-31404, 404, 'NOT_FOUND', 'NOT_FOUND', 'There is no such thing'),
-  conflict: entry(-31409, 409, 'ABORTED', 'CONFLICT', 'This conflicts with what is there'),
+  notFound: entry(-31404, 404, 'NOT_FOUND', 'NOT_FOUND', 'Not found'),
+  conflict: entry(
+    -31409,
+    409,
+    'ABORTED',
+    'CONFLICT',
+    'The request conflicts with the current state',
+  ),
   preconditionFailed: entry(
     -31412,
     412,
     'FAILED_PRECONDITION',
     'PRECONDITION_FAILED',
-    'It has changed meanwhile',
+    'The resource has changed',
   ),
   upstreamFailed: entry(
     -31502,
     502,
     'UNAVAILABLE',
     'UPSTREAM_FAILED',
-    'What is behind this service failed',
+    'An upstream service failed',
   ),
   upstreamTimeout: entry(
     -31504,
     504,
     'DEADLINE_EXCEEDED',
     'UPSTREAM_TIMEOUT',
-    'What is behind this service took too long',
+    'An upstream service did not answer in time',
   ),
   rateLimited: entry(-31429, 429, 'RESOURCE_EXHAUSTED', 'RATE_LIMITED', 'Too many requests'),
   unavailable: entry(
@@ -112,7 +118,7 @@ export const ERRORS = {
     503,
     'UNAVAILABLE',
     'UNAVAILABLE',
-    'The service cannot do this right now',
+    'The service is temporarily unavailable',
   ),
 } as const;
 
@@ -131,17 +137,17 @@ export interface FieldViolation {
 
 /** Additional data of an A2AError. */
 export interface ErrorDetail {
-  /** Plain facts for the peer, such as the task's id. */
+  /** Details for the peer, such as the task's id. */
   readonly info?: Readonly<Record<string, string>>;
   readonly violations?: readonly FieldViolation[];
-  /** Overrides the catalogue's reason, where one code has several. */
+  /** Overrides the catalogue's reason, if one code has several. */
   readonly reason?: string;
   readonly retryAfterSeconds?: number;
-  /** What a remote peer sent as `data`, as it came. Set by clients only. */
+  /** The unchanged `data` of a remote peer's error. Set by clients only. */
   readonly data?: unknown;
 }
 
-/** A failure with a name, a code on every wire, and a message that is meant for the peer. */
+/** An error of the catalogue, with a message for the peer. */
 export class A2AError extends Error {
   readonly kind: ErrorKind;
   readonly detail: ErrorDetail;
@@ -173,12 +179,12 @@ for (const kind of Object.keys(ERRORS) as ErrorKind[]) {
   byReason.set(ERRORS[kind].reason, kind);
 }
 
-/** The kind that a JSON-RPC code stands for; an unknown code is an internal error of the peer. */
+/** The kind of a JSON-RPC error code. An unknown code is an internal error. */
 export function kindOfCode(code: number): ErrorKind {
   return byCode.get(code) ?? 'internal';
 }
 
-/** The kind that a google.rpc.ErrorInfo reason stands for. */
+/** The kind of a google.rpc.ErrorInfo reason. */
 export function kindOfReason(reason: string): ErrorKind | undefined {
   return byReason.get(reason);
 }

@@ -1,14 +1,14 @@
-/** What JSON from outside has to satisfy before anything looks at it. */
+/** Checks on JSON from outside. */
 import type * as z from 'zod';
 import { A2AError } from './errors.ts';
 
 export const MAX_JSON_DEPTH = 100;
-/** Objects, arrays and keys in all. Checking more than this would hold everybody else up. */
+/** Objects, arrays and keys together. Larger JSON would block the event loop. */
 export const MAX_JSON_NODES = 100_000;
 
 /**
- * Refuses JSON that is nested too deeply, has too many objects and keys, or has a `__proto__` key: the first exhausts the stack of whatever walks
- * it later, the second changes an object's prototype when it is copied.
+ * Rejects JSON that is nested too deeply, is too large, or has a `__proto__` key. Deep nesting would exhaust the stack of
+ * recursive code, and a copied `__proto__` key would change the prototype of the copy.
  */
 export function inspectJson(value: unknown): void {
   nodes = 0;
@@ -35,7 +35,7 @@ function walk(value: object, depth: number): void {
     }
     return;
   }
-  // for-in over plain JSON objects: own keys only, and an own `__proto__` is among them.
+  // On parsed JSON, for-in visits own keys only, including an own `__proto__`.
   for (const key in value) {
     count(1);
     if (key === '__proto__') {
@@ -46,7 +46,7 @@ function walk(value: object, depth: number): void {
   }
 }
 
-/** Parses with a schema, or throws the A2A error that says which field is wrong and why. */
+/** Parses `value` with a schema. Throws `invalidParams` with the invalid fields. */
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what = 'parameters'): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;

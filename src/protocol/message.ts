@@ -1,7 +1,7 @@
-/** What agents say to each other: parts, messages, artifacts. */
+/** The content that agents exchange: parts, messages and artifacts. */
 import * as z from 'zod';
 
-/** Free-form JSON object that travels with nearly everything. Unknown content, kept as it is. */
+/** A free-form JSON object. Its content is unknown and kept unchanged. */
 export const Metadata = z.record(z.string(), z.unknown());
 export type Metadata = z.infer<typeof Metadata>;
 
@@ -10,7 +10,7 @@ export const SOURCE_KEY = 'parley.source';
 
 const partFields = {
   metadata: Metadata.optional(),
-  /** 1.0 lets every kind of part name its media type and file; 0.3 only files. */
+  /** In 1.0 every part may have a media type and a file name. In 0.3 only files have them. */
   mediaType: z.string().optional(),
   filename: z.string().optional(),
 };
@@ -23,7 +23,7 @@ export const TextPart = z.looseObject({
 });
 export type TextPart = z.infer<typeof TextPart>;
 
-/** A file is given by its bytes (base64) or by a URI, never both. */
+/** A file has either bytes (base64) or a URI. */
 export const FileContent = z
   .looseObject({
     bytes: z.string().optional(),
@@ -32,7 +32,7 @@ export const FileContent = z
     name: z.string().optional(),
   })
   .refine((file) => (file.bytes === undefined) !== (file.uri === undefined), {
-    message: 'exactly one of bytes and uri',
+    message: 'must have exactly one of bytes and uri',
   });
 export type FileContent = z.infer<typeof FileContent>;
 
@@ -44,7 +44,7 @@ export const FilePart = z.looseObject({
 });
 export type FilePart = z.infer<typeof FilePart>;
 
-/** Structured data. 0.3 knows only objects; 1.0 any JSON value, and so do we. */
+/** Structured data: any JSON value, as in 1.0. In 0.3 it must be an object (see wire/v03.ts). */
 export const DataPart = z.looseObject({
   kind: z.literal('data'),
   data: z.unknown().refine((value) => value !== undefined, { message: 'data is required' }),
@@ -60,16 +60,14 @@ export type DataPart = z.infer<typeof DataPart>;
 export const Part = z.discriminatedUnion('kind', [TextPart, FilePart, DataPart]);
 export type Part = z.infer<typeof Part>;
 
-/**
- * An id or a name that peers choose. It is text that every store and every wire can hold: not half of a surrogate pair.
- */
+/** An id or a name that a peer chooses. Lone surrogates are invalid, because not every store can hold them. */
 export const Id = z
   .string()
   .min(1)
   .max(256)
-  .refine((text) => text.isWellFormed(), { message: 'not well-formed Unicode' });
+  .refine((text) => text.isWellFormed(), { message: 'must be well-formed Unicode' });
 
-/** A short list of texts. One check for all of it, so that a million wrong items make one complaint and not a million. */
+/** A short list of strings. One check for the whole list: a million invalid items produce one error. */
 export const Texts = z.custom<string[]>(
   (value) =>
     Array.isArray(value) &&

@@ -1,4 +1,4 @@
-/** What each operation is called with, in the one shape that is used inside. */
+/** The parameters of the operations, in the internal format. */
 import * as z from 'zod';
 import { Id, Message, Metadata, Texts } from './message.ts';
 import { Task, TaskState } from './task.ts';
@@ -13,7 +13,7 @@ export const PushAuthentication = z.looseObject({
 });
 export type PushAuthentication = z.infer<typeof PushAuthentication>;
 
-/** Where to send a task's events, and with which credentials. */
+/** A webhook: the address for a task's events, and the credentials. */
 export const PushNotificationConfig = z.looseObject({
   id: Id.optional(),
   url: z.string().min(1).max(2048),
@@ -32,7 +32,7 @@ export type TaskPushNotificationConfig = z.infer<typeof TaskPushNotificationConf
 /** How a message is to be answered: accepted media types, blocking, webhook. */
 export const MessageSendConfiguration = z.looseObject({
   acceptedOutputModes: Texts.optional(),
-  /** Absent: the call waits until the task is settled. */
+  /** Default: true. The call waits until the task is settled. */
   blocking: z.boolean().optional(),
   historyLength,
   pushNotificationConfig: PushNotificationConfig.optional(),
@@ -56,7 +56,7 @@ export type TaskIdParams = z.infer<typeof TaskIdParams>;
 export const TaskQueryParams = z.looseObject({ ...TaskIdParams.shape, historyLength });
 export type TaskQueryParams = z.infer<typeof TaskQueryParams>;
 
-/** `after` is Parley's own: the last sequence number seen. The stream goes on behind it, without a snapshot. */
+/** `after` is Parley's extension: the last sequence number seen. The stream continues after it, without a snapshot. */
 export const SubscribeParams = z.looseObject({
   ...TaskIdParams.shape,
   after: z.int().min(0).optional(),
@@ -72,7 +72,7 @@ export const ListTasksParams = z.looseObject({
   historyLength,
   statusTimestampAfter: z
     .string()
-    .refine((text) => !Number.isNaN(Date.parse(text)), { message: 'not a timestamp' })
+    .refine((text) => !Number.isNaN(Date.parse(text)), { message: 'must be a timestamp' })
     .optional(),
   includeArtifacts: z.boolean().optional(),
   tenant,
@@ -89,7 +89,7 @@ export const ListTasksResult = z.looseObject({
 });
 export type ListTasksResult = z.infer<typeof ListTasksResult>;
 
-/** 0.3 lets `get` leave the configuration's id out: then the task's first one is meant. */
+/** In 0.3 the configuration's id is optional. Default: the task's first configuration. */
 export const GetPushConfigParams = z.looseObject({
   ...TaskIdParams.shape,
   pushNotificationConfigId: Id.optional(),

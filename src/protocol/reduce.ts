@@ -1,10 +1,9 @@
 /**
- * The fold: a task is what its log says.
+ * Computes a task from its log, one event at a time.
  *
- * `reduce` is total (it never throws; what the state machine does not allow leaves the task as it is), depends on
- * nothing but its arguments, and costs O(size of the event), whatever the size of the task. The price of the latter:
- * it owns the task that it is given, updates it in place and returns it. Events are never changed, and no array of an
- * event becomes part of the task, so that one event can be folded into any number of tasks.
+ * `reduce` never throws: an event that the state machine does not allow leaves the task unchanged. Its cost depends on
+ * the size of the event, not of the task. To achieve that, it changes the given task in place and returns it. It never
+ * changes an event, and never shares an event's arrays with the task, so that one event can be applied to many tasks.
  *
  *   let task: Task | undefined;
  *   for (const { event } of log) task = reduce(task, event);
@@ -13,26 +12,27 @@ import type { Artifact, Message } from './message.ts';
 import { isTerminal, type Task, type TaskEvent, type TaskState } from './task.ts';
 
 /**
- * Why `event` may not follow in a task that is in `state` (undefined: before its first event), or undefined if it may.
+ * The reason why `event` is not allowed in `state`, or undefined if it is allowed. `state` is undefined before the first
+ * event.
  *
- * A new turn is a status update that leaves `completed` with the user's message on it: only the runtime writes one, and
- * only for an agent that continues.
+ * A status update with a user's message may leave `completed`: it starts a new turn. Only the runtime writes one, and
+ * only for an agent that continues completed tasks.
  */
 export function refusal(state: TaskState | undefined, event: TaskEvent): string | undefined {
   if (state === undefined) {
-    return event.kind === 'task' ? undefined : 'the first event of a task is the task itself';
+    return event.kind === 'task' ? undefined : 'the first event of a task must be the task itself';
   }
-  if (event.kind === 'task') return 'a task is created only once';
+  if (event.kind === 'task') return 'the task already exists';
   if (!isTerminal(state)) return undefined;
   const opensTurn =
     state === 'completed' &&
     event.kind === 'status-update' &&
     event.status.message?.role === 'user' &&
     !isTerminal(event.status.state);
-  return opensTurn ? undefined : `the task is ${state}; nothing follows a terminal state`;
+  return opensTurn ? undefined : `the task is ${state}: no event may follow a terminal state`;
 }
 
-/** Folds one event into the task. See the head of this file for what it promises. */
+/** Applies one event to the task. The head of this file has the guarantees. */
 export function reduce(task: Task | undefined, event: TaskEvent): Task | undefined {
   if (task === undefined) return event.kind === 'task' ? copyTask(event) : undefined;
   if (event.kind === 'task') return task;
@@ -41,7 +41,7 @@ export function reduce(task: Task | undefined, event: TaskEvent): Task | undefin
     addArtifact((task.artifacts ??= []), event.artifact, event.append === true);
     return task;
   }
-  // What the agent said last becomes history when it says the next thing; what the user said is history at once.
+  // The agent's status message moves to the history with the next status. A user's message goes there at once.
   if (task.status.message) remember(task, task.status.message);
   if (event.status.message?.role === 'user') {
     remember(task, event.status.message);
@@ -53,14 +53,14 @@ export function reduce(task: Task | undefined, event: TaskEvent): Task | undefin
   return task;
 }
 
-/** Folds a whole log. Undefined only for an empty one, or one that does not begin with a task. */
+/** Applies a whole log. Undefined if the log is empty or does not start with a task. */
 export function fold(events: Iterable<TaskEvent>): Task | undefined {
   let task: Task | undefined;
   for (const event of events) task = reduce(task, event);
   return task;
 }
 
-/** A task of its own to fold on with. What events have brought is shared: it never changes. */
+/** A copy to apply further events to. It shares messages and parts, which never change. */
 export function copyTask(event: Task): Task {
   const task: Task = { ...event };
   if (event.history) task.history = [...event.history];
@@ -77,7 +77,7 @@ function remember(task: Task, message: Message): void {
   if (history.at(-1)?.messageId !== message.messageId) history.push(message);
 }
 
-/** Where each artifact stands, for tasks with so many that a search would make the fold quadratic. */
+/** The index of each artifact, for tasks with so many that a linear search would take quadratic time. */
 const positions = new WeakMap<Artifact[], Map<string, number>>();
 const FEW = 16;
 

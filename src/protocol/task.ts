@@ -1,10 +1,10 @@
-/** The unit of work, its states, and the events that change it. */
+/** A task, its states, and the events that change it. */
 import * as z from 'zod';
 import { Artifact, Message, Metadata } from './message.ts';
 
 /**
- * All ten states. `unknown` is 0.3's word for a state that the sender does not know; `unspecified` is 1.0's zero
- * value. An agent never enters either on purpose.
+ * All ten states. `unknown` is 0.3's state for a task whose state is not known; `unspecified` is 1.0's zero value. An
+ * agent never enters either on purpose.
  */
 export const TaskState = z.enum([
   'submitted',
@@ -20,19 +20,19 @@ export const TaskState = z.enum([
 ]);
 export type TaskState = z.infer<typeof TaskState>;
 
-/** Nothing follows a terminal state, except a new turn of an agent that continues. */
+/** No event follows a terminal state, except a new turn of an agent that continues completed tasks. */
 export function isTerminal(state: TaskState): boolean {
   return (
     state === 'completed' || state === 'failed' || state === 'canceled' || state === 'rejected'
   );
 }
 
-/** The agent waits for somebody: a blocking send returns, and a stream ends. */
+/** The agent waits for input or authentication: a blocking send returns, and a stream ends. */
 export function isInterrupted(state: TaskState): boolean {
   return state === 'input-required' || state === 'auth-required';
 }
 
-/** A state in which the task has nothing more to say until somebody acts: terminal or interrupted. */
+/** Terminal or interrupted: no further event comes until a client acts. */
 export function isSettled(state: TaskState): boolean {
   return isTerminal(state) || isInterrupted(state);
 }
@@ -68,7 +68,7 @@ export const TaskStatusUpdateEvent = z.looseObject({
   taskId: z.string().min(1),
   contextId: z.string(),
   status: TaskStatus,
-  /** No further event until somebody acts: terminal or interrupted. 1.0 has no such field; its stream just ends. */
+  /** The state is settled: terminal or interrupted. 1.0 has no such field; its stream just ends. */
   final: z.boolean(),
   metadata: Metadata.optional(),
 });
@@ -80,14 +80,14 @@ export const TaskArtifactUpdateEvent = z.looseObject({
   taskId: z.string().min(1),
   contextId: z.string(),
   artifact: Artifact,
-  /** The parts are added to the artifact of the same id; otherwise they replace it. */
+  /** Whether the parts are appended to the artifact with the same id. Otherwise they replace it. */
   append: z.boolean().optional(),
   lastChunk: z.boolean().optional(),
   metadata: Metadata.optional(),
 });
 export type TaskArtifactUpdateEvent = z.infer<typeof TaskArtifactUpdateEvent>;
 
-/** What a task's log holds. The first is always the Task itself. */
+/** An event in a task's log. The first is always the Task itself. */
 export const TaskEvent = z.discriminatedUnion('kind', [
   Task,
   TaskStatusUpdateEvent,
@@ -95,7 +95,7 @@ export const TaskEvent = z.discriminatedUnion('kind', [
 ]);
 export type TaskEvent = z.infer<typeof TaskEvent>;
 
-/** What a stream may carry: a task's events, or one Message instead of a task. */
+/** An event of a stream: a task's event, or one Message instead of a task. */
 export const StreamEvent = z.discriminatedUnion('kind', [
   Task,
   Message,
@@ -110,6 +110,6 @@ export interface LogEntry {
   readonly event: TaskEvent;
 }
 
-/** The answer to a sent message: a task, or one message where no task was needed. */
+/** The result of sending a message: a task, or a message if the agent needs no task. */
 export const SendResult = z.discriminatedUnion('kind', [Task, Message]);
 export type SendResult = z.infer<typeof SendResult>;

@@ -1,5 +1,5 @@
 /**
- * A time-ordered UUID (version 7), wherever there is a Web Crypto: in browsers too. Node has a faster one of its own.
+ * A time-ordered UUID (version 7), for Node and browsers. Node's own `randomUUIDv7` is faster.
  *
  * 48 bits of milliseconds, the version, 12 random bits, the variant, 62 random bits.
  */

@@ -39,7 +39,7 @@ const FilePart = z.looseObject({
       uri: z.string().min(1).optional(),
     })
     .refine(({ bytes, uri }) => (bytes === undefined) !== (uri === undefined), {
-      message: 'exactly one of bytes and uri',
+      message: 'must have exactly one of bytes and uri',
     }),
   metadata,
 });

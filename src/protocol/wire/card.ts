@@ -1,6 +1,6 @@
 /**
- * Cards on the wire. Each version has its own way to write one; there is one way to read them all, because whoever
- * fetches a card does not know yet which version it will be, and it may be a hybrid that is both.
+ * Agent cards on the wire. Each version has its own encoder. There is one decoder for all versions, because a client does
+ * not know a card's version before it reads the card, and a card may be valid in both versions.
  */
 import { isObject } from '../../base/index.ts';
 import {
@@ -14,10 +14,10 @@ import { parseWith } from '../json.ts';
 import { answer, dropEmpty, objectAt, refuse, type Raw } from './read.ts';
 
 const OLD_VERSION = '0.3';
-/** What 0.3 assumes where a card does not name its transport. */
+/** The transport in 0.3 if a card does not name one. */
 const DEFAULT_TRANSPORT = 'JSONRPC';
 
-/** Only the addresses that speak 0.3, or all of them if none says so: a 0.3 card cannot be without one. */
+/** Contains only the addresses for 0.3, or all addresses if there is none, because a 0.3 card requires one. */
 export function encodeCardV03(card: AgentCard): Raw {
   const { supportedInterfaces, capabilities, ...rest } = card;
   const old = supportedInterfaces.filter(({ protocolVersion }) => isOld(protocolVersion));
@@ -28,7 +28,7 @@ export function encodeCardV03(card: AgentCard): Raw {
     protocolVersion: '0.3.0',
     url: interfaces[0]?.url,
     preferredTransport: interfaces[0]?.protocolBinding,
-    // 0.3 recommends that the list repeats the main address.
+    // 0.3 recommends to repeat the main address in the list.
     additionalInterfaces: interfaces.map(({ url, protocolBinding }) => ({
       url,
       transport: protocolBinding,
@@ -41,8 +41,8 @@ export function encodeCardV03(card: AgentCard): Raw {
 }
 
 /**
- * A 0.3 card for its REST clients. One public SDK reads it as plain JSON and the other as ProtoJSON, so that each scheme
- * is there in both shapes; in all else they can read the same.
+ * A 0.3 card for REST clients. One public SDK reads it as plain JSON and the other as ProtoJSON. Only security schemes
+ * differ between the two, so each scheme is written in both formats.
  */
 export function encodeCardV03Rest(card: AgentCard): unknown {
   const { securitySchemes } = card;
@@ -51,7 +51,7 @@ export function encodeCardV03Rest(card: AgentCard): unknown {
   return { ...encodeCardV03(card), securitySchemes: both };
 }
 
-/** Without `stateTransitionHistory`: 1.0 gave it up, and the schemas of 1.0 refuse what they do not know. */
+/** Without `stateTransitionHistory`: 1.0 removed it, and strict 1.0 parsers reject unknown fields. */
 export function encodeCardV1(card: AgentCard): unknown {
   const { security, securitySchemes, skills, capabilities, ...rest } = card;
   const { stateTransitionHistory: _, ...known } = capabilities;
@@ -87,7 +87,7 @@ function readCard(raw: Raw): Raw {
   if (typeof extended === 'boolean') capabilities.extendedAgentCard ??= extended;
   const security = rest.security ?? securityRequirements;
   return {
-    // ProtoJSON leaves out what is empty, required or not.
+    // ProtoJSON omits empty fields, even required ones.
     description: '',
     version: '',
     defaultInputModes: [],
@@ -103,7 +103,7 @@ function readCard(raw: Raw): Raw {
   };
 }
 
-/** 1.0's list as it stands, then what 0.3's fields add to it. */
+/** The addresses in 1.0's list, then those that only 0.3's fields have. */
 function readInterfaces(raw: Raw): Raw[] {
   const interfaces: Raw[] = [];
   if (Array.isArray(raw.supportedInterfaces)) {
@@ -113,7 +113,7 @@ function readInterfaces(raw: Raw): Raw[] {
       interfaces.push(entry);
     }
   }
-  // A 1.0 card may have a `url` of its own making: it is an address of 0.3 only if the card says that it speaks 0.3.
+  // In a 1.0 card, `url` may be a custom field. It is a 0.3 address only if the card declares version 0.3.
   if (interfaces.length > 0 && !isOld(raw.protocolVersion)) return interfaces;
   const additional = Array.isArray(raw.additionalInterfaces) ? raw.additionalInterfaces : [];
   addOld(interfaces, raw.url, raw.preferredTransport);
@@ -156,13 +156,13 @@ function encodeRequirement(requirement: SecurityRequirement): unknown {
   return { schemes: mapValues(requirement, (list) => ({ list })) };
 }
 
-/** `{name: [scope]}` or `{schemes: {name: {list: [scope]}}}`; a scheme that is called "schemes" has a list, no object. */
+/** `{name: [scope]}` or `{schemes: {name: {list: [scope]}}}`. In the first format, a scheme called "schemes" has a list. */
 function readRequirement(raw: unknown): unknown {
   if (!isObject(raw) || !isObject(raw.schemes)) return raw;
   return mapValues(raw.schemes, (scopes) => (isObject(scopes) ? (scopes.list ?? []) : scopes));
 }
 
-/** 1.0 tells the schemes apart by the name of their only member. */
+/** In 1.0, the name of the only member identifies the type of a scheme. */
 const MEMBERS = {
   apiKey: 'apiKeySecurityScheme',
   http: 'httpAuthSecurityScheme',
@@ -188,7 +188,7 @@ function encodeScheme(scheme: SecurityScheme): Raw {
   }
 }
 
-/** In 1.0 a scheme has one flow, so the one that is best to use stands for all. */
+/** In 1.0 a scheme has only one flow: the first of these that is present. */
 const FLOWS = [
   'authorizationCode',
   'clientCredentials',
@@ -218,11 +218,11 @@ function readScheme(given: unknown, name: string): unknown {
     const inside = raw[MEMBERS[type]];
     if (isObject(inside)) return { ...withoutNulls(inside), type };
   }
-  if (typeof raw.type !== 'string') refuse(`securitySchemes.${name}`, 'no scheme that is known');
+  if (typeof raw.type !== 'string') refuse(`securitySchemes.${name}`, 'unknown security scheme');
   return raw;
 }
 
-/** Servers of the JavaScript SDK (1.3.0) publish their inner shape, `{scheme: {$case: 'member', value}}`. */
+/** Servers of the JavaScript SDK 1.3.0 send its internal format, `{scheme: {$case: 'member', value}}`. */
 function unboxed(raw: Raw, field: string): Raw {
   const box = raw[field];
   return isObject(box) && typeof box.$case === 'string' ? { [box.$case]: box.value } : raw;
@@ -236,7 +236,7 @@ function withoutNulls(raw: Raw): Raw {
   return Object.fromEntries(Object.entries(raw).filter(([, value]) => value !== null));
 }
 
-/** Names come from a peer: fromEntries keeps even "__proto__" an ordinary one. */
+/** Names come from a peer. With `fromEntries`, even "__proto__" is an ordinary key. */
 function mapValues<T>(
   object: Readonly<Record<string, T>>,
   map: (value: T, name: string) => unknown,

@@ -1,9 +1,8 @@
 /**
- * A codec turns the inner shape into a version's JSON and back. It is pure, knows no HTTP, and is the only place that
- * knows what a version looks like.
+ * A codec converts between the internal format and the JSON of one protocol version. It is pure and independent of HTTP.
+ * No other code depends on the format of a version.
  *
- * Decoding is strict about what we need (an A2AError `invalidParams` says which field and why) and keeps what it does
- * not know. Encoding never fails.
+ * Decoding validates known fields (`invalidParams` names the field) and keeps unknown ones. Encoding never fails.
  */
 import type { AgentCard } from '../card.ts';
 import type { A2AError } from '../errors.ts';
@@ -15,19 +14,19 @@ import type { ProtocolVersion } from '../version.ts';
 export interface WireCodec {
   readonly version: ProtocolVersion;
 
-  /** Server: a peer's parameters. Throws `invalidParams`. */
+  /** Server: decodes a peer's parameters. Throws `invalidParams`. */
   decodeParams<O extends Operation>(operation: O, raw: unknown): ParamsOf<O>;
-  /** Client: our parameters for the peer. */
+  /** Client: encodes parameters for the peer. */
   encodeParams<O extends Operation>(operation: O, params: ParamsOf<O>): unknown;
 
-  /** Server: our answer for the peer. */
+  /** Server: encodes a result for the peer. */
   encodeResult<O extends UnaryOperation>(operation: O, result: ResultOf<O>): unknown;
-  /** Client: the peer's answer. Throws `invalidAgentResponse`. */
+  /** Client: decodes the peer's result. Throws `invalidAgentResponse`. */
   decodeResult<O extends UnaryOperation>(operation: O, raw: unknown): ResultOf<O>;
 
-  /** One event of a stream, as it stands in the JSON-RPC `result` or the SSE `data`. */
+  /** One event of a stream, for the JSON-RPC `result` or the SSE `data`. */
   encodeEvent(event: StreamEvent): unknown;
-  /** The same as JSON text, where there is a shorter way to it; else undefined. */
+  /** A faster way to the JSON text of an event. Undefined if there is none for this event. */
   eventText?(event: StreamEvent): string | undefined;
   decodeEvent(raw: unknown): StreamEvent;
 
@@ -37,6 +36,6 @@ export interface WireCodec {
 
   /** The `error` member of a JSON-RPC response. */
   encodeError(error: A2AError): { code: number; message: string; data?: unknown };
-  /** From the `error` member of a JSON-RPC response, or a REST error body; `http` is its status where there is one. */
+  /** Decodes the `error` member of a JSON-RPC response, or a REST error body. `http` is the HTTP status, if known. */
   decodeError(raw: unknown, http?: number): A2AError;
 }

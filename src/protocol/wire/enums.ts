@@ -1,8 +1,8 @@
-/** The enumerations as protobuf names and numbers them. */
+/** The enumerations of the protobuf definitions: names and numbers. */
 import type { Role } from '../message.ts';
 import { TaskState } from '../task.ts';
 
-/** What 1.0 calls each state. It has no word for 0.3's `unknown`. */
+/** The names of states in 1.0. It has no equivalent of 0.3's `unknown`. */
 export const STATE_NAMES: Readonly<Record<TaskState, string>> = {
   unspecified: 'TASK_STATE_UNSPECIFIED',
   submitted: 'TASK_STATE_SUBMITTED',
@@ -16,7 +16,7 @@ export const STATE_NAMES: Readonly<Record<TaskState, string>> = {
   unknown: 'TASK_STATE_UNSPECIFIED',
 };
 
-/** In the order of their numbers. */
+/** The states in the order of their protobuf numbers. */
 const NUMBERED: readonly TaskState[] = [
   'unspecified',
   'submitted',
@@ -38,10 +38,10 @@ function protoStates(): Map<unknown, TaskState> {
   return states;
 }
 
-/** 1.0: names and numbers. */
+/** 1.0: protobuf names and numbers. */
 export const STATES_V1: ReadonlyMap<unknown, TaskState> = protoStates();
 
-/** 0.3: its own words, and the names that its REST peers use, where one is spelled with two l. */
+/** 0.3: its own names, and the protobuf names of REST peers, which spell `CANCELLED` with two l. */
 export const STATES_V03: ReadonlyMap<unknown, TaskState> = new Map<unknown, TaskState>([
   ...STATES_V1,
   ...TaskState.options.map((state): [string, TaskState] => [state, state]),

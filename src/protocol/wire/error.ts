@@ -1,4 +1,4 @@
-/** Errors on the wire: google.rpc details in 1.0, free `data` in 0.3; and back, from whatever a peer sends. */
+/** Errors on the wire. 1.0 has google.rpc details, 0.3 free-form `data`. One decoder reads all formats. */
 import { isObject } from '../../base/index.ts';
 import {
   A2AError,
@@ -12,10 +12,10 @@ import type { Raw } from './read.ts';
 
 const TYPE = 'type.googleapis.com/google.rpc.';
 const DOMAIN = 'a2a-protocol.org';
-/** A peer's message is shown to people and written to logs: it need not be a novel. */
+/** A peer's message is shown to users and logged, so its length is limited. */
 const MAX_MESSAGE = 2000;
 
-/** JSON-RPC's own errors. Their code says it all; A2A's and ours need their reason. */
+/** JSON-RPC's own errors. Their code is specific enough; other errors are sent with a reason. */
 const PLAIN: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
   'parse',
   'invalidRequest',
@@ -25,11 +25,11 @@ const PLAIN: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
 ]);
 
 /**
- * The google.rpc details of an error. `always`: with the reason, even where a JSON-RPC code would say the same (REST
- * has no code, and several errors share an HTTP status).
+ * The google.rpc details of an error. `always`: include the reason even if the JSON-RPC code implies it. REST has no such
+ * code, and several errors share an HTTP status.
  */
 export function errorDetails(error: A2AError, always: boolean): unknown[] {
-  // Details that a peer of ours sent, handed on by a gateway.
+  // Details of a remote peer, which a gateway passes on.
   if (Array.isArray(error.detail.data)) return error.detail.data;
   const { info, violations, reason } = error.detail;
   const details: unknown[] = [];
@@ -44,7 +44,7 @@ export function errorDetails(error: A2AError, always: boolean): unknown[] {
   return details;
 }
 
-/** The `data` of a 0.3 error; undefined where the catalogue has said everything. */
+/** The `data` of a 0.3 error. Undefined if the error has no details. */
 export function errorData(error: A2AError): unknown {
   const { data, info, violations, reason } = error.detail;
   if (data !== undefined) return data;
@@ -55,8 +55,8 @@ export function errorData(error: A2AError): unknown {
 }
 
 /**
- * The error in a JSON-RPC response or a REST body of any version, or in anything else that came with a failure. The
- * reason decides what it is, then the JSON-RPC code, then the HTTP status. Never throws.
+ * Decodes the error in a JSON-RPC response, a REST body of any version, or any other body of a failed request. The kind
+ * is taken from the reason, then from the JSON-RPC code, then from the HTTP status. Never throws.
  */
 export function decodeError(raw: unknown, http?: number): A2AError {
   const error = errorObject(raw);
@@ -76,7 +76,7 @@ export function decodeError(raw: unknown, http?: number): A2AError {
   });
 }
 
-/** Both `{code, message}` and `{error: {code, message}}` are around. */
+/** Peers send `{code, message}` or `{error: {code, message}}`. */
 function errorObject(raw: unknown): Raw {
   if (!isObject(raw)) return {};
   return typeof raw.code !== 'number' && isObject(raw.error) ? raw.error : raw;
@@ -91,12 +91,12 @@ function kindOf(error: Raw, reason: string | undefined, http: number | undefined
     const kind = kindOfCode(code);
     if (ERRORS[kind].code === code) return status === 413 ? 'tooLarge' : kind;
   }
-  // With a reason of its own, as "already resolved" has, the status' name is the best hint that is left.
+  // An error with a custom reason, such as "already resolved", is recognised by its status name.
   if (error.status === 'FAILED_PRECONDITION') return 'unsupportedOperation';
   return status === undefined ? 'internal' : kindOfHttp(status);
 }
 
-/** What a bare HTTP status most likely means. A 404 without a reason is a wrong address, not a missing task. */
+/** The most likely kind for an HTTP status. A 404 without a reason is a wrong address, not a missing task. */
 function kindOfHttp(status: number): ErrorKind {
   switch (status) {
     case 400:

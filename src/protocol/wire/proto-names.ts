@@ -1,14 +1,14 @@
 /**
- * ProtoJSON has two names for a field: the JSON name (`taskId`), which is written, and the one of the .proto file
- * (`task_id`), which a reader must take as well. This turns the second into the first, so that nothing behind it knows.
+ * ProtoJSON has two names for a field. Writers use the JSON name (`taskId`); readers must also accept the name in the
+ * .proto file (`task_id`). This module replaces the second by the first, before anything else reads the JSON.
  */
 import { isObject } from '../../base/index.ts';
 import type { Raw } from './read.ts';
 
-/** What is to be done with a field; most have no entry, because there is nothing. */
+/** What to do with a field. Fields without an entry need no change. */
 interface Field {
   readonly name: string;
-  /** There are fields of the protocol in it. What `metadata` and `data` hold is the peer's own. */
+  /** Whether the value contains protocol fields. `metadata` and `data` do not: their content belongs to the peer. */
   readonly inside: boolean;
 }
 
@@ -37,7 +37,7 @@ export const NAMES_V1: Names = fieldsOf(
   ),
 );
 
-/** 0.3's `a2a.v1`, without the card. In three places its JSON name is another word. */
+/** 0.3's `a2a.v1`, without the card. Three fields have a JSON name that is a different word. */
 export const NAMES_V03: Names = fieldsOf([
   ...namesOf(`${MESSAGES} config_id file_with_bytes file_with_uri mime_type push_notification push_notification_config
     push_notification_config_id`),
@@ -56,8 +56,8 @@ function fieldsOf(names: readonly (readonly [proto: string, json: string])[]): N
 }
 
 /**
- * The value with the JSON names, all the way down; where both names are there, the JSON name counts. What needs no
- * change is returned as it is, and that is nearly everything: this looks at each key once, and copies nothing.
+ * Replaces names at all levels. If both names are present, the JSON name wins. A value that needs no change is returned
+ * as it is, which is the usual case: then this reads each key once and copies nothing.
  */
 export function withJsonNames(value: unknown, names: Names): unknown {
   if (Array.isArray(value)) return listWithJsonNames(value, names);

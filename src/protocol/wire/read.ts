@@ -1,4 +1,4 @@
-/** What both codecs need to read a peer's JSON: refusals that name the field, and slack where text stands for a value. */
+/** Helpers to read a peer's JSON: errors that name the field, and conversion of numbers and booleans from text. */
 import { isObject } from '../../base/index.ts';
 import type * as z from 'zod';
 import { A2AError } from '../errors.ts';
@@ -7,7 +7,7 @@ import { METHODS, type Operation, type ParamsOf } from '../methods.ts';
 
 export type Raw = Record<string, unknown>;
 
-/** Says which of the peer's fields is wrong, in the peer's own names. */
+/** Throws `invalidParams`. `field` is the peer's name for the field. */
 export function refuse(field: string, description: string): never {
   throw new A2AError('invalidParams', `Invalid parameters: ${field}: ${description}`, {
     violations: [{ field, description }],
@@ -19,24 +19,24 @@ export function objectAt(value: unknown, field: string): Raw {
   return value;
 }
 
-/** The parameters as an object. Only two operations may come without any. */
+/** The parameters as an object. Only two operations allow missing parameters. */
 export function paramsObject(operation: Operation, raw: unknown): Raw {
   if (raw == null && (operation === 'getExtendedCard' || operation === 'listTasks')) return {};
   return objectAt(raw, 'params');
 }
 
-/** Takes a field away that is null: in ProtoJSON that means absent. */
+/** Removes a field that is null, which means absent in ProtoJSON. */
 export function dropNull(out: Raw, key: string): void {
   if (out[key] === null) delete out[key];
 }
 
-/** Takes a field away that is null or empty: proto3 has no other way to leave a string out. */
+/** Removes a field that is null or empty: in proto3 an empty string means absent. */
 export function dropEmpty(out: Raw, key: string): void {
   const value = out[key];
   if (value === null || value === '') delete out[key];
 }
 
-/** A number may come as text, in a query string or as ProtoJSON; the schema judges what is no number. */
+/** Converts a number that is text, as in query strings and ProtoJSON. Other values are left to the schema. */
 export function intOf(value: unknown): unknown {
   return typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value;
 }
@@ -48,8 +48,8 @@ export function boolOf(value: unknown): unknown {
 const INTEGERS = ['historyLength', 'pageSize', 'after'] as const;
 
 /**
- * The parameters of a look-up, which may come from a query string: numbers and booleans as text, empty for absent.
- * Returns a copy that the caller may change.
+ * Reads parameters that may come from a query string: numbers and booleans as text, empty for absent. Returns a copy that
+ * the caller may change.
  */
 export function queryParams(raw: Raw): Raw {
   const out = { ...raw };
@@ -72,10 +72,7 @@ export function queryParams(raw: Raw): Raw {
 
 const schemas: { readonly [O in Operation]: { readonly params: z.ZodType<ParamsOf<O>> } } = METHODS;
 
-/**
- * The last word on parameters is the schema's. `rename` turns the inner name of a field that it complains about into
- * the peer's.
- */
+/** Validates parameters with the operation's schema. `rename` converts field names in errors to the peer's names. */
 export function validated<O extends Operation>(
   operation: O,
   value: unknown,
@@ -102,7 +99,7 @@ function renamed(error: A2AError, rename: (field: string) => string = (field) =>
   );
 }
 
-/** Runs a reader over a peer's answer: what it refuses is the peer's fault, not that of any parameters. */
+/** Reads a peer's response: turns `invalidParams` into `invalidAgentResponse`. */
 export function answer<T>(read: () => T): T {
   try {
     return read();
@@ -118,15 +115,15 @@ export function answer<T>(read: () => T): T {
 }
 
 /**
- * Base64 as the inner shape has it: the standard alphabet, padded. Peers may send the URL-safe one, and leave the
- * padding out.
+ * Converts base64 to the internal format: standard alphabet, with padding. Peers may use the URL-safe alphabet and omit the
+ * padding.
  */
 export function base64At(value: unknown, field: string): string {
   if (typeof value !== 'string') refuse(field, 'must be a base64 string');
-  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(value)) refuse(field, 'not base64');
+  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(value)) refuse(field, 'must be base64');
   const standard = /[-_]/.test(value) ? value.replaceAll('-', '+').replaceAll('_', '/') : value;
   if (standard.length % 4 === 0) return standard;
   const bare = standard.replace(/=+$/, '');
-  if (bare.length % 4 === 1) refuse(field, 'not base64');
+  if (bare.length % 4 === 1) refuse(field, 'must be base64');
   return bare.padEnd(Math.ceil(bare.length / 4) * 4, '=');
 }

@@ -1,9 +1,8 @@
 /**
- * Reads messages, tasks and events of either version into candidates of the inner shape; a schema has the last word on
- * them. The versions differ in their parts and words only, and those are the dialect.
+ * Reads messages, tasks and events of either version into the internal format. The result is then validated with a schema.
+ * The versions differ only in parts and names; those differences are the `Dialect`.
  *
- * Hot on the server for every message: spreads of one object, plain loops, and paths that are put together only for a
- * refusal.
+ * This is a hot path on the server: one object spread each, plain loops, and field paths that are built only for errors.
  */
 import { isObject } from '../../base/index.ts';
 import type { Role } from '../message.ts';
@@ -13,13 +12,13 @@ import { dropEmpty, dropNull, objectAt, refuse, type Raw } from './read.ts';
 export interface Dialect {
   readonly states: ReadonlyMap<unknown, TaskState>;
   readonly roles: ReadonlyMap<unknown, Role>;
-  /** What a status without a state stands for: proto3 leaves a zero out. */
+  /** The state of a status without one: proto3 omits zero values. */
   readonly noState: TaskState;
-  /** Whether messages may keep their parts in `content`, and events say `final`. */
+  /** Version 0.3: messages may have their parts in `content`, and events have `final`. */
   readonly old: boolean;
-  /** A part that has nothing in it. Peers make one of a null that they cannot express. */
+  /** Whether a part is empty. Some peers send an empty part for a null value. */
   readonly isBlank: (part: Raw) => boolean;
-  /** The part at `index` of the list that is called `list`. */
+  /** Reads the part at `index` of the field `list`. */
   readonly part: (raw: unknown, list: string, index: number) => unknown;
 }
 
@@ -31,8 +30,8 @@ export interface Reader {
 }
 
 /**
- * `lenient` is for a peer's answers: parts may be missing, and blank ones are left out. Parameters are held to the
- * protocol.
+ * `lenient` is for responses of a peer: parts may be missing, and empty ones are dropped. Parameters of requests must
+ * follow the protocol.
  */
 export function createReader(dialect: Dialect, lenient: boolean): Reader {
   const { states, roles, noState, old, isBlank, part } = dialect;
@@ -54,12 +53,12 @@ export function createReader(dialect: Dialect, lenient: boolean): Reader {
   function message(value: unknown, at: string): Raw {
     const raw = objectAt(value, at);
     const role = roles.get(raw.role);
-    if (role === undefined) refuse(`${at}.role`, 'not a role of this version');
+    if (role === undefined) refuse(`${at}.role`, 'unknown role in this protocol version');
     const inContent = old && raw.parts == null && raw.content != null;
     const list = inContent ? parts(raw.content, `${at}.content`) : parts(raw.parts, `${at}.parts`);
     const out: Raw = { ...raw, kind: 'message', role, parts: list };
     if (inContent) delete out.content;
-    // By name, not by a helper that takes the key: this is the hot path, and a look-up by a variable is slow.
+    // No helper function with a key parameter here: on this hot path, dynamic property access is too slow.
     if (raw.contextId === null || raw.contextId === '') delete out.contextId;
     if (raw.taskId === null || raw.taskId === '') delete out.taskId;
     if (raw.metadata === null) delete out.metadata;
@@ -70,7 +69,7 @@ export function createReader(dialect: Dialect, lenient: boolean): Reader {
 
   function stateOf(raw: Raw, at: string): TaskState {
     const state = raw.state == null ? noState : states.get(raw.state);
-    if (state === undefined) refuse(`${at}.state`, 'not a state of this version');
+    if (state === undefined) refuse(`${at}.state`, 'unknown state in this protocol version');
     return state;
   }
 
@@ -138,7 +137,7 @@ export function createReader(dialect: Dialect, lenient: boolean): Reader {
   return { message, task, statusUpdate, artifactUpdate };
 }
 
-/** An event that the name of its only member tells apart; undefined if there is no member of that kind. */
+/** Reads an event whose kind is the name of its only member. Undefined if there is no known member. */
 export function readMember(reader: Reader, raw: Raw): Raw | undefined {
   if (raw.artifactUpdate != null)
     return reader.artifactUpdate(raw.artifactUpdate, 'artifactUpdate');

@@ -1,4 +1,4 @@
-/** A peer's answers, for clients: read leniently, then held to a schema. What does not fit is `invalidAgentResponse`. */
+/** Decodes a peer's responses, for clients. Reads them leniently, then validates them; throws `invalidAgentResponse`. */
 import { isObject } from '../../base/index.ts';
 import * as z from 'zod';
 import { parseWith } from '../json.ts';
@@ -16,8 +16,8 @@ import { decodeCard } from './card.ts';
 import { answer, objectAt, refuse, type Raw } from './read.ts';
 import type { Reader } from './reader.ts';
 
-// The same as inside, except that messages and artifacts may come without parts: an empty last chunk is common, and no
-// reason to lose a stream.
+// The internal schemas, except that messages and artifacts may have no parts: an empty last chunk is common and must not
+// break a stream.
 const parts = z.array(Part);
 const message = Message.extend({ parts });
 const artifact = Artifact.extend({ parts });
@@ -36,7 +36,7 @@ const event = z.discriminatedUnion('kind', [
 ]);
 const page = ListTasksResult.extend({ tasks: z.array(task) });
 
-/** How a version's answers are read. */
+/** The functions that read responses of one version. */
 export interface AnswerReader extends Pick<Reader, 'task'> {
   readonly event: (raw: unknown) => Raw;
   readonly pushConfig: (raw: Raw) => Raw;
@@ -56,7 +56,7 @@ export function createAnswerDecoder(read: AnswerReader): AnswerDecoder {
     results: {
       sendMessage: (raw) => answer(() => parseWith(sendResult, read.event(raw), 'result')),
       getTask: taskOf,
-      // 0.3's text has a bare list here too.
+      // The 0.3 specification also shows a bare list.
       listTasks: (raw) =>
         answer(() =>
           parseWith(
@@ -67,10 +67,10 @@ export function createAnswerDecoder(read: AnswerReader): AnswerDecoder {
       cancelTask: taskOf,
       setPushConfig: pushConfig,
       getPushConfig: pushConfig,
-      // A bare list in 0.3's JSON, an object around it in every ProtoJSON.
+      // A bare list in 0.3's JSON, an object with a list in ProtoJSON.
       listPushConfigs: (raw) =>
         answer(() =>
-          listAt(isObject(raw) ? raw.configs : (raw ?? refuse('result', 'absent')), 'configs'),
+          listAt(isObject(raw) ? raw.configs : (raw ?? refuse('result', 'is missing')), 'configs'),
         ).map(pushConfig),
       deletePushConfig: () => null,
       getExtendedCard: decodeCard,
@@ -93,7 +93,7 @@ function readPage(read: AnswerReader, raw: Raw): Raw {
   };
 }
 
-/** ProtoJSON leaves an empty list out. */
+/** ProtoJSON omits an empty list. */
 function listAt(value: unknown, field: string): unknown[] {
   if (value == null) return [];
   if (!Array.isArray(value)) refuse(field, 'must be an array');

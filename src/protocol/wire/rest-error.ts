@@ -1,11 +1,11 @@
-/** What a failed REST request is answered with. */
+/** The bodies of REST errors. */
 import { ERRORS, type A2AError } from '../errors.ts';
 import type { ProtocolVersion } from '../version.ts';
 import { errorData, errorDetails } from './error.ts';
 
 /**
- * The body of a REST error. 1.0 has google.rpc.Status, with the HTTP status as its code. 0.3 only asks for a JSON-RPC
- * error "or equivalent"; its SDKs send and expect that error bare, without an `error` member around it.
+ * The body of a REST error. 1.0 specifies google.rpc.Status, with the HTTP status as its code. 0.3 specifies a JSON-RPC
+ * error "or equivalent"; its SDKs send and expect that error without an `error` member around it.
  */
 export function encodeRestError(error: A2AError, version: ProtocolVersion): object {
   if (version === '0.3') {

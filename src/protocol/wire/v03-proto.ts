@@ -1,8 +1,8 @@
-/** ProtoJSON of 0.3 (`a2a.v1`), which some of its REST peers speak instead of the JSON that the specification shows. */
+/** Reads ProtoJSON of 0.3 (`a2a.v1`), which some REST peers send instead of the JSON in the specification. */
 import { isObject } from '../../base/index.ts';
 import { base64At, dropEmpty, dropNull, intOf, objectAt, refuse, type Raw } from './read.ts';
 
-/** Whether a message is ProtoJSON: its role has a protobuf name, or its parts are called `content`. */
+/** Whether a message is ProtoJSON: its role has a protobuf name, or its parts are in `content`. */
 export function isProtoMessage(message: Raw): boolean {
   const { role } = message;
   return Array.isArray(message.content) || (typeof role === 'string' && role.startsWith('ROLE_'));
@@ -30,7 +30,7 @@ export function readProtoPart(raw: Raw, at: string): Raw {
 
 function readProtoFile(raw: Raw, at: string): Raw {
   const { fileWithBytes, mimeType, name } = raw;
-  // The compatibility kit has an empty URI beside the bytes: proto3 has no other way to leave a string out.
+  // The compatibility kit sends an empty URI together with bytes: in proto3 an empty string means absent.
   const fileWithUri = raw.fileWithUri === '' && fileWithBytes != null ? undefined : raw.fileWithUri;
   if ((fileWithUri != null) === (fileWithBytes != null)) {
     refuse(at, 'must have exactly one of fileWithUri and fileWithBytes');
@@ -55,7 +55,7 @@ export function readProtoPush(raw: Raw): Raw {
     const { schemes = [] } = inside;
     const blank =
       Array.isArray(schemes) && schemes.length === 0 && inside.credentials === undefined;
-    // An empty message is what protobuf makes of one that nobody filled in.
+    // Protobuf may send an empty message for an unset field.
     if (blank) delete out.authentication;
     else out.authentication = inside;
   }
@@ -69,9 +69,9 @@ export function readProtoConfiguration(raw: Raw): Raw {
     out.pushNotificationConfig = readProtoPush(objectAt(pushNotification, at));
   }
   dropNull(out, 'acceptedOutputModes');
-  // proto3 does not write a false: absent here is not what it is in JSON-RPC.
+  // proto3 omits false, so here an absent field means false. In JSON-RPC it means true.
   out.blocking ??= false;
-  // 0.3's protobuf says that zero is no limit.
+  // In 0.3's protobuf, zero means no limit.
   if (intOf(out.historyLength ?? 0) === 0) delete out.historyLength;
   else out.historyLength = intOf(out.historyLength);
   return out;

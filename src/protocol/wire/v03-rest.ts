@@ -1,9 +1,9 @@
 /**
- * Writes what 0.3's REST binding carries: ProtoJSON of `a2a.v1`, not the JSON of its JSON-RPC.
+ * The codec of 0.3's REST binding. It writes ProtoJSON of `a2a.v1`, not the JSON of 0.3's JSON-RPC.
  *
- * The specification puts an answer under the name of its kind (7.1, 7.9) and otherwise asks for "structurally
- * equivalent" JSON (3.2.3). Both public SDKs of 0.3 and the compatibility kit took the protobuf mapping, with other
- * names and enumerations, and read nothing else. So that is what is written. Reading takes either: see v03.ts.
+ * The specification puts a result under the name of its kind (7.1, 7.9) and otherwise requires "structurally equivalent"
+ * JSON (3.2.3). Both public SDKs of 0.3 and the compatibility kit read only the protobuf mapping, which has other names
+ * and enumerations. Therefore this codec writes that mapping. It reads both formats, with v03.ts.
  */
 import type { Artifact, Message, Part } from '../message.ts';
 import type { Operation, ParamsOf, ResultOf, UnaryOperation } from '../methods.ts';
@@ -38,7 +38,7 @@ function encodePart(given: Part): Raw {
   return out;
 }
 
-/** Protobuf's message of 0.3 has no `referenceTaskIds`, and strict peers refuse what they do not know. */
+/** Without `referenceTaskIds`: 0.3's protobuf has no such field, and strict peers reject unknown fields. */
 function encodeMessage(message: Message): Raw {
   const out: Raw = { messageId: message.messageId };
   if (message.contextId !== undefined) out.contextId = message.contextId;
@@ -61,7 +61,7 @@ function encodeArtifact(artifact: Artifact): Raw {
 }
 
 function encodeStatus({ state, message, timestamp }: TaskStatus): Raw {
-  // Spelled with two l here, and only here.
+  // Only 0.3's protobuf spells it with two l.
   const name = state === 'canceled' ? 'TASK_STATE_CANCELLED' : STATE_NAMES[state];
   const out: Raw = { state: name };
   if (message !== undefined) out.message = encodeMessage(message);
@@ -120,7 +120,7 @@ function encodeSend({ message, configuration, ...rest }: MessageSendParams): Raw
     const { pushNotificationConfig, blocking = true, ...others } = configuration;
     out.configuration = {
       ...others,
-      // Absent would be false here, not true as in JSON-RPC.
+      // Always written: absent means false here, but true in JSON-RPC.
       blocking,
       ...(pushNotificationConfig && { pushNotification: pushNotificationConfig }),
     };

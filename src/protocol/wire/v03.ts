@@ -1,8 +1,8 @@
 /**
- * Version 0.3. Its JSON is nearly the inner shape, so that most of what is written is the very object that came in: the
+ * The codec of version 0.3. Its JSON is nearly the internal format, so the encoder usually returns its argument itself. The
  * server relies on that to serialise an event only once.
  *
- * Read are the JSON of the specification and the ProtoJSON of some REST peers.
+ * The decoder reads the JSON of the specification and the ProtoJSON of some REST peers.
  */
 import { isObject } from '../../base/index.ts';
 import type { Artifact, DataPart, Message, Part } from '../message.ts';
@@ -33,12 +33,11 @@ import {
 } from './v03-proto.ts';
 
 /**
- * 0.3 knows data parts with objects only. Any other value travels as `{value}`, and this key in the part's metadata
- * says so.
+ * In 0.3 a data part must contain an object. Any other value is sent as `{value}`, with this key in the part's metadata.
  */
 export const WRAPPED = 'parley:wrapped';
 
-// Writing: each function returns its argument when nothing has to change.
+// Encoding: each function returns its argument if nothing has to change.
 
 function wrapped(part: DataPart): DataPart {
   return {
@@ -48,7 +47,7 @@ function wrapped(part: DataPart): DataPart {
   };
 }
 
-/** The list with `encode` done to each; a copy only from the first that changes. */
+/** Applies `encode` to each item. Copies the list only if an item changes. */
 function each<T>(list: T[], encode: (item: T) => T): T[] {
   let copy: T[] | undefined;
   for (let index = 0; index < list.length; index++) {
@@ -149,7 +148,7 @@ const encodeResult: { readonly [O in UnaryOperation]: (result: ResultOf<O>) => u
   getExtendedCard: encodeCardV03,
 };
 
-// Reading.
+// Decoding.
 
 function isWrapped(part: Raw): boolean {
   return (
@@ -170,7 +169,7 @@ function unwrapped(part: Raw): Raw {
   return out;
 }
 
-/** A part says its kind; one that does not can only be ProtoJSON. */
+/** A part without `kind` is ProtoJSON. */
 function readPart(raw: unknown, list: string, index: number): Raw {
   if (!isObject(raw)) refuse(`${list}[${index}]`, 'must be an object');
   const part = raw.kind == null ? readProtoPart(raw, `${list}[${index}]`) : raw;
@@ -194,7 +193,7 @@ function readSend(raw: Raw): Raw {
   if (!isObject(message)) return raw;
   if (isProtoMessage(message)) return readProtoSend(raw);
   const parts = unwrapParts(message.parts);
-  // The discriminator is redundant here, and peers forget it.
+  // The discriminator is redundant here, and some peers omit it.
   if (parts === message.parts && message.kind !== undefined) return raw;
   return { ...raw, message: { kind: 'message', ...message, parts } };
 }
@@ -224,14 +223,14 @@ function readList(raw: Raw): Raw {
   dropEmpty(out, 'status');
   if (out.status === undefined) return out;
   const state = STATES_V03.get(out.status);
-  if (state === undefined) refuse('status', 'not a task state');
+  if (state === undefined) refuse('status', 'unknown task state');
   out.status = state;
   return out;
 }
 
 /**
- * `{taskId, pushNotificationConfig}`. Over REST that is the body's `config`, or the body itself, with a resource name
- * or just the path for the task's id.
+ * Reads `{taskId, pushNotificationConfig}`. Over REST it is the body or the body's `config`, and the task's id comes from
+ * a resource name or from the path.
  */
 function readTaskPush(raw: Raw): Raw {
   if (typeof raw.taskId === 'string' && isObject(raw.pushNotificationConfig)) return raw;
@@ -264,7 +263,7 @@ const readParams: { readonly [O in Operation]: (raw: Raw) => Raw } = {
   getExtendedCard: queryParams,
 };
 
-/** Bare with a `kind`, as JSON-RPC has it, or under the name of its kind, as REST has it. */
+/** An event has a `kind` in JSON-RPC. In REST it is the member with the name of its kind. */
 function readEvent(value: unknown): Raw {
   const raw = objectAt(value, 'result');
   switch (raw.kind) {
@@ -279,7 +278,7 @@ function readEvent(value: unknown): Raw {
     default:
       return (
         readMember(lenient, raw) ??
-        refuse('result.kind', 'none of task, message, status-update and artifact-update')
+        refuse('result.kind', 'must be task, message, status-update or artifact-update')
       );
   }
 }

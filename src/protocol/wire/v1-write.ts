@@ -1,6 +1,6 @@
 /**
- * Writes 1.0. Only fields that the protocol has, because strict ProtoJSON parsers refuse others, and in a fixed order,
- * so that the objects share their shapes.
+ * The encoder of version 1.0. It writes only fields of the protocol, because strict ProtoJSON parsers reject others. The
+ * order of fields is fixed, so that the objects share hidden classes in V8.
  */
 import type { Artifact, Message, Part } from '../message.ts';
 import type { Operation, ParamsOf, ResultOf, UnaryOperation } from '../methods.ts';
@@ -116,7 +116,7 @@ export function encodeEvent(event: StreamEvent): Raw {
   }
 }
 
-/** The JSON of a chunk of plain text, which most events are, without making the objects first. */
+/** The JSON of a plain text chunk, the most frequent event, without creating the objects first. */
 export function eventText(event: StreamEvent): string | undefined {
   if (event.kind !== 'artifact-update') return undefined;
   const { taskId, contextId, artifact, append } = event;
@@ -135,7 +135,7 @@ function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-/** 1.0 has one scheme where 0.3 has a list: the first is the one that is preferred. */
+/** 1.0 has one scheme, 0.3 a list: the first scheme is the preferred one. */
 function encodePush(config: PushNotificationConfig): Raw {
   const { id, url, token, authentication } = config;
   const out: Raw = id === undefined ? { url } : { id, url };
@@ -181,7 +181,7 @@ function encodeList(params: ListTasksParams): Raw {
   return out;
 }
 
-/** Adds what nearly every request may carry. */
+/** Adds the fields that nearly every request may have. */
 function alongside(out: Raw, { metadata, tenant }: { metadata?: unknown; tenant?: unknown }): Raw {
   if (metadata !== undefined) out.metadata = metadata;
   if (tenant !== undefined) out.tenant = tenant;
@@ -195,7 +195,7 @@ export const encodeParams: { readonly [O in Operation]: (params: ParamsOf<O>) =>
     alongside(historyLength === undefined ? { id } : { id, historyLength }, { tenant }),
   listTasks: encodeList,
   cancelTask: (params) => alongside({ id: params.id }, params),
-  // `after` is ours: a client sets it only for a peer that is known to understand it.
+  // `after` is Parley's extension. A client sets it only if the peer supports it.
   subscribe: ({ id, after, tenant }) =>
     alongside(after === undefined ? { id } : { id, after }, { tenant }),
   setPushConfig: encodeTaskPush,

@@ -1,8 +1,8 @@
 /**
- * Version 1.0: ProtoJSON of `lf.a2a.v1`.
+ * The codec of version 1.0: ProtoJSON of `lf.a2a.v1`.
  *
- * A member's name tells kinds apart, parts are flat, enumerations have their protobuf names; null, and for most strings
- * the empty one, mean absent. What a peer sends beyond the protocol is kept where the inner shape has the same object.
+ * A member's name identifies the kind of an object, parts are flat, and enumerations have their protobuf names. Null means
+ * absent, and so does an empty string in most fields. Unknown fields are kept if the internal format has the same object.
  */
 import { isObject } from '../../base/index.ts';
 import type { Operation } from '../methods.ts';
@@ -34,7 +34,7 @@ function readPart(value: unknown, list: string, index: number): Raw {
     return tidied({ ...value, kind: 'text' });
   }
   const contents = Number(text != null) + Number(raw != null) + Number(url != null);
-  // A null in `data` is JSON's null, unless something else is there.
+  // `data: null` is a JSON null, unless the part has other content.
   const hasData = data !== undefined && (data !== null || contents === 0);
   if (contents + Number(hasData) !== 1) {
     refuse(`${list}[${index}]`, 'must have exactly one of text, raw, url and data');
@@ -93,7 +93,7 @@ function readPush(raw: Raw, at: string): Raw {
     const { scheme, credentials } = objectAt(raw.authentication, `${at}authentication`);
     const inside: Raw = { schemes: [scheme] };
     if (credentials != null && credentials !== '') inside.credentials = credentials;
-    // An empty object is what some peers make of a field that nobody set.
+    // Some peers send an empty object for an unset field.
     if (inside.credentials !== undefined || (scheme != null && scheme !== '')) {
       out.authentication = inside;
     }
@@ -140,14 +140,14 @@ function readList(raw: Raw): Raw {
   dropEmpty(out, 'status');
   if (out.status === undefined) return out;
   const state = STATES_V1.get(out.status);
-  if (state === undefined) refuse('status', 'not a task state');
-  // The zero value stands for "not set".
+  if (state === undefined) refuse('status', 'unknown task state');
+  // The zero value means "not set".
   if (state === 'unspecified') delete out.status;
   else out.status = state;
   return out;
 }
 
-/** `{taskId, id}`; a REST path may have given the names that the routes have. */
+/** Reads `{taskId, id}`. Parameters of a REST path already have the internal names. */
 function readPushIds(raw: Raw): Raw {
   const { taskId, ...rest } = queryParams(raw);
   if (taskId == null) return rest;
@@ -173,7 +173,7 @@ const readParams: { readonly [O in Operation]: (raw: Raw) => Raw } = {
   getExtendedCard: queryParams,
 };
 
-/** What a field that the schema complained about is called in 1.0. */
+/** The 1.0 name of a field in a schema error. */
 function rename(operation: Operation, field: string): string {
   switch (operation) {
     case 'sendMessage':
@@ -201,7 +201,7 @@ function rename(operation: Operation, field: string): string {
 
 function readEvent(raw: unknown): Raw {
   const event = readMember(lenient, objectAt(raw, 'result'));
-  if (!event) refuse('result', 'none of task, message, statusUpdate and artifactUpdate');
+  if (!event) refuse('result', 'must have one of task, message, statusUpdate and artifactUpdate');
   return event;
 }
 
