@@ -1,4 +1,4 @@
-/** Where the agent framework and A2A meet: `parley-a2a/bridge`. */
+/** Connects the agent framework with A2A, in both directions. */
 export { toA2AAgent, type A2AAgentOptions } from './a2a-agent.ts';
 export {
   fromA2AMessage,
@@ -9,8 +9,8 @@ export {
   type ConverterOptions,
   type ReceivedPart,
 } from './converter.ts';
-export { remoteAgent, type RemoteAgentOptions } from './remote/agent.ts';
-export type { RemoteConnectionOptions, RemoteRequest } from './remote/connection.ts';
+export { remoteAgent, type RemoteAgentOptions, type RemoteAgentProfile } from './remote/agent.ts';
+export type { RemoteConnectionOptions, RemoteHeaders, RemoteRequest } from './remote/connection.ts';
 export {
   openTurn,
   present,

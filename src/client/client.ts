@@ -40,6 +40,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The task and the context of a message, and its configuration. */
 export interface SendOptions extends CallOptions {
   /** The task that the message is for; without one the agent begins a new task, or answers directly. */
   readonly taskId?: string | undefined;
@@ -50,12 +51,14 @@ export interface SendOptions extends CallOptions {
   readonly configuration?: MessageSendConfiguration | undefined;
 }
 
-interface FollowingOptions extends CallOptions {
+/** How a stream continues when its connection breaks. */
+export interface FollowingOptions extends CallOptions {
   readonly retry?: RetryOptions | undefined;
   /** Fetch the task repeatedly when its events are unavailable, for example because the agent does not stream. */
   readonly polls?: boolean | undefined;
 }
 
+/** The options of `send`, and how the stream reconnects. */
 export interface StreamOptions extends SendOptions, FollowingOptions {
   /**
    * Whether to send the message again, with the same id, if the connection breaks before the first event. Only for
@@ -65,6 +68,7 @@ export interface StreamOptions extends SendOptions, FollowingOptions {
   readonly retrySend?: boolean | ((error: ConnectionError) => boolean) | undefined;
 }
 
+/** Where a stream of an existing task starts, and how it reconnects. */
 export interface ResubscribeOptions extends FollowingOptions {
   /** The last sequence number seen. The stream continues after it. */
   readonly after?: number | undefined;
@@ -76,6 +80,12 @@ export interface PendingResult extends Promise<SendResult> {
   text(): Promise<string>;
 }
 
+/**
+ * A connection to an agent.
+ *
+ *   const task = await agent.send('Hello');
+ *   for await (const { event } of agent.stream('Hello')) console.log(event);
+ */
 export interface AgentClient extends AsyncDisposable {
   readonly card: AgentCard;
   /** The operations of the protocol, without the comforts of this interface. */
@@ -111,6 +121,7 @@ export interface AgentClient extends AsyncDisposable {
   close(): void;
 }
 
+/** The options of `createClient`. */
 export interface ClientOptions {
   readonly card: AgentCard;
   readonly retry?: RetryOptions | undefined;

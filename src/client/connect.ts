@@ -5,6 +5,7 @@ import { choose, discover, type ChosenEndpoint, type Preference } from './connec
 import { httpService, type HttpOptions } from './connection/http.ts';
 import type { RetryOptions } from './follow/retry.ts';
 
+/** The options of `connect`. */
 export interface ConnectOptions extends HttpOptions, Preference {
   /** Skips the search for a card. */
   readonly card?: AgentCard | undefined;

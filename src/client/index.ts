@@ -4,6 +4,7 @@ export type {
   PendingResult,
   CallOptions,
   ClientOptions,
+  FollowingOptions,
   Input,
   ResubscribeOptions,
   SendOptions,

@@ -3,6 +3,7 @@ import { isObject } from '../base/index.ts';
 import { A2AError, v1, v03, type StreamEvent } from '../protocol/index.ts';
 import { Lifetime, parseJson, readBodyText } from './connection/request.ts';
 
+/** How a push notification is authenticated. */
 export interface NotificationOptions {
   /** The token that the configuration was set with; 0.3 and 1.0 send it in `X-A2A-Notification-Token`. */
   readonly token?: string | undefined;

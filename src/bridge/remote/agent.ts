@@ -31,7 +31,8 @@ import {
 import { waitingTasks } from './note.ts';
 import { nextTurn, stillOpen, toNewTask, type RemoteTurn } from './turn.ts';
 
-interface CommonOptions {
+/** The options of `remoteAgent` that do not depend on the connection. */
+export interface RemoteAgentProfile {
   /** Unique among the agents that run together. */
   readonly name: string;
   /** Others choose by it. Without one, the card's is used once the card is known: give one where that matters. */
@@ -41,7 +42,8 @@ interface CommonOptions {
   readonly limits?: RemoteLimits;
 }
 
-export type RemoteAgentOptions = CommonOptions &
+/** The options of `remoteAgent`. */
+export type RemoteAgentOptions = RemoteAgentProfile &
   (
     | RemoteConnectionOptions
     /** A client of your own: one in the same process, for example. Its credentials and wire are its own matter. */
@@ -50,6 +52,11 @@ export type RemoteAgentOptions = CommonOptions &
 
 const MAX_DESCRIPTION = 1000;
 
+/**
+ * Makes an agent of the framework of a remote A2A agent.
+ *
+ *   const weather = remoteAgent({ name: 'weather', url: 'http://localhost:4000' });
+ */
 export function remoteAgent(options: RemoteAgentOptions): Agent {
   const { name, description, continues = false } = options;
   const limits = remoteLimits(options.limits);

@@ -6,6 +6,7 @@
  * `origins` allows it.
  */
 import type { CanceledRun, SessionKey } from '../../agent/index.ts';
+import type { MaybePromise } from '../../base/index.ts';
 import {
   ByteBudget,
   connect,
@@ -27,13 +28,15 @@ export interface RemoteRequest {
   readonly runId: string;
 }
 
-type Headers = Readonly<Record<string, string>>;
+/** Headers by name. */
+export type RemoteHeaders = Readonly<Record<string, string>>;
 
+/** How a remote agent is reached, and with which credentials. */
 export interface RemoteConnectionOptions extends Preference {
   /** The address of the agent or of its card. */
   readonly url: string | URL;
   /** Headers for every request, usually credentials. A function is called for each request and may be async. */
-  readonly headers?: Headers | ((request: RemoteRequest) => Headers | Promise<Headers>);
+  readonly headers?: RemoteHeaders | ((request: RemoteRequest) => MaybePromise<RemoteHeaders>);
   /** Further origins that the card may lead to. */
   readonly origins?: readonly string[];
   /** URIs of the extensions for every request. */

@@ -13,6 +13,7 @@ import { ConnectionError, RemoteAgentError, quote } from './errors.ts';
 import type { HttpOptions } from './http.ts';
 import { Lifetime, errorOfStatus, parseJson, readBodyText, send } from './request.ts';
 
+/** The bindings and versions that `connect` and `choose` prefer. */
 export interface Preference {
   /** Only this version of the protocol. */
   readonly version?: ProtocolVersion | undefined;
@@ -126,6 +127,7 @@ const PREFERENCES: readonly (readonly [ProtocolVersion, Binding])[] = [
   ['0.3', 'HTTP+JSON'],
 ];
 
+/** The URL, the binding and the version that were chosen from an agent's card. */
 export interface ChosenEndpoint extends Endpoint {
   readonly version: ProtocolVersion;
 }

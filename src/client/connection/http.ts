@@ -24,6 +24,7 @@ import {
 } from './service.ts';
 import { SseLimitError, createSseParser, seqOf } from './sse.ts';
 
+/** The options of a connection over HTTP. */
 export interface HttpOptions {
   /** Another `fetch`: for tests, a proxy, or a check of addresses. */
   readonly fetch?: typeof globalThis.fetch | undefined;

@@ -2,6 +2,7 @@
 import { RemoteAgentError } from '../connection/errors.ts';
 import type { Lifetime } from '../connection/request.ts';
 
+/** How much a remote agent may send, and how long it may take. */
 export interface RemoteLimits {
   /** All bytes on the wire, including heartbeats. Not counted for a `client` of your own. */
   readonly maxBytes?: number;

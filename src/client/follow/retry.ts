@@ -3,6 +3,7 @@ import { backoffMs, pause, type MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { ConnectionError } from '../connection/errors.ts';
 
+/** How often and how soon a stream reconnects. */
 export interface RetryOptions {
   /** How many attempts in a row may bring nothing new. 5; 0: no retry. */
   readonly attempts?: number | undefined;

@@ -1,0 +1,113 @@
+// The package's public surface, read from the declaration files that the build emits for its entry points.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { llmAgent } from '../src/agent.ts';
+import { serve, type A2AAgent } from '../src/server.ts';
+import { commentOf, exportsOf, mentionedBy, type Declaration } from './support/surface.ts';
+
+/** Entry points whose signatures also mention names of others, which their users import from there. */
+const BUILDS_ON: Readonly<Record<string, readonly string[]>> = {
+  './client/live': ['./client'],
+  './store/sqlite': ['./server'],
+  './agent/sqlite': ['./agent'],
+  './bridge': ['./agent', './server', './client'],
+};
+
+const root = path.join(import.meta.dirname, '..');
+const emitted = mkdtempSync(path.join(root, '.dist-'));
+after(() => rmSync(emitted, { recursive: true }));
+
+const manifest: { exports: Record<string, string | Record<string, string>> } = JSON.parse(
+  readFileSync(path.join(root, 'package.json'), 'utf8'),
+);
+const sources = new Map<string, string>();
+for (const [entry, target] of Object.entries(manifest.exports)) {
+  const source = typeof target === 'string' ? undefined : target['parley-source'];
+  if (source?.startsWith('./src/')) sources.set(entry, source.slice('./src/'.length));
+}
+
+const config = path.join(emitted, 'tsconfig.json');
+const compilerOptions = { outDir: '.', emitDeclarationOnly: true };
+const files = [...sources.values()].map((source) => `../src/${source}`);
+const extend = '../tsconfig.build.json';
+writeFileSync(config, JSON.stringify({ extends: extend, compilerOptions, files, include: [] }));
+execFileSync(path.join(root, 'node_modules/.bin/tsc'), ['--project', config]);
+
+const surface = new Map<string, Map<string, Declaration>>();
+for (const [entry, source] of sources) {
+  surface.set(entry, exportsOf(path.join(emitted, source.replace(/\.ts$/, '.d.ts'))));
+}
+
+function namesOf(entry: string): Map<string, Declaration> {
+  const names = surface.get(entry);
+  assert.ok(names, `package.json has no ${entry}`);
+  return names;
+}
+
+/** The declarations that users of an entry point can import, members of exported namespaces included. */
+function importable(entry: string): Set<Declaration> {
+  const found = new Set<Declaration>();
+  for (const each of [entry, ...(BUILDS_ON[entry] ?? [])]) {
+    for (const declaration of namesOf(each).values()) {
+      found.add(declaration);
+      if (declaration.endsWith('.d.ts')) {
+        for (const member of exportsOf(declaration).values()) found.add(member);
+      }
+    }
+  }
+  return found;
+}
+
+for (const entry of sources.keys()) {
+  test(`${entry}: every name in a signature can be imported`, () => {
+    const there = importable(entry);
+    const missing: string[] = [];
+    for (const [name, declaration] of namesOf(entry)) {
+      if (!declaration.includes('#')) continue;
+      for (const [mentioned, target] of mentionedBy(declaration)) {
+        if (!there.has(target)) missing.push(`${name} mentions ${mentioned}`);
+      }
+    }
+    assert.deepEqual(missing, []);
+  });
+
+  test(`${entry}: every name has a doc comment`, () => {
+    const without = [...namesOf(entry)]
+      .filter(([, declaration]) => declaration.includes('#') && !commentOf(declaration))
+      .map(([name]) => name);
+    assert.deepEqual(without, []);
+  });
+
+  test(`${entry}: constants of the implementation are not exported`, () => {
+    const published = new Set(['ERRORS', 'VERSIONS']);
+    const constants = [...namesOf(entry).keys()].filter((name) => /^[A-Z][A-Z0-9_]+$/.test(name));
+    assert.deepEqual(
+      constants.filter((name) => !published.has(name)),
+      [],
+    );
+  });
+}
+
+test('a name that two entry points export means the same in both', () => {
+  const meanings = new Map<string, Declaration>();
+  const different = new Set<string>();
+  for (const names of surface.values()) {
+    for (const [name, declaration] of names) {
+      if ((meanings.get(name) ?? declaration) !== declaration) different.add(name);
+      meanings.set(name, declaration);
+    }
+  }
+  assert.deepEqual([...different], []);
+});
+
+test('serve says how to convert an agent of the framework', () => {
+  const agent: unknown = llmAgent({ name: 'weather', model: 'offline' });
+  assert.throws(() => serve(agent as A2AAgent), {
+    name: 'TypeError',
+    message: /"weather" is an agent of parley-a2a\/agent\. .*serve\(toA2AAgent\(agent\)\).*bridge/,
+  });
+  assert.throws(() => serve({} as A2AAgent), /serve\(\) needs an A2A agent: .*createAgent/);
+});
