@@ -8,11 +8,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   EXTENSION_URI,
-  eventIn,
   extensionMetadata,
+  hasOption,
   type McpServers,
-  ToolCall,
-  ToolCallConfirmation,
+  readStatus,
+  WaitingCalls,
 } from '../protocol/development-tool/index.ts';
 import {
   A2AError,
@@ -83,7 +83,7 @@ export class Conversation {
   #seq = 0;
   #stream: TaskStream | undefined;
   /** Calls that wait for an answer. */
-  readonly #pending = new Map<string, ToolCall>();
+  readonly #waiting = new WaitingCalls();
   readonly #queue: Waiting[] = [];
   #sending = false;
   #pumped: Promise<void> | undefined;
@@ -239,10 +239,7 @@ export class Conversation {
   }
 
   #waitsForWords(): boolean {
-    const calls = [...this.#pending.values()];
-    return calls.every(({ confirmation_request: request }) =>
-      request?.options.some(({ id }) => id === 'answer'),
-    );
+    return this.#waiting.calls.every((call) => hasOption(call, 'answer'));
   }
 
   #send(message: Message, call: Call, taskId: string): Promise<SendResult> {
@@ -336,9 +333,8 @@ export class Conversation {
   #saw(event: StreamEvent, seq: number): void {
     this.#seq = seq;
     if (event.kind === 'status-update') {
-      this.#note(event);
+      for (const fact of readStatus(event).facts) this.#waiting.take(fact);
       this.#enter(turnState(event));
-      if (isTerminal(event.status.state)) this.#pending.clear();
     } else if (event.kind === 'task') {
       this.#enter(turnState(event));
     }
@@ -350,22 +346,6 @@ export class Conversation {
     this.#state = state;
     if (changed && state !== 'busy') this.#options.onRest();
     if (state === 'idle') this.#pump();
-  }
-
-  /** Keeps what waits for an answer. */
-  #note({ metadata, status: { message } }: TaskStatusUpdateEvent): void {
-    const [part] = message?.parts ?? [];
-    if (part?.kind !== 'data') return;
-    if (message?.role === 'user') {
-      const said = ToolCallConfirmation.safeParse(part.data);
-      if (said.success) this.#pending.delete(said.data.tool_call_id);
-      return;
-    }
-    if (eventIn(metadata)?.kind !== 'TOOL_CALL_UPDATE') return;
-    const call = ToolCall.safeParse(part.data);
-    if (!call.success) return;
-    if (call.data.confirmation_request) this.#pending.set(call.data.tool_call_id, call.data);
-    else this.#pending.delete(call.data.tool_call_id);
   }
 
   #move(): void {
