@@ -1,5 +1,5 @@
 /**
- * Between what A2A's parts say and what the framework's parts say. Pure functions; nothing here throws.
+ * Converts between the parts of A2A and those of the framework. Pure functions; none of them throws.
  *
  *   framework                 A2A
  *   text                      text
@@ -8,14 +8,14 @@
  *   file (a URI)              file with a URI
  *   data                      data
  *   function call, response   left out; with `exposeToolCalls` a data part, marked with `parley.functionCall: true` or
- *                             `parley.functionResponse: true`, and the response's files behind it with the same mark
+ *                             `parley.functionResponse: true`, followed by the response's files with the same mark
  *
- * What comes from a peer is only ever content. The thought's mark, if it is `true`, makes a thought; no other metadata
- * has an effect, and a data part stays data, whatever it is marked as. So no peer can make a call, answer one,
- * transfer, or set state. What a vendor wants back with its parts (`provider`) never leaves.
+ * Parts from a peer are only content. A part that is marked as a thought becomes one. No other metadata has an effect,
+ * and a data part stays data. So a peer cannot make or answer a call, transfer the conversation, or set state. What a
+ * vendor needs back with its parts (`provider`) is never sent to a peer.
  *
- * Data that is no object, which 1.0 allows, becomes `{ value }`. Bytes without a media type are
- * `application/octet-stream`, and bytes in other than plain base64 (0.3 does not check) are written in it.
+ * Data that is not an object, which 1.0 allows, becomes `{ value }`. Bytes without a media type get
+ * `application/octet-stream`. Base64 in another alphabet, which 0.3 accepts, is rewritten as standard base64.
  */
 import { type JsonObject, type JsonValue, isObject } from '../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
@@ -31,17 +31,17 @@ import type {
   ThoughtPart,
 } from '../agent/index.ts';
 
-/** The keys, in a part's metadata, of the marks that this bridge sets. Only the thought's is ever read. */
+/** The metadata keys that this bridge sets on parts. Only the key of thoughts is ever read. */
 export const MARKS = {
   thought: 'parley.thought',
   functionCall: 'parley.functionCall',
   functionResponse: 'parley.functionResponse',
 } as const;
 
-/** Base64 without a media type is this. */
+/** The media type of bytes that have none. */
 const UNKNOWN_MEDIA_TYPE = 'application/octet-stream';
 
-/** The parts that can come from outside: no calls, no responses. */
+/** The parts that a peer can send: neither calls nor responses. */
 export type ReceivedPart =
   | TextContentPart
   | ThoughtPart
@@ -51,13 +51,13 @@ export type ReceivedPart =
 
 /** What clients see of thoughts and tool calls. */
 export interface ConverterOptions {
-  /** Default: true. False: thoughts are left out. */
+  /** Whether thoughts are sent. Default: true. */
   readonly exposeThoughts?: boolean | undefined;
-  /** Default: false, calls and responses are left out. */
+  /** Whether function calls and responses are sent. Default: false. */
   readonly exposeToolCalls?: boolean | undefined;
 }
 
-/** What a peer may see of these parts. */
+/** These parts as a peer may see them. */
 export function toA2AParts(
   parts: readonly ContentPart[],
   options: ConverterOptions = {},
@@ -65,12 +65,12 @@ export function toA2AParts(
   return parts.flatMap((part) => toA2APart(part, options));
 }
 
-/** What a peer said, as content. */
+/** A peer's parts as content. */
 export function fromA2AParts(parts: readonly A2APart[]): ReceivedPart[] {
   return parts.flatMap((part) => fromA2APart(part) ?? []);
 }
 
-/** Undefined when there is nothing in it that a peer may see: a message has at least one part. */
+/** Undefined if the content has no part that a peer may see. */
 export function toA2AMessage(content: Content, options?: ConverterOptions): Message | undefined {
   const parts = toA2AParts(content.parts, options);
   if (parts.length === 0) return undefined;
@@ -131,7 +131,7 @@ function responseOf({ id, name, response, isError, parts = [] }: FunctionRespons
   ];
 }
 
-/** Undefined for what is no part at all. */
+/** Undefined for an invalid part. */
 function fromA2APart(part: A2APart): ReceivedPart | undefined {
   switch (part.kind) {
     case 'text':
@@ -169,6 +169,6 @@ function plainBase64(bytes: string): string {
 }
 
 function objectOf(data: unknown): JsonObject {
-  // Whatever a codec has read is JSON, though its schema calls it unknown.
+  // Data from a codec is JSON, although its schema says `unknown`.
   return isObject(data) ? (data as JsonObject) : { value: data as JsonValue };
 }

@@ -1,21 +1,21 @@
 /**
- * How an agent of the framework introduces itself: its card's profile, made from its own name, description and tools.
+ * The profile on an agent's card, made from the agent's name, description and tools.
  *
- * There is a skill for the agent, one for each agent below it and one for each of their tools. A toolset is named and
- * not opened: what it holds is found out when a run needs it, and may need a network. What has no description is
- * described by its name, because a card has to say something (A2A 1.0, AgentCard and AgentSkill). Who wants other
- * skills, or wants to keep them to himself, says so in the overrides.
+ * There is a skill for the agent, for each of its sub-agents and for each of their tools. A toolset is one skill: its
+ * tools are listed only when a run needs them, which may need a network. An agent or a tool without a description is
+ * described by its name, because the card requires a text (A2A 1.0, AgentCard and AgentSkill). To show other skills,
+ * or none, use the overrides.
  */
 import type { AgentSkill } from '../protocol/index.ts';
 import type { AgentProfile } from '../tasks/index.ts';
 import { type Agent, isToolset } from '../agent/index.ts';
 
 const DEFAULT_VERSION = '1.0.0';
-/** Text and data are sure to be read. Files of every kind are let in: which ones it can use is the agent's own matter. */
+/** Text and data are always read. Files of every type are accepted; the agent decides which ones it can use. */
 const INPUT_MODES = ['text/plain', 'application/json', '*/*'];
-/** Answers are text, questions have a part for programs. Who makes files says which, in the overrides. */
+/** Answers are text, and questions have a data part. An agent that makes files names their types in the overrides. */
 const OUTPUT_MODES = ['text/plain', 'application/json'];
-/** A card is read whole by everybody who connects. */
+/** Every client that connects reads the whole card. */
 const MAX_SKILLS = 200;
 const MAX_DESCRIPTION = 1000;
 
@@ -31,7 +31,7 @@ export function profileOf(agent: Agent, overrides: Partial<AgentProfile> = {}): 
   };
 }
 
-/** Expects a tree that the runner has accepted: its names are unique, and it has no ring. */
+/** Expects a tree that the runner has accepted: names are unique, and there are no cycles. */
 function skillsOf(root: Agent): AgentSkill[] {
   const skills: AgentSkill[] = [];
   const add = (id: string, name: string, description: string, tags: string[]) => {

@@ -1,15 +1,15 @@
 /**
- * What a peer hears of a run: the framework's events, one after the other, as events of a task.
+ * Translates the events of a run into events of a task.
  *
- * - What an agent says at a time (a model's answer, whole or in pieces) is one artifact. Pieces are sent as they come;
- *   the whole that follows adds only what they did not say, and closes the artifact (`lastChunk`). If the whole says
- *   something else (a callback has changed it), it replaces the pieces.
- * - Thoughts are no answer: they go out in a `working` status, as parts that are marked as thoughts, before what comes
- *   of them. They are sent by the block and not by the piece, because each message stays in the task's history.
- * - Calls and their responses go out only with `exposeToolCalls`, in a `working` status as well.
+ * - One answer of a model is one artifact. Its pieces are sent as they arrive. The complete answer that follows adds
+ *   only what the pieces lack, and closes the artifact (`lastChunk`). If a callback has changed the answer, the complete
+ *   answer replaces the pieces.
+ * - Thoughts are sent in a `working` status, as parts that are marked as thoughts, before the answer that they lead to.
+ *   They are sent as a whole, because each message stays in the task's history.
+ * - Calls and their responses are sent only with `exposeToolCalls`, also in a `working` status.
  *
- * Agents that run side by side speak at the same time; whoever speaks is told by author and branch. All of this is
- * the state of one execution.
+ * Agents that run in parallel answer at the same time. The author and the branch tell their answers apart. A
+ * translation belongs to one execution.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Message, Metadata, Part as A2APart } from '../protocol/index.ts';
@@ -17,23 +17,23 @@ import type { ArtifactEvent, ExecutorEvent } from '../tasks/index.ts';
 import { type ContentPart, contentText, type Event, isFinalResponse } from '../agent/index.ts';
 import { type ConverterOptions, toA2AParts } from './converter.ts';
 
-/** The metadata of an answer's artifact that says which agent speaks. */
+/** The metadata key for the name of the agent whose answer an artifact is. */
 const AUTHOR = 'parley.author';
 
 export interface Translation {
-  /** What to tell of an event. Its artifact delta, questions and error are not looked at. */
+  /** The task's events for an event of the run. Its artifact delta, questions and error are ignored. */
   translate(event: Event): ExecutorEvent[];
   /**
-   * The answer: the last that was said or, where agents ran side by side, the last of each. What was said before a
-   * question is not repeated: those who heard it then would hear it twice.
+   * The last answer or, if agents ran in parallel, the last answer of each. Answers from before a question are left
+   * out, because the peer has them already.
    */
   finalText(): string;
 }
 
-/** Something that is being said. */
+/** An answer that is being sent. */
 interface Utterance {
   readonly artifactId: string;
-  /** The text that was sent. */
+  /** The text that was sent so far. */
   text: string;
   thought: string;
   thoughtSent: number;
@@ -77,7 +77,7 @@ export function createTranslation(options: ConverterOptions): Translation {
     const sent = utterance.text;
     const text = contentText({ role: 'model', parts: answer });
     if (sent === '' || !text.startsWith(sent)) {
-      // An artifact has a part, even one whose text was taken back.
+      // An artifact needs at least one part, also if its text was withdrawn.
       const all = answer.length > 0 ? toA2AParts(answer) : [EMPTY];
       if (answer.length > 0 || sent !== '') {
         events.push({ ...artifact(utterance.artifactId, event, all, false), lastChunk: true });
@@ -95,7 +95,7 @@ export function createTranslation(options: ConverterOptions): Translation {
     if (event.author === 'user' || !event.content) return [];
     const { parts } = event.content;
     if (event.partial === true) return piece(event, parts);
-    // What tools respond comes between the things that an agent says, and ends none of them.
+    // Responses of tools arrive between the pieces of an answer, and do not end it.
     const responds = parts.length > 0 && parts.every(({ kind }) => kind === 'function-response');
     const events = responds ? [] : whole(event, parts);
     const calls = parts.filter((part) => !isSaid(part));
@@ -122,7 +122,7 @@ function isAnswer(part: ContentPart): boolean {
   return isSaid(part) && part.kind !== 'thought' && (part.kind !== 'text' || part.text !== '');
 }
 
-/** The thoughts that have not been sent yet. */
+/** The thoughts that were not sent yet. */
 function thoughts(utterance: Utterance, options: ConverterOptions): ExecutorEvent[] {
   const text = utterance.thought.slice(utterance.thoughtSent);
   utterance.thoughtSent = utterance.thought.length;
@@ -146,7 +146,7 @@ function working(parts: A2APart[]): ExecutorEvent {
   return { kind: 'status-update', state: 'working', message };
 }
 
-/** A branch's answer takes the place of what was said before it: above it, on it, and in the branches below it. */
+/** An answer replaces earlier ones of its own branch, of the branches above it and of those below it. */
 function noteFinal(finals: Map<string, string>, event: Event): void {
   const { branch = '' } = event;
   const text = contentText(event.content);

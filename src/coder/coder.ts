@@ -15,9 +15,9 @@ import {
 } from './session/workspace-agents.ts';
 
 export interface CoderOptions extends WorkspaceAgentsOptions {
-  /** What the card is to say otherwise. */
+  /** Overrides parts of the agent card. */
   readonly profile?: Partial<AgentProfile>;
-  /** Of those in a live session only the terminal may set the approval mode. */
+  /** In a live session, only the terminal may set the approval mode. */
   readonly terminalSetsMode?: boolean;
 }
 
@@ -26,9 +26,9 @@ export interface Coder {
   readonly workspaces: WorkspaceAgents;
   /** Slash commands. */
   readonly commands: CommandService;
-  /** The tasks that are live sessions (live/hub.ts). */
+  /** The ids of the tasks that are live sessions (live/hub.ts). */
   readonly live: Set<string>;
-  /** Ends what runs in the background. Close the server first, the sessions afterwards. */
+  /** Ends what runs in the background. Close the server before this, and the session store after it. */
   close(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ const PROFILE: AgentProfile = {
   name: 'Parley',
   description:
     'A coding agent: reads, writes and runs code in a workspace, and asks before it changes anything.',
-  // Pictures and documents go to the model, text as text; of anything else it hears the name and the size.
+  // The model gets images and PDF documents, text as text, and the name and size of any other file.
   inputModes: ['text/plain', 'application/json', 'image/*', 'application/pdf', '*/*'],
   skills: [
     {

@@ -1,10 +1,10 @@
 /**
- * What the coding agent offers beside the protocol, for `serve`:
+ * The methods and routes that the coding agent adds to the protocol, as options for `serve`:
  *
  *   serve(coder.agent, { ...coderServeOptions(coder), store });
  *
- *   commands/get, command/execute              methods of JSON-RPC, of the development-tool extension
- *   GET /commands, POST /commands:execute      the same in REST
+ *   commands/get, command/execute              JSON-RPC methods of the development-tool extension
+ *   GET /commands, POST /commands:execute      the same over REST
  *   and the flat API (flat-api/routes.ts)
  */
 import {
@@ -51,7 +51,7 @@ export function coderServeOptions(
   };
 }
 
-/** Every 0.x of the extension is the one on the card; another major version is refused. */
+/** Every 0.x version counts as the one on the card. Another major version is refused. */
 function extensionOf(uri: string): string | undefined {
   refuseIncompatible([uri]);
   return isCompatible(uri) ? EXTENSION_URI : undefined;

@@ -95,7 +95,7 @@ test('in plan mode nothing is written or run, and the model is told so', async (
   for (const tool of ['write_file', 'run_shell_command', 'fetch_url']) {
     assert.equal(seen.lifeOf(tool), 'PENDING FAILED');
   }
-  assert.match(heard(requests[2]), /this is plan mode/);
+  assert.match(heard(requests[2]), /plan mode does not change or run anything/);
   assert.ok(!existsSync(at('a.txt')) && !existsSync(at('b')));
 });
 

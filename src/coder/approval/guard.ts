@@ -1,8 +1,7 @@
 /**
- * A tool behind the policy: what is allowed is done, what is denied is not, and about the rest a person is asked.
+ * Puts a tool behind the policy: an allowed call runs, a denied one fails, and any other needs a person's approval.
  *
- * What a person has allowed "always" is a rule in the session's state, so that it holds in every process that goes on
- * with the session.
+ * "Always allow" adds a rule to the session's state, so it applies in every process that continues the session.
  */
 import type { JsonObject } from '../../base/index.ts';
 import * as z from 'zod';
@@ -17,9 +16,9 @@ import { ApprovalMode, PolicyRule } from './rule.ts';
 import type { CoderTool, Preview } from '../tools/tool.ts';
 
 export interface Modes {
-  /** What a session begins with. */
+  /** The mode that a session starts with. */
   readonly mode: ApprovalMode;
-  /** The loosest that it may choose instead. */
+  /** The loosest mode that it may choose. */
   readonly loosest: ApprovalMode;
 }
 
@@ -27,19 +26,19 @@ export interface GuardOptions extends Modes {
   /** The workspace's root. */
   readonly root: string;
   readonly rules: readonly PolicyRule[];
-  /** Keeps a rule for later sessions. */
+  /** Saves a rule for later sessions. */
   saveRule(rule: PolicyRule): Promise<void>;
-  /** Of all sessions in the workspace. */
+  /** Shared by all sessions in the workspace. */
   readonly changes: FileChanges;
-  /** The true path of what a tool's `path` names. */
+  /** The path with symbolic links resolved; undefined if the file does not exist. */
   truePath(path: string): Promise<string | undefined>;
-  /** Before a call that may change files. What it throws stops the call. */
+  /** Called before a call that may change files. An error stops the call. */
   beforeChange(label: string, context: ToolContext): Promise<void>;
 }
 
-/** The session's mode, where it differs from the one it began with. */
+/** The session's state has the chosen mode under this key. */
 export const MODE_KEY = 'coder.approval';
-/** The strictest first. */
+/** In this order: the strictest mode first. */
 const BY_STRICTNESS: readonly ApprovalMode[] = ['plan', 'ask', 'auto-edit', 'yolo'];
 const GRANTS_KEY = 'coder.grants';
 const MAX_GRANTS = 500;
@@ -47,12 +46,12 @@ const MAX_GRANTS = 500;
 const MAX_PREVIEWS = 16;
 const Grants = z.array(PolicyRule);
 
-/** What a call that has begun shows first. */
+/** The first progress report of every call. */
 export const BEGUN: JsonObject = { begun: true };
 
 export function guarded(tool: CoderTool, options: GuardOptions): Tool {
   const { root, changes } = options;
-  /** Of calls that have not run yet. A call whose preview was dropped, or made in another process, gets a new one. */
+  /** The previews of calls that have not run yet. A call without one, for example after a restart, gets a new one. */
   const previews = new BoundedMap<{ readonly args: string; readonly preview: Preview }>(
     MAX_PREVIEWS,
   );
@@ -108,7 +107,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     },
   };
 
-  /** The files that a call would change, by their true paths. */
+  /** The files that a call would change, with symbolic links resolved. */
   function filesIn(preview: Preview | undefined): Promise<string[]> {
     const diffs = preview?.kind === 'edit' ? preview.diffs : [];
     return Promise.all(
@@ -141,7 +140,7 @@ export function mayChoose({ mode, loosest }: Modes, wanted: ApprovalMode): boole
   return wanted === mode || BY_STRICTNESS.indexOf(wanted) <= BY_STRICTNESS.indexOf(loosest);
 }
 
-/** The mode of the session with this state. What it chose where it might choose more does not count here. */
+/** The mode of the session with this state. A stored mode that is not allowed here is ignored. */
 export function modeOf(modes: Modes, read: (key: string) => unknown): ApprovalMode {
   const chosen = ApprovalMode.safeParse(read(MODE_KEY)).data;
   return chosen !== undefined && mayChoose(modes, chosen) ? chosen : modes.mode;

@@ -1,8 +1,8 @@
 /**
  * What a person can choose when a call needs approval, and which rules the choice adds.
  *
- * Choices are narrow: "always" is this command, this file, this host, not more. A command line can only be allowed for
- * good when its commands are plain words; a rule could not tell it from others otherwise.
+ * "Always" covers only this command, this file or this host. A command line can be always allowed only if its commands
+ * are plain words: a rule could not recognise it otherwise.
  */
 import type { JsonObject } from '../../base/index.ts';
 import type { ConfirmationOption, FileDiff } from '../../protocol/development-tool/index.ts';
@@ -22,7 +22,7 @@ export type OptionId =
   | 'modify'
   | 'cancel';
 
-/** More commands than this in one line are not allowed for good. */
+/** A line with more commands than this cannot be always allowed. */
 const MAX_COMMANDS = 8;
 
 /** A call that needs approval. */
@@ -62,7 +62,7 @@ function option(id: OptionId, name: string): ConfirmationOption {
   return { id, name };
 }
 
-/** The rules that a choice adds to the session; those of `proceed_always_and_save` are to be saved as well. */
+/** The rules that a choice adds to the session. Those of `proceed_always_and_save` are saved as well. */
 export function grantFrom(optionId: string, call: CallToApprove): readonly PolicyRule[] {
   const { tool, preview } = call;
   switch (optionId) {
@@ -79,7 +79,7 @@ export function grantFrom(optionId: string, call: CallToApprove): readonly Polic
   }
 }
 
-/** Rules that cover this call and calls like it, as narrow as makes sense; undefined when there are none. */
+/** The narrowest rules that allow this call. Undefined if no rule can describe it. */
 function narrowRules({ tool, args, preview, root }: CallToApprove): PolicyRule[] | undefined {
   const allow = (pattern?: string): PolicyRule => ({
     tool: tool.name,
@@ -110,7 +110,7 @@ function filesOf(diffs: readonly FileDiff[], root: string): string[] {
   return diffs.map(({ file_path }) => relative(root, file_path));
 }
 
-/** What "always" would be about, in words. */
+/** What "always" would cover, in words. */
 function subjectOf(call: CallToApprove): string | undefined {
   const rules = narrowRules(call);
   if (!rules) return undefined;

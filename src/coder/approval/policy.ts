@@ -1,13 +1,13 @@
 /**
- * Which calls are made at once, which after a person has allowed them, and which not at all.
+ * Decides whether a call is allowed, needs a person's approval, or is denied.
  *
- * Rules are data. The last one that matches wins; where none does, the mode decides. They come from the product, from
- * the settings and from the session (what a person has allowed for good), in this order.
+ * Rules are data. The last rule that matches decides; if none matches, the mode decides. Built-in rules come first, then
+ * those of the settings, then those of the session (what a person chose to "always allow").
  *
- * A pattern means, by tool: for the shell the words a command begins with (shell/command-pattern.ts), for tools with paths a glob
- * under the workspace, for `fetch_url` a host. A rule that allows must cover all of a call (each command of a line, each
- * file of a patch); one that asks or denies need only touch it. A command line that is not understood is never allowed
- * by a pattern.
+ * The meaning of a rule's pattern depends on the tool. For the shell it is the first words of a command
+ * (shell/command-pattern.ts), for tools with paths a glob under the workspace, for `fetch_url` a host. A rule that
+ * allows must match the whole call: each command of a line, each file of a patch. A rule that asks or denies must match
+ * only a part of it. A pattern never allows a command line that cannot be parsed.
  */
 import { realpathSync } from 'node:fs';
 import type { JsonObject } from '../../base/index.ts';
@@ -25,8 +25,8 @@ export const FETCH_TOOL = 'fetch_url';
 
 export interface Policy {
   /**
-   * `ask`: reading is free, everything else is asked. `auto-edit`: editing is free too. `yolo`: everything that no rule
-   * denies. `plan`: reading only.
+   * `ask`: reading is allowed, everything else needs approval. `auto-edit`: editing is allowed too. `yolo`: everything
+   * is allowed that no rule denies. `plan`: only reading is allowed.
    */
   readonly mode: ApprovalMode;
   /** The workspace's root. */
@@ -37,17 +37,17 @@ export interface Policy {
 
 export interface Verdict {
   readonly decision: PolicyDecision;
-  /** One line, for people; of a denial also for the model. */
+  /** One line, for people. The model gets the reason of a denial too. */
   readonly reason: string;
 }
 
-/** What is decided about: a tool, by name and effect. */
+/** The tool that is called. */
 export interface Subject {
   readonly name: string;
   readonly effect: Effect;
 }
 
-/** Those of the product. A rule for a tool that does not exist would be one that nobody misses. */
+/** The built-in tools. A rule for any other tool is reported: it would have no effect. */
 const TOOLS: ReadonlySet<string> = new Set([
   'read_file',
   'write_file',
@@ -65,12 +65,12 @@ const TOOLS: ReadonlySet<string> = new Set([
   'task',
 ]);
 
-/** Where an edit would change what runs later, or what we ourselves obey: asked even where edits are free. */
+/** An edit here could change what runs later, or Parley's own settings. It needs approval even in auto-edit mode. */
 const BUILT_IN: readonly PolicyRule[] = ['write_file', 'edit', 'apply_patch'].flatMap((tool) =>
   ['**/.git/**', '**/.parley/**'].map((pattern) => ({ tool, pattern, decision: 'ask' as const })),
 );
 
-/** All rules in their order; `settings` are the user's and those of a workspace that is trusted. */
+/** All rules in their order. `settings` are the user's, and the workspace's if it is trusted. */
 export function rulesFrom(
   settings: readonly PolicyRule[] = [],
   session: readonly PolicyRule[] = [],
@@ -78,15 +78,15 @@ export function rulesFrom(
   return [...BUILT_IN, ...settings, ...session];
 }
 
-/** What is wrong with a rule, for the one who wrote it; undefined when nothing is. */
+/** What is wrong with a rule, for its author. Undefined if the rule is valid. */
 export function problemOf({ tool, pattern }: PolicyRule): string | undefined {
   if (!/__|[*?]/.test(tool) && !TOOLS.has(tool)) {
-    return `there is no tool "${tool}"; there are ${[...TOOLS].join(', ')}, and those of MCP servers, "SERVER__TOOL"`;
+    return `unknown tool "${tool}"; use one of ${[...TOOLS].join(', ')}, or a tool of an MCP server as "SERVER__TOOL"`;
   }
   if (pattern === undefined || tool === FETCH_TOOL) return undefined;
   if (tool === SHELL_TOOL) {
     if (parsePattern(pattern)) return undefined;
-    return `"${pattern}" is no beginning of one simple command; write it like "git status"`;
+    return `"${pattern}" does not start one simple command; write it like "git status"`;
   }
   if (path.isAbsolute(pattern) || pattern.split('/').includes('..')) {
     return `"${pattern}" is not under the workspace; write it like "src/**"`;
@@ -116,12 +116,12 @@ export function decide(
   return inMode(policy.mode, tool, ruled);
 }
 
-/** What the mode makes of what the rules say. */
+/** Combines the mode with the decision of the rules. */
 function inMode(mode: ApprovalMode, { name, effect }: Subject, ruled: Ruled | undefined): Verdict {
   if (ruled?.decision === 'deny') return ruled;
   const harmless = effect === 'read' || effect === 'talk';
   if (mode === 'plan' && !harmless) {
-    const reason = `this is plan mode, in which nothing is changed or run: ${name} is not available; describe what you would do instead`;
+    const reason = `plan mode does not change or run anything, so ${name} is not available; describe what you would do instead`;
     return { decision: 'deny', reason };
   }
   if (mode === 'yolo' && ruled?.mayBeDenied !== true) {
@@ -135,19 +135,19 @@ function inMode(mode: ApprovalMode, { name, effect }: Subject, ruled: Ruled | un
   return { decision: 'ask', reason: `${name} needs an approval in ${mode} mode` };
 }
 
-/** What the rules say. */
+/** The decision of the rules. */
 interface Ruled extends Verdict {
-  /** Asked, because it cannot be seen whether it is what a rule denies. */
+  /** The call needs approval because it cannot be ruled out that a rule denies it. */
   readonly mayBeDenied?: boolean;
 }
 
-/** What a person has allowed for good counts where it was asked: `./build.sh` is another one elsewhere. */
+/** A saved rule applies only in the workspace where it was made: another one has another `./build.sh`. */
 function countsIn({ workspace }: PolicyRule, root: string): boolean {
   return workspace === undefined || workspace === root;
 }
 
 function isAbout(rule: PolicyRule, name: string, preview: Preview | undefined): boolean {
-  // `a__*` is about the server a, not about one that calls itself `a__b`.
+  // `a__*` means the tools of the server `a`, not those of a server with the name `a__b`.
   const server = /^([^*?]+)__\*$/.exec(rule.tool)?.[1];
   if (rule.decision === 'allow' && server !== undefined && preview?.kind === 'mcp') {
     return preview.server === server;
@@ -167,7 +167,7 @@ function severityOf(ruled: Ruled | undefined): number {
   return ruled?.mayBeDenied === true ? 2 : SEVERITY[ruled?.decision ?? 'ask'];
 }
 
-/** The strictest; undefined, the mode's own decision, counts as asking. */
+/** The strictest decision. Undefined means that the mode decides; it counts as `ask`. */
 function strictest(verdicts: readonly (Ruled | undefined)[]): Ruled | undefined {
   let result = verdicts[0];
   for (const one of verdicts) {
@@ -180,7 +180,7 @@ function strictest(verdicts: readonly (Ruled | undefined)[]): Ruled | undefined 
 
 interface ShellRule {
   readonly rule: PolicyRule;
-  /** Undefined where the rule has none, and where it is none. */
+  /** Undefined if the rule has no pattern, or an invalid one. */
   readonly pattern: Pattern | undefined;
 }
 
@@ -193,7 +193,7 @@ function shellVerdict(rules: readonly PolicyRule[], text: string): Ruled | undef
   const worst = strictest(each);
   if (worst?.decision === 'deny') return worst;
   if (problem === undefined && writes.length === 0 && commands.length > 0) return worst;
-  // A rule for the whole tool holds whatever the line is; only patterns need to understand it.
+  // A rule without a pattern applies to every line. Only patterns need a line that can be parsed.
   const whole = rules.findLastIndex((rule) => rule.pattern === undefined);
   const later = rules.slice(whole + 1);
   const denies = later.some((rule) => rule.decision === 'deny');
@@ -219,7 +219,7 @@ function commandVerdict(
     const concern = pattern ? concerns(pattern, command) : 'maybe';
     if (concern === 'yes') return said(rule);
     if (concern === 'maybe') {
-      const reason = `it may be what a rule is about: ${said(rule).reason}`;
+      const reason = `it may match a rule: ${said(rule).reason}`;
       return { decision: 'ask', reason, mayBeDenied: rule.decision === 'deny' };
     }
   }
@@ -228,16 +228,16 @@ function commandVerdict(
 
 // Paths, hosts and the rest
 
-/** One thing that a call touches, under every name that a pattern may know it by. */
+/** A file or host that a call uses, with every name that a pattern may match. */
 interface Target {
   readonly names: readonly string[];
-  /** Undefined for a pattern that is none. */
+  /** Undefined for an invalid pattern. */
   readonly matcher: (pattern: string) => ((name: string) => boolean) | undefined;
 }
 
 function verdict(rules: readonly PolicyRule[], targets: readonly Target[]): Verdict | undefined {
   if (targets.length === 0) {
-    // A pattern that cannot be applied allows nothing, and forbids to be safe.
+    // There is nothing to match: a pattern then allows nothing, but it asks or denies, to be safe.
     const rule = rules.findLast((one) => one.pattern === undefined || one.decision !== 'allow');
     return rule && said(rule);
   }
@@ -269,12 +269,12 @@ function targetsOf(
   return paths.map((file) => ({ names: namesOf(root, file), matcher: pathMatcher }));
 }
 
-/** The command line that a call of the shell is about. */
+/** The command line of a shell call. */
 export function commandOf({ command }: JsonObject): string {
   return typeof command === 'string' ? command : '';
 }
 
-/** The host that a call of `fetch_url` is about. */
+/** The host of a `fetch_url` call. */
 export function hostOf({ url }: JsonObject): string | undefined {
   if (typeof url !== 'string') return undefined;
   return URL.parse(url)?.hostname.toLowerCase().replace(/\.$/, '') || undefined;
@@ -294,20 +294,20 @@ function pathMatcher(pattern: string): ((file: string) => boolean) | undefined {
   }
 }
 
-/** Under the workspace, as it is written and as it is once links are followed. */
+/** The path as it is written, and with symbolic links resolved; both relative to the workspace. */
 function namesOf(root: string, file: string): string[] {
   const written = path.resolve(root, file);
   return [...new Set([relative(root, written), relative(realPath(root), realPath(written))])];
 }
 
-/** From the workspace where it lies inside, else absolute. */
+/** The path relative to the root if it is inside, else the absolute path. */
 export function relative(root: string, file: string): string {
   const way = path.relative(root, file);
   const outside = way === '..' || way.startsWith(`..${path.sep}`) || path.isAbsolute(way);
   return (outside ? file : way === '' ? '.' : way).replaceAll(path.sep, '/');
 }
 
-/** Of a file that is not there, the real path of the folder that is. */
+/** The path with symbolic links resolved. Parts of it that do not exist stay as they are. */
 function realPath(file: string): string {
   try {
     return realpathSync.native(file);

@@ -1,4 +1,4 @@
-/** Approval modes and policy rules, as settings.json writes them. The descriptions are for the published JSON Schema. */
+/** Approval modes and policy rules as in settings.json. The descriptions appear in the published JSON Schema. */
 import * as z from 'zod';
 
 export const ApprovalMode = z.enum(['ask', 'auto-edit', 'yolo', 'plan']);
@@ -7,7 +7,7 @@ export type ApprovalMode = z.infer<typeof ApprovalMode>;
 export const PolicyDecision = z.enum(['allow', 'ask', 'deny']);
 export type PolicyDecision = z.infer<typeof PolicyDecision>;
 
-/** One rule. The last one that matches a call decides. */
+/** One rule. The last rule that matches a call decides. */
 export const PolicyRule = z.strictObject({
   tool: z
     .string()
@@ -21,13 +21,13 @@ export const PolicyRule = z.strictObject({
     .max(4096)
     .optional()
     .describe(
-      'For the shell the words a command begins with ("git status"), for tools with paths a glob under the workspace ("src/**"), for fetch_url a host. Absent: any call.',
+      'For the shell the first words of a command ("git status"), for tools with paths a glob under the workspace ("src/**"), for fetch_url a host. Default: every call.',
     ),
-  decision: PolicyDecision.describe('What becomes of a call that matches.'),
+  decision: PolicyDecision.describe('What happens to a call that matches.'),
   workspace: z
     .string()
     .max(4096)
     .optional()
-    .describe('The folder of the workspace in which the rule counts. Absent: in all.'),
+    .describe('The folder of the workspace in which the rule applies. Default: every workspace.'),
 });
 export type PolicyRule = z.infer<typeof PolicyRule>;

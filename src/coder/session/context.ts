@@ -1,13 +1,13 @@
 /**
- * What a person sends, as the model gets it.
+ * Turns what a person sends into what the model gets.
  *
- * `@src/a.ts` in a prompt is a mention: the words stay as they are, and behind them comes the file's content, a
- * picture, or a folder's listing. A mention begins a word (so an e-mail address is none); a name with blanks is put in
- * quotes (`@"my file"`) or its blanks behind backslashes; `\@` is just an @. What leads nowhere is left as it was
- * written, without a word: people write @ for other reasons too.
+ * `@src/a.ts` in a prompt is a mention. The text stays as it is, and the file's content, the image or the folder's
+ * listing is added after it. A mention starts a word, so an e-mail address is not one. A name with spaces is quoted
+ * (`@"my file"`) or has its spaces escaped with backslashes; `\@` is a plain @. A mention of something that does not
+ * exist is left as it is, without an error: people use @ for other purposes too.
  *
- * Files in a message's parts come the same way: pictures and PDF documents as they are, text as text, of anything else
- * its name and size. A `file:` URI in the workspace is read; other addresses are only named, and never fetched here.
+ * Files in a message's parts are added in the same way: images and PDF documents as they are, text as text, and any
+ * other file by its name and size. A `file:` URI in the workspace is read. Other addresses are named but never fetched.
  */
 import { opendir } from 'node:fs/promises';
 import { cutText } from '../../base/index.ts';
@@ -19,24 +19,24 @@ import { FileError } from '../files/file-error.ts';
 import { binaryKind, imageType, sizeOf } from '../files/text.ts';
 import type { Workspace } from '../files/workspace.ts';
 
-/** The start of a longer text is taken. */
+/** Only the beginning of a longer text is used. */
 const MAX_TEXT_BYTES = 256 * 1024;
-/** What vendors take in one request. */
+/** The limit of the model vendors. */
 const MAX_BLOB_BYTES = 5 * 1024 * 1024;
-/** Of everything that one message brings along. */
+/** The limit for everything that one message adds. */
 const MAX_TOTAL_BYTES = 12 * 1024 * 1024;
 const MAX_MENTIONS = 50;
 const MAX_ENTRIES = 200;
-/** Of a folder with more, these many are looked at. */
+/** At most so many entries of a folder are read. */
 const MAX_SCANNED = 10_000;
 
 export interface Context {
   readonly parts: readonly ContentPart[];
-  /** What was asked for and is not there, each in one line, for the person. */
+  /** Files that could not be added, each in one line, for the person. */
   readonly problems: readonly string[];
 }
 
-/** A text with what it mentions. */
+/** A text and the files that it mentions. */
 export function expandMentions(
   text: string,
   workspace: Workspace,
@@ -45,7 +45,7 @@ export function expandMentions(
   return gather([{ kind: 'text', text }], workspace, signal);
 }
 
-/** A message's parts with what they mention and bring along. */
+/** A message's parts, with the files that they mention or contain. */
 export function messageContext(
   parts: readonly A2APart[],
   workspace: Workspace,
@@ -65,7 +65,7 @@ async function gather(
     switch (part.kind) {
       case 'text':
       case 'thought':
-        // Nobody thinks for the agent: whatever a peer calls it, it was said.
+        // A peer cannot add thoughts of the agent: a part that is marked as one is text.
         said.push({ kind: 'text', text: part.text.replaceAll('\\@', '@') });
         for (const mention of mentionsIn(part.text)) await collector.mention(mention);
         break;
@@ -86,7 +86,7 @@ async function gather(
 
 const MENTION = /(?<=^|[\s([{<,;:"'`])@(?:"([^"\n]{1,1024})"|((?:\\.|[^\s\\]){1,1024}))/gu;
 
-/** What may be mentioned, as it would be looked for. */
+/** The names that a text mentions, unescaped. */
 export function mentionsIn(text: string): string[] {
   const mentions = Array.from(text.matchAll(MENTION), ([, quoted, plain]) =>
     quoted === undefined ? plain!.replaceAll(/\\(.)/gu, '$1') : quoted,
@@ -94,7 +94,7 @@ export function mentionsIn(text: string): string[] {
   return [...new Set(mentions)].slice(0, MAX_MENTIONS);
 }
 
-/** A sentence goes on or ends behind a mention: `see @a.ts.`, `(@a.ts),`, `@a.ts's`. */
+/** The possible names, longest first: punctuation may follow a mention, as in `see @a.ts.`, `(@a.ts),`, `@a.ts's`. */
 function readings(mention: string): string[] {
   const closing = /(?:[.,;:!?)\]}>"'`…]+|['’]s)$/u.exec(mention)?.[0] ?? '';
   const names = Array.from({ length: closing.length + 1 }, (_, count) =>
@@ -118,7 +118,7 @@ function createCollector(workspace: Workspace, signal: AbortSignal | undefined) 
     parts.push({ kind: 'text', text: `[File ${name}]\n${shown}${line}${end}` });
   }
 
-  /** A file by its first bytes; `size` is that of all of it. */
+  /** Adds a file by its first bytes. `size` is the size of the whole file. */
   function add(name: string, bytes: Buffer, size: number = bytes.length): void {
     const kind = binaryKind(bytes);
     const mediaType = kind === 'PDF document' ? 'application/pdf' : imageType(bytes);
@@ -127,7 +127,7 @@ function createCollector(workspace: Workspace, signal: AbortSignal | undefined) 
     } else if (mediaType === undefined) {
       parts.push({ kind: 'text', text: `[File ${name}: ${kind}, ${sizeOf(size)}, not shown]` });
     } else if (size > Math.min(MAX_BLOB_BYTES, left)) {
-      problems.push(`${name} is left out: it has ${sizeOf(size)}, and that is too much`);
+      problems.push(`${name} is left out: ${sizeOf(size)} is too large`);
       parts.push({ kind: 'text', text: `[File ${name}: ${kind}, ${sizeOf(size)}, too large]` });
     } else {
       left -= size;
@@ -162,7 +162,7 @@ function createCollector(workspace: Workspace, signal: AbortSignal | undefined) 
     parts.push({ kind: 'text', text: `[Folder ${name}]\n${list}${more}` });
   }
 
-  /** False when there is no such file. */
+  /** Returns false if there is no such file. */
   async function open(path: string): Promise<boolean> {
     signal?.throwIfAborted();
     try {
@@ -177,7 +177,7 @@ function createCollector(workspace: Workspace, signal: AbortSignal | undefined) 
     return true;
   }
 
-  async function complained(work: () => Promise<unknown>): Promise<void> {
+  async function reportingErrors(work: () => Promise<unknown>): Promise<void> {
     try {
       await work();
     } catch (error) {
@@ -191,11 +191,11 @@ function createCollector(workspace: Workspace, signal: AbortSignal | undefined) 
     problems,
     add,
     mention: (mention: string) =>
-      complained(async () => {
+      reportingErrors(async () => {
         for (const name of readings(mention)) if (await open(name)) return;
       }),
     address: (uri: string, name: string | undefined) =>
-      complained(async () => {
+      reportingErrors(async () => {
         if (URL.parse(uri)?.protocol !== 'file:') {
           const called = name === undefined ? '' : ` ${onOneLine(name)}`;
           parts.push({ kind: 'text', text: `[File${called} at ${onOneLine(uri)}, not fetched]` });
@@ -209,7 +209,7 @@ function createCollector(workspace: Workspace, signal: AbortSignal | undefined) 
   };
 }
 
-/** A name that a peer chose, such that it cannot pass for more than that. */
+/** A peer's file name on one line, so that it cannot pass for other text. */
 function onOneLine(name: string): string {
   return cutText(name, 2048).replaceAll(/\s+/g, ' ');
 }

@@ -1,5 +1,5 @@
 /**
- * The `task` tool: a helper with a context of its own does one job and reports. What it asks, it asks in its name.
+ * The `task` tool: a helper does one job in a conversation of its own and reports. Its questions carry its name.
  */
 import * as z from 'zod';
 import {
@@ -27,7 +27,7 @@ you found or did, briefly and exactly: your answer is all that the other agent g
 
 export const HELPER = 'helper';
 
-/** `tools` are those that the helper works with. */
+/** `tools` are the helper's tools. */
 export function taskTool(
   instruction: Instruction,
   tools: readonly (Tool | Toolset)[],

@@ -1,4 +1,4 @@
-/** What the model is told before the conversation. */
+/** The system instruction of the coding agent. */
 import { loadMemory, memoryText } from '../files/memory.ts';
 
 const ROLE = `You are Parley, a coding agent. You work in the folder below, with the tools that you have, for the \

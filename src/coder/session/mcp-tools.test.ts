@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { FileChanges } from '../approval/file-changes.ts';
 import { mcpTools, type McpToolsOptions } from './mcp-tools.ts';
@@ -40,4 +42,23 @@ test("a client's server is reached as clients' are, and never takes the place of
     [['theirs', 0]],
   );
   assert.ok(reached.length > 0 && reached.every((url) => url === 'https://theirs.example/mcp'));
+});
+
+test('a server that says nothing is waited for once, not at every step of every turn', async (t) => {
+  const held: ServerResponse[] = [];
+  const server = createServer((_, response) => void held.push(response)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.closeAllConnections());
+  t.after(() => server.close());
+  const address = server.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  const mute = { url: `http://127.0.0.1:${address.port}/mcp` };
+  const mcp = mcpTools({ mute }, { guard, cwd: '/', warn: () => {}, timeoutMs: 300 });
+  const began = performance.now();
+  const limit = AbortSignal.timeout(10_000);
+  const [first] = await mcp.status(limit);
+  assert.match(first?.problem ?? '', /has not answered yet/);
+  for (let step = 0; step < 5; step++) assert.deepEqual(await mcp.tools(limit), []);
+  assert.ok(performance.now() - began < 3000);
+  await mcp.close();
 });

@@ -1,6 +1,6 @@
 /**
- * The tools of MCP servers behind the policy. A server that is away leaves its tools out; it stops nothing. One that
- * says nothing is waited for once; from then on its tools are there when it has answered.
+ * The tools of MCP servers behind the policy. The tools of an unavailable server are left out; everything else works.
+ * The first turn waits for a server that is slow to start. Later turns use its tools as soon as it has answered.
  */
 import { raceAbort, type JsonObject } from '../../base/index.ts';
 import { type Tool, type Toolset, mcpToolset, type McpServerConfig } from '../../agent/index.ts';
@@ -8,27 +8,27 @@ import type { McpServers } from '../../protocol/development-tool/index.ts';
 import { guarded, type GuardOptions } from '../approval/guard.ts';
 import type { CoderTool } from '../tools/tool.ts';
 
-/** How long a turn waits for a server that starts. */
-const PATIENCE_MS = 10_000;
-/** And for one that was late before. */
-const GLANCE_MS = 100;
+/** How long a turn waits for a server that is starting. */
+const TIMEOUT_MS = 10_000;
+/** How long it waits for a server that did not answer in time before. */
+const RETRY_TIMEOUT_MS = 100;
 
 export interface McpToolsOptions {
   readonly guard: GuardOptions;
-  /** Where programs are started that name no folder. */
+  /** The working folder of programs that do not name one. */
   readonly cwd: string;
-  /** Servers that a client has named. Where the settings have one of the same name, that one is used. */
+  /** Servers that a client names. A server of the settings with the same name takes precedence. */
   readonly clients?: McpServers | undefined;
-  /** How addresses are reached that a client has named. */
+  /** How addresses are reached that a client names. */
   readonly guardedFetch?: typeof fetch;
   /** Must not throw. */
   readonly warn: (server: string, problem: string) => void;
-  /** How long the first look at a server may take; ten seconds unless told. */
-  readonly patienceMs?: number;
+  /** How long the first turn waits for a server. Default: ten seconds. */
+  readonly timeoutMs?: number;
 }
 
 export interface McpTools extends Toolset {
-  /** What each server offers, or why it offers nothing. */
+  /** The tools of each server, or why there are none. */
   status(signal: AbortSignal): Promise<readonly McpStatus[]>;
   close(): Promise<void>;
 }
@@ -40,10 +40,10 @@ export interface McpStatus {
 }
 
 export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTools {
-  const { clients = {}, guardedFetch, patienceMs = PATIENCE_MS } = options;
+  const { clients = {}, guardedFetch, timeoutMs = TIMEOUT_MS } = options;
   const all = [
     ...Object.entries(servers).map(([name, server]) => ({ name, server, fetch: undefined })),
-    // A rule that allows a server of the settings must not come to mean another one.
+    // A rule that allows a server of the settings must not apply to a client's server with the same name.
     ...Object.entries(clients)
       .filter(([name]) => !Object.hasOwn(servers, name))
       .map(([name, server]) => ({ name, server, fetch: guardedFetch })),
@@ -52,7 +52,7 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
     .filter(({ server }) => server.disabled !== true)
     .map(({ name, server, fetch }) => {
       const set = openServer(name, server, fetch, options);
-      return { name, set, look: patiently(set, patienceMs) };
+      return { name, set, look: withTimeout(set, timeoutMs) };
     });
 
   async function status(signal: AbortSignal): Promise<McpStatus[]> {
@@ -82,24 +82,24 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
   };
 }
 
-/** Asks for the tools, and goes on asking when nobody waits for the answer any more. */
-function patiently(set: Toolset, patienceMs: number): Toolset['tools'] {
+/** Lists a server's tools with a timeout. The request itself goes on, so that a later call finds its result. */
+function withTimeout(set: Toolset, timeoutMs: number): Toolset['tools'] {
   let asked: Promise<readonly Tool[]> | undefined;
   let late = false;
   return async (signal) => {
-    // Closing the server ends it.
+    // Only closing the server ends the request.
     const unending = new AbortController().signal;
     asked ??= Promise.resolve(set.tools(unending)).finally(() => (asked = undefined));
-    const patience = AbortSignal.timeout(late ? GLANCE_MS : patienceMs);
+    const timeout = AbortSignal.timeout(late ? RETRY_TIMEOUT_MS : timeoutMs);
     try {
-      const found = await raceAbort(asked, AbortSignal.any([signal, patience]));
+      const found = await raceAbort(asked, AbortSignal.any([signal, timeout]));
       late = false;
       return found;
     } catch (error) {
       signal.throwIfAborted();
-      if (!patience.aborted) throw error;
+      if (!timeout.aborted) throw error;
       late = true;
-      throw new Error('it has not answered yet; its tools are left out until it has', {
+      throw new Error('the server has not answered yet; its tools are left out until it does', {
         cause: error,
       });
     }

@@ -1,8 +1,8 @@
 /**
- * Commands that a turn begins with: those that a person's own slash command has in its file (commands/file-commands.ts).
+ * Shell commands that a turn begins with: those in the file of a custom slash command (commands/file-commands.ts).
  *
- * They are calls of the shell like any other, made before the model is asked for the first time: the policy decides
- * about them, people see and allow them, and the model finds what they printed behind the prompt.
+ * They are ordinary shell calls, made before the first model call. The policy decides about them, people see and approve
+ * them, and the model gets their output after the prompt.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import * as z from 'zod';
@@ -12,7 +12,7 @@ import { SHELL_TOOL } from '../approval/policy.ts';
 const KEY = 'coder.opening';
 const Opening = z.object({ runId: z.string(), commands: z.array(z.string()).min(1) });
 
-/** What the session is to know for a run that begins with these commands. */
+/** The session state for a run that begins with these commands. */
 export function openingState(runId: string, commands: readonly string[]): State {
   return commands.length === 0 ? {} : { [KEY]: { runId, commands: [...commands] } };
 }
@@ -20,7 +20,7 @@ export function openingState(runId: string, commands: readonly string[]): State 
 export const openingCalls: Callbacks = {
   beforeModel(_request, { runId, state }) {
     const opening = Opening.safeParse(state.get(KEY)).data;
-    // Of a run that never came to it, nothing is left to do.
+    // Commands of another run, which ended before it could run them, are ignored.
     if (opening?.runId !== runId) return undefined;
     state.set(KEY, null);
     const parts = opening.commands.map((command) => ({

@@ -1,15 +1,15 @@
 /**
- * What well-known models cost, as their vendors list it: US dollars for a million tokens.
+ * List prices of well-known models, in US dollars per million tokens.
  *
- * A name counts for its dated and preview versions too (`gpt-5` for `gpt-5-2025-08-07`), the longest that fits for
- * most. Whoever is not in here costs an unknown sum, and is said to. A key of the operator's own contract, surcharges
- * for very long prompts and batch discounts are not considered: this is for orientation and for limits.
+ * A name also stands for its dated and preview versions (`gpt-5` for `gpt-5-2025-08-07`); the longest matching name is
+ * used. A model without an entry has an unknown price. Contract prices, surcharges for very long prompts and batch
+ * discounts are not included: the prices are for orientation and for limits.
  */
 
 export interface Price {
   readonly input: number;
   readonly output: number;
-  /** For input that came from the vendor's cache. */
+  /** For input from the vendor's cache. */
   readonly cached: number;
 }
 
@@ -19,7 +19,7 @@ const FREE = price(0, 0, 0);
 
 const PRICES: Readonly<Record<string, Readonly<Record<string, Price>>>> = {
   google: {
-    // Half of it until the end of 2026.
+    // Half of this until the end of 2026.
     'gemini-3.8-flash': price(1.5, 7.5, 0.15),
     'gemini-3-pro': price(2, 12, 0.2),
     'gemini-3-flash': price(0.5, 3, 0.05),
@@ -52,10 +52,10 @@ const PRICES: Readonly<Record<string, Readonly<Record<string, Price>>>> = {
   },
 };
 
-/** What may stand behind a name: a date, a version, `preview`, `latest`. */
+/** What may follow a name: a date, a version, `preview`, `latest`. */
 const VERSION = /^(?:-(?:\d{4,8}(?:-\d\d)*|preview(?:-[\d-]+)?|latest|exp))*$/;
 
-/** By the model's name as on the command line; undefined where the price is not known. */
+/** The price of a model, by its name as on the command line. Undefined if it is unknown. */
 export function priceOf(model: string): Price | undefined {
   const [vendor = '', ...rest] = model.split(':');
   if (vendor === 'offline' || vendor === 'scripted') return FREE;

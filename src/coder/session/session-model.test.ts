@@ -61,7 +61,7 @@ test('a limit on tokens counts all that came before in the session', async () =>
   assert.equal(other.error?.code, 'token-limit');
 });
 
-test('a session has the model that its state names, else the one of the seat', () => {
+test('a session has the model that its state names, else the one of the workspace', () => {
   const model = busy('mine', { inputTokens: 1, outputTokens: 1 });
   const { modelOf } = runner(model, undefined);
   assert.equal(

@@ -1,6 +1,6 @@
 /**
- * The agent as a session wants it: with the model that was chosen there, and within the limits on what a session may
- * use. Where one is reached the run fails, and the calls that the model has asked for last are not made.
+ * The agent with the model that the session has chosen, and with the limits on what a session may use. When a limit is
+ * reached the run fails, and the last calls of the model are not made.
  */
 import type { JsonValue } from '../../base/index.ts';
 import {
@@ -14,9 +14,9 @@ import {
 import type { Settings } from '../settings/schema.ts';
 import { SessionCost } from './usage.ts';
 
-/** The name of the session's model, where it is another than the seat's. */
+/** The session's state has the name of its model under this key, if it is not the workspace's. */
 export const MODEL_KEY = 'coder.model';
-/** Models that are kept open beside the seat's. */
+/** How many models are kept open beside the workspace's. */
 const MAX_MODELS = 16;
 
 export interface SessionModelOptions {
@@ -27,7 +27,7 @@ export interface SessionModelOptions {
 
 export interface SessionModel {
   readonly agent: Agent;
-  /** The model of the session with this state. Throws a ModelError where it cannot be used any more. */
+  /** The model of the session with this state. Throws a ModelError if it is no longer available. */
   readonly modelOf: (state: (key: string) => JsonValue | undefined) => Model;
 }
 
@@ -66,7 +66,7 @@ export function sessionModel(options: SessionModelOptions): SessionModel {
           yield event;
           if (event.partial === true) continue;
           spending.add(event);
-          // A whole answer is one, also when it went over the limit; the next request is not made.
+          // An answer that goes over the limit is still complete. Only the next request is not made.
           if (functionCalls(event.content).length > 0) checkLimits(spending, limits);
         }
       },
@@ -77,9 +77,12 @@ export function sessionModel(options: SessionModelOptions): SessionModel {
 function checkLimits(spending: SessionCost, limits: Settings['limits']): void {
   const { maxTokens = Infinity, maxCostUsd = Infinity } = limits ?? {};
   if (spending.tokens >= maxTokens) {
-    throw new RunFailure('token-limit', `the session has used its ${maxTokens} tokens`);
+    throw new RunFailure('token-limit', `the session has reached its limit of ${maxTokens} tokens`);
   }
   if (spending.cost.usd >= maxCostUsd) {
-    throw new RunFailure('cost-limit', `the session has cost its ${maxCostUsd} US dollars`);
+    throw new RunFailure(
+      'cost-limit',
+      `the session has reached its limit of ${maxCostUsd} US dollars`,
+    );
   }
 }

@@ -1,8 +1,8 @@
 /**
- * What a session has used: tokens by model, and what they cost where prices are known.
+ * What a session has used: tokens by model, and their cost if prices are known.
  *
- * It is read from the session's events, so that every process counts the same. A helper's own session is gone when its
- * job is done; what it used is noted in the state of the session that it worked for, under the call's id.
+ * It is computed from the session's events, so that every process gets the same result. A helper's own session ends
+ * with its job. What it used is in the state of the session that it worked for, under the id of the call.
  */
 import type { JsonValue } from '../../base/index.ts';
 import * as z from 'zod';
@@ -22,7 +22,7 @@ const Tally = z.object({
   requests: Count,
   inputTokens: Count,
   outputTokens: Count,
-  /** Of the input tokens, those that came from the vendor's cache. */
+  /** Input tokens that came from the vendor's cache. */
   cachedTokens: Count,
 });
 export type Tally = Readonly<z.infer<typeof Tally>>;
@@ -32,9 +32,9 @@ const NOTHING: Tally = { requests: 0, inputTokens: 0, outputTokens: 0, cachedTok
 const HELPER_KEY = 'coder.usage.';
 
 export interface Cost {
-  /** Of the models whose price is known. */
+  /** The cost of the models whose price is known. */
   readonly usd: number;
-  /** Models whose price is not known. */
+  /** Models whose price is unknown. */
   readonly unknown: readonly string[];
 }
 
@@ -53,7 +53,7 @@ export class SessionCost {
     return this.#byModel;
   }
 
-  /** In and out, of all models. */
+  /** Input and output tokens of all models. */
   get tokens(): number {
     let sum = 0;
     for (const tally of this.#byModel.values()) sum += tally.inputTokens + tally.outputTokens;
@@ -93,7 +93,7 @@ export class SessionCost {
   }
 }
 
-/** What clients are told: how full the context is, and what the session has cost where all prices are known. */
+/** What clients see: how full the context is, and the session's cost if all prices are known. */
 export function sessionUsage(
   { events, state }: Pick<Session, 'events' | 'state'>,
   { contextWindow }: Pick<Model, 'contextWindow'>,
@@ -107,14 +107,14 @@ export function sessionUsage(
   };
 }
 
-/** Callbacks of a helper that asks this model: they note what it uses. */
+/** Callbacks for a helper: they record how much of this model it uses. */
 export function noteUsage(model: string): Callbacks {
   return {
     afterModel({ usage }, { runId, state }) {
       if (!usage) return;
       const read: ReadState = (key) => state.get(key);
       const noted = notedIn(read, runId);
-      // A helper's run has the id of the call that it works for.
+      // The id of a helper's run is the id of the call that it works for.
       state.set(HELPER_KEY + runId, {
         ...noted,
         [model]: sum(noted[model] ?? NOTHING, tallyOf(usage)),

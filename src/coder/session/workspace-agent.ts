@@ -1,6 +1,5 @@
 /**
- * A place to work: one workspace with its tools, its policy, its checkpoints and the agent that uses them. Sessions in
- * the same workspace share it.
+ * The agent of one workspace, with its tools, its policy and its checkpoints. Sessions in the same workspace share it.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import {
@@ -46,7 +45,7 @@ import type { FetchPageOptions } from '../web/fetch-page.ts';
 import { noteUsage } from './usage.ts';
 import { openWorkspace, type Workspace } from '../files/workspace.ts';
 
-/** Whose sessions these are, in a session store. */
+/** The name of the app that owns these sessions in a session store. */
 export const APP = 'coder';
 
 export interface WorkspaceAgentOptions extends Modes {
@@ -59,9 +58,9 @@ export interface WorkspaceAgentOptions extends Modes {
   readonly configFolder: string;
   readonly dataFolder: string;
   readonly sandbox: boolean;
-  /** Besides those of the settings. */
+  /** MCP servers beside those of the settings. */
   readonly mcpServers?: McpServers;
-  /** How addresses are reached that a client has named, and that a model has. */
+  /** How addresses are reached that a client names (`guardedFetch`) or a model names (`web`). */
   readonly guardedFetch?: typeof fetch;
   readonly web?: FetchPageOptions;
   readonly logger: Logger;
@@ -75,14 +74,14 @@ export interface WorkspaceAgent extends Modes {
   /** The model of a session with this state. */
   modelOf(state: (key: string) => JsonValue | undefined): Model;
   readonly runner: Runner;
-  /** All but those of MCP servers. */
+  /** The tools, without those of MCP servers. */
   readonly tools: readonly Tool[];
   readonly mcp: McpTools;
-  /** Undefined where there are none: git is missing, or the folder has too many files. */
+  /** Undefined if checkpoints are unavailable: git is missing, or the folder has too many files. */
   checkpoints(): Promise<Checkpoints | undefined>;
-  /** One line for people about a call. */
+  /** A call in one line, for people. */
   describe(tool: string, args: JsonObject): string | undefined;
-  /** Whether a command runs in the background. */
+  /** Whether a shell command is running in the background. */
   busy(): boolean;
   close(): Promise<void>;
 }
@@ -104,7 +103,10 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
       ...(keepDays !== undefined && { keepDays }),
     }).catch((error: unknown) => {
       if (!(error instanceof CheckpointError)) throw error;
-      logger.warn({ workspace: root, problem: error.message }, 'there are no checkpoints here');
+      logger.warn(
+        { workspace: root, problem: error.message },
+        'checkpoints are unavailable in this workspace',
+      );
       return undefined;
     });
     return opened;
@@ -125,7 +127,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
         await taken.take(label, placeOf(context), context.signal);
       } catch (error) {
         if (!(error instanceof CheckpointError)) throw error;
-        logger.warn({ workspace: root, problem: error.message }, 'a checkpoint was not taken');
+        logger.warn({ workspace: root, problem: error.message }, 'failed to take a checkpoint');
       }
     },
   };
@@ -150,11 +152,11 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     cwd: root,
     clients: options.mcpServers,
     ...(options.guardedFetch && { guardedFetch: options.guardedFetch }),
-    warn: (server, problem) => logger.warn({ server, problem }, 'an MCP server'),
+    warn: (server, problem) => logger.warn({ server, problem }, 'MCP server'),
   });
   const instruction = () => instructionFor({ workspace: root, configFolder });
   const basic = own.map((tool) => guarded(tool, guard));
-  // A helper asks the seat's model, whatever the session has chosen.
+  // A helper uses the workspace's model, also if the session has chosen another one.
   const task = taskTool(instruction, [...basic, mcp], noteUsage(model.name));
   const tools = [...basic, guarded(task, guard)];
   const { agent, modelOf } = sessionModel({
@@ -171,7 +173,10 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
       }),
   });
   if (settings.limits?.maxCostUsd !== undefined && !priceOf(model.name)) {
-    logger.warn({ model: model.name }, 'its price is not known: limits.maxCostUsd does not hold');
+    logger.warn(
+      { model: model.name },
+      'limits.maxCostUsd has no effect: the price of the model is unknown',
+    );
   }
   const byName = new Map([...own, task].map((tool) => [tool.name, tool]));
   const { maxSteps } = settings.limits ?? {};
@@ -199,7 +204,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
       try {
         return byName.get(tool)?.describe(args);
       } catch {
-        // Arguments that the tool does not take; its own error says so.
+        // The arguments are invalid. The tool's own error says so.
         return undefined;
       }
     },
@@ -218,7 +223,7 @@ function changesPlugin(changes: FileChanges): Plugin {
   };
 }
 
-/** Where in the conversation a checkpoint was taken. */
+/** The point in the conversation at which a checkpoint is taken. */
 function placeOf({ session, runId, callId, agent }: ToolContext): JsonObject {
   return { session: session.id, runId, callId, agent };
 }

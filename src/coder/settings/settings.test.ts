@@ -74,7 +74,7 @@ test('a rule that means nothing is named with its line', () => {
   }`;
   assert.throws(
     () => parseSettings('settings.json', text),
-    /^SettingsError: settings\.json:4: policy\.1: "git status && rm" is no beginning of one simple command/,
+    /^SettingsError: settings\.json:4: policy\.1: "git status && rm" does not start one simple command/,
   );
 });
 

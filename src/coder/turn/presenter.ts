@@ -404,8 +404,10 @@ const FAILURES: Readonly<Record<string, string>> = {
   'step-limit': 'The turn has reached its limit of model calls.',
   'time-limit': 'The turn has reached its time limit.',
   'event-limit': 'The turn has reached its limit of events.',
-  'token-limit': 'The session has used the tokens that limits.maxTokens allows; begin a new one.',
-  'cost-limit': 'The session has cost what limits.maxCostUsd allows; begin a new one.',
+  'token-limit':
+    'The session has used the tokens that limits.maxTokens allows; start a new session.',
+  'cost-limit':
+    'The session has reached the cost that limits.maxCostUsd allows; start a new session.',
   'model-exhausted': 'script exhausted.',
 };
 
