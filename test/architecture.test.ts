@@ -1,0 +1,32 @@
+// docs/ARCHITECTURE.md names files. Each of them exists, and the page stays a page.
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+
+const root = path.resolve(import.meta.dirname, '..');
+const page = readFileSync(path.join(root, 'docs/ARCHITECTURE.md'), 'utf8');
+const src = path.join(root, 'src');
+
+test('every file and folder that the architecture page names exists', () => {
+  const named = [...page.matchAll(/`((?:[\w-]+\/)+(?:[\w-]+\.tsx?)?)`/g)].map(
+    ([, name = '']) => name,
+  );
+  assert.ok(named.length > 40);
+  const rooms = readdirSync(src);
+  for (const name of named) {
+    const [room = ''] = name.split('/');
+    // Names such as `approval/policy.ts` continue the room of the sentence before.
+    const found = rooms.includes(room)
+      ? existsSync(path.join(src, name))
+      : rooms.some((each) => existsSync(path.join(src, each, name)));
+    assert.ok(found || existsSync(path.join(root, name)), `${name} does not exist`);
+  }
+});
+
+test('every room is in the table of rooms, and the page has at most 120 lines', () => {
+  for (const entry of readdirSync(src, { withFileTypes: true })) {
+    if (entry.isDirectory()) assert.match(page, new RegExp(`^\\| \`${entry.name}/\` \\|`, 'm'));
+  }
+  assert.ok(page.split('\n').length <= 120);
+});
