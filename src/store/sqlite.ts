@@ -36,7 +36,7 @@ import {
   Cursors,
   scopeKey,
   setsStatus,
-  statusOf,
+  foldedStatus,
   UNFINISHED,
   type Append,
   type AppendOutcome,
@@ -457,7 +457,7 @@ function headOf({ tenant, owner }: Scope, row: HeadRow): TaskHead {
   const [taskId, contextId, changed, createdAt, expires, seq, json] = row;
   const event: Task | TaskStatusUpdateEvent = JSON.parse(json);
   const updatedAt = ChangeClock.time(changed);
-  const status = statusOf(event);
+  const status = foldedStatus(event);
   const expiresAt = expires ?? undefined;
   return { tenant, owner, taskId, contextId, seq, status, updatedAt, createdAt, expiresAt };
 }

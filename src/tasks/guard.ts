@@ -1,4 +1,4 @@
-/** A handler that asks before each operation. */
+/** A handler that checks every operation before it runs. */
 import {
   type OperationAccess,
   type Call,
@@ -9,17 +9,17 @@ import {
 } from '../protocol/index.ts';
 import type { RequestHandler } from './handler.ts';
 
-/** The protocol's operations, and the two that are ours. */
+/** The protocol's operations and two of our own. */
 export type HandlerOperation = Operation | 'reserveTask' | 'readLog';
 
-/** What every operation of a handler reads or writes. */
+/** What each operation reads or writes. */
 const OPERATIONS: Readonly<Record<HandlerOperation, OperationAccess>> = {
   ...METHODS,
   reserveTask: { access: 'write', on: 'task' },
   readLog: { access: 'read', on: 'task' },
 };
 
-/** The parameters that a check may look at, where the operation has them. */
+/** The parameters that a check may use, if the operation has them. */
 export interface CheckedParams {
   readonly message?: Message;
   readonly metadata?: Metadata | undefined;
@@ -30,8 +30,8 @@ export interface CheckedParams {
 export type CheckAccess = (operation: OperationAccess, params: CheckedParams, call: Call) => void;
 
 /**
- * The handler behind a check. It has the operations of the table and no other: an operation that the table does not
- * know cannot be called through it.
+ * Wraps a handler so that `check` runs before every operation. The result has only the operations of the table. An
+ * operation that is not in the table cannot be called through it.
  *
  *   guardHandler(handler, ({ access }, _params, { user }) => { if (access === 'write') requireWriter(user); });
  */

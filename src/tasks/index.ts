@@ -47,5 +47,5 @@ export {
   checkAppend,
   scopeKey,
   setsStatus,
-  statusOf,
+  foldedStatus,
 } from './store/store-rules.ts';

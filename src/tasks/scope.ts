@@ -1,10 +1,10 @@
-/** What a call says of itself: whose tasks it may see, and on which wire it came. */
+/** The scope and the protocol version of a call. */
 import { A2AError, type Call, type ProtocolVersion } from '../protocol/index.ts';
 import type { Scope } from './store/store.ts';
 
 /**
- * The user's own, in the user's tenant. A user without a tenant may name one; a user with one may name no other: that
- * is refused whether or not the other exists.
+ * The scope whose tasks a call may see. A user without a tenant may name one. A user with a tenant may not name another
+ * one, whether it exists or not.
  */
 export function scopeOf(call: Call, tenant: string | undefined): Scope {
   const own = call.user?.tenant;
@@ -12,7 +12,7 @@ export function scopeOf(call: Call, tenant: string | undefined): Scope {
   return { tenant: own ?? tenant ?? '', owner: call.user?.id ?? '' };
 }
 
-/** The tag of the wire that webhooks of this call are sent on. A call from inside has none. */
+/** The protocol version for webhooks that this call sets. Calls within this process have no version of their own. */
 export function wireOf({ version = '1.0' }: Call): ProtocolVersion {
   return version;
 }

@@ -1,22 +1,18 @@
-/**
- * A store that cannot be reached is no fault of the caller's, and over soon perhaps: what it throws becomes
- * `unavailable`, with the cause in our log. What it refuses with an A2AError stays as it is.
- */
+/** Turns a store's errors into `unavailable`, and logs the cause. An A2AError of the store stays unchanged. */
 import type { MaybePromise } from '../base/index.ts';
 import { A2AError } from '../protocol/index.ts';
 import type { Logger } from './log/logger.ts';
 import type { TaskStore } from './store/store.ts';
 
-/** The store as operations see it. One that keeps nothing is never away, and is returned as it is. */
+/** Wraps a durable store. A store in memory does not fail, and is returned unchanged. */
 export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskStore {
   if (!store.durable) return store;
 
   function translate(error: unknown): never {
     if (error instanceof A2AError) throw error;
-    logger.error({ err: error }, 'the store is away');
+    logger.error({ err: error }, 'task store unavailable');
     throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
   }
-  /** At once where the store answers at once. */
   function reached<Result>(ask: () => MaybePromise<Result>): MaybePromise<Result> {
     try {
       const answer = ask();
@@ -29,7 +25,7 @@ export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskSto
   return {
     name: store.name,
     durable: store.durable,
-    // Its failure is the log's business: whoever waits for what was appended is told by it.
+    // The event log handles failed appends itself.
     append: (batch) => store.append(batch),
     head: (scope, taskId) => reached(() => store.head(scope, taskId)),
     read: (taskId, after, limit) => reached(() => store.read(taskId, after, limit)),

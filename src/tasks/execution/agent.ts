@@ -21,6 +21,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { inspect } from 'node:util';
 import type { MaybePromise } from '../../base/index.ts';
 import { isInterrupted, textOf, type Message, type Part, type Task } from '../../protocol/index.ts';
+import { isPart } from './complete-event.ts';
 import type {
   A2AAgent,
   AgentProfile,
@@ -332,12 +333,6 @@ function checkArguments({ name, description }: AgentOptions, run: unknown): void
 function isEvent(value: Yielded): value is ExecutorEvent {
   const kind = kindOf(value);
   return kind === 'status-update' || kind === 'artifact-update';
-}
-
-function isPart(value: Part): boolean {
-  const kind = kindOf(value);
-  if (kind === 'text') return 'text' in value && typeof value.text === 'string';
-  return (kind === 'file' && 'file' in value) || (kind === 'data' && 'data' in value);
 }
 
 function kindOf(value: unknown): unknown {

@@ -29,7 +29,7 @@ export function completeEvent(
   if (event.kind === 'artifact-update') {
     const { artifact, append, lastChunk, metadata } = event;
     if (typeof artifact.artifactId !== 'string' || artifact.artifactId === '') {
-      throw new TypeError('an artifact has an id');
+      throw new TypeError('an artifact needs an artifactId');
     }
     const parts = checkedParts(artifact.parts, isImmutable);
     const copy = isImmutable ? artifact : { ...artifact, parts };
@@ -44,7 +44,9 @@ export function completeEvent(
   }
   const { state } = event;
   if (event.kind !== 'status-update' || !STATES.has(state)) {
-    throw new TypeError('an executor yields status updates with a state, and artifact updates');
+    throw new TypeError(
+      'an executor must yield status updates with a valid state, or artifact updates',
+    );
   }
   const complete: TaskEvent = {
     kind: 'status-update',
@@ -81,7 +83,8 @@ export function agentMessage(
 
 /** Copies the parts for the log, unless the executor promised never to change them. */
 function checkedParts(parts: Part[], isImmutable = false): Part[] {
-  if (!Array.isArray(parts) || parts.length === 0) throw new TypeError('there is no part');
+  if (!Array.isArray(parts) || parts.length === 0)
+    throw new TypeError('a message or an artifact needs at least one part');
   if (!isImmutable) return [...parts].map(checkedPart);
   for (const part of parts) if (!isPart(part)) throw notAPart();
   return parts;
@@ -93,10 +96,10 @@ function checkedPart(part: Part): Part {
 }
 
 function notAPart(): TypeError {
-  return new TypeError('a part has text, a file (bytes or uri), or data');
+  return new TypeError('a part must have text, a file (bytes or uri), or data');
 }
 
-function isPart(part: Part): boolean {
+export function isPart(part: Part): boolean {
   switch (part?.kind) {
     case 'text':
       return typeof part.text === 'string';

@@ -1,9 +1,8 @@
 /**
- * What an agent is to the runtime.
+ * The interface between the runtime and an agent. `createAgent` (agent.ts) implements it for an async generator.
  *
- * `createAgent` (agent.ts) is the comfortable way; this is the interface under it, for those who want the events
- * themselves. An executor yields events and returns. It is handed no bus, creates no task and knows no peer: the
- * runtime owns the task's creation, its terminal state, the signal, and what a peer may see of an error.
+ * An executor yields events and returns. It creates no task and has no connection to a client: the runtime creates the
+ * task, sets its terminal state, owns the signal, and decides what a client may see of an error.
  */
 import type { MaybePromise } from '../../base/index.ts';
 import type {
@@ -18,32 +17,32 @@ import type {
   User,
 } from '../../protocol/index.ts';
 
-/** What is known when a message arrives, before there is a task. */
+/** A message, and who sent it. */
 export interface RequestContext {
   readonly message: Message;
   readonly contextId: string;
   readonly user: User | undefined;
-  /** The tenant that the task belongs to: the user's own, or the one that the caller names. Empty where there is none. */
+  /** The task's tenant: the user's own, or the one that the caller names. Empty if there is none. */
   readonly tenant: string;
   /** URIs of the extensions that the client activated. */
   readonly extensions: readonly string[];
-  /** The request's own metadata, beside the message's. */
+  /** The metadata of the request, not of the message. */
   readonly metadata: Metadata | undefined;
 }
 
 /** One execution: from a message to the next terminal or interrupted state. */
 export interface ExecutionContext extends RequestContext {
-  /** The task as it was when this execution began, the message included. Not to be changed. */
+  /** The task at the start of this execution, including the message. Must not be changed. */
   readonly task: Task;
-  /** What the user said in this turn: the message that began it, then the answers; `message` is the last of them. */
+  /** The user's messages in this turn: the one that started it, then the answers. `message` is the last of them. */
   readonly turn: readonly Message[];
-  /** Aborted when the task is canceled or expires, or the server goes down. What ignores it is cut off after a grace time. */
+  /** Aborted when the task is canceled or expires, or when the server shuts down. The executor then has a grace time. */
   readonly signal: AbortSignal;
-  /** The process died during this task's last execution, and the executor said that it resumes. */
+  /** The process died during the previous execution of this task, and the executor `resumes`. */
   readonly resumed: boolean;
 }
 
-/** The turn that is canceled. */
+/** The canceled turn. */
 export type CancelContext = Pick<
   ExecutionContext,
   'task' | 'turn' | 'contextId' | 'user' | 'tenant'
@@ -53,7 +52,7 @@ export type CancelContext = Pick<
 export interface StatusEvent {
   readonly kind: 'status-update';
   readonly state: TaskState;
-  /** What the agent says with it: text, or a whole message. */
+  /** The agent's message: text, or a whole message. */
   readonly message?: string | Message;
   readonly metadata?: Metadata;
 }

@@ -1,10 +1,8 @@
 /**
- * The log of every task that something happens to right now: appends go in here, and come out to readers once they
- * are stored.
+ * Appends events to the logs of tasks, and publishes each event to the task's readers once it is stored.
  *
- * Store first, publish second. Appends of one turn of the event loop share a transaction (group commit); with a store
- * that keeps nothing, they are stored and published at once. A task is live while it has an execution or a reader, and
- * costs nothing here afterwards.
+ * Appends of one turn of the event loop share a transaction (group commit). With a store that is not durable, they are
+ * stored and published at once. A task is live, which means in memory, while it has an execution or a reader.
  */
 import type { MaybePromise } from '../../base/index.ts';
 import {
@@ -22,15 +20,15 @@ import type { SerializedEntry } from '../store/store.ts';
 import { LogReader, type Readable, type Sink } from './reader.ts';
 import type { Append, AppendOutcome, Scope, TaskHead, TaskStore } from '../store/store.ts';
 
-/** More than this many entries waiting for the disk, and the writer waits too. */
+/** With more unstored entries than this, the writer waits for the store. */
 const MAX_UNSTORED = 512;
-/** Likewise when they are larger than this. */
+/** The same limit in bytes. */
 const MAX_UNSTORED_BYTES = 256 * 1024;
 
-/** Of a log that is larger than this, no fold is kept. */
+/** The folded task is kept in memory only for logs up to this size. */
 const MAX_KEPT_BYTES = 16 * 1024 * 1024;
 
-/** Another writer was there, or the store gave up: this process no longer speaks for the task. */
+/** Another process appended to the log, or the store failed. This process can no longer write to the task. */
 export class LogLostError extends Error {
   override readonly name = 'LogLostError';
 }
@@ -77,26 +75,26 @@ class Unsent implements Append {
   }
 }
 
-/** A task that something happens to. Whoever gets one from the log holds it, until it disposes of it (`using`). */
+/** A task in memory. `EventLog` returns it held: the caller must dispose of it (`using`). */
 export class LiveTask implements Scope, Readable, Disposable {
   readonly taskId: string;
   readonly contextId: string;
   readonly tenant: string;
   readonly owner: string;
-  /** Last entry that was appended, stored or not. */
+  /** The last appended entry, stored or not. */
   seq: number;
-  /** Last entry that is stored, and so may be shown. */
+  /** The last stored entry. Readers see entries up to this one. */
   stored: number;
-  /** State after the last entry that was appended. */
+  /** The state after the last appended entry. */
   state: TaskState | undefined;
-  /** Rough size of the log: all of it, if the store knows, else what was appended since the task became live. */
+  /** Rough size of the whole log if the store knows it, else of the entries since the task became live. */
   bytes: number;
   lost: Error | undefined;
-  /** Told when this process loses the log. */
+  /** Called when this process loses the log. */
   onLost: (() => void) | undefined;
   unsent: Unsent | undefined;
   readonly readers = new Set<LogReader>();
-  /** The fold of the log so far. Only `load` looks at it: one after the other, each goes on with it. */
+  /** The task, folded so far. Calls of `load` continue it one after the other. */
   #folded: Promise<Loaded | undefined> | undefined;
   readonly #log: EventLog;
   #running = false;
@@ -154,8 +152,8 @@ export class LiveTask implements Scope, Readable, Disposable {
   }
 
   /**
-   * The task as its stored log says, for the caller to fold on with. What was folded is kept while the task is live, so
-   * that the next one reads only what has come since.
+   * Folds the stored log into a task. The caller gets a copy and may fold further entries into it. The result is kept
+   * while the task is live, so that the next call reads only newer entries.
    */
   load(): Promise<Loaded | undefined> {
     const mine = (this.#folded ?? Promise.resolve(undefined)).then((from) => loadTask(this, from));
@@ -195,7 +193,7 @@ export class LiveTask implements Scope, Readable, Disposable {
   }
 }
 
-/** Told of every state that a task enters, as it goes to the store. Must not throw. */
+/** Called for every state that a task enters, before the state is stored. Must not throw. */
 export type OnState = (task: Scope, state: TaskState) => void;
 
 export class EventLog {
@@ -225,7 +223,7 @@ export class EventLog {
     return this.#live.has(taskId);
   }
 
-  /** The task, if it belongs to the scope. The caller holds it. */
+  /** Returns the task, held by the caller, if it belongs to the scope. */
   open(scope: Scope, taskId: string): MaybePromise<LiveTask | undefined> {
     const live = this.#live.get(taskId);
     if (live) return this.#hold(live, scope);
@@ -248,7 +246,7 @@ export class EventLog {
     return live.hold();
   }
 
-  /** Begins a new task's log, held by the caller. It exists once entry 1 is stored; a message id that is taken fails. */
+  /** Creates a task, held by the caller. It exists once entry 1 is stored, which fails if a message id is taken. */
   create(scope: Scope, task: Task, messageIds?: readonly string[], expiresAt?: number): LiveTask {
     const live = new LiveTask(this, scope, task.id, task.contextId);
     this.#live.set(task.id, live);
@@ -257,8 +255,8 @@ export class EventLog {
   }
 
   /**
-   * Appends an event that the state machine allows (`refusal` says why it does not; then this throws). Returns a
-   * promise when the writer should wait for the disk before it goes on.
+   * Appends an event. Throws if the task's state does not allow it. Returns a promise if the writer should wait for the
+   * store before its next append.
    */
   append(
     live: LiveTask,
@@ -299,7 +297,7 @@ export class EventLog {
     return unstored > MAX_UNSTORED ? live.whenStored(live.seq - MAX_UNSTORED / 2) : undefined;
   }
 
-  /** Opens a reader behind entry `after`. It waits until `resume`, then gets what is stored already and what comes. */
+  /** Opens a reader of the entries after `after`. It delivers nothing before its first `resume`. */
   read(live: LiveTask, after: number, sink: Sink): LogReader {
     const reader = new LogReader(live, after, sink);
     live.readers.add(reader);
@@ -311,7 +309,7 @@ export class EventLog {
     if (!live.isUsed && this.#live.get(live.taskId) === live) this.#live.delete(live.taskId);
   }
 
-  /** Waits until everything that was appended is stored (or could not be), and ends all readers. */
+  /** Waits until every appended entry is stored or has failed, then ends all readers. */
   async close(): Promise<void> {
     while (this.#pending.length > 0 || this.#writing) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -350,7 +348,8 @@ export class EventLog {
     for (let at = 0; at < batch.length; at++) {
       const { live, entries } = batch[at]!;
       if (outcomes[at] === 'ok') live.settle(entries);
-      else if (outcomes[at] === 'full') this.#lose(live, new LogFullError('the store is full'));
+      else if (outcomes[at] === 'full')
+        this.#lose(live, new LogFullError('the task store is full'));
       else this.#lose(live, new LogLostError('another writer appended to the task'));
     }
     if (this.#pending.length > 0) this.#flush();
@@ -358,8 +357,8 @@ export class EventLog {
 
   #failed(batch: readonly Unsent[], error: unknown): void {
     this.#writing = false;
-    this.#logger.error({ err: error, tasks: batch.length }, 'the store could not append');
-    for (const { live } of batch) this.#lose(live, new LogLostError('the store could not append'));
+    this.#logger.error({ err: error, tasks: batch.length }, 'failed to append to the task store');
+    for (const { live } of batch) this.#lose(live, new LogLostError('the task store failed'));
     if (this.#pending.length > 0) this.#flush();
   }
 

@@ -1,4 +1,4 @@
-/** A task as its stored log says, read in pieces so that a long one does not hold the event loop. */
+/** Folds a stored log into a task. It reads in small pieces, so that a long log does not block the event loop. */
 import {
   A2AError,
   isTerminal,
@@ -12,12 +12,12 @@ import type { Readable } from './reader.ts';
 import { nextPiece, roughSize } from './size.ts';
 
 const PIECE = 256;
-/** A task that is larger than this is not held in memory as a whole, and could not be sent as one. */
+/** The largest task that is loaded whole. */
 const MAX_TASK_BYTES = 256 * 1024 * 1024;
-/** After so much of the log, a look at how large the task has become: what was replaced does not count. */
+/** The task's size is checked each time this much of the log was read. Replaced artifacts do not count. */
 const LOOK_EVERY = 32 * 1024 * 1024;
 
-/** A task folded up to entry `seq`, and what the user said in its current turn. */
+/** A task folded up to entry `seq`, and the user's messages in its current turn. */
 export interface Loaded {
   readonly task: Task;
   readonly turn: readonly Message[];
@@ -25,9 +25,8 @@ export interface Loaded {
 }
 
 /**
- * Folds the log up to its last stored entry. When the promise resolves without another await, `seq` is still that
- * entry: a reader that is opened at once behind it misses nothing. `from` is an earlier fold of the same log to go on
- * with; its task is changed.
+ * Folds the log up to its last stored entry. `from` is an earlier fold of the same log to continue; its task is changed.
+ * When the promise resolves, `seq` is the last stored entry: a reader that is opened after it at once misses nothing.
  */
 export async function loadTask(
   log: Pick<Readable, 'stored' | 'read'>,
@@ -53,7 +52,7 @@ export async function loadTask(
   return loaded;
 }
 
-/** Folds the next entries of the log into what was loaded, whose task is changed. */
+/** Folds the next entries of the log into the loaded task, which is changed. */
 export function foldOn(
   loaded: Loaded | undefined,
   entries: readonly LogEntry[],
@@ -70,7 +69,7 @@ export function foldOn(
 function tooLarge(): A2AError {
   return new A2AError(
     'unsupportedOperation',
-    'The task is too large to be sent whole; read its log at /tasks/{id}/events',
+    'The task is too large to send whole; read its log at /tasks/{id}/events',
   );
 }
 

@@ -1,4 +1,4 @@
-/** Where causes go. Any pino logger fits. */
+/** The log of this program. Any pino logger fits the interface. */
 import { inspect } from 'node:util';
 
 /** Receives log lines. A pino logger implements it. */
@@ -15,7 +15,7 @@ function print(level: string): (fields: object, message: string) => void {
   };
 }
 
-/** The default: what went wrong goes to standard error, the rest nowhere. */
+/** The default logger: prints warnings and errors to standard error. */
 export const consoleLogger: Logger = {
   debug: () => {},
   info: () => {},

@@ -1,9 +1,9 @@
 /**
  * One reader of one task's log.
  *
- * It is pushed what is published while it keeps up. When its sink says that it is full, it is left alone; once the
- * sink has room again (`resume`) it reads what it missed from the store, in small pieces, until it is up to date. So a
- * reader that does not read costs a cursor, not a queue, and never holds the others.
+ * While its sink keeps up, the reader passes published entries on. When the sink is full, the reader stops; after
+ * `resume` it reads the missed entries from the store, in small pieces, until it has caught up. So a slow reader costs a
+ * cursor instead of a queue, and does not slow down the others.
  */
 import type { MaybePromise } from '../../base/index.ts';
 import { isInterrupted, type TaskState } from '../../protocol/index.ts';
@@ -11,25 +11,25 @@ import { Published } from './published.ts';
 import type { SerializedEntry } from '../store/store.ts';
 import { nextPiece } from './size.ts';
 
-/** `final`: the task is settled. `lost`: this process no longer has the log; the reader may resume elsewhere. */
+/** `final`: the task is settled. `lost`: this process lost the log; the client may resume on another one. */
 export type EndReason = 'final' | 'closed' | 'lost' | 'shutdown';
 
-/** Where a reader's entries go. Neither method may throw. */
+/** Receives a reader's entries. The methods must not throw. */
 export interface Sink {
-  /** Takes an entry; `last`: `end` follows at once. False: no more until `resume`. */
+  /** Takes an entry. Returns false to get no more until `resume`. `last`: `end` follows at once. */
   take(entry: Published, last: boolean): boolean;
   end(reason: EndReason): void;
-  /** Goes on after a terminal or interrupted state, and when the log closes, until its owner closes the reader. */
+  /** The reader continues after settled states and after the log was closed, until its owner closes it. */
   readonly endless?: boolean;
-  /** Asked at a settled state that another turn may follow: true, and the reader waits for it. */
+  /** Called at a settled state after which another turn may follow. Returns true to wait for that turn. */
   readonly spans?: (() => boolean) | undefined;
 }
 
 /** The log that a reader reads. */
 export interface Readable {
-  /** Number of the last entry that was appended, whether it may be shown or not. */
+  /** The last appended entry, stored or not. */
   readonly seq: number;
-  /** Number of the last entry that may be shown. */
+  /** The last stored entry. */
   readonly stored: number;
   read(after: number, limit: number): MaybePromise<readonly SerializedEntry[]>;
   forget(reader: LogReader): void;
@@ -37,13 +37,13 @@ export interface Readable {
 
 const PIECE = 64;
 
-/** Whether a task that has come to rest in this state can have another turn. */
+/** Whether another turn may follow a task that is settled in this state. */
 export function mayGoOn(state: TaskState): boolean {
   return state === 'completed' || isInterrupted(state);
 }
 
 export class LogReader {
-  /** The last entry that the sink has taken. */
+  /** The last entry that the sink took. */
   cursor: number;
   readonly #log: Readable;
   readonly #sink: Sink;
@@ -58,13 +58,13 @@ export class LogReader {
     this.#sink = sink;
   }
 
-  /** From the log: an entry was published. */
+  /** Called by the log when an entry is published. */
   offer(entry: Published): void {
     if (this.#full || this.#reading || this.#closed) return;
     if (entry.seq === this.cursor + 1) this.#give(entry);
   }
 
-  /** The sink has room: at first, and each time after it was full. */
+  /** Called when the sink has room: at the start, and each time after it was full. */
   resume(): void {
     this.#full = false;
     if (!this.#closed && !this.#reading && this.cursor < this.#log.stored) void this.#catchUp();
@@ -85,7 +85,7 @@ export class LogReader {
     else if (!room) this.#full = true;
   }
 
-  /** A settled state is the end only where the log ends: behind a question that was answered, the task goes on. */
+  /** A settled state ends the reader only if it is the log's last entry. After an answered question the task goes on. */
   #isLast({ seq, event }: Published): boolean {
     if (event.kind !== 'status-update' || !event.final || seq !== this.#log.seq) return false;
     const { endless = false, spans } = this.#sink;
@@ -106,7 +106,7 @@ export class LogReader {
           given++;
         }
         const asked = this.#piece;
-        // What the sink had no room for was read in vain: next time not many more than it takes.
+        // Entries that the sink had no room for are read again. The next piece is about as large as what it took.
         this.#piece = Math.min(nextPiece(entries, PIECE), this.#full ? 2 * given : PIECE);
         if (entries.length === asked && !this.#full)
           await new Promise((resolve) => setImmediate(resolve));

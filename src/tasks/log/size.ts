@@ -1,10 +1,10 @@
-/** How large things are, roughly, and how many entries to read at a time so that a piece stays small. */
+/** Rough sizes of values, and of the pieces in which a log is read. */
 import type { SerializedEntry } from '../store/store.ts';
 
-/** The characters in a value's strings and keys, and a little for the rest. Good enough for a limit. */
+/** Estimates a value's size from the lengths of its strings and keys. Precise enough for a limit. */
 export function roughSize(value: unknown): number {
   if (typeof value === 'string') return value.length + 8;
-  if (typeof value === 'bigint') throw new TypeError('JSON has no bigint');
+  if (typeof value === 'bigint') throw new TypeError('a bigint cannot be stored as JSON');
   if (typeof value !== 'object' || value === null) return 8;
   let size = 16;
   if (Array.isArray(value)) {
@@ -19,7 +19,7 @@ export function roughSize(value: unknown): number {
 
 const PIECE_BYTES = 2 * 1024 * 1024;
 
-/** How many entries the next piece should have, by how large those of the last one were. */
+/** How many entries to read next, judging by the sizes of the last ones. At most `most`. */
 export function nextPiece(last: readonly SerializedEntry[], most: number): number {
   let bytes = 0;
   for (const { json = '' } of last) bytes += json.length;

@@ -1,15 +1,14 @@
 /**
- * A stream of one task's events on its way to one client.
+ * A stream of one task's events for one client.
  *
- * Transports pipe it into a sink of theirs, with backpressure; programs in this process iterate over it. Either way it
- * is read once.
+ * HTTP adapters pipe it into a sink with backpressure. Programs in this process iterate over it. It is read once.
  */
 import type { StreamEvent, StreamItem, WireCodec } from '../../protocol/index.ts';
 import type { EventLog, LiveTask } from './event-log.ts';
 import type { Published } from './published.ts';
 import type { EndReason, LogReader, Sink } from './reader.ts';
 
-/** What is shown before the log's own entries: a snapshot of the task, or the one Message of an answer without a task. */
+/** The first item of a stream, before the log's entries: a snapshot of the task, or the Message that is the whole answer. */
 export interface Opening {
   readonly event: StreamEvent;
   readonly seq?: number | undefined;
@@ -20,7 +19,7 @@ export function opening(event: StreamEvent, seq?: number): Opening {
   return { event, seq, text: (codec) => JSON.stringify(codec.encodeEvent(event)) };
 }
 
-/** Like a reader's sink, but it may also get an opening, which has no place in the log or repeats one. */
+/** A reader's sink that may also get an opening. */
 export interface StreamSink {
   take(item: Published | Opening, last: boolean): boolean;
   end(reason: EndReason): void;
@@ -36,12 +35,12 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
   #sink: StreamSink | undefined;
   #ended: EndReason | undefined;
 
-  /** A stream that has only an opening: a Message, or a task to which nothing more happens. */
+  /** A stream with only an opening: a Message, or a settled task. */
   static of(event: StreamEvent, seq?: number): TaskStream {
     return TaskStream.#over(opening(event, seq));
   }
 
-  /** A stream that is over. */
+  /** A stream without events. */
   static empty(): TaskStream {
     return TaskStream.#over(undefined);
   }
@@ -73,42 +72,42 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     this.spans = spans;
   }
 
-  /** The last entry that was taken: what the client resumes after. */
+  /** The last entry that was taken. The client can resume after it. */
   get cursor(): number {
     return this.#reader?.cursor ?? 0;
   }
 
   /** Starts the flow into `sink`. */
   pipe(sink: StreamSink): void {
-    if (this.#sink) throw new Error('a stream is read once');
+    if (this.#sink) throw new Error('a task stream can be read only once');
     this.#sink = sink;
     const room = this.#opening ? sink.take(this.#opening, this.#ended !== undefined) : true;
     if (this.#ended !== undefined) sink.end(this.#ended);
     else if (room) this.#reader?.resume();
   }
 
-  /** The sink has room again. */
+  /** Called when the sink has room again. */
   resume(): void {
     this.#reader?.resume();
   }
 
-  /** Ends it, read or not. */
+  /** Ends the stream. */
   close(reason?: EndReason): void {
     this.#reader?.close(reason);
   }
 
-  /** From the reader. */
+  /** Called by the reader. */
   take(entry: Published, last: boolean): boolean {
     return this.#sink!.take(entry, last);
   }
 
-  /** From the reader. */
+  /** Called by the reader. */
   end(reason: EndReason): void {
     this.#ended ??= reason;
     this.#sink?.end(reason);
   }
 
-  /** By hand and not as a generator: whoever leaves while nothing happens is to be gone at once. */
+  /** Not a generator: `return` must take effect at once, even while `next` waits for an event. */
   [Symbol.asyncIterator](): AsyncIterator<StreamItem, undefined> {
     const queue: StreamItem[] = [];
     let ended = false;

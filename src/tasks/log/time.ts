@@ -1,4 +1,4 @@
-/** The time as the protocol writes it: UTC with milliseconds and a Z. Events of the same millisecond share the text. */
+/** The time in the protocol's format: UTC with milliseconds and a Z. The text is cached for the current millisecond. */
 let at = Number.NaN;
 let text = '';
 

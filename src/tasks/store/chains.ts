@@ -1,9 +1,9 @@
 /**
- * Numbers in order, newest first: add to the front, take out anywhere, both at once, whatever the length.
+ * Doubly linked lists of numbers, newest first. Adding to the front and removing take constant time.
  *
- * The links are numbers in flat arrays, not objects, because a store of a hundred thousand tasks keeps several for
- * each: the garbage collector would copy and follow all of them, and that cost more than all the rest of a small task.
- * Chains that share a `ChainLinks` have no number in common.
+ * The links are numbers in flat arrays instead of objects. A store with 100,000 tasks has several links per task, and
+ * following them as objects cost the garbage collector more than the rest of a small task. Chains that share a
+ * `ChainLinks` must have no number in common.
  */
 const NONE = -1;
 const FIRST_CAPACITY = 256;
@@ -43,13 +43,13 @@ export class Chain {
     return this.#oldest === NONE ? undefined : this.#oldest;
   }
 
-  /** The next one behind this one of the chain. */
+  /** The number after this one in its chain. */
   static older(links: ChainLinks, number: number): number | undefined {
     const older = links.older[number]!;
     return older === NONE ? undefined : older;
   }
 
-  /** Puts a number in front that is not in the chain. */
+  /** Adds a number to the front. It must not be in the chain. */
   add(links: ChainLinks, number: number): void {
     links.hold(number);
     links.newer[number] = NONE;
@@ -60,7 +60,7 @@ export class Chain {
     this.#size++;
   }
 
-  /** Takes out a number that is in the chain. */
+  /** Removes a number. It must be in the chain. */
   remove(links: ChainLinks, number: number): void {
     const newer = links.newer[number]!;
     const older = links.older[number]!;

@@ -1,4 +1,4 @@
-/** The tasks of the memory store that expire, the earliest first: a sorted array, because most are added at its end. */
+/** The memory store's tasks that expire, the earliest first. It is a sorted array, because most are added at the end. */
 export interface Expiring {
   readonly number: number;
   readonly expiresAt: number;
@@ -11,13 +11,13 @@ export class ExpiryIndex<Entry extends Expiring> {
     this.#tasks.splice(this.#place(task), 0, task);
   }
 
-  /** It must still have the time with which it was added. */
+  /** Removes a task. Its expiry must be the same as when it was added. */
   remove(task: Entry): void {
     const at = this.#place(task);
     if (this.#tasks[at] === task) this.#tasks.splice(at, 1);
   }
 
-  /** Those whose time has come, at most so many. */
+  /** Returns at most `limit` tasks that have expired at `now`. */
   due(now: number, limit: number): Entry[] {
     const found: Entry[] = [];
     for (const task of this.#tasks) {
@@ -31,7 +31,7 @@ export class ExpiryIndex<Entry extends Expiring> {
     this.#tasks.length = 0;
   }
 
-  /** Where the task stands, or would. */
+  /** The index at which the task is, or would be inserted. */
   #place(task: Entry): number {
     let low = 0;
     let high = this.#tasks.length;

@@ -1,12 +1,12 @@
 /**
- * The store that keeps everything in this process, and nothing beyond it.
+ * A task store in memory. Its tasks are gone when the process ends.
  *
- * Each task stands in a few chains (of its owner, of its state, of its context), newest status first. A change of
- * status moves it to their front, so that a page costs what it holds, however many tasks there are, and a total is
- * the length of a chain. Two filters together, and `updatedSince`, count along the narrower chain.
+ * Each task is in a few chains (of its owner, state and context), newest status first. A change of status moves the task
+ * to their fronts. So the cost of a page depends on the page size and not on the number of tasks, and the total is the
+ * length of a chain. With two filters, or `updatedSince`, tasks are counted along the narrower chain.
  *
- * Pages follow the order at the time of each call: a task whose status changes between two pages moves to the front,
- * so it is never shown twice, and may be missing from the pages behind.
+ * Each page is in the order of the moment. A task whose status changes between two pages moves to the front: it is
+ * never listed twice, and may be missing from the later page.
  */
 import { randomBytes } from 'node:crypto';
 import {
@@ -25,7 +25,7 @@ import {
   Cursors,
   scopeKey,
   setsStatus,
-  statusOf,
+  foldedStatus,
   UNFINISHED,
 } from './store-rules.ts';
 import type {
@@ -42,11 +42,11 @@ import type {
 /** The limits of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
-   * Beyond this many tasks, a new one takes the place of the one that finished first (100,000 unless told). Tasks that
-   * are not finished stay; when there are so many of them alone, new ones are refused.
+   * The most tasks to keep. Default: 100,000. A new task replaces the one that finished first. If all of them are
+   * unfinished, new tasks are refused.
    */
   readonly maxTasks?: number | undefined;
-  /** Likewise beyond this many bytes, roughly counted (1 GiB unless told). */
+  /** The same limit in bytes, roughly counted. Default: 1 GiB. */
   readonly maxBytes?: number | undefined;
   /** The clock, in milliseconds. */
   readonly now?: (() => number) | undefined;
@@ -62,7 +62,7 @@ export class MemoryStore implements TaskStore {
   readonly name = 'memory';
   readonly durable = false;
   readonly #tasks = new Map<string, StoredTask>();
-  /** The same tasks by number; chains are made of these. A number that is free is taken again. */
+  /** The same tasks by number, for the chains. Free numbers are reused. */
   readonly #numbered: (StoredTask | undefined)[] = [];
   readonly #free: number[] = [];
   readonly #scopes = new Map<string, ScopeIndex>();
@@ -78,7 +78,7 @@ export class MemoryStore implements TaskStore {
   readonly #maxTasks: number;
   readonly #maxBytes: number;
   #bytes = 0;
-  /** Of these, what could be forgotten. */
+  /** The bytes of finished tasks, which may be removed. */
   #finishedBytes = 0;
   readonly #clock: ChangeClock;
   readonly #cursors = new Cursors(randomBytes(32));
@@ -96,7 +96,7 @@ export class MemoryStore implements TaskStore {
     return outcomes;
   }
 
-  /** Forgets finished tasks, but none whose end was written just now: somebody waits for it. */
+  /** Removes the oldest finished tasks, except those in the batch: a client waits for them. */
   #makeRoom(batch: readonly Append[]): void {
     const written = new Set(batch.map(({ taskId }) => taskId));
     while (this.#isFull()) {
@@ -106,7 +106,7 @@ export class MemoryStore implements TaskStore {
     }
   }
 
-  /** Whether the tasks that cannot be forgotten leave room for one more. */
+  /** Whether there is room for one more task beside the unfinished ones. */
   #hasRoom({ bytes = 0 }: Append): boolean {
     const kept = this.#tasks.size - this.#finished.size;
     return kept < this.#maxTasks && this.#bytes - this.#finishedBytes + bytes <= this.#maxBytes;
@@ -222,12 +222,12 @@ export class MemoryStore implements TaskStore {
     let status: TaskStatus | undefined;
     for (const { event } of entries) {
       if (!setsStatus(taskId, state, event)) continue;
-      status = statusOf(event);
+      status = foldedStatus(event);
       state = status.state;
     }
     let task = known;
     if (!task) {
-      // Unreachable: checkAppend has seen that the first entry is the task.
+      // Unreachable: checkAppend has checked that the first entry is the task.
       if (!status) throw new Error(`task ${taskId} has no status`);
       task = new StoredTask(this.#free.pop() ?? this.#numbered.length, append, scope, status);
       this.#tasks.set(taskId, task);
@@ -258,7 +258,7 @@ export class MemoryStore implements TaskStore {
     this.#finishedBytes += task.bytes;
   }
 
-  /** Takes the task out of its chains, by its present status. */
+  /** Removes the task from the chains of its current status. */
   #unlist(task: StoredTask): void {
     task.scope.remove(task, this.#links);
     if (!task.isFinished) return;
@@ -281,14 +281,14 @@ export class MemoryStore implements TaskStore {
     return number === undefined ? undefined : this.#numbered[number];
   }
 
-  /** The tasks of a chain from this one on, newest first. */
+  /** The tasks of a chain starting at `from`, newest first. */
   *#walk(links: ChainLinks, from: number | undefined): Generator<StoredTask> {
     for (let number = from; number !== undefined; number = Chain.older(links, number)) {
       yield this.#numbered[number]!;
     }
   }
 
-  /** Where a page begins in the chain. Only a cursor whose task has moved since has to be searched for. */
+  /** The first task of a page. It is searched for only if the cursor's task has moved in the chain. */
   #start(
     { chain, links }: Found,
     query: ListQuery,
@@ -317,7 +317,7 @@ export class MemoryStore implements TaskStore {
     return count;
   }
 
-  /** Behind which task a page begins: the task itself if it still stands there, else its place. */
+  /** Decodes a cursor: the last task of the previous page, if it has not moved since, and its change number. */
   #position(scope: Scope, cursor: string): Position {
     const text = this.#cursors.read(scope, cursor);
     const dot = text.indexOf('.');
@@ -332,7 +332,7 @@ interface Position {
   readonly task: StoredTask | undefined;
 }
 
-/** The links of each kind of chain. */
+/** The links of all chains of one kind. */
 interface TaskLinks {
   readonly all: ChainLinks;
   readonly state: ChainLinks;
@@ -340,7 +340,7 @@ interface TaskLinks {
   readonly finished: ChainLinks;
 }
 
-/** A chain, and where its links are. */
+/** A chain and its links. */
 interface Found {
   readonly chain: Chain;
   readonly links: ChainLinks;
@@ -360,7 +360,7 @@ class StoredTask implements Scope {
   messageIds = NO_IDS;
   push: Map<string, PushRecord> | undefined;
   status: TaskStatus;
-  /** Number of the last change of its status; 0 until it stands in the lists. */
+  /** The number of its last status change. 0 until it is in the chains. */
   changed = 0;
   bytes = 0;
   createdAt = 0;
@@ -412,14 +412,14 @@ class ScopeIndex {
   readonly contexts = new Map<string, Chain>();
   readonly messages = new Map<string, StoredTask>();
 
-  /** The narrowest chain that has every match of the query. */
+  /** The shortest chain that has every match of the query. */
   chain({ contextId, state }: ListQuery, links: TaskLinks): Found | undefined {
     if (contextId !== undefined) return found(this.contexts.get(contextId), links.context);
     if (state !== undefined) return found(this.states.get(state), links.state);
     return { chain: this.all, links: links.all };
   }
 
-  /** Puts the task in front of its chains, by its present status. */
+  /** Adds the task to the front of the chains of its current status. */
   add(task: StoredTask, links: TaskLinks): void {
     this.all.add(links.all, task.number);
     chainOf(this.states, task.status.state).add(links.state, task.number);
@@ -432,7 +432,7 @@ class ScopeIndex {
     this.contexts.get(task.contextId)?.remove(links.context, task.number);
   }
 
-  /** The task is gone for good. */
+  /** Removes the index entries of a deleted task. */
   forget({ contextId, messageIds }: StoredTask): void {
     if (this.contexts.get(contextId)?.size === 0) this.contexts.delete(contextId);
     for (const id of messageIds) this.messages.delete(id);
@@ -449,7 +449,7 @@ function chainOf<Key>(chains: Map<Key, Chain>, key: Key): Chain {
   return chain;
 }
 
-/** Whether the task stands in the chain of the query. */
+/** Whether the task is in the query's chain. */
 function isIn(task: StoredTask, { contextId, state }: ListQuery): boolean {
   if (contextId !== undefined) return task.contextId === contextId;
   return state === undefined || task.status.state === state;

@@ -1,4 +1,4 @@
-/** What every store does alike: which entries it takes, what a status is, the order of lists, and their cursors. */
+/** Rules that every store follows: valid appends, the status after an entry, the order of lists, and cursors. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import {
   A2AError,
@@ -11,10 +11,10 @@ import {
 } from '../../protocol/index.ts';
 import type { Append, Scope } from './store.ts';
 
-/** The states of a task that somebody executes: after a restart, nobody does. */
+/** The states of a task that is being executed. After a restart, such a task was interrupted. */
 export const UNFINISHED = ['submitted', 'working'] as const satisfies readonly TaskState[];
 
-/** Throws on an append that no log could take. That is a mistake of the caller, not a conflict. */
+/** Throws for an invalid append. That is a bug in the caller, not a conflict. */
 export function checkAppend({ taskId, expected, entries }: Append): void {
   const first = entries[0];
   if (first === undefined) throw new Error(`an append to task ${taskId} has no entries`);
@@ -30,7 +30,7 @@ export function checkAppend({ taskId, expected, entries }: Append): void {
   }
 }
 
-/** Whether the fold (`reduce`) takes a new status from the event, in a task that is in `state`. */
+/** Whether the event changes the status of a task that is in `state`, as `reduce` would. */
 export function setsStatus(
   taskId: string,
   state: TaskState | undefined,
@@ -41,19 +41,19 @@ export function setsStatus(
   return refusal(state, event) === undefined;
 }
 
-/** The status as the fold has it: what the user says goes to the history, not into the status. */
-export function statusOf(event: Task | TaskStatusUpdateEvent): TaskStatus {
+/** The status after the event, as `reduce` makes it: a message from the user goes into the history instead. */
+export function foldedStatus(event: Task | TaskStatusUpdateEvent): TaskStatus {
   if (event.kind === 'task' || event.status.message?.role !== 'user') return event.status;
   const { message: _, ...status } = event.status;
   return status;
 }
 
-/** Change numbers per millisecond: more than any store makes. */
+/** Change numbers per millisecond. No store makes that many changes. */
 const PER_MILLISECOND = 1024;
 
 /**
- * Numbers the changes of status, so that lists have one order without ties: the time in milliseconds, with room for
- * a counter below it. Numbers only grow, even when the system's clock is set back.
+ * Numbers the changes of status, so that lists have a total order. A number is the time in milliseconds followed by a
+ * counter. Numbers only grow, even when the system's clock is set back.
  */
 export class ChangeClock {
   #last: number;
@@ -80,14 +80,14 @@ export class ChangeClock {
   }
 }
 
-/** A key for maps: two scopes share it only if they are the same. */
+/** A map key that is unique for each scope. */
 export function scopeKey({ tenant, owner }: Scope): string {
   return `${tenant.length}:${tenant}${owner}`;
 }
 
 const SIGNATURE_BYTES = 9;
 
-/** Positions in lists as opaque text, signed so that a store knows its own, and for whom it made it. */
+/** Encodes list positions as opaque cursors. Each is signed for one scope. */
 export class Cursors {
   readonly #key: Uint8Array;
 
@@ -100,7 +100,7 @@ export class Cursors {
     return Buffer.concat([this.#sign(scope, text), text]).toString('base64url');
   }
 
-  /** The position; throws A2AError `invalidParams` for a cursor that `write` did not make for this scope. */
+  /** Decodes a cursor. Throws A2AError `invalidParams` for a cursor that `write` did not make for this scope. */
   read(scope: Scope, cursor: string): string {
     const bytes = Buffer.from(cursor, 'base64url');
     const signature = bytes.subarray(0, SIGNATURE_BYTES);
@@ -109,7 +109,7 @@ export class Cursors {
       signature.length === SIGNATURE_BYTES &&
       timingSafeEqual(signature, this.#sign(scope, text)) &&
       bytes.toString('base64url') === cursor;
-    if (!own) throw new A2AError('invalidParams', 'the page token is not one of this server');
+    if (!own) throw new A2AError('invalidParams', 'The page token is invalid');
     return text.toString();
   }
 

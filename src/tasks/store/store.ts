@@ -1,9 +1,8 @@
 /**
- * What a store has to do. Memory and SQLite do it alike: one contract suite runs over both.
+ * The interface of a task store. One contract suite tests every implementation.
  *
- * The log is the only truth: a store keeps entries, and beside them just enough of each task (its head) to find, list
- * and count tasks without folding logs. Methods may answer at once or with a promise, so that a store in this process
- * costs no detour.
+ * The log is the source of truth. Beside the entries a store keeps each task's head: enough to find, list and count
+ * tasks without folding their logs. Methods may return a value or a promise, so that a store in memory causes no delay.
  */
 import type { MaybePromise } from '../../base/index.ts';
 import type {
@@ -19,46 +18,46 @@ export interface SerializedEntry extends LogEntry {
   readonly json?: string | undefined;
 }
 
-/** Whose tasks: every look-up carries it, and what belongs to another scope does not exist. */
+/** The owner of tasks. Every lookup has a scope, and finds no tasks of other scopes. */
 export interface Scope {
   readonly tenant: string;
   readonly owner: string;
 }
 
-/** What is known of a task without its log. */
+/** A task without its log. */
 export interface TaskHead extends Scope {
   readonly taskId: string;
   readonly contextId: string;
-  /** Sequence number of the last entry: the version that the next append must expect. */
+  /** Sequence number of the last entry. The next append must expect it. */
   readonly seq: number;
   readonly status: TaskStatus;
-  /** When the status last changed, in milliseconds; lists are ordered by it, newest first. */
+  /** When the status last changed, in milliseconds. Lists are ordered by it, newest first. */
   readonly updatedAt: number;
   readonly createdAt: number;
-  /** In milliseconds: when the task expires. */
+  /** When the task expires, in milliseconds. */
   readonly expiresAt?: number | undefined;
-  /** Rough size of the log, from stores that have to look after their memory. */
+  /** Rough size of the log, if the store limits its memory. */
   readonly bytes?: number | undefined;
 }
 
-/** One write: entries for one task, which must follow its entry number `expected`. */
+/** Entries to append to one task, whose last entry must be number `expected`. */
 export interface Append extends Scope {
   readonly taskId: string;
   readonly contextId: string;
-  /** 0 creates the task; its first entry is the Task itself. */
+  /** 0 creates the task. Its first entry is the Task itself. */
   readonly expected: number;
   readonly entries: readonly LogEntry[];
-  /** Ids of the user's messages that these entries accept, so that a repeated one finds its task. */
+  /** Ids of the user's messages in these entries, so that a repeated message finds its task. */
   readonly messageIds?: readonly string[] | undefined;
-  /** When the task expires, in milliseconds. Only where it is created; later `setExpiry` moves it. */
+  /** When a new task expires, in milliseconds. `setExpiry` changes it later. */
   readonly expiresAt?: number | undefined;
-  /** Rough size of the entries, for stores that have to look after their memory. */
+  /** Rough size of the entries, for stores that limit their memory. */
   readonly bytes?: number;
 }
 
 /**
- * `conflict`: the task is not at `expected` (another writer was there), or a message id is taken. `full`: there is no
- * room for a new task. Either way nothing was written.
+ * `conflict`: the task's last entry is not `expected` because of another writer, or a message id is taken. `full`: there
+ * is no room for a new task. In both cases nothing was written.
  */
 export type AppendOutcome = 'ok' | 'conflict' | 'full';
 
@@ -69,22 +68,22 @@ export interface ListQuery extends Scope {
   /** Only tasks whose status changed at or after this time (milliseconds). */
   readonly updatedSince?: number | undefined;
   readonly limit: number;
-  /** From the previous page's `next`. A store throws A2AError `invalidParams` on one that it did not make. */
+  /** The previous page's `next`. A store throws A2AError `invalidParams` for a cursor that it did not create. */
   readonly cursor?: string | undefined;
-  /** False: nothing is counted, and the page has no total. */
+  /** False: do not count. The page then has no total. */
   readonly total?: false | undefined;
 }
 
 /** One page of a list. */
 export interface ListPage {
   readonly heads: readonly TaskHead[];
-  /** How many tasks match, on all pages; undefined where the query wants none. */
+  /** The number of matching tasks on all pages. */
   readonly total?: number | undefined;
-  /** Where the next page starts; undefined at the end. */
+  /** The cursor of the next page. Undefined on the last page. */
   readonly next?: string | undefined;
 }
 
-/** A webhook of a task. `version` is the wire on which it was set, and so the one that it is sent. */
+/** A webhook of a task. It receives events in `version`, the protocol version in which it was set. */
 export interface PushRecord {
   readonly taskId: string;
   readonly config: PushNotificationConfig & { readonly id: string };
@@ -98,37 +97,37 @@ export interface PushRecord {
  */
 export interface TaskStore {
   readonly name: string;
-  /** Survives the process. A task found `working` at the start was interrupted. */
+  /** Whether tasks survive the process. */
   readonly durable: boolean;
 
   /**
-   * Writes all of the appends in one transaction, and says for each whether it was taken. Appends of one batch are
-   * applied in order, so that one may build on another. Throws only when nothing at all could be written.
+   * Writes the appends in one transaction and in order, so that one may follow another. Returns an outcome for each.
+   * Throws only if nothing was written.
    */
   append(batch: readonly Append[]): MaybePromise<readonly AppendOutcome[]>;
 
-  /** The head of a task, if it belongs to the scope. */
+  /** Returns the head of a task, if the task belongs to the scope. */
   head(scope: Scope, taskId: string): MaybePromise<TaskHead | undefined>;
 
-  /** Entries after `after`, in order, at most `limit`. The task's existence was checked by `head`. */
+  /** Returns at most `limit` entries after `after`, in order. The caller has checked with `head` that the task exists. */
   read(taskId: string, after: number, limit: number): MaybePromise<readonly SerializedEntry[]>;
 
-  /** The task that accepted the message with this id. */
+  /** Returns the id of the task that has the message with this id. */
   findMessage(scope: Scope, messageId: string): MaybePromise<string | undefined>;
 
   /** Newest status first. */
   list(query: ListQuery): MaybePromise<ListPage>;
 
-  /** Tasks that somebody was executing (submitted or working), of every scope. For recovery at the start. */
+  /** Returns the submitted and working tasks of every scope, for recovery at the start. */
   unfinished(): MaybePromise<readonly TaskHead[]>;
 
-  /** Tasks of every scope whose time has come at `now`, the earliest first, at most `limit`. */
+  /** Returns at most `limit` tasks of every scope that have expired at `now`, the earliest first. */
   expired(now: number, limit: number): MaybePromise<readonly TaskHead[]>;
 
-  /** Moves a task's expiry; undefined: it never expires. Does nothing where there is no such task. */
+  /** Changes when a task expires. Undefined: never. Does nothing if there is no such task. */
   setExpiry(scope: Scope, taskId: string, at: number | undefined): MaybePromise<void>;
 
-  /** Removes the task, its log and its webhooks. */
+  /** Removes the task, its log and its webhooks. Returns whether the task existed. */
   delete(scope: Scope, taskId: string): MaybePromise<boolean>;
 
   savePush(record: PushRecord): MaybePromise<void>;
