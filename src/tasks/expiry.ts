@@ -1,9 +1,9 @@
 /**
- * What happens to tasks whose time has come. One that is not finished is ended, and kept a while longer, so that
- * clients can see how it ended; one that is finished is removed, unless somebody reads it.
+ * Handles expired tasks. An unfinished task is ended, and kept a while longer so that clients can see how it ended. A
+ * finished task is removed, unless it is being read.
  *
- * Each task that was looked at is gone afterwards or has a later expiry, so that a sweep comes to an end whatever
- * fails; what could not be done now is done by the next sweep. There is never more than a small batch in hand.
+ * After the sweep each of these tasks is removed or has a later expiry. So a sweep ends even if something fails, and the
+ * next sweep tries again. Tasks are processed in small batches.
  */
 import { isTerminal } from '../protocol/index.ts';
 import type { LiveTask } from './log/event-log.ts';
@@ -13,9 +13,9 @@ import type { TaskHead } from './store/store.ts';
 
 /** The options of `expire`. */
 export interface ExpireOptions {
-  /** How long a task that was ended here is kept, in milliseconds. */
+  /** How long a task is kept after it was ended, in milliseconds. */
   readonly keepMs: number;
-  /** The time, in milliseconds. */
+  /** The current time, in milliseconds. */
   readonly now?: number | undefined;
 }
 
@@ -25,10 +25,10 @@ export interface Expired {
   readonly removed: number;
 }
 
-/** Executions that ignore their signal take the grace time to end: those of a batch take it together. */
+/** Executions that ignore their signal take the grace time to end. Those of a batch take it at the same time. */
 const BATCH = 64;
 
-/** Never throws: where the store fails, that is logged, and the sweep is over. */
+/** Runs one sweep. Never throws: a failing store is logged, and ends the sweep. */
 export async function expire(runtime: Runtime, options: ExpireOptions): Promise<Expired> {
   const { store, logger } = runtime;
   const { keepMs, now = Date.now() } = options;
@@ -37,33 +37,32 @@ export async function expire(runtime: Runtime, options: ExpireOptions): Promise<
   let failed = false;
 
   function fail(error: unknown, text: string, taskId?: string): void {
-    // A store that is closed meanwhile is nothing to report.
+    // At shutdown the store is closed, so its errors are expected.
     if (!runtime.closing) logger.error({ err: error, ...(taskId && { taskId }) }, text);
   }
 
-  /** Nothing is awaited between the look and the removal, where the store answers at once. */
   async function remove(head: TaskHead): Promise<void> {
     if (runtime.log.isLive(head.taskId)) await store.setExpiry(head, head.taskId, now + 1);
     else if (await store.delete(head, head.taskId)) removed++;
   }
 
-  /** First the expiry: a crash in between makes the end late, and not unseen. */
+  /** Changes the expiry first: if the process crashes before the task ends, a later sweep ends it. */
   async function end(head: TaskHead): Promise<void> {
     await store.setExpiry(head, head.taskId, now + keepMs);
     try {
       if (await endTask(runtime, head)) ended++;
     } catch (error) {
-      fail(error, 'an expired task could not be ended', head.taskId);
+      fail(error, 'failed to end an expired task', head.taskId);
       await store.setExpiry(head, head.taskId, now + 1);
     }
   }
 
-  async function lookAfter(head: TaskHead): Promise<void> {
+  async function process(head: TaskHead): Promise<void> {
     try {
       await (isTerminal(head.status.state) ? remove(head) : end(head));
     } catch (error) {
       failed = true;
-      fail(error, 'an expired task could not be looked after', head.taskId);
+      fail(error, 'failed to process an expired task', head.taskId);
     }
   }
 
@@ -76,19 +75,19 @@ export async function expire(runtime: Runtime, options: ExpireOptions): Promise<
       found = heads.length;
       for (const head of heads) {
         if (!goesOn()) break;
-        batch.push(lookAfter(head));
+        batch.push(process(head));
         await new Promise((resolve) => setImmediate(resolve));
       }
     } catch (error) {
       failed = true;
-      fail(error, 'expired tasks could not be looked up');
+      fail(error, 'failed to list expired tasks');
     }
     await Promise.all(batch);
   }
   return { ended, removed };
 }
 
-/** Whether it came to its end by this. Throws where that could not be stored. */
+/** Ends a task. Returns whether it was unfinished. Throws if the end could not be stored. */
 async function endTask(runtime: Runtime, head: TaskHead): Promise<boolean> {
   using live = await runtime.log.open(head, head.taskId);
   if (!live) return false;

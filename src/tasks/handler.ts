@@ -1,8 +1,8 @@
 /**
- * Every operation of the protocol, over a store and an executor. Knows no HTTP and no version.
+ * Implements every operation of the protocol with a store and an executor. It knows neither HTTP nor protocol versions.
  *
- * `message/send` is a reader of the task's log that waits, `message/stream` and `tasks/resubscribe` are readers that
- * stream; the execution that they start belongs to the task and outlives them.
+ * `message/send` reads the task's log until the task is settled. `message/stream` and `tasks/resubscribe` stream the log.
+ * The execution that they start belongs to the task and continues when the client leaves.
  */
 import { defined } from '../base/index.ts';
 import {
@@ -27,7 +27,7 @@ import {
 import type { LiveTask, OnState } from './log/event-log.ts';
 import type { AgentExecutor } from './execution/executor.ts';
 import { expire, type Expired, type ExpireOptions } from './expiry.ts';
-import { accept, type IntakeOptions, type Started } from './intake.ts';
+import { accept, notStored, type IntakeOptions, type Started } from './intake.ts';
 import { loadTask, type Loaded } from './log/load.ts';
 import { consoleLogger, type Logger } from './log/logger.ts';
 import { memoryStore } from './store/memory-store.ts';
@@ -50,10 +50,10 @@ export const HANDLER_LIMITS: RuntimeLimits = {
   maxPushConfigsPerTask: 32,
 };
 
-/** A page of whole tasks, unless told, and one of a log end early when they get larger: who asks holds up all others. */
+/** Page size cap of task lists and logs: larger pages would block the event loop. */
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
-/** The most entries that `readLog` answers at a time. */
+/** The most entries in a page of `readLog`. */
 export const LOG_PAGE = 500;
 
 /** The options of `createHandler`. */
@@ -62,32 +62,32 @@ export interface HandlerOptions {
   readonly logger?: Logger | undefined;
   readonly limits?: Partial<RuntimeLimits> | undefined;
   readonly onState?: OnState | undefined;
-  /** Delivers webhooks. Absent: push notifications are not supported. */
+  /** Delivers webhooks. Without it, push notifications are not supported. */
   readonly deliver?: Deliver | undefined;
-  /** Default: true. False: streams are refused. */
+  /** False: streams are refused. Default: true. */
   readonly streaming?: boolean | undefined;
   readonly inputModes?: IntakeOptions['inputModes'];
   /** Default: true. */
   readonly deduplicate?: boolean | undefined;
-  /** The card for those who may call the agent; `true`: it is declared, but there is none. */
+  /** The card for authenticated callers. `true`: the agent declares one but has none configured. */
   readonly extendedCard?: AgentCard | ((call: Call) => AgentCard) | true | undefined;
 }
 
-/** `next`: what to ask behind for the following page, if there is one. */
+/** A page of a task's log. `next` is the `after` of the following page, if there is one. */
 export interface LogPage {
   readonly entries: readonly LogEntry[];
   readonly next?: number;
 }
 
-/** `total: false`: the tasks are not counted, and `totalSize` is the page's own. */
+/** `total: false`: the tasks are not counted, and `totalSize` is the number of tasks on the page. */
 export interface ListOptions extends Pick<ListQuery, 'total'> {
-  /** A page of whole tasks ends before the one that makes it larger; the first is always there. 8 MB. */
+  /** Size limit of a page with whole tasks. The page has at least one task. Default: 8 MB. */
   readonly maxBytes?: number | undefined;
 }
 
 /** The operations of the protocol for one agent, and the operations of the server on its tasks. */
 export interface RequestHandler extends AgentService {
-  /** `seen` is the last event that the client got when it sent the same message before. */
+  /** `seen` is the last event that the client received when it sent the same message before. */
   streamMessage: (params: MessageSendParams, call?: Call, seen?: number) => Promise<TaskStream>;
   subscribe: (params: SubscribeParams, call?: Call) => Promise<TaskStream>;
   listTasks: (
@@ -95,17 +95,17 @@ export interface RequestHandler extends AgentService {
     call?: Call,
     options?: ListOptions,
   ) => Promise<ListTasksResult>;
-  /** Makes a task that waits for its first message. */
+  /** Creates a task that waits for its first message. */
   reserveTask: (params: ReserveParams, call?: Call) => Promise<Task>;
-  /** A page of the task's log: the entries behind `after`, at most LOG_PAGE, or fewer if they are large. */
+  /** Returns the log entries after `after`: at most LOG_PAGE, fewer if they are large. */
   readLog: (params: SubscribeParams, call?: Call) => Promise<LogPage>;
-  /** Ends or resumes what was being executed when the process died. Call it once, before serving. */
+  /** Ends or resumes the executions that were interrupted when the process died. Call it once, before serving. */
   recover(): Promise<void>;
-  /** Ends the tasks that have expired, and removes those that were finished already. Call it now and then; it never throws. */
+  /** Ends unfinished tasks that have expired, and removes finished ones. Call it regularly. Never throws. */
   expire(options: ExpireOptions): Promise<Expired>;
-  /** Takes no more messages, waits up to `ms` for executions to end, cuts off the rest, and closes the store. */
+  /** Refuses new messages, waits up to `ms` for executions to end, aborts the rest, and closes the store. */
   close(ms?: number): Promise<void>;
-  /** Executions under way. */
+  /** The number of executions that are running. */
   readonly running: number;
 }
 
@@ -131,7 +131,7 @@ export function createHandler(
   const { log } = runtime;
   const intake = { inputModes: options.inputModes, deduplicate: options.deduplicate ?? true };
 
-  /** Waits, as a reader of the log, until the task is settled. */
+  /** Reads the log until the task is settled. */
   function settled({ live, before, after }: Started, signal?: AbortSignal): Promise<Task> {
     if (before && !live.running && after >= live.stored && isSettled(before.status.state)) {
       return Promise.resolve(before);
@@ -147,7 +147,7 @@ export function createHandler(
         end(reason) {
           signal?.removeEventListener('abort', onAbort);
           if (reason === 'final' && task) resolve(task);
-          else reject(new A2AError('unavailable', 'The task goes on; ask for it by its id'));
+          else reject(new A2AError('unavailable', 'The task continues; get it by its id'));
         },
       });
       signal?.addEventListener('abort', onAbort, { once: true });
@@ -171,7 +171,7 @@ export function createHandler(
 
   function checkStreaming(): void {
     if (options.streaming !== false) return;
-    throw new A2AError('unsupportedOperation', 'This agent does not stream');
+    throw new A2AError('unsupportedOperation', 'This agent does not support streaming');
   }
 
   async function streamMessage(
@@ -184,11 +184,11 @@ export function createHandler(
     if ('kind' in accepted) return TaskStream.of(accepted);
     using live = accepted.live;
     const { before, after } = accepted;
-    // 1.0 has a stream begin with the task (3.1.2).
+    // In 1.0 a stream starts with the task (3.1.2).
     if (accepted.brief && wireOf(call) === '0.3') return TaskStream.read(log, live, after + 1);
     const { historyLength } = params.configuration ?? {};
     if (!before) {
-      // Entry 1 is the task with the message in its history: there is no more of it than that.
+      // Entry 1 is the task with the message as its whole history.
       const [first] = historyLength === 0 ? await live.read(after, 1) : [];
       if (first?.event.kind !== 'task') return TaskStream.read(log, live, after);
       const trimmed = trimHistory(first.event, historyLength);
@@ -215,7 +215,7 @@ export function createHandler(
   ): Promise<ListTasksResult> {
     const { historyLength = 0, includeArtifacts = false, statusTimestampAfter: since } = params;
     const pageSize = params.pageSize ?? 50;
-    if (runtime.closed) throw new A2AError('unavailable', 'The server is going down');
+    if (runtime.closed) throw new A2AError('unavailable', 'The server is shutting down');
     const query: ListQuery = {
       ...scopeOf(call, params.tenant),
       contextId: params.contextId,
@@ -229,7 +229,7 @@ export function createHandler(
     const answer = (next = '') => {
       return { tasks, nextPageToken: next, pageSize, totalSize: page.total ?? tasks.length };
     };
-    /** A page that ends with the tasks that are there. */
+    /** The page with only the tasks so far. */
     const shorter = async () => {
       return answer((await store.list({ ...query, limit: tasks.length, total: false })).next);
     };
@@ -241,7 +241,7 @@ export function createHandler(
         tasks.push({ kind: 'task', id, contextId, status });
         continue;
       }
-      // What is too large already is not read on for.
+      // The page is full already.
       if (bytes > maxBytes) return shorter();
       const { taskId, seq: stored } = head;
       const entries = (after: number, limit: number) =>
@@ -256,8 +256,8 @@ export function createHandler(
   }
 
   async function allStored(live: LiveTask): Promise<void> {
-    await live.whenStored(live.seq).catch(() => {
-      throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
+    await live.whenStored(live.seq).catch((error: unknown) => {
+      throw notStored(error);
     });
   }
 
@@ -268,7 +268,7 @@ export function createHandler(
       const execution = runtime.executions.of(taskId);
       if (execution) {
         await execution.cancel();
-        if (live.lost) throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
+        if (live.lost) throw notStored(live.lost);
       } else {
         await runtime.end(live, { kind: 'status-update', state: 'canceled' });
         await runtime.tellCanceled(live);
@@ -276,9 +276,9 @@ export function createHandler(
       }
       if (live.state === 'canceled') return await load(live);
     }
-    // Its end may be on the way to the store: nobody is told of it before it is there.
+    // The task's end may not be stored yet. It must not be reported before it is.
     await allStored(live);
-    const message = `The task is ${live.state} already`;
+    const message = `The task is already ${live.state}`;
     const info = { taskId, ...(live.state && { state: live.state }) };
     throw new A2AError('taskNotCancelable', message, { info });
   }
@@ -294,23 +294,26 @@ export function createHandler(
     const { task, seq } = loaded;
     const spans = spansOf(live);
     if (isTerminal(task.status.state) && !spans) {
-      const message = `The task is ${task.status.state}; there is nothing to subscribe to`;
+      const message = `The task is ${task.status.state}; it cannot be subscribed to`;
       throw new A2AError('unsupportedOperation', message, { info: { taskId } });
     }
     return TaskStream.read(log, live, seq, opening(task, seq), spans);
   }
 
-  /** For a task that spans turns, and can have another one. */
+  /** Set for a session (`rules.isSession`) that can have another turn. */
   function spansOf({ taskId, state }: LiveTask): (() => boolean) | undefined {
     const over = state !== undefined && isTerminal(state) && !mayGoOn(state);
     const spans = () => executor.rules?.isSession?.(taskId) === true;
     return !over && spans() ? spans : undefined;
   }
 
-  /** Goes on behind an entry that the client has seen; a finished task's stream ends where its log does. */
+  /** Continues after an entry that the client has seen. */
   function resume(live: LiveTask, after: number): TaskStream {
     if (after > live.seq) {
-      throw new A2AError('invalidParams', `The task's log ends at ${live.seq}, before ${after}`);
+      throw new A2AError(
+        'invalidParams',
+        `after: ${after} is beyond the end of the task's log (${live.seq})`,
+      );
     }
     const spans = spansOf(live);
     const over = after >= live.seq && live.state !== undefined && isTerminal(live.state);
@@ -368,7 +371,7 @@ function taskIn(loaded: Loaded | undefined, taskId: string): Task {
   return loaded.task;
 }
 
-/** Absent: all of it. 0: the field is left out. Else the most recent messages. */
+/** Keeps the `length` most recent messages. 0 removes the field; undefined keeps all. */
 function trimHistory(task: Task, length: number | undefined): Task {
   if (length === undefined || !task.history) return task;
   const { history, ...rest } = task;

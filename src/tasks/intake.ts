@@ -1,6 +1,6 @@
 /**
- * What happens to a message: it gets a direct answer, starts a task, continues one that waits, or turns out to be one
- * that was here before.
+ * Accepts a message. The message gets a direct answer, starts a task, continues an existing task, or is a repetition of
+ * an earlier message.
  */
 import { isObject } from '../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
@@ -28,27 +28,28 @@ import { scopeOf, wireOf } from './scope.ts';
 import type { Scope } from './store/store.ts';
 import { timestamp } from './log/time.ts';
 
-/** What a message started or continued. The task is held: whoever gets this disposes of `live`. */
+/** The task that a message started or continued. The caller must dispose of `live`. */
 export interface Started {
   readonly live: LiveTask;
-  /** The task as it was before, and the entry behind which the caller reads on. Undefined: a new task. */
+  /** The task before the message. Undefined: the task is new. */
   readonly before: Task | undefined;
+  /** The caller continues to read after this entry. */
   readonly after: number;
-  /** The message was here before. */
+  /** The message was accepted before. */
   readonly repeated?: boolean;
-  /** The caller needs to see neither the task nor its own message. */
+  /** The caller needs neither the task nor its own message. */
   readonly brief?: boolean;
 }
 
 /** Which messages a handler accepts. */
 export interface IntakeOptions {
-  /** Media types that are taken in files; absent: all. */
+  /** Accepted media types of files. Default: all. */
   readonly inputModes?: readonly string[] | undefined;
-  /** A repeated message id finds its task again. Off only for drivers that reuse their ids on purpose. */
+  /** A repeated message id finds its task. Off only for test drivers that reuse ids on purpose. */
   readonly deduplicate: boolean;
 }
 
-/** Accepts a message: a direct answer, or a task that is being executed from now on. */
+/** Returns a direct answer, or the task that now executes the message. */
 export async function accept(
   runtime: Runtime,
   params: MessageSendParams,
@@ -77,16 +78,21 @@ export async function accept(
     const lost = error instanceof LogLostError;
     const refused = error instanceof A2AError && error.kind === 'unsupportedOperation';
     if (!lost && !refused) throw error;
-    // The same message twice at the same moment: one of them was taken.
+    // The same message may have arrived twice at the same moment, and the other one was accepted.
     const winner = await find();
     if (winner !== undefined) return repeated(runtime, params, call, scope, winner);
     if (refused) throw error;
-    const why = error instanceof LogFullError ? 'Too many tasks are unfinished' : undefined;
-    throw new A2AError('unavailable', why, { retryAfterSeconds: 1 });
+    throw notStored(error);
   }
 }
 
-/** An executor may have come with another copy of this package than the server: its A2AErrors are made ours. */
+/** The error for a client whose task or message could not be stored. */
+export function notStored(error: unknown): A2AError {
+  const why = error instanceof LogFullError ? 'Too many tasks are unfinished' : undefined;
+  return new A2AError('unavailable', why, { retryAfterSeconds: 1 });
+}
+
+/** Converts an A2AError of another copy of this package, which an executor may have loaded. */
 function asOwn(error: unknown): unknown {
   if (error instanceof A2AError || !(error instanceof Error) || error.name !== 'A2AError')
     return error;
@@ -104,7 +110,7 @@ function check(
   const { message, configuration } = params;
   runtime.checkOpen();
   if (message.role !== 'user') {
-    throw new A2AError('invalidParams', 'message.role: a message to an agent has the role user');
+    throw new A2AError('invalidParams', 'message.role: must be "user"');
   }
   if (configuration?.pushNotificationConfig) {
     if (!runtime.push) throw new A2AError('pushNotSupported');
@@ -117,7 +123,7 @@ function checkInputModes({ parts }: Message, modes: readonly string[]): void {
   for (const part of parts) {
     const type = part.kind === 'file' ? part.file.mimeType : undefined;
     if (type !== undefined && !modes.some((mode) => covers(mode, type))) {
-      throw new A2AError('contentTypeNotSupported', `This agent takes no ${type}`, {
+      throw new A2AError('contentTypeNotSupported', `This agent does not accept ${type}`, {
         info: { supported: modes.join(', ') },
       });
     }
@@ -176,9 +182,9 @@ async function begin(
     try {
       await push.save(id, config, wireOf(call));
     } catch (error) {
-      // Without its webhook this is not what the client asked for: there is no such task.
+      // The client asked for a task with a webhook. Without the webhook the task must not exist.
       execution.abandon();
-      live.lose(new LogLostError('the task was taken back'));
+      live.lose(new LogLostError('the task was removed'));
       live[Symbol.dispose]();
       await runtime.store.delete(scope, id);
       throw error;
@@ -189,7 +195,7 @@ async function begin(
   return { live, before: undefined, after: 0 };
 }
 
-/** A message for a task that exists: it goes on where it waits, or in a new turn if the executor continues. */
+/** Accepts a message to an existing task: as an answer, as a new turn, or for the running execution. */
 async function proceed(
   runtime: Runtime,
   params: MessageSendParams,
@@ -202,7 +208,7 @@ async function proceed(
   using live = await runtime.open(scope, message.taskId!);
   const { taskId, contextId } = live;
   if (message.contextId !== undefined && message.contextId !== contextId) {
-    throw new A2AError('invalidParams', 'message.contextId is not the context of message.taskId');
+    throw new A2AError('invalidParams', 'message.contextId: must be the context of message.taskId');
   }
   runtime.executions.checkRoom();
   const request = requestContext(params, call, scope, contextId);
@@ -249,7 +255,7 @@ async function proceed(
   if (!execution) return { ...started, live: live.hold() };
   await push?.attach(live, live.seq - 1);
   const asked = before.status.message ? [before.status.message] : [];
-  // `before` is the caller's to fold into; what the executor gets stays as it is.
+  // The caller folds further events into `before`, so the executor gets a copy.
   const artifacts = before.artifacts?.map((artifact) => ({
     ...artifact,
     parts: [...artifact.parts],
@@ -269,7 +275,7 @@ function takes({ running, state }: LiveTask, reception: Reception | undefined): 
   return state === 'completed' && reception?.continues === true;
 }
 
-/** As the log has it. What a client says of itself under the server's own key does not count. */
+/** The message as it is stored. Only the server may set SOURCE_KEY, so a client's value is removed. */
 function receivedMessage(
   message: Message,
   { taskId, contextId }: { taskId: string; contextId: string },
@@ -285,13 +291,13 @@ function receivedMessage(
 function refused({ taskId, state }: LiveTask): A2AError {
   const why =
     state && isTerminal(state)
-      ? `The task is ${state} and takes no more messages`
-      : 'The task is being worked on; it takes a message when it asks for input';
+      ? `The task is ${state} and accepts no more messages`
+      : 'The task is being worked on; it accepts a message when it asks for input';
   const info = { taskId, ...(state && { state }) };
   return new A2AError('unsupportedOperation', why, { info });
 }
 
-/** The message was here before: its task, if it says the same; else it is refused. */
+/** Returns the task of a repeated message. Refuses a message with the same id and other content. */
 async function repeated(
   runtime: Runtime,
   { message, configuration }: MessageSendParams,
@@ -305,7 +311,7 @@ async function repeated(
   if (!loaded || !said || !sameContent(message, said)) {
     throw new A2AError(
       'invalidParams',
-      'message.messageId was used before, for a message with other content',
+      'message.messageId: was used before for a message with other content',
     );
   }
   const config = configuration?.pushNotificationConfig;
@@ -316,7 +322,7 @@ async function repeated(
   return { live: live.hold(), before: loaded.task, after: loaded.seq, repeated: true };
 }
 
-/** `said` is the stored message, which has its task's ids filled in. */
+/** Compares a message with the stored one, which has the ids of its task filled in. */
 function sameContent(message: Message, said: Message): boolean {
   const source: unknown = said.metadata?.[SOURCE_KEY];
   const filled = receivedMessage(

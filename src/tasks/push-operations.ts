@@ -1,4 +1,4 @@
-/** The four operations on push configurations. */
+/** The operations on push notification configurations. */
 import {
   A2AError,
   type AgentService,

@@ -1,9 +1,8 @@
 /**
- * Webhooks. Each configuration is a reader of its task's log: it takes one event, delivers it, and takes the next.
+ * Webhooks. Each push notification configuration has a reader of its task's log, which delivers one event at a time.
  *
- * Delivery is in order, with a few retries; what cannot be delivered is skipped, and a webhook that keeps failing is
- * given up for this execution. What a request looks like, how it gets there and which addresses are allowed is
- * `deliver`'s business.
+ * Events are delivered in order, with a few retries. An event that cannot be delivered is skipped. A webhook that keeps
+ * failing is stopped for this execution. `Deliver` makes the requests and decides which addresses are allowed.
  */
 import { waitAtMost } from '../base/index.ts';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -22,25 +21,25 @@ import type { LogReader } from './log/reader.ts';
 import { sameJson } from './same-json.ts';
 import type { PushRecord } from './store/store.ts';
 
-/** One event on its way to one webhook. */
+/** One event for one webhook. */
 export interface Delivery {
   readonly record: PushRecord;
   readonly entry: Published;
-  /** The task up to this entry. Not to be kept: the next event is folded into it. */
+  /** Loads the task up to this entry. The caller must not keep it: the next event is folded into it. */
   readonly task: () => Promise<Task | undefined>;
 }
 
-/** `refused`: asking again will not make it better. `failed`: it may. */
+/** `refused`: a retry is useless. `failed`: a retry may help. */
 export type DeliveryOutcome = 'taken' | 'refused' | 'failed';
 
-/** Sends what was prepared, once. Rejects when nobody answered: no connection, time-out, an address not allowed. */
+/** Sends the prepared request once. Rejects without a response: no connection, timeout, forbidden address. */
 export type Post = (signal: AbortSignal) => Promise<DeliveryOutcome>;
 
 /** Delivers webhooks. `webhookDelivery` implements it over HTTP. */
 export interface Deliver {
-  /** The configuration as it is kept, with an id. Throws A2AError `invalidParams` on one that can never be used. */
+  /** Returns the configuration to store, with an id. Throws A2AError `invalidParams` for an invalid one. */
   accept(config: PushNotificationConfig, version: ProtocolVersion): PushRecord['config'];
-  /** Makes the request, for all attempts. Undefined: this webhook is not told of this event. */
+  /** Prepares the request for all attempts. Undefined: this webhook does not get this event. */
   prepare(delivery: Delivery): Promise<Post | undefined>;
 }
 
@@ -50,7 +49,7 @@ export interface PushLimits {
 
 const ATTEMPTS = 4;
 const FIRST_DELAY_MS = 250;
-/** A webhook that fails so many events in a row is given up. */
+/** A webhook is stopped after this many failed events in a row. */
 const GIVE_UP_AFTER = 5;
 
 export class PushNotifier {
@@ -58,9 +57,9 @@ export class PushNotifier {
   readonly #deliver: Deliver;
   readonly #logger: Logger;
   readonly #limits: PushLimits;
-  /** Webhooks with a reader right now, by task and configuration. */
+  /** Webhooks that have a reader, by task and configuration. */
   readonly #active = new Map<string, Webhook>();
-  /** Tasks of which a configuration is being saved: resolves when that is done. */
+  /** Pending saves by task. */
   readonly #saving = new Map<string, Promise<void>>();
   #closed = false;
 
@@ -71,7 +70,7 @@ export class PushNotifier {
     this.#limits = limits;
   }
 
-  /** Refuses a configuration that can never be used. */
+  /** Throws for an invalid configuration. */
   check(config: PushNotificationConfig, version: ProtocolVersion): void {
     this.#deliver.accept(config, version);
   }
@@ -84,10 +83,7 @@ export class PushNotifier {
     return this.#inTurn(taskId, () => this.#save(taskId, config, version));
   }
 
-  /**
-   * Saves what comes with a message, perhaps with each of them: one that says the same as one that is known is that
-   * one, and goes on. Says whether it was new.
-   */
+  /** Saves a configuration that came with a message, unless the task has the same one. Returns whether it was new. */
   saveOnce(
     taskId: string,
     config: PushNotificationConfig,
@@ -122,7 +118,7 @@ export class PushNotifier {
     return record;
   }
 
-  /** One after the other for each task: the same message may come twice at the same moment. */
+  /** Runs the saves of a task one after the other: the same message may arrive twice at the same moment. */
   async #inTurn<Result>(taskId: string, work: () => Promise<Result>): Promise<Result> {
     const before = this.#saving.get(taskId);
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -141,17 +137,17 @@ export class PushNotifier {
     this.#active.get(`${taskId}/${configId}`)?.close();
   }
 
-  /** Gives every configuration of the task that has none a reader behind entry `after`. Never throws. */
+  /** Starts a reader after entry `after` for every configuration of the task that has none. Never throws. */
   async attach(live: LiveTask, after: number): Promise<void> {
     let records: readonly PushRecord[] = [];
     try {
       records = await this.#log.store.listPush(live.taskId);
     } catch (error) {
-      this.#logger.error({ err: error, taskId: live.taskId }, 'webhooks could not be looked up');
+      this.#logger.error({ err: error, taskId: live.taskId }, 'failed to list webhooks');
     }
     for (const record of records) {
       if (live.lost || this.#closed) return;
-      // It reads on by itself, turns and all.
+      // It is still reading, across turns.
       if (this.#active.has(key(record))) continue;
       const webhook = new Webhook(record, live, {
         log: this.#log,
@@ -166,7 +162,7 @@ export class PushNotifier {
     }
   }
 
-  /** Lets every webhook deliver what is stored, for at most so long. */
+  /** Waits up to `ms` until every webhook has delivered the stored events. */
   async drain(ms: number): Promise<void> {
     await waitAtMost(
       ms,
@@ -192,7 +188,7 @@ interface WebhookOptions {
   readonly onEnd: () => void;
 }
 
-/** The reader of one configuration: an entry is taken only when the one before it has been delivered. */
+/** The reader of one configuration. It takes an entry only after the previous one was delivered. */
 class Webhook {
   readonly #record: PushRecord;
   readonly #live: LiveTask;
@@ -200,7 +196,7 @@ class Webhook {
   readonly #abort = new AbortController();
   readonly #over = Promise.withResolvers<void>();
   #reader: LogReader | undefined;
-  /** The task as it was when somebody last asked for it. */
+  /** The task, folded up to the last entry for which it was needed. */
   #folded: Loaded | undefined;
   #failures = 0;
   #busy = false;
@@ -215,7 +211,7 @@ class Webhook {
 
   read(after: number): void {
     this.#reader = this.#options.log.read(this.#live, after, {
-      // The task may go on while its last event is still being delivered.
+      // The task may continue while its last event is being delivered.
       endless: true,
       take: (entry) => {
         this.#busy = true;
@@ -230,14 +226,14 @@ class Webhook {
     this.#reader.resume();
   }
 
-  /** Resolves when everything that is stored has been delivered or given up. */
+  /** Resolves when every stored event was delivered or skipped. */
   finish(): Promise<void> {
     this.#finishing = true;
     if (!this.#busy) this.#goOn();
     return this.#over.promise;
   }
 
-  /** Ends it at once, whatever it is delivering. */
+  /** Stops at once, also during a delivery. */
   close(): void {
     this.#abort.abort();
     this.#options.onEnd();
@@ -245,7 +241,7 @@ class Webhook {
     this.#reader?.close();
   }
 
-  /** Takes the next event; where there is none and the task is settled, that was it. */
+  /** Takes the next event, or stops if the task is settled and there is none. */
   #goOn(): void {
     const { seq, state } = this.#live;
     const settled = this.#finishing || (state !== undefined && isSettled(state));
@@ -264,7 +260,7 @@ class Webhook {
         this.#failures = 0;
       } else if (!this.#abort.signal.aborted) {
         this.#failures++;
-        logger.warn(where, 'a webhook could not be delivered');
+        logger.warn(where, 'failed to deliver an event to a webhook');
       }
     } catch (error) {
       logger.error({ err: error, ...where }, 'a webhook failed');
@@ -272,14 +268,14 @@ class Webhook {
     }
     this.#busy = false;
     if (this.#failures >= GIVE_UP_AFTER) {
-      logger.warn(where, 'a webhook keeps failing and is given up');
+      logger.warn(where, 'a webhook keeps failing and was stopped');
       this.close();
     } else {
       this.#goOn();
     }
   }
 
-  /** Folded on from where it was, so that all the tasks together cost one pass over the log. */
+  /** Continues the previous fold, so that all calls together read the log once. */
   async #taskAt(seq: number): Promise<Task | undefined> {
     const live = this.#live;
     const upToHere = {
@@ -299,7 +295,7 @@ class Webhook {
         if (outcome !== 'failed') return outcome === 'taken';
       } catch (error) {
         const configId = this.#record.config.id;
-        logger.debug({ err: error, attempt, configId }, 'a webhook was not reached');
+        logger.debug({ err: error, attempt, configId }, 'a webhook did not respond');
       }
       if (attempt === ATTEMPTS) return false;
       const wait = FIRST_DELAY_MS * 2 ** (attempt - 1) * (0.5 + Math.random());

@@ -1,7 +1,7 @@
-/** Tasks that wait for their first message: made beforehand, so that their id is known, and executed once it comes. */
+/** Creates tasks that wait for their first message, so that their id is known before. */
 import { randomUUIDv7 } from 'node:crypto';
-import { A2AError, type Call, type Metadata, type Task } from '../protocol/index.ts';
-import { LogFullError } from './log/event-log.ts';
+import { type Call, type Metadata, type Task } from '../protocol/index.ts';
+import { notStored } from './intake.ts';
 import type { Runtime } from './runtime.ts';
 import { scopeOf } from './scope.ts';
 import { timestamp } from './log/time.ts';
@@ -9,7 +9,7 @@ import { timestamp } from './log/time.ts';
 /** The parameters for reserving a task. */
 export interface ReserveParams {
   readonly contextId?: string | undefined;
-  /** The task's own. */
+  /** The task's metadata. */
   readonly metadata?: Metadata | undefined;
   readonly tenant?: string | undefined;
 }
@@ -24,11 +24,8 @@ export async function reserve(runtime: Runtime, params: ReserveParams, call: Cal
     ...(params.metadata && { metadata: params.metadata }),
   };
   using live = runtime.log.create(scopeOf(call, params.tenant), task);
-  try {
-    await live.whenStored(live.seq);
-  } catch (error) {
-    const why = error instanceof LogFullError ? 'Too many tasks are unfinished' : undefined;
-    throw new A2AError('unavailable', why, { retryAfterSeconds: 1 });
-  }
+  await live.whenStored(live.seq).catch((error: unknown) => {
+    throw notStored(error);
+  });
   return task;
 }

@@ -1,4 +1,4 @@
-/** What all operations share: the log, the executions under way, and what happens to a task that nobody executes. */
+/** What all operations share: the log, the executions, webhooks, and the handling of interrupted tasks. */
 import { waitAtMost } from '../base/index.ts';
 import { A2AError, isTerminal, taskNotFound } from '../protocol/index.ts';
 import { EventLog, type LiveTask, type OnState } from './log/event-log.ts';
@@ -19,7 +19,7 @@ export interface RuntimeLimits extends ExecutionLimits {
   readonly maxPushConfigsPerTask: number;
 }
 
-/** However little time there is, webhooks get so much to hear how their tasks ended. */
+/** The least time that webhooks get at shutdown to deliver the last events. */
 const LAST_WORD_MS = 1000;
 
 export class Runtime {
@@ -30,7 +30,7 @@ export class Runtime {
   readonly executions: Executions;
   readonly push: PushNotifier | undefined;
   closing = false;
-  /** The store is gone. */
+  /** The store is closed. */
   closed = false;
 
   constructor(
@@ -53,14 +53,14 @@ export class Runtime {
       new PushNotifier(this.log, options.deliver, options.logger, options.limits);
   }
 
-  /** Once the server is going down, it takes no more messages. */
+  /** Throws `unavailable` once the server is shutting down. */
   checkOpen(): void {
-    if (this.closing) throw new A2AError('unavailable', 'The server is going down');
+    if (this.closing) throw new A2AError('unavailable', 'The server is shutting down');
   }
 
-  /** The task, held, if it is the caller's. One that nobody executes any more is ended first. */
+  /** Opens a task of the scope, held by the caller. An interrupted task is ended first. */
   async open(scope: Scope, taskId: string): Promise<LiveTask> {
-    if (this.closed) throw new A2AError('unavailable', 'The server is going down');
+    if (this.closed) throw new A2AError('unavailable', 'The server is shutting down');
     const live = await this.log.open(scope, taskId);
     if (!live) throw taskNotFound(taskId);
     try {
@@ -97,7 +97,7 @@ export class Runtime {
     await tellCanceled(this.executor, context, this.logger);
   }
 
-  /** Ends or resumes what was being executed when the process died. */
+  /** Ends or resumes the executions that were interrupted when the process died. */
   async recover(): Promise<void> {
     for (const head of await this.store.unfinished()) {
       using live = await this.log.open(head, head.taskId);
@@ -107,7 +107,7 @@ export class Runtime {
     }
   }
 
-  /** Waits up to `ms` for executions to end and webhooks to hear of it, cuts off the rest, and closes everything. */
+  /** Waits up to `ms` for executions to end and webhooks to be delivered, aborts the rest, and closes the store. */
   async close(ms: number): Promise<void> {
     this.closing = true;
     const until = performance.now() + ms;
@@ -119,7 +119,7 @@ export class Runtime {
     await this.store.close();
   }
 
-  /** It should be executed, and nobody does; unless it waits for its first message. */
+  /** Whether the task should be executed but is not. A task that waits for its first message counts too. */
   #isOrphan({ running, state, stored, seq }: LiveTask): boolean {
     const unfinished = state === 'working' || state === 'submitted';
     return unfinished && !running && stored === seq && !this.closing;
@@ -152,14 +152,14 @@ export class Runtime {
   }
 }
 
-/** Whether nobody has said anything to the task yet: its log is the task alone, without a message. */
+/** Whether the task still waits for its first message. */
 async function isReserved(live: LiveTask): Promise<boolean> {
   if (live.state !== 'submitted' || live.seq !== 1) return false;
   const [first] = await live.read(0, 1);
   return first?.event.kind === 'task' && (first.event.history ?? []).length === 0;
 }
 
-/** Whose task it is, as far as its log knows. */
+/** The task's owner, as far as the log knows. */
 function callerOf({ owner, tenant }: LiveTask): Pick<RequestContext, 'user' | 'tenant'> {
   return { user: owner === '' ? undefined : { id: owner, tenant }, tenant };
 }

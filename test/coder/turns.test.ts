@@ -122,7 +122,7 @@ test('a model that never stops calling tools is stopped, and the client is told 
   assert.match(JSON.stringify(events.at(-1)), /"errorCode":"step-limit"/);
   assert.equal(requests.length, 5);
   assert.deepEqual(seen.ends, ['failed']);
-  await assert.rejects(goOn('and on'), /takes no more messages/);
+  await assert.rejects(goOn('and on'), /accepts no more messages/);
 });
 
 test('the next turn in the conversation knows what the stopped one did', async (t) => {

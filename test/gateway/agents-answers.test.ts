@@ -85,7 +85,7 @@ test('a task that is over says so, although its agent is gone', async (t) => {
   const done = taskIn(await client('liar').send('go'));
   agents.use({});
   const late = client('liar').send('more', { taskId: done.id });
-  await assert.rejects(late, /is completed and takes no more messages/);
+  await assert.rejects(late, /is completed and accepts no more messages/);
 });
 
 test('a stream in place of an answer is left', async (t) => {

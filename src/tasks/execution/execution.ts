@@ -139,7 +139,7 @@ export class Execution {
   /** Ends the execution because the server goes down: as interrupted, or unfinished if the executor resumes. */
   shutdown(): Promise<void> {
     const resumes = this.#all.options.executor.rules?.resumes;
-    return this.#stop('the server is going down', () =>
+    return this.#stop('the server is shutting down', () =>
       resumes ? undefined : { kind: 'status-update', state: 'failed', message: INTERRUPTED },
     );
   }
