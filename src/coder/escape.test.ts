@@ -276,7 +276,7 @@ test('a pattern that looks like an option is a pattern', async (t) => {
   const { workspace } = await makeWorkspace(t, { 'a.txt': '--pre=cat\n' });
   assert.equal(await call(searchTool(workspace), { pattern: '--pre=cat' }), 'a.txt:1: --pre=cat');
   const answer = await call(searchTool(workspace), { pattern: 'x', include: '--pre=cat' });
-  assert.equal(answer, '[nothing matches x]');
+  assert.equal(answer, '[no line matches x]');
 });
 
 /** Swaps `sub` between a folder and a link that leads out, as fast as it can, until the work is done. */

@@ -197,7 +197,10 @@ test('nothing follows a terminal state, except a new turn of a completed task', 
   for (const state of ['completed', 'failed', 'canceled', 'rejected'] as const) {
     assert.match(refusal(state, chunk('a', ['x'])) ?? '', /no event may follow/);
     assert.match(refusal(state, becomes('working')) ?? '', /no event may follow/);
-    assert.match(refusal(state, becomes('working', says('agent', 'm'))) ?? '', /no event may follow/);
+    assert.match(
+      refusal(state, becomes('working', says('agent', 'm'))) ?? '',
+      /no event may follow/,
+    );
     assert.match(refusal(state, becomes('failed', says('user', 'm'))) ?? '', /no event may follow/);
     const opens = refusal(state, becomes('working', says('user', 'm')));
     assert.equal(opens === undefined, state === 'completed');

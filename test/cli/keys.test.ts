@@ -103,7 +103,7 @@ describe('parley keys', { concurrency: 3 }, () => {
       2,
       /cannot access the keys of a gateway with --store memory/,
     );
-    assertRefused(await keys('list'), 2, /there is no gateway at .*gateway\.register\.db/);
+    assertRefused(await keys('list'), 2, /there is no gateway register at .*gateway\.register\.db/);
     assert.equal(existsSync(place), false);
     assertRefused(await create('--scope', 'tasks:fly'), 2, /: --scope: one of tasks:read/);
     assertRefused(await create('--workspace', '../x'), 2, /: --workspace: up to 64 letters/);

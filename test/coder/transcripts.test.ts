@@ -96,7 +96,7 @@ test("what a person writes in the place of the model's content is what is writte
   assert.equal(readFileSync(at('a.txt'), 'utf8'), "the person's");
   const settled = last.map(callIn).find((call) => call?.status === 'SUCCEEDED');
   assert.equal(settled?.output?.diff?.new_content, "the person's");
-  assert.match(heard(requests[1]), /The user changed the proposed content/);
+  assert.match(heard(requests[1]), /The user modified the proposed content/);
   assert.equal(seen.lifeOf('write_file'), 'PENDING EXECUTING SUCCEEDED');
 });
 
@@ -110,7 +110,7 @@ for (const option of ['modify', 'proceed_once']) {
     await answer(option, option === 'modify' ? { file_details } : {});
     assert.equal(readFileSync(at('a.txt'), 'utf8'), "somebody else's");
     assert.equal(seen.lifeOf('write_file'), 'PENDING EXECUTING FAILED');
-    assert.match(heard(requests[1]), /changed after the change was shown/);
+    assert.match(heard(requests[1]), /changed after the change was approved/);
   });
 }
 

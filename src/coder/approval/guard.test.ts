@@ -40,7 +40,7 @@ async function writer(t: TestContext, mode: ApprovalMode) {
     rules: [],
     changes: new FileChanges(),
     saveRule: () => Promise.resolve(),
-    truePath: (path: string) => workspace.truePath(path),
+    realPath: (path: string) => workspace.realPath(path),
     beforeChange: () => Promise.resolve(),
   };
   const call = { name: 'write', args: { path: 'a.txt', content: 'two\n' } };
@@ -100,6 +100,6 @@ test('a file that changed after the question is not written', async (t) => {
   const { file, start, answer } = await writer(t, 'ask');
   await start();
   await writeFile(file, 'three\n');
-  assert.match(String(await answer('proceed_once')), /changed after the change was shown/);
+  assert.match(String(await answer('proceed_once')), /changed after the change was approved/);
   assert.equal(await readFile(file, 'utf8'), 'three\n');
 });

@@ -31,7 +31,7 @@ export interface GuardOptions extends Modes {
   /** Shared by all sessions in the workspace. */
   readonly changes: FileChanges;
   /** The path with symbolic links resolved; undefined if the file does not exist. */
-  truePath(path: string): Promise<string | undefined>;
+  realPath(path: string): Promise<string | undefined>;
   /** Called before a call that may change files. An error stops the call. */
   beforeChange(label: string, context: ToolContext): Promise<void>;
 }
@@ -100,7 +100,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
       const began = changes.now();
       const result = await work();
       if (tool.effect === 'read' && typeof args['path'] === 'string') {
-        const file = await options.truePath(args['path']);
+        const file = await options.realPath(args['path']);
         if (file !== undefined) changes.saw(actor, file, began);
       }
       return result;
@@ -111,7 +111,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
   function filesIn(preview: Preview | undefined): Promise<string[]> {
     const diffs = preview?.kind === 'edit' ? preview.diffs : [];
     return Promise.all(
-      diffs.map(async ({ file_path }) => (await options.truePath(file_path)) ?? file_path),
+      diffs.map(async ({ file_path }) => (await options.realPath(file_path)) ?? file_path),
     );
   }
 

@@ -1,13 +1,13 @@
 /**
- * The workspace's files as they were, to go back to: a git repository of our own beside the user's data, whose work
- * tree is the workspace. The workspace's own .git is never read or written, and there need not be one.
+ * Checkpoints: earlier states of the workspace's files, stored in a separate git repository in the data folder. Its work
+ * tree is the workspace. The workspace's own .git is never read or written, and need not exist.
  *
- * A checkpoint is a commit without parents under refs/checkpoints/ID; its message is JSON. So each can be removed on
- * its own, and git shares what they have in common.
+ * A checkpoint is a commit without parents under refs/checkpoints/ID, with a JSON message. So each checkpoint can be
+ * removed separately, and git shares common content.
  *
- * Left out, and left alone by `restore`: what .gitignore ignores, folders such as node_modules, files over
- * MAX_FILE_BYTES or without permission to read, and repositories inside the workspace. Of a file's permissions only
- * whether it is executable is kept, and empty folders are not.
+ * These files are not in a checkpoint, and `restore` does not touch them: files ignored by .gitignore, folders such as
+ * node_modules, files larger than MAX_FILE_BYTES or not readable, and repositories inside the workspace. Of the
+ * permissions only the executable bit is stored. Empty folders are not stored.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -29,7 +29,7 @@ import * as z from 'zod';
 import { isInside } from '../files/path-rules.ts';
 import { git, GitError, joinZ, splitZ, type Place } from './git.ts';
 import { restoreFiles, type Restored } from './restore.ts';
-import { tidy } from './prune.ts';
+import { prune } from './prune.ts';
 
 export const MAX_FILE_BYTES = 10 * 1024 * 1024;
 export const MAX_FILES = 50_000;
@@ -38,41 +38,41 @@ const MAX_LABEL = 500;
 const MAX_EXTRA_BYTES = 64 * 1024;
 const DEFAULT_KEEP = 100;
 const DEFAULT_KEEP_DAYS = 30;
-/** How often old ones are looked for, in checkpoints. */
-const TIDY_EVERY = 25;
+/** Old checkpoints are removed after this many new ones. */
+const PRUNE_EVERY = 25;
 const REFS = 'refs/checkpoints/';
 
 export interface Checkpoint {
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** What was about to happen. */
+  /** The change before which the checkpoint was taken. */
   readonly label: string;
-  /** What the taker noted beside it: where in the conversation it was. */
+  /** Data of the caller: the position in the conversation. */
   readonly extra: JsonObject;
-  /** Files that are not in it though nothing ignores them: too large, not readable, or of another repository. */
+  /** Files that are missing although they are not ignored: too large, not readable, or in another repository. */
   readonly skipped: readonly string[];
 }
 
 export interface Checkpoints {
-  /** Keeps the files as they are now. */
+  /** Stores the current files. */
   take(label: string, extra?: JsonObject, signal?: AbortSignal): Promise<Checkpoint>;
-  /** The latest first. */
+  /** The newest first. */
   list(signal?: AbortSignal): Promise<readonly Checkpoint[]>;
   /**
-   * Makes the files what they were. Those that came since are removed, as far as a checkpoint has them: `before` is
-   * taken first, with `extra` beside it, so that this too can be undone.
+   * Restores the files. Files that were added since are removed. First a checkpoint `before` is taken with the data
+   * `extra`, so that the restore can be undone.
    */
   restore(
     id: string,
     signal?: AbortSignal,
     extra?: JsonObject,
   ): Promise<Restored & { readonly before: Checkpoint }>;
-  /** Waits for what is under way. */
+  /** Waits for running work. */
   close(): Promise<void>;
 }
 
-/** There are no checkpoints here, or not this one. One line that says why and what to do. */
+/** Checkpoints are not available, or a checkpoint does not exist. The message is one line that says what to do. */
 export class CheckpointError extends Error {
   override readonly name = 'CheckpointError';
   readonly code: 'no-git' | 'too-many-files' | 'not-found' | 'failed';
@@ -84,7 +84,7 @@ export class CheckpointError extends Error {
 
 export interface CheckpointOptions {
   readonly workspace: string;
-  /** The program's data folder; repositories are in its `checkpoints`. */
+  /** The data folder. The repositories are in its subfolder `checkpoints`. */
   readonly dataFolder: string;
   readonly keep?: number;
   readonly keepDays?: number;
@@ -97,18 +97,18 @@ const Note = z.object({
   skipped: z.array(z.string()),
 });
 
-/** Opens the workspace's checkpoints, and makes their repository the first time. Throws a CheckpointError. */
+/** Opens the workspace's checkpoints and creates their repository if needed. Throws a CheckpointError. */
 export async function openCheckpoints(options: CheckpointOptions): Promise<Checkpoints> {
   const workspace = await realpath(options.workspace);
   const name = createHash('sha256').update(workspace).digest('hex').slice(0, 16);
   const repository = path.join(path.resolve(options.dataFolder), 'checkpoints', name);
   const shared = path.join(repository, 'index');
-  // An index of our own: another process with the same workspace does not hold us up, nor what it left when it died.
+  // A separate index per process: no lock of another process, or of a crashed one, can block this one.
   const index = path.join(repository, `index-${randomBytes(6).toString('hex')}`);
   const place: Place = { repository, workspace, index };
   await explained(() => prepare(place, options.dataFolder));
   await copyIndex(shared, index).catch(() => {});
-  // One that the machine's crash has damaged is made anew: it only saves time.
+  // A damaged index is removed. It is only a cache.
   await git(place, ['ls-files', '-z']).catch(() => rm(index, { force: true }));
 
   let queue: Promise<unknown> = Promise.resolve();
@@ -121,12 +121,12 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
     return mine;
   }
 
-  async function tidied(): Promise<void> {
-    await tidy(place, {
+  async function removeOld(): Promise<void> {
+    await prune(place, {
       keep: options.keep ?? DEFAULT_KEEP,
       after: Date.now() - (options.keepDays ?? DEFAULT_KEEP_DAYS) * 86_400_000,
       checkpoints: await all(place, undefined),
-      drop: (ids) => dropped(place, ids),
+      drop: (ids) => drop(place, ids),
     });
   }
 
@@ -138,24 +138,26 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
   ): Promise<Checkpoint> {
     const skipped = await stage(place, also, signal);
     const tree = (await git(place, ['write-tree'], { signal })).toString().trim();
-    // Two of the same moment have an order all the same.
+    // Two checkpoints never have the same time.
     lastAt = Math.max(Date.now(), lastAt + 1);
     const note = { at: lastAt, label: label.slice(0, MAX_LABEL), extra, skipped };
     const message = JSON.stringify(note);
     const commit = await git(place, ['commit-tree', tree, '-F', '-'], { input: message, signal });
     const id = nameOf(lastAt);
     await git(place, ['update-ref', REFS + id, commit.toString().trim()], { signal });
-    await keepIndex(index, shared);
+    await saveIndex(index, shared);
     taken += 1;
-    // Nobody waits for that; when it fails, the next time will do.
-    if (taken % TIDY_EVERY === 1) inTurn(tidied).catch(() => {});
+    // Runs in the background. If it fails, it is tried again later.
+    if (taken % PRUNE_EVERY === 1) inTurn(removeOld).catch(() => {});
     return { id, ...note };
   }
 
   return {
     async take(label, extra = {}, signal) {
       if (Buffer.byteLength(JSON.stringify(extra)) > MAX_EXTRA_BYTES) {
-        throw new TypeError(`a checkpoint's note is at most ${MAX_EXTRA_BYTES} bytes long`);
+        throw new TypeError(
+          `the extra data of a checkpoint must not exceed ${MAX_EXTRA_BYTES} bytes`,
+        );
       }
       return inTurn(() => take(label, extra, signal));
     },
@@ -164,25 +166,28 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
       inTurn(async () => {
         const wanted = (await all(place, signal)).find((each) => each.id === id);
         if (!wanted) {
-          throw new CheckpointError('not-found', `there is no checkpoint ${id}; see the list`);
+          throw new CheckpointError(
+            'not-found',
+            `there is no checkpoint ${id}; /restore list shows the checkpoints`,
+          );
         }
         const target = REFS + id;
         const args = ['ls-tree', '-r', '-z', '--name-only', '--full-tree', target];
-        // Whatever will be written over is kept, also when it is ignored by now.
+        // Also stores files that will be overwritten and are now ignored.
         const also = splitZ(await git(place, args, { signal }));
         const note = { ...extra, restores: id };
-        const before = await take(`before going back to ${id}`, note, signal, also);
+        const before = await take(`before restoring ${id}`, note, signal, also);
         const restored = await restoreFiles(place, {
           now: REFS + before.id,
           target,
           unkept: before.skipped,
           absent: wanted.skipped,
         });
-        await keepIndex(index, shared);
+        await saveIndex(index, shared);
         return { ...restored, before };
       }),
     async close() {
-      // What is under way may put more behind itself.
+      // Running work may add more work to the queue.
       for (let last: unknown; last !== queue;) {
         last = queue;
         await last;
@@ -192,7 +197,7 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
   };
 }
 
-/** Time-ordered, and short enough to be typed: `20261103-101530-042-1f3a`. */
+/** An id that sorts by time and is short enough to type: `20261103-101530-042-1f3a`. */
 function nameOf(at: number): string {
   const digits = new Date(at).toISOString().replaceAll(/\D/g, '');
   const time = `${digits.slice(0, 8)}-${digits.slice(8, 14)}-${digits.slice(14, 17)}`;
@@ -200,7 +205,7 @@ function nameOf(at: number): string {
 }
 
 const ATTRIBUTES = '* -text -eol -crlf -ident -filter -diff -merge !working-tree-encoding\n';
-/** What nobody wants back, for folders that have no .gitignore. */
+/** Always ignored, for workspaces without a .gitignore. */
 const EXCLUDED = ['node_modules/', '.venv/', '__pycache__/'];
 
 async function prepare({ repository, workspace }: Place, dataFolder: string): Promise<void> {
@@ -208,7 +213,7 @@ async function prepare({ repository, workspace }: Place, dataFolder: string): Pr
   await git({ repository, workspace }, ['init', '--quiet', '--template=']);
   const excluded = [...EXCLUDED];
   const data = await realpath(dataFolder);
-  // A home folder is a workspace too, and our own data is in it.
+  // The workspace may be the home folder, which contains the data folder.
   if (isInside(workspace, data) && data !== workspace) {
     excluded.push(`/${path.relative(workspace, data).replaceAll(/[\\*?[\]!# ]/g, '\\$&')}/`);
   }
@@ -218,8 +223,8 @@ async function prepare({ repository, workspace }: Place, dataFolder: string): Pr
 }
 
 /**
- * Puts all that belongs into a checkpoint into the index, and what `also` names, ignored or not. Returns what was left
- * out.
+ * Adds all files of a checkpoint to the index, and the files `also` even if they are ignored. Returns the files that were
+ * skipped.
  */
 async function stage(
   place: Place,
@@ -234,23 +239,23 @@ async function stage(
   const tooMany = () =>
     new CheckpointError(
       'too-many-files',
-      `no checkpoint was taken: there are more than ${MAX_FILES} files here; name more of them in .gitignore`,
+      `no checkpoint was taken: there are more than ${MAX_FILES} files; add more of them to .gitignore`,
     );
   if (new Set([...known, ...changed]).size > MAX_FILES) throw tooMany();
 
   const skipped: string[] = [];
   const gone: string[] = [];
   const wanted: string[] = [];
-  const look = looker(place.workspace);
+  const classify = classifier(place.workspace);
   for (const file of changed) {
     signal?.throwIfAborted();
-    const state = await look(file);
+    const state = await classify(file);
     if (state === 'kept') wanted.push(file);
     else if (state === 'gone') gone.push(file);
     else skipped.push(file);
   }
   if (skipped.length > MAX_SKIPPED) throw tooMany();
-  // What was kept before, and is ignored or left out now.
+  // Files that are in the index but ignored or skipped now.
   const kept = new Set(also);
   const ignored = (await ls('--cached', '--ignored')).filter((file) => !kept.has(file));
   const out = [...ignored, ...gone, ...skipped.filter(isPlain)];
@@ -270,14 +275,14 @@ async function update(
   await git(place, ['update-index', ...flags, '-z', '--stdin'], { input, signal });
 }
 
-/** Git lists a repository inside the work tree as a folder; a name that is not UTF-8 does not come back as it was. */
+/** False for a repository inside the work tree, which git lists as a folder, and for a name that is not valid UTF-8. */
 function isPlain(file: string): boolean {
   return !file.endsWith('/') && !file.includes('\ufffd');
 }
 
-/** Says what becomes of a file that git takes for new or changed. */
-function looker(workspace: string): (file: string) => Promise<'kept' | 'skipped' | 'gone'> {
-  /** Whether a folder is what it is called, with no link on the way. */
+/** Classifies a file that git reports as new or changed. */
+function classifier(workspace: string): (file: string) => Promise<'kept' | 'skipped' | 'gone'> {
+  /** Whether the path of a folder contains no link. */
   const folders = new Map<string, boolean>();
   const isOwn = async (folder: string): Promise<boolean> => {
     const known = folders.get(folder);
@@ -317,19 +322,19 @@ async function all(place: Place, signal: AbortSignal | undefined): Promise<Check
   return checkpoints.toSorted((a, b) => b.at - a.at);
 }
 
-async function dropped(place: Place, ids: readonly string[]): Promise<void> {
+async function drop(place: Place, ids: readonly string[]): Promise<void> {
   const input = ids.map((id) => `delete ${REFS}${id}\n`).join('');
   await git(place, ['update-ref', '--stdin'], { input });
 }
 
-/** What the next process begins with, so that it need not read every file again. */
-async function keepIndex(index: string, shared: string): Promise<void> {
+/** Saves the index for the next process, so that it does not have to read all files again. */
+async function saveIndex(index: string, shared: string): Promise<void> {
   const draft = `${index}-draft`;
   await copyIndex(index, draft);
   await rename(draft, shared);
 }
 
-/** With its time: git takes a file that is as new as the index for changed, and looks into it. */
+/** Copies the index with its time: git reads files again that are as new as the index. */
 async function copyIndex(from: string, to: string): Promise<void> {
   const { mtimeMs } = await stat(from);
   await copyFile(from, to);
@@ -343,7 +348,8 @@ async function explained<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
     if (error.missing) {
-      const line = 'checkpoints are off: git is not installed; install it to be able to go back';
+      const line =
+        'checkpoints are not available: git is not installed; install it to use /restore';
       throw new CheckpointError('no-git', line, error);
     }
     throw new CheckpointError('failed', `the checkpoint failed: ${error.message}`, error);

@@ -1,25 +1,25 @@
 /**
- * Git, on a repository of our own whose work tree is somebody else's folder.
+ * Runs git on a separate repository whose work tree is the user's workspace.
  *
- * Nothing that lies in that folder, and nothing of the user's configuration, may make git run a program: hooks, the
- * file system monitor, filters and pagers are off; git finds neither the system's nor the user's configuration; and
- * its environment is made here from scratch. Attributes in the work tree cannot change bytes either: those of the
- * repository (info/attributes) come first, and they switch everything off.
+ * No file in the workspace and no user configuration may make git run a program. Hooks, the file system monitor, filters
+ * and pagers are off. Git reads neither the system's nor the user's configuration, and its environment is built from
+ * scratch. Attributes in the work tree cannot change content: the repository's own info/attributes takes precedence and
+ * disables all of them.
  */
 import { spawn } from 'node:child_process';
 import { devNull } from 'node:os';
 import path from 'node:path';
 
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
-const MAX_COMPLAINT_BYTES = 4096;
+const MAX_ERROR_BYTES = 4096;
 const TIMEOUT_MS = 120_000;
 
-/** Git did not do it. The message is one line, git's own words included. */
+/** Git failed. The message is one line with git's own error text. */
 export class GitError extends Error {
   override readonly name = 'GitError';
-  /** There is no git on this machine. */
+  /** Git is not installed. */
   readonly missing: boolean;
-  /** What it ended with. */
+  /** The exit code. */
   readonly code: number | undefined;
   constructor(
     message: string,
@@ -36,10 +36,10 @@ export class GitError extends Error {
 }
 
 export interface Place {
-  /** Git's own folder. */
+  /** The git directory. */
   readonly repository: string;
   readonly workspace: string;
-  /** Absent: the repository's own. */
+  /** The index file; by default the repository's own. */
   readonly index?: string;
 }
 
@@ -68,7 +68,7 @@ const SETTINGS = [
   'advice.addEmbeddedRepo=false',
 ].flatMap((setting) => ['-c', setting]);
 
-/** Runs git and returns what it prints. */
+/** Runs git and returns its output. */
 export async function git(
   place: Place,
   args: readonly string[],
@@ -89,7 +89,7 @@ export async function git(
     child.once('error', reject);
     child.once('close', resolve);
   });
-  // A git that ends before it has read all of its input says why on standard error.
+  // If git ends before it has read its input, standard error has the reason.
   child.stdin.on('error', () => {});
   child.stdin.end(options.input);
 
@@ -100,9 +100,9 @@ export async function git(
     if (size <= MAX_OUTPUT_BYTES) output.push(chunk);
     else child.kill('SIGKILL');
   });
-  let complaint = '';
+  let errors = '';
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-    if (complaint.length < MAX_COMPLAINT_BYTES) complaint += chunk;
+    if (errors.length < MAX_ERROR_BYTES) errors += chunk;
   });
 
   const command = `git ${args[0]}`;
@@ -111,22 +111,22 @@ export async function git(
     code = await ended;
   } catch (error) {
     options.signal?.throwIfAborted();
-    if (timeout.aborted) throw new GitError(`${command} took too long`, { cause: error });
+    if (timeout.aborted) throw new GitError(`${command} timed out`, { cause: error });
     const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
     throw new GitError(missing ? 'git is not installed' : `${command} cannot be run`, {
       missing,
       cause: error,
     });
   }
-  if (size > MAX_OUTPUT_BYTES) throw new GitError(`${command} printed too much`, {});
+  if (size > MAX_OUTPUT_BYTES) throw new GitError(`the output of ${command} is too large`, {});
   if (code !== 0) {
-    const said = complaint.trim().split('\n').at(-1) ?? '';
+    const said = errors.trim().split('\n').at(-1) ?? '';
     throw new GitError(`${command} failed (${code}): ${said.slice(0, 500)}`, { code });
   }
   return Buffer.concat(output);
 }
 
-/** Lists that git prints and reads with `-z`. */
+/** Splits the output of git with `-z`. */
 export function splitZ(output: Buffer): string[] {
   const text = output.toString('utf8');
   return text === '' ? [] : text.replace(/\0$/, '').split('\0');
@@ -137,7 +137,7 @@ export function joinZ(items: readonly string[]): string {
 }
 
 function environment(place: Place): NodeJS.ProcessEnv {
-  // A relative folder in PATH would be looked for in the workspace, and a `git` in there would be run.
+  // With a relative folder in PATH, a `git` in the workspace could be run.
   const folders = (process.env['PATH'] ?? '')
     .split(path.delimiter)
     .filter((folder) => path.isAbsolute(folder));

@@ -1,30 +1,30 @@
-/** Keeps a repository of checkpoints small: by their number, their age, and the space that they take. */
+/** Removes old checkpoints, by number, age and size of the repository. */
 import { readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { git, type Place } from './git.ts';
 
-/** Above this the older half goes. */
+/** Above this size the older half of the checkpoints is removed. */
 const MAX_REPOSITORY_KIB = 1024 * 1024;
-/** Single files that git is asked to pack when there are more. */
+/** Above this number of loose objects, git packs them. */
 const MAX_LOOSE_OBJECTS = 5000;
-/** Objects that no checkpoint has are kept so long: another process may be about to use them. */
+/** Unused objects are kept for this time, because another process may be about to use them. */
 const GRACE = '1.hour.ago';
-/** An index of a process that died. */
+/** An older index belongs to a process that has crashed. */
 const STALE_INDEX_MS = 24 * 3_600_000;
 
-export interface TidyOptions {
+export interface PruneOptions {
   readonly keep: number;
-  /** Older ones go. Milliseconds since 1970. */
+  /** Older checkpoints are removed. Milliseconds since 1970. */
   readonly after: number;
-  /** The latest first. */
+  /** The newest first. */
   readonly checkpoints: readonly { readonly id: string; readonly at: number }[];
   drop(ids: readonly string[]): Promise<void>;
 }
 
-export async function tidy(place: Place, options: TidyOptions): Promise<void> {
+export async function prune(place: Place, options: PruneOptions): Promise<void> {
   const { checkpoints, keep, after } = options;
   await removeStale(place);
-  // The latest stays, however old.
+  // The newest checkpoint is always kept.
   const old = checkpoints.filter(({ at }, index) => index >= keep || (index > 0 && at < after));
   if (old.length > 0) await options.drop(old.map(({ id }) => id));
   const { loose, kib } = await sizeOf(place);

@@ -1,28 +1,28 @@
-/** Going back: makes the files of one checkpoint out of those of another, and touches nothing else. */
+/** Restores the files of a checkpoint. Only files that differ between two checkpoints are touched. */
 import { lstat, realpath, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import { git, GitError, joinZ, splitZ, type Place } from './git.ts';
 
 export interface Restored {
-  /** Files that were written, as they were. */
+  /** Files that were restored. */
   readonly written: readonly string[];
-  /** Files that had come since, and are gone. */
+  /** Files that were added since the checkpoint and are removed now. */
   readonly removed: readonly string[];
   /**
-   * Files that should have been written and were not: what is in their place could not be brought back, because it is
-   * a folder with other things in it, or too large for a checkpoint.
+   * Files that were not restored, because what is in their place now is in no checkpoint: a folder with other files, or a
+   * file that is too large.
    */
   readonly blocked: readonly string[];
 }
 
 export interface RestoreOptions {
-  /** A checkpoint of the files as they are; the index is its. */
+  /** A checkpoint of the current files. The index matches it. */
   readonly now: string;
-  /** The checkpoint to go back to. */
+  /** The checkpoint to restore. */
   readonly target: string;
-  /** Files that are there now, and not in `now`. */
+  /** Current files that are not in `now`. */
   readonly unkept: readonly string[];
-  /** Files that were there when `target` was taken, and are not in it. */
+  /** Files that existed when `target` was taken but are not in it. */
   readonly absent: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export async function restoreFiles(place: Place, options: RestoreOptions): Promi
     (changes[at] === 'D' ? added : wanted).push(changes[at + 1]!);
   }
 
-  // The rules of then first: what they ignored was there then, perhaps, though no checkpoint has it.
+  // Restores .gitignore files first: files that they ignored may have existed, although no checkpoint has them.
   const rules = wanted.filter((file) => path.posix.basename(file) === '.gitignore');
   const rulesGone = added.filter((file) => path.posix.basename(file) === '.gitignore');
   const removed = await remove(place, rulesGone);
@@ -65,22 +65,22 @@ export async function restoreFiles(place: Place, options: RestoreOptions): Promi
   return { written: free, removed, blocked };
 }
 
-/** Those among the files that the rules in the work tree ignore, whatever the index says. */
+/** The files that .gitignore files in the work tree ignore, regardless of the index. */
 async function ignoredOf(place: Place, files: readonly string[]): Promise<string[]> {
   if (files.length === 0) return [];
   try {
-    // These are patterns to git; with ./ before it none of them begins with one of its magic signs.
+    // Git reads these as patterns. With ./ in front, no name starts with a special character.
     const input = joinZ(files.map((file) => `./${file}`));
     const output = await git(place, ['check-ignore', '--no-index', '-z', '--stdin'], { input });
     return splitZ(output).map((file) => file.slice(2));
   } catch (error) {
-    // It ends with 1 when there are none.
+    // Exit code 1 means that no file is ignored.
     if (error instanceof GitError && error.code === 1) return [];
     throw error;
   }
 }
 
-/** Git writes through no link, and puts a link or file that is in the way of a folder aside. */
+/** Git does not write through links, and replaces a link or file that is in the place of a folder. */
 async function write(place: Place, files: readonly string[]): Promise<void> {
   if (files.length === 0) return;
   const input = joinZ(files);
@@ -93,7 +93,7 @@ async function remove(place: Place, files: readonly string[]): Promise<string[]>
   for (const file of files) {
     const where = path.join(place.workspace, file);
     const folder = path.dirname(where);
-    // Where a folder has become a link, the file behind it is not the one that the checkpoint has.
+    // If the folder has become a link, the file is not the one in the checkpoint.
     if ((await realpath(folder).catch(() => undefined)) !== folder) continue;
     if (await isFolder(where)) continue;
     await rm(where, { force: true });
@@ -104,7 +104,7 @@ async function remove(place: Place, files: readonly string[]): Promise<string[]>
   return removed;
 }
 
-/** Removes the folder and those around it, as far as nothing is left in them. */
+/** Removes the folder and its parents while they are empty. */
 async function removeEmpty(workspace: string, folder: string): Promise<void> {
   for (let each = folder; each !== workspace; each = path.dirname(each)) {
     try {

@@ -1,8 +1,8 @@
 /**
- * What a slash command is: its description for clients, and either something that it does or a prompt for the model.
+ * A slash command: its description for clients, and either a function to run or a prompt for the model.
  *
- * A command runs as a run of the session that is no part of the conversation. It yields what it says, as an agent that
- * is a function does; what goes wrong it throws as a CommandError, in one line for the person.
+ * A command runs as a run of the session, but not as a part of the conversation. It yields its output like a custom agent,
+ * and throws a CommandError with one line for the person.
  */
 import type { RunContext, CustomAgentYield } from '../../agent/index.ts';
 import type { SlashCommand, SlashCommandArgument } from '../../protocol/development-tool/index.ts';
@@ -14,7 +14,7 @@ export interface CommandContext {
   readonly run: RunContext;
   readonly agent: WorkspaceAgent;
   readonly configFolder: string;
-  /** All that there are, the user's own included. */
+  /** All commands, including the user's own. */
   readonly commands: readonly CoderCommand[];
 }
 
@@ -23,15 +23,15 @@ export interface CoderCommand {
   readonly description: string;
   readonly arguments?: readonly SlashCommandArgument[];
   readonly subCommands?: readonly CoderCommand[];
-  /** Whether, with these arguments, it may ask a person before it does anything. */
+  /** Whether the command may ask a person first, with these arguments. */
   readonly asks?: (args: string) => boolean;
-  /** When it is taken up after an answer or a crash it is run again from its start. */
+  /** After an answer or a crash, it runs again from the start. */
   readonly run?: (args: string, context: CommandContext) => AsyncIterable<CustomAgentYield>;
-  /** What the model is told instead, and which command lines are run before it is. */
+  /** The prompt for the model, and the command lines to run first. */
   readonly prompt?: (args: string) => Filled;
 }
 
-/** Why a command did not do what it was told, for the person who told it. */
+/** Why a command failed, in one line for the person. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
@@ -44,7 +44,7 @@ export function argument(
   return { name, description, is_required: isRequired };
 }
 
-/** As the development-tool extension lists it. */
+/** The command as the development-tool extension describes it. */
 export function toSlashCommand(command: CoderCommand): SlashCommand {
   return {
     name: command.name,

@@ -1,21 +1,21 @@
 /**
- * Slash commands of the user's own: Markdown files, each a prompt.
+ * The user's own slash commands: Markdown files, each with a prompt.
  *
  *   ~/.config/parley/commands/review.md          /review
  *   WORKSPACE/.parley/commands/git/commit.md     /git commit      (only when the workspace is trusted)
  *
- * What is typed behind the command takes the place of `$ARGUMENTS` or `{{args}}`; where the file has neither, it comes
- * at the end. `!{git diff}` runs a command first, as the policy allows, for the model to see what it prints
- * (template.ts). The file may begin with a head:
+ * The typed arguments replace `$ARGUMENTS` or `{{args}}`. If the file has neither, they are appended. `!{git diff}` runs a
+ * command first, if the policy allows it, and gives its output to the model (template.ts). The file may start with a
+ * header:
  *
  *   ---
  *   description: Fix an issue
  *   arguments:
  *     - issue: its number
- *     - [note]: what to mind            (in brackets: may be left out)
+ *     - [note]: additional notes        (in brackets: optional)
  *   ---
  *
- * `arguments: issue, [note]` does too. A workspace's command takes the place of the user's with the same name.
+ * `arguments: issue, [note]` is another form. A workspace's command overrides the user's command with the same name.
  */
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { systemCode } from '../../base/index.ts';
@@ -33,7 +33,7 @@ const MAX_ENTRIES = 1000;
 const MAX_DEPTH = 4;
 const MAX_ARGUMENTS = 16;
 const MAX_DESCRIPTION = 500;
-/** Commands that are run before the model is asked. */
+/** The maximum number of command lines in one file. */
 const MAX_SHELL = 8;
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
@@ -44,16 +44,16 @@ export interface FileCommand {
   readonly arguments: readonly SlashCommandArgument[];
   readonly source: 'user' | 'workspace';
   readonly file: string;
-  /** It has commands in it that are run first. */
+  /** The file contains command lines. */
   readonly runs: boolean;
-  /** What the model is told, with what was typed behind the command. */
+  /** The prompt with the typed arguments. */
   prompt(args: string): Filled;
 }
 
 export interface FileCommands {
-  /** In the order of their names. */
+  /** Sorted by name. */
   readonly commands: readonly FileCommand[];
-  /** Files that are no commands, each with the reason, in one line. */
+  /** Files that were ignored, each with the reason, in one line. */
   readonly problems: readonly string[];
 }
 
@@ -68,7 +68,9 @@ export async function loadFileCommands(options: {
   const load = async (root: string, source: FileCommand['source'], within?: string) => {
     for (const file of await filesIn(root, problems)) {
       if (found.size >= MAX_COMMANDS) {
-        problems.push(`${file} and others are left out: there are more than ${MAX_COMMANDS}`);
+        problems.push(
+          `${file} and others are ignored: there are more than ${MAX_COMMANDS} commands`,
+        );
         return;
       }
       const command = await readCommand(root, file, source, within, problems);
@@ -76,7 +78,7 @@ export async function loadFileCommands(options: {
     }
   };
   await load(path.join(configFolder, 'commands'), 'user');
-  // What a workspace has must lie in it; the user's own folder may be full of links.
+  // Files of a workspace must be inside it. The user's own folder may contain links.
   if (trusted) {
     const real = await realpath(workspace);
     await load(workspaceCommandsFolder(real), 'workspace', real);
@@ -87,7 +89,7 @@ export async function loadFileCommands(options: {
   return { commands, problems };
 }
 
-/** The commands as a tree: files whose paths begin alike are below one command, which may be a file itself. */
+/** The commands as a tree: a folder becomes a command with subcommands, and may have a file of its own. */
 export function toCommands(files: readonly FileCommand[], depth = 0): CoderCommand[] {
   const groups = Map.groupBy(files, ({ path }) => path[depth]!);
   return Array.from(groups, ([name, group]): CoderCommand => {
@@ -106,7 +108,7 @@ export function toCommands(files: readonly FileCommand[], depth = 0): CoderComma
   });
 }
 
-/** The Markdown files below a folder, in the order of their names. */
+/** The Markdown files in a folder and its subfolders, sorted by name. */
 async function filesIn(root: string, problems: string[]): Promise<string[]> {
   const files: string[] = [];
   let seen = 0;
@@ -139,7 +141,9 @@ async function readCommand(
 ): Promise<FileCommand | undefined> {
   const names = path.relative(root, file).slice(0, -'.md'.length).split(path.sep);
   if (!names.every((name) => NAME.test(name))) {
-    problems.push(`${file} is no command: names have letters, digits, "_", "." and "-" only`);
+    problems.push(
+      `${file} is ignored: a command name may contain only letters, digits, "_", "." and "-"`,
+    );
     return undefined;
   }
   try {
@@ -147,7 +151,7 @@ async function readCommand(
       ...(within !== undefined && { within }),
     });
     if (read.size > MAX_FILE_BYTES) {
-      throw new FileError('too-large', `${file} has more than ${MAX_FILE_BYTES} bytes`);
+      throw new FileError('too-large', `${file} is larger than ${MAX_FILE_BYTES} bytes`);
     }
     const { description, args, body } = parseCommand(read.bytes.toString('utf8'));
     if (body === '') throw new FileError('failed', `${file} is empty`);
@@ -166,7 +170,7 @@ async function readCommand(
     };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    problems.push(`${reason}: not taken as a command`);
+    problems.push(`${reason}: the command is ignored`);
     return undefined;
   }
 }
@@ -211,7 +215,7 @@ function parseCommand(source: string): ParsedCommand {
   };
 }
 
-/** `name`, `[name]`, either with `: what it is for` behind. */
+/** Parses `name` or `[name]`, optionally followed by `: description`. */
 function argumentOf(text: string): SlashCommandArgument {
   const [, raw = '', description = ''] = /^([^:]*)(?::\s*(.*))?$/.exec(unquoted(text)) ?? [];
   const name = unquoted(raw);

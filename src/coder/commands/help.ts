@@ -1,4 +1,4 @@
-/** /help: what there is. */
+/** /help: lists the commands. */
 import { commandSyntax, type CoderCommand } from './command.ts';
 
 export const helpCommand: CoderCommand = {
@@ -6,7 +6,7 @@ export const helpCommand: CoderCommand = {
   description: 'Lists the commands.',
   async *run(_args, { commands }) {
     yield commands.flatMap((command) => linesOf([command.name], command)).join('\n');
-    yield '\n\nTo say something to the model that begins with a command, write two slashes.';
+    yield '\n\nTo send a message that starts with a command name to the model, start it with two slashes.';
   },
 };
 

@@ -1,4 +1,4 @@
-/** /init: has the model write AGENTS.md, from what it finds in the workspace. */
+/** /init: the model inspects the workspace and writes AGENTS.md. */
 import type { CoderCommand } from './command.ts';
 
 const PROMPT = `Write AGENTS.md in the root of this workspace: what an agent, or a new colleague, has to know to work \
@@ -14,6 +14,6 @@ no guesses, no commonplaces.`;
 export const initCommand: CoderCommand = {
   name: 'init',
   description:
-    'Looks at the workspace and writes AGENTS.md, which is read at the start of every conversation.',
+    'Inspects the workspace and writes AGENTS.md, which the agent reads at the start of every conversation.',
   prompt: (args) => ({ text: args === '' ? PROMPT : `${PROMPT}\n\n${args}`, shell: [] }),
 };

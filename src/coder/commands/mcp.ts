@@ -1,11 +1,11 @@
-/** /mcp: the MCP servers, whether they answer, and what they offer. */
+/** /mcp: lists the MCP servers with their state and their tools. */
 import type { McpStatus } from '../session/mcp-tools.ts';
 import type { CoderCommand } from './command.ts';
 import { lineOf } from './tools.ts';
 
 export const mcpCommand: CoderCommand = {
   name: 'mcp',
-  description: 'Lists the MCP servers, whether they answer, and their tools.',
+  description: 'Lists the MCP servers with their state and their tools.',
   async *run(_args, { agent, run }) {
     const servers = await agent.mcp.status(run.signal);
     yield servers.map(describe).join('\n') || 'There are no MCP servers in the settings.';

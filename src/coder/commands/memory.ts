@@ -1,4 +1,4 @@
-/** /memory: what the agent knows from the start (../memory.ts). */
+/** /memory: shows and extends the memory of the agent (files/memory.ts). */
 import { addMemory, loadMemory, memoryText, type Memory } from '../files/memory.ts';
 import { refuseInPlan } from './approval.ts';
 import { argument, CommandError, type CoderCommand, type CommandContext } from './command.ts';
@@ -6,23 +6,23 @@ import { argument, CommandError, type CoderCommand, type CommandContext } from '
 export const memoryCommand: CoderCommand = {
   name: 'memory',
   description:
-    'What the agent knows from the start: your memory, and AGENTS.md, GEMINI.md and CLAUDE.md.',
+    'Shows or extends what the agent knows from the start: your memory, AGENTS.md, GEMINI.md and CLAUDE.md.',
   subCommands: [
     {
       name: 'show',
-      description: 'Shows the text that the model is given.',
+      description: 'Shows the text that the model gets.',
       async *run(_args, context) {
-        yield memoryText(await load(context)) ?? 'Nothing is written down yet.';
+        yield memoryText(await load(context)) ?? 'The memory is empty.';
       },
     },
     {
       name: 'add',
-      description: 'Adds a line to your own memory.',
+      description: 'Adds a line to your memory.',
       arguments: [argument('TEXT', 'What to remember.')],
       async *run(text, context) {
         refuseInPlan(context);
         try {
-          yield `Written down in ${await addMemory(context.configFolder, text)}`;
+          yield `Added to ${await addMemory(context.configFolder, text)}`;
         } catch (error) {
           if (error instanceof RangeError) throw new CommandError(error.message);
           throw error;
@@ -38,11 +38,11 @@ export const memoryCommand: CoderCommand = {
     },
     {
       name: 'refresh',
-      description: 'Reads the files again, and says what was found.',
+      description: 'Reads the files again and shows what was found.',
       async *run(_args, context) {
         const memory = await load(context);
         const size = memoryText(memory)?.length ?? 0;
-        // The instructions are made anew for every request: there is nothing else to refresh.
+        // The instructions are built for every request, so there is nothing else to refresh.
         yield `${memory.files.length} files, ${size} characters. They are read before every answer.\n`;
         yield listOf(memory);
       },
@@ -56,5 +56,5 @@ function load({ agent, configFolder, run }: CommandContext): Promise<Memory> {
 
 function listOf({ files, problems }: Memory): string {
   const lines = files.map(({ path, scope, cut }) => `${path} (${scope}${cut ? ', cut' : ''})`);
-  return [...lines, ...problems].join('\n') || 'There are none.';
+  return [...lines, ...problems].join('\n') || 'There are no memory files.';
 }

@@ -1,12 +1,12 @@
-/** /model: shows the model, or takes another one for this session. */
+/** /model: shows or sets the model of this session. */
 import { ModelError, resolveModel } from '../../agent/index.ts';
 import { MODEL_KEY } from '../session/session-model.ts';
 import { argument, CommandError, type CoderCommand } from './command.ts';
 
 export const modelCommand: CoderCommand = {
   name: 'model',
-  description: 'Shows the model, or takes another one for this session.',
-  arguments: [argument('NAME', 'As on the command line: google:NAME, offline, …', false)],
+  description: 'Shows or sets the model of this session.',
+  arguments: [argument('NAME', 'A model as for --model: google:NAME, offline, …', false)],
   async *run(name, { agent, run }) {
     const { state } = run;
     if (name === '') {
@@ -15,13 +15,14 @@ export const modelCommand: CoderCommand = {
     }
     if (name !== agent.model.name) check(name);
     state.set(MODEL_KEY, name === agent.model.name ? null : name);
-    yield `From now on the model of this session is ${name}.`;
+    yield `The model of this session is now ${name}.`;
   },
 };
 
 function check(name: string): void {
-  // A script is a file of the server's: not for clients to name.
-  if (name.startsWith('scripted')) throw new CommandError('A script is chosen at the start only.');
+  // A script is a file on the server, which clients may not choose.
+  if (name.startsWith('scripted'))
+    throw new CommandError('A scripted model can only be set when Parley starts.');
   try {
     resolveModel(name, { checkKey: true });
   } catch (error) {

@@ -41,8 +41,8 @@ for (const [typed, expected] of [
   ['/', 'text: /'],
   ['help', 'text: help'],
   ['/help me', '/help takes no arguments'],
-  ['/memory', '/memory is one of /memory show, /memory add TEXT'],
-  ['/memory shown', '/memory is one of /memory show, /memory add TEXT'],
+  ['/memory', '/memory needs a subcommand: /memory show, /memory add TEXT'],
+  ['/memory shown', '/memory needs a subcommand: /memory show, /memory add TEXT'],
   ['/memory add', 'An argument is missing: /memory add TEXT'],
 ] as const) {
   test(`${JSON.stringify(typed)} is ${JSON.stringify(expected)}`, () => {
@@ -56,7 +56,7 @@ test('a path is the command with what is typed behind it, and one that is unknow
   assert.deepEqual([found.path, found.args], [['memory', 'add'], 'a b']);
   assert.deepEqual(parsePath(['nothing'], '', commands), {
     kind: 'problem',
-    problem: 'There is no command /nothing; there are /help, /memory, /review',
+    problem: 'There is no command /nothing; the commands are /help, /memory, /review',
   });
 });
 

@@ -1,8 +1,8 @@
 /**
- * What a person has typed, as a command.
+ * Parses typed text as a command.
  *
- * Only known names count: `/etc/hosts is broken` is a sentence like any other. `//help` is how one says `/help` to the
- * model. What follows the name and the names below it are the arguments, as one text.
+ * Only known names are commands: `/etc/hosts is broken` is plain text. `//help` sends the text `/help` to the model. The
+ * text after the names of the command and its subcommands is the arguments, as one string.
  */
 import { commandSyntax, type CoderCommand } from './command.ts';
 
@@ -14,7 +14,7 @@ export type Typed =
       readonly command: CoderCommand;
       readonly args: string;
     }
-  /** A command, but not one that can be run: the line says what there is. */
+  /** A command that cannot run. The line says why. */
   | { readonly kind: 'problem'; readonly problem: string };
 
 export function parseTyped(text: string, commands: readonly CoderCommand[]): Typed {
@@ -26,7 +26,7 @@ export function parseTyped(text: string, commands: readonly CoderCommand[]): Typ
   return resolve([name], command, rest.trim());
 }
 
-/** As `command/execute` names it: the path, and the arguments behind it. */
+/** Parses the path and the arguments of a `command/execute` request. */
 export function parsePath(
   path: readonly string[],
   args: string,
@@ -36,16 +36,19 @@ export function parsePath(
   const text = `/${[...path, args.trim()].join(' ').trim()}`;
   const typed = isPlain ? parseTyped(text, commands) : undefined;
   if (typed?.kind === 'problem') return typed;
-  // A name that is none below the others would be an argument.
+  // An unknown subcommand would be parsed as an argument.
   if (typed?.kind === 'command' && typed.path.length >= path.length) return typed;
   const names = commands.map(({ name }) => `/${name}`).join(', ');
-  return { kind: 'problem', problem: `There is no command /${path.join(' ')}; there are ${names}` };
+  return {
+    kind: 'problem',
+    problem: `There is no command /${path.join(' ')}; the commands are ${names}`,
+  };
 }
 
 function resolve(path: readonly string[], command: CoderCommand, rest: string): Typed {
-  const [, word = '', behind = ''] = /^(\S+)(?:\s+([^]*))?$/.exec(rest) ?? [];
+  const [, word = '', after = ''] = /^(\S+)(?:\s+([^]*))?$/.exec(rest) ?? [];
   const below = command.subCommands?.find(({ name }) => name === word);
-  if (below) return resolve([...path, word], below, behind);
+  if (below) return resolve([...path, word], below, after);
   const problem = problemOf(path, command, rest);
   return problem === undefined
     ? { kind: 'command', path, command, args: rest }
@@ -59,11 +62,11 @@ function problemOf(
 ): string | undefined {
   const { run, prompt, arguments: taken = [], subCommands = [] } = command;
   const names = subCommands.map((each) => commandSyntax([...path, each.name], each)).join(', ');
-  if (!run && !prompt) return `/${path.join(' ')} is one of ${names}`;
+  if (!run && !prompt) return `/${path.join(' ')} needs a subcommand: ${names}`;
   if (args === '' && taken.some(({ is_required }) => is_required)) {
     return `An argument is missing: ${commandSyntax(path, command)}`;
   }
-  // A prompt takes whatever is typed behind it.
+  // A prompt takes any arguments.
   if (prompt || args === '' || taken.length > 0) return undefined;
-  return `/${path.join(' ')} takes no arguments${names === '' ? '' : `; there are ${names}`}`;
+  return `/${path.join(' ')} takes no arguments${names === '' ? '' : `; its subcommands are ${names}`}`;
 }

@@ -1,4 +1,4 @@
-/** All commands: those that come with the program, then the user's own, none of which takes the place of another. */
+/** All commands: the built-in ones, then the user's own, which cannot override a built-in one. */
 import { isTrusted } from '../settings/trust.ts';
 import { approvalCommand } from './approval.ts';
 import { clearCommand } from './clear.ts';
@@ -30,11 +30,11 @@ const BUILT_IN: readonly CoderCommand[] = [
 
 export interface CommandsPlace {
   readonly configFolder: string;
-  /** Undefined: which one is not known, and only the user's commands count. */
+  /** Undefined if the workspace is not known: then only the user's commands are loaded. */
   readonly workspace: string | undefined;
 }
 
-/** The files are read each time: they may have changed, and so may the trust in the workspace. */
+/** Loads the commands. The files are read each time, because files and trust may have changed. */
 export async function loadCommands({
   configFolder,
   workspace,

@@ -1,9 +1,9 @@
 /**
- * /restore: goes back to where a checkpoint was taken, with the files and with the conversation.
+ * /restore: restores the files and the conversation of a checkpoint.
  *
- * Files that the checkpoint has are overwritten, so a person is asked first, as about any call. The conversation goes
- * back to what it was before the model asked for the change; a checkpoint of another conversation, or of a helper,
- * only has files. Both can be undone: what was before is a checkpoint too.
+ * Files are overwritten, so a person is asked first, as for any tool call. The conversation goes back to the point before
+ * the model requested the change. A checkpoint of another conversation or of a sub-agent has only files. A restore can be
+ * undone, because it takes a checkpoint first.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -23,19 +23,19 @@ import { modeIn, refuseInPlan } from './approval.ts';
 import { argument, CommandError, type CoderCommand, type CommandContext } from './command.ts';
 
 const NAME = 'restore';
-/** More are there, and can be named. */
+/** Older checkpoints are not listed, but can be restored by id. */
 const MAX_LISTED = 30;
 
 export const restoreCommand: CoderCommand = {
   name: NAME,
   description:
-    'Goes back to a checkpoint, with the files and the conversation; without an ID it lists them.',
-  arguments: [argument('ID', 'The checkpoint, as the list has it.', false)],
+    'Restores the files and the conversation of a checkpoint. Without an ID it lists the checkpoints.',
+  arguments: [argument('ID', 'The id of the checkpoint.', false)],
   asks: (id) => id !== '',
   subCommands: [
     {
       name: 'list',
-      description: 'Lists the checkpoints, the latest first.',
+      description: 'Lists the checkpoints, the newest first.',
       run: (_args, context) => list(context),
     },
   ],
@@ -46,14 +46,14 @@ async function checkpointsOf({ agent }: CommandContext): Promise<Checkpoints> {
   const checkpoints = await agent.checkpoints();
   if (checkpoints) return checkpoints;
   throw new CommandError(
-    'There are no checkpoints here: git is missing, or there are too many files.',
+    'Checkpoints are not available: git is not installed, or there are too many files.',
   );
 }
 
 async function* list(context: CommandContext): AsyncGenerator<CustomAgentYield> {
   const all = await (await checkpointsOf(context)).list(context.run.signal);
   if (all.length === 0) {
-    yield 'There are no checkpoints yet; one is taken before each change.';
+    yield 'There are no checkpoints yet. One is taken before each change.';
     return;
   }
   const lines = all.slice(0, MAX_LISTED).map((checkpoint) => {
@@ -61,7 +61,7 @@ async function* list(context: CommandContext): AsyncGenerator<CustomAgentYield> 
     return `${checkpoint.id}  ${new Date(checkpoint.at).toISOString()}  ${checkpoint.label}${filesOnly}`;
   });
   yield lines.join('\n');
-  if (all.length > lines.length) yield `\nand ${all.length - lines.length} older ones`;
+  if (all.length > lines.length) yield `\nand ${all.length - lines.length} older checkpoints`;
 }
 
 async function* restore(id: string, context: CommandContext): AsyncGenerator<CustomAgentYield> {
@@ -69,7 +69,8 @@ async function* restore(id: string, context: CommandContext): AsyncGenerator<Cus
   refuseInPlan(context);
   const checkpoints = await checkpointsOf(context);
   const wanted = (await checkpoints.list(run.signal)).find((each) => each.id === id);
-  if (!wanted) throw new CommandError(`There is no checkpoint ${id}; /restore list shows them.`);
+  if (!wanted)
+    throw new CommandError(`There is no checkpoint ${id}; /restore list shows the checkpoints.`);
 
   const callId = `${NAME}-${run.runId}`;
   const answer = run.answer(callId);
@@ -94,14 +95,14 @@ async function* restore(id: string, context: CommandContext): AsyncGenerator<Cus
     place,
     run.signal,
   );
-  const done = `Back to ${id}: ${written.length} files written, ${removed.length} removed.`;
+  const done = `Restored ${id}: ${written.length} files written, ${removed.length} removed.`;
   const text = [
     done,
     ...(blocked.length > 0
-      ? [`Not written, because something is in the way: ${blocked.join(', ')}`]
+      ? [`Not restored, because other files are in their place: ${blocked.join(', ')}`]
       : []),
-    rewind ? 'The conversation is where it was then.' : 'The conversation stays as it is.',
-    `/restore ${before.id} undoes this.`,
+    rewind ? 'The conversation is restored too.' : 'The conversation is unchanged.',
+    `To undo this: /restore ${before.id}`,
   ].join('\n');
   if (asked) yield settled(callId, done, false);
   yield {
@@ -124,7 +125,7 @@ async function restoreFiles(
   }
 }
 
-/** Where the conversation was, if it was this one. */
+/** The position in the conversation, if the checkpoint belongs to this conversation. */
 function rewindTo({ extra }: Checkpoint, { run }: CommandContext): Rewind | undefined {
   const { session, runId, callId, eventId } = extra;
   if (session !== run.session.id) return undefined;
@@ -144,22 +145,22 @@ function isQuestion({ runId, actions }: Event, wanted: string): boolean {
   return runId === wanted && actions.questions !== undefined;
 }
 
-/** A call that the model did not make, and that is asked about like one. */
+/** Asks for approval like for a tool call, although the model did not make the call. */
 function askFirst(id: string, { id: checkpoint, label, at }: Checkpoint): CustomAgentYield {
   const args = { id: checkpoint };
   const when = new Date(at).toISOString();
-  const description = `Overwrite the files of this workspace with those of ${when}, before "${label}"`;
+  const description = `Overwrite the files of this workspace with their state at ${when}, before "${label}"`;
   const request: ConfirmationRequest = {
     options: [
-      { id: 'proceed_once', name: 'Go back' },
-      { id: 'cancel', name: 'Leave everything as it is' },
+      { id: 'proceed_once', name: 'Restore' },
+      { id: 'cancel', name: 'Cancel' },
     ],
     generic_details: { description },
   };
   const question: Question = {
     id,
     kind: 'confirmation',
-    text: `Go back to ${checkpoint}`,
+    text: `Restore ${checkpoint}`,
     agent: APP,
     tool: NAME,
     args,

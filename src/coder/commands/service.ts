@@ -1,9 +1,9 @@
 /**
- * Slash commands as clients see them: a list, and a way to run one as a task.
+ * Slash commands for clients: lists the commands and runs one as a task.
  *
- * A command is also what a person types: a message that begins with its name is the command, whichever client it comes
- * from. Its output is the answer of that turn. A command that could not do what it was told completes the turn with
- * one line that says why, and the line is also the `error` of the closing event: the task goes on taking messages.
+ * A message that starts with the name of a command runs that command, whichever client sends it. Its output is the answer
+ * of the turn. If a command fails, the turn still completes, with one line that says why. The line is also the `error` of
+ * the last event, and the task still accepts messages.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -35,9 +35,9 @@ import { parsePath, parseTyped } from './parse.ts';
 import { loadCommands } from './registry.ts';
 
 export interface CommandService {
-  /** The commands at the top, with those below them. */
+  /** The top-level commands with their subcommands. */
   list(): Promise<SlashCommand[]>;
-  /** Starts a command as a task, `execution_id`, whose events say what comes of it. */
+  /** Starts a command as the task `execution_id`, whose events have the output. */
   execute(
     request: ExecuteSlashCommandRequest,
     call: Call,
@@ -55,7 +55,7 @@ export interface ReadMessage {
   readonly agent: WorkspaceAgent;
   /** It is no part of the conversation. */
   readonly aside: boolean;
-  /** Command lines that are run before the model is asked. */
+  /** Command lines to run before the model is called. */
   readonly shell: readonly string[];
   /** What is said, with the files that it mentions. */
   readonly parts: (signal: AbortSignal) => Promise<readonly ContentPart[]>;
@@ -105,7 +105,7 @@ export function createCommands(options: CommandsOptions): Commands {
         try {
           if (typed.command.asks?.(typed.args) === true && run.state.get(BESIDE_KEY) === true) {
             throw new CommandError(
-              `/${typed.path.join(' ')} can wait: answer what is waiting first.`,
+              `/${typed.path.join(' ')} asks a question itself: answer the open question first.`,
             );
           }
           yield* typed.command.run(typed.args, { run, agent, configFolder, commands });
@@ -172,9 +172,9 @@ export function createCommands(options: CommandsOptions): Commands {
   };
 }
 
-const GONE = 'There is no such command any more; /help lists those that there are.';
+const GONE = 'The command no longer exists; /help lists the commands.';
 
-/** How a command began. One that may ask at once is waited for: until it asks, goes ahead or is done. */
+/** The response for a started command. If it may ask first, waits until it asks, continues or ends. */
 async function beginning(
   events: AsyncIterable<{ readonly event: StreamEvent }>,
   mayAsk: boolean,

@@ -1,11 +1,11 @@
-/** /stats: what this session has used. */
+/** /stats: shows the usage of this session. */
 import { functionResponses, type Event } from '../../agent/index.ts';
 import { SessionCost, type Tally } from '../session/usage.ts';
 import type { CoderCommand } from './command.ts';
 
 export const statsCommand: CoderCommand = {
   name: 'stats',
-  description: 'Says what this session has used: tokens, cost, calls, time.',
+  description: 'Shows the usage of this session: tokens, cost, tool calls, time.',
   async *run(_args, { agent, run }) {
     const spending = new SessionCost(run.events, (key) => run.state.get(key));
     yield [
@@ -28,7 +28,7 @@ function activityOf(events: readonly Event[]): string {
 }
 
 function tokensOf({ byModel }: SessionCost): string[] {
-  if (byModel.size === 0) return ['No model was asked yet.'];
+  if (byModel.size === 0) return ['No model has been called yet.'];
   return [...byModel].map(([model, tally]) => `${model}: ${tallyText(tally)}`);
 }
 
@@ -40,7 +40,7 @@ function costOf(spending: SessionCost): string {
   const { usd, unknown } = spending.cost;
   if (unknown.length === 0) return `Cost: $${usd.toFixed(4)}`;
   const known = usd > 0 ? `at least $${usd.toFixed(4)}` : 'unknown';
-  return `Cost: ${known} (there is no price for ${unknown.join(', ')})`;
+  return `Cost: ${known} (no price known for ${unknown.join(', ')})`;
 }
 
 function limitsOf(
@@ -49,7 +49,7 @@ function limitsOf(
   const { maxTokens, maxCostUsd } = limits;
   return [
     ...(maxTokens === undefined ? [] : [`Limit: ${maxTokens} tokens`]),
-    ...(maxCostUsd === undefined ? [] : [`Limit: $${maxCostUsd}, where prices are known`]),
+    ...(maxCostUsd === undefined ? [] : [`Limit: $${maxCostUsd}, for models with a known price`]),
   ];
 }
 

@@ -10,7 +10,7 @@ test('commands are taken out of the text, once each, and named in it', () => {
     '',
   );
   assert.deepEqual(shell, ['git diff', 'git log | head']);
-  assert.match(text, /^Look: \(what `git diff` prints: see its result\) and \(what `git log/);
+  assert.match(text, /^Look: \(see the result of `git diff`\) and \(see the result of `git log/);
 });
 
 test('a command may have braces in pairs; what is not closed, or empty, is none', () => {

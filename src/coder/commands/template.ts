@@ -1,12 +1,12 @@
 /**
- * The text of a command's file with what was typed behind the command in it: in the place of `$ARGUMENTS` or
- * `{{args}}`, else at the end. `!{git diff}` is a command line whose output the model is to see; what was typed goes
- * into it as one quoted word, so that it can be no more than that.
+ * Fills the typed arguments into the text of a command file: they replace `$ARGUMENTS` or `{{args}}`, or are appended.
+ * `!{git diff}` is a command line whose output the model gets. Arguments in a command line are quoted as one word, so that
+ * they cannot add commands.
  */
 
 export interface Filled {
   readonly text: string;
-  /** Command lines, in their order. */
+  /** Command lines, in order. */
   readonly shell: readonly string[];
 }
 
@@ -20,14 +20,14 @@ export function fillTemplate(body: string, typed: string): Filled {
     if (kind === 'text') return replaced(source, typed);
     const line = replaced(source, typed === '' ? '' : quoted(typed)).trim();
     if (!shell.includes(line)) shell.push(line);
-    return `(what \`${line}\` prints: see its result)`;
+    return `(see the result of \`${line}\`)`;
   });
   const isTaken = body.search(PLACEHOLDER) !== -1;
   const text = texts.join('');
   return { text: isTaken || typed === '' ? text : `${text}\n\n${typed}`, shell };
 }
 
-/** In one pass and by a function: what was typed is neither searched nor has it special signs. */
+/** One pass with a function: the typed text is not searched again, and `$` in it is not special. */
 function replaced(source: string, typed: string): string {
   return source.replaceAll(PLACEHOLDER, () => typed);
 }
@@ -50,7 +50,7 @@ function piecesOf(body: string): Piece[] {
   }
 }
 
-/** Where the brace at `open` closes; braces in between are counted, so a command may have them in pairs. */
+/** The position of the brace that closes the one at `open`. Nested pairs are counted, so a command may contain them. */
 function closing(body: string, open: number): number | undefined {
   let depth = 0;
   for (let at = open; at < body.length; at += 1) {

@@ -1,4 +1,4 @@
-/** /tools: what the model can call. */
+/** /tools: lists the tools. */
 import type { Tool } from '../../agent/index.ts';
 import type { CoderCommand } from './command.ts';
 
@@ -11,7 +11,7 @@ export const toolsCommand: CoderCommand = {
   },
 };
 
-/** The name, and the first sentence of what it does. */
+/** The name and the first sentence of the description. */
 export function lineOf({ name, description }: Tool): string {
   const [sentence = ''] = description.split(/(?<=\.)\s|\n/, 1);
   return `${name}: ${sentence}`;

@@ -1,12 +1,12 @@
 /**
- * Puts the hunks of a patch into a text. A hunk is found by its lines; where it says where it should be, the nearest
- * place counts. Blanks at the ends of lines may differ; what is kept stays as the file has it.
+ * Applies the hunks of a patch to a text. A hunk is found by its lines. If it has a line number, the match nearest to
+ * that line is taken. Spaces at the ends of lines may differ; kept lines stay as they are in the file.
  */
 import { FileError } from './file-error.ts';
 import { explainMissing } from './explain-missing.ts';
 import type { Hunk } from './patch.ts';
 
-/** The new text. `text` has LF at its line ends, and so has the result. */
+/** The new text. Lines end with LF, in `text` and in the result. */
 export function applyHunks(text: string, hunks: readonly Hunk[], shown: string): string {
   const endsWithNewline = text.endsWith('\n');
   const lines = text === '' ? [] : (endsWithNewline ? text.slice(0, -1) : text).split('\n');
@@ -17,7 +17,7 @@ export function applyHunks(text: string, hunks: readonly Hunk[], shown: string):
   for (const hunk of hunks) {
     const old = hunk.lines.filter(({ kind }) => kind !== 'add').map((line) => line.text);
     const at = place(lines, old, hunk, done, drift);
-    if (at === undefined) throw misfit(shown, lines, old, hunk, done);
+    if (at === undefined) throw noMatch(shown, lines, old, hunk, done);
     if (hunk.after !== undefined) drift = at - hunk.after;
     result.push(...lines.slice(done, at));
     let next = at;
@@ -33,7 +33,7 @@ export function applyHunks(text: string, hunks: readonly Hunk[], shown: string):
   return result.length === 0 ? '' : result.join('\n') + (newline ? '\n' : '');
 }
 
-/** The number of lines before the hunk's place; undefined when it has none. */
+/** The number of lines before the hunk; undefined if it is not found. */
 function place(
   lines: readonly string[],
   old: readonly string[],
@@ -46,7 +46,7 @@ function place(
   if (old.length === 0) {
     if (hunk.after !== undefined)
       return Math.min(Math.max(hunk.after + drift, start), lines.length);
-    // Lines to add and nothing else: behind what was named, else at the end.
+    // The hunk only adds lines: after its anchors, or at the end of the file.
     return hunk.anchors === undefined ? lines.length : start;
   }
   const same = (a: string, b: string): boolean => a === b;
@@ -96,7 +96,7 @@ function nearest(places: readonly number[], to: number): number | undefined {
   return best;
 }
 
-function misfit(
+function noMatch(
   shown: string,
   lines: readonly string[],
   old: readonly string[],
@@ -110,10 +110,11 @@ function misfit(
   if (anchor !== undefined) {
     why = `the line ${JSON.stringify(anchor)} of its @@ is not in the file${from > 0 ? ` after line ${from}` : ''}.`;
   } else if (find(lines, old, 0, (a, b) => a.trimEnd() === b.trimEnd()).length > 0) {
-    why = 'its lines are in the file, but before those of the hunk above; put the hunks in order.';
+    why =
+      'its lines are in the file, but before the lines of the previous hunk; put the hunks in order.';
   } else {
     const hint = explainMissing(lines.join('\n'), old.join('\n'));
     why = `its lines are not in the file. ${hint.replaceAll('"old"', 'the hunk')}`;
   }
-  return new FileError('no-match', `${hunk.name} of ${shown} does not fit: ${why}`);
+  return new FileError('no-match', `${hunk.name} of ${shown} does not match: ${why}`);
 }

@@ -2,20 +2,21 @@
  * The `*** Begin Patch` format:
  *
  *   *** Begin Patch
- *   *** Add File: PATH           then lines with +
- *   *** Update File: PATH        then *** Move to: PATH, where it moves, and hunks: @@ with a line that comes before,
- *                                or nothing; lines with a blank, - or +; *** End of File, where that is the file's end
+ *   *** Add File: PATH           then lines that start with +
+ *   *** Update File: PATH        then optionally *** Move to: PATH, then hunks. A hunk is @@, optionally with a line that
+ *                                comes before it, and lines that start with a space, - or +. *** End of File marks a
+ *                                hunk at the end of the file
  *   *** Delete File: PATH
  *   *** End Patch
  */
-import { badPatch, type FilePatch, type Hunk, type HunkLine } from './patch.ts';
+import { badPatch, hunkLine, type FilePatch, type Hunk, type HunkLine } from './patch.ts';
 
 const HEADER = /^\*\*\* (Add|Update|Delete) File: (.+)$/;
 
 export function parseBeginPatch(all: readonly string[]): FilePatch[] {
   const begin = all.findIndex((line) => line.trimEnd() === '*** Begin Patch');
   const end = all.findLastIndex((line) => line.trimEnd() === '*** End Patch');
-  if (end < begin) throw badPatch('has no *** End Patch: it may have been cut off');
+  if (end < begin) throw badPatch('has no *** End Patch: it may be cut off');
   const lines = all.slice(begin + 1, end);
   const files: FilePatch[] = [];
   let at = 0;
@@ -61,12 +62,6 @@ function addedFile(path: string, body: readonly string[]): Hunk[] {
   return lines.length === 0 ? [] : [{ name: 'the new file', lines, after: 0, newlineAtEnd: true }];
 }
 
-const KINDS: Readonly<Record<string, HunkLine['kind']>> = {
-  ' ': 'keep',
-  '-': 'remove',
-  '+': 'add',
-};
-
 function parseHunks(path: string, body: readonly string[]): Hunk[] {
   const hunks: Hunk[] = [];
   let anchors: string[] = [];
@@ -88,7 +83,7 @@ function parseHunks(path: string, body: readonly string[]): Hunk[] {
     atEnd = false;
   };
   for (const line of body) {
-    const kind = KINDS[line[0] ?? ' '];
+    const parsed = hunkLine(line);
     if (line === '@@' || line.startsWith('@@ ')) {
       close();
       const anchor = line.slice(2).trim();
@@ -96,11 +91,11 @@ function parseHunks(path: string, body: readonly string[]): Hunk[] {
     } else if (line.trimEnd() === '*** End of File') {
       atEnd = true;
       close();
-    } else if (kind !== undefined) {
-      lines.push({ kind, text: line.slice(1) });
+    } else if (parsed !== undefined) {
+      lines.push(parsed);
     } else {
       throw badPatch(
-        `has a line in ${path} that begins with neither a blank, -, + nor @@: ${JSON.stringify(line)}`,
+        `has a line in ${path} that does not start with a space, -, + or @@: ${JSON.stringify(line)}`,
       );
     }
   }

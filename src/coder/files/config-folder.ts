@@ -1,4 +1,4 @@
-/** Where a user's settings, commands and memory are: `$XDG_CONFIG_HOME/parley`, or `~/.config/parley`. */
+/** The folder of the user's settings, commands and memory: `$XDG_CONFIG_HOME/parley`, or `~/.config/parley`. */
 import { randomBytes } from 'node:crypto';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -6,13 +6,13 @@ import path from 'node:path';
 
 export function configFolder(environment: Readonly<Record<string, string | undefined>>): string {
   const config = environment['XDG_CONFIG_HOME'];
-  // Relative paths are to be ignored, says the XDG specification.
+  // The XDG specification says to ignore relative paths.
   const base =
     config !== undefined && path.isAbsolute(config) ? config : path.join(homedir(), '.config');
   return path.join(base, 'parley');
 }
 
-/** Writes a file of the user's that nobody else may read; it is there whole or as it was. */
+/** Writes a file that only the user may read. The replacement is atomic. */
 export async function writePrivate(file: string, text: string): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${randomBytes(6).toString('hex')}`;

@@ -1,26 +1,26 @@
-/** Where a passage that a text does not have would have been meant, for a model that quoted it wrongly. */
+/** Explains why a quoted passage is not in a text, and finds the most similar place, to help a model correct the quote. */
 
-/** How much is looked at: a hint may not take longer than the edit. */
+/** Limits: the hint must not take longer than the edit. */
 const MAX_LINES = 20_000;
 const MAX_PLACES_PER_LINE = 200;
 const MAX_COMPARED = 200;
 const SHOWN_LINES = 8;
 const SHOWN_CHARS = 200;
-/** Lines that have less in common than this are no hint. */
-const LIKENESS = 0.5;
+/** Less similar lines are not shown. */
+const MIN_SIMILARITY = 0.5;
 
-/** One or more sentences: what is wrong with the quotation, as far as one can tell. */
+/** One or more sentences that say what is wrong with the quote. */
 export function explainMissing(text: string, passage: string): string {
   const lines = text.split('\n').slice(0, MAX_LINES);
   const wanted = passage.replace(/^\n+|\n+$/g, '').split('\n');
   if (wanted.every((line) => line.trim() === '')) {
-    return '"old" has nothing in it but white space.';
+    return '"old" contains only white space.';
   }
   if (wanted.every((line) => line.trim() === '' || /^\s*\d+\t/.test(line))) {
-    return '"old" begins its lines with numbers: leave out the line numbers and tabs that read_file puts before them.';
+    return 'The lines of "old" start with numbers: remove the line numbers and tabs that read_file adds.';
   }
-  const start = bestStart(lines, wanted) ?? likeliest(lines, wanted);
-  if (start === undefined) return 'Nothing like it is in the file: read it again.';
+  const start = bestStart(lines, wanted) ?? mostSimilar(lines, wanted);
+  if (start === undefined) return 'The file has no similar passage: read it again.';
 
   const found = wanted.map((_, at) => lines[start + at]);
   const bare = (line: string | undefined): string => (line ?? '').replaceAll(/\s+/g, ' ').trim();
@@ -28,9 +28,9 @@ export function explainMissing(text: string, passage: string): string {
   if (found.every((line, at) => bare(line) === bare(wanted[at]))) {
     const at = found.findIndex((line, index) => line !== wanted[index]);
     if (at === -1)
-      return `It differs from ${place} in the blank lines around it.\n${show(found, start)}`;
+      return `It matches at ${place}, except for blank lines around it.\n${show(found, start)}`;
     return (
-      `It is at ${place} but for white space: line ${start + at + 1} is ` +
+      `It matches at ${place}, except for white space: line ${start + at + 1} is ` +
       `${quote(found[at])}, "old" has ${quote(wanted[at])}.`
     );
   }
@@ -39,10 +39,10 @@ export function explainMissing(text: string, passage: string): string {
     found[at] === undefined
       ? `the file ends before ${quote(wanted[at])}`
       : `line ${start + at + 1} is ${quote(found[at])}, "old" has ${quote(wanted[at])}`;
-  return `The nearest is at ${place}; ${difference}.\n${show(found, start)}`;
+  return `The most similar passage is at ${place}; ${difference}.\n${show(found, start)}`;
 }
 
-/** The place at which most lines of the passage are where they should be. */
+/** The place where most lines of the passage match. */
 function bestStart(lines: readonly string[], wanted: readonly string[]): number | undefined {
   const places = new Map<string, number[]>();
   for (const [at, line] of lines.entries()) {
@@ -55,7 +55,7 @@ function bestStart(lines: readonly string[], wanted: readonly string[]): number 
   const votes = new Map<number, number>();
   for (const [at, line] of wanted.entries()) {
     for (const place of places.get(line.trim()) ?? []) {
-      // Brackets and the like are everywhere: they count for little.
+      // Short lines such as brackets are common, so they have less weight.
       const weight = Math.min(line.trim().length, 20);
       if (place >= at) votes.set(place - at, (votes.get(place - at) ?? 0) + weight);
     }
@@ -67,20 +67,21 @@ function bestStart(lines: readonly string[], wanted: readonly string[]): number 
   return best;
 }
 
-/** The place of the line that is most like the passage's longest. */
-function likeliest(lines: readonly string[], wanted: readonly string[]): number | undefined {
+/** The place of the line that is most similar to the passage's longest line. */
+function mostSimilar(lines: readonly string[], wanted: readonly string[]): number | undefined {
   const longest = wanted.reduce(
     (best, line, at) => (line.trim().length > (wanted[best] ?? '').trim().length ? at : best),
     0,
   );
   const pairs = pairsOf(wanted[longest] ?? '');
-  let best: { readonly at: number; readonly likeness: number } | undefined;
+  let best: { readonly at: number; readonly similarity: number } | undefined;
   for (const [at, line] of lines.entries()) {
     const others = pairsOf(line);
     let common = 0;
     for (const pair of others) if (pairs.has(pair)) common += 1;
-    const likeness = (2 * common) / (pairs.size + others.size || 1);
-    if (likeness >= LIKENESS && likeness > (best?.likeness ?? 0)) best = { at, likeness };
+    const similarity = (2 * common) / (pairs.size + others.size || 1);
+    if (similarity >= MIN_SIMILARITY && similarity > (best?.similarity ?? 0))
+      best = { at, similarity };
   }
   return best === undefined ? undefined : Math.max(0, best.at - longest);
 }
@@ -101,7 +102,7 @@ function show(found: readonly (string | undefined)[], start: number): string {
   return shown.join('\n');
 }
 
-/** With tabs and blanks visible. */
+/** Quoted, so that tabs and spaces are visible. */
 function quote(line: string | undefined): string {
   return JSON.stringify((line ?? '').slice(0, SHOWN_CHARS));
 }

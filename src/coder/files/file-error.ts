@@ -1,4 +1,4 @@
-/** Why a file was not read or written, in words that a model can act on. */
+/** Errors of reading and writing files, with messages that tell a model what to do. */
 import { systemCode } from '../../base/index.ts';
 export type FileErrorCode =
   | 'outside'
@@ -6,11 +6,11 @@ export type FileErrorCode =
   | 'bad-path'
   | 'not-found'
   | 'exists'
-  /** A folder where a file is wanted, a file where a folder is, or neither: a device, a pipe, a socket. */
+  /** A folder instead of a file, a file instead of a folder, or neither: a device, a pipe, a socket. */
   | 'wrong-kind'
   | 'too-large'
   | 'binary'
-  /** Not what it was when somebody looked at it. */
+  /** The file has changed since it was read. */
   | 'changed'
   | 'no-match'
   | 'bad-patch'
@@ -30,21 +30,21 @@ export class FileError extends Error {
 
 const REASONS: Readonly<Record<string, readonly [FileErrorCode, string]>> = {
   ENOENT: ['not-found', 'does not exist'],
-  ENOTDIR: ['wrong-kind', 'lies behind something that is no folder'],
+  ENOTDIR: ['wrong-kind', 'is inside something that is not a folder'],
   EISDIR: ['wrong-kind', 'is a folder'],
-  ELOOP: ['outside', 'is a symbolic link that leads nowhere or in circles'],
-  EEXIST: ['exists', 'exists already'],
-  EACCES: ['failed', 'may not be accessed: permission denied'],
-  EPERM: ['failed', 'may not be accessed: not permitted'],
-  EROFS: ['failed', 'lies on a file system that cannot be written to'],
-  ENOSPC: ['failed', 'cannot be written: no space is left on the device'],
-  EDQUOT: ['failed', 'cannot be written: the disk quota is used up'],
+  ELOOP: ['outside', 'is a symbolic link that is broken or circular'],
+  EEXIST: ['exists', 'already exists'],
+  EACCES: ['failed', 'cannot be accessed: permission denied'],
+  EPERM: ['failed', 'cannot be accessed: operation not permitted'],
+  EROFS: ['failed', 'is on a read-only file system'],
+  ENOSPC: ['failed', 'cannot be written: no space left on the device'],
+  EDQUOT: ['failed', 'cannot be written: disk quota exceeded'],
   ENAMETOOLONG: ['bad-path', 'has a name that is too long for the file system'],
   EMFILE: ['failed', 'cannot be opened: too many files are open; try again'],
   ENFILE: ['failed', 'cannot be opened: too many files are open; try again'],
 };
 
-/** What the system said about `shown`, as one of ours. The system's own text would show how the file was reached. */
+/** A system error about the file `shown` as a FileError. The system's own text would contain internal paths. */
 export function toFileError(error: unknown, shown: string): FileError {
   if (error instanceof FileError) return error;
   const code = systemCode(error);

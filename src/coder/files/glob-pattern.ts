@@ -1,9 +1,9 @@
 /**
- * Patterns for paths: `*` and `?` within a name, `**` over folders, `[a-z]`, `{a,b}`. A pattern without a slash is for
- * names in any folder, as in .gitignore.
+ * Patterns for paths: `*` and `?` within a name, `**` for any number of folders, `[a-z]`, `{a,b}`. A pattern without a
+ * slash matches names in any folder, as in .gitignore.
  *
- * Not a regular expression: a pattern that a model sends must not be able to keep the process busy. A name is compared
- * in time proportional to its length times the pattern's, and folders likewise.
+ * The patterns come from models, so they are not compiled to regular expressions, which can take exponential time. Here
+ * matching takes time proportional to the length of the path times the length of the pattern.
  */
 import { FileError } from './file-error.ts';
 
@@ -23,8 +23,8 @@ type Token =
 type Step = readonly Token[] | '**';
 
 /**
- * A function that says whether a path, relative and with slashes, matches. `anchored`: a pattern without a slash is for
- * names in the root alone.
+ * Returns a function that tells whether a relative path with slashes matches. `anchored`: a pattern without a slash
+ * matches only names in the root.
  */
 export function compileGlob(
   pattern: string,
@@ -45,7 +45,7 @@ export function compileGlob(
   };
 }
 
-/** The pattern without braces, once for each choice. */
+/** The patterns without braces, one for each combination of choices. */
 function expand(pattern: string): string[] {
   let done = [''];
   let at = 0;
@@ -66,7 +66,7 @@ function expand(pattern: string): string[] {
     if (done.length * choices.length > MAX_ALTERNATIVES) {
       throw new FileError(
         'bad-pattern',
-        `the pattern's braces make more than ${MAX_ALTERNATIVES} patterns`,
+        `the braces in the pattern expand to more than ${MAX_ALTERNATIVES} patterns`,
       );
     }
     done = done.flatMap((start) => choices.map((choice) => start + choice));
@@ -74,7 +74,7 @@ function expand(pattern: string): string[] {
   return done;
 }
 
-/** Where the brace that opens at `open` closes, if it does and there is a choice in it. */
+/** The position of the brace that closes the one at `open`; undefined if there is none or no comma between them. */
 function closing(pattern: string, open: number): number | undefined {
   let depth = 0;
   for (let at = open; at < pattern.length; at += 1) {
@@ -88,7 +88,7 @@ function closing(pattern: string, open: number): number | undefined {
   return undefined;
 }
 
-/** At the commas that are in no braces of their own. */
+/** Splits at the commas that are not inside nested braces. */
 function split(inner: string): string[] {
   const parts = [''];
   let depth = 0;
@@ -105,12 +105,12 @@ function split(inner: string): string[] {
   return parts;
 }
 
-/** A path as a pattern for itself alone. */
+/** A pattern that matches exactly this path. */
 export function literalGlob(path: string): string {
   return path.replaceAll(/[\\*?[\]{}]/g, '\\$&');
 }
 
-/** A name against a pattern in which only `*` and `?` mean more than themselves. */
+/** Whether a name matches a pattern in which only `*` and `?` are special. */
 export function matchesName(pattern: string, name: string): boolean {
   const tokens = Array.from(pattern, (char): Token => {
     if (char === '*') return { kind: 'many' };
@@ -130,7 +130,7 @@ function tokensOf(name: string): Token[] {
   for (let at = 0; at < chars.length; at += 1) {
     const char = chars[at] ?? '';
     if (char === '*') {
-      // Several in a row mean no more than one.
+      // Several in a row are equivalent to one.
       if (tokens.at(-1)?.kind !== 'many') tokens.push({ kind: 'many' });
     } else if (char === '?') tokens.push({ kind: 'one' });
     else if (char === '\\' && at + 1 < chars.length) {
@@ -160,7 +160,7 @@ function setOf(chars: readonly string[]): Token {
   return { kind: 'set', ranges, not };
 }
 
-/** Whether the names match, folder by folder; `**` goes back to where it could take one name more, and no further. */
+/** Whether the names match, folder by folder. */
 function matchSteps(steps: readonly Step[], names: readonly string[]): boolean {
   return wild(
     steps.length,
@@ -192,8 +192,8 @@ function matchChar(token: Token | undefined, char: string): boolean {
 }
 
 /**
- * Matches a row of things against a row of patterns, some of which stand for any number of things. Only the last of
- * those has to be tried again: what an earlier one takes, a later one could take as well.
+ * Matches a sequence of items against a sequence of patterns, some of which match any number of items. On a mismatch only
+ * the last of those is retried with one item more: an earlier one cannot match what a later one could not.
  */
 function wild(
   patterns: number,

@@ -67,7 +67,7 @@ test('a link out of the folders is not followed, and said', async (t) => {
   const { texts, problems } = await load();
   assert.deepEqual(texts, []);
   assert.equal(problems.length, 2);
-  assert.match(problems.join('\n'), /AGENTS\.md lies outside/);
+  assert.match(problems.join('\n'), /AGENTS\.md is outside/);
 });
 
 test('long files are cut, and what is nearest comes first when there is too much', async (t) => {

@@ -1,13 +1,14 @@
 /**
- * What the agent is to know from the start: the user's own memory (AGENTS.md in the configuration folder), and
- * AGENTS.md, GEMINI.md and CLAUDE.md of the workspace and of the folders around it, the outermost first, so that what
- * is nearest is read last and weighs most.
+ * What the agent knows from the start: the user's memory (AGENTS.md in the configuration folder), and AGENTS.md,
+ * GEMINI.md and CLAUDE.md in the workspace and its parent folders. The outermost folder comes first, because models
+ * give more weight to what they read last.
  *
- * How far around: to the root of the repository that the workspace is in; where there is none, to the home folder;
- * outside of that only the workspace itself. Whoever can write to /tmp or / shall not speak to everybody's agent.
+ * Parent folders count up to the root of the repository. Without a repository they count up to the home folder. Outside
+ * the home folder only the workspace itself counts: other users can write to folders such as /tmp, and must not give
+ * instructions to the agent.
  *
- * Files reach the model, so a link in one of these folders must not lead out of the outermost of them. What is there
- * twice, as a link or as a copy, is read once.
+ * The content of these files is sent to the model, so a link must not lead out of the outermost folder. A file that
+ * exists twice, as a link or as a copy, is read once.
  */
 import { realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -20,24 +21,24 @@ import { isThere, readBounded } from './read-bounded.ts';
 import { writePrivate } from './config-folder.ts';
 
 const NAMES = ['AGENTS.md', 'GEMINI.md', 'CLAUDE.md'];
-/** The start of a longer file is taken. */
+/** Only the start of a longer file is read. */
 const MAX_FILE_BYTES = 64 * 1024;
-/** Of all together; the nearest are taken first. */
+/** The limit for all files together. The nearest files take precedence. */
 const MAX_TOTAL_CHARACTERS = 256 * 1024;
 const MAX_FOLDERS = 64;
-/** The user's own memory does not grow beyond what is read of it. */
+/** The maximum length of one entry of the user's memory. */
 const MAX_NOTE_CHARACTERS = 4096;
 
 export interface MemoryFile {
   readonly path: string;
   readonly scope: 'user' | 'workspace';
   readonly text: string;
-  /** Not all of it is in `text`. */
+  /** `text` is not the whole file. */
   readonly cut: boolean;
 }
 
 export interface Memory {
-  /** In the order in which they are to be read. */
+  /** In reading order. */
   readonly files: readonly MemoryFile[];
   /** Files that were not read, each with the reason, in one line. */
   readonly problems: readonly string[];
@@ -59,7 +60,7 @@ export async function loadMemory(options: {
   const folders = await foldersAround(workspace, options.home ?? homedir());
   const within = folders[0]!;
   const candidates = [
-    // The user may keep it wherever they like.
+    // This file may be a link to anywhere.
     { file: userMemoryFile(configFolder), scope: 'user' as const },
     ...folders.flatMap((folder) =>
       NAMES.map((name) => ({ file: path.join(folder, name), scope: 'workspace' as const, within })),
@@ -81,7 +82,7 @@ export async function loadMemory(options: {
       const text = cutText(whole, left);
       left -= text.length;
       const cut = text.length < whole.length || read.size > read.bytes.length;
-      if (text === '') problems.push(`${file} was not read: there is too much before it`);
+      if (text === '') problems.push(`${file} was not read: the other files reach the size limit`);
       else files.push({ path: file, scope, text, cut });
     } catch (error) {
       const code = systemCode(error);
@@ -105,12 +106,19 @@ export function memoryText({ files }: Memory): string | undefined {
     .join('\n\n');
 }
 
-/** Adds a line to the user's memory. Throws when it is full, with what to do. */
-export async function addMemory(configFolder: string, note: string): Promise<string> {
+/**
+ * Adds a line to the user's memory and returns the file. With `once`, a line that is there already is not added again,
+ * and the result is undefined. Throws a RangeError if the memory is full.
+ */
+export async function addMemory(
+  configFolder: string,
+  note: string,
+  { once = false } = {},
+): Promise<string | undefined> {
   const file = userMemoryFile(configFolder);
   const line = note.trim().replaceAll(/\s*\n\s*/g, ' ');
   if (line === '' || line.length > MAX_NOTE_CHARACTERS) {
-    throw new RangeError(`a memory has 1 to ${MAX_NOTE_CHARACTERS} characters`);
+    throw new RangeError(`a memory must have 1 to ${MAX_NOTE_CHARACTERS} characters`);
   }
   return inTurn([file], async () => {
     const before = await readBounded(file, MAX_FILE_BYTES).catch((error: unknown) => {
@@ -118,14 +126,29 @@ export async function addMemory(configFolder: string, note: string): Promise<str
       throw error;
     });
     const text = before?.bytes.toString('utf8') ?? '';
+    if (once && hasLine(text, line)) return undefined;
     const added = `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}- ${line}\n`;
     if ((before?.size ?? 0) > MAX_FILE_BYTES || Buffer.byteLength(added) > MAX_FILE_BYTES) {
-      throw new RangeError(`the memory is full (${MAX_FILE_BYTES} bytes); shorten ${file}`);
+      throw new RangeError(
+        `the memory is full (${MAX_FILE_BYTES} bytes); remove lines from ${file}`,
+      );
     }
-    // Through a link, where the user has made one.
+    // If the file is a link, its target is written.
     await writePrivate(before?.path ?? file, added);
     return file;
   });
+}
+
+/** Whether the text has this line, ignoring case, white space and list markers. */
+function hasLine(text: string, line: string): boolean {
+  const wanted = line.toLowerCase();
+  const plain = (each: string): string => foldSpace(each).replace(/^[-*] /, '');
+  return text.split('\n').some((each) => plain(each).toLowerCase() === wanted);
+}
+
+/** The text on one line, without control characters. */
+export function foldSpace(text: string): string {
+  return text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim();
 }
 
 /** The folders whose files count, the outermost first, the workspace last. */

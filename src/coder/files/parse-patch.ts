@@ -1,4 +1,4 @@
-/** Patches as models write them: unified diffs, git's headers too, and the `*** Begin Patch` format. */
+/** Parses patches as models write them: unified diffs, with or without git's headers, and the `*** Begin Patch` format. */
 import { parseBeginPatch } from './begin-patch.ts';
 import { badPatch, type FilePatch } from './patch.ts';
 import { parseUnifiedDiff } from './unified-diff.ts';
@@ -13,13 +13,13 @@ export function parsePatch(patch: string): FilePatch[] {
     ? parseBeginPatch(lines)
     : parseUnifiedDiff(lines);
   if (files.length === 0) {
-    throw badPatch('names no file; write a unified diff, or *** Begin Patch … *** End Patch');
+    throw badPatch('names no file; use a unified diff, or *** Begin Patch … *** End Patch');
   }
   if (files.length > MAX_FILES) throw badPatch(`names more than ${MAX_FILES} files`);
   return files;
 }
 
-/** Models like to wrap a patch as in an answer's text. */
+/** Removes the Markdown code fence that models often put around a patch. */
 function withoutFence(lines: readonly string[]): readonly string[] {
   const first = lines.findIndex((line) => line.trim() !== '');
   if (!/^```\w*$/.test(lines[first]?.trim() ?? '')) return lines;
@@ -27,7 +27,7 @@ function withoutFence(lines: readonly string[]): readonly string[] {
   return lines.slice(first + 1, last > first ? last : undefined);
 }
 
-/** A patch that came with CRLF all through; a CR in one that did not belongs to the lines of the file. */
+/** Replaces CRLF by LF if the patch itself uses CRLF. Otherwise a CR belongs to a line of the file. */
 function plainEnds(patch: string): string {
   return /^(?:@@ -[\d,]+ \+[\d,]+ @@|\*\*\* Begin Patch)\r$/m.test(patch)
     ? patch.replaceAll('\r\n', '\n')

@@ -1,4 +1,4 @@
-/** What a patch says, however it was written: for each file what happens to it, in hunks that are found by their lines. */
+/** A parsed patch, in either format: the change of each file, in hunks that are found by their lines. */
 import { FileError } from './file-error.ts';
 
 export interface HunkLine {
@@ -10,23 +10,35 @@ export interface Hunk {
   /** For errors: `hunk 2 (@@ -4,2 +4,3 @@)`. */
   readonly name: string;
   readonly lines: readonly HunkLine[];
-  /** Where it should be, as the number of lines before it; undefined when the patch does not say. */
+  /** The number of lines before the hunk; undefined if the patch does not say. */
   readonly after?: number;
-  /** Lines that come somewhere before it, each after the one before. */
+  /** Lines that come somewhere before the hunk, in this order. */
   readonly anchors?: readonly string[];
-  /** Its last line is the file's. */
+  /** The hunk is at the end of the file. */
   readonly atEnd?: boolean;
-  /** Whether the file's last line ends with a line feed; undefined leaves that as it is. */
+  /** Whether the file ends with a line feed; undefined leaves it unchanged. */
   readonly newlineAtEnd?: boolean;
 }
 
 export interface FilePatch {
   readonly kind: 'add' | 'update' | 'delete';
   readonly path: string;
-  /** Where the file goes. */
+  /** The new path of a file that moves. */
   readonly moveTo?: string;
   readonly hunks: readonly Hunk[];
   readonly executable?: boolean | undefined;
+}
+
+const KINDS: Readonly<Record<string, HunkLine['kind']>> = {
+  ' ': 'keep',
+  '-': 'remove',
+  '+': 'add',
+};
+
+/** A line of a hunk. An empty line is an empty line of the file that lost its space. Undefined for any other line. */
+export function hunkLine(line: string): HunkLine | undefined {
+  const kind = KINDS[line[0] ?? ' '];
+  return kind && { kind, text: line.slice(1) };
 }
 
 export function badPatch(why: string): FileError {

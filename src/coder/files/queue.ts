@@ -1,12 +1,12 @@
 /**
- * Whoever changes a file reads it first and writes it afterwards; in between nobody else of this process may change
- * it, or one of the two changes is lost. Keys are true paths, so workspaces that overlap share the queue.
+ * A queue per file. A change reads a file and writes it afterwards. Two changes of one file in this process must not
+ * overlap, or one of them is lost. Keys are real paths, so overlapping workspaces share the queue.
  */
 const waiting = new Map<string, Promise<unknown>>();
 
-/** Does the work when all that was asked for earlier with any of these keys is done. */
+/** Runs the work after all earlier work with any of these keys. */
 export async function inTurn<T>(keys: readonly string[], work: () => Promise<T>): Promise<T> {
-  // All keys are taken at once, so two callers can never wait for each other.
+  // All keys are taken at once, so a deadlock is impossible.
   const before = Promise.allSettled(keys.map((key) => waiting.get(key) ?? Promise.resolve()));
   const mine = before.then(work);
   const settled = mine.catch(() => {});

@@ -1,4 +1,4 @@
-/** Reads the start of a file, if it is one: no device, no pipe, and never more than was asked for. */
+/** Reads the start of a regular file, up to a limit. Refuses devices and pipes. */
 import { constants } from 'node:fs';
 import { lstat, open } from 'node:fs/promises';
 import { FileError } from './file-error.ts';
@@ -6,17 +6,17 @@ import { openPathHandle } from './path-handle.ts';
 import { isInside, isOfSystem } from './path-rules.ts';
 
 export interface BoundedRead {
-  /** Its true path, without links. */
+  /** The real path, without links. */
   readonly path: string;
-  /** At most as many as was asked for. */
+  /** At most `limit` bytes. */
   readonly bytes: Buffer;
-  /** Of the whole file. */
+  /** The size of the whole file. */
   readonly size: number;
 }
 
 /**
- * The first `limit` bytes. With `within`, a true path, a file that lies elsewhere when links are followed is refused.
- * Throws a FileError, or the system's own error.
+ * The first `limit` bytes. `within` is a real path: a file whose real path is outside it is refused. Throws a FileError or
+ * the system's own error.
  */
 export async function readBounded(
   path: string,
@@ -27,7 +27,7 @@ export async function readBounded(
   signal?.throwIfAborted();
   await using held = await openPathHandle(path);
   if (within !== undefined && (!isInside(within, held.path) || isOfSystem(held.path))) {
-    throw new FileError('outside', `${path} lies outside ${within}`);
+    throw new FileError('outside', `${path} is outside ${within}`);
   }
   if (!held.stats.isFile()) throw new FileError('wrong-kind', `${path} is not a file`);
   await using handle = await open(held.self, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -44,7 +44,7 @@ export async function readBounded(
   return { path: held.path, bytes: buffer.subarray(0, filled), size };
 }
 
-/** Whether there is anything of that name, be it a link that leads nowhere. */
+/** Whether the name exists, also as a broken link. */
 export async function isThere(file: string): Promise<boolean> {
   return lstat(file).then(
     () => true,

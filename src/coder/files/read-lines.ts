@@ -1,17 +1,17 @@
-/** A window of a file's lines, read in pieces: a file of any size costs what is shown of it. */
+/** Reads a range of lines from a file in pieces, so that the size of the file does not matter. */
 import type { FileHandle } from 'node:fs/promises';
 
 const PIECE = 256 * 1024;
 const FEED = 0x0a;
 
 export interface LineWindow {
-  /** Each without its line end, cut to `maxLine` bytes. */
+  /** Without line ends, each cut to `maxLine` bytes. */
   readonly lines: readonly Buffer[];
-  /** Whether some were cut. */
+  /** Some lines were cut. */
   readonly cutLines: boolean;
-  /** There are lines behind the window. */
+  /** There are lines after the range. */
   readonly more: boolean;
-  /** Lines that were counted: all of the file's when `more` is false, or when it has at most `countBytes`. */
+  /** The number of lines that were counted. It is the whole file if `countedAll` is set. */
   readonly counted: number;
   readonly countedAll: boolean;
 }
@@ -21,9 +21,9 @@ export interface WindowOptions {
   readonly offset: number;
   readonly limit: number;
   readonly maxLine: number;
-  /** Of all lines together. */
+  /** For all lines together. */
   readonly maxBytes: number;
-  /** Behind the window, lines are counted as long as the file's bytes are fewer. */
+  /** After the range, lines are counted up to this position in the file. */
   readonly countBytes: number;
   readonly signal: AbortSignal;
 }
@@ -32,7 +32,7 @@ export async function readLines(handle: FileHandle, options: WindowOptions): Pro
   const { offset, limit, maxLine, maxBytes, countBytes, signal } = options;
   const piece = Buffer.allocUnsafe(PIECE);
   const lines: Buffer[] = [];
-  /** Of the line that is being read: what is kept of it, and how long it is. */
+  /** The kept part and the length of the current line. */
   let kept: Buffer[] = [];
   let length = 0;
   let total = 0;
@@ -53,7 +53,7 @@ export async function readLines(handle: FileHandle, options: WindowOptions): Pro
       const line = withoutCr(Buffer.concat(kept));
       const cut = line.length > maxLine;
       const shown = cut ? line.subarray(0, maxLine) : line;
-      // The first line is shown whatever its size, or the window could never move on.
+      // The first line is always included, so that reading can continue after it.
       if (lines.length >= limit || (lines.length > 0 && total + shown.length > maxBytes)) {
         full = true;
       } else {
@@ -84,7 +84,7 @@ export async function readLines(handle: FileHandle, options: WindowOptions): Pro
       return { lines, cutLines, more: true, counted: number - 1, countedAll: false };
     }
   }
-  // A last line without a line end.
+  // The last line has no line end.
   if (length > 0) close();
   const counted = number - 1;
   return { lines, cutLines, more: full, counted, countedAll: true };

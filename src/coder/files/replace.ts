@@ -1,22 +1,22 @@
 /**
- * Replaces a passage of a text. The passage is compared without regard to how lines end, and what is put in its place
- * gets the line ends that were there: models write LF, files have what they have.
+ * Replaces a passage of a text. Line ends (LF or CRLF) are ignored in the comparison, because models write LF. The
+ * replacement gets the line ends of the passage.
  */
 import { toCrlf, toLf } from './text.ts';
 
 export interface Match {
-  /** Where it begins and ends in the text. */
+  /** Start and end in the text. */
   readonly from: number;
   readonly to: number;
-  /** Of its first line, from 1. */
+  /** The number of the first line, from 1. */
   readonly line: number;
 }
 
-/** Every place of `passage` (not empty), none overlapping another. */
+/** All occurrences of `passage`, which is not empty, without overlaps. */
 export function findPassage(text: string, passage: string): Match[] {
   const plain = toLf(text);
   const wanted = toLf(passage);
-  // Where the CRs were, as places in `plain`; before the n-th of them, n are missing.
+  // The positions in `plain` where a CR was removed.
   const removed: number[] = [];
   for (let at = text.indexOf('\r\n'); at !== -1; at = text.indexOf('\r\n', at + 2)) {
     removed.push(at - removed.length);
@@ -28,7 +28,7 @@ export function findPassage(text: string, passage: string): Match[] {
   for (let at = plain.indexOf(wanted); at !== -1; at = plain.indexOf(wanted, at + wanted.length)) {
     for (; counted < at; counted += 1) if (plain[counted] === '\n') line += 1;
     while ((removed[passed] ?? Infinity) < at) passed += 1;
-    // A match that begins with the LF of a CRLF takes the CR with it.
+    // A match that starts with the LF of a CRLF includes the CR.
     const from = at + passed;
     const end = at + wanted.length;
     let within = passed;
@@ -52,7 +52,7 @@ export function replaceMatches(
   return result + text.slice(done);
 }
 
-/** The replacement, its lines ending as the line does in which the passage begins. */
+/** The replacement with the line ends of the line in which the passage starts. */
 function withEndsOf(text: string, from: number, replacement: string): string {
   const next = text.indexOf('\n', from);
   const end = next === -1 ? text.lastIndexOf('\n', from) : next;

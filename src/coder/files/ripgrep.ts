@@ -1,8 +1,8 @@
 /**
- * Runs ripgrep in a folder that is held on to, and hands over what it prints line by line.
+ * Runs ripgrep in a folder and passes on its output line by line.
  *
- * It is taken for an index, not for the truth: it opens files by their paths, so a folder that is swapped for a link
- * under its feet may lead it out of the workspace. Whoever shows what it found reads it through the workspace first.
+ * Its results are only hints. It opens files by path, so a folder that is replaced by a link while it runs may lead it out
+ * of the workspace. A caller that shows results must read the files through the workspace first.
  */
 import { spawn } from 'node:child_process';
 import { FileError } from './file-error.ts';
@@ -12,7 +12,7 @@ const TIMEOUT_MS = 30_000;
 const MAX_LINE = 64 * 1024;
 const MAX_ERRORS = 16 * 1024;
 
-/** Hidden files too, but nothing that is ignored, no links followed, and no configuration of somebody else's. */
+/** Includes hidden files, but no ignored files. Follows no links and reads no configuration. */
 const ALWAYS = [
   '--no-config',
   '--color=never',
@@ -23,17 +23,17 @@ const ALWAYS = [
 ];
 
 export interface Outcome {
-  /** Over before its end: `enough`, or no more time. */
+  /** Why it was stopped early: `onLine` returned false, or the timeout. */
   readonly stopped: 'enough' | 'timeout' | undefined;
 }
 
-/** Where the program is. */
+/** The path of the program. */
 export async function ripgrepFile(): Promise<string> {
   const { rgPath } = await import('@vscode/ripgrep');
   return rgPath;
 }
 
-/** `onLine` returns false when it has enough. */
+/** Runs ripgrep. `onLine` returns false to stop. */
 export async function ripgrep(
   folder: PathHandle,
   args: readonly string[],
@@ -46,7 +46,7 @@ export async function ripgrep(
   let stopped: Outcome['stopped'];
   const { promise, resolve, reject } = Promise.withResolvers<number | null>();
   const child = spawn(file, [...ALWAYS, ...args], {
-    // On Linux this is the folder itself, by its descriptor, whatever its name leads to by now.
+    // On Linux this is the folder's descriptor, so a renamed or replaced folder makes no difference.
     cwd: folder.self,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
@@ -72,7 +72,7 @@ export async function ripgrep(
   try {
     const code = await promise;
     signal.throwIfAborted();
-    // 1 is for nothing found; a file that could not be read is 2 as well, but without a word.
+    // Exit code 1 means no match. A file that cannot be read gives 2 without a message.
     if (stopped === undefined && code !== 0 && code !== 1 && errors.trim() !== '') {
       throw new FileError('bad-pattern', errors.trim());
     }
@@ -83,7 +83,7 @@ export async function ripgrep(
   }
 }
 
-/** Bytes to lines; a line that is too long is left out. */
+/** Splits bytes into lines and skips lines that are too long. */
 function splitter(onLine: (line: string) => void): (bytes: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   let skipping = false;

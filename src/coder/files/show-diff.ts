@@ -1,4 +1,4 @@
-/** A change of a file as people are shown it. What is too long is cut, and says so. */
+/** The diff of a changed file for people. Long content is cut, with a note. */
 import { basename } from 'node:path';
 import { cutText } from '../../base/index.ts';
 import { formatPatch, structuredPatch } from 'diff';
@@ -6,16 +6,16 @@ import type { FileDiff } from '../../protocol/development-tool/index.ts';
 import { binaryKind, sizeOf } from './text.ts';
 import type { Change } from './write.ts';
 
-/** Of either content; a person who gets less than all of it cannot edit it. */
+/** The limit for the old and the new content. A person can edit the new content only if it is complete. */
 const MAX_CONTENT = 256 * 1024;
 const MAX_DIFF = 64 * 1024;
-/** Files that differ in more places than this are not compared line by line: that takes too long. */
+/** Files with more differences are not compared line by line, which would take too long. */
 const MAX_DIFFERENCES = 4000;
 const MAX_DIFF_MS = 1000;
 
 /**
- * The file before and after. `movedFrom` is where it was, for a file that moves.
- * `show` makes the path that the diff's head has.
+ * The old and new content with their diff. `movedFrom` is the old path of a file that moves. `show` converts a path for
+ * the header of the diff.
  */
 export function fileDiff(
   { path, before, after }: Change,
@@ -38,7 +38,7 @@ export function fileDiff(
   };
 }
 
-/** Whether the content after the change is there, and `fileDiff` has all of it. */
+/** Whether `fileDiff` contains the complete new content. */
 export function isShownWhole({ after }: Change): boolean {
   if (after === undefined || binaryKind(after) !== undefined) return false;
   return after.toString().length <= MAX_CONTENT;
@@ -52,13 +52,13 @@ function formatDiff(oldName: string, newName: string, old: string, next: string)
   });
   if (patch === undefined) {
     const lines = (text: string): number => text.split('\n').length;
-    return `--- ${oldName}\n+++ ${newName}\n[almost all of it changes: ${lines(old)} lines become ${lines(next)}]\n`;
+    return `--- ${oldName}\n+++ ${newName}\n[too many differences to show: ${lines(old)} lines become ${lines(next)}]\n`;
   }
   const headers = { includeIndex: false, includeUnderline: false, includeFileHeaders: true };
   return cut(formatPatch(patch, headers), MAX_DIFF);
 }
 
-/** Up to the end of a line. */
+/** Cuts at the end of a line. */
 function cut(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const kept = cutText(text, limit);

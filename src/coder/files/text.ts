@@ -1,9 +1,9 @@
-/** Bytes as text and back: what is text, its line ends, its byte order mark. */
+/** Converts bytes to text and back, with line ends and the byte order mark. Recognizes binary files. */
 import { FileError } from './file-error.ts';
 
-/** More than this is not loaded whole: who edits a file this large wants another tool. */
+/** Larger files are not edited. */
 export const MAX_TEXT_BYTES = 10 * 1024 * 1024;
-/** Where a NUL is looked for; git looks as far. */
+/** A file with a NUL in its first bytes is binary. Git uses the same limit. */
 export const SNIFF_BYTES = 8000;
 
 const BOM = '\uFEFF';
@@ -14,7 +14,7 @@ export interface Text {
   readonly bom: boolean;
 }
 
-/** The file's text; throws when it has none, because what cannot be read back cannot be written back. */
+/** The text of a file. Throws if it is not UTF-8 text, because it could not be written back unchanged. */
 export function decodeText(bytes: Buffer, shown: string): Text {
   const kind = binaryKind(bytes);
   if (kind !== undefined) {
@@ -26,7 +26,7 @@ export function decodeText(bytes: Buffer, shown: string): Text {
   } catch {
     throw new FileError(
       'binary',
-      `${shown} is not UTF-8, so a change would damage it; convert it with the shell first`,
+      `${shown} is not UTF-8, so an edit would damage it; convert it with a shell command first`,
     );
   }
 }
@@ -35,7 +35,7 @@ export function encodeText({ text, bom }: Text): Buffer {
   return Buffer.from(bom && !text.startsWith(BOM) ? BOM + text : text);
 }
 
-/** Whether the lines end with CRLF, all or most of them. */
+/** Whether most lines end with CRLF. */
 export function usesCrlf(text: string): boolean {
   const crlf = text.split('\r\n').length - 1;
   return crlf > 0 && crlf * 2 > text.split('\n').length - 1;
@@ -61,7 +61,7 @@ const IMAGES: readonly (readonly [type: string, at: number, magic: string])[] = 
   ['image/webp', 8, 'WEBP'],
 ];
 
-/** The media type of a picture that models can look at, by its first bytes: names lie. */
+/** The media type of an image that models support, from its first bytes. File names are not reliable. */
 export function imageType(head: Buffer): string | undefined {
   const found = IMAGES.find(
     ([, at, magic]) => head.toString('latin1', at, at + magic.length) === magic,
@@ -80,7 +80,7 @@ const BINARIES: readonly (readonly [kind: string, magic: string])[] = [
   ['UTF-16 text', '\xfe\xff'],
 ];
 
-/** What kind of file that is not text this is, by its first bytes; undefined for text. */
+/** The kind of a binary file, from its first bytes; undefined for text. */
 export function binaryKind(bytes: Buffer): string | undefined {
   const head = bytes.subarray(0, SNIFF_BYTES);
   const known = BINARIES.find(([, magic]) => head.toString('latin1', 0, magic.length) === magic);

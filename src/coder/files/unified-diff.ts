@@ -1,21 +1,21 @@
 /**
- * Unified diffs, plain and git's.
+ * Parses unified diffs, plain and git's.
  *
- * The numbers in a hunk's head say where it should be and how long it is. Models miscount: a hunk ends where its lines
- * end, and the numbers settle only what would be in doubt (whether `--- x` is a removed line or the next file's head).
+ * The header of a hunk says where it is and how many lines it has. Models miscount, so a hunk ends where its lines end.
+ * The numbers only decide ambiguous cases: whether `--- x` is a removed line or the header of the next file.
  */
-import { badPatch, type FilePatch, type Hunk, type HunkLine } from './patch.ts';
+import { badPatch, hunkLine, type FilePatch, type Hunk, type HunkLine } from './patch.ts';
 
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 const NO_NEWLINE = /^\\ /;
 
-/** The patch, and how far it has been read. */
+/** The lines of the patch, and the current position. */
 interface Reader {
   readonly lines: readonly string[];
   at: number;
 }
 
-/** What the lines before the hunks say. */
+/** The header of a file. */
 interface Head {
   old?: string;
   next?: string;
@@ -38,7 +38,7 @@ export function parseUnifiedDiff(lines: readonly string[]): FilePatch[] {
   return files;
 }
 
-/** Reads up to the first hunk, or up to the next file when there is none; undefined at the end of the patch. */
+/** Reads up to the first hunk, or up to the next file if there are no hunks. Undefined at the end of the patch. */
 function readHead(reader: Reader): Head | undefined {
   const head: Head = {};
   let begun = false;
@@ -52,7 +52,7 @@ function readHead(reader: Reader): Head | undefined {
     if (line.startsWith('diff --git ')) {
       if (begun) return head;
       begun = true;
-      // Only where nothing else names the file: an empty one, or a change of mode.
+      // Used only if no other line names the file: for an empty file or a change of mode.
       const names = /^diff --git a\/(.+) b\/(.+)$/.exec(line);
       if (names?.[1] !== undefined && names[1] === names[2]) {
         head.old = `a/${names[1]}`;
@@ -86,7 +86,7 @@ function readGitHeader(line: string, head: Head): void {
     };
   } else if (mode !== undefined) {
     if (mode !== '100644' && mode !== '100755') {
-      throw badPatch(`makes something of mode ${mode}; only files can be patched, no links`);
+      throw badPatch(`has the file mode ${mode}; only regular files can be patched, not links`);
     }
     if (line.startsWith('deleted')) head.deleted = true;
     else head.executable = mode === '100755';
@@ -111,40 +111,30 @@ function readHunk(reader: Reader, index: number): Hunk {
     const line = reader.lines[reader.at] ?? '';
     const counted = oldLeft > 0 || newLeft > 0;
     if (NO_NEWLINE.test(line)) {
-      // It speaks of the line before. Where only the old file lacks the line feed, the new one gets it.
+      // Refers to the previous line. If only the old file has no line feed at its end, the new file gets one.
       newlineAtEnd = lines.at(-1)?.kind === 'remove';
       continue;
     }
     if (line.startsWith('@@') || line.startsWith('diff --git ')) break;
-    if (!counted && !goesOn(reader)) break;
-    if (line === '') {
-      // An empty line of the file that lost its blank; at the end of the patch it is none.
-      if (reader.lines.slice(reader.at).every((rest) => rest === '')) break;
-      lines.push({ kind: 'keep', text: '' });
-      oldLeft -= 1;
-      newLeft -= 1;
-    } else if (line.startsWith(' ')) {
-      lines.push({ kind: 'keep', text: line.slice(1) });
-      oldLeft -= 1;
-      newLeft -= 1;
-    } else if (line.startsWith('-')) {
-      lines.push({ kind: 'remove', text: line.slice(1) });
-      oldLeft -= 1;
-    } else if (line.startsWith('+')) {
-      lines.push({ kind: 'add', text: line.slice(1) });
-      newLeft -= 1;
-    } else {
+    if (!counted && !continues(reader)) break;
+    // Empty lines at the end of the patch do not belong to the file.
+    if (line === '' && reader.lines.slice(reader.at).every((rest) => rest === '')) break;
+    const parsed = hunkLine(line);
+    if (parsed === undefined) {
       throw badPatch(
-        `has a line in ${name} that begins with neither a blank, - nor +: ${JSON.stringify(line.slice(0, 100))}`,
+        `has a line in ${name} that does not start with a space, - or +: ${JSON.stringify(line.slice(0, 100))}`,
       );
     }
+    lines.push(parsed);
+    if (parsed.kind !== 'add') oldLeft -= 1;
+    if (parsed.kind !== 'remove') newLeft -= 1;
   }
-  if (lines.length === 0) throw badPatch(`has nothing in ${name}`);
+  if (lines.length === 0) throw badPatch(`has no lines in ${name}`);
   const start = Number(numbers?.[1] ?? 0);
   return {
     name,
     lines,
-    // A hunk without old lines stands behind the line that its head names, any other begins with it.
+    // A hunk without old lines comes after the line in its header. Any other hunk starts with that line.
     ...(numbers !== null && {
       after: Number(numbers[2] ?? 1) === 0 ? start : Math.max(0, start - 1),
     }),
@@ -152,11 +142,11 @@ function readHunk(reader: Reader, index: number): Hunk {
   };
 }
 
-/** Whether a hunk whose count is over has more lines all the same: the next that is not empty is one of a hunk. */
-function goesOn({ lines, at }: Reader): boolean {
+/** Whether a hunk has more lines than its header says: the next line that is not empty looks like a line of a hunk. */
+function continues({ lines, at }: Reader): boolean {
   const next = lines.findIndex((line, index) => index >= at && line !== '');
   const line = lines[next] ?? '';
-  // `-- ` is the signature under a mailed patch.
+  // `-- ` starts the signature of a patch in an email.
   return /^[ +-]/.test(line) && line !== '-- ' && !startsFile({ lines, at: next });
 }
 
@@ -165,8 +155,7 @@ function filePatch(head: Head, hunks: readonly Hunk[]): FilePatch {
   const executable = head.executable === undefined ? {} : { executable: head.executable };
   const from = head.renamed?.from ?? old;
   const to = head.renamed?.to ?? next;
-  if (from === undefined || to === undefined)
-    throw badPatch('does not name its file in --- and +++');
+  if (from === undefined || to === undefined) throw badPatch('has no file name in --- and +++');
   if (head.created === true || head.old === '/dev/null') {
     return { kind: 'add', path: to, hunks: asNewFile(hunks), ...executable };
   }
@@ -179,12 +168,12 @@ function filePatch(head: Head, hunks: readonly Hunk[]): FilePatch {
   return { kind: 'update', path: from, ...(from !== to && { moveTo: to }), hunks, ...executable };
 }
 
-/** A new file's last line ends with a line feed unless the patch says that it does not. */
+/** A new file ends with a line feed unless the patch says otherwise. */
 function asNewFile(hunks: readonly Hunk[]): Hunk[] {
   return hunks.map((hunk) => ({ ...hunk, newlineAtEnd: hunk.newlineAtEnd ?? true }));
 }
 
-/** Without git's a/ and b/, where both have them. */
+/** The names without git's a/ and b/, if both have them. */
 function stripped(old: string | undefined, next: string | undefined): (string | undefined)[] {
   const a = old === '/dev/null' || old?.startsWith('a/') === true;
   const b = next === '/dev/null' || next?.startsWith('b/') === true;
@@ -192,7 +181,7 @@ function stripped(old: string | undefined, next: string | undefined): (string | 
   return [old, next].map((name) => (name === '/dev/null' ? name : name?.slice(2)));
 }
 
-/** The name in a --- or +++ line: up to a tab and a date, and without git's quotes. */
+/** The name in a --- or +++ line, without the date after a tab and without git's quotes. */
 function nameIn(field: string): string {
   const [name = ''] = field.split('\t');
   const trimmed = name.trimEnd();

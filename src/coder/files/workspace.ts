@@ -1,17 +1,17 @@
 /**
- * The folders that the coding agent works in, and the only way in which its tools reach files.
+ * The folders that the coding agent works in. Its tools access files only through this module.
  *
- * A path from a model or a peer is relative to the first root, or absolute inside one of them. `..` is taken out of it
- * by its letters alone, before any link is followed; then links are followed, and where they really lead must be
- * inside a root too, also when somebody swaps a link in at the worst moment (files/path-handle.ts says how).
+ * A path from a model or a peer is relative to the first root, or absolute inside one of the roots. `..` is resolved in
+ * the text first. Then links are followed, and the real path must be inside a root too, even if a link is replaced at the
+ * same time (see files/path-handle.ts).
  *
- * - Only files and folders are touched: devices, pipes and sockets are refused, and so is all of /proc, /sys and /dev.
- * - A file is replaced by renaming a complete one into its place: readers see the old one or the new one. Its mode
- *   stays. A link at the end of the path is followed when it leads to a file inside; it stays a link.
- * - `.git`, `.parley/settings.json` and the folders of our own settings and data can be read and not be written, by
- *   whatever name they are reached.
- * - A hard link cannot be told from a file. Reading one shows what it shares with a file outside; writing never
- *   changes that file, because the new content is a new file. Likewise what is mounted inside a root is inside.
+ * - Only regular files and folders are used. Devices, pipes and sockets are refused, and so are /proc, /sys and /dev.
+ * - A file is replaced by renaming a complete new file, so readers see either the old or the new content. Its mode is
+ *   kept. A link at the end of the path is followed if its target is a file inside; the link itself stays.
+ * - `.git`, `.parley/settings.json` and Parley's own folders for settings and data can be read but not written, under any
+ *   of their names.
+ * - A hard link cannot be distinguished from a file. Reading shows the shared content. Writing creates a new file, so it
+ *   never changes a file outside. A file system that is mounted inside a root counts as inside.
  */
 import type { BigIntStats } from 'node:fs';
 import { constants } from 'node:fs';
@@ -27,37 +27,37 @@ export type { PathHandle } from './path-handle.ts';
 export type { Change, Snapshot } from './write.ts';
 
 export interface OpenFile extends AsyncDisposable {
-  /** Its true path. */
+  /** The real path. */
   readonly path: string;
   readonly stats: BigIntStats;
   readonly handle: FileHandle;
 }
 
 export interface Workspace extends Writer {
-  /** True paths. Relative paths begin at the first. */
+  /** Real paths. Relative paths start at the first one. */
   readonly roots: readonly string[];
-  /** The absolute path that is meant, by its letters alone: the disk is not asked. Throws when it is outside. */
+  /** The absolute path, from the text alone, without access to the disk. Throws if it is outside. */
   locate(path: string): string;
-  /** The path as people and models should see it: relative to the first root where it is below it. */
+  /** The path for people and models: relative to the first root if it is inside that root. */
   show(path: string): string;
-  /** The true path of what is there; undefined when nothing is. */
-  truePath(path: string): Promise<string | undefined>;
+  /** The real path; undefined if nothing exists there. */
+  realPath(path: string): Promise<string | undefined>;
   openFile(path: string): Promise<OpenFile>;
   openFolder(path: string): Promise<PathHandle>;
-  /** The whole file; undefined when there is none. */
+  /** The whole file; undefined if it does not exist. */
   read(path: string, maxBytes: number): Promise<Snapshot | undefined>;
-  /** Does the work while nobody else in this process does so with any of these files. */
+  /** Runs the work while no other work in this process uses any of these files. */
   exclusively<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>;
 }
 
 export interface WorkspaceOptions {
-  /** False: as on a system without /proc. */
+  /** False: behave as on a system without /proc. */
   readonly pin?: boolean;
-  /** Where our own settings and data are; absolute. */
+  /** Parley's own folders for settings and data; absolute. */
   readonly own?: readonly string[];
 }
 
-/** Opens a workspace of these folders; they must exist. */
+/** Opens a workspace with these folders, which must exist. */
 export async function openWorkspace(
   folders: readonly string[],
   { pin = canPin, own = [] }: WorkspaceOptions = {},
@@ -88,7 +88,7 @@ export async function openWorkspace(
     }
   }
 
-  async function truePath(path: string): Promise<string | undefined> {
+  async function realPath(path: string): Promise<string | undefined> {
     const absolute = locate(path);
     try {
       await using held = await openHandle(absolute, show(absolute));
@@ -103,7 +103,7 @@ export async function openWorkspace(
     roots,
     locate,
     show,
-    truePath,
+    realPath,
     openFile,
     ...createWriter(access, own),
 
@@ -131,7 +131,7 @@ export async function openWorkspace(
       if (opened.stats.size > BigInt(maxBytes)) {
         throw new FileError(
           'too-large',
-          `${show(opened.path)} has ${opened.stats.size} bytes, and at most ${maxBytes} are taken; use the shell`,
+          `${show(opened.path)} has ${opened.stats.size} bytes, more than the limit of ${maxBytes}; use a shell command`,
         );
       }
       const bytes = await opened.handle.readFile();
@@ -140,7 +140,7 @@ export async function openWorkspace(
 
     async exclusively(paths, work) {
       const keys = await Promise.all(
-        paths.map(async (path) => (await truePath(path)) ?? locate(path)),
+        paths.map(async (path) => (await realPath(path)) ?? locate(path)),
       );
       return inTurn([...new Set(keys)], work);
     },

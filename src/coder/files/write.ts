@@ -1,9 +1,9 @@
 /**
- * Changes to files: all of them or none.
+ * Applies changes to several files: all of them or none.
  *
- * First every new content is written, complete and on the disk, under a new name beside the old file: whatever can go
- * wrong mostly goes wrong here, where nothing has happened yet. Then each is renamed into its place. If one of those
- * fails, the ones before are put back.
+ * First all new content is written to temporary files next to the old ones and flushed to the disk. Most errors happen in
+ * this step, before any file has changed. Then each temporary file is renamed. If a rename fails, the earlier ones are
+ * undone.
  */
 import { randomBytes } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
@@ -20,54 +20,54 @@ const MODE_BITS = 0o7777;
 const READ_BITS = 0o444;
 const RUN_BITS = 0o111;
 
-/** A file as it was when it was read. */
+/** The content of a file at the time of reading. */
 export interface Snapshot {
-  /** Its true path. */
+  /** The real path. */
   readonly path: string;
   readonly bytes: Buffer;
   readonly stats: BigIntStats;
 }
 
-/** What becomes of one file. */
+/** The change of one file. */
 export interface Change {
-  /** As the caller named it. */
+  /** The path as the caller wrote it. */
   readonly path: string;
-  /** What is replaced or removed; undefined where there must be nothing. */
+  /** The old content; undefined if the file must not exist. */
   readonly before: Snapshot | undefined;
-  /** Undefined removes the file. */
+  /** The new content; undefined removes the file. */
   readonly after: Buffer | undefined;
-  /** Whether it may be run; undefined leaves that as it is. */
+  /** Sets or clears the executable bit; undefined leaves it unchanged. */
   readonly executable?: boolean | undefined;
 }
 
-/** A name in a folder that is held on to. */
+/** A name in an open folder. */
 interface Place {
   readonly folder: PathHandle;
   readonly name: string;
   readonly shown: string;
-  /** Folders that were made for it, the outermost first. */
+  /** Folders that were created for it, the outermost first. */
   readonly made: readonly string[];
 }
 
 interface Staged {
   readonly change: Change;
   readonly place: Place;
-  /** The name of the complete new file beside the old one; undefined when the file is to be removed. */
+  /** The name of the temporary file next to the old one; undefined if the file is removed. */
   readonly temporary: string | undefined;
 }
 
 export interface Writer {
-  /** Throws when nothing may be written at this path. Makes nothing. */
+  /** Throws if the path is not writable for tools. Creates nothing. */
   checkWritable(path: string): Promise<void>;
-  /** Makes all changes or none, and fails where a file is not as `before` says. */
+  /** Applies all changes or none. Fails if a file differs from `before`. */
   apply(changes: readonly Change[]): Promise<void>;
 }
 
-/** `own`: folders that nothing is written into. */
+/** Creates a writer. Nothing is written into the folders `own`. */
 export function createWriter(access: Access, own: readonly string[]): Writer {
   const { roots, locate, show, rootOf, openHandle } = access;
 
-  /** By its names, and by whether it is what a protected name leads to. */
+  /** Refuses protected names, and paths that a protected name leads to. */
   async function refuseProtected(absolute: string): Promise<void> {
     const root = rootOf(absolute);
     if (root === undefined) throw outside(show(absolute));
@@ -78,27 +78,27 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
       if (real !== undefined && isInside(real, absolute)) {
         throw new FileError(
           'protected',
-          `${show(absolute)} is what ${name} leads to, and tools do not write there`,
+          `${show(absolute)} is the target of ${name}, and tools may not write there`,
         );
       }
     }
     for (const folder of own) {
-      const real = await trueName(folder);
-      // A workspace inside of it is no part of it.
+      const real = await realName(folder);
+      // A workspace inside this folder is not protected by it.
       if (!isInside(real, absolute) || isInside(real, root)) continue;
       throw new FileError(
         'protected',
-        `${show(absolute)}: Parley keeps its own settings and sessions there, so tools do not write there`,
+        `${show(absolute)}: tools may not write there, because Parley stores its settings and sessions there`,
       );
     }
   }
 
-  /** Where a change of this path goes: a link at its end is followed when it leads to a file inside. */
+  /** The file that a change applies to. A link at the end is followed if its target is a file inside. */
   async function destination(path: string, removes: boolean): Promise<string> {
     const absolute = locate(path);
     const shown = show(absolute);
     if (/[/\\]$/.test(path) || roots.includes(absolute)) {
-      throw new FileError('wrong-kind', `${shown} names a folder, not a file`);
+      throw new FileError('wrong-kind', `${shown} is a folder, not a file`);
     }
     await refuseProtected(absolute);
     try {
@@ -106,28 +106,31 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
       checkFile(held.stats, shown);
       if (held.path !== absolute) await refuseProtected(held.path);
       if (removes && (await lstat(absolute)).isSymbolicLink()) {
-        throw new FileError('wrong-kind', `${shown} is a symbolic link; remove it with the shell`);
+        throw new FileError(
+          'wrong-kind',
+          `${shown} is a symbolic link; remove it with a shell command`,
+        );
       }
       return held.path;
     } catch (error) {
       if (systemCode(error) !== 'ENOENT') throw toFileError(error, shown);
-      await refuseDangling(absolute, shown);
+      await refuseBroken(absolute, shown);
       return absolute;
     }
   }
 
-  /** The deepest folder on the way to the path that exists. */
+  /** The deepest parent folder that exists. */
   async function nearest(absolute: string): Promise<PathHandle> {
     try {
       return await openHandle(absolute, show(absolute));
     } catch (error) {
       if (systemCode(error) !== 'ENOENT' || roots.includes(absolute)) throw error;
-      await refuseDangling(absolute, show(absolute));
+      await refuseBroken(absolute, show(absolute));
       return nearest(dirname(absolute));
     }
   }
 
-  /** Opens the folder, and makes what is missing of it step by step, each step from the one before. */
+  /** Opens the folder. Creates missing folders one by one, each from the handle of its parent. */
   async function enter(absolute: string, made: string[]): Promise<PathHandle> {
     try {
       return await openHandle(absolute, show(absolute));
@@ -161,11 +164,11 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     if (next.stats.isDirectory()) return next;
     await next[Symbol.asyncDispose]();
     throw next.stats.isSymbolicLink()
-      ? leadsNowhere(shown)
+      ? brokenLink(shown)
       : new FileError('wrong-kind', `${shown} is not a folder`);
   }
 
-  /** Removes folders that were made in vain, unless somebody has put something in them since. */
+  /** Removes folders that were created for a failed change, if they are still empty. */
   async function removeFolders(made: readonly string[]): Promise<void> {
     for (const path of made.toReversed()) {
       try {
@@ -177,7 +180,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     }
   }
 
-  /** Throws unless the place holds what the change was made for. */
+  /** Throws if the file differs from the content that the change is based on. */
   async function checkBefore(place: Place, { before }: Change): Promise<void> {
     const found = await lstat(place.folder.at(place.name), { bigint: true }).catch((error) => {
       if (systemCode(error) === 'ENOENT') return undefined;
@@ -210,7 +213,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
       const temporary =
         change.after === undefined
           ? undefined
-          : await writeBeside(folder, change.after, change.before?.stats, change.executable);
+          : await writeTemporary(folder, change.after, change.before?.stats, change.executable);
       return { change, place, temporary };
     } catch (error) {
       await folder?.[Symbol.asyncDispose]();
@@ -253,7 +256,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
           done += 1;
         }
       } catch (error) {
-        // Whatever made the change fail may make this fail too; then the rest is still put back.
+        // An undo may fail for the same reason as the change. The others are still undone.
         for (const one of staged.slice(0, done).toReversed()) await undo(one).catch(() => {});
         for (const { place, temporary } of staged.slice(done)) {
           if (temporary !== undefined) await unlink(place.folder.at(temporary)).catch(() => {});
@@ -267,8 +270,8 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
   };
 }
 
-/** Writes the bytes under a new name in the folder, complete and on the disk, and returns that name. */
-async function writeBeside(
+/** Writes the bytes to a temporary file in the folder, flushes it to the disk, and returns its name. */
+async function writeTemporary(
   folder: PathHandle,
   bytes: Buffer,
   like: BigIntStats | undefined,
@@ -282,13 +285,13 @@ async function writeBeside(
     await handle.writeFile(bytes);
     if (like !== undefined) {
       const mine = await handle.stat({ bigint: true });
-      // Matters to root alone; whoever may not give files away keeps them.
+      // Only root may change the owner; for other users the file keeps theirs.
       if (mine.uid !== like.uid || mine.gid !== like.gid) {
         await handle.chown(Number(like.uid), Number(like.gid)).catch(() => {});
       }
       await handle.chmod(modeLike(Number(like.mode) & MODE_BITS, executable));
     }
-    // The content before the name: after a crash there is the old file or the new one, never an empty one.
+    // Flushed before the rename: after a crash the file has the old or the new content and is never empty.
     await handle.datasync();
     return name;
   } catch (error) {
@@ -299,7 +302,7 @@ async function writeBeside(
   }
 }
 
-/** Whoever may read a file that can be run may run it. */
+/** An executable file may be run by everyone who may read it. */
 function modeLike(mode: number, executable: boolean | undefined): number {
   if (executable === undefined) return mode;
   return executable ? mode | ((mode & READ_BITS) >> 2) : mode & ~RUN_BITS;
@@ -307,15 +310,15 @@ function modeLike(mode: number, executable: boolean | undefined): number {
 
 async function undo({ change: { before }, place: { folder, name } }: Staged): Promise<void> {
   if (before === undefined) return unlink(folder.at(name));
-  const temporary = await writeBeside(folder, before.bytes, before.stats, undefined);
+  const temporary = await writeTemporary(folder, before.bytes, before.stats, undefined);
   return rename(folder.at(temporary), folder.at(name));
 }
 
-/** Where a folder is, or would be. */
-async function trueName(folder: string): Promise<string> {
+/** The real path of a folder, or the path that it would have. */
+async function realName(folder: string): Promise<string> {
   const parent = dirname(folder);
   const real = await realpath(folder).catch(() => undefined);
-  return real ?? (parent === folder ? folder : join(await trueName(parent), basename(folder)));
+  return real ?? (parent === folder ? folder : join(await realName(parent), basename(folder)));
 }
 
 export function checkFile(stats: BigIntStats, shown: string): void {
@@ -326,19 +329,19 @@ export function checkFile(stats: BigIntStats, shown: string): void {
   );
 }
 
-/** For a path behind which there was nothing. What somebody has made there since is not a link: it is seen later. */
-async function refuseDangling(absolute: string, shown: string): Promise<void> {
+/** Refuses a broken link, for a path that was not found. */
+async function refuseBroken(absolute: string, shown: string): Promise<void> {
   const found = await lstat(absolute).catch(() => undefined);
-  if (found?.isSymbolicLink() === true) throw leadsNowhere(shown);
+  if (found?.isSymbolicLink() === true) throw brokenLink(shown);
 }
 
-function leadsNowhere(shown: string): FileError {
-  return new FileError('not-found', `${shown} is a symbolic link that leads nowhere`);
+function brokenLink(shown: string): FileError {
+  return new FileError('not-found', `${shown} is a broken symbolic link`);
 }
 
 export function changed(shown: string): FileError {
   return new FileError(
     'changed',
-    `${shown} has changed meanwhile; read it again and redo the change`,
+    `${shown} has changed in the meantime; read it again and repeat the change`,
   );
 }

@@ -12,7 +12,7 @@ const guard: McpToolsOptions['guard'] = {
   rules: [],
   saveRule: () => Promise.resolve(),
   beforeChange: () => Promise.resolve(),
-  truePath: (file) => Promise.resolve(file),
+  realPath: (file) => Promise.resolve(file),
   changes: new FileChanges(),
 };
 

@@ -115,7 +115,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
   const guard: GuardOptions = {
     root,
     changes: options.changes,
-    truePath: (path) => workspace.truePath(path).catch(() => undefined),
+    realPath: (path) => workspace.realPath(path).catch(() => undefined),
     mode,
     loosest,
     rules: settings.policy ?? [],

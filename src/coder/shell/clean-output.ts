@@ -1,39 +1,39 @@
 /**
- * Makes readable text of what a program writes to a terminal: escape sequences are dropped, a line that is written over
- * again and again (a progress bar) is kept as it was last, backspaces take back.
+ * Converts terminal output to readable text: removes escape sequences, keeps only the last version of a line that is
+ * overwritten (a progress bar), and applies backspaces.
  *
- * Works on chunks as they come; a sequence may be cut anywhere. Memory is bounded whatever comes.
+ * Works on chunks; a sequence may be split between chunks. Memory is bounded for any input.
  */
 
-/** A longer line is passed on in pieces; only its last piece can still be written over. */
+/** A longer line is passed on in pieces. Only its last piece can still be overwritten. */
 const MAX_LINE = 4096;
-/** An escape sequence that goes on for longer is none. */
+/** The maximum length of an escape sequence. */
 const MAX_SEQUENCE = 4096;
 
-/** All that is not plain text: C0 without tab and newline, DEL, C1. */
-// oxlint-disable-next-line no-control-regex -- control characters are what this is about
+/** Control characters: C0 without tab and newline, DEL, C1. */
+// oxlint-disable-next-line no-control-regex -- searches for control characters
 const CONTROL = /[\0-\x08\x0b-\x1f\x7f-\x9f]/g;
 const SEQUENCE =
   // oxlint-disable-next-line no-control-regex -- as above
   /^(?:\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|\x1b[ -/]*[0-Z\\`-~])/;
 // oxlint-disable-next-line no-control-regex -- as above
-const BEGUN = /^\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)$/;
+const INCOMPLETE = /^\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)$/;
 
 export interface Cleaner {
-  /** Takes what came and returns the text that stands: lines that are finished. */
+  /** Takes a chunk and returns the lines that are complete. */
   write(chunk: string): string;
-  /** The line that is being written. */
+  /** The current, incomplete line. */
   line(): string;
 }
 
 export function createCleaner(): Cleaner {
-  /** The beginning of a sequence, or a carriage return of which it is not clear yet what it means. */
+  /** The start of an escape sequence, or a carriage return at the end of a chunk. */
   let held = '';
   let line = '';
-  /** The cursor is at the line's beginning: what comes next replaces it. */
+  /** The cursor is at the start of the line: new text replaces the line. */
   let returned = false;
 
-  /** Adds plain text and returns the lines that it finished. */
+  /** Adds plain text and returns the lines that are now complete. */
   function plain(text: string): string {
     if (text === '') return '';
     if (returned && text[0] !== '\n') line = '';
@@ -69,7 +69,7 @@ export function createCleaner(): Cleaner {
           const rest = text.slice(at, at + MAX_SEQUENCE);
           const sequence = SEQUENCE.exec(rest);
           if (sequence) from = at + sequence[0].length;
-          else if (BEGUN.test(rest) && rest.length < MAX_SEQUENCE) {
+          else if (INCOMPLETE.test(rest) && rest.length < MAX_SEQUENCE) {
             held = rest;
             from = text.length;
           }
@@ -86,7 +86,7 @@ export function createCleaner(): Cleaner {
   return { write, line: () => line };
 }
 
-/** The text of a whole output. */
+/** The readable text of a complete output. */
 export function cleaned(output: string): string {
   const cleaner = createCleaner();
   return cleaner.write(output) + cleaner.line();

@@ -1,13 +1,13 @@
 /**
- * Whether a rule's pattern is about a simple command. A pattern is the words with which a command begins:
+ * Matches the pattern of a policy rule against a simple command. A pattern is the first words of a command:
  *
  *   git status        git status, git status --short
- *   npm run * $       npm run and one more word, no more than that
+ *   npm run * $       npm run with exactly one more word
  *   rm                every rm
  *
- * `*` is any one word, `$` at the end means that no more words follow. To allow, a rule must fit exactly: the very
- * words, nothing assigned. To forbid or to ask it need only be likely: the program by any path, the words in this order
- * with others (options, mostly) between them; where an expansion hides a word the answer is "maybe".
+ * `*` matches any one word. `$` at the end means that no more words follow. To allow a command, a pattern must match
+ * exactly: the same words, and no assigned variables. To deny or to ask, a looser match is enough: the program under any
+ * path, and the words in this order with other words between them. If an expansion hides a word, the answer is "maybe".
  */
 import { parseWords } from './parse.ts';
 import type { SimpleCommand, Word } from './simple-command.ts';
@@ -17,7 +17,7 @@ export interface Pattern {
   readonly exact: boolean;
 }
 
-/** Undefined: it is no pattern. */
+/** Parses a pattern; undefined if it is invalid. */
 export function parsePattern(text: string): Pattern | undefined {
   const all = parseWords(text);
   if (!all) return undefined;
@@ -30,7 +30,7 @@ function isAny(word: Word): boolean {
   return !word.literal && word.text === '*';
 }
 
-/** Whether the pattern covers this command, beyond doubt. */
+/** Whether the pattern certainly matches this command. */
 export function covers({ words, exact }: Pattern, command: SimpleCommand): boolean {
   if (command.assigns) return false;
   if (exact && command.words.length !== words.length) return false;
@@ -40,7 +40,7 @@ export function covers({ words, exact }: Pattern, command: SimpleCommand): boole
   });
 }
 
-/** Whether this command may be one that the pattern means. */
+/** Whether the pattern may match this command. */
 export function concerns(
   { words, exact }: Pattern,
   command: SimpleCommand,
@@ -60,12 +60,12 @@ export function concerns(
   return next === wanted.length ? 'yes' : 'no';
 }
 
-/** Some file systems do not tell upper case from lower. */
+/** In lower case, because some file systems ignore case. */
 function base(program: string): string {
   return program.slice(program.lastIndexOf('/') + 1).toLowerCase();
 }
 
-/** The pattern that covers this command and no other; undefined when there is none. */
+/** The pattern that matches only this command; undefined if there is none. */
 export function exactPattern({ words, assigns }: SimpleCommand): string | undefined {
   if (assigns || words.length === 0 || !words.every((word) => word.literal)) return undefined;
   return [...words.map((word) => quoted(word.text)), '$'].join(' ');

@@ -1,15 +1,15 @@
-/** The environment of a command: the user's own, without our secrets, and such that no program waits for a person. */
+/** The environment of a command: the user's environment without Parley's secrets, and without interactive programs. */
 
-/** What we read keys from (see the models), and whatever is about ourselves. */
-const OURS =
+/** API keys of models, and Parley's own variables. */
+const SECRET =
   /^(PARLEY_.*|(GEMINI|GOOGLE|GOOGLE_GENERATIVE_AI|ANTHROPIC|OPENAI|OPENAI_COMPATIBLE)_API_KEY|ANTHROPIC_AUTH_TOKEN)$/i;
-/** They would change what a shell does before the command that was approved. */
-const HIDDEN = /^(BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|PS4|BASH_FUNC_.*)$/;
+/** They would make the shell run other code before the approved command. */
+const SHELL_STARTUP = /^(BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|PS4|BASH_FUNC_.*)$/;
 
-/** Which execution a process belongs to; see process-tree.ts. */
+/** Marks the processes of a command; see process-tree.ts. */
 export const MARKER = 'PARLEY_COMMAND';
 
-const NICETIES: Readonly<Record<string, string>> = {
+const NON_INTERACTIVE: Readonly<Record<string, string>> = {
   TERM: 'dumb',
   NO_COLOR: '1',
   CI: '1',
@@ -17,7 +17,7 @@ const NICETIES: Readonly<Record<string, string>> = {
   GIT_PAGER: 'cat',
   MANPAGER: 'cat',
   SYSTEMD_PAGER: 'cat',
-  // An editor that nobody sees would wait for ever; this one leaves the text as it is.
+  // A real editor would wait for ever. This one leaves the text unchanged.
   EDITOR: 'true',
   VISUAL: 'true',
   GIT_EDITOR: 'true',
@@ -29,7 +29,8 @@ const NICETIES: Readonly<Record<string, string>> = {
 export function commandEnvironment(from: NodeJS.ProcessEnv): Record<string, string> {
   const environment: Record<string, string> = {};
   for (const [name, value] of Object.entries(from)) {
-    if (value !== undefined && !OURS.test(name) && !HIDDEN.test(name)) environment[name] = value;
+    if (value !== undefined && !SECRET.test(name) && !SHELL_STARTUP.test(name))
+      environment[name] = value;
   }
-  return { ...environment, ...NICETIES };
+  return { ...environment, ...NON_INTERACTIVE };
 }

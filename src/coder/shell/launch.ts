@@ -1,6 +1,6 @@
 /**
- * Starts a program on a pseudo-terminal of its own, or, where the terminal's module cannot be loaded, on pipes. Either
- * way it leads a session, so that it can be found and ended with all that it starts.
+ * Starts a program on a pseudo-terminal, or on pipes if the pseudo-terminal module cannot be loaded. In both cases the
+ * program is a session leader, so that it can be found and killed together with its child processes.
  */
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
@@ -10,40 +10,40 @@ export interface Launch {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** Gets the output as it comes. Must not throw. */
+  /** Receives the output. Must not throw. */
   readonly onData: (text: string) => void;
 }
 
 export interface Launched {
   readonly pid: number;
-  /** Once it has ended and its output has been read. */
+  /** Resolves when the program has ended and its output has been read. */
   readonly exited: Promise<Exit>;
-  /** Gives up waiting for output. */
+  /** Stops waiting for output. */
   close(): void;
 }
 
 export interface Exit {
-  /** Null when a signal ended it. */
+  /** Null if a signal ended the program. */
   readonly code: number | null;
   readonly signal: string | null;
 }
 
-/** Wide, so that programs break few lines. */
+/** Wide, so that programs wrap few lines. */
 const COLUMNS = 160;
 const ROWS = 50;
-/** How long output of processes that outlive the program is waited for. */
+/** How long to wait for output of child processes after the program has ended. */
 const DRAIN_MS = 200;
 
 type Pty = typeof import('@lydell/node-pty');
 let pty: Promise<Pty | undefined> | undefined;
 
-/** Its native part is prebuilt for most systems, not for all. */
+/** Undefined on systems without a prebuilt native module. */
 function loadPty(): Promise<Pty | undefined> {
   pty ??= import('@lydell/node-pty').catch(() => undefined);
   return pty;
 }
 
-/** Whether programs get a pseudo-terminal here. */
+/** Whether programs get a pseudo-terminal on this system. */
 export async function hasTerminal(): Promise<boolean> {
   return (await loadPty()) !== undefined;
 }
@@ -96,7 +96,7 @@ async function onPipes({ file, args, cwd, environment, onData }: Launch): Promis
     stream.on('error', () => {});
   }
   const exited = new Promise<Exit>((resolve) => {
-    // What the program left running may hold the pipes for ever.
+    // Child processes may keep the pipes open for ever.
     child.once('exit', () => setTimeout(close, DRAIN_MS).unref());
     child.once('close', (code, signal) => resolve({ code, signal }));
   });

@@ -1,51 +1,50 @@
 /**
- * Reads a bash command line as far as a policy needs it: which simple commands can run, with which words, and which
- * files redirections write. It never runs anything and never throws.
+ * Parses a bash command line for the policy: which simple commands can run, with which words, and which files are written
+ * by redirections. It never runs anything and never throws.
  *
  *   parseCommandLine('git status && rm -rf x').commands   // two of them
  *
- * Commands inside others count too: substitutions, subshells, `bash -c`, `xargs`, `find -exec` and the like (see
- * wrappers.ts). What it does not understand for certain (functions, loops, arithmetic, arrays, a program's name that is
- * the result of an expansion …) it names as the line's `problem`; the commands are then those that it found all the
- * same, good enough to forbid by, never to allow by.
+ * Nested commands are included: substitutions, subshells, `bash -c`, `xargs`, `find -exec` and the like (see wrappers.ts).
+ * If a part is not understood with certainty (functions, loops, arithmetic, arrays, a program name from an expansion …),
+ * `problem` says so. The commands are then incomplete: they may be used to deny the line, but never to allow it.
  */
 import type { SimpleCommand, Word } from './simple-command.ts';
 import { hidesCommand, setsVariables, unwrap } from './wrappers.ts';
 
 export interface CommandLine {
   readonly commands: readonly SimpleCommand[];
-  /** Files that it writes by redirection. */
+  /** Files that are written by redirections. */
   readonly writes: readonly string[];
-  /** Why it is not understood; undefined when it is. */
+  /** Why the line is not understood; undefined if it is. */
   readonly problem: string | undefined;
 }
 
-/** Longer ones are not looked at. */
+/** Longer lines are not parsed. */
 export const MAX_LINE = 32 * 1024;
 const MAX_DEPTH = 16;
 
 const BLANK = /[ \t]/;
-/** Ends an unquoted word. */
+/** Characters that end an unquoted word. */
 const METACHARACTER = /[ \t\n;&|<>()]/;
 const ASSIGNMENT = /^[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=/;
 const NAME = /(?:[A-Za-z_]\w*|[0-9@*#?$!-])/y;
 const BRACED_NAME = /\{(?:[A-Za-z_]\w*|[0-9]+|[@*#?$!-])\}/y;
-// oxlint-disable-next-line no-control-regex -- it is these that are meant
+// oxlint-disable-next-line no-control-regex -- searches for control characters
 const CONTROL = /[\0-\x08\x0b-\x1f\x7f-\x9f]/;
-/** They make a person read something else than what runs. */
+/** A person would read something else than what runs. */
 const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/;
-/** Bash joins the two lines before it looks at anything: `$`, then `(`, may be one sign. */
+/** Bash joins continued lines before parsing: a `$` and a `(` on two lines may become `$(`. */
 const JOINED = /[^ \t\n]\\\n/;
-/** Words that only give shape; a command follows, or nothing. */
-const SHAPE = new Set(['if', 'then', 'else', 'elif', 'fi', 'while', 'until', 'do', 'done', '!']);
+/** Reserved words that are followed by a command or by nothing. */
+const KEYWORDS = new Set(['if', 'then', 'else', 'elif', 'fi', 'while', 'until', 'do', 'done', '!']);
 const BRACES = new Set(['{', '}']);
-/** These set variables or have a grammar of their own. */
-const UNREAD = new Set(['for', 'select', 'case', 'esac', 'function', 'coproc', '[[', ']]']);
+/** Reserved words with their own grammar, or that set variables. They are not parsed. */
+const UNSUPPORTED = new Set(['for', 'select', 'case', 'esac', 'function', 'coproc', '[[', ']]']);
 const HARMLESS_TARGET = new Set(['/dev/null', '/dev/stdout', '/dev/stderr']);
 
-/** Where everything that is found goes. */
+/** Collects the results. */
 interface Found {
-  /** Not the commands that others would run. */
+  /** Without the commands that other commands run. */
   readonly shallow: boolean;
   readonly commands: SimpleCommand[];
   readonly writes: string[];
@@ -58,7 +57,7 @@ export function parseCommandLine(text: string): CommandLine {
   return parse(text, false);
 }
 
-/** The words of a line that is one simple command with nothing else to it, whatever it would run itself. */
+/** The words of a line that is a single simple command; otherwise undefined. */
 export function parseWords(text: string): readonly Word[] | undefined {
   const { commands, writes, problem } = parse(text, true);
   const [command] = commands;
@@ -68,9 +67,9 @@ export function parseWords(text: string): readonly Word[] | undefined {
 
 function parse(text: string, shallow: boolean): CommandLine {
   const found: Found = { shallow, commands: [], writes: [], problem: undefined };
-  if (text.length > MAX_LINE) return { ...found, problem: 'it is too long to be checked' };
-  if (CONTROL.test(text)) found.problem = 'it has control characters in it';
-  else if (INVISIBLE.test(text)) found.problem = 'it has invisible characters in it';
+  if (text.length > MAX_LINE) return { ...found, problem: 'it is too long to check' };
+  if (CONTROL.test(text)) found.problem = 'it contains control characters';
+  else if (INVISIBLE.test(text)) found.problem = 'it contains invisible characters';
   else if (JOINED.test(text)) found.problem = 'a line is continued in the middle of a word';
   try {
     readScript(text, found, 0);
@@ -86,22 +85,22 @@ function readScript(text: string, found: Found, depth: number): void {
   reader(text, found).list(depth, false);
 }
 
-/** Notes a command, and those that it would run itself. */
-function note(command: SimpleCommand, found: Found, depth: number): void {
+/** Records a command and the commands that it would run. */
+function record(command: SimpleCommand, found: Found, depth: number): void {
   if (depth > MAX_DEPTH) throw new TooDeep();
   const [program] = command.words;
   found.commands.push(setsVariables(command) ? { ...command, assigns: true } : command);
   if (!program) return;
   if (!program.literal) {
-    found.problem ??= `the program's name is not plain: ${program.text}`;
+    found.problem ??= `the program name is not literal: ${program.text}`;
     return;
   }
   if (found.shallow) return;
-  if (hidesCommand(command)) found.problem ??= `what "${program.text}" would run is not clear`;
+  if (hidesCommand(command)) found.problem ??= `it is not clear what "${program.text}" would run`;
   const inner = unwrap(command);
   if (inner.problem !== undefined) found.problem ??= inner.problem;
   found.writes.push(...(inner.writes ?? []));
-  for (const one of inner.commands ?? []) note(one, found, depth + 1);
+  for (const one of inner.commands ?? []) record(one, found, depth + 1);
   for (const script of inner.scripts ?? []) readScript(script, found, depth + 1);
 }
 
@@ -113,7 +112,7 @@ interface HereDocument {
 
 interface ReadWord extends Word {
   readonly raw: string;
-  /** Some of it was quoted, so it is no reserved word. */
+  /** A part is quoted, so it is not a reserved word. */
   readonly quoted: boolean;
 }
 
@@ -130,11 +129,11 @@ function reader(text: string, found: Found) {
     if (depth > MAX_DEPTH) throw new TooDeep();
     let words: Word[] = [];
     let assigns = false;
-    /** A redirection stands before the words: none of them is reserved. */
+    /** A redirection comes before the words, so none of them is reserved. */
     let redirected = false;
 
     function finish(): void {
-      if (words.length > 0 || assigns) note({ words, assigns }, found, depth);
+      if (words.length > 0 || assigns) record({ words, assigns }, found, depth);
       words = [];
       assigns = false;
       redirected = false;
@@ -158,12 +157,12 @@ function reader(text: string, found: Found) {
         redirection(depth);
       } else if (char === ';' || char === '&' || char === '|') {
         at++;
-        if (char === ';' && (next === ';' || next === '&')) problem('it has a case in it');
+        if (char === ';' && (next === ';' || next === '&')) problem('it contains a case statement');
         finish();
       } else if (char === '(') {
-        if (next === '(') problem('it has arithmetic in it');
+        if (next === '(') problem('it contains arithmetic');
         else if (words.length > 0) problem('it defines a function');
-        else if (assigns) problem('it has an array in it');
+        else if (assigns) problem('it contains an array');
         finish();
         at++;
         list(depth + 1, true);
@@ -174,7 +173,7 @@ function reader(text: string, found: Found) {
           if (waiting.length > 0) problem('a here-document has no end');
           return;
         }
-        problem('a parenthesis is not opened');
+        problem('it has an unmatched closing parenthesis');
       } else if ((char === '<' || char === '>') && next !== '(') {
         redirected = true;
         redirection(depth);
@@ -186,9 +185,9 @@ function reader(text: string, found: Found) {
           if (/^\{\w+\}$/.test(word.raw)) problem('a redirection sets a variable');
         }
         if (words.length === 0 && ASSIGNMENT.test(word.raw)) assigns = true;
-        else if (isPlain && (SHAPE.has(word.raw) || BRACES.has(word.raw))) continue;
+        else if (isPlain && (KEYWORDS.has(word.raw) || BRACES.has(word.raw))) continue;
         else {
-          if (isPlain && UNREAD.has(word.raw)) problem(`it has "${word.raw}" in it`);
+          if (isPlain && UNSUPPORTED.has(word.raw)) problem(`it contains "${word.raw}"`);
           words.push({ text: word.text, literal: word.literal });
         }
       }
@@ -199,14 +198,14 @@ function reader(text: string, found: Found) {
     waiting = [];
   }
 
-  /** Takes the bodies of the here-documents that began on the line before. */
+  /** Reads the bodies of the here-documents that started on the previous line. */
   function hereDocuments(depth: number): void {
     const begun = waiting;
     waiting = [];
     for (const { delimiter, quoted, tabs } of begun) {
       const start = at;
       for (;;) {
-        // Bash joins the lines of a body before it looks for the end.
+        // Bash joins continued lines of a body before it looks for the end.
         if (!quoted && text.startsWith('\\\n', text.indexOf('\n', at) - 1)) {
           problem('a line of a here-document is continued');
         }
@@ -227,7 +226,7 @@ function reader(text: string, found: Found) {
     }
   }
 
-  /** The body of a here-document: only expansions mean anything. */
+  /** The body of a here-document, in which only expansions are special. */
   function hereText(depth: number): void {
     if (depth > MAX_DEPTH) throw new TooDeep();
     while (at < text.length) {
@@ -257,13 +256,14 @@ function reader(text: string, found: Found) {
     const target = readWord(depth);
     if (at === start) at++;
     if (sign === '<<' || sign === '<<-') {
-      if (!target.literal) problem('a here-document has an unclear end');
+      if (!target.literal) problem('the end of a here-document is not clear');
       waiting.push({ delimiter: target.text, quoted: target.quoted, tabs: sign === '<<-' });
     } else if (sign === '<<<') return;
     else if ((sign === '>&' || sign === '<&') && /^(?:\d*-?|\d+)$/.test(target.raw)) return;
     else if (sign === '<' || sign === '<&') {
       const remote = /^\/dev\/(?:tcp|udp)\//.test(target.text);
-      if (remote || (!target.literal && !substitutes)) problem('it reads from an unclear place');
+      if (remote || (!target.literal && !substitutes))
+        problem('it is not clear what a redirection reads');
     } else if (!target.literal || !HARMLESS_TARGET.has(target.text)) {
       found.writes.push(target.text);
     }
@@ -285,7 +285,7 @@ function reader(text: string, found: Found) {
       } else if (METACHARACTER.test(char)) break;
       else if (char === '\\') {
         const next = text[at + 1];
-        if (next === undefined) problem('it ends in a backslash');
+        if (next === undefined) problem('it ends with a backslash');
         else if (next !== '\n') {
           plain += next;
           quoted = true;
@@ -307,7 +307,7 @@ function reader(text: string, found: Found) {
         const piece = dollar(depth, false);
         plain += piece;
         literal &&= piece === '$';
-        // Of `$"…"` and `$'…'` it is what follows that is quoted.
+        // In `$"…"` the quoted part follows.
         quoted ||= text[at] === '"';
       } else if (char === '`') {
         backtick(depth, false);
@@ -322,9 +322,9 @@ function reader(text: string, found: Found) {
     }
     at = Math.min(at, text.length);
     const raw = text.slice(start, at);
-    // Without one of these nothing is made of braces.
+    // Only these are brace expansions.
     if (braces && /,|\.\./.test(raw)) literal = false;
-    // A bracket alone is a program, or its end, and no pattern.
+    // A single bracket is the program `[` or its last argument, not a pattern.
     if (raw === '[' || raw === ']') literal = true;
     return { text: literal ? plain : raw, literal, raw, quoted };
   }
@@ -360,18 +360,18 @@ function reader(text: string, found: Found) {
     return { text: plain, literal };
   }
 
-  /** A substitution on a line whose here-documents are still to come: versions of bash read it differently. */
+  /** Versions of bash parse a substitution after a here-document operator on the same line differently. */
   function substitution(): void {
-    if (waiting.length > 0) problem('a substitution stands behind a here-document');
+    if (waiting.length > 0) problem('a substitution follows a here-document');
   }
 
-  /** Reads what begins with a dollar sign; returns `$` when that is all it is. */
+  /** Reads an expansion at a dollar sign. Returns `$` if it is only a dollar sign. */
   function dollar(depth: number, inside: boolean): string {
     at++;
     const next = text[at];
     if (next === '(') {
       substitution();
-      if (text[at + 1] === '(') problem('it has arithmetic in it');
+      if (text[at + 1] === '(') problem('it contains arithmetic');
       at++;
       list(depth + 1, true);
       return '';
@@ -379,12 +379,12 @@ function reader(text: string, found: Found) {
     if (next === '{') {
       BRACED_NAME.lastIndex = at;
       const name = BRACED_NAME.exec(text);
-      if (!name) problem('it has an expansion that is not plain');
+      if (!name) problem('it contains a complex expansion');
       at += name ? name[0].length : 1;
       return '';
     }
     if (next === '[') {
-      problem('it has arithmetic in it');
+      problem('it contains arithmetic');
       return '';
     }
     if (next === '"' && !inside) return '';
@@ -402,7 +402,7 @@ function reader(text: string, found: Found) {
     return '';
   }
 
-  /** `inside`: of double quotes or a here-document. */
+  /** `inside`: inside double quotes or a here-document. */
   function backtick(depth: number, inside: boolean): void {
     substitution();
     let script = '';
@@ -413,9 +413,9 @@ function reader(text: string, found: Found) {
         script += next;
         at += 2;
       } else {
-        // Whether the backslash is taken off before or after is a matter of versions.
+        // Versions of bash differ in when they remove the backslash.
         if (inside && text[at] === '\\' && next === '"')
-          problem('a quote in a backtick is escaped');
+          problem('a backtick contains an escaped quote');
         script += text[at++];
       }
     }

@@ -1,34 +1,34 @@
 /**
- * Ends a command with everything that it started.
+ * Kills a command with all processes that it started.
  *
- * On Linux these are found in /proc: the command's session, its descendants, and every process that carries the mark
- * which the command has in its environment, so also one that moved to a session of its own and was adopted by init.
- * Elsewhere it is the command's process group. A process that does both, cleans its environment and lets itself be
- * adopted, is only caught in the sandbox, whose processes end with it.
+ * On Linux they are found in /proc: the command's session, its descendants, and every process with the command's mark in
+ * its environment. The mark also finds a process that started its own session and was adopted by init. On other systems it
+ * is the command's process group. A process that clears its environment and is adopted by init is found only in the
+ * sandbox, which ends with the command.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 
 export interface Root {
-  /** The session's leader. */
+  /** The session leader. */
   readonly pid: number;
-  /** `NAME=value` of its environment. */
+  /** `NAME=value` in the environment of its processes. */
   readonly mark: string;
 }
 
-/** How long a process may take to clean up after SIGTERM. */
+/** How long a process may run after SIGTERM. */
 const GRACE_MS = 2000;
-/** After SIGKILL: the kernel may need a moment, and there may have been a fork in between. */
+/** How long to wait after SIGKILL: a process may have forked in the meantime. */
 const KILL_MS = 3000;
 const POLL_MS = 25;
 
-/** Ends them all: SIGTERM, then SIGKILL. True when none is left. */
+/** Kills all processes: SIGTERM, then SIGKILL. True if none is left. */
 export async function endTree(root: Root, graceMs = GRACE_MS): Promise<boolean> {
-  for (const [signal, patience] of [
+  for (const [signal, waitMs] of [
     ['SIGTERM', graceMs],
     ['SIGKILL', KILL_MS],
   ] as const) {
-    const deadline = performance.now() + patience;
+    const deadline = performance.now() + waitMs;
     const told = new Set<number>();
     for (;;) {
       const members = membersOf(root);
@@ -37,7 +37,7 @@ export async function endTree(root: Root, graceMs = GRACE_MS): Promise<boolean> 
         if (told.has(pid)) continue;
         told.add(pid);
         send(pid, signal);
-        // One that is stopped would not hear it.
+        // A stopped process does not receive the signal until it continues.
         send(pid, 'SIGCONT');
       }
       if (performance.now() >= deadline) break;
@@ -51,16 +51,16 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended meanwhile, or is somebody else's (a set-user-id program).
+    // The process has ended, or belongs to another user (a set-user-id program).
   }
 }
 
-/** Process ids; a negative one is a group. */
+/** Process ids. A negative id is a process group. */
 function membersOf(root: Root): number[] {
   try {
     if (process.platform === 'linux') return fromProc(root);
   } catch {
-    // No /proc: then as on other systems.
+    // Without /proc: as on other systems.
   }
   try {
     process.kill(-root.pid, 0);
@@ -76,7 +76,7 @@ function fromProc({ pid: root, mark }: Root): number[] {
   for (const name of readdirSync('/proc')) {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) continue;
-    // The name in parentheses may have anything in it.
+    // The name in parentheses may contain any character.
     const stat = read(pid, 'stat');
     const [state, parent, , session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (state === undefined || state === '' || state === 'Z' || state === 'X') continue;
@@ -84,7 +84,7 @@ function fromProc({ pid: root, mark }: Root): number[] {
     if (pid === root || Number(session) === root) found.add(pid);
     else if (`\0${read(pid, 'environ')}`.includes(`\0${mark}\0`)) found.add(pid);
   }
-  // A set gives what is added while it is walked.
+  // Iterating over a set includes elements that are added meanwhile.
   for (const pid of found) for (const child of children.get(pid) ?? []) found.add(child);
   return [...found];
 }
@@ -93,7 +93,7 @@ function read(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1');
   } catch {
-    // It ended meanwhile, or is not ours.
+    // The process has ended, or belongs to another user.
     return '';
   }
 }

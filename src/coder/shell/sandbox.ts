@@ -1,11 +1,11 @@
 /**
- * Commands in a sandbox, by bubblewrap: no network, only the workspace (and a /tmp of its own) can be written, and no
- * process outlives the command.
+ * Runs commands in a sandbox with bubblewrap: no network, write access only to the workspace and a private /tmp, and no
+ * process survives the command.
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** What to start instead of a program, so that it runs in the sandbox. */
+/** Converts a program and its arguments to a command that runs it in the sandbox. */
 export type Sandbox = (file: string, args: readonly string[]) => { file: string; args: string[] };
 
 const PROBE_MS = 5000;
@@ -14,7 +14,7 @@ export class SandboxUnavailable extends Error {
   override readonly name = 'SandboxUnavailable';
 }
 
-/** A sandbox for this workspace. Throws SandboxUnavailable, with what to do, where there is none. */
+/** A sandbox for this workspace. Throws SandboxUnavailable if the system does not support it. */
 export async function openSandbox(workspace: string, signal?: AbortSignal): Promise<Sandbox> {
   const sandbox = bubblewrap(workspace);
   const { file, args } = sandbox('/bin/sh', ['-c', 'true']);
@@ -45,10 +45,10 @@ export function bubblewrap(workspace: string): Sandbox {
       '/dev',
       '--proc',
       '/proc',
-      // Before the workspace, which may lie in it.
+      // Before the workspace, which may be inside /tmp.
       '--tmpfs',
       '/tmp',
-      // Sockets of services that would work for the command outside.
+      // Hides the sockets of services, which could act outside the sandbox.
       '--tmpfs',
       '/run',
       '--bind',
@@ -56,9 +56,9 @@ export function bubblewrap(workspace: string): Sandbox {
       workspace,
       '--chdir',
       workspace,
-      // Network, processes, host name, shared memory: all of its own.
+      // Separate network, processes, host name and shared memory.
       '--unshare-all',
-      // Not our terminal to type into.
+      // The command cannot type into Parley's terminal.
       '--new-session',
       '--die-with-parent',
       '--',

@@ -1,13 +1,12 @@
 /**
- * Runs commands in the workspace, and keeps those that run in the background.
+ * Runs commands in the workspace, in the foreground and in the background.
  *
  *   await using shell = openShell({ cwd });
  *   const outcome = await shell.run('npm test', { signal, onOutput: (recent) => … });
  *   const job = await shell.start('npm run dev');
  *
- * A command gets a pseudo-terminal for its output and nothing to read: its standard input is at its end. Whatever it
- * leaves running when it ends is ended with it; a background job is ended by `stop`, its own time-out or `close`.
- * Output is kept in bounded memory, whatever a command prints.
+ * A command writes to a pseudo-terminal, and its standard input is empty. When it ends, the processes that it left running
+ * are killed. A background job is killed by `stop`, by its timeout or by `close`. The memory for output is bounded.
  */
 import { randomUUID } from 'node:crypto';
 import { accessSync, constants } from 'node:fs';
@@ -19,12 +18,12 @@ import type { Sandbox } from './sandbox.ts';
 import { createTranscript, type Transcript } from './transcript.ts';
 
 export interface ShellOptions {
-  /** The workspace's root. */
+  /** The root of the workspace. */
   readonly cwd: string;
   readonly sandbox?: Sandbox | undefined;
-  /** What commands inherit, but for our secrets. The process's own by default. */
+  /** The environment that commands inherit, without Parley's secrets. By default the process's own. */
   readonly environment?: NodeJS.ProcessEnv;
-  /** How a program is started; for tests without a terminal. */
+  /** Starts a program; replaced in tests without a terminal. */
   readonly launch?: typeof launch;
 }
 
@@ -32,8 +31,8 @@ export interface ShellRunOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs?: number | undefined;
   /**
-   * Told with the last 8 KB: at first up to eight times a second, and the rarer the longer the command runs, because
-   * who is told may keep it. Must not throw.
+   * Called with the last 8 KB of output: up to eight times a second at first, less often the longer the command runs,
+   * because listeners may store it. Must not throw.
    */
   readonly onOutput?: (recent: string) => void;
 }
@@ -48,41 +47,41 @@ export interface Job {
   readonly id: string;
   readonly command: string;
   readonly startedAt: number;
-  /** Undefined while it runs. */
+  /** Undefined while the job runs. */
   outcome(): Outcome | undefined;
-  /** What it has printed since this was called last. */
+  /** The output since the last call. */
   read(): string;
-  /** Ends it with all that it started. */
+  /** Kills the job and all processes that it started. */
   stop(): Promise<Outcome>;
 }
 
 export interface Shell extends AsyncDisposable {
-  /** Runs a command to its end. Throws the signal's reason, after the command has been ended. */
+  /** Runs a command to its end. If the signal is aborted, kills the command and throws the signal's reason. */
   run(command: string, options: ShellRunOptions): Promise<Outcome>;
-  /** Starts a command and leaves it running. */
+  /** Starts a background job. */
   start(command: string, timeoutMs?: number): Promise<Job>;
-  /** Those that run, and the last ones that ended, the oldest first. */
+  /** The running jobs and the last ended ones, the oldest first. */
   jobs(): readonly Job[];
-  /** Ends everything that runs. */
+  /** Kills everything that runs. */
   close(): Promise<void>;
 }
 
-/** Background jobs that run at the same time. */
+/** The maximum number of running background jobs. */
 export const MAX_JOBS = 16;
-/** Jobs that have ended and can still be read. */
+/** The maximum number of ended jobs that are kept. */
 const MAX_ENDED_JOBS = 16;
-/** A bit less than ten times a second. */
+/** Eight times a second. */
 const LIVE_INTERVAL_MS = 125;
-/** Of the time that a command has run already: ten minutes leave about 280 updates, an hour 370. */
+/** The interval as a share of the running time: ten minutes give about 280 updates, an hour about 370. */
 const LIVE_SHARE = 1 / 50;
 const LIVE_BYTES = 8 * 1024;
-/** How long an end is waited for after everything was killed. */
+/** How long to wait for the end after all processes were killed. */
 const LAST_WAIT_MS = 1000;
 
 /**
- * The inner shell takes the outer one's place, with nothing to read. The terminal leaves output as it is: its own
- * handling of line ends is what makes a terminal slow, twelve times with short lines. It is held by one descriptor more:
- * a terminal that nobody has open any more, because the command sends its output elsewhere (`exec >log 2>&1`), hangs up.
+ * The outer shell sets up the terminal and is then replaced by the shell of the command, with empty standard input. The
+ * terminal does not process output (-opost): its handling of line ends is twelve times slower with short lines. One more
+ * descriptor keeps the terminal open: it would hang up if the command redirected all output (`exec >log 2>&1`).
  */
 const PROLOGUE = 'stty -opost 2>/dev/null; exec "$0" -c "$1" </dev/null 8>&1';
 
@@ -104,7 +103,7 @@ export function openShell(options: ShellOptions): Shell {
   let closed = false;
 
   async function execute(...call: Parameters<typeof begin>): Promise<Execution> {
-    if (closed) throw new Error('the shell is closed; no more commands are run');
+    if (closed) throw new Error('the shell is closed');
     const begun = begin(...call);
     starting.add(begun);
     return begun.finally(() => starting.delete(begun));
@@ -153,14 +152,14 @@ export function openShell(options: ShellOptions): Shell {
 
     async function end(): Promise<Outcome> {
       await endTree(root);
-      const patience = setTimeout(() => {
+      const timeout = setTimeout(() => {
         child.close();
         given.resolve({ code: null, signal: 'SIGKILL' });
       }, LAST_WAIT_MS);
       try {
         return await execution.done;
       } finally {
-        clearTimeout(patience);
+        clearTimeout(timeout);
       }
     }
 
@@ -200,7 +199,7 @@ export function openShell(options: ShellOptions): Shell {
   async function startJob(command: string, timeoutMs?: number): Promise<Job> {
     const active = [...jobs.values()].filter((job) => job.outcome() === undefined);
     if (active.length >= MAX_JOBS) {
-      throw new Error(`${MAX_JOBS} background jobs are running already; stop one first`);
+      throw new Error(`${MAX_JOBS} background jobs are already running; stop one first`);
     }
     const execution = await execute(command, timeoutMs, () => {});
     const { startedAt, transcript, done } = execution;
@@ -242,12 +241,12 @@ export function openShell(options: ShellOptions): Shell {
   };
 }
 
-/** How long after the last update of a command that has run for so long there may be another. */
+/** The interval between two updates of a command that has run for this long. */
 export function liveInterval(elapsedMs: number): number {
   return Math.max(LIVE_INTERVAL_MS, elapsedMs * LIVE_SHARE);
 }
 
-/** Shows the newest output, at once or when the last time is long enough ago. */
+/** Calls `onOutput` with the newest output, at most once per interval. */
 function liveUpdates(onOutput: (recent: string) => void): {
   touch: (transcript: Transcript) => void;
   end: () => void;
@@ -270,8 +269,8 @@ function liveUpdates(onOutput: (recent: string) => void): {
 }
 
 /**
- * Bash, or else sh: what parse.ts understands. Not the user's own shell, which may read a command in another way than
- * the policy did.
+ * Bash, or else sh, whose syntax parse.ts understands. The user's own shell may parse a command differently than the policy
+ * did.
  */
 function findShell(searchPath: string): string {
   for (const name of ['bash', 'sh']) {
@@ -286,5 +285,5 @@ function findShell(searchPath: string): string {
       }
     }
   }
-  throw new Error('no shell was found; install bash');
+  throw new Error('no shell found; install bash');
 }

@@ -1,15 +1,15 @@
-/** One program with its words, as it stands in a command line. */
+/** A simple command of a command line: a program with its arguments. */
 
 export interface Word {
-  /** Without its quotes; as it was written when it is not literal. */
+  /** Without quotes if the word is literal; otherwise as written. */
   readonly text: string;
-  /** No expansion can make something else of it. */
+  /** The word contains no expansion. */
   readonly literal: boolean;
 }
 
 export interface SimpleCommand {
-  /** The program first. None when it only assigns variables. */
+  /** The program comes first. Empty if the command only assigns variables. */
   readonly words: readonly Word[];
-  /** Variables are set for it, or by it: `PATH=/tmp git status` is not `git status`. */
+  /** The command sets variables: `PATH=/tmp git status` is not the same as `git status`. */
   readonly assigns: boolean;
 }

@@ -1,21 +1,21 @@
 /**
- * What a command printed, as readable text, in bounded memory: its beginning and its end, and how much is missing
+ * The output of a command as readable text, in bounded memory: its start and its end, with the number of characters cut
  * between them.
  */
 import { createCleaner } from './clean-output.ts';
 
 const HEAD_CHARACTERS = 10_000;
 const TAIL_CHARACTERS = 20_000;
-/** Bytes of a character in memory. */
+/** Bytes per UTF-16 code unit. */
 const UNIT = 2;
 
 export interface Transcript {
   write(chunk: string): void;
-  /** How many characters there were until now. */
+  /** The number of characters so far. */
   length(): number;
-  /** The text behind the first `from` characters, with a line in the place of what was not kept. */
+  /** The text after the first `from` characters. A note replaces the part that was not kept. */
   text(from?: number): string;
-  /** The end of the text, at most so many bytes of UTF-8. */
+  /** The end of the text, at most this many bytes of UTF-8. */
   tail(bytes: number): string;
 }
 
@@ -28,7 +28,7 @@ export function createTranscript(): Transcript {
    */
   const tail = Buffer.alloc(UNIT * 2 * TAIL_CHARACTERS);
   let kept = 0;
-  /** Of finished text, `head` included. */
+  /** The length of the complete lines, including `head`. */
   let total = 0;
 
   function write(chunk: string): void {
@@ -48,7 +48,7 @@ export function createTranscript(): Transcript {
     kept += text.length;
   }
 
-  /** The last so many characters of it. */
+  /** The last `count` characters of the tail. */
   function lastOf(count: number): string {
     return tail.toString('utf16le', UNIT * Math.max(0, kept - count), UNIT * kept);
   }
@@ -76,7 +76,7 @@ export function createTranscript(): Transcript {
       const encoded = Buffer.from(recent.toWellFormed());
       if (encoded.length <= bytes) return recent.toWellFormed();
       let start = encoded.length - bytes;
-      // Not in the middle of a character.
+      // Does not cut inside a character.
       while (start < encoded.length && (encoded[start]! & 0xc0) === 0x80) start++;
       return encoded.toString('utf8', start);
     },

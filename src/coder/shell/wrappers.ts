@@ -1,26 +1,26 @@
-/** Programs that run other programs: what a simple command would run beside itself. */
+/** Programs that run other programs: finds the commands that a simple command would run. */
 import type { SimpleCommand, Word } from './simple-command.ts';
 
 export interface Inner {
   readonly commands?: readonly SimpleCommand[];
-  /** Whole command lines in words. */
+  /** Arguments that are whole command lines. */
   readonly scripts?: readonly string[];
   readonly writes?: readonly string[];
   readonly problem?: string;
 }
 
 interface Options {
-  /** Letters that stand alone. */
+  /** Single-letter options without a value. */
   readonly flags?: string;
-  /** Letters that take a value. */
+  /** Single-letter options with a value. */
   readonly valued?: string;
   readonly long?: readonly string[];
   readonly longValued?: readonly string[];
-  /** Operands before the command. */
+  /** The number of operands before the command. */
   readonly operands?: number;
 }
 
-/** The command stands behind their options. An option that is not here is not understood. */
+/** Programs whose options are followed by a command. A command with any other option is not understood. */
 const PREFIXES: Readonly<Record<string, Options>> = {
   sudo: { flags: 'AbEHknPS', valued: 'CDghpRTuU' },
   doas: { flags: 'n', valued: 'Cu' },
@@ -71,7 +71,7 @@ const SHELL_OPTIONS: Options = {
   long: ['--norc', '--noprofile', '--posix'],
 };
 
-/** They run others in ways of their own, or read another language than ours. */
+/** Programs that run others in a way that is not parsed, or that use another shell language. */
 const OPAQUE = new Set(
   (
     'zsh fish csh tcsh pwsh parallel su script nsenter unshare systemd-run pkexec runuser chrt ' +
@@ -80,43 +80,43 @@ const OPAQUE = new Set(
   ).split(' '),
 );
 
-/** Builtins that change what the commands behind them mean. */
+/** Builtins that change the meaning of later commands. */
 const SETTERS = new Set(
   (
     'declare typeset local export readonly read mapfile readarray getopts let unset set shopt alias ' +
     'unalias enable hash'
   ).split(' '),
 );
-/** Builtins that take the name of a variable, and evaluate its subscript, substitutions and all. */
+/** Builtins that take a variable name and evaluate its subscript, including command substitutions. */
 const NAMING = new Set([...SETTERS, 'test', '[', 'printf', 'wait']);
 
 const RESERVED = /^(?:!|\{|\[\[|if|while|until|for|case|select|function|coproc)$/;
 
 const ANYTHING: Word = { text: '…', literal: false };
 
-/** Whether variables are different behind this command: then it is no more itself than `PATH=/tmp git` is `git`. */
+/** Whether the command sets variables, which may change the meaning of later commands. */
 export function setsVariables({ words: [program, ...rest] }: SimpleCommand): boolean {
   if (program?.text === 'printf') return rest[0]?.text.startsWith('-v') ?? false;
   return program !== undefined && SETTERS.has(program.text);
 }
 
-/** Whether a word that looks plain is a command all the same: `test -v 'a[$(rm x)]'`. */
+/** Whether a literal word contains a command that is evaluated: `test -v 'a[$(rm x)]'`. */
 export function hidesCommand({ words: [program, ...rest] }: SimpleCommand): boolean {
   return NAMING.has(program?.text ?? '') && rest.some(({ text }) => /\[.*(?:\$\(|`)/s.test(text));
 }
 
 export function unwrap({ words }: SimpleCommand): Inner {
   const path = words[0]!.text;
-  // Some file systems do not tell upper case from lower.
+  // Some file systems ignore case.
   const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
-  const problem = `what "${name}" would run is not clear`;
+  const problem = `it is not clear what "${name}" would run`;
   if (OPAQUE.has(name)) return { problem };
   if (SHELLS.has(name)) return shell(words) ?? { problem };
   if (name === 'eval') return words.every((word) => word.literal) ? evaluated(words) : { problem };
   if (name === 'trap') return trap(words) ?? { problem };
   if (name === 'find') return find(words) ?? { problem };
   if (!Object.hasOwn(PREFIXES, name)) return {};
-  // `command -v git` only asks where git is.
+  // `command -v git` only prints where git is.
   if (name === 'command' && /^-[vV]+$/.test(words[1]?.text ?? '')) return {};
   const options = PREFIXES[name]!;
   const first = operandOf(words, options);
@@ -133,13 +133,13 @@ export function unwrap({ words }: SimpleCommand): Inner {
   if (words.slice(0, start).some((word) => !word.literal)) return { problem };
   let rest = words.slice(start);
   if (rest.length === 0) return assigns ? { problem } : {};
-  // To bash, `time` is a word before any pipeline.
+  // In bash, `time` is a reserved word before a pipeline.
   if (name === 'time' && RESERVED.test(rest[0]!.text)) return { problem };
-  if (name === 'xargs') rest = filledIn(rest, replaced(words.slice(1, start)));
+  if (name === 'xargs') rest = withUnknown(rest, replaced(words.slice(1, start)));
   return { commands: [{ words: rest, assigns }] };
 }
 
-/** Where the operands begin; undefined when the options are not understood. */
+/** The index of the first operand; undefined if the options are not understood. */
 function operandOf(words: readonly Word[], options: Options): number | undefined {
   const { flags = '', valued = '', long = [], longValued = [] } = options;
   let index = 1;
@@ -168,7 +168,7 @@ function shell(words: readonly Word[]): Inner | undefined {
   const first = operandOf(words, SHELL_OPTIONS);
   if (first === undefined) return undefined;
   const operand = words[first];
-  // Without one it reads its commands from somewhere else.
+  // Without an operand the shell reads commands from standard input.
   if (!operand?.literal || words.slice(0, first).some((word) => !word.literal)) return undefined;
   const isScript = words.slice(1, first).some((word) => /^-[a-z]*c/.test(word.text));
   if (isScript) return { scripts: [operand.text] };
@@ -200,14 +200,14 @@ function find(words: readonly Word[]): Inner | undefined {
       if (end === ';' || (end === '+' && words[index - 1]!.text === '{}')) break;
     }
     if (index === start || index >= words.length) return undefined;
-    commands.push({ words: filledIn(words.slice(start, index), '{}'), assigns: false });
+    commands.push({ words: withUnknown(words.slice(start, index), '{}'), assigns: false });
   }
-  // An option that is the result of an expansion could be any of these.
+  // An expansion could result in any of these options.
   const unclear = words.some((word) => !word.literal && /^[$`]/.test(word.text));
   return unclear ? undefined : { commands, writes };
 }
 
-/** What xargs puts its input in the place of; undefined when it appends it. */
+/** The text that xargs replaces by its input; undefined if xargs appends the input. */
 function replaced(options: readonly Word[]): string | undefined {
   for (const [index, { text }] of options.entries()) {
     if (text.startsWith('--replace')) return text.slice('--replace='.length) || '{}';
@@ -217,8 +217,8 @@ function replaced(options: readonly Word[]): string | undefined {
   return undefined;
 }
 
-/** The command with the places marked where something unknown is put. */
-function filledIn(words: readonly Word[], place: string | undefined): Word[] {
+/** The command, with the words that will contain unknown input marked as not literal. */
+function withUnknown(words: readonly Word[], place: string | undefined): Word[] {
   if (place === undefined) return [...words, ANYTHING];
   return words.map((word) => (word.text.includes(place) ? { ...word, literal: false } : word));
 }

@@ -17,7 +17,7 @@ import type { CoderTool } from './tool.ts';
 import type { Snapshot, Workspace } from '../files/workspace.ts';
 import { fileChangeTool, readForChange } from './file-change.ts';
 
-/** Of all files together, before and after: a patch is worked out in memory. */
+/** The limit for the old and new content of all files: a patch is applied in memory first. */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 const LISTED_PATHS = 3;
 
@@ -25,22 +25,22 @@ const Arguments = z.strictObject({
   patch: z.string().describe('A unified diff, or *** Begin Patch … *** End Patch.'),
 });
 
-const DESCRIPTION = `Changes, adds, deletes and moves files by a patch: all of it is done or nothing. It is a unified \
-diff, or this format:
+const DESCRIPTION = `Changes, adds, deletes and moves files. All changes are applied, or none. The patch is a unified \
+diff or this format:
 *** Begin Patch
 *** Add File: path/new.ts
 +each line with a plus
 *** Update File: path/old.ts
 *** Move to: path/other.ts
-@@ a whole line that comes before, or nothing
- a line that stays
--a line that goes
-+a line that comes
+@@ optionally a whole line that comes before
+ a line that is kept
+-a line that is removed
++a line that is added
 *** Delete File: path/gone.ts
 *** End Patch
 Give about three lines of context around each change, exactly as they are in the file.`;
 
-/** A file while the patch is worked out. */
+/** The state of a file while the patch is applied in memory. */
 interface Working {
   readonly before: Snapshot | undefined;
   after: Buffer | undefined;
@@ -69,13 +69,13 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
     if (total > MAX_TOTAL_BYTES) {
       throw new FileError(
         'too-large',
-        `the patch is about more than ${sizeOf(MAX_TOTAL_BYTES)} of files`,
+        `the files of the patch are larger than ${sizeOf(MAX_TOTAL_BYTES)} in total`,
       );
     }
   };
-  /** Two names of one file are one file. */
+  /** Files are identified by their real paths, because a file may have two names. */
   async function take(path: string): Promise<{ key: string; shown: string; file: Working }> {
-    const key = (await workspace.truePath(path)) ?? workspace.locate(path);
+    const key = (await workspace.realPath(path)) ?? workspace.locate(path);
     let file = files.get(key);
     if (file === undefined) {
       const before = await readForChange(workspace, path);
@@ -90,21 +90,21 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
     const { key, shown, file } = await take(patch.path);
     if (patch.kind === 'add') {
       if (file.after !== undefined) {
-        throw new FileError('exists', `${shown} exists already, so it cannot be added; update it`);
+        throw new FileError('exists', `${shown} already exists, so it cannot be added; update it`);
       }
       file.after = Buffer.from(applyHunks('', patch.hunks, shown));
       file.executable = patch.executable;
       done.push(`added ${shown}`);
     } else {
       if (file.after === undefined) {
-        throw new FileError('not-found', `${shown} does not exist, so the patch does not fit`);
+        throw new FileError('not-found', `${shown} does not exist, so the patch cannot be applied`);
       }
       const after = patched(file.after, patch, shown);
       if (patch.kind === 'delete') {
         if (patch.hunks.length > 0 && after.length > 0) {
           throw new FileError(
             'no-match',
-            `the patch deletes ${shown} but leaves lines in it that it does not name; use *** Delete File`,
+            `the patch deletes ${shown}, but does not list all of its lines; use *** Delete File`,
           );
         }
         file.after = undefined;
@@ -118,7 +118,7 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
         if (target.file.after !== undefined) {
           throw new FileError(
             'exists',
-            `${target.shown} exists already, so ${shown} cannot move there`,
+            `${target.shown} already exists, so ${shown} cannot be moved there`,
           );
         }
         target.file.after = after;
@@ -143,11 +143,11 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
   return { changes, moves, summary: summary[0]?.toUpperCase() + summary.slice(1) };
 }
 
-/** The content with the patch's hunks in it, with its own line ends and byte order mark. */
+/** The content after the hunks, with its own line ends and byte order mark. */
 function patched(content: Buffer, { hunks }: FilePatch, shown: string): Buffer {
   if (hunks.length === 0) return content;
   const { text, bom } = decodeText(content, shown);
-  // Models leave CRs out. A patch that has them was made from the bytes, and means them.
+  // Models usually leave out CRs. If a patch has CRs, they are meant.
   const crlf = hasOnlyCrlf(text) && !hunks.some(({ lines }) => lines.some(endsWithCr));
   const result = applyHunks(crlf ? toLf(text) : text, hunks, shown);
   return encodeText({ text: crlf ? toCrlf(result) : result, bom: bom && result !== '' });

@@ -1,8 +1,7 @@
-/** ask_user: a question of the model to the person, with answers to choose from where there are some. */
+/** ask_user: the model asks the person a question, optionally with answers to choose from. */
 import * as z from 'zod';
-import { RichResponse } from '../../agent/index.ts';
-import type { CoderTool, Display } from './tool.ts';
-import { defineTool } from './define-tool.ts';
+import type { CoderTool } from './tool.ts';
+import { defineTool, respond } from './define-tool.ts';
 
 const MAX_OPTIONS = 10;
 
@@ -12,11 +11,11 @@ const Arguments = z.strictObject({
     .array(z.string().min(1).max(200))
     .max(MAX_OPTIONS)
     .optional()
-    .describe('Answers to choose from. The person may also say something else.'),
+    .describe('Answers to choose from. The user may also give another answer.'),
 });
 
-const DESCRIPTION = `Asks the user and waits for the answer. Use it when you cannot go on without a decision that is \
-theirs; not for what you can find out yourself, and not for permissions, which are asked for when needed.`;
+const DESCRIPTION = `Asks the user and waits for the answer. Use it when you need a decision from the user to \
+continue; not for what you can find out yourself, and not for permissions, which are requested automatically.`;
 
 export function askUserTool(): CoderTool {
   return defineTool({
@@ -33,8 +32,7 @@ export function askUserTool(): CoderTool {
       const value = answer.value ?? null;
       if (value === null || value === '')
         return { answered: false, note: 'The user did not answer.' };
-      const display: Display = { text: typeof value === 'string' ? value : JSON.stringify(value) };
-      return new RichResponse({ answer: value }, { display });
+      return respond({ answer: value }, typeof value === 'string' ? value : JSON.stringify(value));
     },
   });
 }

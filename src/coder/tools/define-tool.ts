@@ -1,8 +1,8 @@
-/** A tool of the coding agent: one of the framework's, with what people are told of a call before it is made. */
+/** Defines a tool of the coding agent: a tool of the framework that can also describe a call before it runs. */
 import type { MaybePromise, JsonObject } from '../../base/index.ts';
-import type { z } from 'zod';
-import { tool, type ToolContext } from '../../agent/index.ts';
-import type { CoderTool, Effect, Preview } from './tool.ts';
+import * as z from 'zod';
+import { RichResponse, tool, type ToolContext } from '../../agent/index.ts';
+import type { CoderTool, Display, Effect, Preview } from './tool.ts';
 
 export interface ToolDefinition<Input extends z.ZodObject> {
   readonly name: string;
@@ -10,13 +10,23 @@ export interface ToolDefinition<Input extends z.ZodObject> {
   readonly input: Input;
   readonly effect: Effect;
   readonly describe: (args: z.output<Input>) => string;
-  /** Left out: its description is all there is to show. */
+  /** By default the preview is the description. */
   readonly preview?: (args: z.output<Input>, context: ToolContext) => MaybePromise<Preview>;
   readonly run: (
     args: z.output<Input>,
     context: ToolContext,
     preview?: Preview,
   ) => MaybePromise<unknown>;
+}
+
+/** An argument of several tools. */
+export const workspacePath = () =>
+  z.string().describe('Relative to the workspace, or absolute inside it.');
+
+/** A response for the model, and the text that people see. */
+export function respond(response: JsonObject | string, text: string): RichResponse {
+  const display: Display = { text };
+  return new RichResponse(response, { display });
 }
 
 export function defineTool<Input extends z.ZodObject>(
@@ -30,7 +40,7 @@ export function defineTool<Input extends z.ZodObject>(
   };
   return {
     ...base,
-    // Past the framework's limit on responses: these tools have their own, and what people are shown has its shape.
+    // Bypasses the framework's limit on responses: these tools have their own limits.
     run: (args, context, preview) => run(typed(args), context, preview),
     effect,
     describe: (args) => definition.describe(typed(args)),

@@ -60,22 +60,22 @@ test('a passage that is there twice is refused with its lines', async (t) => {
   const { workspace } = await makeWorkspace(t, { 'a.txt': 'x\ny\nx\nx\n' });
   await assert.rejects(call(editTool(workspace), { path: 'a.txt', old: 'x', new: 'z' }), {
     message:
-      '"old" is in a.txt 3 times, at lines 1, 3, 4; quote more lines around the one you mean, or set "all"',
+      '"old" occurs 3 times in a.txt, at lines 1, 3, 4; quote more lines around the intended one, or set "all"',
   });
 });
 
 const MISSING: Readonly<Record<string, readonly [old: string, hint: RegExp]>> = {
   'blanks instead of a tab': [
     'function a() {\n  return 1;\n}',
-    /line 1 but for white space: line 2 is "\\treturn 1;"/,
+    /line 1, except for white space: line 2 is "\\treturn 1;"/,
   ],
   'another word': [
     '\treturn 1;\n}\n\nfunction c()',
-    /nearest is at line 2; line 5 is "function b\(\) \{"/,
+    /most similar passage is at line 2; line 5 is "function b\(\) \{"/,
   ],
-  'a line that is only alike': ['function bee() {', /nearest is at line 5/],
+  'a line that is only alike': ['function bee() {', /most similar passage is at line 5/],
   'line numbers': ['1\tfunction a() {\n2\t\treturn 1;', /line numbers/],
-  'nothing like it': ['zzzzzz qqqqq', /Nothing like it/],
+  'nothing like it': ['zzzzzz qqqqq', /no similar passage/],
   'white space alone': ['\n\n\n\n', /white space/],
 };
 for (const [name, [old, hint]] of Object.entries(MISSING)) {
@@ -90,14 +90,14 @@ for (const [name, [old, hint]] of Object.entries(MISSING)) {
 test('a hint for a large file does not take for ever', { timeout: 30_000 }, async (t) => {
   const { workspace } = await makeWorkspace(t, { big: 'the same line again\n'.repeat(200_000) });
   const old = 'the same line agein\n'.repeat(300);
-  await assert.rejects(call(editTool(workspace), { path: 'big', old, new: '' }), /nearest/i);
+  await assert.rejects(call(editTool(workspace), { path: 'big', old, new: '' }), /most similar/i);
 });
 
 test('what cannot be an edit is refused with what to do instead', async (t) => {
   const { workspace } = await makeWorkspace(t, { a: 'x', data: Buffer.from('caf\xe9', 'latin1') });
   const edit = editTool(workspace);
   await assert.rejects(call(edit, { path: 'a', old: '', new: 'y' }), /write_file/);
-  await assert.rejects(call(edit, { path: 'a', old: 'x', new: 'x' }), /nothing to change/);
+  await assert.rejects(call(edit, { path: 'a', old: 'x', new: 'x' }), /are the same/);
   await assert.rejects(call(edit, { path: 'b', old: 'x', new: 'y' }), /does not exist.*write_file/);
   await assert.rejects(call(edit, { path: 'data', old: 'caf', new: 'y' }), /not UTF-8/);
   await assert.rejects(call(edit, { path: 'a', old: 'x' }), /new/);
@@ -137,7 +137,7 @@ test('what was allowed is done as it was shown, or not at all', async (t) => {
   await writeFile(at('a.txt'), 'one more\ntwo\n');
   await assert.rejects(
     call(edit, args, { confirmation: answer }),
-    /changed after the change was shown/,
+    /changed after the change was approved/,
   );
   await writeFile(at('a.txt'), 'one\ntwo\n');
   await call(edit, args, { confirmation: answer });
@@ -152,7 +152,7 @@ test('a person’s own content is written instead of the proposed one', async (t
     { path: 'a.txt', old: 'two', new: '2' },
     { confirmation: answer },
   );
-  assert.match(said, /The user changed the proposed content/);
+  assert.match(said, /The user modified the proposed content/);
   assert.equal(await readFile(at('a.txt'), 'utf8'), 'mine\r\n');
 });
 

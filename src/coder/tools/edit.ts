@@ -1,4 +1,4 @@
-/** edit: one passage of a file, quoted exactly, becomes another. */
+/** edit: replaces a passage of a file, which is quoted exactly. */
 import * as z from 'zod';
 import { FileError } from '../files/file-error.ts';
 import { explainMissing } from '../files/explain-missing.ts';
@@ -6,22 +6,26 @@ import { findPassage, replaceMatches, type Match } from '../files/replace.ts';
 import { decodeText, encodeText, MAX_TEXT_BYTES, sizeOf, toLf } from '../files/text.ts';
 import type { CoderTool } from './tool.ts';
 import type { Workspace } from '../files/workspace.ts';
+import { workspacePath } from './define-tool.ts';
 import { fileChangeTool, readForChange } from './file-change.ts';
 
 const LISTED_LINES = 10;
 
 const Arguments = z.strictObject({
-  path: z.string().describe('Relative to the workspace, or absolute inside it.'),
+  path: workspacePath(),
   old: z
     .string()
-    .describe('The passage as it is in the file, white space included, without line numbers.'),
-  new: z.string().describe('What stands there instead; empty removes the passage.'),
-  all: z.boolean().optional().describe('Replace every occurrence. Otherwise there must be one.'),
+    .describe('The exact passage in the file, with its white space, without line numbers.'),
+  new: z.string().describe('The replacement; an empty string removes the passage.'),
+  all: z
+    .boolean()
+    .optional()
+    .describe('Replace all occurrences. Otherwise there must be exactly one.'),
 });
 
 const DESCRIPTION = `Replaces a passage of a file. "old" must be in the file exactly, and only once unless "all" is \
-set: quote enough lines around the change to make it unique. Line ends (LF or CRLF) are looked after. Read the file \
-first; to create a file use write_file.`;
+set: quote enough lines around the change to make it unique. Line ends (LF or CRLF) are kept. Read the file first; to \
+create a file use write_file.`;
 
 export function editTool(workspace: Workspace): CoderTool {
   return fileChangeTool(workspace, {
@@ -40,7 +44,7 @@ export function editTool(workspace: Workspace): CoderTool {
         );
       }
       if (toLf(old) === toLf(replacement)) {
-        throw new FileError('no-match', '"old" and "new" are the same: there is nothing to change');
+        throw new FileError('no-match', '"old" and "new" are the same');
       }
       const before = await readForChange(workspace, path);
       if (before === undefined) {
@@ -70,7 +74,7 @@ export function editTool(workspace: Workspace): CoderTool {
 function ambiguous(shown: string, matches: readonly Match[]): FileError {
   return new FileError(
     'no-match',
-    `"old" is in ${shown} ${matches.length} times, at ${lineList(matches)}; quote more lines around the one you mean, or set "all"`,
+    `"old" occurs ${matches.length} times in ${shown}, at ${lineList(matches)}; quote more lines around the intended one, or set "all"`,
   );
 }
 

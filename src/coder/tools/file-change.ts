@@ -1,9 +1,8 @@
 /**
- * What write_file, edit and apply_patch have in common: they read files, work out what becomes of them, show that or
- * do it.
+ * The common part of write_file, edit and apply_patch: they read files, plan changes, and show or apply them.
  *
- * What a person has allowed is done as it was shown, or not at all: the preview's fingerprint is a hash of the files
- * that it was worked out from. It comes back in the answer, and a file that has changed meanwhile makes the call fail.
+ * A change that a person approved is applied exactly as it was shown, or not at all. The preview has a fingerprint, a hash
+ * of the old files. It comes back in the answer, and the call fails if a file has changed since.
  */
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
@@ -16,12 +15,12 @@ import { fingerprintOf, newContentOf, type CoderTool, type Display, type Preview
 import type { Change, Snapshot, Workspace } from '../files/workspace.ts';
 import { defineTool, type ToolDefinition } from './define-tool.ts';
 
-/** Changes that belong together, worked out and not made. */
+/** Planned changes that belong together. */
 export interface Plan {
   readonly changes: readonly Change[];
-  /** Where files were that move, by where they go. */
+  /** The old paths of moved files, by their new paths. */
   readonly moves?: ReadonlyMap<string, string>;
-  /** For the model, once it is done. */
+  /** The response for the model. */
   readonly summary: string;
 }
 
@@ -29,7 +28,7 @@ export interface FileChangeDefinition<Input extends z.ZodObject> extends Pick<
   ToolDefinition<Input>,
   'name' | 'description' | 'input' | 'describe'
 > {
-  /** The files that the call is about. */
+  /** The files that the call changes. */
   readonly paths: (args: z.output<Input>) => readonly string[];
   readonly plan: (args: z.output<Input>) => Promise<Plan>;
 }
@@ -38,7 +37,7 @@ export function fileChangeTool<Input extends z.ZodObject>(
   workspace: Workspace,
   { paths, plan, ...definition }: FileChangeDefinition<Input>,
 ): CoderTool {
-  /** What each preview was made from. */
+  /** The plan of each preview. */
   const plans = new WeakMap<Preview, Plan>();
 
   async function prepare(args: z.output<Input>): Promise<Plan> {
@@ -73,7 +72,7 @@ export function fileChangeTool<Input extends z.ZodObject>(
   });
 }
 
-/** The plan with its files as they are now; undefined if one of them has changed since it was made. */
+/** The plan with the current files; undefined if a file has changed since it was made. */
 async function stillFits(plan: Plan, workspace: Workspace): Promise<Plan | undefined> {
   const changes: Change[] = [];
   for (const change of plan.changes) {
@@ -89,7 +88,7 @@ function sameContent(one: Snapshot | undefined, other: Snapshot | undefined): bo
   return one.stats.mode === other.stats.mode && one.bytes.equals(other.bytes);
 }
 
-/** The plan as the person wants it; throws when it is not the one that the person saw. */
+/** The plan with the person's modification. Throws if it is not the plan that the person saw. */
 function asAnswered(
   planned: Plan,
   { confirmation: answer }: ToolContext,
@@ -99,21 +98,21 @@ function asAnswered(
   if (expected !== undefined && expected !== fingerprint(planned.changes, workspace)) {
     throw new FileError(
       'changed',
-      `${planned.changes.map(({ path }) => workspace.show(path)).join(', ')}: changed after the change was shown and allowed, so nothing was written; read it again and propose the change anew`,
+      `${planned.changes.map(({ path }) => workspace.show(path)).join(', ')}: changed after the change was approved, so nothing was written; read it again and propose the change again`,
     );
   }
   const content = newContentOf(answer);
   if (content === undefined) return planned;
   const [only, ...others] = planned.changes.filter(({ after }) => after !== undefined);
   if (only === undefined || others.length > 0) {
-    throw new FileError('failed', 'only the change of a single file can be modified');
+    throw new FileError('failed', 'only a change of a single file can be modified');
   }
   return {
     ...planned,
     changes: planned.changes.map((change) =>
       change === only ? { ...change, after: contentLike(change.before, content, '') } : change,
     ),
-    summary: `${planned.summary} The user changed the proposed content first: read the file before you go on.`,
+    summary: `${planned.summary} The user modified the proposed content: read the file before you continue.`,
   };
 }
 
@@ -145,7 +144,7 @@ function displayOf(planned: Plan, workspace: Workspace): Display {
   return { text: all.map(({ formatted_diff }) => formatted_diff).join('\n') };
 }
 
-/** The file as it is now; the one that a change is made from. */
+/** The current file, on which a change is based. */
 export async function readForChange(
   workspace: Workspace,
   path: string,
@@ -153,14 +152,14 @@ export async function readForChange(
   return workspace.read(path, MAX_TEXT_BYTES);
 }
 
-/** New content with the line ends and the byte order mark of what it replaces. */
+/** New content with the line ends and the byte order mark of the old content. */
 export function contentLike(before: Snapshot | undefined, content: string, shown: string): Buffer {
   if (before === undefined) return Buffer.from(content);
   try {
     const { text, bom } = decodeText(before.bytes, shown);
     return encodeText({ text: usesCrlf(text) ? toCrlf(content) : content, bom });
   } catch {
-    // It was no text: nothing of it is kept.
+    // The old content is not text.
     return Buffer.from(content);
   }
 }

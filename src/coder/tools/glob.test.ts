@@ -35,7 +35,7 @@ test('no more than 200 files are listed', async (t) => {
   const { workspace } = await makeWorkspace(t, files);
   const lines = (await call(globTool(workspace), { pattern: '*' })).split('\n');
   assert.equal(lines.length, 201);
-  assert.equal(lines.at(-1), '[more than 200: narrow the pattern]');
+  assert.equal(lines.at(-1), '[more than 200 files: narrow the pattern]');
 });
 
 test('a pattern that cannot be is refused', async (t) => {

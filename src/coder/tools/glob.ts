@@ -1,12 +1,11 @@
-/** glob: files by their names, the newest first. */
+/** glob: finds files by name, the newest first. */
 import { join } from 'node:path';
 import * as z from 'zod';
-import { RichResponse } from '../../agent/index.ts';
 import { compileGlob } from '../files/glob-pattern.ts';
 import { ripgrep } from '../files/ripgrep.ts';
-import type { CoderTool, Display } from './tool.ts';
+import type { CoderTool } from './tool.ts';
 import type { Workspace } from '../files/workspace.ts';
-import { defineTool } from './define-tool.ts';
+import { defineTool, respond } from './define-tool.ts';
 
 const MAX_FILES = 200;
 
@@ -14,18 +13,16 @@ const Arguments = z.strictObject({
   pattern: z
     .string()
     .describe(
-      'For example src/**/*.ts or *.{md,txt}; without a slash it is for names in any folder.',
+      'For example src/**/*.ts or *.{md,txt}. A pattern without a slash matches names in any folder.',
     ),
   path: z
     .string()
     .optional()
-    .describe(
-      'The folder to look in, and that the pattern begins at; the workspace when left out.',
-    ),
+    .describe('The folder to search, to which the pattern is relative; by default the workspace.'),
 });
 
-const DESCRIPTION = `Finds files by a pattern for their paths: * and ? within a name, ** over folders, [a-z], {a,b}. \
-Files that .gitignore names are left out, hidden ones are not. The newest come first, at most ${MAX_FILES}.`;
+const DESCRIPTION = `Finds files by a path pattern: * and ? within a name, ** for any number of folders, [a-z], \
+{a,b}. Hidden files are included, files ignored by .gitignore are not. The newest come first, at most ${MAX_FILES}.`;
 
 export function globTool(workspace: Workspace): CoderTool {
   return defineTool({
@@ -50,22 +47,21 @@ export function globTool(workspace: Workspace): CoderTool {
         if (inside) found.push(workspace.show(join(folder.path, name)));
       }
       const notes: string[] = [];
-      if (stopped === 'enough') notes.push(`[more than ${MAX_FILES}: narrow the pattern]`);
-      if (stopped === 'timeout') notes.push('[it took too long: look in a smaller folder]');
+      if (stopped === 'enough') notes.push(`[more than ${MAX_FILES} files: narrow the pattern]`);
+      if (stopped === 'timeout') notes.push('[timeout: search in a smaller folder]');
       const text =
         found.length + notes.length === 0
           ? `[no file in ${workspace.show(folder.path)} matches ${pattern}]`
           : [...found, ...notes].join('\n');
-      const display: Display = { text };
-      return new RichResponse(text, { display });
+      return respond(text, text);
     },
   });
 }
 
-/** Not when a link was swapped in on the way to it since. */
+/** False if a link has been put into the path since ripgrep found the file. */
 async function isFileInside(workspace: Workspace, path: string): Promise<boolean> {
   try {
-    return (await workspace.truePath(path)) === path;
+    return (await workspace.realPath(path)) === path;
   } catch {
     return false;
   }

@@ -1,26 +1,25 @@
-/** list_directory: the names in a folder. */
+/** list_directory: lists the names in a folder. */
 import { lstat, opendir, readlink } from 'node:fs/promises';
 import * as z from 'zod';
-import { RichResponse } from '../../agent/index.ts';
 import { toFileError } from '../files/file-error.ts';
 import { sizeOf } from '../files/text.ts';
-import type { CoderTool, Display } from './tool.ts';
+import type { CoderTool } from './tool.ts';
 import type { PathHandle, Workspace } from '../files/workspace.ts';
-import { defineTool } from './define-tool.ts';
+import { defineTool, respond } from './define-tool.ts';
 
 const MAX_SHOWN = 1000;
-/** More than this is not even sorted. */
+/** Names that are read and sorted. */
 const MAX_READ = 20_000;
 
 const Arguments = z.strictObject({
   path: z
     .string()
     .optional()
-    .describe('Relative to the workspace, or absolute inside it; the workspace when left out.'),
+    .describe('Relative to the workspace, or absolute inside it; by default the workspace.'),
 });
 
 const DESCRIPTION = `Lists a folder, hidden names included: folders first, with a slash, then files with their size, \
-and symbolic links with where they lead. At most ${MAX_SHOWN} names. To find files by name in all folders use glob.`;
+and symbolic links with their targets. At most ${MAX_SHOWN} names. To find files by name in all folders use glob.`;
 
 export function listDirectoryTool(workspace: Workspace): CoderTool {
   return defineTool({
@@ -43,11 +42,10 @@ export function listDirectoryTool(workspace: Workspace): CoderTool {
         }
         if (names.length > MAX_SHOWN) {
           const count = whole ? `${names.length}` : `more than ${names.length}`;
-          lines.push(`[${MAX_SHOWN} of ${count} names; use glob to find the one you want]`);
+          lines.push(`[${MAX_SHOWN} of ${count} names; use glob to find a specific name]`);
         }
         const text = lines.length === 0 ? `[${shown} is empty]` : lines.join('\n');
-        const display: Display = { text };
-        return new RichResponse(text, { display });
+        return respond(text, text);
       } catch (error) {
         signal.throwIfAborted();
         throw toFileError(error, shown);
@@ -72,8 +70,8 @@ async function namesIn(folder: PathHandle, signal: AbortSignal) {
 }
 
 async function line(folder: PathHandle, name: string): Promise<string> {
-  // A name may have a line feed in it; the list may not.
-  // oxlint-disable-next-line no-control-regex -- that is what is looked for
+  // A name may contain a line feed, which would break the list.
+  // oxlint-disable-next-line no-control-regex -- searches for control characters
   const shown = /[\u0000-\u001f\u007f]/.test(name) ? JSON.stringify(name) : name;
   try {
     const stats = await lstat(folder.at(name));
@@ -81,7 +79,7 @@ async function line(folder: PathHandle, name: string): Promise<string> {
     if (stats.isSymbolicLink()) return `${shown} -> ${await readlink(folder.at(name))}`;
     return stats.isFile() ? `${shown} (${sizeOf(stats.size)})` : `${shown} (not a file)`;
   } catch {
-    // Removed since, or unreadable.
+    // Removed in the meantime, or not readable.
     return shown;
   }
 }

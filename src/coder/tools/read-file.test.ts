@@ -22,13 +22,13 @@ test('a range says where it is and how to go on', async (t) => {
   const read = readFileTool(workspace);
   assert.equal(
     await call(read, { path: 'a.txt', offset: 3, limit: 2 }),
-    '3\tline 3\n4\tline 4\n[lines 3 to 4 of 10; go on with offset 5]',
+    '3\tline 3\n4\tline 4\n[lines 3 to 4 of 10; continue with offset 5]',
   );
   assert.equal(
     await call(read, { path: 'a.txt', offset: 10 }),
     '10\tline 10\n[lines 10 to 10 of 10]',
   );
-  await assert.rejects(call(read, { path: 'a.txt', offset: 11 }), /has 10 lines/);
+  await assert.rejects(call(read, { path: 'a.txt', offset: 11 }), /has only 10 lines/);
 });
 
 test('of a long file the beginning is shown, and no more than fits', async (t) => {
@@ -37,10 +37,10 @@ test('of a long file the beginning is shown, and no more than fits', async (t) =
     'wide.txt': `${'x'.repeat(1900)}\n`.repeat(100),
   });
   const many = await call(readFileTool(workspace), { path: 'many.txt' });
-  assert.match(many, /\n2000\tline 2000\n\[lines 1 to 2000 of 5000; go on with offset 2001\]$/);
+  assert.match(many, /\n2000\tline 2000\n\[lines 1 to 2000 of 5000; continue with offset 2001\]$/);
   const wide = await call(readFileTool(workspace), { path: 'wide.txt' });
   assert.ok(wide.length < 70_000);
-  assert.match(wide, /\[lines 1 to 34 of 100; go on with offset 35\]$/);
+  assert.match(wide, /\[lines 1 to 34 of 100; continue with offset 35\]$/);
 });
 
 test('going on from offset to offset reads every line once', async (t) => {
@@ -51,7 +51,7 @@ test('going on from offset to offset reads every line once', async (t) => {
   while (offset !== undefined) {
     const answer: string = await call(read, { path: 'a.txt', offset });
     seen.push(...answer.split('\n').filter((line) => !line.startsWith('[')));
-    const next = /go on with offset (\d+)/.exec(answer)?.[1];
+    const next = /continue with offset (\d+)/.exec(answer)?.[1];
     offset = next === undefined ? undefined : Number(next);
   }
   assert.equal(seen.map((line) => line.replace(/^\d+\t/, '')).join('\n'), lines(1, 4321));
@@ -127,7 +127,7 @@ test('what is not there and what is a folder is said plainly', async (t) => {
   await assert.rejects(call(read, { path: 'folder' }), { message: 'folder is a folder' });
   await assert.rejects(
     call(read, { path: 'folder/a.txt/b' }),
-    /behind something that is no folder/,
+    /inside something that is not a folder/,
   );
   await assert.rejects(call(read, { path: 'a', offset: 0 }), /offset/);
 });

@@ -1,4 +1,4 @@
-/** read_file: the lines of a text, or a picture. */
+/** read_file: reads lines of a text file, or an image. */
 import * as z from 'zod';
 import { RichResponse, type ToolContext } from '../../agent/index.ts';
 import { FileError } from '../files/file-error.ts';
@@ -6,30 +6,30 @@ import { readLines, type LineWindow } from '../files/read-lines.ts';
 import { binaryKind, imageType, SNIFF_BYTES, sizeOf } from '../files/text.ts';
 import type { CoderTool, Display } from './tool.ts';
 import type { OpenFile, Workspace } from '../files/workspace.ts';
-import { defineTool } from './define-tool.ts';
+import { defineTool, respond, workspacePath } from './define-tool.ts';
 
 const DEFAULT_LINES = 2000;
 const MAX_LINE_BYTES = 2000;
 const MAX_BYTES = 64 * 1024;
-/** Of files up to this size it is said how many lines they have. */
+/** For files up to this size the total number of lines is reported. */
 const MAX_COUNTED_BYTES = 16 * 1024 * 1024;
-/** 5 MB in base64, which is what vendors take. */
+/** 5 MB in base64, the limit of the model providers. */
 const MAX_IMAGE_BYTES = 3_750_000;
 
 const Arguments = z.strictObject({
-  path: z.string().describe('Relative to the workspace, or absolute inside it.'),
+  path: workspacePath(),
   offset: z.int().min(1).optional().describe('The number of the first line to read, from 1.'),
   limit: z
     .int()
     .min(1)
     .max(DEFAULT_LINES)
     .optional()
-    .describe(`How many lines to read at most; ${DEFAULT_LINES} when left out.`),
+    .describe(`The maximum number of lines; ${DEFAULT_LINES} by default.`),
 });
 
-const DESCRIPTION = `Reads a file: each line of a text with its number and a tab before it (they are not part of the \
-file), or a picture (PNG, JPEG, GIF, WebP). At most ${DEFAULT_LINES} lines and ${MAX_BYTES / 1024} KB at once; of \
-longer files it says with which offset to go on. Lines are cut after ${MAX_LINE_BYTES} bytes.`;
+const DESCRIPTION = `Reads a text file or an image (PNG, JPEG, GIF, WebP). Each line has its number and a tab before \
+it, which are not part of the file. Returns at most ${DEFAULT_LINES} lines and ${MAX_BYTES / 1024} KB; for longer files it \
+returns the offset for the next call. Lines are cut after ${MAX_LINE_BYTES} bytes.`;
 
 export function readFileTool(workspace: Workspace): CoderTool {
   return defineTool({
@@ -51,7 +51,7 @@ export function readFileTool(workspace: Workspace): CoderTool {
       if (kind !== undefined) {
         throw new FileError(
           'binary',
-          `${shown} is not text: ${kind}, ${sizeOf(Number(file.stats.size))}; use the shell to look into it`,
+          `${shown} is not text: ${kind}, ${sizeOf(Number(file.stats.size))}; use a shell command to inspect it`,
         );
       }
       return await readText(file, shown, offset, limit, context);
@@ -78,7 +78,7 @@ async function readText(
   if (window.lines.length === 0) {
     throw new FileError(
       'not-found',
-      `${shown} has ${window.counted} lines, so there is no line ${offset}`,
+      `${shown} has only ${window.counted} lines, so there is no line ${offset}`,
     );
   }
   const decoder = new TextDecoder();
@@ -101,14 +101,12 @@ function notesOn(
   const last = offset + lines.length - 1;
   if (more || offset > 1) {
     const whole = countedAll ? `${counted}` : `more than ${counted}, ${sizeOf(size)}`;
-    const goOn = more ? `; go on with offset ${last + 1}` : '';
-    notes.push(`[lines ${offset} to ${last} of ${whole}${goOn}]`);
+    const next = more ? `; continue with offset ${last + 1}` : '';
+    notes.push(`[lines ${offset} to ${last} of ${whole}${next}]`);
   }
   if (cutLines) notes.push(`[lines longer than ${MAX_LINE_BYTES} bytes were cut]`);
   if (texts.some((text) => text.includes('\ufffd'))) {
-    notes.push(
-      '[some bytes are not UTF-8 and are shown as \ufffd: edits of this file are refused]',
-    );
+    notes.push('[some bytes are not UTF-8 and are shown as \ufffd: this file cannot be edited]');
   }
   return notes;
 }
@@ -118,7 +116,7 @@ async function readImage(file: OpenFile, shown: string, mediaType: string): Prom
   if (size > MAX_IMAGE_BYTES) {
     throw new FileError(
       'too-large',
-      `${shown} is a picture of ${sizeOf(size)}, and at most ${sizeOf(MAX_IMAGE_BYTES)} can be looked at; make it smaller with the shell`,
+      `${shown} is an image of ${sizeOf(size)}, larger than the limit of ${sizeOf(MAX_IMAGE_BYTES)}; make it smaller with a shell command`,
     );
   }
   const bytes = Buffer.alloc(size);
@@ -129,9 +127,4 @@ async function readImage(file: OpenFile, shown: string, mediaType: string): Prom
     parts: [{ kind: 'blob', mediaType, data: bytes.toString('base64', 0, bytesRead), name: shown }],
     display,
   });
-}
-
-function respond(response: string, text: string): RichResponse {
-  const display: Display = { text };
-  return new RichResponse(response, { display });
 }

@@ -54,7 +54,7 @@ test('a command that takes too long is no failure, and the model is told what to
   const { response, display } = await called(run, { command: 'sleep 100', timeout_ms: 50 });
   assert.equal(response['timed_out'], true);
   assert.match(JSON.stringify(response['note']), /background/);
-  assert.match(JSON.stringify(display), /took too long/);
+  assert.match(JSON.stringify(display), /timeout/);
 });
 
 test('a cancelled call throws the reason', async (t) => {
@@ -91,9 +91,9 @@ test('a background job is started, listed, read and stopped', async (t) => {
 test('a job that is not there is named with those that are', async (t) => {
   const { run, jobs } = await tools(t);
   const look = async (): Promise<unknown> => jobs.run({ job: 'job-9' }, toolContext());
-  await assert.rejects(look, { message: 'there is no job "job-9"; none was started' });
+  await assert.rejects(look, { message: 'there is no job "job-9"; no job was started' });
   await called(run, { command: 'true', background: true });
-  await assert.rejects(look, /there are job-1/);
+  await assert.rejects(look, /the jobs are job-1/);
 });
 
 test('the preview is the command and where it runs', async (t) => {

@@ -1,14 +1,13 @@
 /**
- * run_shell_command: runs a command in the workspace, in the foreground or as a background job (see shell-jobs.ts).
- * A command that fails is no failed call: the model reads the exit code.
+ * run_shell_command: runs a command in the workspace, in the foreground or as a background job (see shell-jobs.ts). If the
+ * command fails, the call still succeeds: the model gets the exit code.
  */
 import type { JsonObject } from '../../base/index.ts';
 import * as z from 'zod';
-import { RichResponse } from '../../agent/index.ts';
 import { MAX_LINE } from '../shell/parse.ts';
 import type { Outcome, Shell } from '../shell/shell.ts';
-import type { CoderTool, Display } from './tool.ts';
-import { defineTool } from './define-tool.ts';
+import type { CoderTool } from './tool.ts';
+import { defineTool, respond } from './define-tool.ts';
 
 const DEFAULT_TIMEOUT_MS = 2 * 60_000;
 const MAX_TIMEOUT_MS = 60 * 60_000;
@@ -19,32 +18,30 @@ const Arguments = z.strictObject({
     .string()
     .min(1)
     .max(MAX_LINE)
-    .refine((text) => !text.includes('\0'), 'a command has no NUL in it')
+    .refine((text) => !text.includes('\0'), 'a command must not contain NUL')
     .describe('The command line, for bash. It runs in the root of the workspace.'),
   timeout_ms: z
     .int()
     .min(1)
     .max(MAX_TIMEOUT_MS)
     .optional()
-    .describe(
-      'After so many milliseconds the command is ended. Two minutes unless said otherwise.',
-    ),
+    .describe('The timeout in milliseconds; two minutes by default.'),
   background: z
     .boolean()
     .optional()
-    .describe('Start it and go on at once, for servers and watchers. See shell_jobs.'),
+    .describe('Start the command and return at once, for servers and watchers. See shell_jobs.'),
 });
 
-const DESCRIPTION = `Runs a command line with bash in the workspace and returns what it printed, its exit code and how \
-long it took. There is nobody at the keyboard: standard input is empty, pagers and editors are off. Of long output the \
-beginning and the end are kept. Processes that the command leaves running are ended with it; for a server use \
-"background", and shell_jobs to read its output and to stop it. A background job has no time-out unless one is given.`;
+const DESCRIPTION = `Runs a command line with bash in the workspace and returns its output, exit code and duration. The \
+command is not interactive: standard input is empty, pagers and editors are off. Of long output only the start and the \
+end are kept. Processes that are still running when the command ends are killed. For a server use "background", and \
+shell_jobs to read its output and to stop it. A background job has no timeout unless one is given.`;
 
 export interface RunShellCommandOptions {
   readonly shell: Shell;
-  /** The workspace's root, as people are shown it. */
+  /** The root of the workspace, for people. */
   readonly root: string;
-  /** For commands that do not name their own. */
+  /** For commands without timeout_ms. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -66,24 +63,19 @@ export function runShellCommandTool(options: RunShellCommandOptions): CoderTool 
         context.signal.throwIfAborted();
         const job = await shell.start(command, timeout_ms);
         const note = `It runs in the background as ${job.id}; shell_jobs shows its output and stops it.`;
-        return answer({ job: job.id, note }, note);
+        return respond({ job: job.id, note }, note);
       }
       const outcome = await shell.run(command, {
         signal: context.signal,
         timeoutMs: timeout_ms ?? timeoutMs,
         onOutput: (recent) => context.progress(recent),
       });
-      return answer({ output: outcome.output, ...endOf(outcome) }, shown(outcome));
+      return respond({ output: outcome.output, ...endOf(outcome) }, shown(outcome));
     },
   });
 }
 
-function answer(response: JsonObject, text: string): RichResponse {
-  const display: Display = { text };
-  return new RichResponse(response, { display });
-}
-
-/** How a command ended, for the model. */
+/** The result of a command, for the model. */
 export function endOf({ code, signal, durationMs, timedOut }: Outcome): JsonObject {
   return {
     exit_code: code,
@@ -91,7 +83,7 @@ export function endOf({ code, signal, durationMs, timedOut }: Outcome): JsonObje
     duration_ms: durationMs,
     ...(timedOut && {
       timed_out: true,
-      note: 'It took too long and was ended. If it waits for input, put the input into the command; if it needs longer, raise timeout_ms or run it in the background.',
+      note: 'The command was killed after the timeout. If it waits for input, put the input into the command. If it needs more time, raise timeout_ms or run it in the background.',
     }),
   };
 }
@@ -100,7 +92,7 @@ function shown(outcome: Outcome): string {
   const { output, code, signal, timedOut, durationMs } = outcome;
   if (code === 0 && !timedOut) return output;
   const end = timedOut
-    ? `ended after ${durationMs} ms: it took too long`
+    ? `killed after ${durationMs} ms: timeout`
     : signal === null
       ? `exit code ${code}`
       : `ended by ${signal}`;

@@ -15,7 +15,7 @@ test('lines are found with their file and number', async (t) => {
     'a.ts:2: foo(1)\na.ts:3:   foo(2) foo(3)',
   );
   assert.equal(await call(search, { pattern: '(?i)Y' }), 'b/c.ts:1: y');
-  assert.equal(await call(search, { pattern: 'nothing' }), '[nothing matches nothing]');
+  assert.equal(await call(search, { pattern: 'nothing' }), '[no line matches nothing]');
 });
 
 test('a folder, a file or a kind of file narrows it', async (t) => {
@@ -43,7 +43,7 @@ test('what .gitignore names is left out even when include names it; hidden files
   assert.equal(await call(search, { pattern: 'needle' }), '.env.example:1: needle');
   assert.equal(
     await call(search, { pattern: 'needle', include: '*.log' }),
-    '[nothing matches needle]',
+    '[no line matches needle]',
   );
 });
 
@@ -68,7 +68,7 @@ test('a pattern that is no regular expression is explained', async (t) => {
   const search = searchTool(workspace);
   await assert.rejects(
     call(search, { pattern: 'foo(' }),
-    /"foo\(" is not a regular expression.*unclosed group/,
+    /"foo\(" is not a valid regular expression.*unclosed group/,
   );
   await assert.rejects(call(search, { pattern: '(?=x)' }), /look-around/);
   await assert.rejects(call(search, { pattern: '' }), /pattern/);
@@ -111,6 +111,6 @@ test('the environment’s configuration of ripgrep is not used', async (t) => {
   t.after(() => delete process.env['RIPGREP_CONFIG_PATH']);
   assert.equal(
     await call(searchTool(workspace), { pattern: 'x', path: 'a' }),
-    '[nothing matches x]',
+    '[no line matches x]',
   );
 });

@@ -1,42 +1,44 @@
-/** search: lines by a regular expression, in all files or some. */
+/** search: finds lines that match a regular expression. */
 import { basename, dirname, join } from 'node:path';
 import { cutText } from '../../base/index.ts';
 import * as z from 'zod';
-import { RichResponse } from '../../agent/index.ts';
 import { FileError } from '../files/file-error.ts';
 import { compileGlob } from '../files/glob-pattern.ts';
 import { ripgrep } from '../files/ripgrep.ts';
-import type { CoderTool, Display } from './tool.ts';
+import type { CoderTool } from './tool.ts';
 import type { OpenFile, Workspace } from '../files/workspace.ts';
-import { defineTool } from './define-tool.ts';
+import { defineTool, respond } from './define-tool.ts';
 
 const MAX_MATCHES = 200;
 const MAX_PATTERN = 2000;
 const MAX_LINE = 300;
-/** Bytes of a long line that are looked at before and behind the match. */
+/** Bytes of a long line that are read before and after the match. */
 const BEFORE = 512;
-const BEHIND = 2048;
+const AFTER = 2048;
 
 const Arguments = z.strictObject({
   pattern: z
     .string()
     .min(1)
     .max(MAX_PATTERN)
-    .describe('A regular expression as ripgrep has them; (?i) in front ignores case.'),
-  path: z.string().optional().describe('A folder or a file; the whole workspace when left out.'),
-  include: z.string().optional().describe('Only files that match this, for example *.ts.'),
+    .describe('A regular expression in ripgrep syntax; (?i) at the start ignores case.'),
+  path: z.string().optional().describe('A folder or a file; by default the whole workspace.'),
+  include: z
+    .string()
+    .optional()
+    .describe('Search only files that match this pattern, for example *.ts.'),
 });
 
-const DESCRIPTION = `Searches files for a regular expression, line by line, and returns path:line: text. Files that \
-.gitignore names and binary files are left out, hidden files are not. At most ${MAX_MATCHES} lines, each cut to \
-${MAX_LINE} characters around the match. Escape what is meant literally: foo\\(.`;
+const DESCRIPTION = `Searches files for a regular expression, line by line, and returns path:line: text. Hidden \
+files are included, binary files and files ignored by .gitignore are not. At most ${MAX_MATCHES} lines, each cut to \
+${MAX_LINE} characters around the match. Escape special characters: foo\\(.`;
 
-/** One line that matches, as ripgrep says. */
+/** A matching line, as reported by ripgrep. */
 interface Hit {
-  /** From the folder. */
+  /** The path relative to the folder. */
   readonly name: string;
   readonly line: number;
-  /** Of the first match in the line, in bytes. */
+  /** The position of the first match in the line, in bytes from the start of the file. */
   readonly offset: number;
 }
 
@@ -59,13 +61,13 @@ export function searchTool(workspace: Workspace): CoderTool {
         '--with-filename',
         '--line-number',
         '--byte-offset',
-        // Where the matches are, without their text: that is read below, through the workspace.
+        // Only positions: the text is read below, through the workspace.
         '--only-matching',
         '--replace=',
-        // A byte order mark must not change what the offsets mean.
+        // A byte order mark must not shift the offsets.
         '--encoding=none',
         '--path-separator=/',
-        // Unlike a glob on the command line, a type does not overrule .gitignore.
+        // Unlike a glob, a type does not override .gitignore.
         ...(include !== undefined && !include.includes('/')
           ? [`--type-add=wanted:${include}`, '--type=wanted']
           : []),
@@ -87,32 +89,31 @@ export function searchTool(workspace: Workspace): CoderTool {
           `[more than ${MAX_MATCHES} lines match: narrow the pattern, the path or include]`,
         );
       }
-      if (stopped === 'timeout') lines.push('[it took too long: search in a smaller folder]');
-      const text = lines.length === 0 ? `[nothing matches ${pattern}]` : lines.join('\n');
-      const display: Display = { text };
-      return new RichResponse(text, { display });
+      if (stopped === 'timeout') lines.push('[timeout: search in a smaller folder]');
+      const text = lines.length === 0 ? `[no line matches ${pattern}]` : lines.join('\n');
+      return respond(text, text);
     },
   });
 }
 
-/** The folder to search in, and the file in it if it is only one. */
+/** The folder to search, and the name of the file if `path` is a file. */
 async function placeOf(
   workspace: Workspace,
   path: string,
 ): Promise<{ folder: string; name: string }> {
-  const real = (await workspace.truePath(path)) ?? workspace.locate(path);
+  const real = (await workspace.realPath(path)) ?? workspace.locate(path);
   try {
     await using _ = await workspace.openFolder(real);
     return { folder: real, name: '' };
   } catch (error) {
     if (!(error instanceof FileError) || error.code !== 'wrong-kind') throw error;
-    // Refuses what is neither.
+    // Refuses anything that is not a regular file.
     await using _ = await workspace.openFile(real);
     return { folder: dirname(real), name: basename(real) };
   }
 }
 
-/** `./name NUL line:offset:`; anything else is a remark, that a file is binary for example. */
+/** Parses `./name NUL line:offset:`. Any other line is a message, for example about a binary file. */
 function hitIn(printed: string): Hit | undefined {
   const [path, numbers] = printed.split('\0');
   const found = /^(\d+):(\d+):/.exec(numbers ?? '');
@@ -137,29 +138,29 @@ async function readHits(
     const path = join(folder, name);
     try {
       await using file = await workspace.openFile(path);
-      // Reached through a link that was not there when ripgrep looked.
+      // The path now leads through a link.
       if (file.path !== path) continue;
       for (const hit of byFile.get(name) ?? []) {
         lines.push(`${workspace.show(path)}:${hit.line}: ${await lineAt(file, hit.offset)}`);
       }
     } catch {
-      // Gone, or not to be read any more.
+      // Removed, or no longer readable.
     }
   }
   return lines;
 }
 
-/** The line around the offset; of a long one the part around it. */
+/** The line at the offset, or the part of a long line around it. */
 async function lineAt({ handle }: OpenFile, offset: number): Promise<string> {
   const from = Math.max(0, offset - BEFORE);
-  const buffer = Buffer.alloc(BEFORE + BEHIND);
-  const { bytesRead } = await handle.read(buffer, 0, offset - from + BEHIND, from);
+  const buffer = Buffer.alloc(BEFORE + AFTER);
+  const { bytesRead } = await handle.read(buffer, 0, offset - from + AFTER, from);
   const bytes = buffer.subarray(0, bytesRead);
   const at = Math.min(offset - from, bytesRead);
   const start = at === 0 ? 0 : bytes.lastIndexOf(0x0a, at - 1) + 1;
   const end = bytes.indexOf(0x0a, at);
   const before = bytes.subarray(start, at).toString();
-  const behind = bytes
+  const after = bytes
     .subarray(at, end === -1 ? undefined : end)
     .toString()
     .replace(/\r$/, '');
@@ -167,8 +168,8 @@ async function lineAt({ handle }: OpenFile, offset: number): Promise<string> {
   const head = cutBefore
     ? `…${before.slice(-MAX_LINE / 3).replace(/^[\udc00-\udfff\ufffd]+/, '')}`
     : before;
-  const tail = cutText(behind, MAX_LINE - head.length);
-  return head.replace(/^\ufffd+/, '') + tail + (tail.length < behind.length ? '…' : '');
+  const tail = cutText(after, MAX_LINE - head.length);
+  return head.replace(/^\ufffd+/, '') + tail + (tail.length < after.length ? '…' : '');
 }
 
 function explainPattern(error: unknown, pattern: string): unknown {
@@ -176,9 +177,9 @@ function explainPattern(error: unknown, pattern: string): unknown {
   const reason = error.message.split('\n').findLast((line) => line.startsWith('error:'));
   return new FileError(
     'bad-pattern',
-    `${JSON.stringify(pattern)} is not a regular expression that ripgrep understands: ${
+    `${JSON.stringify(pattern)} is not a valid regular expression for ripgrep: ${
       reason?.slice('error: '.length) ?? error.message.replaceAll(/\s+/g, ' ')
-    }. Escape what is meant literally with \\; look-around and back-references are not there.`,
+    }. Escape special characters with \\. Look-around and back-references are not supported.`,
     error,
   );
 }

@@ -1,22 +1,21 @@
 /**
- * shell_jobs: what became of the commands that run in the background. It lists them, shows what one has printed since
- * the last look, and stops one. It touches nothing but what was allowed to run before, so it needs no approval.
+ * shell_jobs: lists background commands, shows the new output of one, and stops one. It affects only commands that were
+ * approved before, so it needs no approval.
  */
 import type { JsonObject } from '../../base/index.ts';
 import * as z from 'zod';
-import { RichResponse } from '../../agent/index.ts';
 import type { Job, Shell } from '../shell/shell.ts';
-import type { CoderTool, Display } from './tool.ts';
-import { defineTool } from './define-tool.ts';
+import type { CoderTool } from './tool.ts';
+import { defineTool, respond } from './define-tool.ts';
 import { endOf } from './run-shell-command.ts';
 
 const Arguments = z.strictObject({
-  job: z.string().max(64).optional().describe('The id of one job. Without it all are listed.'),
-  stop: z.boolean().optional().describe('End the job, with everything that it started.'),
+  job: z.string().max(64).optional().describe('The id of a job. Without it, all jobs are listed.'),
+  stop: z.boolean().optional().describe('Stop the job and all processes that it started.'),
 });
 
-const DESCRIPTION = `Looks after the background jobs of run_shell_command. Without arguments: lists them. With "job": \
-what that job has printed since the last look, and its exit code once it has ended. With "stop": ends it first.`;
+const DESCRIPTION = `Manages the background jobs of run_shell_command. Without arguments it lists them. With "job" it \
+returns the output of that job since the last call, and the exit code if it has ended. With "stop" it stops the job first.`;
 
 export function shellJobsTool(shell: Shell): CoderTool {
   function find(id: string): Job {
@@ -25,7 +24,7 @@ export function shellJobsTool(shell: Shell): CoderTool {
     if (job) return job;
     const known = jobs.map((one) => one.id).join(', ');
     throw new Error(
-      `there is no job "${id}"; ${known ? `there are ${known}` : 'none was started'}`,
+      `there is no job "${id}"; ${known ? `the jobs are ${known}` : 'no job was started'}`,
     );
   }
 
@@ -36,18 +35,17 @@ export function shellJobsTool(shell: Shell): CoderTool {
     effect: 'read',
     describe({ job, stop }) {
       if (job === undefined) return 'List background jobs';
-      return stop ? `Stop ${job}` : `Look at ${job}`;
+      return stop ? `Stop ${job}` : `Read the output of ${job}`;
     },
     async run({ job: id, stop }) {
       if (id === undefined) {
-        if (stop) throw new Error('which job is to be stopped? name it in "job"');
+        if (stop) throw new Error('"stop" needs the id of a job in "job"');
         return { jobs: shell.jobs().map(summary) };
       }
       const job = find(id);
       if (stop) await job.stop();
       const output = job.read();
-      const display: Display = { text: output };
-      return new RichResponse({ ...summary(job), output }, { display });
+      return respond({ ...summary(job), output }, output);
     },
   });
 }

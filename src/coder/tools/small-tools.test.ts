@@ -70,5 +70,5 @@ test('the memory has a limit', async (t) => {
 
 test('nothing is not remembered', async (t) => {
   const { save } = await memory(t);
-  await assert.rejects(save(' \n '), /nothing to remember/);
+  await assert.rejects(save(' \n '), /the text is empty/);
 });

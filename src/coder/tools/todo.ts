@@ -1,10 +1,9 @@
-/** todo: the list of what is to be done, kept in the session's state and shown to people. */
+/** todo: the model's task list, stored in the session's state and shown to people. */
 import * as z from 'zod';
-import { RichResponse } from '../../agent/index.ts';
-import type { CoderTool, Display } from './tool.ts';
-import { defineTool } from './define-tool.ts';
+import type { CoderTool } from './tool.ts';
+import { defineTool, respond } from './define-tool.ts';
 
-/** Where the list is in the session's state. */
+/** The key of the list in the session's state. */
 export const TODO_KEY = 'todo';
 
 const MAX_ITEMS = 100;
@@ -15,14 +14,13 @@ const Item = z.strictObject({
 });
 
 const Arguments = z.strictObject({
-  items: z.array(Item).max(MAX_ITEMS).describe('The whole list; it replaces the one before.'),
+  items: z.array(Item).max(MAX_ITEMS).describe('The whole list; it replaces the old list.'),
 });
 
 const MARKS = { pending: '[ ]', in_progress: '[>]', completed: '[x]' } as const;
 
-const DESCRIPTION = `Keeps the list of what is to be done for the user's request. Use it for work of three steps or \
-more: write the steps down first, mark the one that you are at as in_progress, and what is done as completed at once. \
-Always send the whole list.`;
+const DESCRIPTION = `Keeps a task list for the user's request. Use it for work with three or more steps: write down the \
+steps first, mark the current step as in_progress, and mark finished steps as completed at once. Always send the whole list.`;
 
 export function todoTool(): CoderTool {
   return defineTool({
@@ -34,10 +32,8 @@ export function todoTool(): CoderTool {
     run({ items }, context) {
       context.state.set(TODO_KEY, items);
       const open = items.filter((item) => item.status !== 'completed').length;
-      const display: Display = {
-        text: items.map(({ text, status }) => `${MARKS[status]} ${text}`).join('\n'),
-      };
-      return new RichResponse({ open, completed: items.length - open }, { display });
+      const shown = items.map(({ text, status }) => `${MARKS[status]} ${text}`).join('\n');
+      return respond({ open, completed: items.length - open }, shown);
     },
   });
 }

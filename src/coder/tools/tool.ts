@@ -1,20 +1,20 @@
 /**
- * A tool of the coding agent: one of the framework's, that can also say beforehand what it would do, so that a policy
- * can decide and a person can see it.
+ * A tool of the coding agent: a tool of the framework that can also describe what a call would do, for the policy and for
+ * people.
  */
 import type { MaybePromise, JsonObject } from '../../base/index.ts';
 import type { Answer, Tool, ToolContext } from '../../agent/index.ts';
 import type { FileDiff, ToolOutput } from '../../protocol/development-tool/index.ts';
 
-/** What kind of thing a tool does. The modes of the policy are made of these. */
+/** The effect of a tool. The approval modes are defined by effects. */
 export type Effect = 'read' | 'edit' | 'execute' | 'network' | 'memory' | 'talk';
 
-/** What a call would do. The four kinds are those of a confirmation's details in the development-tool extension. */
+/** What a call would do. The kinds match the details of a confirmation in the development-tool extension. */
 export type Preview =
   | { readonly kind: 'execute'; readonly command: string; readonly workingDirectory: string }
   /**
-   * One entry per file. `fingerprint` says what the files were; it goes back in the answer's value. `modifiable`: the
-   * whole new content of the only file is shown, so that a person can send another in its place.
+   * One diff per file. `fingerprint` is a hash of the old files, and comes back in the answer's value. `modifiable`: there
+   * is one file and its new content is complete, so a person may replace it.
    */
   | {
       readonly kind: 'edit';
@@ -34,19 +34,19 @@ export interface CoderTool extends Tool {
    * may answer an `edit` of one file with other content: `run` reads it with `newContentOf(context.confirmation)`.
    */
   preview(args: JsonObject, context: ToolContext): MaybePromise<Preview>;
-  /** `preview`: the one that was made of this call, so that `run` need not work it out again. */
+  /** `preview` is the preview of this call, if there was one, so that `run` does not plan the change again. */
   run(args: JsonObject, context: ToolContext, preview?: Preview): MaybePromise<unknown>;
 }
 
-/** What a call that succeeded has to show, as a response's `display`. */
+/** What people see of a successful call: the `display` of a response. */
 export type Display = ToolOutput;
 
-/** The content that a person put in the place of the proposed one. */
+/** The content with which a person replaced the proposed content. */
 export function newContentOf(answer: Answer | undefined): string | undefined {
   return textIn(answer, 'new_content');
 }
 
-/** What the files were when the person was asked, as the preview said. `run` fails where they are otherwise by now. */
+/** The fingerprint of the preview that the person saw. `run` fails if the files have changed since. */
 export function fingerprintOf(answer: Answer | undefined): string | undefined {
   return textIn(answer, 'fingerprint');
 }

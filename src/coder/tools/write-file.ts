@@ -1,18 +1,19 @@
-/** write_file: a whole file, new or instead of another. */
+/** write_file: creates or replaces a file. */
 import * as z from 'zod';
 import { FileError } from '../files/file-error.ts';
 import { MAX_TEXT_BYTES, sizeOf } from '../files/text.ts';
 import type { CoderTool } from './tool.ts';
 import type { Workspace } from '../files/workspace.ts';
+import { workspacePath } from './define-tool.ts';
 import { contentLike, fileChangeTool, readForChange } from './file-change.ts';
 
 const Arguments = z.strictObject({
-  path: z.string().describe('Relative to the workspace, or absolute inside it.'),
+  path: workspacePath(),
   content: z.string().describe('The whole content of the file.'),
 });
 
-const DESCRIPTION = `Writes a file, and makes the folders that are missing. A file that exists is replaced, so read it \
-first; it keeps its line ends, byte order mark and mode. To change a part of a file use edit or apply_patch.`;
+const DESCRIPTION = `Writes a file and creates missing folders. An existing file is replaced, so read it first; its line \
+ends, byte order mark and mode are kept. To change a part of a file use edit or apply_patch.`;
 
 export function writeFileTool(workspace: Workspace): CoderTool {
   return fileChangeTool(workspace, {
