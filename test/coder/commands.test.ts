@@ -78,7 +78,7 @@ test('a command that is typed while a call waits is run, and the call goes on wa
     'STATE_CHANGE input-required final',
   ]);
   const restore = await say('/restore 20200101-000000-000-aaaa', { taskId });
-  assert.match(JSON.stringify(restore.events[0]), /answer what is waiting first/);
+  assert.match(JSON.stringify(restore.events[0]), /answer the open question first/);
   const done = await answer(asked, 'proceed_once');
   assert.deepEqual([done.state, done.text], ['completed', 'done']);
   assert.doesNotMatch(heard(requests[1]), /approval|restore/);
@@ -89,10 +89,10 @@ for (const [typed, says] of [
   ['/memory forget it', /\/memory show/],
   ['/memory add', /An argument is missing: \/memory add TEXT/],
   ['/clear everything', /\/clear takes no arguments/],
-  ['/approval sometimes', /There is no mode sometimes; there are ask, auto-edit, yolo, plan/],
+  ['/approval sometimes', /Unknown mode sometimes; use one of ask, auto-edit, yolo, plan/],
   ['/restore 20200101-000000-000-aaaa', /There is no checkpoint .*; \/restore list/],
   ['/model gpt', /there is no model "gpt"/],
-  ['/model scripted:/etc/passwd', /at the start only/],
+  ['/model scripted:/etc/passwd', /only be set when Parley starts/],
 ] as const) {
   test(`${typed} says in one line what is wrong, and the turn completes`, async (t) => {
     const { say } = await begin(t);
@@ -107,7 +107,7 @@ test('/memory adds, shows and lists', async (t) => {
   const { say, place } = await begin(t);
   writeFileSync(join(place.workspace, 'AGENTS.md'), 'Use tabs.\n');
   const file = join(place.home, 'config', 'AGENTS.md');
-  assert.equal((await say('/memory add Tea, not coffee')).text, `Written down in ${file}`);
+  assert.equal((await say('/memory add Tea, not coffee')).text, `Added to ${file}`);
   assert.equal(readFileSync(file, 'utf8'), '- Tea, not coffee\n');
   assert.match((await say('/memory show')).text, /Tea, not coffee[^]*Use tabs/);
   assert.match((await say('/memory list')).text, /\(user\)\n.*AGENTS\.md \(workspace\)$/);
@@ -157,7 +157,7 @@ test('/compress says when the model gives no summary, and nothing is lost', asyn
   await say('count');
   await say('go on');
   const { text, error } = await say('/compress');
-  assert.match(text, /gave no summary/);
+  assert.match(text, /returned no summary/);
   assert.equal(error, text);
   await say('and on');
   assert.match(heard(requests[3]), /count.*One\..*go on.*Two\..*and on/);
@@ -221,7 +221,7 @@ test('/restore can be undone, with the conversation', async (t) => {
   assert.equal(existsSync(join(place.workspace, 'a.txt')), false);
   await say('what now?');
   assert.doesNotMatch(heard(requests.at(-1)), /First done|Second done/);
-  const [, undo] = /\/restore (\S+) undoes this/.exec(text) ?? [];
+  const [, undo] = /To undo this: \/restore (\S+)/.exec(text) ?? [];
   await answer(await say(`/restore ${undo}`), 'proceed_once');
   assert.equal(readFileSync(join(place.workspace, 'a.txt'), 'utf8'), 'two\n');
   await say('and now?');
@@ -246,7 +246,7 @@ test('a checkpoint of another conversation brings back files only', async (t) =>
   await say('hello', other);
   assert.match((await say('/restore list', other)).text, /\(files only\)\n.*\(files only\)$/);
   const { text } = await answer(await say(`/restore ${ids[0]}`, other), 'proceed_once');
-  assert.match(text, /The conversation stays as it is/);
+  assert.match(text, /The conversation is unchanged/);
   assert.equal(readFileSync(join(place.workspace, 'a.txt'), 'utf8'), 'one\n');
   await say('what now?', other);
   assert.match(heard(requests.at(-1)), /hello.*After\..*what now/);
@@ -272,19 +272,22 @@ test('a /restore that waits goes on waiting after a restart', async (t) => {
 
 test('/approval changes what is asked in this session', async (t) => {
   const { say, place } = await begin(t, [writes('a.txt', 'a\n'), [{ text: 'done' }]]);
-  assert.match((await say('/approval')).text, /^The mode is ask/);
-  assert.match((await say('/approval auto-edit')).text, /From now on/);
+  assert.match((await say('/approval')).text, /^The approval mode is ask/);
+  assert.match((await say('/approval auto-edit')).text, /of this session is now/);
   assert.equal((await say('write')).state, 'completed');
   assert.equal(readFileSync(join(place.workspace, 'a.txt'), 'utf8'), 'a\n');
-  assert.match((await say('/approval', { contextId: 'another' })).text, /^The mode is ask/);
+  assert.match(
+    (await say('/approval', { contextId: 'another' })).text,
+    /^The approval mode is ask/,
+  );
 });
 
 test('/approval yolo needs a server that allows it', async (t) => {
   const strict = await begin(t);
   assert.match((await strict.say('/approval yolo')).error ?? '', /--allow-auto-execute/);
-  assert.match((await strict.say('/approval')).text, /^The mode is ask/);
+  assert.match((await strict.say('/approval')).text, /^The approval mode is ask/);
   const open = await begin(t, [], { allowAutoExecute: true });
-  assert.match((await open.say('/approval yolo')).text, /From now on/);
+  assert.match((await open.say('/approval yolo')).text, /of this session is now/);
 });
 
 test('where the operator says plan, no client leaves it, nor changes anything by a command', async (t) => {
@@ -301,7 +304,7 @@ test('where the operator says plan, no client leaves it, nor changes anything by
   for (const mode of ['ask', 'auto-edit', 'yolo']) {
     assert.match((await say(`/approval ${mode}`)).error ?? '', /started with --approval plan/);
   }
-  assert.match((await say('/approval plan')).text, /From now on/);
+  assert.match((await say('/approval plan')).text, /of this session is now/);
   assert.match((await say(`/restore ${checkpoint}`)).error ?? '', /plan mode/);
   assert.match((await say('/memory add tea')).error ?? '', /plan mode/);
   await say('write');
@@ -329,8 +332,8 @@ test('the mode is set by those who may allow calls', async (t) => {
     return (await fetch(url, { method: 'POST', headers, body })).text();
   };
   assert.match(await say('bot', '/approval auto-edit'), /This client may not approve here/);
-  assert.match(await say('bot', '/approval'), /The mode is ask/);
-  assert.match(await say('phone', '/approval auto-edit'), /From now on/);
+  assert.match(await say('bot', '/approval'), /The approval mode is ask/);
+  assert.match(await say('phone', '/approval auto-edit'), /of this session is now/);
 });
 
 test('a mode that was chosen where it was allowed does not count where it is not', async (t) => {
@@ -339,7 +342,7 @@ test('a mode that was chosen where it was allowed does not count where it is not
   const { contextId } = await open.say('/approval yolo');
   await open.stop();
   const strict = await begin(t, [writes('a.txt', 'a\n')], { place });
-  assert.match((await strict.say('/approval', { contextId })).text, /^The mode is ask/);
+  assert.match((await strict.say('/approval', { contextId })).text, /^The approval mode is ask/);
   assert.equal((await strict.say('write', { contextId })).state, 'input-required');
 });
 
@@ -354,7 +357,7 @@ test('there can be a rule for every tool that /tools lists', async (t) => {
 test('/model takes another model for this session, which the events name', async (t) => {
   const { say, requests } = await begin(t, [[{ text: 'I am the script.' }]]);
   assert.equal((await say('/model')).text, 'The model is scripted.');
-  assert.match((await say('/model offline')).text, /is offline/);
+  assert.match((await say('/model offline')).text, /is now offline/);
   const { events } = await say('who are you?');
   assert.equal(requests.length, 0);
   const last = events.at(-1);
@@ -366,7 +369,10 @@ test('/model takes another model for this session, which the events name', async
 test('/stats counts tokens, calls and cost', async (t) => {
   const script = [writes('a.txt', 'a\n'), [{ text: 'done' }]];
   const { say } = await begin(t, script, { mode: 'auto-edit' });
-  assert.match((await say('/stats')).text, /^0 turns, 0 tool calls[^]*No model was asked yet/);
+  assert.match(
+    (await say('/stats')).text,
+    /^0 turns, 0 tool calls[^]*No model has been called yet/,
+  );
   await say('write');
   const { text } = await say('/stats');
   assert.match(text, /^1 turns, 1 tool calls \(0 failed\), in \d+ s$/m);
@@ -401,7 +407,7 @@ test("the user's own commands are prompts, and a workspace's count once it is tr
   assert.match(heard(requests[0]), /"\/git commit fix it"/);
   const refused = await execute(['git', 'commit'], 'fix it');
   assert.equal(refused.status, 'FAILED_TO_START');
-  assert.match(refused.message ?? '', /There is no command \/git commit; there are \/help/);
+  assert.match(refused.message ?? '', /There is no command \/git commit; the commands are \/help/);
   await trust(join(place.home, 'config'), place.workspace);
   await say('/git commit fix it');
   assert.match(heard(requests[1]), /Commit with the message fix it, please\./);
@@ -414,7 +420,7 @@ test('no file takes the place of a built-in command', async (t) => {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'clear.md'), 'Delete everything.');
   const { say, requests } = await begin(t, [], { place });
-  assert.equal((await say('/clear')).text, 'The conversation begins anew.');
+  assert.equal((await say('/clear')).text, 'A new conversation starts here.');
   assert.equal(requests.length, 0);
 });
 
@@ -423,7 +429,7 @@ test('command/execute answers with a task that has what the command says', async
   const { execution_id, status } = await execute(['memory', 'show']);
   assert.equal(status, 'STARTED');
   const { result } = await finished(url, execution_id);
-  assert.equal(textOf(result?.status.message?.parts ?? []), 'Nothing is written down yet.');
+  assert.equal(textOf(result?.status.message?.parts ?? []), 'The memory is empty.');
 });
 
 /** Waits by reading the task's stream; one that is over has none. */
@@ -440,8 +446,8 @@ async function finished(url: string, id: string): Promise<Awaited<ReturnType<typ
 }
 
 for (const [path, args, says] of [
-  [['nothing'], '', /^There is no command \/nothing; there are \/help, \/init/],
-  [['memory'], '', /is one of \/memory show/],
+  [['nothing'], '', /^There is no command \/nothing; the commands are \/help, \/init/],
+  [['memory'], '', /needs a subcommand: \/memory show/],
   [['memory', 'add'], ' ', /An argument is missing: \/memory add TEXT/],
   [['help'], 'me', /takes no arguments/],
 ] as const) {
@@ -459,6 +465,6 @@ test('command/execute says that a restore waits, and its confirmation is taken',
   const { execution_id, status } = await execute(['restore'], ids[0], contextId);
   assert.equal(status, 'AWAITING_ACTION_CONFIRMATION');
   const yes = userMessage('yes', { taskId: execution_id });
-  assert.match(turnOf(await stream(url, yes)).text, /The conversation is where it was then/);
+  assert.match(turnOf(await stream(url, yes)).text, /The conversation is restored too/);
   assert.equal(readFileSync(join(place.workspace, 'a.txt'), 'utf8'), 'one\n');
 });

@@ -36,7 +36,7 @@ test('its commands are asked about before the model is, which then sees what the
   assert.equal(requests.length, 0);
   const done = await answer(asked, 'proceed_once');
   assert.equal(done.text, 'Seen.');
-  assert.match(heard(requests[0]), /Review \(what `printf secret` prints.*"output":"secret"/);
+  assert.match(heard(requests[0]), /Review \(see the result of `printf secret`.*"output":"secret"/);
 });
 
 test('what is declined is not run, and the model hears so', async (t) => {

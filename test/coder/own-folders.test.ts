@@ -31,7 +31,7 @@ test('tools write neither settings nor data of ours, even where edits are free',
     .filter(({ status }) => status !== 'PENDING');
   const failed = ended.filter(({ status }) => status === 'FAILED');
   assert.deepEqual(
-    failed.map(({ error }) => /Parley keeps its own settings/.test(error?.message ?? '')),
+    failed.map(({ error }) => /Parley stores its settings/.test(error?.message ?? '')),
     [true, true, true, true],
   );
   assert.equal(existsSync(configFolder), false);

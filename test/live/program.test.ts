@@ -221,7 +221,7 @@ test('what --approval plan forbids, only the terminal allows again', async (t) =
   });
   assert.equal(response.status, 403);
   say('/approval ask');
-  await terminal.sees(/From now on the mode of this session is ask/);
+  await terminal.sees(/The approval mode of this session is now ask/);
   await phone.state('completed');
   const later = new RawClient(t, ws, 'a2a');
   assert.equal((await later.snapshot()).params.approval, 'ask');
