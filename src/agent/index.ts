@@ -1,10 +1,10 @@
-export type { JsonObject, JsonValue } from '../base/index.ts';
 /**
  * The agent framework: agents, runners, tools, models, sessions and artifacts. It is independent of A2A.
  *
  *   const agent = llmAgent({ name: 'weather', model: 'google:gemini-3-flash', instruction: '…', tools: [forecast] });
  *   const { text } = await createRunner({ agent }).runToEnd({ user: 'ann', session: 's1', message: 'Rain in Rome?' });
  */
+export type { JsonObject, JsonValue, MaybePromise } from '../base/index.ts';
 export type { Agent, ChildOptions, RunContext } from './agent.ts';
 export {
   customAgent,
@@ -34,7 +34,14 @@ export type { AnswerInbox } from './inbox.ts';
 export * from './model.ts';
 export { offlineModel } from './models/offline.ts';
 export { fromProvider, type ProviderModel, type ProviderOptions } from './models/provider.ts';
-export { defaultModelName } from './models/resolve.ts';
+export {
+  defaultModelName,
+  resolveModel as model,
+  type ResolveOptions as ModelOptions,
+} from './models/resolve.ts';
+export type { ModelRetryOptions } from './models/retry.ts';
+export type { VendorEnvironment } from './models/vendors.ts';
+export type { ConversationalAgent } from './run/tree.ts';
 export {
   scriptedModel,
   type ScriptedOptions,
@@ -81,17 +88,3 @@ export {
   type McpServerConfig,
   type McpUrl,
 } from './tools/mcp.ts';
-export { RunFailure } from './errors.ts';
-export { offlineEmbeddings, type EmbeddingModel } from './models/embeddings.ts';
-export { estimateUsage } from './models/pieces.ts';
-export { resolveModel, type ResolveOptions } from './models/resolve.ts';
-export { mayTryAgain } from './models/retry.ts';
-export { scriptFromFile } from './models/scripted.ts';
-export { cutOff } from './models/vendor-error.ts';
-export { vendorEmbeddings, vendorModel } from './models/vendor-model.ts';
-export { VENDORS, addressOf, type VendorEnvironment, type Vendor } from './models/vendors.ts';
-export { compact } from './run/compaction.ts';
-export { conversationOf, eventBefore } from './run/conversation.ts';
-export { runScopeOf } from './run/run-context.ts';
-export type { ModelRetryOptions } from './models/retry.ts';
-export type { ConversationalAgent } from './run/tree.ts';

@@ -17,7 +17,8 @@ import {
   problemAt,
   problemsIn,
 } from '../base/index.ts';
-import { ModelError, VENDORS } from '../agent/index.ts';
+import { ModelError } from '../agent/index.ts';
+import { VENDORS } from '../agent/internal/index.ts';
 import { AgentHealthSeconds, AgentsConfig } from './agents/config.ts';
 import { KeysConfig } from './auth/config.ts';
 import {

@@ -2,7 +2,8 @@
 import { execFile } from 'node:child_process';
 import { reasonOf } from '../../base/index.ts';
 import { promisify } from 'node:util';
-import { defaultModelName, resolveModel } from '../../agent/index.ts';
+import { defaultModelName } from '../../agent/index.ts';
+import { resolveModel } from '../../agent/internal/index.ts';
 import { ripgrepFile, configFolder, hasTerminal, openSandbox } from '../../coder/index.ts';
 import { loadSettings, isTrusted } from '../../coder/settings/index.ts';
 import { broken, type Check, ok, warning } from '../program/checks.ts';

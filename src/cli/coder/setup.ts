@@ -4,9 +4,9 @@ import {
   ModelError,
   type Model,
   defaultModelName,
-  resolveModel,
   type SessionStore,
 } from '../../agent/index.ts';
+import { resolveModel } from '../../agent/internal/index.ts';
 import {
   createCoder,
   type Coder,

@@ -1,5 +1,5 @@
 /** /compress: replaces the conversation by a summary. */
-import { compact, runScopeOf } from '../../agent/index.ts';
+import { compact, runScopeOf } from '../../agent/internal/index.ts';
 import { APP } from '../session/workspace-agent.ts';
 import { CommandError, type CoderCommand } from './command.ts';
 

@@ -1,5 +1,6 @@
 /** /model: shows or sets the model of this session. */
-import { ModelError, resolveModel } from '../../agent/index.ts';
+import { ModelError } from '../../agent/index.ts';
+import { resolveModel } from '../../agent/internal/index.ts';
 import { MODEL_KEY } from '../session/session-model.ts';
 import { argument, CommandError, type CoderCommand } from './command.ts';
 

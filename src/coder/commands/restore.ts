@@ -9,12 +9,11 @@ import { randomUUIDv7 } from 'node:crypto';
 import {
   type CustomAgentYield,
   functionCalls,
-  conversationOf,
-  eventBefore,
   type Event,
   type Question,
   type Rewind,
 } from '../../agent/index.ts';
+import { conversationOf, eventBefore } from '../../agent/internal/index.ts';
 import type { ConfirmationRequest } from '../../protocol/development-tool/index.ts';
 import { APP } from '../session/workspace-agent.ts';
 import { CheckpointError, type Checkpoint, type Checkpoints } from '../checkpoints/checkpoints.ts';

@@ -3,14 +3,8 @@
  * reached the run fails, and the last calls of the model are not made.
  */
 import type { JsonValue } from '../../base/index.ts';
-import {
-  type Agent,
-  type LlmAgent,
-  functionCalls,
-  RunFailure,
-  type Model,
-  resolveModel,
-} from '../../agent/index.ts';
+import { type Agent, type LlmAgent, functionCalls, type Model } from '../../agent/index.ts';
+import { RunFailure, resolveModel } from '../../agent/internal/index.ts';
 import type { Settings } from '../settings/schema.ts';
 import { SessionCost } from './usage.ts';
 

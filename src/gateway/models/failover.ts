@@ -6,7 +6,8 @@
  * circuit is open is skipped. A candidate without a free slot is tried after the others.
  */
 import { backoffMs, pause } from '../../base/index.ts';
-import { ModelError, mayTryAgain } from '../../agent/index.ts';
+import { ModelError } from '../../agent/index.ts';
+import { mayTryAgain } from '../../agent/internal/index.ts';
 import type { Candidate } from './catalogue.ts';
 import { failsOver, isProviderFault } from './failure.ts';
 

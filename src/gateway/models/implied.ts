@@ -1,11 +1,6 @@
 /** The configured providers, and those that need no configuration. */
-import {
-  ModelError,
-  addressOf,
-  VENDORS,
-  type VendorEnvironment,
-  type Vendor,
-} from '../../agent/index.ts';
+import { ModelError, type VendorEnvironment } from '../../agent/index.ts';
+import { VENDORS, addressOf, type Vendor } from '../../agent/internal/index.ts';
 import { ProviderConfig, type ProvidersConfig } from './config.ts';
 
 const OFFLINE = 'offline';

@@ -17,10 +17,9 @@ import {
   type ModelChunk,
   type ModelRequest,
   ModelError,
-  estimateUsage,
-  cutOff,
   type VendorEnvironment,
 } from '../../agent/index.ts';
+import { estimateUsage, cutOff } from '../../agent/internal/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Spending } from '../budgets/spending.ts';

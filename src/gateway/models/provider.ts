@@ -1,18 +1,15 @@
 /** A provider: its clients, its circuit breaker and its limit of concurrent calls. */
 import { isDeepStrictEqual } from 'node:util';
+import { ModelError, type Model, offlineModel, type VendorEnvironment } from '../../agent/index.ts';
 import {
-  ModelError,
-  type Model,
+  VENDORS,
+  addressOf,
   offlineEmbeddings,
-  type EmbeddingModel,
-  offlineModel,
   scriptFromFile,
+  type EmbeddingModel,
   vendorEmbeddings,
   vendorModel,
-  addressOf,
-  VENDORS,
-  type VendorEnvironment,
-} from '../../agent/index.ts';
+} from '../../agent/internal/index.ts';
 import { BoundedMap } from '../../base/index.ts';
 import { createCircuit, type Circuit } from './circuit.ts';
 import type { ProviderConfig, ProvidersConfig } from './config.ts';

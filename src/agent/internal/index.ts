@@ -1,0 +1,13 @@
+/** Parts of the framework for our own rooms. They are not part of the package's public interface. */
+export { RunFailure } from '../errors.ts';
+export { offlineEmbeddings, type EmbeddingModel } from '../models/embeddings.ts';
+export { estimateUsage } from '../models/pieces.ts';
+export { resolveModel } from '../models/resolve.ts';
+export { mayTryAgain } from '../models/retry.ts';
+export { scriptFromFile } from '../models/scripted.ts';
+export { cutOff } from '../models/vendor-error.ts';
+export { vendorEmbeddings, vendorModel } from '../models/vendor-model.ts';
+export { VENDORS, addressOf, type Vendor } from '../models/vendors.ts';
+export { compact } from '../run/compaction.ts';
+export { conversationOf, eventBefore } from '../run/conversation.ts';
+export { runScopeOf } from '../run/run-context.ts';
