@@ -148,7 +148,7 @@ describe('parley serve with an agent of the framework', { concurrency: 3 }, () =
     [
       'names no model that there is',
       "\nexport default llmAgent({ name: 'a', description: '', model: 'goggle:x' });",
-      /no-model-that-there-is\.ts:4: ModelError: there is no model "goggle:x": did you mean/,
+      /no-model-that-there-is\.ts:4: ModelError: unknown model "goggle:x": did you mean/,
     ],
     ['has a slip', '\n\nexport default llmAgent({;', /has-a-slip\.ts:5: SyntaxError: /],
   ];
@@ -170,7 +170,7 @@ describe('parley serve with an agent of the framework', { concurrency: 3 }, () =
   test('--model: a name that is none, a key that is missing, a script that is not there', async () => {
     const name = agentFile('plain.ts', "export default llmAgent({ name: 'a', description: '' });");
     const cases: [model: string, says: RegExp][] = [
-      ['nonsense', /cannot serve a: there is no model "nonsense"/],
+      ['nonsense', /cannot serve a: unknown model "nonsense"/],
       ['anthropic:claude-x', /cannot serve a: anthropic:claude-x needs ANTHROPIC_API_KEY/],
       ['scripted:nowhere.json', /cannot serve a: cannot read the script nowhere\.json/],
     ];

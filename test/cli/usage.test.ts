@@ -56,7 +56,7 @@ describe('the command line', { concurrency: 3 }, () => {
     ['a prompt that is empty', ['-p'], /the prompt is empty/],
     ['an output that is none', ['-p', 'x', '--output', 'xml'], /text, json, stream-json/],
     ['a mode that is none', ['-p', 'x', '--approval', 'never'], /ask, auto-edit, yolo, plan/],
-    ['a model that is none', ['-p', 'x', '--model', 'gemini'], /there is no model "gemini"/],
+    ['a model that is none', ['-p', 'x', '--model', 'gemini'], /unknown model "gemini"/],
     ['a model without its key', ['serve', '--model', 'google:x'], /needs GEMINI_API_KEY/],
     ['a workspace that is not there', ['serve', '--workspace', '/no'], /\/no: no such/],
     ['a session that is not there', ['-p', 'x', '--resume', 'none'], /no session none: parley ses/],

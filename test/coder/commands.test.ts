@@ -91,7 +91,7 @@ for (const [typed, says] of [
   ['/clear everything', /\/clear takes no arguments/],
   ['/approval sometimes', /Unknown mode sometimes; use one of ask, auto-edit, yolo, plan/],
   ['/restore 20200101-000000-000-aaaa', /There is no checkpoint .*; \/restore list/],
-  ['/model gpt', /there is no model "gpt"/],
+  ['/model gpt', /unknown model "gpt"/],
   ['/model scripted:/etc/passwd', /only be set when Parley starts/],
 ] as const) {
   test(`${typed} says in one line what is wrong, and the turn completes`, async (t) => {

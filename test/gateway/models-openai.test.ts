@@ -284,7 +284,10 @@ describe('a chat', () => {
     const response = await gateway.post(CHAT, { model: 'm', messages, stop: 'x' });
     assert.equal(response.status, 400);
     const error = await failureIn(response);
-    assert.equal(error.message, 'The model m does not take stop sequences: leave it out');
+    assert.equal(
+      error.message,
+      'The model m does not support stop sequences: remove it from the request',
+    );
     assert.deepEqual(gateway.uses, []);
   });
 });

@@ -140,7 +140,7 @@ test('arguments that an agent does not take are refused as those of any tool are
   const tool = agentTool(inner);
   assert.deepEqual(tool.parameters['required'], ['city'], 'what has a default need not be written');
   assert.throws(() => tool.parse?.({ days: 'two' }), {
-    message: /^the arguments do not fit the schema: city: .*; days: [^\n]*$/,
+    message: /^the arguments do not match the schema: city: .*; days: [^\n]*$/,
   });
 });
 

@@ -57,7 +57,7 @@ test('google: one vector for each text', async () => {
 
 test('anthropic has none, and says so', () => {
   const settings = { baseURL: 'http://127.0.0.1:1' };
-  assert.throws(() => vendorEmbeddings('anthropic', 'c', settings), /no models for embeddings/);
+  assert.throws(() => vendorEmbeddings('anthropic', 'c', settings), /no embedding models/);
 });
 
 const wrong: Readonly<Record<string, Reply>> = {

@@ -1,8 +1,7 @@
 /**
- * Models that make vectors of texts: those of the `ai` ecosystem as ours, and one that needs no network.
+ * Embedding models: adapters for those of the AI SDK, and one that needs no network.
  *
- * What a vendor sends is checked before it is passed on: as many vectors as there were texts, all of numbers, all of
- * one length.
+ * A vendor's answer is checked: it must have one vector for each text, and all vectors must have the same length.
  */
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
@@ -10,22 +9,22 @@ import { raceAbort } from '../../base/index.ts';
 import type { EmbeddingModelV3, EmbeddingModelV4 } from '@ai-sdk/provider';
 import { ModelError } from '../model.ts';
 import { isCount } from './provider.ts';
-import { vendorError, type Blame } from './vendor-error.ts';
+import { vendorError, type ErrorSource } from './vendor-error.ts';
 
 export interface Embeddings {
   /** One for each text, in order. */
   readonly vectors: readonly (readonly number[])[];
-  /** Undefined where the vendor does not count. */
+  /** Undefined if the vendor sent no count. */
   readonly inputTokens?: number;
 }
 
 export interface EmbeddingModel {
   readonly name: string;
-  /** Throws a ModelError. Once the signal is aborted it throws its reason. */
+  /** Throws a ModelError, or the signal's reason if the signal is aborted. */
   embed(texts: readonly string[], signal: AbortSignal): Promise<Embeddings>;
 }
 
-/** Told by its outline, for the same reason as a ProviderModel (provider.ts). */
+/** Typed structurally, for the same reason as ProviderModel (provider.ts). */
 export interface ProviderEmbeddings {
   readonly specificationVersion: 'v3' | 'v4';
   readonly provider: string;
@@ -36,37 +35,37 @@ export interface ProviderEmbeddings {
 export interface EmbeddingOptions {
   readonly name?: string;
   readonly keyVariable?: string;
-  /** The key: no error shows it. */
+  /** The key. It is removed from error messages. */
   readonly secret?: string;
-  /** For all of the texts. 2 minutes. */
+  /** For all texts together. Default: 2 minutes. */
   readonly timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 2 * 60_000;
 const MAX_TEXTS = 2048;
 const MAX_DIMENSIONS = 65_536;
-/** In one call, where the vendor names no limit. */
+/** In one call, if the vendor states no limit. */
 const MAX_TEXTS_PER_CALL = 2048;
 
-/** A vendor's model, with a time-out and limits. Asks once; who wants more asks again. */
+/** A vendor's model with a timeout and limits. It does not retry. */
 export function embeddingsFrom(
   given: ProviderEmbeddings,
   options: EmbeddingOptions = {},
 ): EmbeddingModel {
-  // Its version says which of the two it is, and both are asked in the same way.
+  // Both versions are called in the same way.
   const model = given as EmbeddingModelV4 | EmbeddingModelV3;
   const { name = `${given.provider}:${given.modelId}`, timeoutMs = TIMEOUT_MS } = options;
-  const blame: Blame = { name, keyVariable: options.keyVariable, secret: options.secret };
+  const source: ErrorSource = { name, keyVariable: options.keyVariable, secret: options.secret };
 
   async function embed(texts: readonly string[], signal: AbortSignal): Promise<Embeddings> {
     signal.throwIfAborted();
     if (texts.length > MAX_TEXTS) {
-      const message = `${name} takes at most ${MAX_TEXTS} texts at a time, and not ${texts.length}`;
+      const message = `${name} accepts at most ${MAX_TEXTS} texts at a time, not ${texts.length}`;
       throw new ModelError('too-long', message);
     }
     const limit = new AbortController();
     const timer = setTimeout(() => {
-      const message = `${name} did not answer in ${timeoutMs} ms: ask again, or later`;
+      const message = `${name} did not answer within ${timeoutMs} ms: try again later`;
       limit.abort(new ModelError('timeout', message, { retryable: true }));
     }, timeoutMs);
     const within = AbortSignal.any([signal, limit.signal]);
@@ -74,10 +73,10 @@ export function embeddingsFrom(
       return await raceAbort(all(texts, within), within);
     } catch (error) {
       signal.throwIfAborted();
-      throw within.aborted ? within.reason : vendorError(error, blame);
+      throw within.aborted ? within.reason : vendorError(error, source);
     } finally {
       clearTimeout(timer);
-      limit.abort(new Error('the answer was left'));
+      limit.abort(new Error('the answer is not needed any more'));
     }
   }
 
@@ -100,13 +99,13 @@ export function embeddingsFrom(
     count: number,
     length = vectors[0]?.length ?? 0,
   ): void {
-    const sound =
+    const valid =
       vectors.length === count &&
       length > 0 &&
       length <= MAX_DIMENSIONS &&
       vectors.every((vector) => vector.length === length && vector.every(Number.isFinite));
-    if (sound) return;
-    const message = `${name} sent something else than ${count} vectors of one length: ask again`;
+    if (valid) return;
+    const message = `${name} did not send ${count} vectors of the same length: try again`;
     throw new ModelError('failed', message);
   }
 
@@ -114,15 +113,15 @@ export function embeddingsFrom(
 }
 
 const OFFLINE_DIMENSIONS = 256;
-/** So that two words hardly ever fall on each other. */
+/** Several positions per word, so that two words rarely collide. */
 const PLACES_PER_WORD = 8;
-/** Longer texts would keep others waiting: it is this process that does the work. */
+/** A longer text would block the event loop. */
 const MAX_OFFLINE_CHARS = 100_000;
 
 /**
- * Needs no network. It understands nothing: each word of a text, whatever its case, is hashed to a few places and signs
- * in the vector, and the vector has the length 1. So texts with words in common are near each other, the same text has
- * the same vector everywhere, and that is all.
+ * An embedding model that needs no network. It hashes each word, ignoring case, to a few positions and signs of a vector
+ * of length 1. Texts with words in common get similar vectors, and the same text always gets the same vector. It has no
+ * knowledge of meaning.
  */
 export function offlineEmbeddings(): EmbeddingModel {
   return {
@@ -133,7 +132,7 @@ export function offlineEmbeddings(): EmbeddingModel {
       for (const text of texts) {
         signal.throwIfAborted();
         if (text.length > MAX_OFFLINE_CHARS) {
-          const message = `offline takes texts of at most ${MAX_OFFLINE_CHARS} characters`;
+          const message = `offline accepts texts of at most ${MAX_OFFLINE_CHARS} characters`;
           throw new ModelError('too-long', message);
         }
         chars += text.length;
@@ -148,7 +147,7 @@ export function offlineEmbeddings(): EmbeddingModel {
 function hashed(text: string): readonly number[] {
   const vector = Array.from({ length: OFFLINE_DIMENSIONS }, () => 0);
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  // A text without a word still has a direction.
+  // A text without words gets a vector, too.
   for (const word of words.length > 0 ? words : ['']) {
     const digest = createHash('sha256').update(word).digest();
     for (let at = 0; at < PLACES_PER_WORD; at++) {
@@ -157,7 +156,7 @@ function hashed(text: string): readonly number[] {
     }
   }
   const norm = Math.hypot(...vector);
-  // Words that cancel each other out.
+  // The words cancelled each other out.
   if (norm === 0) return vector.with(0, 1);
   return vector.map((value) => value / norm);
 }

@@ -1,4 +1,4 @@
-/** What an HTTP status means when a model was asked, for vendors and for scripts that play one. */
+/** The meaning of a vendor's HTTP status. Scripted models use it too. */
 import { ModelError, type ModelErrorCode } from '../model.ts';
 
 const BY_STATUS: Readonly<Record<number, ModelErrorCode>> = {
@@ -20,7 +20,7 @@ export function codeOf(status: number): ModelErrorCode {
   return BY_STATUS[status] ?? 'failed';
 }
 
-/** The request was in order, and its time was wrong. */
+/** The request is valid, and may succeed later. */
 export function isRetryable(status: number): boolean {
   return status === 408 || status === 409 || status === 429 || status >= 500;
 }

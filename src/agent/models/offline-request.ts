@@ -1,22 +1,22 @@
-import type { JsonObject } from '../../base/index.ts';
 /**
- * What the offline model understands: plain requests in English, with some slack, and which tool each of them means.
+ * The requests that the offline model understands: plain English with some variation, and the tool for each request.
  *
- * Text in quotes is taken as it is, and nothing in it is looked at.
+ * Text in quotes is taken literally.
  */
+import type { JsonObject } from '../../base/index.ts';
 
-/** A request that is one call of a tool. */
+/** A request that stands for one tool call. */
 export interface Step {
   readonly tool: string;
   readonly args: JsonObject;
-  /** What was done, when it was: `I wrote a.txt.` */
+  /** The report after success: `I wrote a.txt.` */
   readonly done: string;
-  /** What came back belongs to the answer. */
+  /** Whether the report includes the tool's response. */
   readonly shows: boolean;
 }
 
 interface Form {
-  /** How to say it. */
+  /** How to write it, for the help text. */
   readonly usage: string;
   readonly tool: string;
   readonly parse: (said: string) => Omit<Step, 'tool'> | undefined;
@@ -25,7 +25,7 @@ interface Form {
 const FILLER = String.raw`(?:(?:me|the|a|an|all|new|text|file|files|folder|directory|contents?|of|in|called|named)\s+)*`;
 /** One word, or one quoted text. */
 const WORD = String.raw`(\S+)`;
-/** Any text, as far as it goes or no further than it must. None begins or ends with space: that would be ambiguous, and slow. */
+/** Any text, greedy or lazy. It neither begins nor ends with a space, because that would be ambiguous and slow. */
 const TEXT = String.raw`(\S(?:.*\S)?)`;
 const SHORT_TEXT = String.raw`(\S(?:.*?\S)?)`;
 const IN_FILE = String.raw`in\s+(?:the\s+)?(?:file\s+)?`;
@@ -120,7 +120,7 @@ export const FORMS: readonly Form[] = [
   ),
 ];
 
-/** The step that this request is, if it is one of the forms. */
+/** The step for this request, if it matches one of the forms. */
 export function parseForm(said: string): Step | undefined {
   for (const { tool, parse } of FORMS) {
     const step = parse(said);
@@ -130,8 +130,8 @@ export function parseForm(said: string): Step | undefined {
 }
 
 /**
- * The requests in a text, one after the other. `then` joins two of them only where a request follows: it may as well
- * be a word of a text to be written.
+ * Splits a text into requests. `then` separates two requests only if a request follows it; otherwise it is a word of the
+ * text.
  */
 export function splitRequests(text: string, isRequest: (said: string) => boolean): string[] {
   const { masked, restore } = maskQuotes(text);
@@ -139,16 +139,16 @@ export function splitRequests(text: string, isRequest: (said: string) => boolean
   const found = [first];
   for (let index = 0; index < pieces.length; index += 2) {
     const [joint = '', piece = ''] = pieces.slice(index, index + 2);
-    if (isRequest(polite(restore(piece)))) found.push(piece);
+    if (isRequest(withoutPoliteness(restore(piece)))) found.push(piece);
     else found.push(`${found.pop()}${joint}${piece}`);
   }
-  return found.map((piece) => polite(restore(piece)));
+  return found.map((piece) => withoutPoliteness(restore(piece)));
 }
 
 const JOINT = /((?<!\s)(?:\s*[,;.])?\s+(?:and\s+)?then\s*,?\s+)/i;
 
-/** Without the words that only make it friendlier, and without the full stop. */
-function polite(said: string): string {
+/** Removes polite words and the full stop. */
+function withoutPoliteness(said: string): string {
   return said
     .trim()
     .replace(
@@ -180,7 +180,7 @@ function form(
   };
 }
 
-/** A text that is quoted as a whole loses its quotes. */
+/** Removes the quotes if the whole text is quoted. */
 function operand(
   masked: string | undefined,
   restore: (text: string) => string,
@@ -192,7 +192,7 @@ function operand(
 
 const QUOTED = /"[^"]*"|`[^`]*`|“[^”]*”|(?<=^|\s)'[^']*'(?=$|[\s.,;!?])/g;
 
-/** Each quoted text stands as one word, in which no pattern finds anything. */
+/** Replaces each quoted text by one placeholder, so that no pattern matches inside it. */
 function maskQuotes(text: string): { masked: string; restore: (text: string) => string } {
   const quoted: string[] = [];
   const masked = text

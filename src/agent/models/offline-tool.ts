@@ -1,7 +1,7 @@
 /**
- * Tools that the offline model knows only by their declaration: `get_weather Paris`, `get_weather {"city":"Paris"}`,
- * `what is the weather in Paris?`. A call is made only when there is one tool that it can mean, and no doubt about its
- * arguments: JSON, nothing at all, or the one that the schema requires.
+ * Calls of tools that the offline model knows only by their declaration: `get_weather Paris`,
+ * `get_weather {"city":"Paris"}`, `what is the weather in Paris?`. A call is made only if exactly one tool matches and
+ * its arguments are clear: JSON, none, or the single required one.
  */
 import { type JsonObject, type JsonValue, isObject } from '../../base/index.ts';
 import type { ToolDeclaration } from '../model.ts';
@@ -14,7 +14,7 @@ const LEADING =
   /^(?:(?:in|for|of|at|about|on|from|to|with|by|the|is|like|right now|now|today|please|tool)\b|[\s:,=-])+/i;
 const TRAILING = /(?<!\s)(?:\s+(?:right now|now|today|currently|please|like))+$/i;
 
-/** The call that this request means, if there is only one. */
+/** The call for this request, if exactly one tool matches. */
 export function matchTool(said: string, tools: readonly ToolDeclaration[]): Step | undefined {
   const named = tools.find(({ name }) => startsWithName(said, name));
   if (named !== undefined) return call(named, said.slice(named.name.length), said);
@@ -28,7 +28,7 @@ export function matchTool(said: string, tools: readonly ToolDeclaration[]): Step
   return tie ? undefined : call(best.tool, best.after, said);
 }
 
-/** How to ask for it: `get_weather CITY`. */
+/** How to write the request: `get_weather CITY`. */
 export function usageOf({ name, parameters }: ToolDeclaration): string {
   const required = requiredOf(parameters);
   if (required.length === 0) return name;
@@ -60,7 +60,7 @@ function fill(required: readonly Parameter[], after: string, said: string): Json
   return value === undefined ? undefined : { [only.name]: value };
 }
 
-/** The one that is mentioned. */
+/** The only value that the request mentions. */
 function chosen(values: readonly string[], said: string): string | undefined {
   const words = said.toLowerCase();
   const [found, another] = values.filter((value) => words.includes(value.toLowerCase()));
@@ -77,7 +77,7 @@ function valueOf({ type }: Parameter, text: string): JsonValue | undefined {
 interface Parameter {
   readonly name: string;
   readonly type: string | undefined;
-  /** To choose from. */
+  /** The allowed values, if the schema lists them. */
   readonly values: readonly string[] | undefined;
 }
 
@@ -103,9 +103,7 @@ function jsonIn(said: string): JsonObject | undefined {
   const json = said.slice(from, said.lastIndexOf('}') + 1);
   try {
     const value: JsonValue = JSON.parse(json);
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? objectOf(value)
-      : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
@@ -117,7 +115,7 @@ function startsWithName(said: string, name: string): boolean {
   );
 }
 
-/** What comes behind the tool's words; before them when nothing does. Undefined when one of the words is missing. */
+/** The text after the words of the tool's name, or the text before them if nothing follows. Undefined if a word is missing. */
 function afterWords(said: string, name: string): string | undefined {
   const words = wordsOf(name);
   if (words.length === 0) return undefined;
@@ -133,7 +131,7 @@ function afterWords(said: string, name: string): string | undefined {
   return /\w/.test(after.replace(LEADING, '')) ? after : said.slice(0, first);
 }
 
-/** `getWeather`, `get_weather`, `maps__get-weather`: the words that say what it is about. */
+/** The significant words of a name: `getWeather`, `get_weather` and `maps__get-weather` all contain `weather`. */
 function wordsOf(name: string): string[] {
   const words = name
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')

@@ -1,11 +1,11 @@
 /**
- * A model that needs no network and no key, and says so: an honest, deterministic stand-in.
+ * A deterministic stand-in for a model, which needs no network and no key. It tells users what it is.
  *
- * It understands a few plain requests (`list`, `read`, `search`, `create`, `replace`, `run`, `fetch`, `remember`,
- * joined by `then`) and whatever other tools it is offered, where a request leaves no doubt. Each request becomes a
- * real call, with real approvals; the next one follows when the one before has come back. Then it says what was done.
+ * It understands a few plain requests (`list`, `read`, `search`, `create`, `replace`, `run`, `fetch`, `remember`, joined
+ * by `then`), and calls of other tools if the request is unambiguous. Each request becomes a real tool call, with real
+ * approvals, one after the other. Then it reports what was done.
  *
- * It keeps nothing: how far it has come is in the conversation.
+ * It has no state of its own: its progress is in the conversation.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
@@ -36,7 +36,7 @@ const FOR_A_MODEL =
 const ABOUT_ME =
   /\b(?:who|what)(?:\s+are|['’]re)\s+you\b|\byour name\b|\bare you (?:an? )?(?:ai|bot|human|robot|model|person)\b/i;
 
-/** The model called `offline`. `advice` is how whoever asks gets another one. */
+/** The model called `offline`. `advice` tells the user how to get another model. */
 export function offlineModel(advice: string = FOR_A_MODEL): Model {
   return {
     name: 'offline',
@@ -56,7 +56,7 @@ export function offlineModel(advice: string = FOR_A_MODEL): Model {
   };
 }
 
-/** The next call to make, or what to say. */
+/** The next call, or the text of the answer. */
 function decide({ messages, tools = [], toolChoice }: ModelRequest, advice: string): Step | string {
   const offered = toolChoice === 'none' ? [] : tools;
   const at = messages.findLastIndex(
@@ -90,10 +90,10 @@ function decide({ messages, tools = [], toolChoice }: ModelRequest, advice: stri
   return report.join('\n\n');
 }
 
-/** How a model is told of what other agents said and did: see history.ts. */
+/** The form in which history.ts reports what other agents said and did. */
 const TOLD = /^\s*\[[\w-]{1,64}\] (?:said|called|got from|sent)\b/;
 
-/** What the user said; and with it what other agents said, who may be the ones that ask. */
+/** `own`: the user's text. `all`: with the text of other agents, which may contain the request. */
 function wordsOf(content: Content | undefined): { readonly own: string; readonly all: string } {
   const said = (content?.parts ?? []).flatMap((part) => (part.kind === 'text' ? [part.text] : []));
   const texts = said.slice(said.lastIndexOf(CANCELED_REQUEST) + 1);
@@ -102,7 +102,7 @@ function wordsOf(content: Content | undefined): { readonly own: string; readonly
   return { own: own.trim() || all, all };
 }
 
-/** The calls that are asked for; undefined where not all of it is understood. */
+/** The requested calls, or undefined if any part of the request was not understood. */
 function planOf(asked: string, offered: readonly ToolDeclaration[]): Step[] | undefined {
   const requests = splitRequests(asked, (said) => understand(said, offered) !== undefined);
   const steps = requests.map((said) => understand(said, offered));
@@ -111,7 +111,7 @@ function planOf(asked: string, offered: readonly ToolDeclaration[]): Step[] | un
   return plan;
 }
 
-/** A tool by its name first, then the forms, then what a tool's name is about. */
+/** Tries the known forms whose tool is offered, then the other tools, then the remaining forms. */
 function understand(said: string, offered: readonly ToolDeclaration[]): Step | undefined {
   const form = parseForm(said);
   if (form !== undefined && offered.some(({ name }) => name === form.tool)) return form;
@@ -128,7 +128,7 @@ function outcome(step: Step, response: FunctionResponsePart | undefined): string
   return `${step.done}\n${came}`;
 }
 
-/** What a tool returned, for people: its words where it has any. */
+/** A tool's response for people: its text if it has one. */
 function shown(response: JsonValue): string {
   const text = wordsIn(response);
   if (text === '') return '(nothing)';
@@ -142,7 +142,7 @@ function wordsIn(response: JsonValue): string {
     const values: JsonValue[] = Object.values(response);
     const [only, another] = values;
     if (typeof only === 'string' && another === undefined) return only.trimEnd();
-    // What a command has printed; how it ended is worth a word only when it ended badly.
+    // The output of a shell command. The exit code is shown only for a failure.
     const { output, exit_code: code } = response as JsonObject;
     if (typeof output === 'string' && typeof code === 'number') {
       const end = code === 0 ? '' : `[exit code ${code}]`;
@@ -160,7 +160,7 @@ function answer(asked: string, offered: readonly ToolDeclaration[], advice: stri
   return `${opening} I am the offline model and cannot answer that.\n\n${help(offered, advice)}`;
 }
 
-/** What can be asked here. */
+/** Lists the possible requests. */
 function help(offered: readonly ToolDeclaration[], advice: string): string {
   const known = new Map(FORMS.map(({ tool, usage }) => [tool, usage]));
   const usages = offered.map((tool) => known.get(tool.name) ?? usageOf(tool)).slice(0, MAX_USAGES);

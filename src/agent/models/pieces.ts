@@ -1,14 +1,14 @@
-/** How the models that ship with Parley stream: small pieces, and an estimate where a vendor would count tokens. */
+/** Streaming of the built-in models: small pieces of text, and estimated token counts. */
 import { setImmediate } from 'node:timers/promises';
 import type { Usage } from '../event.ts';
 import type { ModelRequest } from '../model.ts';
 
 const PIECE_CHARS = 16;
-/** However long a text is. */
+/** Of one text, however long it is. */
 const MAX_PIECES = 1024;
 const CHARS_PER_TOKEN = 4;
 
-/** The text in small pieces that make it up again; no character is cut in two. */
+/** Splits a text into small pieces. Never cuts a surrogate pair in two. */
 export function* pieces(text: string): Generator<string> {
   const size = Math.max(PIECE_CHARS, Math.ceil(text.length / MAX_PIECES));
   let from = 0;
@@ -20,7 +20,7 @@ export function* pieces(text: string): Generator<string> {
   }
 }
 
-/** The text as chunks, with a turn of the event loop between them: readers see it grow, and an abort gets in. */
+/** The text as chunks. Yields to the event loop after each one, so that readers see it grow and an abort takes effect. */
 export async function* streamed<Kind extends 'text' | 'thought'>(
   kind: Kind,
   text: string,
@@ -33,7 +33,7 @@ export async function* streamed<Kind extends 'text' | 'thought'>(
   }
 }
 
-/** What a vendor might have counted, the same for the same request and answer. */
+/** A deterministic estimate of the token counts. */
 export function estimateUsage(request: ModelRequest, answerChars: number): Usage {
   let chars = (request.system ?? '').length;
   for (const { parts } of request.messages) {

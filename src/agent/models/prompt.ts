@@ -1,4 +1,4 @@
-/** A conversation as the `ai` providers take it. */
+/** Converts a request to the call options of the AI SDK's providers. */
 import type {
   JSONSchema7,
   LanguageModelV3CallOptions,
@@ -12,7 +12,7 @@ import type {
   LanguageModelV4ToolResultPart,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
-import type { JsonObject } from '../../base/index.ts';
+import { type JsonObject, defined } from '../../base/index.ts';
 import type {
   BlobPart,
   Content,
@@ -23,9 +23,9 @@ import type {
 import type { ModelRequest } from '../model.ts';
 import { answerSchema, toolSchema } from './schema.ts';
 
-/** What a model takes beside words. */
+/** What a model accepts besides text. */
 export interface Abilities {
-  /** Patterns of addresses that the vendor fetches by itself, by media type. */
+  /** Patterns of URLs that the vendor fetches itself, by media type. */
   readonly urls: Readonly<Record<string, readonly RegExp[]>>;
 }
 
@@ -37,7 +37,7 @@ interface ResultPart extends LanguageModelV4ToolResultPart {
 }
 type UserPart = LanguageModelV4TextPart | FileMessagePart;
 type ModelPart = UserPart | LanguageModelV4ReasoningPart | LanguageModelV4ToolCallPart;
-/** Of what a prompt may have, what we use. */
+/** The subset of prompt messages that we use. */
 type Message =
   | { role: 'system'; content: string }
   | { role: 'user'; content: UserPart[] }
@@ -74,13 +74,10 @@ export function callOptions(request: ModelRequest, abilities: Abilities): Call {
       })),
       toolChoice: toolChoiceOf(request),
     }),
-    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-    ...(temperature !== undefined && { temperature }),
-    ...(topP !== undefined && { topP }),
-    ...(stop !== undefined && { stopSequences: [...stop] }),
-    ...(seed !== undefined && { seed }),
-    ...(presencePenalty !== undefined && { presencePenalty }),
-    ...(frequencyPenalty !== undefined && { frequencyPenalty }),
+    ...defined({
+      ...{ maxOutputTokens, temperature, topP, seed, presencePenalty, frequencyPenalty },
+      stopSequences: stop && [...stop],
+    }),
     ...responseFormatOf(request),
   };
 }
@@ -98,7 +95,7 @@ function responseFormatOf({ outputSchema, json }: ModelRequest): Pick<Call, 'res
   return json === true ? { responseFormat: { type: 'json' } } : {};
 }
 
-/** The same for version 3 of the interface, which has files in other clothes. */
+/** The same for specification version 3, which represents files differently. */
 export function callOptionsV3({ tools, ...call }: Call): LanguageModelV3CallOptions {
   const prompt = call.prompt.map((message): LanguageModelV3Message => {
     if (message.role === 'user') return { ...message, content: message.content.map(partV3) };
@@ -120,7 +117,7 @@ function isFile(part: { type: string }): part is FileMessagePart {
   return part.type === 'file';
 }
 
-/** Responses come first, because vendors want them directly behind their calls; their files follow from the user. */
+/** Vendors require responses directly after their calls, so responses come first. Their files follow as a user message. */
 function messages(content: Content, abilities: Abilities): Message[] {
   const responses = content.parts.filter((part) => part.kind === 'function-response');
   const rest = content.parts.filter((part) => part.kind !== 'function-response');
@@ -158,7 +155,7 @@ function modelParts(part: ContentPart, abilities: Abilities): ModelPart[] {
 function userParts(part: ContentPart, abilities: Abilities): UserPart[] {
   switch (part.kind) {
     case 'text':
-      // Vendors refuse empty text, except to carry what they gave.
+      // Vendors refuse empty text, unless it carries their metadata.
       if (part.text === '' && part.provider === undefined) return [];
       return [{ type: 'text', text: part.text, ...carried(part.provider) }];
     case 'data':
@@ -168,7 +165,7 @@ function userParts(part: ContentPart, abilities: Abilities): UserPart[] {
     case 'file':
       return [file(part, abilities)];
     default:
-      // Thoughts and calls are not the user's.
+      // A user message has no thoughts and no calls.
       return [];
   }
 }
@@ -188,9 +185,9 @@ function blob(part: BlobPart): UserPart {
   };
 }
 
-/** Nothing is fetched here: what the vendor does not fetch itself is only named. */
+/** A file that the vendor cannot fetch is only named in the text. Nothing is fetched here. */
 function file({ uri, mediaType, name, provider }: FileContentPart, { urls }: Abilities): UserPart {
-  if (mediaType !== undefined && URL.canParse(uri) && takes(urls, mediaType, uri)) {
+  if (mediaType !== undefined && URL.canParse(uri) && fetchesItself(urls, mediaType, uri)) {
     return {
       type: 'file',
       mediaType,
@@ -203,7 +200,7 @@ function file({ uri, mediaType, name, provider }: FileContentPart, { urls }: Abi
   return { type: 'text', text: `[file ${name === undefined ? '' : `${name} `}at ${uri}${kind}]` };
 }
 
-function takes(urls: Abilities['urls'], mediaType: string, uri: string): boolean {
+function fetchesItself(urls: Abilities['urls'], mediaType: string, uri: string): boolean {
   const [type = ''] = mediaType.split('/');
   const patterns = [mediaType, `${type}/*`, '*/*', '*'].flatMap((key) => urls[key] ?? []);
   return patterns.some((pattern) => pattern.test(uri.toLowerCase()));
@@ -233,11 +230,11 @@ function filesOf({ name, parts = [] }: FunctionResponsePart, abilities: Abilitie
 }
 
 function carried(provider: JsonObject | undefined): { providerOptions?: SharedV4ProviderOptions } {
-  // It came out of the provider in this very form (see provider.ts), and went through JSON since.
+  // provider.ts received it from the provider in this form, as plain JSON.
   return provider === undefined ? {} : { providerOptions: provider as SharedV4ProviderOptions };
 }
 
-/** A JSON Schema is what it says it is; the vendor checks it. */
+/** The vendor validates the schema. */
 function jsonSchema(schema: JsonObject): JSONSchema7 {
   return schema as JSONSchema7;
 }

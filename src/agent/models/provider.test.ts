@@ -155,7 +155,7 @@ test('an answer that is too large is stopped, wherever it grows', async () => {
   for (const part of parts) {
     await assert.rejects(
       run(endless(part), { maxChars: 1000 }),
-      /said more than 1000 characters/,
+      /sent more than 1000 characters/,
       part.type,
     );
   }
@@ -165,7 +165,7 @@ test('an answer that is too large is stopped, wherever it grows', async () => {
     toolName: 'a',
     input: '{}',
   };
-  await assert.rejects(run(endless(call), { maxCalls: 3 }), /said more than 3 calls/);
+  await assert.rejects(run(endless(call), { maxCalls: 3 }), /sent more than 3 calls/);
 });
 
 test('a stream that ends without its last part was cut off', async () => {
@@ -180,7 +180,7 @@ test('an answer that never ends is given up, also by a provider that minds no si
   const model = fromProvider(fake(silent), { timeoutMs: 20 });
   await assert.rejects(answerOf(model, hello), {
     code: 'timeout',
-    message: /did not finish its answer in 20 ms/,
+    message: /did not finish its answer within 20 ms/,
   });
 });
 

@@ -1,14 +1,14 @@
 /**
- * Any language model of the `ai` ecosystem as a model of ours.
+ * Adapts any language model of the AI SDK (`@ai-sdk/*`) to the framework's Model.
  *
  *     import { createGroq } from '@ai-sdk/groq';
  *     const model = fromProvider(createGroq({ apiKey })('llama-4'));
  *
- * What the vendor wants back (signatures of thoughts, ids of items) goes out as a chunk's `provider` and comes back as
- * the part's. A block of text or thought that has such a thing ends with a chunk that carries it: chunks of one kind
- * belong together up to and including the first that has a `provider`.
+ * Vendor metadata that must be sent back later (signatures of thoughts, ids of items) is a chunk's `provider`, and later
+ * the part's. A block of text or thought with metadata ends with a chunk that carries it. So chunks of one kind belong
+ * to one block, up to and including the first chunk that has a `provider`.
  *
- * A stream that ends without the vendor's own word that it is complete throws; it is never taken for a short answer.
+ * A stream that ends without the vendor's finish event is an error, never a short answer.
  */
 import type {
   LanguageModelV3,
@@ -27,12 +27,12 @@ import {
 } from '../model.ts';
 import { callOptions, callOptionsV3 } from './prompt.ts';
 import { withRetry, type ModelRetryOptions } from './retry.ts';
-import { cutOff, vendorError, type Blame } from './vendor-error.ts';
+import { cutOff, vendorError, type ErrorSource } from './vendor-error.ts';
 import { isJsonObject } from './schema.ts';
 
 /**
- * A language model of the `ai` ecosystem's interface, version 4 or 3. Told by its outline, so that those who use this
- * package need not have the types of a certain release of that interface.
+ * A language model of the AI SDK, specification version 4 or 3. It is typed structurally, so that users of this package
+ * need no particular release of the AI SDK's types.
  */
 export interface ProviderModel {
   readonly specificationVersion: 'v3' | 'v4';
@@ -43,29 +43,29 @@ export interface ProviderModel {
 
 /** The options of `fromProvider`. */
 export interface ProviderOptions {
-  /** As people know it. The provider's name and the model's id. */
+  /** Display name. Default: the provider's name and the model's id. */
   readonly name?: string;
-  /** In tokens. */
+  /** Size in tokens. */
   readonly contextWindow?: number;
-  /** The vendor's own options, by vendor, for each request. */
+  /** Vendor-specific options by vendor, sent with each request. */
   readonly providerOptions?: Readonly<Record<string, JsonObject>>;
-  /** The variable that holds the key, to name it when the key is refused. */
+  /** The environment variable that holds the key. Errors name it when the key is refused. */
   readonly keyVariable?: string;
-  /** The key: no error shows it. */
+  /** The key. It is removed from error messages. */
   readonly secret?: string;
-  /** False: ask once. */
+  /** False: never retry. */
   readonly retry?: ModelRetryOptions | false;
-  /** Until the vendor's first event. As long as any silence. */
+  /** Until the vendor's first event. Default: `idleTimeoutMs`. */
   readonly firstEventTimeoutMs?: number;
-  /** The longest silence of the vendor. 5 minutes: some think that long without a word. */
+  /** Between two events of the vendor. Default: 5 minutes, because some models think that long without output. */
   readonly idleTimeoutMs?: number;
-  /** For a whole answer. 30 minutes. */
+  /** For a whole answer. Default: 30 minutes. */
   readonly timeoutMs?: number;
-  /** How much a model may say in one answer: characters of text, thoughts, arguments and files together. 32 million. */
+  /** Maximum characters of one answer: text, thoughts, arguments and files together. Default: 32 million. */
   readonly maxChars?: number;
-  /** How many calls one answer may have. 128. */
+  /** Maximum tool calls in one answer. Default: 128. */
   readonly maxCalls?: number;
-  /** What the vendor would leave out of a request makes it fail. Else it is left out. */
+  /** Fail if the vendor does not support a setting of the request. Default: the setting is ignored. */
   readonly strict?: boolean;
 }
 
@@ -78,32 +78,30 @@ const MAX_CALL_ID_CHARS = 256;
 type LanguageModel = LanguageModelV4 | LanguageModelV3;
 type StreamPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart;
 
-/** The model, with time-outs, limits and retries. */
+/** Returns the model with timeouts, limits and retries. */
 export function fromProvider(given: ProviderModel, options: ProviderOptions = {}): Model {
-  // Its version says which of the two it is.
+  // `specificationVersion` tells the two apart.
   const languageModel = given as LanguageModel;
   const { name = `${given.provider}:${given.modelId}`, contextWindow, retry } = options;
-  const blame: Blame = { name, keyVariable: options.keyVariable, secret: options.secret };
+  const source: ErrorSource = { name, keyVariable: options.keyVariable, secret: options.secret };
 
   async function* generate(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelChunk> {
     signal.throwIfAborted();
-    const wait = patience(blame.name, signal, options);
+    const timeouts = startTimeouts(source.name, signal, options);
     try {
-      const stream = await wait.forStep(open(languageModel, request, wait.signal, options));
+      const stream = await timeouts.step(open(languageModel, request, timeouts.signal, options));
       const reader: { read(): Promise<Step>; cancel(): Promise<void> } = stream.getReader();
       try {
-        yield* chunks(() => wait.forStep(reader.read()), blame.name, {
-          ...options,
-          heard: wait.heard,
-        });
+        const next = (): Promise<Step> => timeouts.step(reader.read());
+        yield* chunks(next, source.name, { ...options, onEvent: timeouts.clearFirst });
       } finally {
         reader.cancel().catch(() => undefined);
       }
     } catch (error) {
       signal.throwIfAborted();
-      throw wait.signal.aborted ? wait.signal.reason : vendorError(error, blame);
+      throw timeouts.signal.aborted ? timeouts.signal.reason : vendorError(error, source);
     } finally {
-      wait.end();
+      timeouts.end();
     }
   }
 
@@ -120,7 +118,7 @@ async function open(
   const call = callOptions(request, { urls: await languageModel.supportedUrls });
   const settings = {
     abortSignal,
-    // Every event of the vendor is a sign of life, also those that say nothing.
+    // Every event of the vendor restarts the idle timeout, including those without content.
     includeRawChunks: true,
     ...(providerOptions !== undefined && { providerOptions }),
   };
@@ -132,14 +130,14 @@ async function open(
 
 type Step = { readonly done: boolean; readonly value?: StreamPart | undefined };
 
-/** The provider's parts as our chunks, up to and with the last one. */
+/** Converts the provider's stream parts to chunks, up to and including the finish chunk. */
 async function* chunks(
   next: () => Promise<Step>,
   name: string,
-  options: ProviderOptions & Pick<Patience, 'heard'>,
+  options: ProviderOptions & { readonly onEvent: () => void },
 ): AsyncGenerator<ModelChunk> {
   const { maxChars = MAX_CHARS, maxCalls = MAX_CALLS } = options;
-  /** What is to be carried back with each block that is open. */
+  /** Open blocks, with the vendor metadata of each. */
   const open = new Map<string, { kind: 'text' | 'thought'; provider: JsonObject | undefined }>();
   const callIds = new Set<string>();
   let chars = 0;
@@ -151,7 +149,7 @@ async function* chunks(
   function tooMuch(limit: string): ModelError {
     return new ModelError(
       'failed',
-      `${name} said more than ${limit} in one answer: it was stopped`,
+      `${name} sent more than ${limit} in one answer and was stopped`,
     );
   }
   function* close(id: string): Generator<ModelChunk> {
@@ -165,10 +163,10 @@ async function* chunks(
   for (;;) {
     const { done, value: part } = await next();
     if (done || part === undefined) throw cutOff(name);
-    if (part.type !== 'stream-start') options.heard();
+    if (part.type !== 'stream-start') options.onEvent();
     switch (part.type) {
       case 'stream-start':
-        if (options.strict === true) refuseLosses(part.warnings, name);
+        if (options.strict === true) refuseUnsupported(part.warnings, name);
         break;
       case 'text-start':
       case 'text-delta':
@@ -188,7 +186,7 @@ async function* chunks(
         break;
       }
       case 'tool-input-delta':
-        // Shown as a whole when it is whole; counted as it comes.
+        // The complete call follows in a part of its own. Only the size counts here.
         count(part.delta);
         break;
       case 'tool-call': {
@@ -227,8 +225,7 @@ async function* chunks(
       case 'finish': {
         const { unified } = part.finishReason;
         if (unified === 'interrupted') throw cutOff(name);
-        if (unified === 'error')
-          throw new ModelError('failed', `${name} failed in the middle of its answer`);
+        if (unified === 'error') throw new ModelError('failed', `${name} failed during its answer`);
         for (const id of open.keys()) yield* close(id);
         const reason: FinishReason =
           unified === 'stop' && callIds.size > 0 ? 'tool-calls' : unified;
@@ -236,22 +233,22 @@ async function* chunks(
         return;
       }
       default:
-      // Pings, sources, raw events and what the vendor did by itself: nothing that an agent acts on.
+      // Pings, sources, raw events and tools that the vendor ran itself are not used by agents.
     }
   }
 }
 
-interface Patience {
-  /** Aborted when the caller's is, or when the time is up; its reason says which. */
+interface Timeouts {
+  /** Aborted when the caller's signal is, or on a timeout. Its reason says which. */
   readonly signal: AbortSignal;
-  /** What the promise gives, unless the signal is aborted first or it takes too long. */
-  forStep<T>(step: PromiseLike<T>): Promise<T>;
-  /** The vendor's first event is there. */
-  readonly heard: () => void;
+  /** Settles as `step` does, or rejects when the signal is aborted or the idle timeout expires. */
+  step<T>(step: PromiseLike<T>): Promise<T>;
+  /** Call it when the vendor's first event has arrived. */
+  readonly clearFirst: () => void;
   end(): void;
 }
 
-function patience(name: string, signal: AbortSignal, options: ProviderOptions): Patience {
+function startTimeouts(name: string, signal: AbortSignal, options: ProviderOptions): Timeouts {
   const { idleTimeoutMs = IDLE_TIMEOUT_MS, timeoutMs = TIMEOUT_MS } = options;
   const { firstEventTimeoutMs = idleTimeoutMs } = options;
   const lifetime = new AbortController();
@@ -261,18 +258,22 @@ function patience(name: string, signal: AbortSignal, options: ProviderOptions): 
     leave?.(reason);
   };
   const timeOut = (what: string): void =>
-    stop(new ModelError('timeout', `${name} ${what}: ask again, or later`, { retryable: true }));
+    stop(new ModelError('timeout', `${name} ${what}: try again later`, { retryable: true }));
   const onAbort = (): void => stop(signal.reason);
   signal.addEventListener('abort', onAbort);
-  const overall = setTimeout(timeOut, timeoutMs, `did not finish its answer in ${timeoutMs} ms`);
-  const begin = `did not begin to answer in ${firstEventTimeoutMs} ms`;
+  const overall = setTimeout(
+    timeOut,
+    timeoutMs,
+    `did not finish its answer within ${timeoutMs} ms`,
+  );
+  const begin = `did not begin to answer within ${firstEventTimeoutMs} ms`;
   const first = setTimeout(timeOut, firstEventTimeoutMs, begin);
   return {
     signal: lifetime.signal,
-    heard: () => clearTimeout(first),
-    forStep<T>(step: PromiseLike<T>): Promise<T> {
+    clearFirst: () => clearTimeout(first),
+    step<T>(step: PromiseLike<T>): Promise<T> {
       return new Promise((resolve, reject) => {
-        const idle = setTimeout(timeOut, idleTimeoutMs, `was silent for ${idleTimeoutMs} ms`);
+        const idle = setTimeout(timeOut, idleTimeoutMs, `sent nothing for ${idleTimeoutMs} ms`);
         leave = (reason) => {
           clearTimeout(idle);
           reject(reason);
@@ -289,16 +290,16 @@ function patience(name: string, signal: AbortSignal, options: ProviderOptions): 
       clearTimeout(first);
       signal.removeEventListener('abort', onAbort);
       leave = undefined;
-      // Closes the connection of an answer that nobody reads to its end.
-      lifetime.abort(new Error('the answer was left'));
+      // Closes the connection if the answer was not read to its end.
+      lifetime.abort(new Error('the answer is not needed any more'));
     },
   };
 }
 
-/** Of what a vendor's package may leave out of a request, what would change the answer. */
+/** Settings that change the answer, and that a vendor may not support. */
 const SETTINGS: Readonly<Record<string, string>> = {
   temperature: 'a temperature',
-  maxOutputTokens: 'so many tokens of output',
+  maxOutputTokens: 'this number of output tokens',
   topP: 'top-p',
   stopSequences: 'stop sequences',
   seed: 'a seed',
@@ -309,21 +310,21 @@ const SETTINGS: Readonly<Record<string, string>> = {
   tools: 'tools',
 };
 
-function refuseLosses(
+function refuseUnsupported(
   warnings: Extract<StreamPart, { type: 'stream-start' }>['warnings'],
   name: string,
 ): void {
-  const lost = warnings.flatMap((warning) =>
+  const unsupported = warnings.flatMap((warning) =>
     warning.type === 'unsupported' ? (SETTINGS[warning.feature] ?? []) : [],
   );
-  if (lost.length === 0) return;
+  if (unsupported.length === 0) return;
   throw new ModelError(
     'invalid-request',
-    `${name} does not take ${[...new Set(lost)].join(', ')}: leave it out`,
+    `${name} does not support ${[...new Set(unsupported)].join(', ')}: remove it from the request`,
   );
 }
 
-/** What a model wrote as arguments; never throws. */
+/** Parses the arguments that a model wrote. Never throws. */
 function parseArguments(input: string): { readonly args: JsonObject; readonly problem?: string } {
   if (input.trim() === '') return { args: {} };
   try {
@@ -335,7 +336,7 @@ function parseArguments(input: string): { readonly args: JsonObject; readonly pr
   }
 }
 
-/** Responses are matched by the call's id, so it has to be one, and the only one. */
+/** Responses are matched by the call's id, so it must be valid and unique. */
 function freshId(id: string, taken: Set<string>): string {
   const usable = id !== '' && id.length <= MAX_CALL_ID_CHARS && !taken.has(id);
   const fresh = usable ? id : `call_${crypto.randomUUID()}`;
@@ -343,19 +344,19 @@ function freshId(id: string, taken: Set<string>): string {
   return fresh;
 }
 
-/** A file's bytes, in either version's form; or where it is. */
+/** The content of a file in base64, or its URL. Accepts the forms of both versions. */
 function base64(data: Extract<StreamPart, { type: 'file' }>['data']): string | URL {
   if (typeof data === 'string') return data;
   if (data instanceof Uint8Array) return Buffer.from(data).toString('base64');
   return data.type === 'url' ? data.url : base64(data.data);
 }
 
-/** Whether a vendor's count is one: budgets are held against it. */
+/** Whether a vendor's token count is a valid number. Budgets depend on it. */
 export function isCount(value: number | undefined): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
-/** Nothing where the vendor did not count, or says what cannot be. */
+/** Empty if the vendor sent no counts, or invalid ones. */
 function usageOf(usage: Extract<LanguageModelV4StreamPart, { type: 'finish' }>['usage']): {
   readonly usage?: Usage;
 } {
@@ -372,7 +373,7 @@ function usageOf(usage: Extract<LanguageModelV4StreamPart, { type: 'finish' }>['
   };
 }
 
-/** Vendor by vendor, what was said last counts. */
+/** Merges metadata by vendor. Later values override earlier ones. */
 function merge(
   before: JsonObject | undefined,
   now: JsonObject | undefined,
@@ -385,7 +386,7 @@ function merge(
   return merged;
 }
 
-/** As plain JSON: it is stored with the conversation. */
+/** Metadata as plain JSON, because it is stored with the conversation. */
 function json(metadata: unknown): JsonObject | undefined {
   if (metadata === undefined) return undefined;
   const plain: unknown = JSON.parse(JSON.stringify(metadata));

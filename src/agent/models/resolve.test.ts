@@ -27,12 +27,9 @@ const wrong: [string, RegExp][] = [
   ['ofline', /did you mean offline\?/],
   ['google:', /did you mean google:NAME\?/],
   ['scripted', /did you mean scripted:FILE\?/],
-  [
-    '__proto__:x',
-    /there is no model "__proto__:x": A model is one of google:NAME, anthropic:NAME, /,
-  ],
-  ['', /there is no model "": A model is one of/],
-  ['x'.repeat(100_000), /^ModelError: there is no model "x{80}"/],
+  ['__proto__:x', /unknown model "__proto__:x": Use one of google:NAME, anthropic:NAME, /],
+  ['', /unknown model "": Use one of/],
+  ['x'.repeat(100_000), /^ModelError: unknown model "x{80}"/],
 ];
 for (const [name, says] of wrong) {
   test(`${JSON.stringify(name.slice(0, 30))} is refused with a hint`, () => {
@@ -62,7 +59,7 @@ test('an openai-compatible model needs an address and no key', () => {
       () => resolveModel(name, { env, ...options }),
       (error) => {
         assert(error instanceof ModelError);
-        assert.match(error.message, /OPENAI_COMPATIBLE_BASE_URL is no address/);
+        assert.match(error.message, /OPENAI_COMPATIBLE_BASE_URL is not a valid address/);
         return true;
       },
     );

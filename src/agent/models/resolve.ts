@@ -1,6 +1,6 @@
 /**
  * Models by name: `google:NAME`, `anthropic:NAME`, `openai:NAME`, `openai-compatible:NAME`, `offline`, `scripted:FILE`.
- * Keys and addresses come from the environment.
+ * Keys and base URLs come from environment variables.
  */
 import { distance } from '../../base/index.ts';
 import { ModelError, type Model } from '../model.ts';
@@ -12,12 +12,12 @@ import { addressOf, VENDORS, type VendorEnvironment, type Vendor } from './vendo
 
 /** The options of `model`: the environment for keys and addresses, and retries. */
 export interface ResolveOptions {
-  /** Where keys and addresses are looked up. `process.env`. */
+  /** Environment variables. Default: `process.env`. */
   readonly env?: VendorEnvironment;
-  /** Throws at once when a key or address is missing, not when the model is first asked. */
+  /** Throw immediately if a key or base URL is missing, not at the first request. */
   readonly checkKey?: boolean;
   readonly retry?: ModelRetryOptions;
-  /** Between two signs of life of a vendor. */
+  /** Between two events of the vendor. */
   readonly idleTimeoutMs?: number;
   /** For a whole answer. */
   readonly timeoutMs?: number;
@@ -29,10 +29,10 @@ const FORMS = [
   'scripted:FILE',
 ];
 
-/** Of a name that is no model's, in the error. */
+/** Of an unknown name in an error message. */
 const MAX_NAME_CHARS = 80;
 
-/** The model of that name; a model is returned as it is. */
+/** Returns the model with this name. A Model is returned unchanged. */
 export function resolveModel(nameOrModel: string | Model, options: ResolveOptions = {}): Model {
   if (typeof nameOrModel !== 'string') return nameOrModel;
   const name = nameOrModel.trim();
@@ -48,7 +48,7 @@ export function resolveModel(nameOrModel: string | Model, options: ResolveOption
   return fromEnvironment(vendor, prefix, rest, options);
 }
 
-/** What `PARLEY_MODEL` names, else the first vendor whose key is set, else `offline`. */
+/** The value of `PARLEY_MODEL`, or the default model of the first vendor whose key is set, or `offline`. */
 export function defaultModelName(env: VendorEnvironment = process.env): string {
   const named = valueOf(env, 'PARLEY_MODEL');
   if (named !== undefined) return named;
@@ -75,7 +75,7 @@ function fromEnvironment(
   if (apiKey === undefined && vendor.keyOptional !== true) problem = missing(name, keyVariable);
   else if (baseURL === undefined) problem = missing(name, vendor.addressVariable);
   else if (!/^https?:/.test(baseURL) || !URL.canParse(baseURL)) {
-    const message = `${vendor.addressVariable} is no address: set it to one such as https://example.com/v1`;
+    const message = `${vendor.addressVariable} is not a valid address: set it to one such as https://example.com/v1`;
     problem = new ModelError('invalid-request', message);
   }
   if (problem !== undefined && checkKey === true) throw problem;
@@ -90,7 +90,7 @@ function missing(name: string, variable: string): ModelError {
   );
 }
 
-/** A variable that is set to nothing is not set. */
+/** An empty variable counts as not set. */
 function valueOf(env: VendorEnvironment, variable: string): string | undefined {
   const value = env[variable]?.trim();
   return value === '' ? undefined : value;
@@ -102,19 +102,19 @@ function unknownModel(given: string): ModelError {
   const hint = near === undefined ? '' : `did you mean ${near}? `;
   return new ModelError(
     'invalid-request',
-    `there is no model ${JSON.stringify(name)}: ${hint}A model is one of ${FORMS.join(', ')}`,
+    `unknown model ${JSON.stringify(name)}: ${hint}Use one of ${FORMS.join(', ')}`,
   );
 }
 
-/** What was probably meant: a vendor's model without the vendor, or a slip in what comes before the colon. */
+/** Guesses the intended model: the vendor's prefix is missing, or misspelled. */
 function nearest(name: string): string | undefined {
   for (const [prefix, { family }] of Object.entries(VENDORS)) {
     const bare = name.slice(name.search(/[:/]/) + 1);
     if (family?.test(bare)) return `${prefix}:${bare}`;
   }
   const [prefix = ''] = name.toLowerCase().split(':');
-  const [best] = FORMS.map((form) => ({ form, slips: distance(prefix, form.replace(/:.*/, '')) }))
-    .filter(({ form, slips }) => slips <= Math.max(2, form.length / 4))
-    .toSorted((a, b) => a.slips - b.slips);
+  const [best] = FORMS.map((form) => ({ form, changes: distance(prefix, form.replace(/:.*/, '')) }))
+    .filter(({ form, changes }) => changes <= Math.max(2, form.length / 4))
+    .toSorted((a, b) => a.changes - b.changes);
   return best?.form;
 }

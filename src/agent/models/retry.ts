@@ -1,26 +1,27 @@
 /**
- * Asks a model again when the vendor had no time: too many requests, a server's error, no connection.
+ * Retries a request after a temporary failure of the vendor: too many requests, a server error, no connection.
  *
- * Only while nothing of the answer has been passed on; what a person has seen is not taken back. The providers' own
- * models make each request once; so do those of a gateway, which has several places to ask and tries again by itself.
+ * A request is retried only before the first chunk of its answer, because a chunk that a person has seen cannot be taken
+ * back. The AI SDK's models do not retry. The gateway does not use this: it fails over to another provider instead.
  */
 import { backoffMs, pause } from '../../base/index.ts';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
 
 /** How often a failed request to a model is repeated. */
 export interface ModelRetryOptions {
-  /** How often to ask in all. 4; 1: never again. */
+  /** Maximum number of requests. Default: 4. 1 turns retries off. */
   readonly attempts?: number;
-  /** The first wait; each further one is twice as long, and each is shortened by up to a half at random. 500 ms. */
+  /** The first delay; it doubles with each retry and is shortened by up to half at random. Default: 500 ms. */
   readonly delayMs?: number;
-  /** The longest wait of our own choice. 15 seconds. */
+  /** Maximum of that delay. Default: 15 seconds. */
   readonly maxDelayMs?: number;
-  /** The longest that a vendor may make us wait (Retry-After); when it asks for more, that is the end. 60 seconds. */
+  /** Maximum delay that a vendor may ask for (Retry-After). If it asks for more, the request fails. Default: 60 seconds. */
   readonly maxRetryAfterMs?: number;
-  /** Told before each wait. Must not throw. */
+  /** Called before each delay. Must not throw. */
   readonly onRetry?: (error: ModelError, attempt: number, delayMs: number) => void;
 }
 
+/** The same model, with retries. */
 export function withRetry(model: Model, options: ModelRetryOptions = {}): Model {
   const { attempts = 4, delayMs = 500, maxDelayMs = 15_000, maxRetryAfterMs = 60_000 } = options;
 
@@ -48,7 +49,7 @@ export function withRetry(model: Model, options: ModelRetryOptions = {}): Model 
   return { ...model, generate };
 }
 
-/** Who has waited until our own time-out is not made to wait as long again. */
+/** Whether to retry. Our own timeout is not retried, because the caller has waited long enough. */
 export function mayTryAgain(error: unknown): error is ModelError {
   if (!(error instanceof ModelError) || !error.retryable) return false;
   return error.code !== 'timeout' || error.status !== undefined;

@@ -1,14 +1,14 @@
-import { type JsonObject, type JsonValue, isObject } from '../../base/index.ts';
 /**
- * Tool schemas as every vendor takes them.
+ * Converts JSON Schemas to a form that every vendor accepts.
  *
- * The providers' packages see to what is special about their vendor (OpenAI's `propertyNames` and patterns, Anthropic's
- * limits on answers). What is left is the same for all: the root is a plain object with properties, and what no vendor
- * uses and some refuse is taken out. It only ever loosens a schema; the tool checks its arguments itself.
+ * The AI SDK handles the peculiarities of each vendor. This module does what is the same for all: the root becomes a
+ * plain object with properties, and keywords that some vendors refuse are removed. The result is never stricter than
+ * the original; the tool validates its arguments itself.
  */
+import { type JsonObject, type JsonValue, isObject } from '../../base/index.ts';
 
 const MAX_DEPTH = 64;
-const LEFT_OUT = new Set(['$schema', '$id', '$comment', '~standard', 'propertyNames']);
+const REMOVED = new Set(['$schema', '$id', '$comment', '~standard', 'propertyNames']);
 
 /** The schema of a tool's arguments. */
 export function toolSchema(schema: JsonObject): JsonObject {
@@ -41,8 +41,8 @@ function clean(schema: JsonObject, depth: number): JsonObject {
   if (depth > MAX_DEPTH) return {};
   const entries: [string, JsonValue][] = [];
   for (const [key, value] of Object.entries(schema)) {
-    if (LEFT_OUT.has(key) || isSafeIntegerBound(key, value)) continue;
-    // `enum` says the same, and is understood everywhere.
+    if (REMOVED.has(key) || isSafeIntegerBound(key, value)) continue;
+    // `enum` is equivalent, and every vendor supports it.
     if (key === 'const') entries.push(['enum', [value]]);
     else if (key === 'properties' || key === '$defs' || key === 'definitions') {
       entries.push([key, isObject(value) ? cleanEach(value, depth) : {}]);
@@ -57,7 +57,7 @@ function clean(schema: JsonObject, depth: number): JsonObject {
   return Object.fromEntries(entries);
 }
 
-/** Names of properties are no keywords. */
+/** For maps whose keys are names, not keywords. */
 function cleanEach(schemas: JsonObject, depth: number): JsonObject {
   return Object.fromEntries(
     Object.entries(schemas).map(([name, schema]) => [
@@ -67,7 +67,7 @@ function cleanEach(schemas: JsonObject, depth: number): JsonObject {
   );
 }
 
-/** What zod says of every integer. */
+/** The bounds that zod adds to every integer. */
 function isSafeIntegerBound(key: string, value: JsonValue): boolean {
   return (
     (key === 'minimum' && value === Number.MIN_SAFE_INTEGER) ||

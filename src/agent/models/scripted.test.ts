@@ -116,17 +116,21 @@ test('who wants to know is told of each request', async () => {
 });
 
 const wrong: [string, unknown, RegExp][] = [
-  ['that is no array', {}, /is no script: it is not an array/],
+  ['that is no array', {}, /is not a valid script: it is not an array/],
   [
     'with a response that is no array',
     [{ text: 'a' }],
     /, response 1: it is not an array of steps/,
   ],
-  ['with an empty step', [[], [{ text: 'a' }, {}]], /, response 2, step 2: a step is one of/],
-  ['with two things in a step', [[{ text: 'a', delayMs: 1 }]], /, response 1, step 1: a step is/],
+  ['with an empty step', [[], [{ text: 'a' }, {}]], /, response 2, step 2: a step must be one of/],
+  [
+    'with two things in a step',
+    [[{ text: 'a', delayMs: 1 }]],
+    /, response 1, step 1: a step must be/,
+  ],
   ['with a step that nobody knows', [[{ txt: 'a' }]], /, response 1, step 1: .*"txt"/],
-  ['with a step that is no object', [[null]], /, response 1, step 1: a step is/],
-  ['with a text that is none', [[{ text: 1 }]], /, response 1, step 1: text does not fit/],
+  ['with a step that is no object', [[null]], /, response 1, step 1: a step must be/],
+  ['with a text that is none', [[{ text: 1 }]], /, response 1, step 1: text is invalid/],
   [
     'with a call that is no object',
     [[{ call: 'a' }]],
@@ -142,8 +146,8 @@ const wrong: [string, unknown, RegExp][] = [
     [[{ call: { name: 'a', args: [] } }]],
     /: call\.args is missing or/,
   ],
-  ['with a field too many', [[{ call: { name: 'a', arg: {} } }]], /: call\.arg is not known/],
-  ['with a delay before now', [[{ delayMs: -1 }]], /, response 1, step 1: delayMs does not fit/],
+  ['with a field too many', [[{ call: { name: 'a', arg: {} } }]], /: call\.arg is unknown/],
+  ['with a delay before now', [[{ delayMs: -1 }]], /, response 1, step 1: delayMs is invalid/],
   ['with an error that is none', [[{ error: { status: 200, message: '' } }]], /: error\.status is/],
   ['that is no JSON', '[[', /cannot read the script .*JSON/],
 ];
@@ -156,5 +160,8 @@ for (const [what, script, says] of wrong) {
 
 test('a script in code is checked as well', () => {
   const script: ScriptedResponse[] = [[{ text: 'a', delayMs: 1 }]];
-  assert.throws(() => scriptedModel(script), /scripted is no script, response 1, step 1: /);
+  assert.throws(
+    () => scriptedModel(script),
+    /scripted is not a valid script, response 1, step 1: /,
+  );
 });

@@ -1,8 +1,8 @@
 /**
- * A model that replays what it is given: for tests, demonstrations and benchmarks.
+ * A model that replays a script: for tests, demonstrations and benchmarks.
  *
- * A script is an array of responses. Each call of the model takes the next one, whoever calls; when none is left the
- * model fails. A response is an array of steps:
+ * A script is an array of responses. Each request takes the next one; when none is left, the request fails. A response
+ * is an array of steps:
  *
  *     [
  *       [{ "thought": { "subject": "Weather", "description": "I have to look it up" } },
@@ -12,21 +12,21 @@
  *       [{ "error": { "status": 429, "message": "slow down" } }]
  *     ]
  *
- * An error is what a vendor's would be: one that may be tried again is, and takes the next response.
+ * An error step acts like an error of a vendor: if it is retryable, the retry takes the next response.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { pause, type JsonObject, isObject } from '../../base/index.ts';
+import { pause, type JsonObject, isObject, reasonOf } from '../../base/index.ts';
 import { readFileSync } from 'node:fs';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
 import { statusError } from './failure.ts';
 import { estimateUsage, streamed } from './pieces.ts';
 
-/** One of these each. */
+/** A step has exactly one of these fields. */
 export interface ScriptStep {
   readonly thought?: { readonly subject: string; readonly description?: string };
   /** Streamed in small chunks. */
   readonly text?: string;
-  /** Several in one response are parallel calls. */
+  /** Several calls in one response are parallel calls. */
   readonly call?: { readonly name: string; readonly args?: JsonObject };
   readonly delayMs?: number;
   readonly error?: { readonly status?: number; readonly message: string };
@@ -38,7 +38,7 @@ export type ScriptedResponse = readonly ScriptStep[];
 /** The options of `scriptedModel`. */
 export interface ScriptedOptions {
   readonly name?: string;
-  /** Told of each request before it is answered. Must not throw. */
+  /** Called with each request before it is answered. Must not throw. */
   readonly onRequest?: (request: ModelRequest) => void;
 }
 
@@ -46,7 +46,7 @@ const MAX_SCRIPT_BYTES = 64 * 1024 * 1024;
 const MAX_DELAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * A model that gives these responses, one for each call.
+ * A model that gives these responses, one for each request.
  *
  *     scriptedModel([[{ call: { name: 'get_weather', args: { city: 'Paris' } } }], [{ text: 'It is sunny.' }]])
  */
@@ -99,17 +99,17 @@ export function scriptedModel(
   return { name, generate };
 }
 
-/** Reads a script, once; the model begins at its first response. */
+/** Reads a script from a file. Each model that is created starts at the first response. */
 export function scriptFromFile(path: string, options: ScriptedOptions = {}): Model {
   const name = `scripted:${path}`;
   let script: unknown;
   try {
     const bytes = readFileSync(path);
-    if (bytes.length > MAX_SCRIPT_BYTES) throw new Error(`it is over ${MAX_SCRIPT_BYTES} bytes`);
+    if (bytes.length > MAX_SCRIPT_BYTES)
+      throw new Error(`it is larger than ${MAX_SCRIPT_BYTES} bytes`);
     script = JSON.parse(bytes.toString('utf8'));
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new ModelError('invalid-request', `cannot read the script ${path}: ${why}`, {
+    throw new ModelError('invalid-request', `cannot read the script ${path}: ${reasonOf(error)}`, {
       cause: error,
     });
   }
@@ -117,14 +117,13 @@ export function scriptFromFile(path: string, options: ScriptedOptions = {}): Mod
   return scriptedModel(script, { name, ...options });
 }
 
-/** By hand: a schema library would be half of the time that it takes to load the framework. */
+/** Written by hand, because loading zod would take half of the framework's load time. */
 function checkScript(script: unknown, name: string): asserts script is readonly ScriptedResponse[] {
   function refuse(where: string, what: string): never {
-    throw new ModelError('invalid-request', `${name} is no script${where}: ${what}`);
+    throw new ModelError('invalid-request', `${name} is not a valid script${where}: ${what}`);
   }
   if (!Array.isArray(script)) refuse('', 'it is not an array of responses');
   for (const [index, response] of script.entries()) {
-    // Counted as people count.
     const where = `, response ${index + 1}`;
     if (!Array.isArray(response)) refuse(where, 'it is not an array of steps');
     for (const [position, step] of response.entries()) {
@@ -136,7 +135,7 @@ function checkScript(script: unknown, name: string): asserts script is readonly 
 
 type Check = (value: unknown) => boolean;
 
-/** Of each kind of step, what it has to be, and of its fields, which may be left out. */
+/** The check for each kind of step, or for each of its fields. */
 const STEPS: Readonly<
   Record<string, Check | Readonly<Record<string, readonly [Check, 'optional'?]>>>
 > = {
@@ -151,16 +150,16 @@ function problemOf(step: unknown): string | undefined {
   const [[kind, value] = ['', undefined], another] = isObject(step) ? Object.entries(step) : [];
   const check = Object.hasOwn(STEPS, kind) ? STEPS[kind] : undefined;
   if (check === undefined || another !== undefined) {
-    return `a step is one of ${Object.keys(STEPS).join(', ')}, and not ${JSON.stringify(step)?.slice(0, 80)}`;
+    return `a step must be one of ${Object.keys(STEPS).join(', ')}, not ${JSON.stringify(step)?.slice(0, 80)}`;
   }
-  if (typeof check === 'function') return check(value) ? undefined : `${kind} does not fit`;
+  if (typeof check === 'function') return check(value) ? undefined : `${kind} is invalid`;
   if (!isObject(value)) return `${kind} is not an object`;
   for (const [field, [fits, optional]] of Object.entries(check)) {
     if (value[field] === undefined && optional) continue;
-    if (!fits(value[field])) return `${kind}.${field} is missing or does not fit`;
+    if (!fits(value[field])) return `${kind}.${field} is missing or invalid`;
   }
   const unknown = Object.keys(value).find((field) => !Object.hasOwn(check, field));
-  return unknown === undefined ? undefined : `${kind}.${unknown} is not known`;
+  return unknown === undefined ? undefined : `${kind}.${unknown} is unknown`;
 }
 
 function isString(value: unknown): value is string {

@@ -1,18 +1,18 @@
 /**
- * What went wrong at a vendor, in one line that says what to do. The vendor's own words are in it where they help,
- * shortened, and without anything that looks like a key.
+ * Converts a vendor's error to a ModelError with one line that says what to do. The line may quote the vendor's message,
+ * shortened and without keys.
  *
- * Errors are told by their fields and not by their class: any provider's package fits, in any copy of it.
+ * Errors are recognised by their fields, not their class, so that any provider package and any copy of it works.
  */
-import { ModelError } from '../model.ts';
+import { ModelError, type ModelErrorCode } from '../model.ts';
 import { isRetryable, statusError } from './failure.ts';
 
-export interface Blame {
-  /** The model's. */
+export interface ErrorSource {
+  /** The model's name. */
   readonly name: string;
-  /** The variable that the key came from. */
+  /** The environment variable that holds the key. */
   readonly keyVariable?: string | undefined;
-  /** Never to be shown. */
+  /** The key, which is removed from messages. */
   readonly secret?: string | undefined;
 }
 
@@ -21,19 +21,19 @@ const TOO_LONG =
   /context.?(length|window)|prompt is too long|too many (input )?tokens|input token count|maximum.{0,30}tokens/i;
 const BAD_KEY = /api.?key.{0,20}(not valid|invalid|expired)|invalid.{0,10}api.?key/i;
 
-export function vendorError(error: unknown, blame: Blame): ModelError {
+export function vendorError(error: unknown, source: ErrorSource): ModelError {
   if (error instanceof ModelError) return error;
-  const { name } = blame;
-  const said = tidy(messageOf(error), blame);
+  const { name } = source;
+  const said = tidy(messageOf(error), source);
   const status = statusOf(error);
   if (is(error, 'AI_LoadAPIKeyError')) {
-    return new ModelError('no-key', `${name} has no key${inVariable(blame)}`);
+    return new ModelError('no-key', `${name} has no key${inVariable(source)}`);
   }
   if (is(error, 'AI_JSONParseError') || is(error, 'AI_TypeValidationError')) {
-    return new ModelError('failed', `${name} sent something that cannot be understood: ask again`);
+    return new ModelError('failed', `${name} sent an invalid response: try again`);
   }
   if (is(error, 'AI_UnsupportedFunctionalityError') || is(error, 'AI_InvalidPromptError')) {
-    return new ModelError('invalid-request', `${name} does not take this: ${said}`);
+    return new ModelError('invalid-request', `${name} does not support this request: ${said}`);
   }
   if (/ended without a finish reason/.test(said) || (status !== undefined && status < 300)) {
     return cutOff(name);
@@ -41,66 +41,50 @@ export function vendorError(error: unknown, blame: Blame): ModelError {
   if (status === undefined) {
     const code = networkCode(error);
     if (code !== undefined || field(error, 'isRetryable') === true) {
-      const why = code ?? said;
-      return new ModelError(
-        'unreachable',
-        `${name} cannot be reached (${why}): check the network and its address`,
-        {
-          retryable: true,
-        },
-      );
+      const message = `${name} cannot be reached (${code ?? said}): check the network and its base URL`;
+      return new ModelError('unreachable', message, { retryable: true });
     }
     return new ModelError('failed', `${name} failed: ${said}`);
   }
-  return refusal(error, status, said, blame);
+  return refusal(error, status, said, source);
 }
 
 export function cutOff(name: string): ModelError {
-  return new ModelError('cut-off', `${name} broke off in the middle of its answer: ask again`, {
+  return new ModelError('cut-off', `${name} stopped in the middle of its answer: try again`, {
     retryable: true,
   });
 }
 
-function refusal(error: unknown, status: number, said: string, blame: Blame): ModelError {
-  const { name } = blame;
-  const key = `the key${blame.keyVariable === undefined ? '' : ` in ${blame.keyVariable}`}`;
+function refusal(error: unknown, status: number, said: string, source: ErrorSource): ModelError {
+  const { name } = source;
+  const key = `the key${source.keyVariable === undefined ? '' : ` in ${source.keyVariable}`}`;
+  const refused = (code: ModelErrorCode, message: string): ModelError =>
+    new ModelError(code, message, { status });
   if (status === 401 || BAD_KEY.test(said)) {
-    return new ModelError('bad-key', `${name} refused ${key} (${status}): set a valid one`, {
-      status,
-    });
+    return refused('bad-key', `${name} refused ${key} (${status}): set a valid one`);
   }
   if (status === 403) {
-    return new ModelError('bad-key', `${name} does not allow this with ${key} (403): ${said}`, {
-      status,
-    });
+    return refused('bad-key', `${name} does not allow this with ${key} (403): ${said}`);
   }
   if (status === 413 || (status === 400 && TOO_LONG.test(said))) {
-    return new ModelError('too-long', `the conversation is too long for ${name}: ${said}`, {
-      status,
-    });
+    return refused('too-long', `the conversation is too long for ${name}: ${said}`);
   }
   if (status === 404) {
-    return new ModelError(
-      'not-found',
-      `${name} is not known there (404): check its name. ${said}`,
-      { status },
-    );
+    return refused('not-found', `${name} was not found (404): check its name. ${said}`);
   }
   if (status === 429 && isOutOfCredit(error)) {
-    return new ModelError('rate-limit', `${name}: the account has no credit left (429): ${said}`, {
-      status,
-    });
+    return refused('rate-limit', `${name}: the account has no credit left (429): ${said}`);
   }
   const retryAfterMs = retryAfter(error);
   const verb = isRetryable(status) ? 'cannot answer now' : 'refused the request';
   return statusError(status, `${name} ${verb} (${status}): ${said}`, { retryAfterMs });
 }
 
-function inVariable({ keyVariable }: Blame): string {
+function inVariable({ keyVariable }: ErrorSource): string {
   return keyVariable === undefined ? '' : `: set ${keyVariable}`;
 }
 
-/** OpenAI's way to say that waiting does not help. */
+/** OpenAI's code for an account without credit. A retry does not help. */
 function isOutOfCredit(error: unknown): boolean {
   const problem = field(field(error, 'data'), 'error');
   return (
@@ -109,7 +93,7 @@ function isOutOfCredit(error: unknown): boolean {
   );
 }
 
-/** In milliseconds: the header, in any of its forms, or what Google has in the body. */
+/** The delay that the vendor asks for, in milliseconds: from a header, or from the body (Google). */
 function retryAfter(error: unknown): number | undefined {
   const headers = field(error, 'responseHeaders');
   const precise = Number(field(headers, 'retry-after-ms') ?? Number.NaN);
@@ -134,7 +118,7 @@ function statusOf(error: unknown): number | undefined {
   return typeof status === 'number' ? status : undefined;
 }
 
-/** What the system says of a connection, however deep it lies: `ECONNREFUSED`. */
+/** The system's error code of a failed connection, such as `ECONNREFUSED`, from anywhere in the chain of causes. */
 function networkCode(error: unknown): string | undefined {
   let current = error;
   for (let depth = 0; depth < 8 && current !== undefined && current !== null; depth++) {
@@ -154,8 +138,8 @@ function messageOf(error: unknown): string {
   return 'it gave no reason';
 }
 
-/** One line of bounded length, with no key in it. */
-function tidy(text: string, { secret }: Blame): string {
+/** One line of limited length, without keys. */
+function tidy(text: string, { secret }: ErrorSource): string {
   const short = text.slice(0, 4 * MAX_CHARS);
   const safe = secret === undefined ? short : short.replaceAll(secret, '[key]');
   const line = safe

@@ -1,6 +1,6 @@
 /**
- * A vendor's models, with a key and an address from whoever has them: the environment (resolve.ts) or a configuration.
- * The vendor's package is loaded when the model is first asked.
+ * A vendor's models, with a given key and base URL. These come from the environment (resolve.ts) or from a configuration.
+ * The vendor's package is loaded at the first request.
  */
 import { ModelError, type Model } from '../model.ts';
 import { embeddingsFrom, type EmbeddingModel, type EmbeddingOptions } from './embeddings.ts';
@@ -11,9 +11,9 @@ export interface VendorModelOptions extends Omit<
   ProviderOptions,
   'contextWindow' | 'providerOptions' | 'secret'
 > {
-  /** Why it cannot be used. Thrown when it is checked or asked. */
+  /** Why the model cannot be used. Thrown by `check` and `generate`. */
   readonly problem?: ModelError | undefined;
-  /** Asks the vendor to show what the model thinks. */
+  /** Ask the vendor for the model's thoughts. */
   readonly thoughts?: boolean;
 }
 
@@ -50,7 +50,7 @@ export function vendorModel(
   };
 }
 
-/** The same for embeddings. Throws a ModelError where the vendor has none. */
+/** The same for embeddings. Throws a ModelError if the vendor has no embedding models. */
 export function vendorEmbeddings(
   type: string,
   id: string,
@@ -60,7 +60,7 @@ export function vendorEmbeddings(
   const { name = `${type}:${id}`, ...rest } = options;
   const { loadEmbeddings } = vendorOf(type);
   if (loadEmbeddings === undefined) {
-    throw new ModelError('invalid-request', `${type} has no models for embeddings: use another`);
+    throw new ModelError('invalid-request', `${type} has no embedding models: use another vendor`);
   }
   const load = once(name, async () => {
     const model = await loadEmbeddings(id, settings);
@@ -77,16 +77,16 @@ function vendorOf(type: string): Vendor {
   const vendor = Object.hasOwn(VENDORS, type) ? VENDORS[type] : undefined;
   if (vendor !== undefined) return vendor;
   const known = Object.keys(VENDORS).join(', ');
-  throw new ModelError('invalid-request', `there is no vendor ${type}: it is one of ${known}`);
+  throw new ModelError('invalid-request', `unknown vendor ${type}: use one of ${known}`);
 }
 
-/** What cannot be loaded is tried again when it is next wanted. */
+/** Loads once. A failed load is tried again at the next call. */
 function once<T>(name: string, load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | undefined;
   return () => {
     loading ??= load().catch((cause: unknown) => {
       loading = undefined;
-      const message = `the client for ${name} cannot be loaded: install it again`;
+      const message = `the client package of ${name} cannot be loaded: reinstall Parley`;
       throw new ModelError('failed', message, { cause });
     });
     return loading;

@@ -148,14 +148,14 @@ for (const wire of [google, anthropic, openai, openaiCompatible]) {
     test('rubbish in the stream is an error', async () => {
       const rubbish = [...wire.answer.slice(0, 2), 'data: {"oh": \n\n', ...wire.answer.slice(2)];
       const { error } = await ask([{ events: rubbish }]);
-      assert.match(error?.message ?? '', /cannot be understood/);
+      assert.match(error?.message ?? '', /sent an invalid response/);
     });
 
     test('a stream that hangs is given up', async () => {
       await using vendor = await fakeVendor([{ events: wire.answer.slice(0, 2), after: 'hang' }]);
       const { error } = await collect(connect(vendor, { idleTimeoutMs: 50 }), question);
       assert.equal(error?.code, 'timeout');
-      assert.match(error?.message ?? '', /silent for 50 ms/);
+      assert.match(error?.message ?? '', /sent nothing for 50 ms/);
       await vendor.hungUp;
     });
 

@@ -1,37 +1,37 @@
 /**
- * The vendors that can be named: which variables of the environment hold their key and address, and how their models
- * are asked. A vendor's package is loaded when one of its models is first used.
+ * The supported vendors: the environment variables with their key and base URL, and how to load their models. A vendor's
+ * package is loaded when one of its models is first used.
  */
 import { type JsonObject, boundedFetch } from '../../base/index.ts';
 import type { ProviderEmbeddings } from './embeddings.ts';
 import type { ProviderModel } from './provider.ts';
 
-/** Variables by name; `process.env` is one. */
+/** Environment variables, such as `process.env`. */
 export type VendorEnvironment = Readonly<Record<string, string | undefined>>;
 
 export interface VendorSettings {
   readonly apiKey?: string;
   readonly baseURL: string;
-  /** Of a server that speaks OpenAI's format: it takes an answer's schema, and not only the word that it be JSON. */
+  /** For OpenAI-compatible servers: the server accepts a JSON schema for the answer. */
   readonly structuredOutputs?: boolean;
 }
 
 export interface Vendor {
-  /** The first that is set counts; the first is the one that people are told to set. */
+  /** Variables for the key. The first one that is set is used; error messages name the first one. */
   readonly keys: readonly [string, ...string[]];
   readonly keyOptional?: boolean;
-  /** The variable for another address. */
+  /** The variable that overrides the base URL. */
   readonly addressVariable: string;
-  /** Undefined: there is none but the variable's. */
+  /** The default base URL. Undefined: the variable is required. */
   readonly address?: string;
-  /** Used when its key is all that is known. */
+  /** Used if only the key is set. */
   readonly defaultModel?: string;
-  /** How bare names of its models begin, to guess what somebody meant. */
+  /** Matches names of its models without the vendor's prefix, for suggestions. */
   readonly family?: RegExp;
-  /** What to ask for beyond the vendor's defaults: that nothing is kept there, and thoughts where they are wanted. */
+  /** Options beyond the vendor's defaults: no storage at the vendor, and thoughts if wanted. */
   options?(model: string, thoughts: boolean): Readonly<Record<string, JsonObject>> | undefined;
   load(model: string, settings: VendorSettings): Promise<ProviderModel>;
-  /** Absent: the vendor has no models for embeddings. */
+  /** Absent: the vendor has no embedding models. */
   readonly loadEmbeddings?: (
     model: string,
     settings: VendorSettings,
@@ -122,7 +122,7 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
   },
 };
 
-/** Where the vendor is asked. An address without a path, as some write it, gets the vendor's own. */
+/** The base URL to use. A URL without a path gets the path of the vendor's default. */
 export function addressOf({ address }: Vendor, given: string | undefined): string | undefined {
   if (given === undefined || address === undefined || !URL.canParse(given)) return given ?? address;
   const url = new URL(given);
@@ -130,7 +130,7 @@ export function addressOf({ address }: Vendor, given: string | undefined): strin
   return url.href;
 }
 
-/** In tokens. The first that matches; on the safe side where a family differs. */
+/** Sizes in tokens. The first match is used. Where models of a family differ, it is the smaller size. */
 const CONTEXT_WINDOWS: readonly (readonly [RegExp, number])[] = [
   [/^google:gemini-/, 1_048_576],
   [/^anthropic:claude-(fable|opus-5|sonnet-5|(opus|sonnet)-4-[6-9])/, 1_000_000],

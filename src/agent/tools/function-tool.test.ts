@@ -62,10 +62,10 @@ test('arguments that do not fit are refused in one line that says where and why'
   const refusal = (args: JsonObject) => () => weather.parse?.(args);
   assert.throws(refusal({ days: 0 }), {
     message:
-      'the arguments do not fit the schema: city: Invalid input: expected string, received undefined; ' +
+      'the arguments do not match the schema: city: Invalid input: expected string, received undefined; ' +
       'days: Too small: expected number to be >=1',
   });
-  await assert.rejects(async () => weather.run({}, toolContext()), /do not fit/);
+  await assert.rejects(async () => weather.run({}, toolContext()), /do not match/);
 });
 
 test('a refusal stays short, however much is wrong', () => {
@@ -88,7 +88,7 @@ test('a refusal stays short, however much is wrong', () => {
 for (const name of ['', 'has space', '9lives', '-x', 'ünï', 'a.b', 'x'.repeat(65)]) {
   test(`${JSON.stringify(name).slice(0, 20)} cannot be a name`, () => {
     const make = () => tool({ name, description: '', input: z.object({}), run: () => null });
-    assert.throws(make, /cannot be the name of a tool/);
+    assert.throws(make, /is not a valid tool name/);
   });
 }
 

@@ -1,5 +1,5 @@
 /**
- * A function as a tool. The schema says what the model may hand over, checks it, and gives the function its types.
+ * A function as a tool. The schema describes the arguments to the model, validates them, and types the function.
  *
  *   const weather = tool({
  *     name: 'get_weather',
@@ -8,7 +8,7 @@
  *     run: ({ city }) => lookUp(city),
  *   });
  *
- * zod itself is not loaded here: whoever has a schema has loaded it.
+ * This module does not load zod: a caller with a schema has already loaded it.
  */
 import type { MaybePromise, JsonObject } from '../../base/index.ts';
 import type { z } from 'zod';
@@ -21,43 +21,43 @@ import {
 } from '../tool.ts';
 import { jsonResponse } from '../tool-result.ts';
 
-/** What every vendor takes. */
+/** Accepted by every vendor. */
 const TOOL_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
-/** Of a refusal, which is for a model to read. */
+/** In an error message for the model. */
 const MAX_ISSUES = 5;
 const MAX_ISSUE_LENGTH = 200;
 
 /** The options of `tool`. */
 export interface FunctionToolOptions<Input extends z.ZodObject> {
-  /** Letters, digits, `_` and `-`, at most 64, and no digit or `-` first. */
+  /** At most 64 letters, digits, `_` and `-`. It begins with a letter or `_`. */
   readonly name: string;
-  /** What it does and when to use it: the model chooses by it. */
+  /** What the tool does and when to use it. The model chooses tools by their description. */
   readonly description: string;
   readonly input: Input;
-  /** Whether a person has to allow a call, always or as the function says. */
+  /** Whether a person must approve a call: always, or as the function decides. */
   readonly confirm?:
     | boolean
     | ((args: z.output<Input>, context: ToolContext) => MaybePromise<boolean | ToolConfirmation>);
-  /** The call is answered later, from outside. */
+  /** The response comes later, from outside the run. */
   readonly longRunning?: boolean;
-  /** What it returns is made JSON, and cut when it is too long. What it throws is told to the model. */
+  /** The result is converted to JSON and shortened if it is too long. The model sees the message of an error. */
   run(args: z.output<Input>, context: ToolContext): MaybePromise<unknown>;
 }
 
-/** Makes a tool of a function. */
+/** Creates a tool from a function. */
 export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Input>): Tool {
   const { name, description, input, confirm, longRunning } = options;
   if (!TOOL_NAME.test(name)) {
     throw new TypeError(
-      `'${name.slice(0, 80)}' cannot be the name of a tool: letters, digits, _ and -, at most 64, beginning with a letter or _`,
+      `'${name.slice(0, 80)}' is not a valid tool name: use at most 64 letters, digits, _ and -, and begin with a letter or _`,
     );
   }
   let parameters: JsonObject | undefined;
-  /** What `parse` has returned: it is not parsed again, because a schema may change what it reads. */
+  /** Results of `parse`. They are not parsed again, because a schema may transform its input. */
   const accepted = new WeakMap<object, z.output<Input>>();
 
   function parse(args: JsonObject): JsonObject {
-    // The schema's output need not be JSON (a date, say), but it goes to `confirm` and `run` and nowhere else.
+    // The schema's output may not be JSON (a date, for example), but only `confirm` and `run` receive it.
     const parsed = checkArguments(input, args) as z.output<Input> & JsonObject;
     accepted.set(parsed, parsed);
     return parsed;
@@ -94,7 +94,7 @@ export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Inp
   };
 }
 
-/** As the model writes it: before defaults and transformations. What JSON Schema cannot say is left open. */
+/** The JSON Schema of the input, before defaults and transformations. Types without a JSON Schema accept anything. */
 export function parametersOf(input: z.ZodObject): JsonObject {
   const schema: Record<string, unknown> = input.toJSONSchema({
     io: 'input',
@@ -104,7 +104,7 @@ export function parametersOf(input: z.ZodObject): JsonObject {
   return JSON.parse(JSON.stringify(rest));
 }
 
-/** The arguments as the schema makes them; throws with what is wrong, in one line for the model. */
+/** Validates arguments. Throws an error whose message is one line for the model. */
 export function checkArguments<Input extends z.ZodObject>(
   input: Input,
   args: JsonObject,
@@ -120,5 +120,5 @@ function explain(issues: readonly z.core.$ZodIssue[]): string {
     return `${where}${message}`.slice(0, MAX_ISSUE_LENGTH);
   });
   const more = issues.length > MAX_ISSUES ? `; and ${issues.length - MAX_ISSUES} more` : '';
-  return `the arguments do not fit the schema: ${lines.join('; ')}${more}`;
+  return `the arguments do not match the schema: ${lines.join('; ')}${more}`;
 }

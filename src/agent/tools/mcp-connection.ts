@@ -1,32 +1,32 @@
 /**
- * The connection to an MCP server: made when it is needed, and again after the server went away.
+ * The connection to an MCP server. It is opened when it is needed, and again after it was lost.
  *
- * Whoever asks while it is being made waits for the same attempt. After an attempt that failed the next one is due
- * later and later, up to half a minute; whoever asks before gets the reason at once. A call is never repeated on a new
- * connection, because the first may have been carried out; only one that the server refused unread is (a session that
- * it does not know any more).
+ * Concurrent requests share one attempt to connect. After a failed attempt the next one is delayed, with exponential
+ * backoff up to half a minute; until then, requests fail at once with the reason. A call is not repeated on a new
+ * connection, because the server may have executed it. The only exception is a call that the server refused because it
+ * did not know the session any more.
  */
-import { raceAbort, type JsonObject } from '../../base/index.ts';
+import { backoffMs, raceAbort, reasonOf, type JsonObject } from '../../base/index.ts';
 import type { CallToolResult, Client, Tool } from '@modelcontextprotocol/client';
 import { McpError } from './mcp-error.ts';
 import { openTransport, type McpServerConfig } from './mcp-transport.ts';
 
 const CLIENT = { name: 'parley', version: '0.1.0' };
 const MAX_RETRY_DELAY_MS = 30_000;
-/** The server's leave is asked for, not waited for. */
+/** How long to wait when a session is ended. */
 const END_TIMEOUT_MS = 1_000;
-/** Pages of a list. */
+/** Of a list of tools. */
 const MAX_PAGES = 100;
-/** A call that shows progress all the time ends all the same. */
+/** Also ends calls that keep reporting progress. */
 const MAX_CALL_MS = 60 * 60_000;
 
 export interface ConnectionOptions {
   readonly connectTimeoutMs: number;
   readonly callTimeoutMs: number;
-  /** Before the second attempt; doubled for each that follows. */
+  /** Delay before the second attempt. It doubles for each further one. */
   readonly retryDelayMs: number;
   readonly log: ((line: string) => void) | undefined;
-  /** The tools may not be the same any more. */
+  /** Called when the list of tools may have changed. */
   readonly changed: () => void;
 }
 
@@ -36,11 +36,11 @@ export interface Progress {
   readonly message?: string | undefined;
 }
 
-/** A connection that is there. */
+/** An open connection. */
 interface Live {
   readonly client: Client;
   readonly end: () => Promise<void>;
-  /** It has answered something. */
+  /** Whether the server has answered a request. */
   worked: boolean;
 }
 
@@ -59,7 +59,7 @@ export class McpConnection {
     this.#options = options;
   }
 
-  /** The tools as the server has them, at most so many. */
+  /** The server's tools, at most `limit`. */
   async listTools(limit: number, signal: AbortSignal): Promise<Tool[]> {
     const tools: Tool[] = [];
     let cursor: string | undefined;
@@ -81,7 +81,7 @@ export class McpConnection {
     onProgress: (progress: Progress) => void,
     signal: AbortSignal,
   ): Promise<CallToolResult> {
-    // Without it the result is not checked against a schema of the server's own making.
+    // Without `outputSchema`, the client does not validate the result against a schema of the server.
     const { outputSchema: _unused, ...toolDefinition } = tool;
     return this.#ask('call', signal, (client, options) =>
       client.callTool(
@@ -121,7 +121,7 @@ export class McpConnection {
         signal.throwIfAborted();
         const forgotten = statusOf(error) === 404;
         const problem = await this.#explain(what, live, error);
-        if (problem.code === 'unreachable') this.#lost(live, reasonOf(error));
+        if (problem.code === 'unreachable') this.#lost(live, shortReason(error));
         if (!forgotten || attempt > 0) throw problem;
       }
     }
@@ -134,7 +134,7 @@ export class McpConnection {
     if (!this.#connecting) {
       if (Date.now() < this.#nextAttempt) throw this.#down();
       this.#connecting = this.#connect().finally(() => (this.#connecting = undefined));
-      // Those who wait hear of it; nobody may be left who does.
+      // Prevents an unhandled rejection if every waiting request was aborted.
       this.#connecting.catch(() => {});
     }
     return raceAbort(this.#connecting, signal);
@@ -143,7 +143,7 @@ export class McpConnection {
   async #connect(): Promise<Live> {
     const { connectTimeoutMs: timeout, changed, log } = this.#options;
     let live: Live | undefined;
-    let reason = 'it ended';
+    let reason = 'the connection was closed';
     const complaint = createComplaint();
     try {
       const { Client } = await import('@modelcontextprotocol/client');
@@ -163,7 +163,7 @@ export class McpConnection {
       });
       // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is no EventTarget
       client.onerror = (error) => {
-        reason = reasonOf(error);
+        reason = shortReason(error);
       };
       const made: Live = { client, worked: false, end: () => this.#end(client, end) };
       // oxlint-disable-next-line unicorn/prefer-add-event-listener -- likewise
@@ -171,7 +171,7 @@ export class McpConnection {
       live = made;
       const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeout)]);
       try {
-        // Raced, because a server that takes the connection and says nothing is not left by every transport.
+        // Not every transport stops waiting for a server that accepts the connection and never responds.
         await raceAbort(client.connect(transport, { timeout, signal }), signal);
       } catch (error) {
         await made.end();
@@ -181,12 +181,12 @@ export class McpConnection {
     } catch (error) {
       if (this.#closing.signal.aborted) throw this.#closed();
       const late = error instanceof Error && error.name === 'TimeoutError';
-      this.#failed(complaint.after(late ? `no answer within ${timeout} ms` : reasonOf(error)));
+      this.#failed(complaint.after(late ? `no response within ${timeout} ms` : shortReason(error)));
       throw this.#down();
     }
   }
 
-  /** Asks for leave, closes, and with it ends the program. Does not fail. */
+  /** Ends the session, and closes the connection or the program. Never fails. */
   async #end(client: Client, end: (() => Promise<void>) | undefined): Promise<void> {
     const timeout = AbortSignal.timeout(END_TIMEOUT_MS);
     if (end) await raceAbort(end(), timeout).catch(() => {});
@@ -197,7 +197,7 @@ export class McpConnection {
     if (this.#live !== live) return;
     this.#live = undefined;
     this.#reason = reason;
-    // One that never answered anything would be started again and again.
+    // A server that never answered would otherwise be restarted without a delay.
     if (live.worked) this.#failures = 0;
     else this.#failed(reason);
     this.#options.changed();
@@ -206,8 +206,9 @@ export class McpConnection {
 
   #failed(reason: string): void {
     this.#reason = reason;
-    const delay = Math.min(this.#options.retryDelayMs * 2 ** this.#failures, MAX_RETRY_DELAY_MS);
     this.#failures++;
+    const { retryDelayMs } = this.#options;
+    const delay = backoffMs(this.#failures, retryDelayMs, MAX_RETRY_DELAY_MS, () => 1);
     this.#nextAttempt = Date.now() + delay;
   }
 
@@ -217,7 +218,7 @@ export class McpConnection {
 
   #down(): McpError {
     const { name } = this.#server;
-    return new McpError('unreachable', `the MCP server ${name} is not there: ${this.#reason}`);
+    return new McpError('unreachable', `the MCP server ${name} is unavailable: ${this.#reason}`);
   }
 
   async #explain(what: 'list' | 'call', live: Live, error: unknown): Promise<McpError> {
@@ -225,17 +226,25 @@ export class McpConnection {
     const { name } = this.#server;
     const { ProtocolError, SdkError, SdkErrorCode } = await import('@modelcontextprotocol/client');
     if (error instanceof ProtocolError) {
-      return new McpError('tool', `the MCP server ${name} refuses: ${reasonOf(error)}`, error);
+      return new McpError(
+        'tool',
+        `the MCP server ${name} refused the request: ${shortReason(error)}`,
+        error,
+      );
     }
     if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
       const { callTimeoutMs } = this.#options;
-      return new McpError('timeout', `${name} gave no answer within ${callTimeoutMs} ms`, error);
+      return new McpError(
+        'timeout',
+        `the MCP server ${name} did not respond within ${callTimeoutMs} ms`,
+        error,
+      );
     }
     if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
-      return new McpError('invalid', `what ${name} answered is not MCP`, error);
+      return new McpError('invalid', `the MCP server ${name} sent an invalid response`, error);
     }
-    const why = this.#live === live ? reasonOf(error) : this.#reason;
-    const outcome = what === 'call' ? '. Whether the call was carried out is unknown' : '';
+    const why = this.#live === live ? shortReason(error) : this.#reason;
+    const outcome = what === 'call' ? '. It is unknown whether the call was executed' : '';
     return new McpError('unreachable', `the MCP server ${name} failed: ${why}${outcome}`, error);
   }
 }
@@ -247,7 +256,7 @@ function statusOf(error: unknown): number | undefined {
 
 const MAX_REASON_LENGTH = 300;
 
-/** What a program that does not get ready says on stderr: the first line that speaks of an error, else the last. */
+/** Finds the reason why a program did not start: the first line of its stderr that mentions an error, or the last line. */
 function createComplaint() {
   let said = '';
   let telling = false;
@@ -261,12 +270,11 @@ function createComplaint() {
   };
 }
 
-/** In one line. A failed fetch has its reason below. */
-function reasonOf(error: unknown): string {
+/** One line. For a failed fetch, the cause has the actual reason. */
+function shortReason(error: unknown): string {
   const { cause } = error instanceof Error ? error : {};
   const message = error instanceof Error ? error.message : String(error);
   const text = cause instanceof Error ? `${message}: ${cause.message}` : message;
-  // Cut first: these are a server's own words, and blanks without end take for ever to look through.
-  const head = text.slice(0, 4 * MAX_REASON_LENGTH);
-  return head.replaceAll(/\s*\n\s*/g, ' ').slice(0, MAX_REASON_LENGTH);
+  // Shortened first: the text comes from the server, and the pattern is slow on very long white space.
+  return reasonOf(text.slice(0, 4 * MAX_REASON_LENGTH)).slice(0, MAX_REASON_LENGTH);
 }

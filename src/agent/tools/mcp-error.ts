@@ -1,15 +1,15 @@
 /** Why an MCP server failed. */
 export type McpErrorCode =
-  /** The tool ran, and says that it failed; or the server refused the call. */
+  /** The tool reported an error, or the server refused the call. */
   | 'tool'
-  /** The server is not there, or went away. */
+  /** The server cannot be reached, or the connection was lost. */
   | 'unreachable'
   | 'timeout'
-  /** What the server says is not MCP, or beyond the limits. */
+  /** The server's response is invalid or too large. */
   | 'invalid'
   | 'closed';
 
-/** What went wrong with an MCP server, in one line for the model and the operator. */
+/** An error of an MCP server. The message is one line for the model and the operator. */
 export class McpError extends Error {
   override readonly name = 'McpError';
   readonly code: McpErrorCode;

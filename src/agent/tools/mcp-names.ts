@@ -1,14 +1,14 @@
-/** The names under which an MCP server's tools are offered to models: `SERVER__TOOL`, in the letters that vendors take. */
+/** Names of an MCP server's tools for models: `SERVER__TOOL`, with only the characters that vendors accept. */
 import { createHash } from 'node:crypto';
 
 const MAX_NAME_LENGTH = 64;
-/** Enough to tell a server's tools apart. */
-const MARK_LENGTH = 8;
+/** Hash characters that make a name unique. */
+const HASH_LENGTH = 8;
 
 /**
- * Gives each of the server's tools a name of its own, which depends on the server's and the tools' names alone and not
- * on their order. Of those that would be called the same, the one that needed no change keeps the name and the others
- * are marked. A tool that is listed twice counts once.
+ * Gives each tool of a server a unique name. It depends only on the names of the server and its tools, not on their
+ * order. If several tools would get the same name, the one whose name needed no change keeps it and the others get a
+ * hash. A tool that is listed twice counts once.
  */
 export function offeredNames(server: string, tools: readonly string[]): Map<string, string> {
   const wanted = new Map<string, string[]>();
@@ -23,7 +23,7 @@ export function offeredNames(server: string, tools: readonly string[]): Map<stri
     for (const tool of group) {
       const unchanged = name.endsWith(`__${tool}`);
       const keeps = name.length <= MAX_NAME_LENGTH && (group.length === 1 || unchanged);
-      names.set(tool, keeps ? name : marked(name, tool));
+      names.set(tool, keeps ? name : hashed(name, tool));
     }
   }
   return names;
@@ -34,7 +34,7 @@ function plain(name: string): string {
   return /^[A-Za-z_]/.test(letters) ? letters : `_${letters}`;
 }
 
-function marked(name: string, tool: string): string {
-  const mark = createHash('sha256').update(tool).digest('hex').slice(0, MARK_LENGTH);
-  return `${name.slice(0, MAX_NAME_LENGTH - MARK_LENGTH - 1)}_${mark}`;
+function hashed(name: string, tool: string): string {
+  const hash = createHash('sha256').update(tool).digest('hex').slice(0, HASH_LENGTH);
+  return `${name.slice(0, MAX_NAME_LENGTH - HASH_LENGTH - 1)}_${hash}`;
 }

@@ -26,9 +26,9 @@ test('pictures beyond the limits are left out with a note', () => {
   const many = readResult({ content: Array.from({ length: 30 }, () => image(4)) });
   assert.ok(many instanceof RichResponse);
   assert.equal(many.parts.length, 20);
-  assert.match(JSON.stringify(many.response), /image\/png of 4 characters left out/);
+  assert.match(JSON.stringify(many.response), /image\/png of 4 characters omitted/);
   const large = readResult({ content: [image(11 * 2 ** 20)] });
-  assert.match(JSON.stringify(large), /image\/png of 11534336 characters left out/);
+  assert.match(JSON.stringify(large), /image\/png of 11534336 characters omitted/);
 });
 
 test('an error is short, and says something even when the server does not', () => {

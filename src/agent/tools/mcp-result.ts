@@ -1,4 +1,4 @@
-/** What an MCP tool answered, as a response for the model: words and data, with pictures and files beside them. */
+/** Converts the result of an MCP tool to a response for the model: text or data, with images and files beside it. */
 import type { JsonValue } from '../../base/index.ts';
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
 import type { BlobPart, FileContentPart } from '../content.ts';
@@ -6,14 +6,14 @@ import { RichResponse } from '../tool.ts';
 import { McpError } from './mcp-error.ts';
 import { elide, jsonResponse, MAX_RESPONSE_LENGTH } from '../tool-result.ts';
 
-/** Pictures and files beside one response. */
+/** Images and files of one response. */
 const MAX_PARTS = 20;
-/** Characters of base64 in all of them. */
+/** Total size of them, in characters of base64. */
 const MAX_PARTS_SIZE = 10 * 2 ** 20;
-/** Of an error: it stands in the conversation and in logs. */
+/** Of an error message, which is stored in the conversation and in logs. */
 const MAX_ERROR_LENGTH = 4_000;
 
-/** Throws the tool's own error, so that the model is told of it as of any other. */
+/** Throws if the tool reported an error, so that the model sees it like any other error. */
 export function readResult(result: CallToolResult): JsonValue | RichResponse {
   const words: string[] = [];
   const parts: (BlobPart | FileContentPart)[] = [];
@@ -26,7 +26,7 @@ export function readResult(result: CallToolResult): JsonValue | RichResponse {
     }
     const length = part.kind === 'blob' ? part.data.length : part.uri.length;
     if (parts.length >= MAX_PARTS || size + length > MAX_PARTS_SIZE) {
-      words.push(`[${part.mediaType ?? 'a file'} of ${length} characters left out]`);
+      words.push(`[${part.mediaType ?? 'a file'} of ${length} characters omitted]`);
       continue;
     }
     size += length;
@@ -36,10 +36,10 @@ export function readResult(result: CallToolResult): JsonValue | RichResponse {
   if (result.isError === true) {
     throw new McpError(
       'tool',
-      elide(text, MAX_ERROR_LENGTH) || 'the tool failed, and says no more',
+      elide(text, MAX_ERROR_LENGTH) || 'the tool failed without a message',
     );
   }
-  // Where there is data, the text is the same once more (the protocol asks for it, for older clients).
+  // If there is structured data, the text repeats it for older clients.
   const response = jsonResponse(result.structuredContent ?? text, MAX_RESPONSE_LENGTH);
   return parts.length > 0 ? new RichResponse(response, { parts }) : response;
 }
@@ -62,6 +62,6 @@ function partOf(block: ContentBlock): string | BlobPart | FileContentPart {
       return { kind: 'blob', mediaType, data: resource.blob, name: resource.uri };
     }
     default:
-      return '[something of an unknown kind left out]';
+      return '[content of an unknown type omitted]';
   }
 }

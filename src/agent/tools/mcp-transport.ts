@@ -1,24 +1,24 @@
-/** The two ways to an MCP server, each with a bound on what a server may send at once. */
+/** The two transports to an MCP server. Both limit the size of a message. */
 import type { Transport } from '@modelcontextprotocol/client';
 import { limitBody } from '../../base/index.ts';
 
-/** One message of a server. */
 const NEW_LINE = 10;
+/** Of one message of a server. */
 const MAX_MESSAGE_BYTES = 16 * 2 ** 20;
 const MAX_LOG_LINE = 4_000;
 
-/** A program that is started, and ended with the toolset. */
+/** A program. It is started when it is needed, and ended when the toolset is closed. */
 export interface McpCommand {
-  /** Stands before the names of its tools. */
+  /** Prefix of the names of its tools. */
   readonly name: string;
   readonly command: string;
   readonly args?: readonly string[];
-  /** Beside the few variables that every program gets (PATH, HOME, …): keys of ours stay ours. */
+  /** Added to a few standard variables (PATH, HOME, …). The program gets no other variables, so it sees none of our keys. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
 
-/** A server that is there, by streamable HTTP. */
+/** A running server, reached by streamable HTTP. */
 export interface McpUrl {
   readonly name: string;
   readonly url: string | URL;
@@ -32,11 +32,11 @@ export type McpServerConfig = McpCommand | McpUrl;
 export interface TransportEvents {
   /** A line of the program's stderr. */
   readonly log: (line: string) => void;
-  /** The server has sent more than it may. */
+  /** The server sent a message that is too large. */
   readonly overflow: (reason: string) => void;
 }
 
-/** The libraries are loaded only now. */
+/** Opens the transport. Loads the MCP client library at the first call. */
 export async function openTransport(
   server: McpServerConfig,
   events: TransportEvents,
@@ -64,7 +64,7 @@ export async function openTransport(
   return { transport };
 }
 
-/** Splits what comes into lines, and cuts those that are too long. */
+/** Splits the output of a program into lines, and shortens long ones. */
 function lines(log: (line: string) => void) {
   const decoder = new TextDecoder();
   let begun = '';

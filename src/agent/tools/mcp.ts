@@ -4,8 +4,8 @@
  *   const files = mcpToolset({ name: 'files', command: 'npx', args: ['some-mcp-server', '/data'] });
  *   const agent = llmAgent({ name: 'helper', tools: [files] });
  *
- * Nothing is started or loaded before the tools are asked for. Names are `SERVER__TOOL`. What a server says is data
- * from outside: its lists, descriptions and results are bounded, and its hints are hints.
+ * The server is started or contacted when its tools are first needed. Tools are called `SERVER__TOOL`. A server is not
+ * trusted: its lists, descriptions and results are limited in size, and its annotations are only hints.
  */
 import type { MaybePromise, JsonObject } from '../../base/index.ts';
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
@@ -20,7 +20,7 @@ export { McpError, type McpErrorCode } from './mcp-error.ts';
 export type { McpCommand, McpServerConfig, McpUrl } from './mcp-transport.ts';
 
 const MAX_TOOLS = 250;
-/** Tools that are read so that those wanted may be among them. */
+/** Tools that are read from the server's list, before `include` and `exclude` are applied. */
 const MAX_LISTED = 2_000;
 const MAX_DESCRIPTION_LENGTH = 4_000;
 /** Characters of one tool's JSON Schema. */
@@ -28,12 +28,12 @@ const MAX_SCHEMA_LENGTH = 50_000;
 
 /** The options of `mcpToolset`. */
 export interface McpOptions {
-  /** Only these of the server's tools, by its own names for them. */
+  /** Offer only these tools, by the server's own names. */
   readonly include?: readonly string[];
   readonly exclude?: readonly string[];
   /**
-   * Which calls a person has to allow: none unless told; `all`; `writes`, those of tools that do not say that they
-   * only read (the server says so itself, so choose it only for servers that are trusted); or as the function says.
+   * Which calls a person must approve. Default: none. `all`: every call. `writes`: calls of tools that are not marked as
+   * read-only; the server sets that mark itself, so use it only with trusted servers. A function decides for each call.
    */
   readonly confirm?:
     | 'all'
@@ -42,26 +42,26 @@ export interface McpOptions {
         tool: { readonly name: string; readonly readOnly: boolean; readonly destructive: boolean },
         args: JsonObject,
       ) => MaybePromise<boolean | ToolConfirmation>);
-  /** Until the server is ready (30,000 unless told). */
+  /** Until the server is ready. Default: 30,000. */
   readonly connectTimeoutMs?: number;
-  /** Until a call has its answer, or shows progress (120,000 unless told). */
+  /** Until a call has a response or reports progress. Default: 120,000. */
   readonly callTimeoutMs?: number;
-  /** From a failed connection to the next attempt, doubled each time (500 unless told). */
+  /** Delay after a failed connection; it doubles each time. Default: 500. */
   readonly retryDelayMs?: number;
-  /** At most so many tools are offered, the first ones (250 unless told). */
+  /** Maximum number of tools; the first ones are offered. Default: 250. */
   readonly maxTools?: number;
-  /** What the program writes to stderr, and what was left out of its list, line by line. Must not throw. */
+  /** Receives the lines of the program's stderr, and notes about tools that are not offered. Must not throw. */
   readonly log?: (line: string) => void;
 }
 
-/** The tools of an MCP server. Close it to end the program. */
+/** Returns the tools of an MCP server. `close` ends the program or the HTTP session. */
 export function mcpToolset(
   server: McpServerConfig,
   options: McpOptions = {},
 ): Toolset & { close(): Promise<void> } {
   const { log, include, maxTools = MAX_TOOLS } = options;
   const excluded = new Set(options.exclude);
-  /** Goes up when the tools may not be the same any more. */
+  /** Incremented when the list of tools may have changed. */
   let edition = 0;
   let offered: { readonly edition: number; readonly tools: readonly Tool[] } | undefined;
 
@@ -85,9 +85,11 @@ export function mcpToolset(
       const parameters = schemaOf(tool);
       const offeredName = names.get(name);
       if (!parameters || offeredName === undefined) {
-        log?.(`${server.name}: the schema of ${elide(name, 80)} is too large, it is left out`);
+        log?.(
+          `${server.name}: the tool ${elide(name, 80)} is not offered: its schema is too large`,
+        );
       } else if (tools.length === maxTools) {
-        log?.(`${server.name}: of ${wanted.size} tools, the first ${maxTools} are offered`);
+        log?.(`${server.name}: only the first ${maxTools} of ${wanted.size} tools are offered`);
         break;
       } else {
         tools.push(wrap(tool, offeredName, parameters));
