@@ -74,10 +74,8 @@ export function callOptions(request: ModelRequest, abilities: Abilities): Call {
       })),
       toolChoice: toolChoiceOf(request),
     }),
-    ...defined({
-      ...{ maxOutputTokens, temperature, topP, seed, presencePenalty, frequencyPenalty },
-      stopSequences: stop && [...stop],
-    }),
+    ...defined({ maxOutputTokens, temperature, topP, seed, presencePenalty, frequencyPenalty }),
+    ...(stop !== undefined && { stopSequences: [...stop] }),
     ...responseFormatOf(request),
   };
 }
