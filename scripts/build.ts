@@ -165,6 +165,8 @@ async function bundleProgram(staging: string): Promise<Set<string> | undefined> 
     splitting: true,
     metafile: true,
     platform: 'node',
+    // jsonc-parser's CommonJS file hides its imports from the bundler; its ES module does not.
+    mainFields: ['module', 'main'],
     format: 'esm',
     target: 'node24',
     external: [...NATIVE_PACKAGES, ...OPTIONAL_PACKAGES],

@@ -31,6 +31,7 @@ interface Rule {
 const RULES: Record<string, Rule> = {
   // No A2A; what runs in browsers too.
   base: { folders: [], packages: ['zod'], builtins: [] },
+  'base/jsonc': { folders: [], packages: ['zod', 'jsonc-parser'], builtins: [] },
   'base/net': { folders: [], packages: [], builtins: ['dns', 'http', 'net'] },
   'base/sqlite': { folders: [], packages: [], builtins: ['fs', 'path', 'sqlite'] },
   protocol: { folders: ['base'], packages: ['zod'], builtins: [] },
@@ -65,8 +66,12 @@ const RULES: Record<string, Rule> = {
   // Runs in browsers too.
   'live/client': { folders: ['base', 'protocol', 'client'], packages: ['zod'], builtins: [] },
   coder: {
-    folders: names('. base base/net protocol tasks http client store agent bridge live/client'),
-    packages: names('zod diff @modelcontextprotocol/client @lydell/node-pty @vscode/ripgrep'),
+    folders: names(
+      '. base base/jsonc base/net protocol tasks http client store agent bridge live/client',
+    ),
+    packages: names(
+      'zod diff htmlparser2 jsonc-parser @modelcontextprotocol/client @lydell/node-pty @vscode/ripgrep',
+    ),
     builtins: ['*'],
   },
   live: {
@@ -86,7 +91,9 @@ const RULES: Record<string, Rule> = {
     builtins: ['crypto', 'events', 'fs', 'os', 'path', 'process', 'timers', 'tty', 'url', 'util'],
   },
   gateway: {
-    folders: names('. base base/net base/sqlite protocol tasks http client store agent bridge'),
+    folders: names(
+      '. base base/jsonc base/net base/sqlite protocol tasks http client store agent bridge',
+    ),
     packages: ['zod', 'jose', 'undici'],
     builtins: ['*'],
   },

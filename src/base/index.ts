@@ -3,7 +3,5 @@ export { BoundedMap } from './bounded-map.ts';
 export { reasonOf, systemCode } from './errors.ts';
 export { wordIssue } from './issue.ts';
 export { defined, isObject, type JsonObject, type JsonValue } from './json.ts';
-export { problemAt, problemsIn, type JsoncProblem } from './jsonc-problems.ts';
-export { JsoncError, parseJsonc, type Jsonc } from './jsonc.ts';
 export { cutText, distance, nearestNames } from './text.ts';
 export { backoffMs, pause, raceAbort, waitAtMost, type MaybePromise } from './wait.ts';

@@ -77,9 +77,7 @@ test('a vendor whose key is in the environment is a provider, as it is when the 
 });
 
 test('what is no JSON is named with its line', () => {
-  assert.deepEqual(problemsOf('{\n  "a" 1 }'), [
-    'gateway.json:2: ":" is expected after "a", found "1"',
-  ]);
+  assert.deepEqual(problemsOf('{\n  "a" 1 }'), ['gateway.json:2: ":" is expected, found "1"']);
 });
 
 test('an address has no password in it: it would be in every log', () => {

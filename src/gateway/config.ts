@@ -16,7 +16,7 @@ import {
   type JsoncProblem,
   problemAt,
   problemsIn,
-} from '../base/index.ts';
+} from '../base/jsonc/index.ts';
 import { ModelError } from '../agent/index.ts';
 import { VENDORS } from '../agent/internal/index.ts';
 import { AgentHealthSeconds, AgentsConfig } from './agents/config.ts';

@@ -1,14 +1,16 @@
 /**
- * The settings in force: the user's (`settings.json` in the configuration folder), then the workspace's
- * (`.parley/settings.json`), which count only when the user has trusted the workspace.
+ * Loads and merges settings: the user's (`settings.json` in the configuration folder), then the workspace's
+ * (`.parley/settings.json`), which are used only if the user trusts the workspace.
  *
- * What the workspace says wins, field by field; MCP servers and limits are merged by name. Its policy rules come
- * behind the user's, and of those that match a call the last one decides.
+ * The workspace's fields override the user's; MCP servers and limits are merged by name. The workspace's policy rules
+ * come after the user's. The last rule that matches a call decides.
  */
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
+import { applyEdits, modify } from 'jsonc-parser';
 import type * as z from 'zod';
-import { JsoncError, parseJsonc, problemsIn, systemCode } from '../../base/index.ts';
+import { reasonOf, systemCode } from '../../base/index.ts';
+import { JsoncError, parseJsonc, problemsIn } from '../../base/jsonc/index.ts';
 import { inTurn } from '../files/queue.ts';
 import { isThere, readBounded } from '../files/read-bounded.ts';
 import { problemOf } from '../approval/policy.ts';
@@ -17,8 +19,9 @@ import type { PolicyRule } from '../approval/rule.ts';
 import { Settings } from './schema.ts';
 
 const MAX_FILE_BYTES = 1024 * 1024;
+const FORMAT = { formattingOptions: { insertSpaces: true, tabSize: 2 } };
 
-/** A file of settings that cannot be used. The message names the file, the line and the field. */
+/** A settings file is invalid or cannot be read. The message names the file, the line and the field. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
   readonly file: string;
@@ -40,9 +43,9 @@ export class SettingsError extends Error {
 
 export interface LoadedSettings {
   readonly settings: Settings;
-  /** The files that they came from. */
+  /** The files that the settings came from. */
   readonly files: readonly string[];
-  /** The workspace has settings or commands, here, and they do not count: it is not trusted. */
+  /** The settings file or commands folder of a workspace that is not trusted. It was ignored. */
   readonly untrusted?: string;
 }
 
@@ -58,7 +61,7 @@ export function workspaceCommandsFolder(workspace: string): string {
   return path.join(workspace, '.parley', 'commands');
 }
 
-/** Reads and merges. Throws a SettingsError for a file that is there and wrong. */
+/** Reads and merges all settings. Throws a SettingsError if a file exists but is invalid. */
 export async function loadSettings(options: {
   readonly configFolder: string;
   readonly workspace?: string;
@@ -72,7 +75,7 @@ export async function loadSettings(options: {
   if (workspace === undefined) return { settings, files };
 
   const file = workspaceSettingsFile(workspace);
-  // Nothing of an untrusted workspace is read, so nothing in it can stop us.
+  // Nothing in an untrusted workspace is read, so nothing in it can cause an error.
   if (!trusted) {
     const own = [file, workspaceCommandsFolder(workspace)];
     const there = await Promise.all(own.map(isThere));
@@ -87,7 +90,7 @@ export async function loadSettings(options: {
   };
 }
 
-/** `over` wins. */
+/** Fields of `over` override those of `under`. */
 export function mergeSettings(under: Settings, over: Settings): Settings {
   const merged: Settings = { ...under, ...over };
   if (under.policy && over.policy) merged.policy = [...under.policy, ...over.policy];
@@ -98,12 +101,12 @@ export function mergeSettings(under: Settings, over: Settings): Settings {
   return merged;
 }
 
-/** Reads a text with a schema; `file` is for the messages. */
+/** Parses the text of a settings file. `file` is used in error messages. */
 export function parseSettings(file: string, text: string): Settings {
   return readWith(file, text, Checked);
 }
 
-/** With rules that mean something: one that does not would be a hole that nobody sees. */
+/** Also refuses policy rules that can never match, because such a rule protects against nothing. */
 const Checked = Settings.check(({ value: { policy = [] }, issues }) => {
   for (const [at, rule] of policy.entries()) {
     const message = problemOf(rule);
@@ -113,7 +116,7 @@ const Checked = Settings.check(({ value: { policy = [] }, issues }) => {
   }
 });
 
-/** Reads JSON with comments; what is wrong is named with its line and field. */
+/** Parses JSON with comments. An error names the line and the field. */
 export function readWith<T>(file: string, text: string, schema: z.ZodType<T>): T {
   const json = parsed(file, text);
   const result = schema.safeParse(json.value);
@@ -123,8 +126,8 @@ export function readWith<T>(file: string, text: string, schema: z.ZodType<T>): T
 }
 
 /**
- * Adds a rule to the user's settings, behind all others. The rest of the file stays as it is, comments included. A rule
- * that is the last one already is not added again.
+ * Adds a rule at the end of the user's policy. The rest of the file, including comments, stays as it is. Does nothing
+ * if the rule is already the last one.
  */
 export async function saveRule(configFolder: string, rule: PolicyRule): Promise<void> {
   const file = userSettingsFile(configFolder);
@@ -132,44 +135,22 @@ export async function saveRule(configFolder: string, rule: PolicyRule): Promise<
 }
 
 async function addRule(file: string, rule: PolicyRule): Promise<void> {
-  const text = await readText(file);
+  // The editing functions do not accept a byte order mark.
+  const text = (await readText(file))?.replace(/^\ufeff/, '');
   if (text === undefined || text.trim() === '') {
     await writePrivate(file, `${JSON.stringify({ policy: [rule] }, null, 2)}\n`);
     return;
   }
   const { policy } = parseSettings(file, text);
   if (policy && JSON.stringify(policy.at(-1)) === JSON.stringify(rule)) return;
-  const changed = policy
-    ? appended(file, text, ['policy'], JSON.stringify(rule), '    ')
-    : appended(file, text, [], `"policy": [\n    ${JSON.stringify(rule)}\n  ]`, '  ');
+  const changed = applyEdits(
+    text,
+    policy
+      ? modify(text, ['policy', policy.length], rule, { ...FORMAT, isArrayInsertion: true })
+      : modify(text, ['policy'], [rule], FORMAT),
+  );
   parseSettings(file, changed);
   await writePrivate(file, changed);
-}
-
-/** The text with one more member at the end of the object or list at `at`. */
-function appended(
-  file: string,
-  text: string,
-  at: readonly string[],
-  member: string,
-  indent: string,
-): string {
-  const json = parsed(file, text);
-  const { start, end } = json.spanOf(at);
-  const last = lastMember(json.value, at);
-  const place = last === undefined ? start + 1 : json.spanOf(last).end;
-  // Blanks and comments, and perhaps a comma. Comments stay beside what they are about.
-  const rest = text.slice(place, end - 1);
-  const hasComma = rest.replaceAll(/\/\/[^\n]*|\/\*[^]*?\*\//g, '').includes(',');
-  const head = `${text.slice(0, place)}${last === undefined || hasComma ? '' : ','}${rest.trimEnd()}`;
-  return `${head}\n${indent}${member}\n${indent.slice(2)}${text.slice(end - 1)}`;
-}
-
-function lastMember(value: unknown, at: readonly string[]): readonly PropertyKey[] | undefined {
-  let holder: unknown = value;
-  for (const key of at) holder = (holder as Record<string, unknown>)[key];
-  const key = Array.isArray(holder) ? holder.length - 1 : Object.keys(holder as object).at(-1);
-  return key === undefined || key === -1 ? undefined : [...at, key];
 }
 
 function parsed(file: string, text: string) {
@@ -181,7 +162,7 @@ function parsed(file: string, text: string) {
   }
 }
 
-/** Undefined when there is no such file. With `within`, links must not lead out of that folder. */
+/** The text of a file, or undefined if it does not exist. `within`: symbolic links must stay inside that folder. */
 export async function readText(file: string, within?: string): Promise<string | undefined> {
   try {
     const read = await readBounded(file, MAX_FILE_BYTES, {
@@ -195,7 +176,6 @@ export async function readText(file: string, within?: string): Promise<string | 
     const code = systemCode(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     if (error instanceof SettingsError) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new SettingsError(file, `cannot be read (${code ?? reason})`, { cause: error });
+    throw new SettingsError(file, `cannot be read (${code ?? reasonOf(error)})`, { cause: error });
   }
 }

@@ -3,7 +3,6 @@ import * as z from 'zod';
 import { RichResponse } from '../../agent/index.ts';
 import type { CoderTool, Display } from './tool.ts';
 import { FetchError, pageFetcher, type FetchPageOptions, type Page } from '../web/fetch-page.ts';
-import { readableText } from '../web/readable.ts';
 import { defineTool } from './define-tool.ts';
 
 /** The limit for the text that the model gets. */
@@ -30,7 +29,7 @@ export function fetchUrlTool(options: FetchPageOptions = {}): CoderTool {
         const note = 'The page redirects to another host. Fetch that address to continue.';
         return { url: page.url.href, status: page.status, redirect: page.redirect.href, note };
       }
-      const text = textOf(page);
+      const text = await textOf(page);
       const cut = page.cut || text.length > MAX_CHARACTERS;
       const display: Display = {
         text: `${page.status} ${page.mediaType}, ${page.body.length} bytes from ${page.url.href}`,
@@ -49,7 +48,7 @@ export function fetchUrlTool(options: FetchPageOptions = {}): CoderTool {
   });
 }
 
-function textOf({ mediaType, charset, body, url }: Page): string {
+async function textOf({ mediaType, charset, body, url }: Page): Promise<string> {
   const isText =
     mediaType.startsWith('text/') ||
     /^application\/(?:(?:.*\+)?(?:json|xml)|(?:x-)?javascript|(?:x-)?yaml|x-ndjson|toml)$/.test(
@@ -61,8 +60,10 @@ function textOf({ mediaType, charset, body, url }: Page): string {
     );
   }
   const text = decoded(body, charset);
-  const isPage = mediaType === 'text/html' || mediaType === 'application/xhtml+xml';
-  return isPage ? readableText(text, url) : text;
+  if (mediaType !== 'text/html' && mediaType !== 'application/xhtml+xml') return text;
+  // Loaded only now: the HTML library is not needed to start.
+  const { readableText } = await import('../web/readable.ts');
+  return readableText(text, url);
 }
 
 function decoded(body: Buffer, charset: string): string {

@@ -42,6 +42,13 @@ test('markup that is broken loses no words', () => {
   assert.equal(read('<a title="open>text</a>'), 'text');
 });
 
+test('an element that is not shown ends where its own end tag is', () => {
+  assert.equal(
+    read('a<svg><svg><text>no</text></svg>no</svg>b<svg/>c<script>"<p>"</script>d'),
+    'abcd',
+  );
+});
+
 test('anything can be read', () => {
   const piece = fc.constantFrom(
     '<',
@@ -64,6 +71,13 @@ test('anything can be read', () => {
 });
 
 test('hostile pages take no more than linear time', () => {
+  const nested = '<svg>'.repeat(60_000) + '</svg'.repeat(60_000);
+  const unmatched = '<div>'.repeat(100_000) + '</b>'.repeat(100_000);
+  for (const page of [`<svg>${'</svg'.repeat(60_000)}`, nested, unmatched]) {
+    const began = performance.now();
+    read(page);
+    assert.ok(performance.now() - began < 3000, page.slice(0, 20));
+  }
   for (const unit of ['<', '<a "', '<!--', '<script>', '&', '<a href=', '</a', '<a \'"', ' \n']) {
     const began = performance.now();
     read(unit.repeat(300_000));

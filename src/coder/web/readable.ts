@@ -1,94 +1,131 @@
 /**
- * The readable text of an HTML page: words, headings, lists, links and preformatted blocks, without what is there for
- * the machine. One pass over the page, whatever is in it; it is for models to read, not for showing the page again.
+ * The readable text of an HTML page: words, headings, lists, links and preformatted blocks, without scripts and styles.
+ * It is meant for models to read; it does not reproduce the page.
+ *
+ * Uses the tokenizer of htmlparser2 and not its parser: the parser keeps a stack of open elements and takes quadratic
+ * time on deeply nested pages.
  */
+import { Tokenizer } from 'htmlparser2';
 
-/** Their content is not for reading. */
+/** Elements whose content is not shown. */
 const SKIPPED = new Set(['script', 'style', 'noscript', 'template', 'svg', 'iframe', 'object']);
 const BLOCKS = new Set(
   (
     'address article aside blockquote body dd div dl dt fieldset figcaption figure footer form ' +
-    'header hr main nav ol p section table tbody tfoot thead tr ul h1 h2 h3 h4 h5 h6 pre li br'
+    'header hr main nav ol p section table tbody tfoot thead tr ul h1 h2 h3 h4 h5 h6 pre li br title'
   ).split(' '),
 );
-const ENTITIES: Readonly<Record<string, string>> = {
-  amp: '&',
-  lt: '<',
-  gt: '>',
-  quot: '"',
-  apos: "'",
-  nbsp: ' ',
-  ndash: '–',
-  mdash: '—',
-  hellip: '…',
-  lsquo: '‘',
-  rsquo: '’',
-  ldquo: '“',
-  rdquo: '”',
-  copy: '©',
-  middot: '·',
-  bull: '•',
-  laquo: '«',
-  raquo: '»',
+const HEADINGS: Readonly<Record<string, string>> = {
+  title: '# ',
+  h1: '# ',
+  h2: '## ',
+  h3: '### ',
+  h4: '#### ',
+  h5: '##### ',
+  h6: '###### ',
+  li: '- ',
 };
 const MAX_LINK = 500;
+const NO_BREAK_SPACE = 0xa0;
 
+/**
+ * Converts a page to text. Relative links are resolved against `base`.
+ *
+ *     readableText('<h1>Menu</h1><a href="/x">here</a>', new URL('https://a.example'))
+ *     // '# Menu\nhere (https://a.example/x)'
+ */
 export function readableText(html: string, base: URL): string {
   const writer = createWriter();
-  /** Where each open link leads, innermost last; empty for none. */
-  const links: string[] = [];
-  let at = 0;
-  while (at < html.length) {
-    const open = html.indexOf('<', at);
-    if (open < 0) {
-      writer.text(decoded(html.slice(at)));
-      break;
-    }
-    writer.text(decoded(html.slice(at, open)));
-    if (html.startsWith('<!--', open)) {
-      const end = html.indexOf('-->', open + 4);
-      at = end < 0 ? html.length : end + 3;
-      continue;
-    }
-    const tag = /<(\/?)([a-zA-Z][a-zA-Z0-9-]*)/y;
-    tag.lastIndex = open;
-    const match = tag.exec(html);
-    if (!match) {
-      const isDeclaration = html[open + 1] === '!' || html[open + 1] === '?';
-      const end = isDeclaration ? html.indexOf('>', open) : open;
-      if (!isDeclaration) writer.text('<');
-      at = end < 0 ? html.length : end + 1;
-      continue;
-    }
-    const closes = match[1] === '/';
-    const name = match[2]!.toLowerCase();
-    const end = endOfTag(html, tag.lastIndex);
-    const attributes = html.slice(tag.lastIndex, end);
-    at = end + 1;
-    if (!closes && SKIPPED.has(name)) at = afterElement(html, name, at);
-    else if (name === 'a') {
-      if (!closes) links.push(linkOf(attributes, base));
-      else {
-        const link = links.pop();
-        if (link) writer.text(` (${link})`);
-      }
-    } else if (name === 'title') {
-      if (closes) writer.block('');
-      else writer.block('# ');
-    } else if (name === 'img' && !closes) writer.text(attribute(attributes, 'alt'));
-    else if (name === 'td' || name === 'th') writer.text(closes ? ' | ' : '');
-    else if (BLOCKS.has(name)) {
-      if (name === 'pre') writer.preformatted(!closes);
-      const level = /^h([1-6])$/.exec(name)?.[1];
-      if (closes) writer.block('');
-      else if (level !== undefined) writer.block(`${'#'.repeat(Number(level))} `);
-      else writer.block(name === 'li' ? '- ' : '');
-    }
+  // The tokenizer would drop a `<` at the end, which is text.
+  let rest = html.replace(/<$/, '&lt;');
+  for (;;) {
+    const unfinished = tokenize(rest, base, writer);
+    // A quote that is never closed swallows the rest of the page. Continue after the tag, without the quote.
+    const end = unfinished === undefined ? -1 : rest.indexOf('>', unfinished);
+    if (end < 0) return writer.done();
+    rest = rest.slice(end + 1);
   }
-  return writer.done();
 }
 
-/** Gathers text: white space is folded, blocks begin on a line of their own. */
+/** Writes the text of a page. Returns the offset of a tag that does not end, if there is one. */
+function tokenize(html: string, base: URL, writer: Writer): number | undefined {
+  /** The link of each open `a` element; empty if it has none. */
+  const links: string[] = [];
+  let skipped = '';
+  let skippedDepth = 0;
+  let tag: { readonly start: number; readonly name: string; link: string; alt: string } | undefined;
+  let attribute = '';
+  let value = '';
+
+  function text(words: string): void {
+    if (skipped === '') writer.text(words);
+  }
+
+  function opened(closesItself: boolean): void {
+    const { name, link, alt } = tag!;
+    tag = undefined;
+    if (skipped !== '') {
+      if (name === skipped && !closesItself) skippedDepth += 1;
+    } else if (SKIPPED.has(name)) {
+      if (!closesItself) [skipped, skippedDepth] = [name, 1];
+    } else if (name === 'a') links.push(link);
+    else if (name === 'img') writer.text(alt);
+    else if (BLOCKS.has(name)) {
+      if (name === 'pre') writer.preformatted(true);
+      writer.block(HEADINGS[name] ?? '');
+    }
+  }
+
+  function closed(name: string): void {
+    if (skipped !== '') {
+      if (name === skipped && --skippedDepth === 0) skipped = '';
+    } else if (name === 'a') {
+      const link = links.pop();
+      if (link) writer.text(` (${link})`);
+    } else if (name === 'td' || name === 'th') writer.text(' | ');
+    else if (BLOCKS.has(name)) {
+      if (name === 'pre') writer.preformatted(false);
+      writer.block('');
+    }
+  }
+
+  const tokenizer = new Tokenizer(
+    { decodeEntities: true },
+    {
+      ontext: (start, end) => text(html.slice(start, end)),
+      ontextentity: (codepoint) => text(characterOf(codepoint)),
+      onopentagname(start, end) {
+        tag = { start, name: html.slice(start, end).toLowerCase(), link: '', alt: '' };
+      },
+      onopentagend: () => opened(false),
+      onselfclosingtag: () => opened(true),
+      onclosetag: (start, end) => closed(html.slice(start, end).toLowerCase()),
+      onattribname(start, end) {
+        attribute = html.slice(start, end).toLowerCase();
+        value = '';
+      },
+      onattribdata: (start, end) => (value += html.slice(start, end)),
+      onattribentity: (codepoint) => (value += characterOf(codepoint)),
+      onattribend() {
+        if (!tag) return;
+        if (attribute === 'href') tag.link ||= linkOf(value, base);
+        else if (attribute === 'alt') tag.alt ||= value;
+      },
+      oncdata() {},
+      oncomment() {},
+      ondeclaration() {},
+      onprocessinginstruction() {},
+      onend() {},
+    },
+  );
+  tokenizer.write(html);
+  tokenizer.end();
+  return tag?.start;
+}
+
+type Writer = ReturnType<typeof createWriter>;
+
+/** Collects text. Folds white space, and begins each block on a new line. */
 function createWriter() {
   const lines: string[] = [];
   let line: string[] = [];
@@ -110,7 +147,7 @@ function createWriter() {
     },
     block(next: string): void {
       finish();
-      if (next !== '' || line.length > 0) prefix = next;
+      if (next !== '') prefix = next;
     },
     preformatted(on: boolean): void {
       finish();
@@ -123,53 +160,14 @@ function createWriter() {
   };
 }
 
-/** The position of the tag's `>`; quotes may have one in them. */
-function endOfTag(html: string, from: number): number {
-  const part = /[^"'>]*(?:"[^"]*"|'[^']*')?/y;
-  let at = from;
-  while (at < html.length && html[at] !== '>') {
-    part.lastIndex = at;
-    const length = part.exec(html)?.[0].length ?? 0;
-    // A quote that does not end is no quote.
-    if (length === 0) {
-      const end = html.indexOf('>', at);
-      return end < 0 ? html.length : end;
-    }
-    at += length;
-  }
-  return at;
+function characterOf(codepoint: number): string {
+  return codepoint === NO_BREAK_SPACE ? ' ' : String.fromCodePoint(codepoint).toWellFormed();
 }
 
-/** Behind the end tag of an element whose content is not read. */
-function afterElement(html: string, name: string, from: number): number {
-  const end = new RegExp(`</${name}[^>]*>`, 'gi');
-  end.lastIndex = from;
-  return end.exec(html) ? end.lastIndex : html.length;
-}
-
-function attribute(attributes: string, name: string): string {
-  const match = new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)'|([^\\s>]+))`, 'i').exec(
-    attributes,
-  );
-  return decoded(match?.[1] ?? match?.[2] ?? match?.[3] ?? '');
-}
-
-function linkOf(attributes: string, base: URL): string {
-  const href = attribute(attributes, 'href').trim();
+function linkOf(value: string, base: URL): string {
+  const href = value.trim();
   if (href === '' || href.startsWith('#')) return '';
   const url = URL.parse(href, base.href);
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) return '';
   return url.href.length > MAX_LINK ? '' : url.href;
-}
-
-function decoded(text: string): string {
-  if (!text.includes('&')) return text;
-  return text.replaceAll(
-    /&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|([a-z]{2,10}));/gi,
-    (whole: string, hex?: string, decimal?: string, name?: string) => {
-      if (name !== undefined) return ENTITIES[name.toLowerCase()] ?? whole;
-      const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
-      return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code).toWellFormed() : '\uFFFD';
-    },
-  );
 }
