@@ -138,7 +138,7 @@ describe('parley serve with an agent of the framework', { concurrency: 3 }, () =
       `const one = llmAgent({ name: 'a', description: '' });
        const two = llmAgent({ name: 'a', description: '' });
        export default sequentialAgent({ name: 'both', description: '', subAgents: [one, two] });`,
-      /cannot serve both: two agents are called a: /,
+      /cannot serve both: two agents have the name a: /,
     ],
     [
       'names a vendor whose key is missing',

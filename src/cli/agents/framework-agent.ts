@@ -30,10 +30,8 @@ export interface Bridged {
 
 export async function bridge(agent: FrameworkAgent, options: FrameworkOptions): Promise<Bridged> {
   const { file, environment, place } = options;
-  const closing: (() => Promise<void> | undefined)[] = [];
-  const close = async (): Promise<void> => {
-    for (const each of closing.splice(0).toReversed()) await each();
-  };
+  const open = new AsyncDisposableStack();
+  const close = (): Promise<void> => open.disposeAsync();
   try {
     const { defaultModelName, model } = await load<Framework>('parley-a2a/agent', file);
     const { toA2AAgent } = await load<Bridge>('parley-a2a/bridge', file);
@@ -43,7 +41,7 @@ export async function bridge(agent: FrameworkAgent, options: FrameworkOptions): 
     });
     for (const each of [defaultModel, ...agents.map(modelOf)]) each?.check?.();
     for (const toolset of agents.flatMap(({ tools = [] }) => tools)) {
-      if ('tools' in toolset) closing.push(() => toolset.close?.());
+      if ('tools' in toolset) open.defer(() => toolset.close?.());
     }
     if (place.kind === 'memory') return { agent: toA2AAgent(agent, { defaultModel }), close };
     const stores = await load<Sqlite>('parley-a2a/agent/sqlite', file);
@@ -51,9 +49,9 @@ export async function bridge(agent: FrameworkAgent, options: FrameworkOptions): 
     const path = `${place.file}.sessions`;
     const { durability } = place;
     const sessions = stores.sqliteSessions(path, { durability });
-    closing.push(() => sessions.close());
+    open.defer(() => sessions.close());
     const artifacts = stores.sqliteArtifacts(path, { durability });
-    closing.push(() => artifacts.close());
+    open.defer(() => artifacts.close());
     return { agent: toA2AAgent(agent, { defaultModel, sessions, artifacts }), close };
   } catch (error) {
     await close();

@@ -1,7 +1,5 @@
 /** The coding agent for `parley serve`, with its task store and its sessions. */
 import { coderServeOptions } from '../../coder/index.ts';
-import type { A2AAgent, TaskStore } from '../../tasks/index.ts';
-import type { ServeOptions } from '../../server.ts';
 import { openCoder, openSessions, tellNotes, type CoderFlags } from './setup.ts';
 import { reasonOf } from '../../base/index.ts';
 import type { Environment } from '../program/flags.ts';
@@ -9,27 +7,16 @@ import type { ServerLog } from '../program/log.ts';
 import { openStore, type StoreFlags, storeLocation } from '../program/store-location.ts';
 import { workspaceFolders } from '../program/workspace-folder.ts';
 
-export interface CoderServerInput {
+interface CoderServerInput {
   readonly values: CoderFlags & StoreFlags & { readonly workspace: readonly string[] };
   readonly environment: Environment;
 }
 
-export interface CoderServer {
-  readonly agent: A2AAgent;
-  readonly store: TaskStore;
-  readonly options: ServeOptions;
-  begin(): void;
-  close(): Promise<void>;
-}
-
-export async function serveCoder(
-  { values, environment }: CoderServerInput,
-  logger: ServerLog,
-): Promise<CoderServer> {
+/** Opens the agent, its store and its sessions. The server closes the store. */
+export async function serveCoder({ values, environment }: CoderServerInput, logger: ServerLog) {
   const roots = await workspaceFolders(values.workspace);
   const place = await storeLocation(values, environment, 'coder');
   await using undo = new AsyncDisposableStack();
-  // The server closes the store.
   const store = await openStore(place, environment, logger);
   undo.defer(() => store.close());
   const sessions = await openSessions(place);

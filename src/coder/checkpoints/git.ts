@@ -6,12 +6,11 @@
  * scratch. Attributes in the work tree cannot change content: the repository's own info/attributes takes precedence and
  * disables all of them.
  */
-import { spawn } from 'node:child_process';
+import { execFile, type ExecFileException } from 'node:child_process';
 import { devNull } from 'node:os';
 import path from 'node:path';
 
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
-const MAX_ERROR_BYTES = 4096;
 const TIMEOUT_MS = 120_000;
 
 /** Git failed. The message is one line with git's own error text. */
@@ -74,56 +73,42 @@ export async function git(
   args: readonly string[],
   options: GitOptions = {},
 ): Promise<Buffer> {
-  const timeout = AbortSignal.timeout(TIMEOUT_MS);
-  const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
-  signal.throwIfAborted();
-  const child = spawn('git', [...SETTINGS, ...args], {
-    cwd: place.workspace,
-    env: environment(place),
-    stdio: ['pipe', 'pipe', 'pipe'],
-    windowsHide: true,
-    signal,
-    killSignal: 'SIGKILL',
-  });
-  const ended = new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
-  });
-  // If git ends before it has read its input, standard error has the reason.
-  child.stdin.on('error', () => {});
-  child.stdin.end(options.input);
-
-  const output: Buffer[] = [];
-  let size = 0;
-  child.stdout.on('data', (chunk: Buffer) => {
-    size += chunk.length;
-    if (size <= MAX_OUTPUT_BYTES) output.push(chunk);
-    else child.kill('SIGKILL');
-  });
-  let errors = '';
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-    if (errors.length < MAX_ERROR_BYTES) errors += chunk;
-  });
-
-  const command = `git ${args[0]}`;
-  let code: number | null;
-  try {
-    code = await ended;
-  } catch (error) {
-    options.signal?.throwIfAborted();
-    if (timeout.aborted) throw new GitError(`${command} timed out`, { cause: error });
-    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    throw new GitError(missing ? 'git is not installed' : `${command} cannot be run`, {
-      missing,
-      cause: error,
+  const { signal, input } = options;
+  signal?.throwIfAborted();
+  return new Promise((resolve, reject) => {
+    const settings = {
+      cwd: place.workspace,
+      env: environment(place),
+      encoding: 'buffer' as const,
+      maxBuffer: MAX_OUTPUT_BYTES,
+      timeout: TIMEOUT_MS,
+      killSignal: 'SIGKILL' as const,
+      windowsHide: true,
+      ...(signal && { signal }),
+    };
+    const child = execFile('git', [...SETTINGS, ...args], settings, (error, stdout, stderr) => {
+      if (error)
+        reject(signal?.aborted ? signal.reason : gitError(`git ${args[0]}`, error, stderr));
+      else resolve(stdout);
     });
+    // If git ends before it has read its input, standard error has the reason.
+    child.stdin?.on('error', () => {});
+    child.stdin?.end(input);
+  });
+}
+
+function gitError(command: string, cause: ExecFileException, stderr: Buffer): GitError {
+  const { code, killed } = cause;
+  if (typeof code === 'number') {
+    const said = stderr.toString('utf8').trim().split('\n').at(-1) ?? '';
+    return new GitError(`${command} failed (${code}): ${said.slice(0, 500)}`, { code });
   }
-  if (size > MAX_OUTPUT_BYTES) throw new GitError(`the output of ${command} is too large`, {});
-  if (code !== 0) {
-    const said = errors.trim().split('\n').at(-1) ?? '';
-    throw new GitError(`${command} failed (${code}): ${said.slice(0, 500)}`, { code });
+  if (code === 'ENOENT') return new GitError('git is not installed', { missing: true, cause });
+  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') {
+    return new GitError(`the output of ${command} is too large`, { cause });
   }
-  return Buffer.concat(output);
+  const why = killed ? 'timed out' : 'cannot be run';
+  return new GitError(`${command} ${why}`, { cause });
 }
 
 /** Splits the output of git with `-z`. */

@@ -16,7 +16,7 @@ import {
 import { conversationOf, eventBefore } from '../../agent/internal/index.ts';
 import type { ConfirmationRequest } from '../../protocol/development-tool/index.ts';
 import { APP } from '../session/workspace-agent.ts';
-import { CheckpointError, type Checkpoint, type Checkpoints } from '../checkpoints/checkpoints.ts';
+import type { Checkpoint, Checkpoints } from '../checkpoints/checkpoints.ts';
 import { BEGUN } from '../approval/guard.ts';
 import { modeIn, refuseInPlan } from './approval.ts';
 import { argument, CommandError, type CoderCommand, type CommandContext } from './command.ts';
@@ -88,12 +88,7 @@ async function* restore(id: string, context: CommandContext): AsyncGenerator<Cus
   const head = conversationOf(run.events, undefined).at(-1)?.id ?? null;
   const place = { session: run.session.id, eventId: head };
   const rewind = rewindTo(wanted, context);
-  const { written, removed, blocked, before } = await restoreFiles(
-    checkpoints,
-    id,
-    place,
-    run.signal,
-  );
+  const { written, removed, blocked, before } = await checkpoints.restore(id, run.signal, place);
   const done = `Restored ${id}: ${written.length} files written, ${removed.length} removed.`;
   const text = [
     done,
@@ -108,20 +103,6 @@ async function* restore(id: string, context: CommandContext): AsyncGenerator<Cus
     content: { role: 'model', parts: [{ kind: 'text', text }] },
     ...(rewind && { actions: { rewind } }),
   };
-}
-
-async function restoreFiles(
-  checkpoints: Checkpoints,
-  id: string,
-  place: { readonly session: string; readonly eventId: string | null },
-  signal: AbortSignal,
-) {
-  try {
-    return await checkpoints.restore(id, signal, place);
-  } catch (error) {
-    if (error instanceof CheckpointError) throw new CommandError(error.message);
-    throw error;
-  }
 }
 
 /** The position in the conversation, if the checkpoint belongs to this conversation. */
