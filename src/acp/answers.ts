@@ -1,8 +1,8 @@
 /**
- * Lets only those answers through that were asked for.
+ * Drops responses to requests that were never sent, or were withdrawn.
  *
- * The SDK writes the id of any other to standard error as it is: a peer that makes ids up would write to the terminal of
- * whoever sits there. An answer to a request that was withdrawn comes late as a matter of course.
+ * The SDK writes the id of an unexpected response to standard error without escaping it, so a peer could write to the
+ * terminal by inventing ids. Late responses to withdrawn requests are normal.
  */
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
 import { isObject } from '../base/index.ts';
@@ -24,12 +24,12 @@ export function askedOnly({ readable, writable }: Stream): Stream {
       if (!answer || asked.delete(answer.id)) controller.enqueue(message);
     },
   });
-  // What breaks on one side is told on the other.
+  // An error of `writable` also reaches the writer of `sent`, so it is not reported here.
   sent.readable.pipeTo(writable).catch(() => {});
   return { readable: readable.pipeThrough(heard), writable: sent.writable };
 }
 
-/** A peer may send anything: what is neither is the SDK's to refuse. */
+/** The id of a response. Undefined for anything else; the SDK validates those messages. */
 function answerIn(message: unknown): { readonly id: unknown } | undefined {
   if (!isObject(message) || 'method' in message || !('id' in message)) return undefined;
   return { id: message['id'] };

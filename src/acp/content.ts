@@ -1,8 +1,8 @@
 /**
- * What people say: ACP's content blocks as the parts of a message, and parts as blocks.
+ * Converts ACP content blocks to message parts and back.
  *
- * A link to a file becomes a mention (`@"/home/ann/a.ts"`), where it stands in the sentence: the agent reads the file
- * itself. What an editor brings along whole is a file of the message.
+ * A link to a file becomes a mention in the text (`@"/home/ann/a.ts"`), and the agent reads the file itself. A file that
+ * the editor embeds becomes a file part.
  */
 import { fileURLToPath } from 'node:url';
 import {
@@ -36,7 +36,10 @@ function partsOf(block: ContentBlock): Part[] {
     case 'resource':
       return embedded(block);
     default:
-      throw RequestError.invalidParams({}, `prompt: ${block.type} is not taken here`);
+      throw RequestError.invalidParams(
+        {},
+        `prompt: content of type ${block.type} is not supported`,
+      );
   }
 }
 
@@ -51,11 +54,11 @@ function embedded({ resource }: EmbeddedResource): Part[] {
   const bytes =
     'text' in resource ? Buffer.from(resource.text, 'utf8').toString('base64') : resource.blob;
   const { mimeType } = resource;
-  // The name holds its place in the sentence; the content comes behind it.
+  // The file name marks the position in the sentence. The content follows as a file part.
   return [text(`\`${name}\``), file({ bytes, name, ...(mimeType && { mimeType }) })];
 }
 
-/** A part as a client is shown it. Undefined: there is nothing to see. */
+/** The content block for a part. Undefined if the part has nothing to show. */
 export function blockFrom(part: Part): ContentBlock | undefined {
   if (part.kind === 'text') return { type: 'text', text: part.text };
   if (part.kind === 'data') return { type: 'text', text: JSON.stringify(part.data) };
@@ -64,7 +67,7 @@ export function blockFrom(part: Part): ContentBlock | undefined {
   if (bytes !== undefined && mimeType?.startsWith('image/')) {
     return { type: 'image', data: bytes, mimeType };
   }
-  // Of any other file that came along whole, its name is in the words before it.
+  // Other embedded files: the text before the part already names them.
   return undefined;
 }
 
@@ -76,7 +79,7 @@ function file(content: FilePart['file']): Part {
   return { kind: 'file', file: content };
 }
 
-/** For people: the path of a file, with the lines that an editor puts behind it (`#L3:9`). */
+/** A display name: the path of a file, with the line range that an editor appends (`#L3:9`). */
 function nameOf(uri: string): string {
   const path = pathOf(uri);
   return path === undefined ? uri : path + (URL.parse(uri)?.hash ?? '');

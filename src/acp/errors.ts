@@ -1,4 +1,4 @@
-/** What went wrong, as ACP says it. Its codes overlap with A2A's and mean other things, so none is passed on as it is. */
+/** Converts errors for ACP. A2A error codes are never passed on, because the same codes mean other things in ACP. */
 import { RequestError } from '@agentclientprotocol/sdk';
 import { A2AError } from '../protocol/index.ts';
 import type { Logger } from '../tasks/index.ts';
@@ -6,7 +6,7 @@ import type { Logger } from '../tasks/index.ts';
 const INTERNAL = -32603;
 const NOT_FOUND = -32002;
 
-/** The error for the peer. What it may not know is only in our log. */
+/** The error for the peer. Details of unexpected errors go only to the server's log. */
 export function requestError(error: unknown, logger: Logger): RequestError {
   if (error instanceof RequestError) return error;
   if (!(error instanceof A2AError)) {

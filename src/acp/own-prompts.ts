@@ -1,8 +1,8 @@
 /**
- * The prompts of one client, from when they are sent to the end of the turns that they begin.
+ * Tracks the prompts of one client, from sending to the end of their turns.
  *
- * The session shows each prompt as it begins, in the order in which they were sent; the client's own are told by their
- * source. A prompt that waits for its turn can be forgotten: the session says which, and all others begin.
+ * The session reports each prompt when its turn starts, in the order of sending. Their source identifies the client's own
+ * prompts. A queued prompt can also be dropped, which the session reports too.
  */
 import type { StopReason } from '@agentclientprotocol/sdk';
 import type { LiveSession } from '../live/client/index.ts';
@@ -10,9 +10,9 @@ import type { Part } from '../protocol/index.ts';
 
 interface Sent {
   readonly done: PromiseWithResolvers<StopReason>;
-  /** The client has canceled since. */
+  /** The client canceled after sending the prompt. */
   doomed: boolean;
-  /** Its answer is not for people. */
+  /** The reply is not shown to the client. */
   readonly quiet: boolean;
 }
 
@@ -25,7 +25,7 @@ export class OwnPrompts {
     this.#session = session;
   }
 
-  /** Whether the turn that is under way is one whose answer is not for people. */
+  /** Whether the reply of the running turn is not shown to the client. */
   get quiet(): boolean {
     return [...this.#begun].some(({ quiet }) => quiet);
   }
@@ -36,7 +36,7 @@ export class OwnPrompts {
   ): Promise<{ readonly queued: boolean; readonly done: Promise<StopReason> }> {
     const sent: Sent = { done: Promise.withResolvers(), doomed: false, quiet };
     const { promise } = sent.done;
-    // Who waits hears of it; and there may be nobody any more.
+    // Callers handle rejections. This avoids an unhandled rejection if there is no caller.
     promise.catch(() => {});
     this.#waiting.push(sent);
     try {
@@ -50,19 +50,19 @@ export class OwnPrompts {
     }
   }
 
-  /** A prompt has begun a turn, or answers in one. */
+  /** A prompt has started a turn, or answers a question in one. */
   began({ own }: { readonly own: boolean }): void {
     const sent = own ? this.#waiting.shift() : undefined;
     if (sent) this.#begun.add(sent);
   }
 
-  /** The turn has ended, or waits for words. */
+  /** The turn has ended, or waits for an answer in words. */
   end(outcome: StopReason | Error): void {
     for (const { done } of this.#begun) settle(done, outcome);
     this.#begun.clear();
   }
 
-  /** Stops the turn, and has the session forget what waits. */
+  /** Cancels the turn and drops the queued prompts. */
   async cancel(): Promise<void> {
     for (const sent of this.#waiting) sent.doomed = true;
     await this.#session.cancel();
@@ -77,7 +77,7 @@ export class OwnPrompts {
     if (this.#forget(sent)) settle(sent.done, 'cancelled');
   }
 
-  /** False: it has begun, or is gone. */
+  /** Returns false if the prompt was no longer queued. */
   #forget(sent: Sent): boolean {
     const at = this.#waiting.indexOf(sent);
     if (at >= 0) this.#waiting.splice(at, 1);

@@ -140,7 +140,7 @@ test('the host hears who asks, for which folder, and with which MCP servers', as
   ]);
   await assert.rejects(ask([{ type: 'sse', name: 'old', url: 'https://o.example', headers: [] }]), {
     code: -32602,
-    message: /old: only stdio and http are spoken/,
+    message: /old: only stdio and http are supported/,
   });
 });
 

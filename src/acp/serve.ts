@@ -1,11 +1,11 @@
 /**
- * The Agent Client Protocol, as an agent speaks it, for any live session:
+ * Serves the agent side of the Agent Client Protocol for live sessions:
  *
  *   const served = serveAcp(stdioStream(), { version, logger, join: (wanted) => live.join({ kind: 'acp', … }) });
  *   await served.closed;
  *
- * `join` says which session a client gets: the one that is live, whatever it asks for, or one of its own. A client that
- * goes away leaves its sessions, and nothing else happens.
+ * `join` decides which session a client gets: the live one, or a session of its own. When a client disconnects, it leaves
+ * its sessions, which continue without it.
  */
 import {
   agent,
@@ -26,35 +26,35 @@ import { askedOnly } from './answers.ts';
 import { requestError } from './errors.ts';
 import { AcpSession } from './session.ts';
 
-/** Sessions of one connection at the same time. */
+/** Maximum number of open sessions per connection. */
 const MAX_SESSIONS = 32;
 
-/** What a client asks for. */
+/** The parameters of session/new, session/load and session/resume. */
 export interface Wanted {
-  /** The session to go on with. Absent: a new one. */
+  /** The session to continue. Absent for a new session. */
   readonly sessionId?: string;
-  /** The folder to work in. */
+  /** The working directory. */
   readonly cwd: string;
   readonly mcpServers: McpServers;
-  /** What the client calls itself. */
+  /** The client's name for itself. */
   readonly clientName: string;
 }
 
 export interface AcpOptions {
   /**
-   * The session that the client gets. Where there is none of the id that it asks for, throws the A2AError
-   * `taskNotFound`; one of another id is as good as none.
+   * Returns the session for the client. Throws the A2AError `taskNotFound` if there is no session with the requested
+   * id. A session with another id is treated as not found.
    */
   join(wanted: Wanted): LiveSession | Promise<LiveSession>;
-  /** The client is done with a session. Unless told, it is closed. */
+  /** Called when the client leaves a session. By default the session is closed. */
   leave?(session: LiveSession): Promise<void>;
-  /** Ours, for the client to show. */
+  /** Parley's version, for the client to show. */
   readonly version: string;
   readonly logger: Logger;
 }
 
 export interface ServedAcp {
-  /** Resolves when the client is gone and has left all its sessions. Never rejects. */
+  /** Resolves when the client has disconnected and left all its sessions. Never rejects. */
   readonly closed: Promise<void>;
   close(): void;
 }
@@ -83,14 +83,14 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     authMethods: [],
   };
 
-  /** One at a time: who asks twice for the same session gets it once. */
+  /** Serializes requests, so that two requests for the same session do not join it twice. */
   function enter(...asked: Parameters<typeof enterNext>): Promise<AcpSession> {
     const next = entering.then(() => enterNext(...asked));
     entering = next.catch(() => {});
     return next;
   }
 
-  /** Brings the client into the session that it asks for. It is told nothing before `start`. */
+  /** Joins the requested session. The client gets no updates before `start`. */
   async function enterNext(
     client: AgentContext,
     { cwd, mcpServers = [], sessionId }: SessionRequest,
@@ -112,7 +112,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
         throw RequestError.sessionNotFound(sessionId);
       }
       const before = joined.get(one.sessionId);
-      // Whoever asks for a new session and gets the live one again is in it already.
+      // session/new on a live session returns the session that the client has already joined.
       if (before && sessionId === undefined) return before;
       joined.set(one.sessionId, one);
       before?.stop();
@@ -123,13 +123,13 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     }
   }
 
-  /** Leaves a session that nothing here is about any more. */
+  /** Leaves a session that this connection no longer uses. */
   async function release(session: LiveSession): Promise<void> {
     if ([...joined.values()].some((each) => each.session === session)) return;
     try {
       await (options.leave?.(session) ?? session.close());
     } catch (error) {
-      logger.warn({ err: error }, 'a session could not be left');
+      logger.warn({ err: error }, 'failed to leave a session');
     }
   }
 
@@ -143,9 +143,9 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     return one.start(() => void leave(one));
   }
 
-  /** Behind the response: a client knows the session only from then on. */
+  /** Starts the updates after the response, because the client learns the session id from it. */
   function startSoon(one: AcpSession): { sessionId: string; modes: SessionModeState } {
-    // What becomes of it is told there.
+    // AcpSession logs its own errors.
     setImmediate(() => void start(one).catch(() => {}));
     return { sessionId: one.sessionId, modes: one.modes };
   }
@@ -156,8 +156,8 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     return found;
   }
 
-  /** What goes wrong is told in ACP's terms, and no more of it than the peer may know. */
-  function told<Context, Result>(handle: (context: Context) => Result | Promise<Result>) {
+  /** Wraps a handler so that its errors are converted for the peer. */
+  function handled<Context, Result>(handle: (context: Context) => Result | Promise<Result>) {
     return async (context: Context): Promise<Result> => {
       try {
         return await handle(context);
@@ -175,11 +175,11 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     })
     .onRequest(
       session.new,
-      told(async ({ client, params }) => startSoon(await enter(client, params, true))),
+      handled(async ({ client, params }) => startSoon(await enter(client, params, true))),
     )
     .onRequest(
       session.load,
-      told(async ({ client, params }) => {
+      handled(async ({ client, params }) => {
         const one = await enter(client, params, true);
         await start(one);
         return { modes: one.modes };
@@ -187,24 +187,24 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     )
     .onRequest(
       session.resume,
-      told(async ({ client, params }) => {
+      handled(async ({ client, params }) => {
         const { modes } = startSoon(await enter(client, params, false));
         return { modes };
       }),
     )
     .onRequest(
       session.close,
-      told(({ params: { sessionId } }) => leave(find(sessionId))),
+      handled(({ params: { sessionId } }) => leave(find(sessionId))),
     )
     .onRequest(
       session.setMode,
-      told(({ params: { sessionId, modeId } }) => find(sessionId).setMode(modeId)),
+      handled(({ params: { sessionId, modeId } }) => find(sessionId).setMode(modeId)),
     )
     .onRequest(
       session.prompt,
-      told(async ({ params: { sessionId, prompt }, signal }) => {
+      handled(async ({ params: { sessionId, prompt }, signal }) => {
         const one = find(sessionId);
-        // A request that is canceled is a turn that is not wanted. A client that is gone is no such thing.
+        // Canceling the request cancels the turn. Losing the connection does not.
         const cancel = () => void (connection.signal.aborted || cancelTurn(one));
         signal.addEventListener('abort', cancel, { once: true });
         try {
@@ -224,7 +224,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     try {
       await one.cancel();
     } catch (error) {
-      logger.warn({ err: error }, 'a turn could not be canceled');
+      logger.warn({ err: error }, 'failed to cancel a turn');
     }
   }
 
@@ -232,7 +232,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     closed: connection.closed.then(async () => {
       const { reason } = connection.signal;
       if (reason instanceof MessageTooLargeError) {
-        logger.warn({ problem: reason.message }, 'an ACP client was cut off');
+        logger.warn({ problem: reason.message }, 'closed an ACP connection: message too large');
       }
       await Promise.all([...joined.values()].map(leave));
     }),
@@ -240,7 +240,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
   };
 }
 
-/** ACP's list of MCP servers, by names that tools can have. */
+/** Converts ACP's list of MCP servers. Names are changed to be valid in tool names. */
 function serversFrom(servers: readonly AcpMcpServer[]): McpServers {
   return Object.fromEntries(
     servers.map((server) => [
@@ -259,7 +259,7 @@ function remote(server: Extract<AcpMcpServer, { url: string }>): McpServers[stri
   if (server.type === 'sse') {
     throw RequestError.invalidParams(
       {},
-      `mcpServers: ${server.name}: only stdio and http are spoken`,
+      `mcpServers: ${server.name}: only stdio and http are supported`,
     );
   }
   return { url: server.url, headers: byName(server.headers) };

@@ -1,7 +1,7 @@
 /**
- * Ways to carry ACP: standard input and output (a message per line), and a WebSocket (a message per text frame).
+ * Transports of ACP: standard input and output (one message per line), and WebSocket (one message per text frame).
  *
- * Nothing but messages may be written to standard output while it carries them; logs go to standard error.
+ * With stdio, only messages may be written to standard output. Logs go to standard error.
  */
 import { Readable, Writable } from 'node:stream';
 import { ndJsonStream, type AnyMessage, type Stream } from '@agentclientprotocol/sdk';
@@ -10,30 +10,30 @@ import { inspectJson } from '../protocol/index.ts';
 import { CLOSE, type PeerSocket, type SocketListener } from '../http/index.ts';
 import { serveAcp, type AcpOptions } from './serve.ts';
 
-/** One line: pictures come in them. Of frames the server has its own limit. */
+/** Maximum length of a line. Images are sent inline. WebSocket frames are limited by the server. */
 const MAX_LINE_BYTES = 10 * 1024 * 1024;
-/** From so many bytes on that have not left, a peer is waited for. */
+/** With more unsent bytes than this, writing pauses until the peer has read. */
 const HIGH_WATER = 256 * 1024;
-/** So long. */
+/** A peer that reads nothing for this long is disconnected. */
 const STALL_MS = 30_000;
 
 export function stdioStream(
   input: Readable = process.stdin,
   output: Writable = process.stdout,
 ): Stream {
-  // The same bytes: Node's type of a web stream leaves open what is in it.
+  // Node's type does not say that the web stream contains bytes.
   const bytes = Readable.toWeb(input) as ReadableStream<Uint8Array>;
   return ndJsonStream(Writable.toWeb(output), bytes, { maxMessageBytes: MAX_LINE_BYTES });
 }
 
 export interface AcpSocketOptions extends Pick<AcpOptions, 'version' | 'logger'> {
-  /** A peer that has read nothing for so long is closed. */
+  /** A peer that reads nothing for this long is disconnected. */
   readonly stallMs?: number;
 }
 
 /**
- * Speaks ACP on a WebSocket that leads to one session: its peer gets that one, whatever it asks for, and is in it from
- * then on, under the name that it has told.
+ * Serves ACP on a WebSocket. Every session request of the peer returns the one session of this socket, which the peer
+ * joins under its own name.
  *
  *   liveServeOptions({ …, acp: (socket, enter) => acpSocket(socket, enter, { version, logger }) })
  */
@@ -55,7 +55,7 @@ export function acpSocket(
     start: (controller) => void (incoming = controller),
     cancel() {
       incoming = undefined;
-      socket.close(CLOSE.goingAway, 'the session is over');
+      socket.close(CLOSE.goingAway, 'the session has ended');
     },
   });
   const writable = new WritableStream<AnyMessage>({
@@ -106,7 +106,7 @@ const PARSE_ERROR = JSON.stringify({
   error: { code: -32700, message: 'Parse error' },
 });
 
-/** Undefined for what is no JSON, or more of it than anybody has to say. */
+/** Undefined for invalid JSON, and for JSON beyond the limits of depth and size. */
 function parse(text: string): AnyMessage | undefined {
   try {
     const message: AnyMessage = JSON.parse(text);

@@ -1,4 +1,4 @@
-/** Tool calls as ACP shows them: what kind of thing is done, how far it is, to which files, and what came of it. */
+/** Converts tool calls to ACP's form: kind, status, locations and content. */
 import { resolve } from 'node:path';
 import type {
   ToolCallContent,
@@ -45,9 +45,9 @@ const STATUSES: Readonly<Record<ToolCall['status'], ToolCallStatus>> = {
   CANCELLED: 'failed',
 };
 
-/** What these print is not Markdown, and would be garbled if it were taken for it. */
+/** The output of these kinds is not Markdown, so it is put in a code block. */
 const VERBATIM: ReadonlySet<ToolKind> = new Set(['read', 'search', 'execute', 'fetch', 'edit']);
-/** Tools whose `path` is one file. */
+/** Tools whose `path` argument is a single file. */
 const OF_ONE_FILE: ReadonlySet<string> = new Set(['read_file', 'write_file', 'edit']);
 
 export function toolView(call: ToolCall, workspace: string): ToolView {
@@ -78,13 +78,14 @@ function contentOf(call: ToolCall, kind: ToolKind): ToolCallContent[] {
   if (output?.structured_data) {
     return [verbatim(JSON.stringify(output.structured_data, undefined, 2), 'json')];
   }
-  // What a command has printed so far. It comes whole each time, and so does a call's content.
+  // The output of a running command so far. Each update replaces the content before.
   if (live !== undefined) return [verbatim(live)];
   if (!request) return [];
   const { execute_details, file_edit_details, mcp_details, generic_details } = request;
   if (file_edit_details) return [diffOf(file_edit_details)];
   if (execute_details) return [verbatim(execute_details.command, 'sh')];
-  if (mcp_details) return [words(`${mcp_details.tool_name} of ${mcp_details.server_name}`)];
+  if (mcp_details)
+    return [words(`${mcp_details.tool_name} (MCP server ${mcp_details.server_name})`)];
   const text = generic_details?.description ?? '';
   return [kind === 'edit' ? verbatim(text, 'diff') : words(text)];
 }
@@ -101,7 +102,7 @@ function words(text: string): ToolCallContent {
   return { type: 'content', content: { type: 'text', text } };
 }
 
-/** In a fence that nothing inside can close. */
+/** A code block whose fence is longer than any inside the text. */
 function verbatim(text: string, language = ''): ToolCallContent {
   const runs = text.match(/`{3,}/g) ?? [];
   const fence = '`'.repeat(Math.max(3, ...runs.map((run) => run.length + 1)));
@@ -111,7 +112,7 @@ function verbatim(text: string, language = ''): ToolCallContent {
 
 function outputOf({ output, error }: ToolCall): unknown {
   if (error) return { error: error.message };
-  // A diff is in the content, whole.
+  // A diff is already in the content.
   return (
     output?.structured_data ?? (output?.text === undefined ? undefined : { text: output.text })
   );

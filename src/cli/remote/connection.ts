@@ -1,4 +1,4 @@
-/** What the client commands share: how to get to the agent, and what to say on the way. */
+/** Connects a client command to its agent. */
 import { connect, type RemoteAgentClient, type RetryOptions } from '../../client/index.ts';
 import { codecOf, type ProtocolVersion, VERSIONS, type WireCodec } from '../../protocol/index.ts';
 import type { CommandInput } from '../program/command.ts';
@@ -26,17 +26,17 @@ export interface Target {
 
 export interface Connection {
   readonly agent: RemoteAgentClient;
-  /** Writes objects as the version that is spoken has them. */
+  /** The codec of the negotiated protocol version. */
   readonly codec: WireCodec;
   readonly json: boolean;
-  /** A command of ours for the same agent: what a person may type next. */
+  /** The text of another parley command for the same agent, to suggest to the person. */
   command(name: string, ...rest: readonly string[]): string;
 }
 
-/** Reads address, headers and version off the command line. */
+/** Reads the URL, headers and version from the command line. */
 export function targetOf({ operands: [url = ''], values }: ConnectionInput): Target {
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
-    throw usageError(`"${url}" is no address of an agent: write it as http://127.0.0.1:41242`);
+    throw usageError(`"${url}" is not a valid agent URL: write it as http://127.0.0.1:41242`);
   }
   const version = VERSIONS.find((known) => known === values['a2a-version']);
   if (values['a2a-version'] !== undefined && version === undefined) {
@@ -45,7 +45,7 @@ export function targetOf({ operands: [url = ''], values }: ConnectionInput): Tar
   return { url, headers: headersOf(values), version };
 }
 
-/** Of a header that is given twice the last counts. */
+/** If a header is given twice, the last value wins. */
 function headersOf({ header }: ConnectionInput['values']): Record<string, string> {
   const headers = new Headers();
   for (const line of header) {
@@ -56,29 +56,29 @@ function headersOf({ header }: ConnectionInput['values']): Record<string, string
     try {
       headers.set(name, value);
     } catch {
-      throw usageError(`the value of the header ${name} has characters that no header can carry`);
+      throw usageError(`the value of the header ${name} contains invalid characters`);
     }
   }
   return Object.fromEntries(headers);
 }
 
-/** About a minute and a half: time enough for a person to start a server again. */
-const PATIENT: RetryOptions = {
+/** Retries for about 90 seconds, enough for a person to restart a server. */
+const RETRY: RetryOptions = {
   attempts: 24,
   delayMs: 250,
   maxDelayMs: 5000,
   onRetry(attempt) {
-    if (attempt === 2) note('The connection is lost. Trying again; Ctrl-C ends it.');
+    if (attempt === 2) note('Connection lost. Retrying; press Ctrl-C to stop.');
   },
 };
 
-/** Finds the agent's card and picks the interface. */
+/** Fetches the agent's card and connects to the best interface. */
 export async function open(
   input: ConnectionInput,
   extensions: readonly string[] = [],
 ): Promise<Connection> {
   const { url, headers, version } = targetOf(input);
-  const agent = await connect(url, { headers, version, extensions, retry: PATIENT });
+  const agent = await connect(url, { headers, version, extensions, retry: RETRY });
   const codec = codecOf(agent.endpoint.version, 'JSONRPC');
   const spoken = version === undefined ? [] : ['--a2a-version', version];
   return {

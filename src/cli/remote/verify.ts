@@ -1,6 +1,6 @@
 /**
- * `parley card --verify`: holds an agent to its card. Nothing is sent that would make it work: every question is about
- * a task that does not exist, and the kind of refusal tells what is behind it.
+ * `parley card --verify`: checks whether an agent supports what its card promises. It starts no work: every request names
+ * a task that does not exist, and the kind of error shows whether the operation is supported.
  */
 import { reasonOf } from '../../base/index.ts';
 import { discover, type FoundCard, httpService } from '../../client/index.ts';
@@ -28,7 +28,7 @@ export async function verify(target: Target, json: boolean): Promise<number> {
     card.supportedInterfaces.map((offer) => checkInterface(offer, found, target)),
   );
   const checks = [
-    ok('card', `found at ${word(found.url)}, and it fits the schema`),
+    ok('card', `found at ${word(found.url)}; valid`),
     ...checkSkills(card),
     ...interfaces,
     ...(await checkCapabilities(found, target)),
@@ -40,12 +40,13 @@ export async function verify(target: Target, json: boolean): Promise<number> {
 function checkSkills({ skills }: AgentCard): Check[] {
   const ids = skills.map(({ id }) => id);
   const twice = ids.find((id, at) => ids.indexOf(id) !== at);
-  if (twice !== undefined) return [broken('skills', `the id "${word(twice)}" is there twice`)];
-  if (skills.length === 0) return [warning('skills', 'none: nobody learns what the agent is for')];
+  if (twice !== undefined) return [broken('skills', `the id "${word(twice)}" occurs twice`)];
+  if (skills.length === 0)
+    return [warning('skills', 'none: clients cannot tell what the agent does')];
   return [ok('skills', skills.map(({ name }) => word(name)).join(', '))];
 }
 
-/** A service for one interface of the card; undefined: not one that we speak. */
+/** A client for one interface of the card. Undefined if its binding or version is not supported. */
 function serviceFor(
   { url, protocolBinding, protocolVersion, tenant }: AgentInterface,
   found: FoundCard,
@@ -63,7 +64,7 @@ function isBinding(name: string): name is Binding {
   return name === 'JSONRPC' || name === 'HTTP+JSON';
 }
 
-/** How the agent refuses; undefined: it does not. */
+/** The error that the agent returns. Undefined if the request succeeds. */
 async function refusalOf(question: Promise<unknown>): Promise<A2AError | undefined> {
   try {
     await question;
@@ -82,18 +83,19 @@ async function checkInterface(
   const name = `${word(offer.protocolVersion)} ${word(offer.protocolBinding)}`;
   const url = word(offer.url);
   const service = serviceFor(offer, found, headers);
-  if (!service) return warning(name, `${url} is not checked: parley does not speak this`);
+  if (!service)
+    return warning(name, `${url} was not checked: parley does not support this interface`);
   try {
     const refusal = await refusalOf(service.getTask({ id: NO_TASK }));
-    if (!refusal) return broken(name, `${url} shows a task that does not exist`);
+    if (!refusal) return broken(name, `${url} returned a task that does not exist`);
     switch (refusal.kind) {
       case 'taskNotFound':
-        return ok(name, `${url} answers`);
+        return ok(name, `${url} responds`);
       case 'unauthenticated':
       case 'forbidden':
-        return warning(name, `${url} answers, but not to us: give credentials with --header`);
+        return warning(name, `${url} responds, but requires credentials: pass them with --header`);
       default:
-        return broken(name, `${url} answers ${refusal.code}, ${word(refusal.message)}`);
+        return broken(name, `${url} returned the error ${refusal.code}: ${word(refusal.message)}`);
     }
   } catch (error) {
     return broken(name, word(reasonOf(error)));
@@ -104,7 +106,7 @@ async function checkCapabilities(found: FoundCard, { headers }: Target): Promise
   const { capabilities, security = [], supportedInterfaces } = found.card;
   const offer = supportedInterfaces.find((each) => serviceFor(each, found, headers));
   const service = offer && serviceFor(offer, found, headers);
-  if (!offer || !service) return [broken('interfaces', 'none that parley speaks')];
+  if (!offer || !service) return [broken('interfaces', 'none that parley supports')];
 
   const promise = async (
     name: string,
@@ -115,14 +117,14 @@ async function checkCapabilities(found: FoundCard, { headers }: Target): Promise
     try {
       const refusal = await refusalOf(question());
       if (refusal?.kind === 'unauthenticated' || refusal?.kind === 'forbidden') {
-        return warning(name, 'not checked: give credentials with --header');
+        return warning(name, 'not checked: pass credentials with --header');
       }
       const isOff = refusal !== undefined && off.includes(refusal.kind);
-      if (promised && isOff) return broken(name, `promised, but ${word(refusal.message)}`);
-      if (promised) return ok(name, 'promised, and there');
+      if (promised && isOff) return broken(name, `declared, but ${word(refusal.message)}`);
+      if (promised) return ok(name, 'declared and supported');
       return isOff
-        ? ok(name, 'not promised, and not there')
-        : warning(name, 'there, but the card does not say so');
+        ? ok(name, 'neither declared nor supported')
+        : warning(name, 'supported, but not declared in the card');
     } catch (error) {
       return broken(name, word(reasonOf(error)));
     }
@@ -149,15 +151,15 @@ async function checkCapabilities(found: FoundCard, { headers }: Target): Promise
   ];
 }
 
-/** An agent that asks for credentials refuses those who have none. */
+/** An agent whose card requires credentials must refuse a request without them. */
 async function checkClosed(offer: AgentInterface, found: FoundCard): Promise<Check> {
   const name = 'security';
   try {
     const question = serviceFor(offer, found, {})?.getTask({ id: NO_TASK });
     const refusal = await refusalOf(Promise.resolve(question));
     return refusal?.kind === 'unauthenticated' || refusal?.kind === 'forbidden'
-      ? ok(name, 'who has no credentials is refused')
-      : broken(name, 'the card asks for credentials, the agent does not');
+      ? ok(name, 'requests without credentials are refused')
+      : broken(name, 'the card requires credentials, but the agent accepts requests without them');
   } catch (error) {
     return broken(name, word(reasonOf(error)));
   }

@@ -1,4 +1,4 @@
-/** What clients of the flat API send, and what it is in the protocol's words. */
+/** The request bodies of the flat API, and their conversion to A2A messages. */
 import { randomUUIDv7 } from 'node:crypto';
 import * as z from 'zod';
 import {
@@ -24,7 +24,7 @@ const Confirmation = z.looseObject({
   kind: z.literal('tool-call-confirmation'),
   toolCallId: Id,
   approved: z.boolean(),
-  /** Which of the choices; unless told, to do it once or not at all. */
+  /** The chosen option. By default `proceed_once` or `cancel`, depending on `approved`. */
   optionId: Id.optional(),
 });
 type Confirmation = z.infer<typeof Confirmation>;
@@ -54,12 +54,12 @@ export const StreamMessage = z.looseObject({
 type StreamMessage = z.infer<typeof StreamMessage>;
 
 export const ExecuteCommand = z.looseObject({
-  /** `memory add`, with or without a slash in front. */
+  /** For example `memory add`; a leading slash is optional. */
   command: z.string().min(1).max(1024),
   args: z.array(z.string().max(MAX_TEXT)).max(MAX_ARGUMENTS).default([]),
 });
 
-/** The settings as they travel in metadata. */
+/** Message metadata that contain the settings. */
 export function settingsMetadata(settings: Settings | undefined): Metadata | undefined {
   if (!settings) return undefined;
   const { workspacePath, autoExecute, mcpServers } = settings;
@@ -93,7 +93,7 @@ function partFrom(said: StreamMessage['userMessage'], taskId: string | undefined
   if (typeof said === 'string') return { kind: 'text', text: said };
   if (said.kind === 'text-content') return { kind: 'text', text: said.text };
   if (taskId === undefined) {
-    throw new A2AError('invalidParams', 'taskId: a confirmation is for the task that asks');
+    throw new A2AError('invalidParams', 'taskId: required for a tool-call-confirmation');
   }
   return { kind: 'data', data: confirmationFrom(said) };
 }
@@ -101,7 +101,7 @@ function partFrom(said: StreamMessage['userMessage'], taskId: string | undefined
 function confirmationFrom({ toolCallId, approved, optionId }: Confirmation): ToolCallConfirmation {
   const chosen = optionId ?? (approved ? 'proceed_once' : 'cancel');
   if (approved === (chosen === 'cancel')) {
-    throw new A2AError('invalidParams', 'optionId: it says the opposite of approved');
+    throw new A2AError('invalidParams', 'optionId: contradicts approved');
   }
   return { tool_call_id: toolCallId, selected_option_id: chosen };
 }

@@ -1,5 +1,5 @@
 /**
- * The flat API: plain endpoints over the same tasks and sessions, for clients that speak no A2A.
+ * The flat API: plain HTTP endpoints for the same tasks and sessions, for clients that do not use A2A.
  *
  *   POST /tasks                {contextId?, agentSettings?}                            201, the task's id
  *   POST /message/stream       {taskId?, contextId?, userMessage, agentSettings?}      events (flat-events.ts)
@@ -8,8 +8,8 @@
  *   GET  /listCommands                                                                 {commands}
  *   POST /executeCommand       {command, args[]}                                       {name, data}
  *
- * A task that was made by POST /tasks is `submitted` until its first message comes, in whichever dialect. What goes
- * wrong is `{error}` with a status of its own; what is settled already is 409.
+ * A task created by POST /tasks is `submitted` until its first message, which may come through any API. Errors are
+ * `{error}` with the matching HTTP status; an answer that comes too late gets 409.
  */
 import { EXTENSION_URI } from '../../protocol/development-tool/index.ts';
 import { parseWith, type A2AError, type Call, type Task } from '../../protocol/index.ts';
@@ -33,7 +33,7 @@ export interface FlatApiOptions {
   readonly commands: CommandService;
 }
 
-/** Whoever is here speaks the extension, in other words. */
+/** Requests of this API get the extension's events, so the extension is active. */
 const COMMON = { implies: [EXTENSION_URI], error: flatError };
 
 export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[] {
@@ -65,7 +65,7 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
         await workspaces.check(metadata, placeOf(call, task.contextId));
         settings = request.agentSettings && (await overruled(task, request.agentSettings, call));
       }
-      // In the words of 1.0 a stream begins with the task as it was, so that a change can be told from what was.
+      // In version 1.0 a stream starts with the task, which provides the state before the message.
       const caller: Call = { user: call.user, version: '1.0', extensions: [EXTENSION_URI] };
       const stream = await handler.streamMessage({ message }, caller);
       const events = new FlatEvents({ known: taskId !== undefined, settings });
@@ -73,7 +73,7 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
     },
   };
 
-  /** What counts instead of the settings that come with a message: those that the task has from before. */
+  /** The task's own settings, if the message asks for different ones: the first message decides. */
   async function overruled(
     task: Task,
     asked: Settings,
@@ -133,7 +133,7 @@ function placeOf({ user }: Call, contextId: string): SessionOwner {
   return { user, tenant: user?.tenant ?? '', contextId };
 }
 
-/** The number of the log's entry goes with the last of the events that it is told as. */
+/** One log entry can become several events. The last of them carries its sequence number as the SSE id. */
 function framed(events: readonly object[], seq: number | undefined): string {
   return events
     .map((event, at) => {

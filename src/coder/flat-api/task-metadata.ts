@@ -1,4 +1,4 @@
-/** What is known of a task beside its events: its state, the model, and the tools that it has. */
+/** Metadata of a task: its state, model and available tools. */
 import type { JsonObject } from '../../base/index.ts';
 import type { Tool } from '../../agent/index.ts';
 import { A2AError, type Call, type Task, type TaskState } from '../../protocol/index.ts';
@@ -6,9 +6,9 @@ import type { RequestHandler } from '../../tasks/index.ts';
 import type { WorkspaceAgent } from '../session/workspace-agent.ts';
 import type { WorkspaceAgents } from '../session/workspace-agents.ts';
 
-/** A list has the tasks that changed last. */
+/** A list contains at most this many tasks, the most recently changed ones. */
 const MAX_LISTED = 100;
-/** More than any task has: the settings are in one of its messages. */
+/** Requests the complete history, because the settings are in one of the messages. */
 const WHOLE_HISTORY = 1_000_000;
 
 interface ToolInfo {
@@ -57,7 +57,7 @@ export async function listMetadata(
   return all;
 }
 
-/** Asks each place only once what it has. */
+/** Looks up the tools of each workspace only once. */
 function describer(workspaces: WorkspaceAgents, call: Call): (task: Task) => Promise<TaskMetadata> {
   const known = new Map<WorkspaceAgent, Promise<Surroundings>>();
   return async (task) => {
@@ -75,7 +75,7 @@ function describer(workspaces: WorkspaceAgents, call: Call): (task: Task) => Pro
   };
 }
 
-/** Undefined where the workspace is gone, or no longer allowed. */
+/** Undefined if the workspace no longer exists or is no longer allowed. */
 async function agentFor(
   workspaces: WorkspaceAgents,
   task: Task,

@@ -10,7 +10,7 @@ export const SlashCommandArgument = message({
 });
 export type SlashCommandArgument = z.infer<typeof SlashCommandArgument>;
 
-// Written out, because it contains itself.
+// Declared explicitly, because the type is recursive.
 export type SlashCommand = {
   name: string;
   description: string;
@@ -30,9 +30,9 @@ export type GetAllSlashCommandsResponse = z.infer<typeof GetAllSlashCommandsResp
 export const ExecuteSlashCommandRequest = message({
   /** `["memory", "add"]` for /memory add. */
   command_path: z.array(z.string().min(1).max(256)).min(1).max(16),
-  /** All arguments as one string; a writer that leaves empty strings out means the empty one. */
+  /** All arguments as one string. Some writers omit an empty string. */
   args: z.string().max(100_000).default(''),
-  /** Parley's: the conversation that the command is about. */
+  /** Parley's: the conversation in which the command runs. */
   contextId: Id.optional(),
 });
 export type ExecuteSlashCommandRequest = z.infer<typeof ExecuteSlashCommandRequest>;
@@ -47,10 +47,10 @@ export const CommandExecutionStatus = z.enum([
 export type CommandExecutionStatus = z.infer<typeof CommandExecutionStatus>;
 
 export const ExecuteSlashCommandResponse = message({
-  /** The task in which the command runs. Empty when it did not start. */
+  /** The task in which the command runs. Empty if the command did not start. */
   execution_id: z.string(),
   status: CommandExecutionStatus,
-  /** For one that failed to start: why. */
+  /** Why the command failed to start. */
   message: z.string().optional(),
 });
 export type ExecuteSlashCommandResponse = z.infer<typeof ExecuteSlashCommandResponse>;

@@ -1,4 +1,4 @@
-/** What goes with each status update, and what the client says at the start. Both travel in `metadata[EXTENSION_URI]`. */
+/** The values of `metadata[EXTENSION_URI]`: of a status update, and of the first message of a session. */
 import * as z from 'zod';
 import { Id } from '../message.ts';
 import { message } from './message.ts';
@@ -13,33 +13,33 @@ export const DevelopmentToolEventKind = z.enum([
 ]);
 export type DevelopmentToolEventKind = z.infer<typeof DevelopmentToolEventKind>;
 
-/** Who said it, where several clients share a session. */
+/** The client that sent a message, in a session that several clients share. */
 export const EventSource = message({ client: Id, name: z.string().optional() });
 export type EventSource = z.infer<typeof EventSource>;
 
-/** What the session has used, as far as it is known. */
+/** The known usage of the session. */
 export const SessionUsage = message({
-  /** Of the last request and its answer: what the conversation takes up. */
+  /** The size of the conversation: tokens of the last request and its response. */
   contextTokens: z.int().min(0).optional(),
-  /** What the model can take. */
+  /** The size of the model's context window. */
   contextLimit: z.int().min(0).optional(),
   costUsd: z.number().min(0).optional(),
 });
 export type SessionUsage = z.infer<typeof SessionUsage>;
 
-/** Says what a status update is about; its message's parts hold the thing itself. */
+/** The kind of a status update. The parts of its message contain the content. */
 export const DevelopmentToolEvent = message({
   kind: DevelopmentToolEventKind,
   model: z.string(),
   user_tier: z.string().optional(),
-  /** The agent itself went wrong (not a tool of its). */
+  /** An error of the agent itself, not of one of its tools. */
   error: z.string().optional(),
-  /** Parley's: which limit it was that ended the turn, for programs: `step-limit`. */
+  /** Parley's: a code for the limit that ended the turn, such as `step-limit`. */
   errorCode: z.string().optional(),
-  /** Parley's: the pending call's, or the failure's in the server's log. */
+  /** Parley's: the id of the pending request, or of the failure in the server's log. */
   correlationId: Id.optional(),
   source: EventSource.optional(),
-  /** Parley's: at the end of a turn, and where it waits. */
+  /** Parley's: sent when a turn ends or waits. */
   usage: SessionUsage.optional(),
 });
 export type DevelopmentToolEvent = z.infer<typeof DevelopmentToolEvent>;
@@ -49,7 +49,7 @@ export type AgentThought = z.infer<typeof AgentThought>;
 
 const NAMES_AND_VALUES = z.record(z.string().min(1).max(256), z.string().max(32_768));
 
-/** An MCP server: a program that is started (`command`), or an address (`url`). */
+/** An MCP server: a program to start (`command`), or a URL (`url`). */
 export const McpServer = z
   .strictObject({
     command: z.string().min(1).optional().describe('The program to start; it speaks over stdio.'),
@@ -69,7 +69,7 @@ export const McpServer = z
   });
 export type McpServer = z.infer<typeof McpServer>;
 
-/** The name is the first part of its tools' names: `SERVER__TOOL`. */
+/** MCP servers by name. The name is the prefix of its tools: `SERVER__TOOL`. */
 export const McpServers = z.record(
   z
     .string()
@@ -81,13 +81,13 @@ export const McpServers = z.record(
 );
 export type McpServers = z.infer<typeof McpServers>;
 
-/** The client's wishes, in the metadata of a session's first message. */
+/** The settings that a client sends in the metadata of a session's first message. */
 export const AgentSettings = message({
-  /** Absolute. Absent: the server's only workspace. */
+  /** An absolute path. Defaults to the server's only workspace. */
   workspace_path: z.string().min(1).max(4096).optional(),
-  /** Parley's: do not ask before tools are used. The server has to allow that. */
+  /** Parley's: run tools without asking. The server must allow this. */
   autoExecute: z.boolean().optional(),
-  /** Parley's: more MCP servers for this session. */
+  /** Parley's: additional MCP servers for this session. */
   mcpServers: McpServers.optional(),
 });
 export type AgentSettings = z.infer<typeof AgentSettings>;

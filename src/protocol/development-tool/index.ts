@@ -1,8 +1,8 @@
 /**
- * The development-tool extension: every message of its specification as a schema with its type, its version, and its
- * place in `metadata`.
+ * The development-tool extension: the schemas and types of its messages, its version, and the reader of its events
+ * (facts.ts).
  *
- *   thing                      where it travels
+ *   type                       where it is sent
  *   AgentSettings              metadata of a session's first message, under EXTENSION_URI
  *   DevelopmentToolEvent       metadata of each status update, under EXTENSION_URI
  *   ToolCall, AgentThought     a data part of a status update's message

@@ -1,4 +1,4 @@
-/** Tool calls: how far they are, what they ask, what became of them, and what a person answers. */
+/** Tool calls, confirmation requests and their answers. */
 import * as z from 'zod';
 import { isObject } from '../../base/index.ts';
 import { Id } from '../message.ts';
@@ -14,20 +14,20 @@ export const ToolCallStatus = z.enum([
 ]);
 export type ToolCallStatus = z.infer<typeof ToolCallStatus>;
 
-/** A file before and after. */
+/** The content of a file before and after a change. */
 export const FileDiff = message({
   file_name: z.string(),
-  /** Absolute. */
+  /** The absolute path. */
   file_path: z.string(),
-  /** Absent when there is no such file yet. */
+  /** Absent for a new file. */
   old_content: z.string().optional(),
   new_content: z.string(),
-  /** Ready to be shown. */
+  /** A diff to show as it is. */
   formatted_diff: z.string().optional(),
 });
 export type FileDiff = z.infer<typeof FileDiff>;
 
-/** What a tool that succeeded has to show. */
+/** The output of a successful call. */
 export const ToolOutput = message({
   text: z.string().optional(),
   diff: FileDiff.optional(),
@@ -36,17 +36,17 @@ export const ToolOutput = message({
 export type ToolOutput = z.infer<typeof ToolOutput>;
 
 export const ErrorDetails = message({
-  /** For people. */
+  /** A text for people. */
   message: z.string(),
-  /** For programs: `read_content_failure`, `mcp_tool_error`. */
+  /** A code for programs: `read_content_failure`, `mcp_tool_error`. */
   type: z.string().optional(),
   status_code: z.int32().optional(),
 });
 export type ErrorDetails = z.infer<typeof ErrorDetails>;
 
-/** One of the answers to choose from. */
+/** An option of a confirmation request. */
 export const ConfirmationOption = message({
-  /** `proceed_once`, `cancel`. */
+  /** For example `proceed_once` or `cancel`. */
   id: Id,
   name: z.string(),
   description: z.string().optional(),
@@ -65,7 +65,7 @@ export type McpDetails = z.infer<typeof McpDetails>;
 export const GenericDetails = message({ description: z.string() });
 export type GenericDetails = z.infer<typeof GenericDetails>;
 
-/** What a person is asked before the call is made. */
+/** Asks a person before the call runs. */
 export const ConfirmationRequest = message({
   options: z.array(ConfirmationOption).min(1).max(32),
   execute_details: ExecuteDetails.optional(),
@@ -77,23 +77,23 @@ export const ConfirmationRequest = message({
 );
 export type ConfirmationRequest = z.infer<typeof ConfirmationRequest>;
 
-/** A call as it stands. It is sent whole each time, so a reader needs nothing but the last one. */
+/** The complete state of a call. Every update contains all of it. */
 export const ToolCall = message({
   tool_call_id: Id,
   status: ToolCallStatus,
   tool_name: z.string(),
-  /** One line for people. */
+  /** A one-line description for people. */
   description: z.string().optional(),
   input_parameters: Struct,
-  /** What a running tool has printed so far; replaced whole each time. */
+  /** The output of a running tool so far. Each update replaces it. */
   live_content: z.string().optional(),
   output: ToolOutput.optional(),
   error: ErrorDetails.optional(),
-  /** Only while the call is pending and somebody has to allow it. */
+  /** Present only while the call waits for an answer. */
   confirmation_request: ConfirmationRequest.optional(),
-  /** Parley's: names this request, so that an answer to an earlier one is not taken for its own. */
+  /** Parley's: the id of this request. An answer with the id of an earlier request is refused. */
   correlationId: Id.optional(),
-  /** Parley's: the helper that calls, where it is not the agent itself. */
+  /** Parley's: the name of the sub-agent that makes the call. */
   agent: z.string().optional(),
 })
   .check(oneOf('at most', ['output', 'error']))
@@ -102,15 +102,18 @@ export const ToolCall = message({
       issues.push({ code: 'custom', input: call, path: [field], message });
     };
     const { status } = call;
-    // A call that nobody allowed may say why; one that went well has nothing to explain.
+    // FAILED requires an error. CANCELLED may have one. No other status has one.
     if ((call.output !== undefined) !== (status === 'SUCCEEDED')) {
-      complain('output', 'there when the status is SUCCEEDED, and only then');
+      complain('output', 'required when the status is SUCCEEDED, and not allowed otherwise');
     }
     if (call.error === undefined ? status === 'FAILED' : !/^(FAILED|CANCELLED)$/.test(status)) {
-      complain('error', 'there when the status is FAILED, and otherwise only when CANCELLED');
+      complain(
+        'error',
+        'required when the status is FAILED, and otherwise allowed only when CANCELLED',
+      );
     }
     if (call.confirmation_request !== undefined && status !== 'PENDING') {
-      complain('confirmation_request', 'only there while the status is PENDING');
+      complain('confirmation_request', 'allowed only while the status is PENDING');
     }
   });
 export type ToolCall = z.infer<typeof ToolCall>;
@@ -121,13 +124,13 @@ export type ModifiedFileDetails = z.infer<typeof ModifiedFileDetails>;
 /** A person's answer to a ConfirmationRequest. */
 export const ToolCallConfirmation = message({
   tool_call_id: Id,
-  /** The id of one of the request's options. */
+  /** The id of the chosen option. */
   selected_option_id: Id,
-  /** What is to be written instead; the only kind of `modified_details` there is. */
+  /** The content to write instead of the proposed one. The only supported kind of `modified_details`. */
   file_details: ModifiedFileDetails.optional(),
-  /** Parley's: must be the request's, where it is there. */
+  /** Parley's: if present, must be the id of the request. */
   correlationId: Id.optional(),
-  /** Parley's: of a call that is declined, why; the model hears it. */
+  /** Parley's: the reason for declining a call. The model is told. */
   reason: z.string().max(4096).optional(),
 });
 export type ToolCallConfirmation = z.infer<typeof ToolCallConfirmation>;
