@@ -5,7 +5,7 @@ import type { Model } from '../../src/agent/model.ts';
 import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { createCoder } from '../../src/coder/coder.ts';
 import { openLive, type Live } from '../../src/live/hub.ts';
-import { liveServeOptions } from '../../src/live/ws-route.ts';
+import { liveServeOptions } from '../../src/live/ws/route.ts';
 import { coderServeOptions } from '../../src/coder/serve-options.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 import { serve } from '../../src/server.ts';

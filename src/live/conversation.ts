@@ -1,9 +1,9 @@
 /**
- * The conversation of a live session: which task it is in, how far its turn is, and what is to be said next.
+ * The conversation of a live session: its present task, the state of the turn, and the queue of prompts.
  *
- * It follows the task's log like any other client. Messages that come over A2A beside it are turns like its own; it
- * sees them begin and end, and sends what it has queued in between. A task that failed or was canceled is over: the
- * conversation goes on in another one of the same context.
+ * It follows the log of the task like any other client. Messages that arrive over plain A2A are turns too: it sees them
+ * start and end, and sends its queued prompts in between. After a failed or canceled task, the conversation continues in
+ * a new task of the same context.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -28,38 +28,38 @@ import {
 import type { QueuedPrompt, TakenPrompt } from './client/session.ts';
 import { type Logger, type RequestHandler, type TaskStream, roughSize } from '../tasks/index.ts';
 
-/** Prompts that wait, and how large they may be together. */
+/** Limits of the queue: number of prompts and total size. */
 const MAX_QUEUED = 64;
 const MAX_QUEUED_BYTES = 32 * 1024 * 1024;
-/** An answer that comes while a turn is between two states is offered again, so often. */
+/** How often an answer is retried while the turn changes its state. */
 const ANSWER_TRIES = 50;
-/** How long to wait for an event before looking again. */
+/** How long to wait for an event before a retry. */
 const MOVEMENT_MS = 100;
-/** Between two attempts where the store has no room for a new task, or does not give the present one. */
+/** The delay between attempts to create or read a task while the store is unavailable. */
 const STORE_WAIT_MS = 1000;
-/** Tasks from before that one may still go on in, until one has come to the present. */
+/** Clients can resume from this many earlier tasks. */
 const MAX_FORMER = 64;
 
-/** The conversation's own calls: nobody's in particular, as for all clients of the session. */
+/** The context of the conversation's own calls. */
 const OWN_CALL: Call = { extensions: [EXTENSION_URI] };
 
 export interface ConversationOptions {
   readonly handler: RequestHandler;
   readonly workspace: string;
-  /** The tasks that span turns. */
+  /** The ids of the present tasks of live sessions. */
   readonly live: Set<string>;
   readonly contextId?: string | undefined;
-  /** The task to go on with, where it still takes messages. */
+  /** The task to continue, if it still accepts messages. */
   readonly taskId?: string | undefined;
-  /** The tasks before that one, oldest first. */
+  /** The earlier tasks, oldest first. */
   readonly former?: readonly string[] | undefined;
   readonly mcpServers?: McpServers | undefined;
   readonly logger: Logger;
-  /** The queue has changed. */
+  /** Called when the queue changes. */
   readonly onQueue: () => void;
-  /** A turn has ended or waits, or the task is another one. */
+  /** Called when a turn ends or waits, and when the task changes. */
   readonly onRest: () => void;
-  /** It is over, by itself or by `close`. */
+  /** Called once, when the conversation ends. */
   readonly onClose: () => void;
 }
 
@@ -67,7 +67,7 @@ interface Waiting extends QueuedPrompt {
   readonly message: Message;
   readonly call: Call;
   readonly forgotten: PromiseWithResolvers<void>;
-  /** Tells the one who waits to hear whether it was taken at once. */
+  /** Reports the result of the first attempt to send the prompt. */
   tried?: ((outcome: { readonly error?: unknown; readonly queued?: boolean }) => void) | undefined;
 }
 
@@ -77,19 +77,18 @@ export class Conversation {
   readonly #options: ConversationOptions;
   readonly #ending = new AbortController();
   #task: Task;
-  /** `idle`: a message begins a turn. `waiting`: for answers. */
+  /** `idle`: a message starts a turn. `waiting`: the turn waits for answers. */
   #state: TurnState;
-  /** The last event of the task that was seen. */
+  /** The sequence number of the last event seen. */
   #seq = 0;
   #stream: TaskStream | undefined;
-  /** Calls that wait for an answer. */
   readonly #waiting = new WaitingCalls();
   readonly #queue: Waiting[] = [];
   #sending = false;
   #pumped: Promise<void> | undefined;
-  /** The tasks from before, oldest first, each with the one that came after it. */
+  /** The earlier tasks, oldest first, each with the id of its successor. */
   readonly #former = new Map<string, string>();
-  /** Resolved when there is another task, or none any more. */
+  /** Resolved when the conversation moves to a new task or ends. */
   #renewed = Promise.withResolvers<void>();
   #moved = Promise.withResolvers<void>();
 
@@ -111,12 +110,12 @@ export class Conversation {
     for (const [index, id] of former.entries()) this.#former.set(id, former[index + 1] ?? task.id);
   }
 
-  /** As it was when the conversation came to it. */
+  /** The present task, as it was when the conversation entered it. */
   get task(): Task {
     return this.#task;
   }
 
-  /** The tasks that it was in before, oldest first. */
+  /** The ids of the earlier tasks, oldest first. */
   get former(): readonly string[] {
     return [...this.#former.keys()];
   }
@@ -129,18 +128,18 @@ export class Conversation {
     return this.#queue.map(({ text, from }) => ({ text, from }));
   }
 
-  /** Whether one can go on in that task: it is the present one, or leads to it. */
+  /** Whether a client can resume in that task: it is the present one or a known earlier one. */
   leads(taskId: string): boolean {
     return taskId === this.#task.id || this.#former.has(taskId);
   }
 
-  /** The task that the conversation went on in when it left `taskId`, once it has. Undefined: it is over. */
+  /** Waits until the conversation has left `taskId`, and returns the next task. Undefined if the conversation has ended. */
   async taskAfter(taskId: string): Promise<string | undefined> {
     while (!this.closed && this.#task.id === taskId) await this.#renewed.promise;
     return this.closed ? undefined : (this.#former.get(taskId) ?? this.#task.id);
   }
 
-  /** Begins a turn, or waits for the one that is under way. Where a question waits for words, it may be answered. */
+  /** Starts a turn, queues the prompt after the running turn, or answers a question that waits for words. */
   async prompt(
     message: Message,
     call: Call,
@@ -176,7 +175,7 @@ export class Conversation {
     });
   }
 
-  /** Hands an answer over. Throws what the agent has against it. */
+  /** Sends an answer. Throws the error of the agent if it refuses the answer. */
   async answer(message: Message, call: Call): Promise<void> {
     this.#check();
     const { id } = this.#task;
@@ -188,16 +187,16 @@ export class Conversation {
       } catch (error) {
         const over = this.closed || this.#task.id !== id || tries >= ANSWER_TRIES;
         if (over || !isBusy(error)) throw error;
-        // The turn comes to rest, or has just been taken up: it takes answers again in a moment.
+        // The turn is changing its state and will accept answers again shortly.
         if (this.#seq === seen) await this.#movement();
       }
     }
   }
 
-  /** Stops the turn, and forgets what was to come behind it. False: there was none. */
+  /** Cancels the turn and drops the queued prompts. Returns false if no turn was running. */
   async cancel(call: Call): Promise<boolean> {
     this.#check();
-    // What is on its way is let through, so that there is a turn to cancel.
+    // A prompt that is being sent is not dropped: its turn is canceled once it has started.
     const dropped = this.#queue.splice(this.#sending ? 1 : 0);
     for (const { forgotten } of dropped) forgotten.resolve();
     if (dropped.length > 0) this.#options.onQueue();
@@ -207,7 +206,7 @@ export class Conversation {
       await this.#options.handler.cancelTask({ id: this.#task.id }, call);
       return true;
     } catch (error) {
-      // It came to its end by itself.
+      // The turn has just ended.
       if (error instanceof A2AError && error.kind === 'taskNotCancelable') return false;
       throw error;
     }
@@ -231,7 +230,7 @@ export class Conversation {
   #checkRoom(): void {
     const bytes = this.#queue.reduce((sum, { message }) => sum + roughSize(message), 0);
     if (this.#queue.length < MAX_QUEUED && bytes < MAX_QUEUED_BYTES) return;
-    throw new A2AError('rateLimited', 'Too many prompts wait already', { retryAfterSeconds: 5 });
+    throw new A2AError('rateLimited', 'Too many prompts are queued', { retryAfterSeconds: 5 });
   }
 
   #taken(queued: boolean): TakenPrompt {
@@ -257,7 +256,7 @@ export class Conversation {
     if (!this.#sending) this.#pumped = this.#sendWaiting();
   }
 
-  /** Sends what waits, one after the other, each when the turn before it has ended. */
+  /** Sends the queued prompts one after the other, each after the end of the turn before. */
   async #sendWaiting(): Promise<void> {
     this.#sending = true;
     try {
@@ -276,19 +275,19 @@ export class Conversation {
     const { id } = this.#task;
     const seen = this.#seq;
     const { tried } = next;
-    /** Nothing has happened meanwhile. */
+    /** Whether no event has arrived in the meantime. */
     const still = () => this.#task.id === id && this.#seq === seen;
-    // The log will say so in a moment; until then nothing else is to begin.
+    // Set before the log confirms it, so that no other prompt is sent.
     this.#state = 'busy';
     try {
       const sent = await this.#send(next.message, next.call, id);
-      // A message that was here before begins nothing: then the log stays as it is.
+      // A repeated message starts no turn, so no event will change the state.
       if (still() && sent.kind === 'task') this.#state = turnState(sent);
       tried?.({});
     } catch (error) {
       if (still()) this.#state = 'idle';
       if (isBusy(error) || (!tried && isUnavailable(error))) {
-        // Somebody else's turn, or no room in the server. This prompt stays in front; the log says when.
+        // Another turn is running, or the server is full. The prompt stays first in the queue.
         next.tried = undefined;
         tried?.({ queued: true });
         onQueue();
@@ -297,13 +296,13 @@ export class Conversation {
       }
       tried?.({ error });
       next.forgotten.resolve();
-      if (!tried) logger.warn({ err: error, from: next.from }, 'a prompt was not taken');
+      if (!tried) logger.warn({ err: error, from: next.from }, 'a queued prompt was refused');
     }
     if (this.#queue[0] === next) this.#queue.shift();
     if (!tried) onQueue();
   }
 
-  /** The next event, or a moment later. */
+  /** Waits for the next event, with a timeout. */
   async #movement(): Promise<void> {
     await Promise.race([this.#moved.promise, delay(MOVEMENT_MS)]);
   }
@@ -323,7 +322,7 @@ export class Conversation {
         if (reason === 'shutdown') return this.close();
         const going = reason === 'final' ? this.#renew() : this.#watchAgain();
         going.catch((error: unknown) => {
-          this.#options.logger.error({ err: error }, 'the live session has lost its task');
+          this.#options.logger.error({ err: error }, 'the live session cannot read its task');
           this.close();
         });
       },
@@ -371,7 +370,7 @@ export class Conversation {
       try {
         task = await reserve(this.#options, contextId);
       } catch (error) {
-        logger.warn({ err: error }, 'there is no new task for the live session yet');
+        logger.warn({ err: error }, 'failed to create a task for the live session; retrying');
         await this.#pause();
         if (this.closed) return;
       }
@@ -394,10 +393,10 @@ export class Conversation {
 }
 
 function over(): A2AError {
-  return new A2AError('unavailable', 'The live session is over');
+  return new A2AError('unavailable', 'The live session has ended');
 }
 
-/** A task is being worked on, or has just ended: not now, that is, and nothing else is wrong. */
+/** Whether the task refused the message only because it is busy or has just ended. */
 function isBusy(error: unknown): boolean {
   if (!(error instanceof A2AError) || error.kind !== 'unsupportedOperation') return false;
   const { reason, info } = error.detail;
@@ -408,7 +407,7 @@ function isUnavailable(error: unknown): boolean {
   return error instanceof A2AError && error.kind === 'unavailable';
 }
 
-/** After an end that is no completion it is busy, until there is another task. */
+/** A failed or canceled task counts as busy until the conversation has a new task. */
 function turnState(event: Task | TaskStatusUpdateEvent): TurnState {
   const { state } = event.status;
   const reserved = event.kind === 'task' && state === 'submitted' && !event.history?.length;
@@ -416,7 +415,7 @@ function turnState(event: Task | TaskStatusUpdateEvent): TurnState {
   return isInterrupted(state) ? 'waiting' : 'busy';
 }
 
-/** The settings are the task's own, so that no client's message moves the session elsewhere. */
+/** Creates a task with the settings of the session, so that a client cannot change them with its first message. */
 function reserve(
   { handler, workspace, mcpServers }: ConversationOptions,
   contextId: string | undefined,
@@ -428,7 +427,7 @@ function reserve(
   return handler.reserveTask({ contextId, metadata }, OWN_CALL);
 }
 
-/** A task that can have another turn, or waits in one. */
+/** The task, if it accepts another turn or waits in one. */
 async function continued(handler: RequestHandler, id: string): Promise<Task | undefined> {
   const task = await handler.getTask({ id, historyLength: 0 }, OWN_CALL);
   const { state } = task.status;

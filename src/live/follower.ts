@@ -1,8 +1,8 @@
 /**
- * One who follows a live session: a reader of its task's log, and of the next task's when that one is over.
+ * Reads a live session for one client: the log of its task, and then the log of each following task.
  *
- * It holds a place in the log and no events. A sink that is full is left alone until `resume`, and then gets what it
- * has missed from the store. Whoever is slow, or was away, goes through the same tasks as everybody else.
+ * A follower keeps a cursor, not events. A full sink gets nothing until `resume`, and then the missed events from the
+ * store. Slow clients and clients that reconnect pass through the same tasks as all others.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LiveClient, LiveSnapshot, QueuedPrompt } from './client/session.ts';
@@ -18,27 +18,27 @@ import type {
 } from '../tasks/index.ts';
 import type { Conversation } from './conversation.ts';
 
-/** Who is there, and what waits. Only the latest counts. */
+/** The connected clients and the queued prompts. Each value replaces the one before. */
 export interface Presence {
   readonly clients: readonly LiveClient[];
   readonly queued: readonly QueuedPrompt[];
 }
 
-/** Where a follower's items go. None of these may throw. */
+/** Receives the items of a follower. Its methods must not throw. */
 export interface LiveSink {
-  /** False, here and in `event`: no more until `resume`. */
+  /** Returns false, like `event`, if the sink is full: the follower then waits for `resume`. */
   snapshot(snapshot: LiveSnapshot): boolean;
   event(taskId: string, entry: Published | Opening): boolean;
-  /** For the first time behind the snapshot, or where the sink resumes. */
+  /** Called first after the snapshot or the resumption, and then on each change. */
   presence(presence: Presence): void;
-  /** There is no more: the session is over, or its client has left it. */
+  /** The session has ended, or the client has left it. */
   end(): void;
 }
 
-/** Where to go on: behind an event of a task. */
+/** The position to resume from: after an event of a task. */
 export interface Resume {
   readonly after: number;
-  /** Unless told, the present one. One from before leads to it, through those in between. */
+  /** Defaults to the present task. From an earlier task, reading continues through all tasks after it. */
   readonly taskId?: string | undefined;
 }
 
@@ -47,14 +47,14 @@ export interface Followed {
   readonly conversation: Conversation;
   readonly logger: Logger;
   readonly presence: () => Presence;
-  /** What goes into every snapshot beside the task; asked before each. `joins`: it is the client's first. */
+  /** Prepares a function that builds the snapshot of a task. `joins`: it is the client's first snapshot. */
   readonly prepare: (joins: boolean) => Promise<(task: Task, seq: number) => LiveSnapshot>;
 }
 
-/** Before a log is read again that could not be. */
+/** The delay before a failed read is retried. */
 const LOST_WAIT_MS = 1000;
 
-/** Where in a task: as it is now, as it was when the conversation came to it, or behind an event. */
+/** The position in a task: its current state, its start, or after an event. */
 type From = 'now' | 'start' | number;
 
 const CALL = { extensions: [EXTENSION_URI] };
@@ -65,7 +65,7 @@ export class Follower {
   #stream: TaskStream | undefined;
   #begun = false;
   #closed = false;
-  /** The last event that the sink has, or that is in its snapshot. */
+  /** The sequence number of the last event that the sink got, or that its snapshot contains. */
   cursor = 0;
 
   constructor(followed: Followed, sink: LiveSink, resume?: Resume) {
@@ -84,7 +84,7 @@ export class Follower {
     this.#stream?.resume();
   }
 
-  /** Those who have not begun are told with the snapshot. */
+  /** Has no effect before the snapshot, which contains the presence. */
   presence(presence: Presence): void {
     if (this.#begun && !this.#closed) this.#sink.presence(presence);
   }
@@ -115,7 +115,7 @@ export class Follower {
     }
   }
 
-  /** Reads a task to its end. Undefined: it was over already. */
+  /** Reads a task to its end. Returns undefined if it had ended before. */
   async #read(taskId: string, wanted: From): Promise<EndReason | undefined> {
     const { prepare, presence } = this.#followed;
     const { stream, from } = await this.#subscribe(taskId, wanted);
@@ -164,9 +164,9 @@ export class Follower {
       };
     } catch (error) {
       if (!(error instanceof A2AError)) throw error;
-      // It has failed or was canceled a moment ago: the next one comes.
+      // The task has just failed or been canceled. Continue with the next one.
       if (error.kind === 'unsupportedOperation') return { from };
-      // There is no such event in this task: whoever saw it saw another, and begins anew.
+      // The task has no such event, so the client starts again with a snapshot.
       if (error.kind === 'invalidParams' && typeof from === 'number') {
         return this.#subscribe(id, 'now');
       }

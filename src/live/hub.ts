@@ -5,8 +5,8 @@
  *   const terminal = live.join({ name: 'terminal', kind: 'terminal' });
  *   for await (const item of terminal.items()) …
  *
- * conversation.ts has its turns, follower.ts how it is followed, member.ts what one client may do; ws-a2a.ts brings it
- * to a WebSocket.
+ * conversation.ts runs the turns, follower.ts reads the session for one client, member.ts is the API of one client, and
+ * ws/ connects clients over WebSocket.
  */
 import type { State } from '../agent/index.ts';
 import type { LiveClient, LiveRole, LiveSnapshot } from './client/session.ts';
@@ -32,49 +32,49 @@ import { Member } from './member.ts';
 
 const MAX_CLIENTS = 2000;
 const MAX_NAME = 80;
-/** Comings and goings are told together: after a moment, and a longer one where there are many to tell. */
+/** Presence changes are batched for at least this long, and longer with many clients. */
 const PRESENCE_MS = 20;
-/** Who is told of, where there are more. `clients` has them all. */
+/** Presence updates list at most this many clients. `clients` lists all. */
 const MAX_SHOWN = 100;
-/** What one who joins is told of the tasks before: the latest of them, as far as they go into so many bytes. */
+/** Limit for the earlier tasks in a snapshot. The most recent ones are included. */
 const MAX_EARLIER_BYTES = 4 * 1024 * 1024;
 
 export interface LiveOptions {
   readonly coder: Pick<Coder, 'workspaces' | 'commands' | 'live'>;
-  /** The server's own. */
+  /** The server's handler. */
   readonly handler: RequestHandler;
-  /** The folder to work in. */
+  /** The working directory. */
   readonly workspace: string;
   readonly logger: Logger;
-  /** The conversation to go on with, and the task of it, where that still takes messages. */
+  /** The conversation to continue, and its last task, if that still accepts messages. */
   readonly contextId?: string | undefined;
   readonly taskId?: string | undefined;
-  /** The tasks before it, oldest first: one who joins is told what was said in them. */
+  /** The earlier tasks of the conversation, oldest first. A joining client gets their history. */
   readonly former?: readonly string[] | undefined;
-  /** More MCP servers for this session. */
+  /** Additional MCP servers for this session. */
   readonly mcpServers?: McpServers | undefined;
   readonly maxClients?: number | undefined;
 }
 
 export interface Joining {
-  /** For people. Unless told, its kind. */
+  /** The display name. Defaults to the kind. */
   readonly name?: string | undefined;
   readonly kind: LiveClient['kind'];
-  /** All of them, unless told. */
+  /** Defaults to all roles. */
   readonly roles?: readonly LiveRole[] | undefined;
 }
 
 export interface Live {
-  /** Throws `unavailable` where there is no room, or the session is over. */
+  /** Throws `unavailable` if the session is full or has ended. */
   join(who: Joining): Member;
-  /** The task that the session is in now. */
+  /** The present task of the session. */
   readonly taskId: string;
   readonly contextId: string;
   readonly handler: RequestHandler;
   readonly clients: readonly LiveClient[];
-  /** Resolves when the session is over. */
+  /** Resolves when the session has ended. */
   readonly closed: Promise<void>;
-  /** Ends it for everybody. What runs goes on, until the server ends it. */
+  /** Ends the session for all clients. A running turn continues until the server stops. */
   close(): Promise<void>;
 }
 
@@ -130,7 +130,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     ).unref();
   }
 
-  /** What the session has settled. It changes only in its turns. */
+  /** The session's approval mode and model. They change only during turns. */
   async function lookAround(): Promise<Around> {
     const { task } = conversation;
     const owner = { user: undefined, tenant: '' };
@@ -143,14 +143,14 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   }
 
   function pendingIn(task: Task, seq: number): ToolCall[] {
-    // Many who join at the same time see the same.
+    // Cached for clients that join at the same time.
     if (pendingAt?.task !== task.id || pendingAt.seq !== seq) {
       pendingAt = { task: task.id, seq, calls: callsAwaitingAnswer(task) };
     }
     return pendingAt.calls;
   }
 
-  /** They do not change any more, and many who join see the same. */
+  /** Cached, because ended tasks do not change. */
   function earlierTasks(): Promise<readonly Task[]> {
     const { id } = conversation.task;
     if (before?.task !== id) {
@@ -177,7 +177,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       workspace,
       clients: clients().slice(0, MAX_SHOWN),
       seq,
-      // It may have become one of them in the meantime.
+      // The task may have ended in the meantime.
       ...(earlier.length > 0 && { earlier: earlier.filter(({ id }) => id !== task.id) }),
     });
   }
@@ -186,9 +186,9 @@ export async function openLive(options: LiveOptions): Promise<Live> {
 
   return {
     join({ name = '', kind, roles = LIVE_ROLES }) {
-      if (conversation.closed) throw new A2AError('unavailable', 'The live session is over');
+      if (conversation.closed) throw new A2AError('unavailable', 'The live session has ended');
       if (members.size >= maxClients) {
-        throw new A2AError('unavailable', 'Too many clients are in the live session', {
+        throw new A2AError('unavailable', 'The live session has too many clients', {
           retryAfterSeconds: 5,
         });
       }
@@ -197,7 +197,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
         id: `${kind}-${++joined}`,
         name: shown === '' ? kind : shown,
         kind,
-        // To be there is to see it.
+        // Every client may view.
         roles: LIVE_ROLES.filter((role) => role === 'view' || roles.includes(role)),
       };
       const member = new Member(self, {
@@ -231,7 +231,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   };
 }
 
-/** Tasks that are over, with what was said in them. One that is no longer kept, or is empty, is left out. */
+/** The earlier tasks with their history. Omits deleted and empty tasks. */
 async function tasksBefore(handler: RequestHandler, ids: readonly string[]): Promise<Task[]> {
   const tasks: Task[] = [];
   let bytes = 0;
@@ -247,7 +247,7 @@ async function tasksBefore(handler: RequestHandler, ids: readonly string[]): Pro
   return tasks;
 }
 
-/** A model that can no longer be used is told by the turn that wants it. */
+/** Falls back to the default model's name. The next turn reports that the model is unavailable. */
 function modelName(agent: WorkspaceAgent, state: State): string {
   try {
     return agent.modelOf((key) => state[key]).name;
@@ -256,7 +256,7 @@ function modelName(agent: WorkspaceAgent, state: State): string {
   }
 }
 
-/** On one line, and without what a terminal would take for more than a name. */
+/** The name on one line, without control characters. */
 function printable(name: string): string {
   return name
     .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')

@@ -1,4 +1,4 @@
-/** One client of a live session: what it may do there, and what it sees. */
+/** One client of a live session. Checks its roles. */
 import { randomUUIDv7 } from 'node:crypto';
 import type {
   LiveClient,
@@ -26,9 +26,9 @@ import {
 import type { Conversation } from './conversation.ts';
 import { Follower, type Followed, type LiveSink, type Resume } from './follower.ts';
 
-/** Items that wait for one who iterates. */
+/** Buffered items per iterator. */
 const BUFFER = 64;
-/** What others are shown of a prompt that waits. */
+/** Other clients see this much of a queued prompt. */
 const SHOWN_CHARS = 500;
 
 export interface MemberOptions {
@@ -44,26 +44,26 @@ export class Member implements LiveSession {
   readonly self: LiveClient;
   readonly #options: MemberOptions;
   readonly #followers = new Set<Follower>();
-  /** What goes along with its calls. */
+  /** The call context of its requests. */
   readonly call: Call;
   #left = false;
 
   constructor(self: LiveClient, options: MemberOptions) {
     this.self = self;
     this.#options = options;
-    // No id, because the session is everybody's; the name is what others are told.
+    // All clients of the session have the same, empty user id.
     const { id: client, name, kind, roles } = self;
     const user: LiveUser = { id: '', client, name, kind, roles };
     this.call = { user, extensions: [EXTENSION_URI] };
   }
 
-  /** Refuses what the client's roles do not allow. */
+  /** Throws if the client has left or lacks the role. */
   require(role: LiveRole): void {
     if (this.#left) throw new A2AError('unavailable', 'This client has left the live session');
     requireRole(this.call.user, role);
   }
 
-  /** Pushes what happens into a sink, until it is closed. */
+  /** Sends the items of the session to a sink until the follower is closed. */
   follow(sink: LiveSink, resume?: Resume): Follower {
     this.require('view');
     const follower = new Follower(this.#options.followed, sink, resume);
@@ -76,7 +76,7 @@ export class Member implements LiveSession {
     this.#followers.delete(follower);
   }
 
-  /** Shows it to everybody who follows through this client. */
+  /** Passes the presence to the followers of this client. */
   announce(presence: Parameters<Follower['presence']>[0]): void {
     for (const follower of this.#followers) follower.presence(presence);
   }
@@ -116,7 +116,7 @@ export class Member implements LiveSession {
     return this.send({ kind: 'message', messageId: randomUUIDv7(), role: 'user', parts });
   }
 
-  /** A whole message: a prompt, or answers. */
+  /** Sends a message: a prompt, or answers. */
   async send(message: Message): Promise<TakenPrompt> {
     const { conversation } = this.#options;
     if (confirmationsIn(message).length > 0) {
@@ -145,7 +145,7 @@ export class Member implements LiveSession {
     await this.stop();
   }
 
-  /** Like `cancel`, and says whether there was a turn. */
+  /** Like `cancel`. Returns whether a turn was running. */
   async stop(): Promise<boolean> {
     this.require('prompt');
     return this.#options.conversation.cancel(this.call);
@@ -156,19 +156,19 @@ export class Member implements LiveSession {
     return this.#options.commands.list();
   }
 
-  /** A command is a turn of the session, as if it were typed, so that everybody sees what comes of it. */
+  /** Runs a command as a turn of the session, so that all clients see its result. */
   async execute(request: ExecuteSlashCommandRequest): Promise<ExecuteSlashCommandResponse> {
     this.require('prompt');
     const { conversation, commands } = this.#options;
     const { command_path: path, args, contextId } = request;
     if (contextId !== undefined && contextId !== conversation.task.contextId) {
-      throw new A2AError('invalidParams', 'contextId: this is not the conversation of the session');
+      throw new A2AError('invalidParams', 'contextId: not the conversation of this session');
     }
     let below = await commands.list();
     for (const word of path) {
       const found = below.find(({ name }) => name === word);
       if (!found) {
-        const message = `There is no command /${path.join(' ').slice(0, 200)}`;
+        const message = `Unknown command /${path.join(' ').slice(0, 200)}`;
         return { execution_id: '', status: 'FAILED_TO_START', message };
       }
       below = found.sub_commands;

@@ -63,5 +63,5 @@ test('a line that is too long ends the connection, with a word in the log', asyn
   const log = text(child.stderr);
   child.stdin.write(`"${'x'.repeat(11 * 1024 * 1024)}"\n`);
   assert.deepEqual(await exit, [0, null]);
-  assert.match(await log, /an ACP client was cut off/);
+  assert.match(await log, /closed an ACP connection: message too large/);
 });

@@ -24,7 +24,7 @@ import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scr
 import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { createCoder, type CoderOptions } from '../../src/coder/coder.ts';
 import { openLive, type Live } from '../../src/live/hub.ts';
-import { liveServeOptions } from '../../src/live/ws-route.ts';
+import { liveServeOptions } from '../../src/live/ws/route.ts';
 import { coderServeOptions } from '../../src/coder/serve-options.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 import { serve } from '../../src/server.ts';

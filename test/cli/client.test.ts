@@ -222,8 +222,8 @@ describe('the client commands', { concurrency: 3 }, () => {
   test('card --verify holds the agent to its card', async () => {
     const { code, out } = await parley(['card', conformance.url, '--verify']);
     assert.equal(code, 0, out);
-    assert.match(out, /✓ 1\.0 JSONRPC .* answers\n/);
-    assert.match(out, /✓ 0\.3 HTTP\+JSON .* answers\n/);
+    assert.match(out, /✓ 1\.0 JSONRPC .* responds\n/);
+    assert.match(out, /✓ 0\.3 HTTP\+JSON .* responds\n/);
     assert.match(out, /✓ signature +unsigned\n/);
     assert.match(out, /Everything is OK\.\n$/);
   });

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { LIVE_METHODS } from '../../src/live/ws-methods.ts';
+import { LIVE_METHODS } from '../../src/live/ws/methods.ts';
 import { CLOSE } from '../../src/http/socket-route.ts';
 import { startShared } from './program.ts';
 

@@ -193,7 +193,7 @@ test('an address where there is no session is an error in one line', async () =>
   await assert.rejects(joinLive(`http://127.0.0.1:${address.port}`), {
     name: 'ConnectionError',
     reason: 'unreachable',
-    message: /there is no live session at ws:\/\/127\.0\.0\.1/,
+    message: /no live session at ws:\/\/127\.0\.0\.1/,
   });
   await assert.rejects(joinLive('nonsense'), TypeError);
   const controller = new AbortController();

@@ -139,7 +139,7 @@ test('--plain is line by line, and answers by number', async (t) => {
   const terminal = startProgram(t, args, { place });
   await terminal.sees(/Type a request/);
   terminal.type(`write a file${ENTER}`);
-  await terminal.sees(/Type the number of an answer/);
+  await terminal.sees(/Type the number of an option/);
   terminal.type(`1${ENTER}`);
   await terminal.sees(/Written\./);
   terminal.type(`/quit${ENTER}`);

@@ -11,7 +11,7 @@ import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import type { LiveItem, LiveSession } from '../../src/live/client/session.ts';
 import { createCoder, type CoderOptions } from '../../src/coder/coder.ts';
 import { openLive, type Live } from '../../src/live/hub.ts';
-import { liveServeOptions, type LiveServeOptions } from '../../src/live/ws-route.ts';
+import { liveServeOptions, type LiveServeOptions } from '../../src/live/ws/route.ts';
 import { coderServeOptions } from '../../src/coder/serve-options.ts';
 import { eventIn, type ToolCall } from '../../src/protocol/development-tool/index.ts';
 import { textOf } from '../../src/protocol/index.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
-import type { AcpSocket } from '../../src/live/ws-route.ts';
+import type { AcpSocket } from '../../src/live/ws/route.ts';
 import { writes } from '../coder/talk.ts';
 import { RawClient } from './raw-client.ts';
 import { serveSession } from './support.ts';

@@ -1,15 +1,15 @@
 /**
- * Items of a live session on their way to the one who iterates over them. By hand and not as a generator: whoever leaves
- * while nothing happens is to be gone at once.
+ * A queue between a live session and one iterator. It is not a generator, because `return` must take effect at once, even
+ * while `next` waits.
  */
 import type { LiveItem } from './session.ts';
 
 export interface LiveFeedOptions {
-  /** From so many items on that wait, the one who iterates is too slow. */
+  /** With this many queued items, `give` returns false. */
   readonly limit: number;
-  /** All that waited is taken. */
+  /** Called when the queue has become empty. */
   readonly onEmpty: () => void;
-  /** The one who iterated has left. */
+  /** Called when the iterator is closed. */
   readonly onLeave?: () => void;
 }
 
@@ -24,7 +24,7 @@ export class LiveFeed implements AsyncIterableIterator<LiveItem, undefined> {
     this.#options = options;
   }
 
-  /** False: no more, until `onEmpty`. */
+  /** Returns false when the queue is full: the caller then waits for `onEmpty`. */
   give(item: LiveItem): boolean {
     if (this.#over) return true;
     if (this.#waiting) {
@@ -32,12 +32,12 @@ export class LiveFeed implements AsyncIterableIterator<LiveItem, undefined> {
       this.#waiting = undefined;
       return true;
     }
-    // Of comings and goings only the latest counts.
+    // A new presence replaces the one before.
     if (item.kind === 'presence' && this.#queue.at(-1)?.kind === 'presence') this.#queue.pop();
     return this.#queue.push(item) < this.#options.limit;
   }
 
-  /** What is there is still given; then it is over, or throws. */
+  /** Ends the iteration after the queued items, with an error if given. */
   end(error?: Error): void {
     if (this.#over) return;
     this.#over = true;

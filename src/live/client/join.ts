@@ -1,11 +1,11 @@
 /**
- * A live session across the network, over its WebSocket.
+ * Joins a live session over WebSocket.
  *
  *   const session = await joinLive('http://localhost:1234', { name: 'phone' });
  *   for await (const item of session.items()) …
  *
- * A connection that breaks is made again, and goes on behind the last event that came. What was asked at that moment
- * rejects: nobody knows whether it arrived.
+ * A lost connection is reopened and continues after the last event. Requests that were pending at that moment reject,
+ * because it is unknown whether they arrived.
  */
 import { backoffMs } from '../../base/index.ts';
 import {
@@ -23,26 +23,26 @@ import { decodeClients, decodeFrame, decodeTask } from './frames.ts';
 
 /** The options of `joinLive`. */
 export interface JoinOptions {
-  /** Of letters, digits and `-._~`, so that it can be sent from a browser too. */
+  /** Letters, digits and `-._~`, because browsers send it as a subprotocol. */
   readonly token?: string | undefined;
-  /** What others are to see; with a token, its own name counts. */
+  /** The name that other clients see. The name of the token has priority. */
   readonly name?: string | undefined;
-  /** Leaves the session. */
+  /** Leaves the session when aborted. */
   readonly signal?: AbortSignal | undefined;
   readonly retry?: RetryOptions | undefined;
 }
 
-/** For an answer, and for a connection. */
+/** Timeouts of a request and of a connection attempt. */
 const ANSWER_MS = 60_000;
 const CONNECT_MS = 20_000;
-/** Items that nobody has read: the connection is given up until they are. */
+/** With this many unread items, the connection is closed until they are read. */
 const MAX_WAITING = 4096;
 const NOT_AUTHORIZED = 4001;
 const GOING_AWAY = 1001;
-/** What a subprotocol may be made of (RFC 9110, `token`). */
+/** The characters of a subprotocol (RFC 9110, `token`). */
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 
-/** Resolves once the session has shown itself. Rejects where there is none, or it does not let us in. */
+/** Resolves after the first snapshot. Rejects if there is no session, or it refuses the client. */
 export async function joinLive(url: string, options: JoinOptions = {}): Promise<LiveSession> {
   options.signal?.throwIfAborted();
   const session = new RemoteSession(addressOf(url, options), options);
@@ -53,12 +53,12 @@ export async function joinLive(url: string, options: JoinOptions = {}): Promise<
 function addressOf(url: string, { name, token }: JoinOptions): URL {
   const address = URL.parse(url);
   if (!address || !/^(?:https?|wss?):$/.test(address.protocol)) {
-    throw new TypeError(`${url}: write it as http://localhost:1234`);
+    throw new TypeError(
+      `"${url}" is not a valid URL of a live session: write it as http://localhost:1234`,
+    );
   }
   if (token !== undefined && !TOKEN.test(token)) {
-    throw new TypeError(
-      'the token has characters that a WebSocket cannot send: use letters and digits',
-    );
+    throw new TypeError('the token contains invalid characters: use letters and digits');
   }
   address.protocol = address.protocol.replace('http', 'ws');
   if (!address.pathname.endsWith('/ws')) {
@@ -78,20 +78,20 @@ class RemoteSession implements LiveSession {
   readonly #options: JoinOptions;
   readonly #asked = new Map<number, Asked>();
   #socket: WebSocket | undefined;
-  /** Resolved when a connection opens or is lost, and then another one. */
+  /** Resolved and replaced whenever a connection opens or is lost. */
   #changed = Promise.withResolvers<void>();
   readonly #first = Promise.withResolvers<void>();
   #feed: LiveFeed;
-  /** `late`: nobody has read, and what came was too much to keep. */
+  /** `late`: items were dropped because nothing has read them yet. */
   #reader: 'none' | 'late' | 'one' = 'none';
   #self: LiveClient | undefined;
   #taskId: string | undefined;
   #seq: number | undefined;
   #lastId = 0;
-  /** Connections in a row that brought nothing. */
+  /** The number of consecutive connections without any item. */
   #failures = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Given up on purpose, until what has come is read. */
+  /** Closed by this client until the queued items are read. */
   #held = false;
   #over = false;
 
@@ -137,7 +137,7 @@ class RemoteSession implements LiveSession {
     try {
       await this.#ask('tasks/cancel', { id: this.#taskId });
     } catch (error) {
-      // There was no turn, so there is none now.
+      // No turn was running.
       if (!(error instanceof A2AError) || error.kind !== 'taskNotCancelable') throw error;
     }
   }
@@ -171,7 +171,7 @@ class RemoteSession implements LiveSession {
     });
   }
 
-  /** Another iteration takes the place of the one before. */
+  /** A new iteration replaces the one before. */
   #restart(after: number | undefined): void {
     this.#feed.end();
     this.#feed = this.#makeFeed();
@@ -201,7 +201,7 @@ class RemoteSession implements LiveSession {
       if (this.#socket !== socket) return;
       clearTimeout(this.#timer);
       this.#change();
-      // A snapshot says who we are; behind an event there is none.
+      // The snapshot contains `self`. A resumed connection gets no snapshot.
       if (address.searchParams.has('after')) void this.#whoAmI();
     });
     socket.addEventListener('message', ({ data }) => {
@@ -210,7 +210,7 @@ class RemoteSession implements LiveSession {
     socket.addEventListener('close', ({ code, reason }) => {
       if (this.#socket === socket) this.#lost(code, reason);
     });
-    // A close follows.
+    // A close event follows.
     socket.addEventListener('error', () => undefined);
   }
 
@@ -221,7 +221,7 @@ class RemoteSession implements LiveSession {
       this.#self = self;
       this.#first.resolve();
     } catch {
-      // The connection is gone again, or says who we are some other time.
+      // The connection was lost. The next one asks again.
     }
   }
 
@@ -250,7 +250,7 @@ class RemoteSession implements LiveSession {
       if (self) this.#self = self;
       this.#first.resolve();
     } else if (item.kind === 'event') {
-      // What comes again after a resumption is known.
+      // Events that are repeated after a resumption are skipped.
       if (item.taskId === this.#taskId && item.seq <= (this.#seq ?? -1)) return;
       this.#taskId = item.taskId;
       this.#seq = item.seq;
@@ -266,11 +266,11 @@ class RemoteSession implements LiveSession {
     }
   }
 
-  /** Gives the connection up, on this side. */
+  /** Closes the connection from this side. */
   #drop(): void {
     const socket = this.#socket;
     this.#socket = undefined;
-    this.#unready('the connection was given up: the request may have arrived');
+    this.#unready('the connection was closed: the request may have arrived');
     socket?.close();
   }
 
@@ -289,19 +289,19 @@ class RemoteSession implements LiveSession {
 
   #lost(code: number, reason: string): void {
     this.#socket = undefined;
-    this.#unready('the connection broke: the request may have arrived');
+    this.#unready('the connection was lost: the request may have arrived');
     if (code === NOT_AUTHORIZED) return this.#finish(new A2AError('unauthenticated'));
-    // The session has ended, and that is no failure.
+    // The session has ended normally.
     if (code === GOING_AWAY && this.#self) return this.#finish();
     const { attempts = 5, delayMs = 250, maxDelayMs = 10_000, onRetry } = this.#options.retry ?? {};
     const why = reason === '' ? `${code}` : `${code}, ${reason}`;
     if (!this.#self) {
-      const text = `there is no live session at ${this.#address.origin} (${why})`;
+      const text = `no live session at ${this.#address.origin} (${why})`;
       return this.#finish(new ConnectionError('unreachable', text));
     }
     const failure = ++this.#failures;
     if (failure > attempts) {
-      const text = `the connection to the live session broke (${why}) and could not be made again`;
+      const text = `lost the connection to the live session (${why}) and could not reconnect`;
       return this.#finish(new ConnectionError('broken', text));
     }
     const wait = backoffMs(failure, delayMs, maxDelayMs);
@@ -329,7 +329,7 @@ class RemoteSession implements LiveSession {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#asked.set(id, { resolve, reject });
     const timer = setTimeout(() => {
-      reject(new ConnectionError('timeout', `no answer to ${method}`));
+      reject(new ConnectionError('timeout', `no response to ${method}`));
     }, ANSWER_MS);
     try {
       this.#socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
@@ -342,5 +342,5 @@ class RemoteSession implements LiveSession {
 }
 
 function closed(): ConnectionError {
-  return new ConnectionError('closed', 'the live session was left, or is over');
+  return new ConnectionError('closed', 'the live session was left or has ended');
 }

@@ -1,11 +1,11 @@
 /**
- * A live session, seen by one of those who take part in it: the terminal, an editor, another agent.
+ * A live session, as one client sees it: the terminal, an editor or another agent.
  *
- * It is one conversation with the coding agent that any number of clients share. All see the same events in the same
- * order; each may prompt and answer what is asked, as far as its roles go; the first answer counts, everywhere.
+ * It is one conversation with the coding agent, shared by any number of clients. All clients see the same events in the
+ * same order. Each may prompt and answer questions, if its roles allow it. The first answer to a question counts.
  *
- * The session is a task that has turns (the virtual task). Where a turn fails or is canceled, that task is over and the
- * conversation goes on in a new one: a snapshot says so.
+ * The session is a task with turns (the virtual task). If a turn fails or is canceled, the task ends and the conversation
+ * continues in a new task. A new snapshot then tells the clients.
  */
 import type {
   ExecuteSlashCommandRequest,
@@ -19,18 +19,18 @@ import type { Part, StreamEvent, Task } from '../../protocol/index.ts';
 /** What a client of a live session may do. */
 export type LiveRole = 'view' | 'prompt' | 'approve';
 
-/** Somebody who takes part. */
+/** A client of the session. */
 export interface LiveClient {
   readonly id: string;
-  /** For people: `phone`, `zed`. */
+  /** The display name: `phone`, `zed`. */
   readonly name: string;
   readonly kind: 'terminal' | 'a2a' | 'acp';
   readonly roles: readonly LiveRole[];
 }
 
-/** The session as it stands, for one who joins. */
+/** The current state of the session, for a client that joins. */
 export interface LiveSnapshot {
-  /** The virtual task's. */
+  /** The id of the virtual task. */
   readonly taskId: string;
   readonly contextId: string;
   readonly task: Task;
@@ -41,42 +41,42 @@ export interface LiveSnapshot {
   readonly model: string;
   readonly workspace: string;
   readonly clients: readonly LiveClient[];
-  /** The last event of the task that is in it. */
+  /** The sequence number of the last event that the snapshot contains. */
   readonly seq: number;
-  /** For one who joins: the tasks that the conversation was in before, oldest first. Only those that are still kept. */
+  /** In the first snapshot of a client: the earlier tasks of the conversation that still exist, oldest first. */
   readonly earlier?: readonly Task[] | undefined;
 }
 
-/** A prompt that waits for the turn before it. */
+/** A prompt that waits for the end of the running turn. */
 export interface QueuedPrompt {
   readonly text: string;
-  /** Who sent it, for people. */
+  /** The display name of the sender. */
   readonly from: string;
 }
 
-/** What became of a prompt. */
+/** The result of sending a prompt. */
 export interface TakenPrompt {
   readonly queued: boolean;
   readonly taskId: string;
   /**
-   * Of one that waits: resolves if it is forgotten, by whoever cancels the turn before it or because the agent does not
-   * take it. Known where the session is in this process.
+   * For a queued prompt: resolves if the prompt is dropped, because a client canceled or the agent refused it. Only
+   * available in the process of the session.
    */
   readonly forgotten?: Promise<void>;
 }
 
 /** An event of a live session. */
 export type LiveItem =
-  /** First, unless the client resumes; and again when the conversation goes on in another task. */
+  /** The first item, unless the client resumes. Sent again when the conversation continues in another task. */
   | { readonly kind: 'snapshot'; readonly snapshot: LiveSnapshot }
-  /** What happened next, in the 0.3 shape with the extension's metadata. */
+  /** The next event of the task, in the 0.3 format with the extension's metadata. */
   | {
       readonly kind: 'event';
       readonly taskId: string;
       readonly seq: number;
       readonly event: StreamEvent;
     }
-  /** Somebody came or left, or the queue has changed. Not in the log: only the latest counts. */
+  /** The clients or the queue have changed. Not in the log; each value replaces the one before. */
   | {
       readonly kind: 'presence';
       readonly clients: readonly LiveClient[];
@@ -85,22 +85,22 @@ export type LiveItem =
 
 /** A live session that this client has joined. */
 export interface LiveSession {
-  /** Who this client is. */
+  /** This client. */
   readonly self: LiveClient;
-  /** What happens, from a snapshot on, or behind event `after` of the present task. Ends when the session does. */
+  /** The items, starting with a snapshot or after event `after` of the present task. Ends with the session. */
   items(options?: {
     readonly after?: number;
     readonly signal?: AbortSignal;
   }): AsyncIterable<LiveItem>;
-  /** A new turn, or queued while one is under way. Resolves once it is taken. */
+  /** Starts a turn, or queues the prompt while a turn runs. Resolves once the prompt is accepted. */
   prompt(content: string | readonly Part[]): Promise<TakenPrompt>;
-  /** Answers a call that waits. Throws A2AError -32004 with reason ALREADY_RESOLVED when somebody else was first. */
+  /** Answers a waiting call. Throws A2AError -32004 with reason ALREADY_RESOLVED if another client answered first. */
   confirm(confirmation: ToolCallConfirmation): Promise<void>;
-  /** Stops the turn that is under way, and forgets the queue. */
+  /** Cancels the running turn and drops the queued prompts. */
   cancel(): Promise<void>;
   commands(): Promise<readonly SlashCommand[]>;
   execute(request: ExecuteSlashCommandRequest): Promise<ExecuteSlashCommandResponse>;
   clients(): Promise<readonly LiveClient[]>;
-  /** Leaves. The session goes on. */
+  /** Leaves the session, which continues. */
   close(): Promise<void>;
 }

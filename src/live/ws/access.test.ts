@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { METHODS, OPERATIONS, type Operation } from '../protocol/index.ts';
-import type { RequestHandler } from '../tasks/index.ts';
+import { METHODS, OPERATIONS, type Operation } from '../../protocol/index.ts';
+import type { RequestHandler } from '../../tasks/index.ts';
 import { guardRoles } from './access.ts';
 
 const viewer = { user: { id: '', name: 'viewer', roles: ['view'] } };

@@ -1,23 +1,23 @@
 /**
- * Who may do what in a live session.
+ * Authentication and roles of a live session.
  *
- * Each token has a name and roles. All who are let in share the session, so none of them is a user of their own: their
- * id is empty, as that of whoever sits at the terminal, and what tells them apart are the fields beside it.
+ * Each token has a name and roles. All clients share the session, so they have the same, empty user id, like the client at
+ * the terminal. The fields `name` and `roles` distinguish them.
  */
-import type { LiveRole } from './client/session.ts';
-import { type LiveUser, requireMessageRoles, requirePromptRoles } from '../coder/index.ts';
-import type { User } from '../protocol/index.ts';
-import { guardHandler, type RequestHandler } from '../tasks/index.ts';
-import { sameSecret, type Authenticate } from '../http/index.ts';
+import type { LiveRole } from '../client/session.ts';
+import { type LiveUser, requireMessageRoles, requirePromptRoles } from '../../coder/index.ts';
+import type { User } from '../../protocol/index.ts';
+import { guardHandler, type RequestHandler } from '../../tasks/index.ts';
+import { sameSecret, type Authenticate } from '../../http/index.ts';
 
 export interface LiveToken {
   readonly name: string;
-  /** Everybody may view. */
+  /** `view` is implied. */
   readonly roles: readonly LiveRole[];
   readonly token: string;
 }
 
-/** Lets in whoever has one of the tokens, as a bearer token. */
+/** Authenticates clients by one of the bearer tokens. */
 export function liveAuthentication(tokens: readonly LiveToken[]): Authenticate {
   const known = tokens.map(({ token, name, roles }) => ({
     token,
@@ -27,7 +27,7 @@ export function liveAuthentication(tokens: readonly LiveToken[]): Authenticate {
     const [scheme, given] = (header('authorization') ?? '').split(' ', 2);
     if (scheme?.toLowerCase() !== 'bearer' || !given) return undefined;
     let found: User | undefined;
-    // All are compared, so that the time does not tell which one matched.
+    // Compares all tokens, so that the timing does not reveal which one matched.
     for (const { token, user } of known) if (sameSecret(given, token)) found = user;
     return found;
   };

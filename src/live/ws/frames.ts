@@ -1,11 +1,11 @@
 /**
- * The frames that everybody on `/ws` gets. What all get is the same bytes, made once: those of an event when its first
- * reader asks, and its last reader has them before the next event comes.
+ * The frames sent to all clients on `/ws`. Each frame is encoded once and shared. Only the latest event is cached: all
+ * current readers get an event before the next one arrives.
  */
-import type { LiveClient, LiveSnapshot } from './client/session.ts';
-import { codecOf } from '../protocol/index.ts';
-import type { Opening, Published } from '../tasks/index.ts';
-import type { Presence } from './follower.ts';
+import type { LiveClient, LiveSnapshot } from '../client/session.ts';
+import { codecOf } from '../../protocol/index.ts';
+import type { Opening, Published } from '../../tasks/index.ts';
+import type { Presence } from '../follower.ts';
 
 export const WIRE = codecOf('0.3', 'JSONRPC');
 

@@ -1,15 +1,15 @@
-/** What a client may ask for on `/ws`, by the names of A2A 0.3 and of the development-tool extension. */
+/** The methods on `/ws`, with the names of A2A 0.3 and of the development-tool extension. */
 import {
   ExecuteSlashCommandRequest,
   ToolCallConfirmation,
-} from '../protocol/development-tool/index.ts';
-import { A2AError, parseWith, type Task } from '../protocol/index.ts';
-import type { RequestHandler } from '../tasks/index.ts';
-import type { Live } from './hub.ts';
-import type { Member } from './member.ts';
-import { WIRE } from './ws-frames.ts';
+} from '../../protocol/development-tool/index.ts';
+import { A2AError, parseWith, type Task } from '../../protocol/index.ts';
+import type { RequestHandler } from '../../tasks/index.ts';
+import type { Live } from '../hub.ts';
+import type { Member } from '../member.ts';
+import { WIRE } from './frames.ts';
 
-/** Marks the answer to a prompt that waits for the turn before it, in the task's metadata. */
+/** The key in the task's metadata that marks the response to a queued prompt. */
 const QUEUED_KEY = 'parley.queued';
 
 export interface MethodContext {
@@ -20,19 +20,19 @@ export interface MethodContext {
 
 type Method = (params: unknown, context: MethodContext) => Promise<unknown>;
 
-/** Like `message/send` that does not block: what comes of it are events, which everybody gets. */
+/** Like a non-blocking `message/send`. The results are events, which all clients get. */
 const send: Method = async (raw, { live, handler, member }) => {
   const { message, configuration } = WIRE.decodeParams('sendMessage', raw);
   const { taskId: named, contextId } = message;
   if (message.role !== 'user') {
-    throw new A2AError('invalidParams', 'message.role: a message to an agent has the role user');
+    throw new A2AError('invalidParams', 'message.role: must be user');
   }
   if (
     (named !== undefined && named !== live.taskId) ||
     (contextId !== undefined && contextId !== live.contextId)
   ) {
     const { taskId } = live;
-    const text = `This connection is that of the live session, whose task is ${taskId}`;
+    const text = `This connection belongs to the live session, whose task is ${taskId}`;
     throw new A2AError('unsupportedOperation', text, { info: { taskId } });
   }
   const { queued, taskId } = await member.send(message);
@@ -64,7 +64,7 @@ export const LIVE_METHODS: ReadonlyMap<string, Method> = new Map<string, Method>
       if (asked.id !== live.taskId) return encode(await handler.cancelTask(asked, member.call));
       const info = { taskId: asked.id };
       if (!(await member.stop())) {
-        throw new A2AError('taskNotCancelable', 'No turn is under way', { info });
+        throw new A2AError('taskNotCancelable', 'No turn is running', { info });
       }
       return encode(await handler.getTask({ id: asked.id, historyLength: 0 }, member.call));
     },
@@ -84,13 +84,13 @@ function encode(task: Task): unknown {
   return WIRE.encodeResult('getTask', task);
 }
 
-/** Runs a method. Throws `methodNotFound` for one that there is not. */
+/** Runs a method. Throws `methodNotFound` for an unknown one. */
 export async function callMethod(
   name: string,
   params: unknown,
   context: MethodContext,
 ): Promise<unknown> {
   const method = LIVE_METHODS.get(name);
-  if (!method) throw new A2AError('methodNotFound', 'There is no such method in a live session');
+  if (!method) throw new A2AError('methodNotFound', 'Unknown method for a live session');
   return method(params, context);
 }

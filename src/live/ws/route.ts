@@ -1,5 +1,5 @@
 /**
- * `/ws`, and `/acp`: a live session on the server's port, for `serve`.
+ * The routes `/ws` and `/acp`, which connect clients to a live session on the server's port.
  *
  *   const server = serve(coder.agent, {
  *     ...coderServeOptions(coder),
@@ -7,34 +7,34 @@
  *   });
  *   const live = await openLive({ coder, handler: server.handler, workspace, logger });
  *
- * On `/ws` the subprotocol says which protocol it is, `a2a` or `acp`; without one the first frame does, and where none
- * comes for a moment it is A2A.
+ * On `/ws` the subprotocol selects the protocol, `a2a` or `acp`. Without a subprotocol the first frame decides. If no
+ * frame arrives in time, the protocol is A2A.
  */
-import { isObject } from '../base/index.ts';
-import type { LiveSession } from './client/session.ts';
-import { A2AError } from '../protocol/index.ts';
-import type { Logger } from '../tasks/index.ts';
-import type { ServeOptions } from '../server.ts';
+import { isObject } from '../../base/index.ts';
+import type { LiveSession } from '../client/session.ts';
+import { A2AError } from '../../protocol/index.ts';
+import type { Logger } from '../../tasks/index.ts';
+import type { ServeOptions } from '../../server.ts';
 import {
   CLOSE,
   type PeerSocket,
   type SocketListener,
   type SocketRequest,
   type SocketRoute,
-} from '../http/index.ts';
+} from '../../http/index.ts';
 import { guardRoles, liveAuthentication, type LiveToken } from './access.ts';
-import { rolesOf } from '../coder/index.ts';
-import type { Live } from './hub.ts';
-import { A2aSocket } from './ws-a2a.ts';
-import { LiveFrames } from './ws-frames.ts';
+import { rolesOf } from '../../coder/index.ts';
+import type { Live } from '../hub.ts';
+import { A2aSocket } from './a2a-socket.ts';
+import { LiveFrames } from './frames.ts';
 
-/** How long a client that names no protocol may take to show it. */
+/** How long to wait for the first frame of a client without a subprotocol. */
 const SILENCE_MS = 250;
 const STALL_MS = 5000;
 
 /**
- * Takes a connection over that speaks ACP. `enter` joins the session for its client, which has a name only once it has
- * told it. What it returns is told what comes from now on, beginning with the first frame.
+ * Handles an ACP connection. `enter` joins the session, once the client has told its name. The returned listener gets all
+ * frames, including the first one.
  */
 export type AcpSocket = (
   socket: PeerSocket,
@@ -42,9 +42,9 @@ export type AcpSocket = (
 ) => SocketListener;
 
 export interface LiveServeOptions {
-  /** Undefined as long as there is none: who comes then is told to come back. */
+  /** Returns undefined while there is no session. Clients are then asked to try again. */
   readonly live: () => Live | undefined;
-  /** Who may join. None: everybody who gets as far as this machine's loopback. */
+  /** The tokens of the clients that may join. Without tokens, any local client may join. */
   readonly tokens?: readonly LiveToken[] | undefined;
   readonly acp?: AcpSocket | undefined;
   readonly stallMs?: number | undefined;
@@ -109,13 +109,13 @@ function acpRoute(options: LiveServeOptions, acp: AcpSocket): SocketRoute {
   };
 }
 
-/** The way in for a client of ACP, where there is a session. */
+/** Returns the function that joins the session for an ACP client. Throws if there is no session. */
 function entrance(options: LiveServeOptions, request: SocketRequest): Parameters<AcpSocket>[1] {
   const live = present(options);
   return (clientName) => join(live, 'acp', request, clientName);
 }
 
-/** Waits for the first frame, but not long, and then is what the connection turned out to be. */
+/** Waits for the first frame, with a timeout, and then delegates to the listener of the detected protocol. */
 function undecided(start: (firstFrame?: string) => SocketListener): SocketListener {
   let chosen: SocketListener | undefined;
   let gone = false;
@@ -137,7 +137,7 @@ function undecided(start: (firstFrame?: string) => SocketListener): SocketListen
   };
 }
 
-/** A connection that cannot be served is closed, and says why. */
+/** Closes the connection with a reason if it cannot be opened. */
 function guarded(socket: PeerSocket, logger: Logger, open: () => SocketListener): SocketListener {
   try {
     return open();
@@ -151,11 +151,11 @@ function guarded(socket: PeerSocket, logger: Logger, open: () => SocketListener)
 
 function present({ live }: LiveServeOptions): Live {
   const found = live();
-  if (!found) throw new A2AError('unavailable', 'There is no live session yet');
+  if (!found) throw new A2AError('unavailable', 'The live session has not started yet');
   return found;
 }
 
-/** A token's name is what the one who gave it calls its holder; without one, it is the client's own word. */
+/** The name of the token has priority over the name that the client gives itself. */
 function join(live: Live, kind: 'a2a' | 'acp', { query, user }: SocketRequest, own?: string) {
   const given = user?.['name'];
   const name = typeof given === 'string' ? given : (query.get('name') ?? own);
@@ -165,11 +165,11 @@ function join(live: Live, kind: 'a2a' | 'acp', { query, user }: SocketRequest, o
 function resumeFrom(query: URLSearchParams) {
   const after = query.get('after') ?? '';
   const taskId = query.get('task') ?? undefined;
-  // Whoever says something else begins anew.
+  // Any other value is ignored, and the client gets a snapshot.
   return /^\d{1,15}$/.test(after) ? { after: Number(after), taskId } : undefined;
 }
 
-/** ACP's first word. */
+/** Whether the frame is ACP's `initialize` request. */
 function isInitialize(frame: string | undefined): boolean {
   if (frame === undefined) return false;
   try {

@@ -1,16 +1,15 @@
 /**
- * A client of the live session over WebSocket, in A2A's JSON-RPC: one message per text frame.
+ * A client of the live session over WebSocket, with A2A's JSON-RPC: one message per text frame.
  *
- * To the client: `session/snapshot` first, unless it resumes (`?after=SEQ`), then each event of the session once, as
- * `tasks/event`; with `?presence=1` also `session/presence`, when somebody comes or goes or the queue changes. From the
- * client: the methods of ws-methods.ts, with one response each.
+ * The server sends `session/snapshot` first, unless the client resumes (`?after=SEQ`), and then each event once, as
+ * `tasks/event`. With `?presence=1` it also sends `session/presence` when the clients or the queue change. The client
+ * calls the methods of methods.ts and gets one response to each.
  *
- * The client's place is in the log, not in a queue: where it reads slowly, no more events are taken out until it has
- * read. One that reads nothing for a while, or asks for more than it reads, is closed with 4008; one that reads slowly
- * is not.
+ * Events are read from the log only as fast as the client reads them. A slow client stays connected. A client that reads
+ * nothing for a while, or sends more requests than it reads responses, is closed with code 4008.
  */
-import { inspectJson } from '../protocol/index.ts';
-import type { Logger, RequestHandler } from '../tasks/index.ts';
+import { inspectJson } from '../../protocol/index.ts';
+import type { Logger, RequestHandler } from '../../tasks/index.ts';
 import {
   CLOSE,
   parseObject,
@@ -18,20 +17,20 @@ import {
   readEnvelope,
   type PeerSocket,
   type SocketListener,
-} from '../http/index.ts';
-import type { Follower, LiveSink, Resume } from './follower.ts';
-import type { Live } from './hub.ts';
-import type { Member } from './member.ts';
-import { type LiveFrames, snapshotFrame, WIRE } from './ws-frames.ts';
-import { callMethod } from './ws-methods.ts';
+} from '../../http/index.ts';
+import type { Follower, LiveSink, Resume } from '../follower.ts';
+import type { Live } from '../hub.ts';
+import type { Member } from '../member.ts';
+import { type LiveFrames, snapshotFrame, WIRE } from './frames.ts';
+import { callMethod } from './methods.ts';
 
-/** From so many bytes on that have not left, no events are taken out of the log. */
+/** With more unsent bytes than this, no further events are read from the log. */
 const HIGH_WATER = 256 * 1024;
-/** Bytes of answers that were asked for and are not read. */
+/** Maximum size of unread responses. */
 const MAX_UNREAD = 8 * 1024 * 1024;
-/** Requests of a client under way, and their length; until some are answered no more are read. */
-const MAX_UNDER_WAY = 32;
-const MAX_UNDER_WAY_CHARS = 16 * 1024 * 1024;
+/** Limits of pending requests per client: number and total length. Beyond them, the socket is paused. */
+const MAX_PENDING = 32;
+const MAX_PENDING_CHARS = 16 * 1024 * 1024;
 
 export interface A2aSocketOptions {
   readonly live: Live;
@@ -40,7 +39,7 @@ export interface A2aSocketOptions {
   readonly frames: LiveFrames;
   readonly resume: Resume | undefined;
   readonly presence: boolean;
-  /** A client that has read nothing for so long is closed. */
+  /** A client that reads nothing for this long is closed. */
   readonly stallMs: number;
   readonly logger: Logger;
 }
@@ -49,13 +48,13 @@ export class A2aSocket implements SocketListener, LiveSink {
   readonly #socket: PeerSocket;
   readonly #options: A2aSocketOptions;
   readonly #follower: Follower;
-  /** The snapshot has been sent, or there is none. */
+  /** Resolved once the snapshot has been sent, or the client resumes without one. */
   readonly #begun = Promise.withResolvers<void>();
-  #underWay = 0;
-  #underWayChars = 0;
-  /** Of answers, since all that was sent had left. */
+  #pending = 0;
+  #pendingChars = 0;
+  /** Size of the responses sent since the send buffer was last empty. */
   #unread = 0;
-  /** What there was no room for. */
+  /** The latest presence, while the client is too slow to get it. */
   #latest: Parameters<LiveSink['presence']>[0] | undefined;
 
   constructor(socket: PeerSocket, options: A2aSocketOptions) {
@@ -82,7 +81,7 @@ export class A2aSocket implements SocketListener, LiveSink {
   }
 
   end(): void {
-    this.#socket.close(CLOSE.goingAway, 'the session is over');
+    this.#socket.close(CLOSE.goingAway, 'the session has ended');
   }
 
   message(text: string): void {
@@ -101,9 +100,9 @@ export class A2aSocket implements SocketListener, LiveSink {
   }
 
   #count(requests: number, chars: number): void {
-    this.#underWay += requests;
-    this.#underWayChars += chars;
-    const enough = this.#underWay >= MAX_UNDER_WAY || this.#underWayChars >= MAX_UNDER_WAY_CHARS;
+    this.#pending += requests;
+    this.#pendingChars += chars;
+    const enough = this.#pending >= MAX_PENDING || this.#pendingChars >= MAX_PENDING_CHARS;
     if (enough) this.#socket.pause();
     else this.#socket.resume();
   }
