@@ -77,7 +77,7 @@ test('each session/new is a session of its own', async (t) => {
 test('a folder outside --workspace, and a session that is not there, are refused', async (t) => {
   const place = makePlace(t);
   const { editor } = startAcp(t, place, [], ['--workspace', place.workspace]);
-  await assert.rejects(editor.open(place.home), /none of the folders of --workspace/);
+  await assert.rejects(editor.open(place.home), /outside the --workspace folders/);
   await assert.rejects(editor.load('nothing', place.workspace), /not found|no such session/i);
   const everywhere = startAcp(t, place, [], ['--workspace', '/']);
   assert.ok((await everywhere.editor.open(place.workspace)).sessionId);
