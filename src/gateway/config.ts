@@ -32,7 +32,6 @@ import { TasksConfig } from './tasks/config.ts';
 import { WebAddress } from './api/web-address.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
-const CHUNK_BYTES = 64 * 1024;
 /** Problems that are listed. */
 const MAX_PROBLEMS = 20;
 /** Known names that an error about an unknown name lists. */
@@ -329,14 +328,13 @@ async function read(file: string, again: boolean): Promise<{ text: string; mode:
 async function textOf(handle: FileHandle, file: string): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for (;;) {
-    const { bytesRead, buffer } = await handle.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES);
-    if (bytesRead === 0) break;
-    bytes += bytesRead;
+  const stream: AsyncIterable<Buffer> = handle.createReadStream({ autoClose: false });
+  for await (const chunk of stream) {
+    bytes += chunk.length;
     if (bytes > MAX_FILE_BYTES) {
       throw new ConfigError([`${file}: the file is larger than ${MAX_FILE_BYTES} bytes`]);
     }
-    chunks.push(buffer.subarray(0, bytesRead));
+    chunks.push(chunk);
   }
   return Buffer.concat(chunks, bytes).toString('utf8');
 }

@@ -3,8 +3,8 @@
  * only the failed checks; the causes are in the log.
  */
 import { statSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
+import { raceAbort } from '../../base/index.ts';
 import type { Logger, TaskStore } from '../../tasks/index.ts';
 import type { Register } from '../register/register.ts';
 
@@ -45,21 +45,12 @@ export function createHealth(options: HealthOptions): Health {
     name: string,
     work: HealthCheck,
   ): Promise<readonly [string, 'ok' | 'failed']> {
-    const over = new AbortController();
-    const { signal } = over;
     try {
-      await Promise.race([
-        Promise.resolve().then(work),
-        delay(checkMs, undefined, { signal, ref: false }).then(() => {
-          throw new Error(`no result within ${checkMs} ms`);
-        }),
-      ]);
+      await raceAbort(Promise.resolve().then(work), AbortSignal.timeout(checkMs));
       return [name, 'ok'];
     } catch (error) {
       logger.error({ err: error, check: name }, 'a readiness check failed');
       return [name, 'failed'];
-    } finally {
-      over.abort();
     }
   }
 

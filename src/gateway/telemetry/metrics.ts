@@ -43,9 +43,8 @@ export function createMetrics(options: { readonly version: string }): Metrics {
   const lag = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS });
   lag.enable();
 
-  function seriesOf(name: string, labels: Labels): Series | undefined {
-    const family = familyOf(name);
-    if (!family) return undefined;
+  function seriesOf(name: MetricName, labels: Labels): Series {
+    const family: MetricFamily = METRICS[name];
     let all = families.get(name);
     if (!all) families.set(name, (all = new Map()));
     const key = keyOf(family, labels);
@@ -75,12 +74,12 @@ export function createMetrics(options: { readonly version: string }): Metrics {
       // A counter never decreases.
       if (!(by >= 0) || !Number.isFinite(by)) return;
       const series = seriesOf(name, labels);
-      if (series && !series.buckets) series.value += by;
+      if (!series.buckets) series.value += by;
     },
     observe(name, labels, seconds) {
       const series = seriesOf(name, labels);
-      if (!series?.buckets || !Number.isFinite(seconds)) return;
-      const bounds = familyOf(name)?.buckets ?? [];
+      if (!series.buckets || !Number.isFinite(seconds)) return;
+      const { buckets: bounds = [] }: MetricFamily = METRICS[name];
       const at = bounds.findIndex((bound) => seconds <= bound);
       series.buckets[at < 0 ? bounds.length : at]! += 1;
       series.count += 1;
@@ -131,10 +130,6 @@ export function createMetrics(options: { readonly version: string }): Metrics {
   );
   metrics.gauge('nodejs_eventloop_lag_p99_seconds', () => late(lag.percentile(99)));
   return metrics;
-}
-
-function familyOf(name: string): MetricFamily | undefined {
-  return Object.hasOwn(METRICS, name) ? METRICS[name as MetricName] : undefined;
 }
 
 function* readingOf(name: string, family: MetricFamily, read: () => Reading): Generator<string> {

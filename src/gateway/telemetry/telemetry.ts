@@ -1,8 +1,10 @@
 /** The interfaces that the gateway's parts report to: a meter for metrics, a tracer for spans. */
+import type { MetricName } from './metric-names.ts';
+
 /** Counts and durations for `/metrics`. The names are those of metric-names.ts. */
 export interface Meter {
-  count(name: string, labels?: Labels, by?: number): void;
-  observe(name: string, labels: Labels, seconds: number): void;
+  count(name: MetricName, labels?: Labels, by?: number): void;
+  observe(name: MetricName, labels: Labels, seconds: number): void;
 }
 
 export type Labels = Readonly<Record<string, string>>;
