@@ -1,8 +1,8 @@
-/** What a schema does not like, in words for whoever wrote the value. */
 import type * as z from 'zod';
 
+/** Describes a schema's issue to the person who wrote the value. */
 export function wordIssue(issue: z.core.$ZodIssue): string {
-  // What is wrong with a name is what the schema of names says.
+  // For an invalid key, the issue of the key's schema says why.
   const [inner] = issue.code === 'invalid_key' ? issue.issues : [];
   if (inner) return wordIssue(inner);
   if (issue.message.endsWith(', received undefined')) return 'it is missing';

@@ -1,2 +1,2 @@
 export { guardedRequest } from './guarded-request.ts';
-export { AddressError, literalAddress, networkGuard, type NetworkGuard } from './network-guard.ts';
+export { AddressError, literalAddress, networkGuard } from './network-guard.ts';

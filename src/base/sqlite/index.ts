@@ -1,4 +1,4 @@
-export { createFile, openDatabase, prepareFile, type DatabaseOptions } from './open-database.ts';
+export { createFile, openDatabase, prepareFile } from './open-database.ts';
 export { migrate, type Schema } from './schema.ts';
 export {
   isDatabaseBusy,

@@ -1,58 +1,71 @@
-/** What settings.json may say. The descriptions are for the published JSON Schema: editors show them. */
+/** The schema of settings.json. Editors show the descriptions, which are part of the published JSON Schema. */
 import * as z from 'zod';
 import { McpServers } from '../../protocol/development-tool/index.ts';
 import { ApprovalMode, PolicyRule } from '../approval/rule.ts';
 
 const Limits = z.strictObject({
-  maxSteps: z.int().min(1).max(10_000).optional().describe('Requests to the model in one turn.'),
-  maxTokens: z.int().min(1).optional().describe('Tokens of one session, in and out.'),
+  maxSteps: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .optional()
+    .describe('Maximum number of model requests in one turn.'),
+  maxTokens: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('Maximum number of tokens of one session, input and output together.'),
   maxCostUsd: z
     .number()
     .positive()
     .optional()
-    .describe('What one session may cost, in US dollars.'),
+    .describe('Maximum cost of one session, in US dollars.'),
   shellTimeoutMs: z
     .int()
     .min(1)
     .max(86_400_000)
     .optional()
-    .describe('For a shell command that does not name its own.'),
-  maxCheckpoints: z.int().min(1).max(10_000).optional().describe('Older ones are removed.'),
+    .describe('Default timeout of a shell command, in milliseconds.'),
+  maxCheckpoints: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .optional()
+    .describe('Maximum number of checkpoints. Older ones are removed.'),
   retentionDays: z
     .int()
     .min(1)
     .max(36_500)
     .optional()
-    .describe('How long sessions and checkpoints are kept.'),
+    .describe('How many days sessions and checkpoints are kept.'),
 });
 
 export const Settings = z.strictObject({
-  $schema: z.string().optional().describe('The address of this schema.'),
+  $schema: z.string().optional().describe('The URL of this schema.'),
   model: z
     .string()
     .min(1)
     .max(256)
     .optional()
-    .describe('As on the command line: "google:NAME", "anthropic:NAME", "openai:NAME", "offline".'),
+    .describe(
+      'The model, as on the command line: "google:NAME", "anthropic:NAME", "openai:NAME", "offline".',
+    ),
   approval: ApprovalMode.optional().describe(
-    'ask: before every change; auto-edit: files are edited without asking; yolo: nothing is asked; plan: read only.',
+    'ask: ask before every change; auto-edit: edit files without asking; yolo: never ask; plan: only read.',
   ),
   policy: z
     .array(PolicyRule)
     .max(1000)
     .optional()
     .describe(
-      'Which calls are allowed, asked about or denied. The last rule that matches decides.',
+      'Rules that allow tool calls, deny them or ask about them. The last rule that matches decides.',
     ),
-  mcpServers: McpServers.optional().describe('MCP servers by name; their tools are SERVER__TOOL.'),
-  sandbox: z.boolean().optional().describe('Run shell commands in the sandbox of the system.'),
-  theme: z
-    .string()
-    .min(1)
-    .max(64)
-    .optional()
-    .describe('Colours of the terminal: dark, light or none.'),
-  limits: Limits.optional().describe('Where to stop.'),
+  mcpServers: McpServers.optional().describe(
+    'MCP servers by name. Their tools are called SERVER__TOOL.',
+  ),
+  sandbox: z.boolean().optional().describe("Run shell commands in the operating system's sandbox."),
+  theme: z.string().min(1).max(64).optional().describe('Terminal colours: dark, light or none.'),
+  limits: Limits.optional().describe('Limits of a session.'),
 });
 export type Settings = z.infer<typeof Settings>;
 

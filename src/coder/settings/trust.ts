@@ -1,8 +1,8 @@
 /**
- * Which workspaces the user trusts: `trusted.json` in the configuration folder, a list of true paths.
+ * The workspaces that the user trusts: `trusted.json` in the configuration folder, a list of real paths.
  *
- * Trust is for one folder. Those inside it have to be trusted on their own: whoever trusts their folder of projects
- * does not mean every project that will ever be cloned into it.
+ * Trust applies to one folder only, not to the folders inside it. A user who trusts a folder of projects does not
+ * necessarily trust every project that is cloned into it later.
  */
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
@@ -28,7 +28,7 @@ export async function isTrusted(configFolder: string, workspace: string): Promis
   return folders.includes(await realpath(workspace));
 }
 
-/** Trusts the workspace from now on, or no longer. */
+/** Adds the workspace to the list, or removes it if `trusted` is false. */
 export async function trust(
   configFolder: string,
   workspace: string,

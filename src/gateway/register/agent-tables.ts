@@ -1,20 +1,20 @@
-/** The tables of agents in the register. */
+/** The register's tables for agents. */
 export const AGENTS_SCHEMA = `
--- Agents that were registered over the API. Those of the configuration are not here.
+-- Agents that were registered over the API. Agents of the configuration are not stored here.
 CREATE TABLE agents (
   workspace TEXT NOT NULL,
   name TEXT NOT NULL,
   -- JSON, as the API shows it.
   settings TEXT NOT NULL,
-  -- The headers, sealed; null where there are none.
+  -- The headers, encrypted; null if there are none.
   headers BLOB,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   PRIMARY KEY (workspace, name)
 ) STRICT, WITHOUT ROWID;
 
--- Which of the agent's own tasks and contexts a task of ours stands for. The newest has the highest id, so that old
--- ones are found without an index of their age.
+-- Maps our tasks to the remote agent's tasks and contexts. The newest row has the highest id, so old rows are found
+-- without an index on their age.
 CREATE TABLE links (
   id INTEGER PRIMARY KEY,
   workspace TEXT NOT NULL,

@@ -1,19 +1,19 @@
 /**
- * The tables of cards in the register.
+ * The register's tables for model cards.
  *
- * A card's row is thin: what it is found and sorted by. Its content is in `card_versions`, every version whole, and the
- * present one is the row that `version` points at. Each sort has its index, which also knows what is deleted, so that
- * an offset is skipped without the rows.
+ * A row of `cards` has only the columns for searching and sorting. The content is in `card_versions`: each version is
+ * complete, and `cards.version` names the current one. Each sort order has an index that includes `deleted`, so that an
+ * offset is skipped without reading rows.
  *
- * `card_search` is an inverted index of terms that search.ts makes: three letters in a row, tags, and whose they are.
- * Because a term names its workspace, no search reads anything of another one. It is merged eagerly: cards are read far
- * more often than written, and this takes a third off a search.
+ * `card_search` is an inverted index of the terms from search.ts: trigrams, tags and the workspace. Each term contains
+ * its workspace, so a search never reads another workspace's entries. The index is merged eagerly, because cards are
+ * read far more often than written; this makes a search a third faster.
  */
 export const CARDS_SCHEMA = `
 CREATE TABLE card_workspaces (
   number  INTEGER PRIMARY KEY,
   name    TEXT NOT NULL UNIQUE,
-  live    INTEGER NOT NULL DEFAULT 0,  -- totals, so that nothing is counted
+  live    INTEGER NOT NULL DEFAULT 0,  -- totals, so that no query has to count
   deleted INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
@@ -22,9 +22,9 @@ CREATE TABLE cards (
   workspace INTEGER NOT NULL REFERENCES card_workspaces,
   id        TEXT NOT NULL,
   version   INTEGER NOT NULL,
-  created   INTEGER NOT NULL,          -- milliseconds, as the other times
+  created   INTEGER NOT NULL,          -- milliseconds, like the other times
   updated   INTEGER NOT NULL,
-  deleted   INTEGER,                   -- null: it is there
+  deleted   INTEGER,                   -- null: not deleted
   slug      TEXT NOT NULL,
   name      TEXT NOT NULL
 ) STRICT;

@@ -1,8 +1,8 @@
 /**
- * The tables of keys in the register. Times are milliseconds since 1970.
+ * The register's tables for keys. Times are milliseconds since 1970.
  *
- * A key is one row; its secrets are others, so that a rotation changes neither the key's id nor what it has spent. The
- * secret with no end is the present one. What a key was called and did stays when it is revoked.
+ * A key's secrets are in a table of their own, so that a rotation keeps the key's id and its spending. The secret without
+ * an end is the current one. A revoked key keeps its name and its history.
  */
 export const KEYS_SCHEMA = `
 CREATE TABLE key_salt (one INTEGER PRIMARY KEY CHECK (one = 1), salt BLOB NOT NULL) STRICT;

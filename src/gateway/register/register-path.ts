@@ -1,4 +1,4 @@
-/** Where the register of a store lies: `gateway.db` has `gateway.register.db` beside it. */
+/** The path of the register that belongs to a store: `gateway.register.db` beside `gateway.db`. */
 import { format, parse } from 'node:path';
 
 export function registerPath(storeFile: string): string {
