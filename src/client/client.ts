@@ -1,10 +1,11 @@
 /**
- * The client: what one does with an agent, in the fewest words.
+ * The client: the operations of an agent as short methods.
  *
  *   const agent = await connect('http://localhost:4000');
  *   console.log(await agent.send('hello there').text());
  *   for await (const { event } of agent.stream('and now slowly')) console.log(event);
  */
+import { defined } from '../base/index.ts';
 import {
   type AgentCard,
   type AgentService,
@@ -29,22 +30,22 @@ import type { RetryOptions } from './follow/retry.ts';
 import { AgentStream } from './stream.ts';
 import { answerText } from './text.ts';
 
-/** A text, the parts of a message, or a whole message (its id is made where it is missing). */
+/** A text, the parts of a message, or a message. A message without an id gets one. */
 export type Input = string | readonly Part[] | (Partial<Message> & { readonly parts: Part[] });
 
-/** For every call: what goes along with it. */
+/** Options of every call. */
 export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** URIs of extensions to activate, besides those of the connection. */
+  /** URIs of extensions to activate, in addition to those of the connection. */
   readonly extensions?: readonly string[] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** The task and the context of a message, and its configuration. */
 export interface SendOptions extends CallOptions {
-  /** The task that the message is for; without one the agent begins a new task, or answers directly. */
+  /** The task that the message is for. Without it the agent starts a new task or answers directly. */
   readonly taskId?: string | undefined;
-  /** The conversation that it belongs to. */
+  /** The conversation that the message belongs to. */
   readonly contextId?: string | undefined;
   /** Added to the message's own metadata. */
   readonly metadata?: Metadata | undefined;
@@ -74,9 +75,9 @@ export interface ResubscribeOptions extends FollowingOptions {
   readonly after?: number | undefined;
 }
 
-/** The answer to a message: a promise of it, and of its text. */
+/** The result of a message: a promise with a method for its text. */
 export interface PendingResult extends Promise<SendResult> {
-  /** A message's text; a task's artifacts' text or, where they have none, what its status says. */
+  /** The text of a message, or of a task's artifacts. If the artifacts have no text: the text of the task's status. */
   text(): Promise<string>;
 }
 
@@ -88,13 +89,13 @@ export interface PendingResult extends Promise<SendResult> {
  */
 export interface AgentClient extends AsyncDisposable {
   readonly card: AgentCard;
-  /** The operations of the protocol, without the comforts of this interface. */
+  /** The operations as the protocol defines them. */
   readonly service: AgentService;
-  /** Sends a message and waits until the agent is done, or waits for somebody itself. */
+  /** Sends a message and waits until the agent finishes or asks for input. */
   send(input: Input, options?: SendOptions): PendingResult;
-  /** Sends a message and gives the events as they come. Survives broken connections. */
+  /** Sends a message and returns the events as they arrive. Reconnects after a broken connection. */
   stream(input: Input, options?: StreamOptions): AgentStream;
-  /** The events of a task that is under way. Ends when the agent ends it. */
+  /** The events of a running task. Ends when the agent ends the stream. */
   resubscribe(taskId: string, options?: ResubscribeOptions): AgentStream;
   get(taskId: string, options?: CallOptions & { historyLength?: number }): Promise<Task>;
   /** One page of tasks, newest first. */
@@ -107,7 +108,7 @@ export interface AgentClient extends AsyncDisposable {
     config: PushNotificationConfig,
     options?: CallOptions,
   ): Promise<TaskPushNotificationConfig>;
-  /** Without an id: the task's first. */
+  /** Without an id: the task's first configuration. */
   getPushConfig(
     taskId: string,
     configId?: string,
@@ -115,9 +116,9 @@ export interface AgentClient extends AsyncDisposable {
   ): Promise<TaskPushNotificationConfig>;
   listPushConfigs(taskId: string, options?: CallOptions): Promise<TaskPushNotificationConfig[]>;
   deletePushConfig(taskId: string, configId: string, options?: CallOptions): Promise<void>;
-  /** The card that only authenticated callers see. */
+  /** The card for authenticated callers. */
   extendedCard(options?: CallOptions): Promise<AgentCard>;
-  /** Ends every call and stream that is under way, and refuses new ones. The agent works on. */
+  /** Ends all calls and streams, and refuses new ones. The agent continues its work. */
   close(): void;
 }
 
@@ -129,12 +130,16 @@ export interface ClientOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Makes a client of any service: one across the network, or one in the same process. */
+/**
+ * Makes a client of a service, which may be across the network or in the same process.
+ *
+ *   const agent = createClient(handler, { card });
+ */
 export function createClient(service: AgentService, options: ClientOptions): AgentClient {
   const { card, retry } = options;
   const life = new Lifetime([options.signal]);
 
-  /** Runs one unary call, which ends with its own signal or with the client. */
+  /** Runs a unary call. Its own signal or the end of the client aborts it. */
   async function run<T>(
     { headers, extensions, signal }: CallOptions,
     operation: (call: Call) => Promise<T>,
@@ -161,7 +166,7 @@ export function createClient(service: AgentService, options: ClientOptions): Age
     service,
 
     send(input, options = {}) {
-      // Said aloud, because servers differ in what they take its absence for.
+      // Explicit, because servers differ in the default.
       const configuration = { blocking: true, ...options.configuration };
       const params = toParams(input, { ...options, configuration });
       const answer = run(options, (call) => service.sendMessage(params, call));
@@ -176,27 +181,27 @@ export function createClient(service: AgentService, options: ClientOptions): Age
     resubscribe: (taskId, { after, ...options } = {}) => follow({ taskId, after }, options),
 
     get: (id, { historyLength, ...options } = {}) =>
-      run(options, (call) => service.getTask({ id, ...given({ historyLength }) }, call)),
+      run(options, (call) => service.getTask({ id, ...defined({ historyLength }) }, call)),
     list: (params = {}, options = {}) => run(options, (call) => service.listTasks(params, call)),
 
     async *listAll(params = {}, options = {}) {
       let pageToken = params.pageToken;
       do {
-        const page = await client.list({ ...params, ...given({ pageToken }) }, options);
+        const page = await client.list({ ...params, ...defined({ pageToken }) }, options);
         yield* page.tasks;
-        // A page that leads to itself would be read for ever.
+        // A page token that repeats would lead to an endless loop.
         pageToken = page.nextPageToken === pageToken ? '' : page.nextPageToken;
       } while (pageToken !== '');
     },
 
     cancel: (id, { metadata, ...options } = {}) =>
-      run(options, (call) => service.cancelTask({ id, ...given({ metadata }) }, call)),
+      run(options, (call) => service.cancelTask({ id, ...defined({ metadata }) }, call)),
 
     setPushConfig: (taskId, pushNotificationConfig, options = {}) =>
       run(options, (call) => service.setPushConfig({ taskId, pushNotificationConfig }, call)),
     getPushConfig: (id, pushNotificationConfigId, options = {}) =>
       run(options, (call) =>
-        service.getPushConfig({ id, ...given({ pushNotificationConfigId }) }, call),
+        service.getPushConfig({ id, ...defined({ pushNotificationConfigId }) }, call),
       ),
     listPushConfigs: (id, options = {}) =>
       run(options, (call) => service.listPushConfigs({ id }, call)),
@@ -219,7 +224,7 @@ export function createClient(service: AgentService, options: ClientOptions): Age
   return client;
 }
 
-/** The parameters of a send, in the protocol's shape. */
+/** The parameters of a send, as the protocol defines them. */
 function toParams(input: Input, options: SendOptions): MessageSendParams {
   const { taskId, contextId, metadata, configuration } = options;
   const content = typeof input === 'string' ? [{ kind: 'text' as const, text: input }] : input;
@@ -228,22 +233,12 @@ function toParams(input: Input, options: SendOptions): MessageSendParams {
     messageId: uuidv7(),
     ...(isParts(content) ? { parts: [...content] } : content),
     kind: 'message',
-    ...given({ taskId, contextId }),
+    ...defined({ taskId, contextId }),
   };
   if (metadata !== undefined) message.metadata = { ...message.metadata, ...metadata };
-  return { message, ...given({ configuration }) };
+  return { message, ...defined({ configuration }) };
 }
 
 function isParts(input: Exclude<Input, string>): input is readonly Part[] {
   return Array.isArray(input);
-}
-
-/** The same without what is undefined, which on some wires is not the same as absent. */
-function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  const out: { [K in keyof T]?: Exclude<T[K], undefined> } = {};
-  for (const name in fields) {
-    const value = fields[name];
-    if (value !== undefined) out[name] = value as Exclude<T[typeof name], undefined>;
-  }
-  return out;
 }

@@ -1,4 +1,4 @@
-/** `connect`: an agent's address becomes a client of it. */
+/** `connect`: makes a client from an agent's address. */
 import { codecOf, type AgentCard } from '../protocol/index.ts';
 import { createClient, type AgentClient } from './client.ts';
 import { choose, discover, type ChosenEndpoint, type Preference } from './connection/discover.ts';
@@ -7,13 +7,13 @@ import type { RetryOptions } from './follow/retry.ts';
 
 /** The options of `connect`. */
 export interface ConnectOptions extends HttpOptions, Preference {
-  /** Skips the search for a card. */
+  /** The agent's card. Without it the card is fetched. */
   readonly card?: AgentCard | undefined;
-  /** How streams take up again. */
+  /** How streams reconnect. */
   readonly retry?: RetryOptions | undefined;
 }
 
-/** A client across the network, and where it leads. */
+/** A client across the network, with its endpoint. */
 export interface RemoteAgentClient extends AgentClient {
   readonly endpoint: ChosenEndpoint;
 }

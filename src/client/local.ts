@@ -11,8 +11,8 @@ import {
 import { createClient, type AgentClient, type ClientOptions } from './client.ts';
 
 /**
- * Makes a client of a service, such as a server's handler. There is no wire between them, but parameters are checked as
- * if there were. What comes back is handed over as it is: do not change it.
+ * Makes a client of a service, such as a server's handler. Parameters are checked as if they came over the network.
+ * Results are not copied: do not modify them.
  *
  *   const agent = local(handler);
  */

@@ -1,4 +1,4 @@
-/** What `stream` and `resubscribe` return: the events of a task, and what they add up to. */
+/** What `stream` and `resubscribe` return: the events of a task, and the task that results from them. */
 import {
   reduce,
   type Message,
@@ -14,8 +14,8 @@ import { answerText, createTextTracker } from './text.ts';
 export type StreamStart = Omit<FollowOptions, 'signal'>;
 
 /**
- * Nothing is sent before somebody reads, and there is one reader: `for await`, `text()` and `textChunks()` all take
- * from the same stream. To leave the loop closes the connection at once; the agent works on.
+ * Sends nothing before the first read. There is one reader: `for await`, `text()` and `textChunks()` read the same stream.
+ * Leaving the loop closes the connection at once. The agent continues its work.
  */
 export class AgentStream implements AsyncIterable<StreamItem> {
   readonly #start: StreamStart;
@@ -31,17 +31,17 @@ export class AgentStream implements AsyncIterable<StreamItem> {
     this.#signals = signals;
   }
 
-  /** The task as the events so far make it. Undefined before the first, and when the agent answers with a Message. */
+  /** The task after the events so far. Undefined before the first event, and if the agent answers with a Message. */
   get task(): Task | undefined {
     return this.#task;
   }
 
-  /** The Message that the agent answered with instead of a task. */
+  /** The agent's Message, if it answers with one in place of a task. */
   get message(): Message | undefined {
     return this.#message;
   }
 
-  /** The place in the task's log of the last event, where the agent says it. */
+  /** The sequence number of the last event, if the agent numbers its events. */
   get lastSeq(): number | undefined {
     return this.#lastSeq;
   }
@@ -50,13 +50,13 @@ export class AgentStream implements AsyncIterable<StreamItem> {
     return (this.#iterator ??= this.#open());
   }
 
-  /** Reads to the end and returns the whole answer's text. */
+  /** Reads to the end and returns the text of the result. */
   async text(): Promise<string> {
     for await (const _ of this);
     return answerText(this.#message ?? this.#task);
   }
 
-  /** The answer's text as it comes. */
+  /** The text of the result as it arrives. */
   async *textChunks(): AsyncGenerator<string> {
     const added = createTextTracker();
     let any = false;
@@ -66,12 +66,12 @@ export class AgentStream implements AsyncIterable<StreamItem> {
       any = true;
       yield text;
     }
-    // Without artifacts the answer is what the last status says; before the end nobody knows which is the last.
+    // Without artifacts the result is the text of the last status, which is known only at the end.
     const rest = any ? '' : answerText(this.#message ?? this.#task);
     if (rest !== '') yield rest;
   }
 
-  /** Leaves the stream, also while somebody waits for its next event (who is then told so). */
+  /** Closes the stream. A pending read rejects. */
   async close(): Promise<void> {
     await this.#iterator?.return?.();
   }
@@ -107,14 +107,14 @@ export class AgentStream implements AsyncIterable<StreamItem> {
   #note({ event, seq }: StreamItem): void {
     this.#lastSeq = seq ?? this.#lastSeq;
     if (event.kind === 'message') this.#message = event;
-    // A whole task in the middle of a stream is a snapshot, and the new beginning.
+    // A task in the middle of a stream is a snapshot: it replaces what came before.
     else if (event.kind === 'task') this.#task = reduce(undefined, event);
-    else this.#task = reduce(this.#task ?? beginning(event), event);
+    else this.#task = reduce(this.#task ?? initialTask(event), event);
   }
 }
 
-/** Some servers never send the task itself: the first that is heard of it has to do. */
-function beginning(event: Exclude<TaskEvent, Task>): Task | undefined {
+/** A task for the first event of a server that never sends the task itself. */
+function initialTask(event: Exclude<TaskEvent, Task>): Task | undefined {
   return reduce(undefined, {
     kind: 'task',
     id: event.taskId,

@@ -1,38 +1,41 @@
-/** The text of an answer: all at once, or as it comes. Between what two artifacts say there is an empty line. */
+/** The text of a result: complete, or as it arrives. An empty line separates the texts of two artifacts. */
 import { textOf, type Artifact, type SendResult, type StreamEvent } from '../protocol/index.ts';
 
-/** A message's text; a task's artifacts' text or, where they have none, what its status says. */
+/** The text of a message, or of a task's artifacts. If the artifacts have no text: the text of the task's status. */
 export function answerText(answer: SendResult | undefined): string {
   if (answer === undefined) return '';
   if (answer.kind === 'message') return textOf(answer.parts);
   const texts = (answer.artifacts ?? []).map(({ parts }) => textOf(parts));
-  const text = texts.filter((each) => each !== '').join(BETWEEN);
+  const text = texts.filter((each) => each !== '').join(SEPARATOR);
   return text === '' && answer.status.message ? textOf(answer.status.message.parts) : text;
 }
 
-const BETWEEN = '\n\n';
+const SEPARATOR = '\n\n';
 
 /**
- * What each event adds to the text that was already given out. A snapshot, which a stream that was taken up again may
- * begin with, holds everything once more: only what is new in it counts.
+ * Returns the text that each event adds. A resumed stream may start with a snapshot, which repeats earlier text: only its
+ * new text is returned.
  */
 export function createTextTracker(): (event: StreamEvent) => string {
   const given = new Map<string, string>();
-  let speaking: string | undefined;
+  let current: string | undefined;
 
-  /** What is said next, apart from what another artifact said before it. */
-  function said(artifactId: string, text: string): string {
-    if (text === '' || speaking === artifactId) return text;
-    const first = speaking === undefined;
-    speaking = artifactId;
-    return first ? text : BETWEEN + text;
+  /** Adds the separator if the text before was of another artifact. */
+  function separated(artifactId: string, text: string): string {
+    if (text === '' || current === artifactId) return text;
+    const first = current === undefined;
+    current = artifactId;
+    return first ? text : SEPARATOR + text;
   }
 
   function whole(artifact: Artifact): string {
     const text = textOf(artifact.parts);
     const before = given.get(artifact.artifactId) ?? '';
     given.set(artifact.artifactId, text);
-    return said(artifact.artifactId, text.startsWith(before) ? text.slice(before.length) : text);
+    return separated(
+      artifact.artifactId,
+      text.startsWith(before) ? text.slice(before.length) : text,
+    );
   }
 
   return (event) => {
@@ -47,6 +50,6 @@ export function createTextTracker(): (event: StreamEvent) => string {
     const { artifactId } = event.artifact;
     const text = textOf(event.artifact.parts);
     given.set(artifactId, (given.get(artifactId) ?? '') + text);
-    return said(artifactId, text);
+    return separated(artifactId, text);
   };
 }

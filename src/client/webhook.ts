@@ -1,21 +1,21 @@
-/** The receiving end of a push notification. */
+/** Reads push notifications on the receiving side. */
 import { isObject } from '../base/index.ts';
 import { A2AError, v1, v03, type StreamEvent } from '../protocol/index.ts';
 import { Lifetime, parseJson, readBodyText } from './connection/request.ts';
 
 /** How a push notification is authenticated. */
 export interface NotificationOptions {
-  /** The token that the configuration was set with; 0.3 and 1.0 send it in `X-A2A-Notification-Token`. */
+  /** The token of the push configuration. Both versions send it in `X-A2A-Notification-Token`. */
   readonly token?: string | undefined;
-  /** The whole `Authorization` header that the configuration asked for, such as `Bearer abc`. */
+  /** The complete `Authorization` header that the push configuration requires, such as `Bearer abc`. */
   readonly authorization?: string | undefined;
   /** 32 MB. */
   readonly maxBytes?: number | undefined;
 }
 
 /**
- * Checks who sends a push notification, and reads what it says: the task in 0.3, any event in 1.0. Throws
- * `unauthenticated`, or `invalidAgentResponse` for what is no notification.
+ * Checks the credentials of a push notification and reads its content: the task in 0.3, any event in 1.0. Throws
+ * `unauthenticated` if the credentials are wrong, and `invalidAgentResponse` if the body is not a notification.
  *
  *   const event = await readNotification(request, { token });
  */
@@ -30,7 +30,7 @@ export async function readNotification(
   ];
   for (const [expected, header] of checks) {
     if (expected !== undefined && !(await equal(request.headers.get(header) ?? '', expected))) {
-      throw new A2AError('unauthenticated', 'This notification is not from whom it should be');
+      throw new A2AError('unauthenticated', 'The notification has no valid credentials');
     }
   }
   const lifetime = new Lifetime([request.signal]);
@@ -42,7 +42,7 @@ export async function readNotification(
   }
 }
 
-/** Compares digests, so that the time it takes says nothing about how much of a guess was right. */
+/** Compares digests, so that the time taken does not reveal how much of a guess was right. */
 async function equal(a: string, b: string): Promise<boolean> {
   const encoder = new TextEncoder();
   const [one, other] = await Promise.all(

@@ -171,7 +171,7 @@ test('headers of callers need a secret key, are sealed, sent, and never shown', 
   const moved = { url: 'https://elsewhere.example' };
   const stolen = await ask(gateway, 'PUT', '/a2a/agents/mine?verify=false', moved);
   assert.equal(stolen.status, 400);
-  assert.match(stolen.text, /give them again/);
+  assert.match(stolen.text, /required \(or {}\)/);
   const same = await ask(gateway, 'PUT', '/a2a/agents/mine', { url, description: 'same' });
   assert.ok(isObject(same.body));
   assert.deepEqual(same.body['headerNames'], ['Authorization']);
@@ -206,7 +206,7 @@ test('an agent without a card is refused unless it is not looked for; its health
   assert.equal(refused.status, 502);
   assert.match(
     refused.text,
-    /^The agent odd has no card that can be read\. Ask with \?verify=false/,
+    /^The agent odd has no readable card\. To register it anyway, use \?verify=false/,
   );
   const taken = await ask(gateway, 'POST', '/a2a/agents?verify=false', { name: 'odd', url });
   assert.equal(taken.status, 201);
@@ -217,7 +217,7 @@ test('an agent without a card is refused unless it is not looked for; its health
     (count) => count === 1,
   );
   const { health } = gateway.agents.find('default', 'odd')!;
-  assert.equal(health.error, 'The agent odd has no card that can be read.');
+  assert.equal(health.error, 'The agent odd has no readable card.');
 });
 
 test('an agent that is removed while a change of it is looked at stays removed', async (t) => {
@@ -315,8 +315,8 @@ test('a card is asked for by its tag, and what is the same is not sent again', a
   server.prependListener('request', ({ headers }) => asked.push(headers['if-none-match']));
   const { agents } = behind(t, { config: { theirs: { url } } });
   const agent = agents.find('default', 'theirs')!;
-  await agent.look();
-  await agent.look();
+  await agent.fetchCard();
+  await agent.fetchCard();
   assert.equal(asked[0], undefined);
   assert.match(asked[1] ?? '', /^"/);
   assert.equal(agent.profile.name, 'Interop');
@@ -446,7 +446,7 @@ test("a machine that only the agent's card names is hidden too", async (t) => {
   });
   const { agents } = behind(t, { config: { gossip: { url } } });
   const agent = agents.find('default', 'gossip')!;
-  await agent.look();
+  await agent.fetchCard();
   assert.equal(agent.profile.description, 'Beside (address)');
   assert.doesNotMatch(agent.explain(new A2AError('invalidParams', 'no db.corp:9')), /corp/);
 });
@@ -504,7 +504,7 @@ test('nor in lists, skills, health and errors, whatever goes wrong', async (t) =
   const internal = new RegExp(`127\\.0\\.0\\.1|${new URL(url).port}`);
   const gateway = behind(t, { config: { gossip: { url } } });
   const agent = gateway.agents.find('default', 'gossip')!;
-  await agent.look();
+  await agent.fetchCard();
   const refused = await gateway.client('gossip').send('hello');
   const shown = [
     (await ask(gateway, 'GET', '/a2a/agents')).text,
@@ -514,7 +514,7 @@ test('nor in lists, skills, health and errors, whatever goes wrong', async (t) =
   ];
   assert.match(shown[3]!, /The agent gossip refused: Ask \(address\) or \(address\)/);
   mode = 'redirect';
-  await assert.rejects(agent.look());
+  await assert.rejects(agent.fetchCard());
   shown.push(
     JSON.stringify(agent.health),
     JSON.stringify(await gateway.client('gossip').send('again')),

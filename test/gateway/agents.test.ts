@@ -226,7 +226,7 @@ test('a network that breaks again and again loses and repeats nothing', async (t
   );
   const network = await startBadNetwork(t, () => port);
   const { agents, client } = behind(t, { config: { theirs: { url: network.url } } });
-  await agents.find('default', 'theirs')!.look();
+  await agents.find('default', 'theirs')!.fetchCard();
   let budget = 30_000;
   network.allow(() => (budget += 30_000));
   const stream = client('theirs').stream('go');
@@ -276,7 +276,7 @@ test('an agent that is not there, or wants other credentials, or refuses: a fail
     assert.equal(status.state, 'failed');
     reasons[name] = textOf(status.message?.parts ?? []);
   }
-  assert.match(reasons['gone']!, /^The agent gone cannot be reached \(ECONNREFUSED\)\.$/);
+  assert.match(reasons['gone']!, /^The agent gone is unreachable \(ECONNREFUSED\)\.$/);
   assert.match(
     reasons['closed']!,
     /^The agent closed does not accept the gateway's credentials\.$/,

@@ -4,13 +4,13 @@
  *   const weather = remoteAgent({ name: 'weather', description: 'Knows the weather', url: 'https://weather.example' });
  *   const team = sequentialAgent({ name: 'team', subAgents: [planner, weather] });
  *
- * It hears what was said since it last spoke, in one conversation (`contextId`) for each session. What it says comes as
- * partial events and then as one whole; what it asks is a question of the run, and the answer goes to the same task. A
- * run that is aborted, or canceled while it waits, cancels the remote's task. The task's ids are noted in our events, so that a run goes on after a
- * crash of ours, whether the remote waits for an answer or is at work.
+ * Each session has one conversation (`contextId`) with the remote. The remote receives what was said since its last turn.
+ * Its content arrives as partial events and then as one complete event. Its questions are questions of the run, and the
+ * answers go to the same task. Aborting a run, or canceling it while it waits, cancels the remote's task. Our events
+ * contain the task's ids, so a run can continue after a crash, whether the remote is working or waits for an answer.
  *
- * What it sends is a stranger's data. It becomes content and nothing else: no metadata of a remote's sets state, branch,
- * author or transfer. It is held to the protocol and to limits, and what breaks them ends the run with an error event.
+ * The remote is not trusted. What it sends becomes content and nothing else: its metadata cannot set state, branch, author
+ * or transfer. If it breaks the protocol or a limit, the run ends with an error event.
  */
 import type { Agent } from '../../agent/index.ts';
 import {
@@ -29,15 +29,15 @@ import {
   type RemoteConnectionOptions,
 } from './connection.ts';
 import { waitingTasks } from './note.ts';
-import { nextTurn, stillOpen, toNewTask, type RemoteTurn } from './turn.ts';
+import { nextTurn, openQuestions, toNewTask, type RemoteTurn } from './turn.ts';
 
 /** The options of `remoteAgent` that do not depend on the connection. */
 export interface RemoteAgentProfile {
-  /** Unique among the agents that run together. */
+  /** Unique among the agents of a run. */
   readonly name: string;
-  /** Others choose by it. Without one, the card's is used once the card is known: give one where that matters. */
+  /** Other agents choose by it. Default: the card's description, once the card is known. */
   readonly description?: string;
-  /** The remote goes on with a completed task when it gets another message for it. Default: it begins a new one. */
+  /** Whether a message to a completed task continues that task. Default: it starts a new task. */
   readonly continues?: boolean;
   readonly limits?: RemoteLimits;
 }
@@ -46,7 +46,7 @@ export interface RemoteAgentProfile {
 export type RemoteAgentOptions = RemoteAgentProfile &
   (
     | RemoteConnectionOptions
-    /** A client of your own: one in the same process, for example. Its credentials and wire are its own matter. */
+    /** A client of your own, for example of an agent in the same process. It has its own credentials and version. */
     | { readonly client: AgentClient }
   );
 
@@ -61,7 +61,7 @@ export function remoteAgent(options: RemoteAgentOptions): Agent {
   const { name, description, continues = false } = options;
   const limits = remoteLimits(options.limits);
   const connection =
-    'client' in options ? given(options.client) : remoteConnection(options, limits);
+    'client' in options ? fixed(options.client) : remoteConnection(options, limits);
 
   return {
     name,
@@ -72,8 +72,8 @@ export function remoteAgent(options: RemoteAgentOptions): Agent {
     async *run(context) {
       const { signal } = context;
       signal.throwIfAborted();
-      const open = stillOpen(context);
-      // Asked again, because whoever runs several agents goes by the events of each.
+      const open = openQuestions(context);
+      // Asked again, because a composite agent reads the questions from the events of each agent.
       for (const [id, question] of open) yield context.question(id, question);
       let turn = open.length > 0 ? undefined : nextTurn(context, name, continues);
       while (turn) {
@@ -108,11 +108,11 @@ export function remoteAgent(options: RemoteAgentOptions): Agent {
   };
 }
 
-function given(client: AgentClient): RemoteConnection {
+function fixed(client: AgentClient): RemoteConnection {
   return { card: client.card, open: async () => client, forget() {} };
 }
 
-/** The task that a new message was meant for has ended meanwhile, and the remote says so. */
+/** Whether the remote refused a new message because its task has ended. */
 function isOver(error: unknown, { fresh, taskId }: RemoteTurn): boolean {
   return (
     fresh &&

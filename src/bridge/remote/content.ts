@@ -1,9 +1,9 @@
 /**
- * What a remote agent has said so far, put together from the pieces of its stream.
+ * The content of a remote agent's turn, assembled from its stream.
  *
- * Artifacts are its answer, in the order in which they began; what a status says along the way is a thought, unless
- * nothing else is said; what the last status says is added, unless it repeats the artifacts. Each piece is given out as
- * it comes, and all of them together are the whole, as far as the remote does not take back what it said.
+ * The artifacts are the answer, in the order in which they started. The message of a status is a thought, unless there is
+ * no other content. The message of the last status is added, unless it repeats the artifacts. Each piece is returned as
+ * it arrives. Together the pieces are the complete content, unless the remote replaces an artifact.
  */
 import type { Artifact, Part as A2APart } from '../../protocol/index.ts';
 import { fromA2AParts, type ReceivedPart } from '../converter.ts';
@@ -11,11 +11,11 @@ import { RemoteAgentError, type RemoteTaskGuard } from '../../client/index.ts';
 import type { SaidLength } from './note.ts';
 
 interface Section {
-  /** What was said of the artifact before this turn. */
+  /** The length of the artifact before this turn. */
   base: SaidLength;
   parts: ReceivedPart[];
-  /** Text of it was given out. */
-  spoken: boolean;
+  /** Whether some of its text was returned. */
+  hasText: boolean;
 }
 
 const BREAK = '\n\n';
@@ -26,7 +26,7 @@ export class RemoteContent {
   readonly #continues: boolean;
   #progress: ReceivedPart[] = [];
   #closing: ReceivedPart[] = [];
-  /** Text was given out, and its last line is not ended. */
+  /** Whether the text so far ends in the middle of a line. */
   #open = false;
 
   /** `said`: for a task that continues, the length of each artifact that this session has. */
@@ -34,11 +34,11 @@ export class RemoteContent {
     this.#guard = guard;
     this.#continues = said !== undefined;
     for (const [id, base] of Object.entries(said ?? {})) {
-      this.#artifacts.set(id, { base, parts: [], spoken: base[0] > 0 });
+      this.#artifacts.set(id, { base, parts: [], hasText: base[0] > 0 });
     }
   }
 
-  /** A chunk of an artifact, or all of it. Returns what is new. */
+  /** An artifact, or a chunk of it. Returns the new parts. */
   artifact({ artifactId, parts }: Artifact, append: boolean): ReceivedPart[] {
     const known = this.#artifacts.get(artifactId);
     if (append && !known && !this.#continues) {
@@ -47,48 +47,48 @@ export class RemoteContent {
     const section = known ?? this.#begin(artifactId);
     const received = this.#receive(parts);
     if (append) return this.#add(section, received);
-    // A new beginning: what was said of it before no longer counts.
+    // The artifact is replaced, including its content of earlier turns.
     section.base = [0, 0];
     return this.#replace(section, received);
   }
 
-  /** The artifact as it stands, from a whole task. Returns what is new. */
+  /** An artifact of a task snapshot. Returns the new parts. */
   snapshot({ artifactId, parts }: Artifact): ReceivedPart[] {
     const section = this.#artifacts.get(artifactId) ?? this.#begin(artifactId);
     return this.#replace(section, without(this.#receive(parts, false), section.base));
   }
 
-  /** What a status says while the work goes on. */
+  /** The message of a status before the end. */
   progress(parts: readonly A2APart[]): ReceivedPart[] {
     const said = this.#receive(parts);
     this.#progress.push(...said);
     return said.map(asThought);
   }
 
-  /** What the last status, or the one message of an answer without a task, says. Returns what is new. */
+  /** The message of the last status, or the message that is the whole answer. Returns the new parts. */
   closing(parts: readonly A2APart[]): ReceivedPart[] {
     const said = this.#receive(parts);
     const text = textIn(said);
     const rest = this.#repeats(text) ? said.filter((part) => part.kind !== 'text') : said;
     this.#closing = rest;
-    return this.#show(rest, { spoken: false });
+    return this.#show(rest, { hasText: false });
   }
 
-  /** Everything of this turn. */
+  /** All content of this turn. */
   whole(): ReceivedPart[] {
     const sections = [...this.#artifacts.values()].map(({ parts }) => parts);
     sections.push(this.#closing);
-    const spoken = sections.some((parts) => parts.length > 0);
-    const all: ReceivedPart[] = spoken ? this.#progress.map(asThought) : [...this.#progress];
+    const hasText = sections.some((parts) => parts.length > 0);
+    const all: ReceivedPart[] = hasText ? this.#progress.map(asThought) : [...this.#progress];
     let open = false;
-    for (const section of spoken ? sections : []) {
+    for (const section of hasText ? sections : []) {
       all.push(...separated(section, open));
       open = leavesOpen(section, open);
     }
     return all;
   }
 
-  /** What this session has of the artifacts now, for when the task goes on. */
+  /** The length of each artifact so far, for a later turn of the task. */
   said(): Record<string, SaidLength> {
     const entries = [...this.#artifacts].map(([id, { base, parts }]): [string, SaidLength] => {
       const [text, others] = measure(parts);
@@ -103,7 +103,7 @@ export class RemoteContent {
       throw new RemoteAgentError('remote-invalid', 'it sent an artifact with an unusable id');
     }
     this.#guard.artifacts(this.#artifacts.size + 1);
-    const section: Section = { base: [0, 0], parts: [], spoken: false };
+    const section: Section = { base: [0, 0], parts: [], hasText: false };
     this.#artifacts.set(id, section);
     return section;
   }
@@ -131,14 +131,14 @@ export class RemoteContent {
     return fromA2AParts(parts).filter((part) => !('text' in part) || part.text !== '');
   }
 
-  #show(parts: readonly ReceivedPart[], from: Pick<Section, 'spoken'>): ReceivedPart[] {
-    const shown = from.spoken ? [...parts] : separated(parts, this.#open);
-    from.spoken ||= parts.some(({ kind }) => kind === 'text');
+  #show(parts: readonly ReceivedPart[], from: Pick<Section, 'hasText'>): ReceivedPart[] {
+    const shown = from.hasText ? [...parts] : separated(parts, this.#open);
+    from.hasText ||= parts.some(({ kind }) => kind === 'text');
     this.#open = leavesOpen(parts, this.#open);
     return shown;
   }
 
-  /** Whether this text is what the artifacts, or some of them, said already. */
+  /** Whether this text repeats the text of some artifacts. */
   #repeats(text: string): boolean {
     if (text === '') return false;
     const sections = [...this.#artifacts.values()];
@@ -149,10 +149,10 @@ export class RemoteContent {
       )
     )
       return true;
-    // Not every remote keeps thoughts apart when it sums up.
+    // Some remotes include thoughts in the summary.
     const withThoughts = sections.map(({ parts }) => allText(parts));
     if (isMadeOf(text, withThoughts)) return true;
-    // Or it sums up earlier turns as well, whose words are not at hand.
+    // Some include earlier turns, of which only the length is known here.
     return sections.some(({ base }, at) => {
       const said = withThoughts[at]!;
       return base[0] > 0 && text.length === base[0] + said.length && text.endsWith(said);
@@ -161,8 +161,8 @@ export class RemoteContent {
 }
 
 /**
- * Whether a text has nothing but some of these in it, in whatever order, with blanks between them. They are only looked
- * for where the last one ended: to search all of the text for one can take the square of its length.
+ * Whether the text consists only of some of the pieces, in any order, ignoring white space. Each piece is compared only
+ * at the end of the previous one: searching the whole text for each could take quadratic time.
  */
 function isMadeOf(text: string, pieces: readonly string[]): boolean {
   const whole = squeeze(text);
@@ -197,7 +197,7 @@ function allText(parts: readonly ReceivedPart[]): string {
   return parts.map((part) => ('text' in part ? part.text : '')).join('');
 }
 
-/** Adds a part; a text goes on with the text before it. */
+/** Adds a part. Consecutive texts are joined. */
 function append(parts: ReceivedPart[], part: ReceivedPart): void {
   const last = parts.at(-1);
   if ((part.kind === 'text' || part.kind === 'thought') && last?.kind === part.kind) {
@@ -207,7 +207,7 @@ function append(parts: ReceivedPart[], part: ReceivedPart): void {
   }
 }
 
-/** With a blank line before its text, if there is text without an end before it. */
+/** With a blank line before the first text, if the text before it is `open`. */
 function separated(parts: readonly ReceivedPart[], open: boolean): ReceivedPart[] {
   const first = open ? parts.findIndex((part) => part.kind === 'text') : -1;
   return parts.map((part, at) =>
@@ -230,7 +230,7 @@ function measure(parts: readonly ReceivedPart[]): SaidLength {
   return [text, others];
 }
 
-/** The parts behind what was said before. */
+/** The parts after the given length. */
 function without(parts: readonly ReceivedPart[], [text, others]: SaidLength): ReceivedPart[] {
   return parts.flatMap((part): ReceivedPart[] => {
     if (!('text' in part)) return others-- > 0 ? [] : [part];
@@ -240,7 +240,7 @@ function without(parts: readonly ReceivedPart[], [text, others]: SaidLength): Re
   });
 }
 
-/** What `after` adds to `before`; all of it, where it is no continuation. */
+/** What `after` adds to `before`. All of `after` if it does not continue `before`. */
 function partsAfter(
   before: readonly ReceivedPart[],
   after: readonly ReceivedPart[],
@@ -253,7 +253,7 @@ function partsAfter(
     } else if ('text' in part && 'text' in old && part.kind === old.kind) {
       if (!part.text.startsWith(old.text)) return [...after];
       if (part.text.length > old.text.length) {
-        // Only the last of what was known can have grown.
+        // Only the last known part can have grown.
         if (at < before.length - 1) return [...after];
         added.push({ kind: part.kind, text: part.text.slice(old.text.length) });
       }

@@ -1,13 +1,13 @@
 /**
- * What a remote agent's events keep of the conversation with it, in `metadata.a2a` and as the run's checkpoint: enough
- * for another process to go on, and nothing that the remote can use to say more than it may.
+ * The state of the conversation with a remote agent, stored in the `metadata.a2a` of its events and as the run's
+ * checkpoint. Another process can continue from it.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import * as z from 'zod';
 import type { Event } from '../../agent/index.ts';
 import { isInterrupted, TaskState } from '../../protocol/index.ts';
 
-/** How much of an artifact has been said here: the length of its texts, and the number of its other parts. */
+/** How much of an artifact this session has: the length of its texts, and the number of its other parts. */
 const SaidLength = z.tuple([z.int().min(0), z.int().min(0)]);
 export type SaidLength = z.infer<typeof SaidLength>;
 
@@ -15,11 +15,11 @@ const RemoteNote = z.object({
   contextId: z.string().optional(),
   taskId: z.string().optional(),
   state: TaskState,
-  /** The last event of the session that the remote was told of. */
+  /** The id of the last session event that the remote has received. */
   seen: z.string().optional(),
-  /** Of the artifacts of a task that goes on. */
+  /** For a task that continues: the length of each artifact. */
   said: z.record(z.string(), SaidLength).optional(),
-  /** What the remote waits for: our questions, and the remote's own ids of them where it has some. */
+  /** The open questions: our ids, and the remote's ids if it has any. */
   questions: z.array(z.object({ id: z.string(), remote: z.string().optional() })).optional(),
 });
 export type RemoteNote = z.infer<typeof RemoteNote>;
@@ -32,7 +32,7 @@ export function noteOf(event: Event): RemoteNote | undefined {
   return parseNote(event.metadata?.['a2a']);
 }
 
-/** The tasks in which the remote waits for somebody to answer in this run: one for each path at which it was run. */
+/** The remote's tasks that wait for an answer in this run, one for each path in the run. */
 export function waitingTasks(events: readonly Event[], agent: string, runId: string): string[] {
   const latest = new Map<string, RemoteNote>();
   for (const event of events) {
@@ -45,9 +45,9 @@ export function waitingTasks(events: readonly Event[], agent: string, runId: str
   );
 }
 
-/** The fields of an event that keep the note. */
+/** The event fields that store the note. */
 export function keeping(note: RemoteNote, path: string) {
-  // Through JSON, so that what is undefined is absent.
+  // JSON drops members that are undefined.
   const value = JSON.parse(JSON.stringify(note)) as JsonObject;
   return { metadata: { a2a: value }, actions: { checkpoint: { path, value } } };
 }

@@ -1,8 +1,9 @@
 /**
- * What a remote agent is told: what has been said in the session and it has not heard yet.
+ * The message to a remote agent: everything in the session that it has not received yet.
  *
- * The user's words go as they are. Other agents' turns go as what they are, context: "[name] said: …", marked. Calls,
- * their responses, thoughts and what the remote said itself stay here, and so do instructions, which are no events.
+ * The user's content is sent unchanged. Turns of other agents are sent as context, "[name] said: …", with a mark in the
+ * metadata. Tool calls, their responses, thoughts and the remote's own turns are not sent. Neither are instructions,
+ * because they are not events.
  */
 import { createHash } from 'node:crypto';
 import type { RunContext, ContentPart, Event } from '../../agent/index.ts';
@@ -10,10 +11,10 @@ import type { Part as A2APart } from '../../protocol/index.ts';
 import { toA2AParts } from '../converter.ts';
 import { noteOf } from './note.ts';
 
-/** In the metadata of a part that the user did not say: who did. */
+/** Metadata key of a part that is not the user's: its author. */
 const CONTEXT_MARK = 'parley.context';
 
-/** Of a long conversation that the remote has missed it gets the end. */
+/** Only the end of a longer conversation is sent. */
 const MAX_CONTEXT_LENGTH = 2 ** 20;
 const MAX_CONTEXT_PARTS = 500;
 
@@ -21,24 +22,24 @@ const HIDDEN = { exposeThoughts: false, exposeToolCalls: false } as const;
 
 export interface Unseen {
   readonly parts: A2APart[];
-  /** The last event of the session, which the remote will have heard of when it gets these parts. */
+  /** The id of the last session event. These parts bring the remote up to it. */
   readonly seen: string | undefined;
 }
 
-/** What `agent` has not heard of these events, which are those that its branch sees. */
+/** The parts of these events that `agent` has not received. The events are those that its branch sees. */
 export function unseen(events: readonly Event[], agent: string): Unseen {
-  const heard = whatWasHeard(events, agent);
+  const received = receivedBy(events, agent);
   const turns: A2APart[][] = [];
   let parts = 0;
   let length = 0;
   for (let at = events.length - 1; at >= 0; at--) {
     const event = events[at]!;
-    if (event.author === agent || event.partial === true || heard(event, at)) continue;
+    if (event.author === agent || event.partial === true || received(event, at)) continue;
     const turn = partsOf(event);
     if (turn.length === 0) continue;
     parts += turn.length;
     length += JSON.stringify(turn).length;
-    // What was said last is never left out.
+    // The last turn is always included.
     if (turns.length > 0 && (parts > MAX_CONTEXT_PARTS || length > MAX_CONTEXT_LENGTH)) {
       turns.push([contextText('(Earlier parts of the conversation are left out.)', 'session')]);
       break;
@@ -48,7 +49,7 @@ export function unseen(events: readonly Event[], agent: string): Unseen {
   return { parts: apart(turns.toReversed()), seen: events.at(-1)?.id };
 }
 
-/** Each turn on lines of its own: those who get a message often take all of its texts for one. */
+/** Puts each turn on its own lines, because receivers often join the texts of a message. */
 function apart(turns: readonly A2APart[][]): A2APart[] {
   const parts: A2APart[] = [];
   for (const turn of turns) {
@@ -62,10 +63,10 @@ function apart(turns: readonly A2APart[][]): A2APart[] {
 }
 
 /**
- * Whether the agent was told of an event. Each of its notes says up to where it had been told then, and its event's
- * branch what it could see: what others said beside it, in another branch, it has not heard.
+ * Returns whether the agent has received an event. Each of its notes has the last event it received, in the branch of the
+ * note's event. Events of parallel branches do not count as received.
  */
-function whatWasHeard(
+function receivedBy(
   events: readonly Event[],
   agent: string,
 ): (event: Event, at: number) => boolean {
@@ -92,7 +93,7 @@ function sees(branch: string | undefined, other: string | undefined): boolean {
 function partsOf(event: Event): A2APart[] {
   const parts =
     event.content?.parts.filter((part) => part.kind !== 'text' || part.text !== '') ?? [];
-  // Also when he says that he has canceled something.
+  // Including the user's messages about a cancellation.
   if (event.author === 'user') return toA2AParts(parts, HIDDEN);
   return event.error ? [] : parts.flatMap((part) => contextOf(part, event.author));
 }
@@ -108,8 +109,8 @@ function contextText(text: string, author: string): A2APart {
 }
 
 /**
- * The same message at the same point of a run always gets the same id, in whatever process: servers that know messages
- * by their id (Parley's do) then take one that is sent again, after a crash of ours, for the one that they have.
+ * The id of a message. It is the same in every process for the same message at the same point of a run. So a server that
+ * recognizes messages by their id, as Parley's do, ignores a message that is sent again after a crash.
  */
 export function messageIdFor(
   { session: { app, user, id }, runId, path }: RunContext,

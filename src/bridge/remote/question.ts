@@ -1,9 +1,8 @@
 /**
- * What a remote agent asks, as questions of the run; and what the person says to them, as a message to the remote.
+ * Converts a remote agent's questions into questions of the run, and the answers into a message to the remote.
  *
- * Any remote asks in words. Parley's also say it as data (question.ts): then each question is passed on as one, with
- * its options and, in `detail`, whatever else the remote says of it. All of it is shown to people and means nothing to
- * programs here: a remote's tool is not one of ours.
+ * Every remote asks in text. Parley's agents also ask as data (question.ts): then each question is passed on with its
+ * options and, in `detail`, everything else. All of it is only shown to people: a remote's tool is not one of our tools.
  */
 import { type JsonValue, isObject } from '../../base/index.ts';
 import * as z from 'zod';
@@ -13,7 +12,7 @@ import { withCall } from '../question.ts';
 import type { RemoteNote } from './note.ts';
 
 export interface RemoteQuestion {
-  /** The remote's own name for it. */
+  /** The remote's id of the question. */
   readonly remote: string | undefined;
   readonly question: Pick<Question, 'kind' | 'text'> &
     Pick<Partial<Question>, 'options' | 'detail'>;
@@ -43,7 +42,7 @@ const Asked = z.object({
 });
 type Asked = z.infer<typeof Asked>['questions'][number];
 
-/** What the remote asks with these parts. There is always a question, if need be with words of ours. */
+/** The questions in these parts. There is always at least one, with a default text if the parts have none. */
 export function remoteQuestions(parts: readonly A2APart[], auth: boolean): RemoteQuestion[] {
   for (const part of parts) {
     const asked = part.kind === 'data' ? Asked.safeParse(part.data).data : undefined;
@@ -51,13 +50,14 @@ export function remoteQuestions(parts: readonly A2APart[], auth: boolean): Remot
   }
   const said = textOf(parts).trim();
   const data = parts.flatMap((part) => (part.kind === 'data' ? [part.data] : []));
-  const text = said || (auth ? 'An authorization is wanted.' : 'More input is wanted.');
+  const text =
+    said || (auth ? 'The agent requires authorization.' : 'The agent requires more input.');
   const question = { kind: auth ? 'auth' : 'input', text: cut(text) } as const;
   return [{ remote: undefined, question: { ...question, ...detailed(data) } }];
 }
 
 function passedOn({ id, kind, text, tool, args, options, detail }: Asked): RemoteQuestion {
-  const words = withCall({ kind, text: text || 'May this be done?', tool, args });
+  const words = withCall({ kind, text: text || 'Allow this?', tool, args });
   const about = { tool, args, detail };
   const more = Object.values(about).some((value) => value !== undefined) ? [about] : [];
   return {
@@ -71,7 +71,7 @@ function passedOn({ id, kind, text, tool, args, options, detail }: Asked): Remot
   };
 }
 
-/** What comes from a codec is JSON, though its schema calls it unknown; through JSON, undefined is absent. */
+/** The detail, if it is not too long. JSON drops members that are undefined. */
 function detailed([detail]: readonly unknown[]): { readonly detail?: JsonValue } {
   const json = detail === undefined ? '' : JSON.stringify(detail);
   return json === '' || json.length > MAX_DETAIL ? {} : { detail: JSON.parse(json) as JsonValue };
@@ -81,7 +81,7 @@ function cut(text: string): string {
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…`.toWellFormed() : text;
 }
 
-/** What the remote is told. */
+/** The answers as parts of a message to the remote. */
 export function remoteAnswers(
   questions: NonNullable<RemoteNote['questions']>,
   answerTo: (id: string) => Answer | undefined,
@@ -89,7 +89,7 @@ export function remoteAnswers(
   return questions.flatMap(({ id, remote }) => {
     const answer = answerTo(id);
     if (!answer) return [];
-    return [remote === undefined ? inWords(answer) : asData(answer, remote)];
+    return [remote === undefined ? asText(answer) : asData(answer, remote)];
   });
 }
 
@@ -99,12 +99,12 @@ function asData({ confirmed, args, value }: Answer, questionId: string): A2APart
     ...(args !== undefined && { args }),
     ...(value !== undefined && { value }),
   };
-  // Nothing said is no, as it is for our own tools.
+  // An empty answer means no, as for our own tools.
   const data = Object.keys(given).length > 0 ? given : { confirmed: false };
   return { kind: 'data', data: { questionId, ...data } };
 }
 
-function inWords({ value, confirmed }: Answer): A2APart {
+function asText({ value, confirmed }: Answer): A2APart {
   if (isObject(value)) return { kind: 'data', data: value };
   if (typeof value === 'string' && value !== '') return { kind: 'text', text: value };
   if (value !== undefined && value !== null && value !== '') {

@@ -1,4 +1,4 @@
-/** What a remote agent has to do next in a run: hear what is new, get an answer, or be followed where it works. */
+/** Decides the next turn of a remote agent in a run: a new message, an answer, or following a running task. */
 import type { RunContext, Question } from '../../agent/index.ts';
 import { isInterrupted, isSettled, type Part as A2APart } from '../../protocol/index.ts';
 import { noteOf, parseNote, type RemoteNote } from './note.ts';
@@ -7,17 +7,17 @@ import { remoteAnswers } from './question.ts';
 import type { Expected } from './reading.ts';
 
 export interface RemoteTurn extends Expected {
-  /** What to send. Absent: the task is under way already, begun by a process that is gone. */
+  /** What to send. Absent: the task is running already, started by an earlier process. */
   readonly parts: readonly A2APart[] | undefined;
-  /** Of the message; what the remote asks is named after it. */
+  /** The id of the message. The ids of the remote's questions start with it. */
   readonly messageId: string;
-  /** The last event that the remote will have heard of. */
+  /** The id of the last session event that the remote will have received. */
   readonly seen: string | undefined;
-  /** The message would do as well as the first of a new task, should this one be over. */
+  /** Whether the message may start a new task if this one has ended. */
   readonly fresh: boolean;
 }
 
-/** Undefined: nothing new was said. */
+/** Undefined if there is nothing new for the remote. */
 export function nextTurn(
   context: RunContext,
   agent: string,
@@ -34,21 +34,28 @@ export function nextTurn(
 
   if (noted?.questions && isInterrupted(noted.state)) {
     const answers = remoteAnswers(noted.questions, (id) => context.answer(id));
-    return send(going(noted), [...answers, ...news.parts], false);
+    return send(continuing(noted), [...answers, ...news.parts], false);
   }
   if (context.resumed && noted?.taskId !== undefined && !isSettled(noted.state)) {
     const { seen } = noted;
     const messageId = messageIdFor(context, own?.id, []);
-    return { ...going(noted), before: undefined, parts: undefined, messageId, seen, fresh: false };
+    return {
+      ...continuing(noted),
+      before: undefined,
+      parts: undefined,
+      messageId,
+      seen,
+      fresh: false,
+    };
   }
   if (news.parts.length === 0) return undefined;
   const last = lastNote(context, agent);
-  const goesOn = last && (isInterrupted(last.state) || (continues && last.state === 'completed'));
-  return send(goesOn ? going(last) : anew(last?.contextId), news.parts, true);
+  const isOpen = last && (isInterrupted(last.state) || (continues && last.state === 'completed'));
+  return send(isOpen ? continuing(last) : newTask(last?.contextId), news.parts, true);
 }
 
-/** What the remote asked in this run and nobody has answered yet, under the names that we gave it. */
-export function stillOpen(context: RunContext): [string, Question][] {
+/** The remote's unanswered questions of this run, with our ids. */
+export function openQuestions(context: RunContext): [string, Question][] {
   const noted = parseNote(context.checkpoint());
   if (!noted?.questions || !isInterrupted(noted.state)) return [];
   const asked = context.events
@@ -56,22 +63,22 @@ export function stillOpen(context: RunContext): [string, Question][] {
     .flatMap(({ actions }) => actions.questions ?? []);
   return noted.questions.flatMap(({ id }): [string, Question][] => {
     if (context.answer(id)) return [];
-    // The run puts a prefix of its own before the names that agents give.
+    // The run adds a prefix to the ids of an agent's questions.
     const question = asked.findLast((each) => each.id === id || each.id.endsWith(`:${id}`));
     return question ? [[id, question]] : [];
   });
 }
 
-/** The same message, as the first of a new task in the same conversation. */
+/** The same message as the first of a new task in the same conversation. */
 export function toNewTask(turn: RemoteTurn): RemoteTurn {
-  return { ...turn, ...anew(turn.contextId) };
+  return { ...turn, ...newTask(turn.contextId) };
 }
 
-function anew(contextId: string | undefined): Expected {
+function newTask(contextId: string | undefined): Expected {
   return { taskId: undefined, contextId, before: undefined, said: undefined };
 }
 
-function going({ taskId, contextId, state, said = {} }: RemoteNote): Expected {
+function continuing({ taskId, contextId, state, said = {} }: RemoteNote): Expected {
   return { taskId, contextId, before: state, said };
 }
 

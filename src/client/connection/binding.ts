@@ -1,4 +1,4 @@
-/** The two bindings over HTTP: how each asks, and where in its answer the result, the event or the error is. */
+/** The two HTTP bindings: how each encodes a request, and where its response has the result, the event or the error. */
 import { isObject } from '../../base/index.ts';
 import {
   A2AError,
@@ -10,7 +10,7 @@ import {
 } from '../../protocol/index.ts';
 import { errorOfStatus, type ResponseHead } from './request.ts';
 
-/** Where an agent listens, and what it speaks there. */
+/** An agent's address and the binding it uses there. */
 export interface Endpoint {
   readonly url: string;
   readonly binding: Binding;
@@ -26,9 +26,9 @@ export interface Ask {
 export interface HttpBinding {
   readonly contentType: string;
   ask<O extends Operation>(operation: O, params: ParamsOf<O>): Ask;
-  /** The result, for the codec. Throws the error that the answer holds instead. */
+  /** The result, for the codec. Throws the error if the response contains one. */
   result(body: unknown, response: ResponseHead): unknown;
-  /** The event in an SSE `data`, for the codec. Throws the error that it holds instead. */
+  /** The event in an SSE `data` field, for the codec. Throws the error if the field contains one. */
   event(body: unknown, type: string): unknown;
 }
 
@@ -84,7 +84,7 @@ function rest({ url, tenant }: Endpoint, codec: WireCodec): HttpBinding {
       for (const name of PATH_FIELDS[operation] ?? []) delete rest[name];
       if (route.verb === 'POST') return { method: route.verb, url: target.href, body: rest };
       for (const [name, value] of Object.entries(rest)) {
-        // Only what a query can say: metadata, for one, has no place in it.
+        // A query has only plain values. Metadata, for example, is left out.
         if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
           target.searchParams.set(name, String(value));
         }
@@ -106,7 +106,7 @@ function rest({ url, tenant }: Endpoint, codec: WireCodec): HttpBinding {
   };
 }
 
-/** What the path already says, under the names that the versions give it: not to be said again. */
+/** Parameters that are in the path, under the names of both versions. They are not repeated in the body or query. */
 const PATH_FIELDS: { readonly [O in Operation]?: readonly string[] } = {
   getTask: ['id'],
   cancelTask: ['id'],
@@ -118,9 +118,9 @@ const PATH_FIELDS: { readonly [O in Operation]?: readonly string[] } = {
 
 function fillPath(path: string, params: Readonly<Record<string, unknown>>): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    // The table's `{id}` is always the task's; only setPushConfig calls it otherwise.
+    // `{id}` in the table is always the task's id. setPushConfig calls it taskId.
     const value = params[name] ?? (name === 'id' ? params['taskId'] : undefined);
-    // A URL drops dot segments, however they are escaped: these would lead to another path.
+    // A URL drops dot segments, even escaped ones, so these would lead to another path.
     if (typeof value !== 'string' || value === '' || value === '.' || value === '..') {
       throw new A2AError('invalidParams', `Invalid parameters: ${name}: not usable as an id`);
     }

@@ -160,7 +160,8 @@ test('a card with nothing that we speak is an error that lists what it offers', 
   assert.throws(() => choose({ card: strange, url: at }), {
     name: 'ConnectionError',
     reason: 'interface',
-    message: 'Echo offers nothing that we speak: 1.0 GRPC at grpc://a, 2.0 JSONRPC at http://b',
+    message:
+      'Echo has no interface that this client supports: 1.0 GRPC at grpc://a, 2.0 JSONRPC at http://b',
   });
 });
 

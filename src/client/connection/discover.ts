@@ -1,4 +1,4 @@
-/** From an address to a card, and from a card to the one interface that we will use. */
+/** Fetches an agent's card, and picks the interface to use. */
 import {
   A2AError,
   v1,
@@ -21,7 +21,7 @@ export interface Preference {
   readonly binding?: Binding | undefined;
 }
 
-/** A card, and the address where it was found: what is relative in it is relative to that. */
+/** A card and its address. URLs in the card are relative to that address. */
 export interface FoundCard {
   readonly card: AgentCard;
   readonly url: string;
@@ -32,9 +32,11 @@ const MAX_CARD_BYTES = 2 ** 20;
 const CARD_TIMEOUT_MS = 30_000;
 
 /**
- * Looks for the card under the address, then at its origin; an address that names a file is the card's own. The origin's
- * card counts only where it leads to the address: whoever is addressed behind a gateway, and is not there, is not to be
- * mistaken for the gateway.
+ * Looks for the card under the address, then at its origin. An address that ends in `.json` is that of the card itself.
+ * The origin's card counts only if one of its interfaces is under the address. Otherwise a missing agent behind a gateway
+ * would be mistaken for the gateway.
+ *
+ *   const { card } = await discover('https://agent.example');
  */
 export async function discover(
   url: string,
@@ -46,9 +48,9 @@ export async function discover(
       const found = await fetchCard(place.url, options);
       if (leadsTo(place.path, found)) return found;
       const [first] = found.card.supportedInterfaces;
-      failures.push(`${place.url} (that is of ${found.card.name}, which is at ${first?.url})`);
+      failures.push(`${place.url} (the card of ${found.card.name}, which is at ${first?.url})`);
     } catch (error) {
-      // "Not here" and "this is no card" lead on; what would be the same everywhere does not.
+      // Try the next place, unless the error would be the same there.
       if (!(error instanceof A2AError) || STOPS.has(error.kind)) throw error;
       failures.push(`${place.url} (${error.message})`);
     }
@@ -65,13 +67,13 @@ const STOPS: ReadonlySet<string> = new Set([
 
 interface CardPlace {
   readonly url: string;
-  /** Where the card has to lead; empty: anywhere. */
+  /** The path that one of the card's interfaces must be under. Empty: any. */
   readonly path: string;
 }
 
 function cardPlaces(address: string): CardPlace[] {
   if (!URL.canParse(address) || !/^https?:/i.test(address)) {
-    throw new ConnectionError('unreachable', `not an http address: ${address}`);
+    throw new ConnectionError('unreachable', `not an HTTP address: ${address}`);
   }
   const url = new URL(address);
   url.hash = '';
@@ -82,7 +84,7 @@ function cardPlaces(address: string): CardPlace[] {
   return [...under, ...CARD_PATHS.map((name) => ({ url: url.origin + name, path }))];
 }
 
-/** One of the card's interfaces is at the path, or below it. */
+/** Whether one of the card's interfaces is at the path or below it. */
 function leadsTo(path: string, { card, url }: FoundCard): boolean {
   if (path === '') return true;
   return card.supportedInterfaces.some(
@@ -103,7 +105,7 @@ async function fetchCard(url: string, options: HttpOptions & Preference): Promis
         url,
         method: 'GET',
         headers: options.headers,
-        // A server that has a card for each version picks by this header.
+        // A server with a card for each version chooses by this header.
         ownHeaders: { Accept: 'application/json', 'A2A-Version': options.version ?? '1.0' },
       },
       lifetime,
@@ -112,14 +114,14 @@ async function fetchCard(url: string, options: HttpOptions & Preference): Promis
     const maxBytes = Math.min(options.maxResponseBytes ?? MAX_CARD_BYTES, MAX_CARD_BYTES);
     const text = await readBodyText(response, maxBytes, lifetime, options.budget);
     if (!response.ok) throw errorOfStatus(response);
-    // Either version's codec reads both, and hybrids.
+    // The codec of either version reads cards of both versions, and mixed ones.
     return { card: v1.decodeCard(parseJson(text)), url: response.url || url };
   } finally {
     lifetime.release();
   }
 }
 
-/** What we speak, best first. */
+/** The supported versions and bindings, best first. */
 const PREFERENCES: readonly (readonly [ProtocolVersion, Binding])[] = [
   ['1.0', 'JSONRPC'],
   ['1.0', 'HTTP+JSON'],
@@ -132,7 +134,11 @@ export interface ChosenEndpoint extends Endpoint {
   readonly version: ProtocolVersion;
 }
 
-/** Picks the best of the card's interfaces that we speak and that the preference allows. */
+/**
+ * Picks the best of the card's interfaces that this client supports and the preference allows.
+ *
+ *   const endpoint = choose(await discover(url), { version: '1.0' });
+ */
 export function choose({ card, url }: FoundCard, preference: Preference = {}): ChosenEndpoint {
   for (const [version, binding] of PREFERENCES) {
     if (preference.version !== undefined && preference.version !== version) continue;
@@ -150,11 +156,11 @@ export function choose({ card, url }: FoundCard, preference: Preference = {}): C
   );
   throw new ConnectionError(
     'interface',
-    `${card.name} offers nothing that ${wanted ? `matches ${wanted}` : 'we speak'}: ${offers.join(', ')}`,
+    `${card.name} has no interface that ${wanted ? `matches ${wanted}` : 'this client supports'}: ${offers.join(', ')}`,
   );
 }
 
-/** The interface's address, unless credentials must not go there: no web address, or a step down from https. */
+/** The interface's address. Undefined if it is not HTTP, or if it would send credentials from HTTPS to plain HTTP. */
 function resolve(offer: AgentInterface, base: string): string | undefined {
   if (!URL.canParse(offer.url, base)) return undefined;
   const target = new URL(offer.url, base);

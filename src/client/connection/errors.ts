@@ -1,28 +1,28 @@
 /**
- * What can go wrong on the way to an agent. What the agent itself answers is an A2AError; what its caller aborts
- * rejects with the signal's own reason. So the three are told apart by `instanceof`.
+ * Errors of the connection to an agent. An error that the agent returns is an A2AError. An aborted call rejects with the
+ * reason of its signal. So `instanceof` tells the three apart.
  */
 
 import { A2AError } from '../../protocol/index.ts';
 
-/** Why there is no working connection. */
+/** Why the connection failed. */
 export type ConnectionFailure =
-  /** No answer at all: refused, unknown host, TLS, CORS. */
+  /** No response: refused, unknown host, TLS, CORS. */
   | 'unreachable'
-  /** The connection went away in the middle of an answer. */
+  /** The connection ended in the middle of a response. */
   | 'broken'
-  /** Nothing came for too long. */
+  /** Nothing arrived in time. */
   | 'timeout'
-  /** The agent sent us elsewhere, and credentials do not follow. */
+  /** The agent redirects to another origin, which must not receive our credentials. */
   | 'redirect'
   /** No agent card was found. */
   | 'card'
-  /** The card offers nothing that we speak. */
+  /** The card has no interface that this client supports. */
   | 'interface'
   /** This client was closed. */
   | 'closed';
 
-/** The agent could not be reached, or not for long enough. `cause` is what the runtime said. */
+/** The connection to the agent failed. `cause` is the error of the runtime. */
 export class ConnectionError extends Error {
   readonly reason: ConnectionFailure;
 
@@ -34,11 +34,11 @@ export class ConnectionError extends Error {
 }
 
 /**
- * A stream ended before the agent was done, and could not be taken up again. The work goes on at the agent's:
- * `get(taskId)` shows how far it came, `resubscribe(taskId, { after: lastSeq })` goes on where this stream stopped.
+ * A stream ended before its task, and could not be resumed. The agent may still be working: `get(taskId)` returns the
+ * task, and `resubscribe(taskId, { after: lastSeq })` continues where this stream stopped.
  */
 export class StreamInterruptedError extends ConnectionError {
-  /** Absent when the stream broke before its first event: then nobody knows whether the message arrived. */
+  /** Absent if the stream broke before its first event. Then the message may or may not have arrived. */
   readonly taskId: string | undefined;
   readonly lastSeq: number | undefined;
 

@@ -1,21 +1,20 @@
 /**
  * Server-sent events, one chunk at a time (WHATWG HTML, "Parsing an event stream").
  *
- * A line ends with LF, CR or CRLF, and any of them, or a character's bytes, may be split between two chunks. Line ends
- * are searched for in the new chunk only and what is left over is kept as it came, so that a line of any length costs
- * the same per byte. An event that is not closed by an empty line is not an event: at the end of the stream it is lost,
- * as the standard wants it, because it may be half of one.
+ * A line ends with LF, CR or CRLF. Any of them, or the bytes of a character, may be split between two chunks. Only the new
+ * chunk is searched for line ends, so a byte of a long line costs no more than one of a short line. An event without a
+ * closing empty line at the end of the stream is dropped, as the standard requires, because it may be incomplete.
  */
 
 export interface SseEvent {
-  /** `message` unless the stream says otherwise. */
+  /** `message` by default. */
   readonly type: string;
   readonly data: string;
-  /** This event's own id. The standard lets an id hold for all later events; a sequence number must not. */
+  /** The id of this event only. In the standard an id also applies to later events, but a sequence number must not. */
   readonly id: string | undefined;
 }
 
-/** An event, or a line, is larger than we agreed to hold in memory. */
+/** An event or a line exceeds the limit. */
 export class SseLimitError extends Error {
   constructor(limit: number) {
     super(`an event of the stream is larger than ${limit} bytes`);

@@ -1,6 +1,6 @@
 /**
- * The agents behind the gateway: those of the configuration, whose addresses the operator vouches for, and those that
- * callers registered in their workspace, whose addresses are guarded. Of a name, the configuration's counts.
+ * The agents behind the gateway. Agents of the configuration are trusted. Agents that callers registered in their
+ * workspace are guarded: they may not be in private networks. If both have the same name, the configuration's is used.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { A2AError, type AgentSkill } from '../../protocol/index.ts';
@@ -18,9 +18,9 @@ export interface AgentsOptions {
   readonly register: Register;
   readonly config?: AgentsConfig;
   readonly audit: Audit;
-  /** Seals the headers that callers give. Without it they are refused. */
+  /** Encrypts the headers of registered agents. Without it, headers are refused. */
   readonly secrets?: SecretBox | undefined;
-  /** Private networks that agents of callers may be in, in CIDR notation. */
+  /** Private networks that registered agents may be in, in CIDR notation. */
   readonly allowNetworks?: readonly string[];
   readonly healthSeconds?: number | undefined;
   readonly logger: Logger;
@@ -28,20 +28,20 @@ export interface AgentsOptions {
 
 export interface Agents {
   find(workspace: string, name: string): RemoteAgent | undefined;
-  /** By name. */
+  /** Sorted by name. */
   list(workspace: string): RemoteAgent[];
-  /** Of the agents that are for everybody: what the public card may say. */
+  /** The skills of the agents that every workspace may use, for the public card. */
   skills(): AgentSkill[];
-  /** Of all that the workspace may use. */
+  /** The skills of all agents that the workspace may use. */
   skillsOf(workspace: string): AgentSkill[];
-  /** Registers an agent, or changes it; throws `conflict` where it is there (`create`) or the configuration's. */
+  /** Registers or changes an agent. Throws `conflict` if it exists (`create`) or is in the configuration. */
   put(change: AgentChange): Promise<RemoteAgent>;
   remove(workspace: string, actor: string, name: string): void;
-  /** Another configuration. What is under way goes on as it began. */
+  /** Replaces the configuration. Running tasks keep the agent they started with. */
   use(config: AgentsConfig, healthSeconds?: number): void;
-  /** How many there are, by health. */
+  /** The number of agents by health. */
   census(): Readonly<Record<Health['state'], number>>;
-  /** Begins to look after the agents' health. */
+  /** Starts the health checks. */
   start(): void;
   close(): Promise<void>;
   readonly links: TaskLinks;
@@ -53,12 +53,12 @@ export interface AgentChange {
   readonly name: string;
   readonly input: AgentInput;
   readonly create: boolean;
-  /** Look at its card first, and refuse the change where there is none. */
+  /** Fetch its card first, and refuse the change if that fails. */
   readonly verify: boolean;
 }
 
 const HEALTH_SECONDS = 30;
-const LOOKS_AT_ONCE = 16;
+const CHECKS_AT_ONCE = 16;
 const PRUNE_MS = 3_600_000;
 
 export function createAgents(options: AgentsOptions): Agents {
@@ -74,7 +74,7 @@ export function createAgents(options: AgentsOptions): Agents {
   let configured = new Map<string, RemoteAgent>();
   let started = false;
   let everySeconds = HEALTH_SECONDS;
-  /** Aborted when another interval counts: who waits by the old one looks now. */
+  /** Aborted when the interval changes, so that the next check does not wait for the old one. */
   let resting = new AbortController();
 
   function use(config: AgentsConfig, healthSeconds = HEALTH_SECONDS): void {
@@ -86,7 +86,7 @@ export function createAgents(options: AgentsOptions): Agents {
         ? before
         : new RemoteAgent({ name, source: 'config', settings, dispatcher: dialler.trusted });
       next.set(name, agent);
-      if (started && !same) void look(agent);
+      if (started && !same) void check(agent);
     }
     configured = next;
     if (healthSeconds === everySeconds) return;
@@ -95,42 +95,45 @@ export function createAgents(options: AgentsOptions): Agents {
     resting = new AbortController();
   }
 
-  function look(agent: RemoteAgent): Promise<void> {
+  function check(agent: RemoteAgent): Promise<void> {
     const before = agent.health.state;
-    return agent.look().then(
+    return agent.fetchCard().then(
       () => {
-        if (before === 'unhealthy') logger.info({ agent: agent.name }, 'an agent is back');
+        if (before === 'unhealthy')
+          logger.info({ agent: agent.name }, 'a remote agent is available again');
       },
       (error: unknown) => {
         if (before === 'unhealthy') return;
-        logger.warn({ err: error, agent: agent.name }, 'an agent is not there');
+        logger.warn({ err: error, agent: agent.name }, 'a remote agent is unavailable');
       },
     );
   }
 
-  async function lookAtAll(away: boolean): Promise<void> {
+  async function checkAll(unhealthy: boolean): Promise<void> {
     const all = [...configured.values(), ...registry.all()];
-    const waiting = all.filter(({ health }) => (health.state === 'unhealthy') === away).values();
+    const waiting = all
+      .filter(({ health }) => (health.state === 'unhealthy') === unhealthy)
+      .values();
     const worker = async (): Promise<void> => {
-      for (const agent of waiting) if (!stopped.signal.aborted) await look(agent);
+      for (const agent of waiting) if (!stopped.signal.aborted) await check(agent);
     };
-    await Promise.all(Array.from({ length: LOOKS_AT_ONCE }, worker));
+    await Promise.all(Array.from({ length: CHECKS_AT_ONCE }, worker));
   }
 
-  /** Those that were away are looked after apart: who hangs keeps only others waiting that do. */
-  async function lookAfter(away: boolean): Promise<void> {
+  /** Unhealthy agents have a loop of their own, so that their timeouts do not delay the checks of healthy agents. */
+  async function checkRegularly(unhealthy: boolean): Promise<void> {
     let pruneAt = 0;
     for (;;) {
-      // The register may be away for a moment: the next look is by a new one.
-      await lookAtAll(away).catch((error: unknown) => {
-        logger.warn({ err: error }, 'the agents could not be looked at');
+      // The register may be unavailable for a moment. The next check reads it again.
+      await checkAll(unhealthy).catch((error: unknown) => {
+        logger.warn({ err: error }, 'failed to check the remote agents');
       });
-      // So that gateways that were started together do not ask together.
+      // Jitter, so that gateways that were started together do not check at the same time.
       const wait = everySeconds * 1000 * (0.8 + 0.4 * Math.random());
       const signal = AbortSignal.any([stopped.signal, resting.signal]);
       await delay(wait, undefined, { signal, ref: false }).catch(() => undefined);
       stopped.signal.throwIfAborted();
-      if (away || Date.now() < pruneAt) continue;
+      if (unhealthy || Date.now() < pruneAt) continue;
       pruneAt = Date.now() + PRUNE_MS;
       await links.prune(Date.now(), stopped.signal);
     }
@@ -150,12 +153,12 @@ export function createAgents(options: AgentsOptions): Agents {
     return [...found.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
   }
 
-  /** Throws where callers cannot change it. */
+  /** Throws if the agent is in the configuration, where callers cannot change it. */
   function checkOwn(workspace: string, name: string): void {
     if (configured.get(name)?.isFor(workspace) !== true) return;
     throw new A2AError(
       'conflict',
-      `The agent ${name} stands in the gateway's configuration and is changed there`,
+      `The agent ${name} is in the gateway's configuration and can only be changed there`,
     );
   }
 
@@ -163,24 +166,24 @@ export function createAgents(options: AgentsOptions): Agents {
     const { workspace, actor, name, input, create, verify } = change;
     checkOwn(workspace, name);
     const before = registry.find(workspace, name);
-    if (create && before) throw new A2AError('conflict', `There is an agent ${name} already`);
+    if (create && before) throw new A2AError('conflict', `The agent ${name} already exists`);
     if (!create && !before) throw notFound(name);
     for (const url of [input.url, ...(input.allowOrigins ?? [])]) {
       if (!dialler.closes(url)) continue;
       throw new A2AError(
         'invalidParams',
-        `The address is in a network that is closed to callers; the operator opens it with --allow-network`,
+        `The address is in a network that is closed to callers. The operator can open it with --allow-network`,
       );
     }
     const draft = registry.draft(workspace, name, input, before);
     if (verify) {
-      await draft.agent.look().catch((error: unknown) => {
-        const hint = 'Ask with ?verify=false to register it nevertheless.';
+      await draft.agent.fetchCard().catch((error: unknown) => {
+        const hint = 'To register it anyway, use ?verify=false.';
         throw new A2AError('upstreamFailed', `${draft.agent.explain(error)} ${hint}`);
       });
     }
     register.transaction(() => {
-      // It may have been removed while its card was looked at.
+      // It may have been removed while its card was fetched.
       if (!draft.save(create)) throw notFound(name);
       const action = create ? 'agent.create' : 'agent.update';
       audit.record({
@@ -193,7 +196,7 @@ export function createAgents(options: AgentsOptions): Agents {
     });
     registry.drop();
     registry.remember(workspace, draft.agent);
-    if (!verify && started) void look(draft.agent);
+    if (!verify && started) void check(draft.agent);
     return draft.agent;
   }
 
@@ -225,10 +228,10 @@ export function createAgents(options: AgentsOptions): Agents {
     start() {
       if (started) return;
       started = true;
-      for (const away of [false, true]) {
-        lookAfter(away).catch((error: unknown) => {
+      for (const unhealthy of [false, true]) {
+        checkRegularly(unhealthy).catch((error: unknown) => {
           if (!stopped.signal.aborted)
-            logger.error({ err: error }, 'agents are no longer looked after');
+            logger.error({ err: error }, 'the health checks of remote agents have stopped');
         });
       }
     },
@@ -239,7 +242,7 @@ export function createAgents(options: AgentsOptions): Agents {
   };
 }
 
-/** Each under its agent's name, so that two of the same id do not meet. */
+/** Skill ids have the agent's name as a prefix, so that they are unique. */
 function skillsIn(agents: readonly RemoteAgent[]): AgentSkill[] {
   const found: AgentSkill[] = [];
   for (const { name, profile, settings } of agents) {
@@ -251,7 +254,7 @@ function skillsIn(agents: readonly RemoteAgent[]): AgentSkill[] {
   return found;
 }
 
-/** In the same words whether it is another workspace's or nobody's. */
+/** The same message whether the agent belongs to another workspace or does not exist. */
 export function notFound(name: string): A2AError {
   return new A2AError('notFound', `There is no agent ${name}`);
 }

@@ -6,17 +6,17 @@ import { WebAddress } from '../api/web-address.ts';
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const MAX_SIZE = 2 ** 31;
 
-/** What an agent is called in its address, `/agents/NAME`. */
+/** The name in the agent's address, `/agents/NAME`. */
 export const AgentName = z
   .string()
   .regex(
     /^[a-z0-9][a-z0-9\-_.]{0,63}$/,
-    'a name is of a-z, 0-9, "-", "_" and ".", begins with a letter or digit, and has at most 64 characters',
+    'a name has at most 64 characters: a-z, 0-9, "-", "_" and ".", starting with a letter or digit',
   );
 
-const Url = WebAddress.describe("The agent's address, or its card's");
+const Url = WebAddress.describe('The address of the agent or of its card');
 
-/** These belong to the connection. A client that is told to send them sends nothing. */
+/** Headers of the connection itself. undici refuses a request that sets them. */
 const CONNECTION_HEADERS = [
   'connection',
   'content-length',
@@ -31,35 +31,39 @@ const CONNECTION_HEADERS = [
 
 const Headers = z
   .record(
-    z.string().regex(/^[\w!#$%&'*+.^`|~-]{1,128}$/, 'not the name of a header'),
+    z.string().regex(/^[\w!#$%&'*+.^`|~-]{1,128}$/, 'not a valid header name'),
     z
       .string()
       .max(8192)
-      .regex(/^[\t\x20-\x7e]*$/, 'a header is printable ASCII'),
+      .regex(/^[\t\x20-\x7e]*$/, 'a header value must be printable ASCII'),
   )
   .refine((headers) => Object.keys(headers).length <= 32, 'at most 32 headers')
   .refine(
     (headers) => !Object.keys(headers).some((n) => CONNECTION_HEADERS.includes(n.toLowerCase())),
-    `headers of the connection are not to be set: ${CONNECTION_HEADERS.join(', ')}`,
+    `these headers cannot be set: ${CONNECTION_HEADERS.join(', ')}`,
   )
-  .describe('Sent with every request to the agent: credentials, usually');
+  .describe('Sent with every request to the agent, usually credentials');
 
-/** `most`: how far each may be set. */
+/** `most`: the largest allowed value of each limit. */
 function limitsUpTo(most: (name: keyof RemoteLimits) => number) {
   const limit = (name: keyof RemoteLimits) => z.int().min(1).max(most(name));
   return z
     .strictObject({
-      maxBytes: limit('maxBytes').describe('On the wire, for one message and its whole answer'),
-      maxEventBytes: limit('maxEventBytes').describe('One event, or one answer'),
+      maxBytes: limit('maxBytes').describe('Bytes on the wire for one message and its result'),
+      maxEventBytes: limit('maxEventBytes').describe('Bytes of one event or one response'),
       maxEvents: limit('maxEvents'),
-      maxContentLength: limit('maxContentLength').describe('Text, base64 and JSON of an answer'),
+      maxContentLength: limit('maxContentLength').describe(
+        'Text, base64 and JSON of all parts together',
+      ),
       maxPartLength: limit('maxPartLength'),
-      maxParts: limit('maxParts').describe('In one message, or one chunk of an artifact'),
+      maxParts: limit('maxParts').describe('Parts of one message or one artifact chunk'),
       maxArtifacts: limit('maxArtifacts'),
-      idleMs: limit('idleMs').describe('A connection so long silent is given up and made anew'),
-      quietMs: limit('quietMs').describe('So long without anything new'),
-      totalMs: limit('totalMs').describe('Until the agent is done, or asks'),
-      cancelMs: limit('cancelMs').describe('For the agent to be told of a cancellation'),
+      idleMs: limit('idleMs').describe(
+        'A connection that is silent for this long is closed and opened again',
+      ),
+      quietMs: limit('quietMs').describe('Longest time without anything new'),
+      totalMs: limit('totalMs').describe('Longest time until the agent finishes or asks'),
+      cancelMs: limit('cancelMs').describe('Longest time for telling the agent to cancel'),
     })
     .partial()
     .optional();
@@ -68,8 +72,8 @@ function limitsUpTo(most: (name: keyof RemoteLimits) => number) {
 const fields = {
   url: Url,
   headers: Headers.optional(),
-  description: z.string().max(2000).optional().describe("Shown instead of the card's own"),
-  tags: z.array(z.string().min(1).max(64)).max(32).optional().describe('For lists'),
+  description: z.string().max(2000).optional().describe("Shown in place of the card's description"),
+  tags: z.array(z.string().min(1).max(64)).max(32).optional().describe('Shown in lists'),
   allowOrigins: z
     .array(Url)
     .max(16)
@@ -79,21 +83,21 @@ const fields = {
     .boolean()
     .optional()
     .describe(
-      'The agent knows a message that comes again by its id, as those of Parley do: one whose fate is unknown after a crash is then sent again, where it else is a failure',
+      'The agent recognizes a repeated message by its id, as Parley agents do. A message that may not have arrived before a crash is then sent again; otherwise its task fails',
     ),
   timeoutMs: z
     .int()
     .min(1)
     .max(MAX_TIMER_MS)
     .optional()
-    .describe('For the card, and until an answer begins. 60 seconds'),
+    .describe('Timeout for the card, and until a response begins. 60 seconds'),
 };
 
-/** What the API takes. Whoever registers an agent must not be able to fill the gateway's memory with its answers. */
+/** What the API accepts. Limits can only be lowered, so that a registered agent cannot fill the gateway's memory. */
 export const AgentInput = z.strictObject({
   ...fields,
   limits: limitsUpTo((name) => REMOTE_LIMITS[name]).describe(
-    "Tighter than the gateway's own; only the configuration has wider ones",
+    "Lower than the gateway's defaults. Only the configuration can raise them",
   ),
 });
 export type AgentInput = z.infer<typeof AgentInput>;
@@ -104,17 +108,17 @@ export const AgentConfig = z.strictObject({
   workspaces: z
     .array(z.string().min(1).max(64))
     .optional()
-    .describe('Who may use it; absent: every workspace, and its skills are on the public card'),
+    .describe('Workspaces that may use it. Absent: all, and its skills are on the public card'),
 });
 export type AgentConfig = z.infer<typeof AgentConfig>;
 
 export const AgentsConfig = z
   .record(AgentName, AgentConfig)
-  .describe('Agents behind the gateway, by name; each is at /agents/NAME');
+  .describe('Agents behind the gateway, by name. Each is at /agents/NAME');
 export type AgentsConfig = z.infer<typeof AgentsConfig>;
 
 export const AgentHealthSeconds = z
   .number()
   .min(1)
   .max(86_400)
-  .describe('How often the cards of agents are looked at, to know whether they are there');
+  .describe('How often the agents are checked by fetching their cards, in seconds');

@@ -26,11 +26,11 @@ export interface ExchangeLimits {
   readonly maxBytes: number;
 }
 
-/** More than this many events, or their text, unread: the agent has to wait. */
+/** With more unread events, or more unread text, reading from the agent pauses. */
 const MAX_UNREAD = 256;
 const MAX_UNREAD_LENGTH = 1024 * 1024;
 
-/** How long the end of an answer that nobody reads may take. */
+/** How long to wait for the end of a response that is no longer read. */
 const LINGER_MS = 250;
 
 const ID = 'id: ';
@@ -39,9 +39,9 @@ const DATA = 'data: ';
 const DONE: IteratorReturnResult<undefined> = { value: undefined, done: true };
 
 /**
- * So many chunks of a stream are taken as they come. Those of a stream that goes on wait for the end of the event loop's
- * turn, together with the other streams': first all are read, then all are parsed, logged and written. Measured, that
- * saves about a tenth of an event; presumably because each step finds its code in the processor's cache.
+ * The first chunks of a stream are processed as they arrive. Later chunks wait for the end of the event loop's turn,
+ * together with those of other streams: first all are read, then all are parsed, logged and written. Measured, that saves
+ * about a tenth of an event's cost, presumably because the code of each step stays in the processor's cache.
  */
 const AT_ONCE = 16;
 
@@ -60,12 +60,12 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   readonly #opened = Promise.withResolvers<void>();
   #controller: Dispatcher.DispatchController | undefined;
   #head: ResponseHead | undefined;
-  /** Set where the answer is a stream. */
+  /** Set if the response is a stream. */
   #parse: SseParser | undefined;
-  /** The body of an answer that is none. */
+  /** The body of a response that is not a stream. */
   #pieces: Buffer[] = [];
   #size = 0;
-  /** Chunks of a stream so far, and those that wait for the end of the turn. */
+  /** The number of chunks so far, and the chunks that wait for the end of the turn. */
   #count = 0;
   #later: Buffer[] = [];
   #gathered = 0;
@@ -73,9 +73,9 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   readonly #chunks: ChunkReader;
   #at = 0;
   #length = 0;
-  /** The last chunk may have ended in the middle of a character. */
+  /** The last chunk may have ended within a character. */
   #cut = false;
-  /** The last chunk ended with an event: the parser holds nothing. */
+  /** The last chunk ended with a complete event, so the parser is empty. */
   #between = false;
   #looked: StreamItem | undefined;
   #waiting: PromiseWithResolvers<IteratorResult<StreamItem>> | undefined;
@@ -167,7 +167,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     else if (this.#later.length === 1 && due.push(this) === 1) setImmediate(flushDue);
   }
 
-  /** Takes what has come in this turn of the event loop. */
+  /** Processes the chunks of this turn of the event loop. */
   flush(): void {
     const controller = this.#controller;
     if (!controller || this.#later.length === 0) return;
@@ -264,7 +264,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     return this;
   }
 
-  /** Most chunks are text as they are; the parser's decoder, which costs more, is for those that cut a character. */
+  /** Chunks that end within a character need the parser's decoder, which is slower. Most chunks do not. */
   #text(chunk: Buffer): Buffer | string {
     const whole = (chunk[chunk.length - 1] ?? 0) < 0x80;
     const asText = whole && !this.#cut;
@@ -273,8 +273,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   }
 
   /**
-   * An event that came alone, as most do, if it is one more chunk of the text that is being read: `id: N`, `data: …` and
-   * an empty line. Everything else is the parser's.
+   * Fast path for a chunk that is a single event with more of the same text: `id: N`, `data: …` and an empty line.
+   * Returns undefined for everything else, which the parser handles.
    */
   #next(text: string): StreamItem | undefined {
     if (!this.#between || !text.startsWith(ID)) return undefined;
@@ -302,8 +302,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   }
 
   /**
-   * Nobody reads any more. Mostly the last word was said, and the end of the answer is on its way: to wait for it a
-   * moment keeps the connection for the next one.
+   * Stops reading. Usually the last event has arrived and the response is about to end: waiting for that a moment keeps
+   * the connection usable for the next request.
    */
   #linger(): void {
     if (this.#over) return;
@@ -317,7 +317,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     this.#lingers = setTimeout(() => controller.abort(asError(undefined)), LINGER_MS);
   }
 
-  /** We want no more of it. `error` is for those who wait. */
+  /** Aborts the request. A pending read rejects with `error`. */
   #leave(error: unknown): void {
     if (this.#over) return;
     this.#end(error);
@@ -349,16 +349,18 @@ function tooMuch(message: string): RemoteAgentError {
 }
 
 function asError(reason: unknown): Error {
-  return reason instanceof Error ? reason : new ConnectionError('closed', 'the stream was left');
+  return reason instanceof Error
+    ? reason
+    : new ConnectionError('closed', 'the reader left the stream');
 }
 
-/** `started`: the request may have reached the agent. */
+/** `started`: whether the request may have reached the agent. */
 function explained(cause: Error, started: boolean, head: ResponseHead | undefined): Error {
   const code = 'code' in cause ? cause.code : undefined;
   if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT') {
     return new ConnectionError('timeout', 'it was silent for too long', { cause });
   }
   if (!started) return new ConnectionError('unreachable', 'it cannot be reached', { cause });
-  const when = head ? 'in the middle of its answer' : 'before it answered';
+  const when = head ? 'in the middle of its response' : 'before its response';
   return new ConnectionError('broken', `the connection broke ${when}`, { cause });
 }

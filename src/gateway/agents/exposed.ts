@@ -1,6 +1,6 @@
 /**
- * An agent's card as the gateway shows it: rebuilt from a list of what may be seen, each with an end in length. The rest
- * of a card, addresses and security schemes among it, is about a network that callers are not in.
+ * An agent's card as the gateway shows it: only the listed fields, each with a maximum length. The rest of the card,
+ * such as addresses and security schemes, is about a network that callers cannot reach.
  */
 import { literalAddress, networkGuard } from '../../base/net/index.ts';
 import type { AgentCard, AgentExtension, AgentSkill } from '../../protocol/index.ts';
@@ -15,14 +15,14 @@ const MAX_SKILLS = 100;
 const MAX_LIST = 32;
 
 const publicOnly = networkGuard();
-/** Names of machines that no public register gives. */
+/** Host names that do not exist in public DNS. */
 const PRIVATE_NAME =
   /^[^.]+\.?$|\.(?:internal|intranet|private|corp|home|lan|local|localdomain|home\.arpa)\.?$/i;
 
 export interface ExposedOptions {
-  /** What the operator says of it, instead of its own words. */
+  /** The operator's description. It replaces the card's. */
   readonly description?: string | undefined;
-  /** Addresses of the agent, which must not be in what is shown. */
+  /** Addresses of the agent, which must not be shown. */
   readonly hidden: readonly string[];
 }
 
@@ -69,7 +69,7 @@ export function exposedProfile(card: AgentCard, options: ExposedOptions): AgentP
     name: text(card.name, MAX_NAME),
     description: options.description ?? text(card.description, MAX_TEXT),
     version: text(card.version, MAX_WORD),
-    // Its address may be one that only the agent's own network knows.
+    // The URL may be of the agent's private network.
     ...(provider && { provider: { organization: text(provider.organization, MAX_NAME), url: '' } }),
     skills: card.skills.slice(0, MAX_SKILLS).map(skill),
     inputModes: words(card.defaultInputModes),
@@ -78,7 +78,7 @@ export function exposedProfile(card: AgentCard, options: ExposedOptions): AgentP
   };
 }
 
-/** Whether the address is surely one that callers cannot reach, and need not know. */
+/** Whether the address is certainly unreachable for callers. */
 function isInternal(address: string): boolean {
   const url = URL.parse(address);
   if (!url) return true;

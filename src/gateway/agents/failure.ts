@@ -1,4 +1,4 @@
-/** What went wrong with an agent, in one line for callers: where it is behind the gateway is none of their business. */
+/** An agent's failure as one line for callers, without the agent's addresses. */
 import { AddressError } from '../../base/net/index.ts';
 import {
   ConnectionError,
@@ -17,7 +17,7 @@ export function failureLine(error: unknown, agent: string, hidden: readonly stri
 
 export const WEB_ADDRESS = /\b(?:https?|wss?):\/\/(?:\[[\da-f:.]*\])?[^\s"'<>)\]},]*/gi;
 
-/** The text without web addresses, and without the hosts of these ones however they are written. */
+/** Removes web addresses, and all mentions of the hosts of the `hidden` addresses. */
 export function withoutAddresses(text: string, hidden: readonly string[]): string {
   let out = text.replace(WEB_ADDRESS, '(address)');
   for (const host of hostsOf(hidden)) {
@@ -29,7 +29,7 @@ export function withoutAddresses(text: string, hidden: readonly string[]): strin
   return out;
 }
 
-/** With and without the port. A name of one word is none without it: agents are often called as their machines are. */
+/** Hosts with and without the port. A bare host name counts only with its port, because it may also be the agent's name. */
 function hostsOf(addresses: readonly string[]): string[] {
   const hosts = addresses.flatMap((address) => {
     const { host, hostname } = new URL(address);
@@ -38,7 +38,7 @@ function hostsOf(addresses: readonly string[]): string[] {
   return hosts.filter((host) => /[.:]/.test(host));
 }
 
-/** One word for it, to count by. */
+/** The failure as one word, for metrics. */
 export function failureWord(error: unknown): string {
   if (error instanceof RemoteAgentError) return error.code.replace('remote-', '');
   if (error instanceof StreamInterruptedError) return 'interrupted';
@@ -49,14 +49,14 @@ export function failureWord(error: unknown): string {
 function lineOf(error: unknown, agent: string): string {
   if (error instanceof RemoteAgentError) {
     if (error.code === 'remote-untrusted') {
-      return `${agent} cannot be used: its card leads to another origin than its address; name it in allowOrigins if you trust it.`;
+      return `${agent} cannot be used: its card leads to another origin. Add that origin to allowOrigins if you trust it.`;
     }
     return `${agent} was given up: ${error.message}.`;
   }
   if (error instanceof StreamInterruptedError) {
     return error.taskId === undefined
-      ? `The connection to ${lower(agent)} broke before it answered: nobody knows whether it got the message, so it was not sent again.`
-      : `The connection to ${lower(agent)} broke, and could not be made again.`;
+      ? `The connection to ${lower(agent)} broke before it answered. The message may have arrived, so it was not sent again.`
+      : `The connection to ${lower(agent)} broke and could not be restored.`;
   }
   if (error instanceof ConnectionError) return connectionLine(error, agent);
   if (!(error instanceof A2AError)) return `${agent} failed.`;
@@ -73,15 +73,15 @@ function connectionLine(error: ConnectionError, agent: string): string {
     case 'timeout':
       return `${agent} did not answer in time.`;
     case 'redirect':
-      return `${agent} redirects to somewhere else, which is not followed.`;
+      return `${agent} redirects to another address, which is not followed.`;
     case 'card':
-      return `${agent} has no card that can be read.`;
+      return `${agent} has no readable card.`;
     case 'interface':
-      return `${agent} offers no interface that the gateway speaks.`;
+      return `${agent} has no interface that the gateway supports.`;
     case 'broken':
       return `The connection to ${lower(agent)} broke.`;
     default:
-      return `${agent} cannot be reached${whyUnreachable(error)}.`;
+      return `${agent} is unreachable${whyUnreachable(error)}.`;
   }
 }
 

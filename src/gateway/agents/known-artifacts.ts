@@ -1,9 +1,8 @@
 /**
- * What our log has of a remote task's artifacts, to compare a snapshot with.
+ * The artifacts of a remote task that our log has, for comparison with a snapshot.
  *
- * Servers cut text into chunks as they like and may join them again, so plain texts that follow each other are one: what
- * counts is what is said, not in how many pieces. They are joined when it comes to a comparison, which is seldom: until
- * then a chunk costs a place in a list.
+ * Servers may split or join text chunks in any way, so consecutive plain texts count as one. They are joined only for a
+ * comparison, which is rare. Until then a chunk is one more element of a list.
  */
 import type { Artifact, Part, TextPart } from '../../protocol/index.ts';
 import { sameJson, type ArtifactEvent } from '../../tasks/index.ts';
@@ -23,7 +22,7 @@ export class KnownArtifacts {
     return this.#artifacts.has(artifactId);
   }
 
-  /** The artifact, or a chunk of it, is in our log from now on. */
+  /** Records an artifact, or a chunk of it, that our log now has. */
   add(artifact: Artifact, append: boolean): void {
     const known = append ? this.#artifacts.get(artifact.artifactId) : undefined;
     if (!known) {
@@ -37,7 +36,7 @@ export class KnownArtifacts {
     if (metadata) known.metadata = { ...known.metadata, ...metadata };
   }
 
-  /** The event that makes of what we have what the remote has; undefined where it is the same. */
+  /** The event that brings our artifact up to the remote's. Undefined if they are equal. */
   update(artifact: Artifact): ArtifactEvent | undefined {
     const known = this.#artifacts.get(artifact.artifactId);
     if (known) known.parts = joined(known.parts);
@@ -52,7 +51,7 @@ function replacement(artifact: Artifact): ArtifactEvent | undefined {
 }
 
 function difference(ours: Artifact, theirs: Artifact): ArtifactEvent | undefined {
-  const missing = behind(ours.parts, joined(theirs.parts));
+  const missing = partsAfter(ours.parts, joined(theirs.parts));
   if (!missing) return replacement(theirs);
   if (missing.length > 0) {
     return { kind: 'artifact-update', artifact: { ...theirs, parts: missing }, append: true };
@@ -62,8 +61,8 @@ function difference(ours: Artifact, theirs: Artifact): ArtifactEvent | undefined
   return sameJson(head, newHead) ? undefined : replacement(theirs);
 }
 
-/** What `all` has behind `known`; undefined where it does not begin with it. */
-function behind(known: readonly Part[], all: readonly Part[]): Part[] | undefined {
+/** The parts of `all` after `known`. Undefined if `all` does not start with `known`. */
+function partsAfter(known: readonly Part[], all: readonly Part[]): Part[] | undefined {
   if (known.length > all.length) return undefined;
   const last = known.length - 1;
   for (const [at, part] of known.entries()) {
@@ -88,18 +87,18 @@ function joined(parts: readonly Part[]): Part[] {
 function push(parts: Part[], part: Part): void {
   const last = parts.at(-1);
   if (!isPlain(part)) parts.push(part);
-  // Plain texts in here are our own copies.
+  // Plain texts in this list are copies, so they may be changed.
   else if (last && isPlain(last)) last.text += part.text;
   else if (part.text !== '') parts.push({ kind: 'text', text: part.text });
 }
 
-/** Whether there is anything beside its parts: in most chunks of a text there is not. */
+/** Whether the chunk has more than an id and parts. Most text chunks do not. */
 function hasMore(artifact: Artifact): boolean {
   for (const name in artifact) if (name !== 'artifactId' && name !== 'parts') return true;
   return false;
 }
 
-/** Text and nothing else. */
+/** Whether the part has a text and nothing else. */
 function isPlain(part: Part): part is TextPart {
   if (part.kind !== 'text') return false;
   for (const name in part) if (name !== 'kind' && name !== 'text') return false;

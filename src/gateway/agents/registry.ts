@@ -1,4 +1,4 @@
-/** The agents that callers registered, as the register has them. */
+/** The agents that callers registered, read from the register. */
 import type { Dispatcher } from 'undici';
 import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
@@ -11,20 +11,20 @@ export interface AgentRegistry {
   find(workspace: string, name: string): RemoteAgent | undefined;
   list(workspace: string): RemoteAgent[];
   all(): RemoteAgent[];
-  /** An agent as it will be, not yet stored. Throws where its headers cannot be kept. */
+  /** An agent that is not stored yet. Throws if its headers cannot be stored. */
   draft(workspace: string, name: string, input: AgentInput, before: RemoteAgent | undefined): Draft;
-  /** In a transaction of the caller's. False: there is none. */
+  /** Runs in the caller's transaction. False if the agent does not exist. */
   remove(workspace: string, name: string): boolean;
-  /** What was read is out of date. */
+  /** Discards what was read, so that the next call reads the register again. */
   drop(): void;
-  /** Goes on with this one, whose card has been seen. */
+  /** Keeps this object, whose card has been fetched. */
   remember(workspace: string, agent: RemoteAgent): void;
 }
 
 export interface Draft {
   readonly agent: RemoteAgent;
   readonly headerNames: readonly string[];
-  /** In a transaction of the caller's. False: there is none to change. Throws `conflict` where it is there already. */
+  /** Runs in the caller's transaction. False if there is no agent to change. Throws `conflict` if it exists already. */
   save(create: boolean): boolean;
 }
 
@@ -46,7 +46,7 @@ export function createAgentRegistry({ register, secrets, dispatcher }: Options):
   );
   const remove = db.prepare('DELETE FROM agents WHERE workspace = ? AND name = ?');
   const count = db.prepare('SELECT count(*) AS count FROM agents WHERE workspace = ?');
-  /** By workspace and name. An agent that did not change keeps its object, and so what is known of it. */
+  /** By workspace and name. An unchanged agent keeps its object, with its card and health. */
   let known = new Map<string, { agent: RemoteAgent; row: string }>();
   let version: number | undefined;
 
@@ -80,7 +80,7 @@ export function createAgentRegistry({ register, secrets, dispatcher }: Options):
     return known;
   }
 
-  /** Headers that cannot be opened are not sent: the agent then says that it wants credentials. */
+  /** Headers that cannot be decrypted are not sent. The agent then refuses the request. */
   function opened(workspace: string, name: string, sealed: Uint8Array | undefined) {
     const text = sealed && secrets?.open(sealed, placeOf(workspace, name));
     return text === undefined ? {} : { headers: StoredHeaders.parse(JSON.parse(text)) };
@@ -90,11 +90,11 @@ export function createAgentRegistry({ register, secrets, dispatcher }: Options):
     if (input.headers !== undefined) return input.headers;
     const kept = before?.settings.headers ?? {};
     if (Object.keys(kept).length === 0) return {};
-    // Who does not know them must not be able to have them sent to somebody else.
+    // A caller who does not know the headers must not be able to send them to another address.
     if (reach(input) === reach(before!.settings)) return kept;
     throw new A2AError(
       'invalidParams',
-      'headers: give them again (or {}) where the address or allowOrigins change',
+      'headers: required (or {}) when the address or allowOrigins change',
     );
   }
 
@@ -109,7 +109,7 @@ export function createAgentRegistry({ register, secrets, dispatcher }: Options):
       if (headerNames.length > 0 && !secrets) {
         throw new A2AError(
           'invalidParams',
-          'headers: this gateway keeps no secrets; the operator allows it by setting PARLEY_SECRET_KEY',
+          'headers: this gateway cannot store secrets. The operator can enable it with PARLEY_SECRET_KEY',
         );
       }
       const { headers: _, ...shown } = input;
@@ -131,7 +131,7 @@ export function createAgentRegistry({ register, secrets, dispatcher }: Options):
             throw new A2AError('conflict', `A workspace has at most ${MAX_AGENTS} agents`);
           }
           const { changes } = insert.run(workspace, name, text, sealed, now, now);
-          if (changes === 0) throw new A2AError('conflict', `There is an agent ${name} already`);
+          if (changes === 0) throw new A2AError('conflict', `The agent ${name} already exists`);
           return true;
         },
       };
@@ -148,7 +148,7 @@ export function createAgentRegistry({ register, secrets, dispatcher }: Options):
   };
 }
 
-/** Where headers may go. */
+/** The origins that receive the headers. */
 function reach({ url, allowOrigins = [] }: AgentInput): string {
   return JSON.stringify([url, ...allowOrigins].map((address) => new URL(address).origin));
 }

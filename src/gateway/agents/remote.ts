@@ -1,4 +1,4 @@
-/** One agent behind the gateway: how to reach it, what its card says, and whether it is there. */
+/** One agent behind the gateway: its connection, its card and its health. */
 import type { Dispatcher } from 'undici';
 import { defined } from '../../base/index.ts';
 import {
@@ -21,10 +21,10 @@ import { createTransports } from './transport.ts';
 
 export interface Health {
   readonly state: 'unknown' | 'healthy' | 'unhealthy';
-  /** When it came to this state, and when it was last looked at; ISO 8601. */
+  /** When the state changed, and when it was last checked; ISO 8601. */
   readonly since: string;
   readonly checkedAt?: string;
-  /** What went wrong, in one line. */
+  /** The failure in one line. */
   readonly error?: string;
 }
 
@@ -44,10 +44,10 @@ interface Options {
 }
 
 const TIMEOUT_MS = 60_000;
-/** A card is smaller than an answer, and waited for by those who list agents. */
+/** Shorter, because callers who list agents wait for it. */
 const CARD_TIMEOUT_MS = 10_000;
 const MAX_CARD_BYTES = 256 * 1024;
-/** Of the addresses in a card, so many are kept from callers. */
+/** How many addresses of a card are hidden from callers. */
 const MAX_ADDRESSES = 32;
 
 export class RemoteAgent {
@@ -57,12 +57,12 @@ export class RemoteAgent {
   readonly limits: Required<RemoteLimits>;
   readonly #dispatcher: Dispatcher;
   readonly #fetch: typeof globalThis.fetch;
-  /** Addresses that callers are not to see: ours of it, and those in its card. */
+  /** Addresses that callers must not see: those of the settings and of the card. */
   #hidden: readonly string[];
   #health: Health = { state: 'unknown', since: new Date().toISOString() };
   #profile: AgentProfile | undefined;
   #connected: Connected | undefined;
-  #looking: Promise<Connected> | undefined;
+  #fetching: Promise<Connected> | undefined;
 
   constructor({ name, source, settings, dispatcher }: Options) {
     this.name = name;
@@ -78,7 +78,7 @@ export class RemoteAgent {
     return this.#health;
   }
 
-  /** What callers see of its card; before there is one, its name. */
+  /** What callers see of its card. Only its name before the card is known. */
   get profile(): AgentProfile {
     const { description = `The agent ${this.name}` } = this.settings;
     return this.#profile ?? { name: this.name, description };
@@ -92,15 +92,15 @@ export class RemoteAgent {
     return this.settings.workspaces?.includes(workspace) ?? true;
   }
 
-  /** The way to it by the card that was seen last; looks for one where there is none. */
+  /** Connects by the last card. Fetches the card if there is none. */
   connect(): Connected | Promise<Connected> {
-    return this.#connected ?? this.look();
+    return this.#connected ?? this.fetchCard();
   }
 
-  /** Looks at the card, and so whether it is there. Those who ask meanwhile get the same answer. */
-  look(): Promise<Connected> {
-    return (this.#looking ??= this.#look().finally(() => {
-      this.#looking = undefined;
+  /** Fetches the card, which is also the health check. Concurrent calls share one fetch. */
+  fetchCard(): Promise<Connected> {
+    return (this.#fetching ??= this.#fetchCard().finally(() => {
+      this.#fetching = undefined;
     }));
   }
 
@@ -109,7 +109,7 @@ export class RemoteAgent {
     return failureLine(error, this.name, this.#hidden);
   }
 
-  async #look(): Promise<Connected> {
+  async #fetchCard(): Promise<Connected> {
     try {
       const { url, headers = {}, allowOrigins = [] } = this.settings;
       const origins = new Set([url, ...allowOrigins].map((address) => new URL(address).origin));
@@ -119,10 +119,10 @@ export class RemoteAgent {
       this.#hidden = [url, ...allowOrigins, ...addressesIn(offered)];
       const found = restrictToOrigins(origins, offered);
       const connected = this.#through(found.card, found.url);
-      this.#seen('healthy');
+      this.#setHealth('healthy');
       return connected;
     } catch (error) {
-      this.#seen('unhealthy', this.explain(error));
+      this.#setHealth('unhealthy', this.explain(error));
       throw error;
     }
   }
@@ -148,14 +148,14 @@ export class RemoteAgent {
     return this.#connected;
   }
 
-  #seen(state: Health['state'], error?: string): void {
+  #setHealth(state: Health['state'], error?: string): void {
     const checkedAt = new Date().toISOString();
     const since = state === this.#health.state ? this.#health.since : checkedAt;
     this.#health = { state, since, checkedAt, ...(error !== undefined && { error }) };
   }
 }
 
-/** Asks with the tag of the card that is known, and has that again where it is still the same. */
+/** Fetches with the ETag of the last card. Returns that card again if it has not changed. */
 function withEtag(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   let known: { url: string; etag: string; body: string; type: string } | undefined;
   return async (input, init) => {
@@ -169,8 +169,7 @@ function withEtag(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
     }
     const etag = response.headers.get('etag');
     const size = Number(response.headers.get('content-length') ?? Number.NaN);
-    // Only what is known to be small is kept; the reader of the response looks after the rest. What is compressed is
-    // larger than it says.
+    // Only a card that is known to be small is kept. A compressed one is larger than its content-length.
     const isSmall = size <= MAX_CARD_BYTES && !response.headers.has('content-encoding');
     if (!response.ok || etag === null || !isSmall) return response;
     const body = await response.text();
@@ -180,7 +179,7 @@ function withEtag(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   };
 }
 
-/** Where a card says that its agent is. */
+/** The addresses in a card. */
 function addressesIn({ card, url }: FoundCard): string[] {
   const addresses = card.supportedInterfaces.map((offer) => URL.parse(offer.url, url)?.href);
   return addresses.filter((address) => address !== undefined).slice(0, MAX_ADDRESSES);

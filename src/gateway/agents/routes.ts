@@ -8,8 +8,8 @@ import type { RemoteAgent } from './remote.ts';
 
 const AgentView = z.object({
   name: z.string(),
-  source: z.enum(['config', 'api']).describe('Those of the configuration cannot be changed here'),
-  path: z.string().describe("Where the gateway serves it, beside the gateway's own address"),
+  source: z.enum(['config', 'api']).describe('Agents of the configuration cannot be changed here'),
+  path: z.string().describe("Where the gateway serves it, relative to the gateway's address"),
   description: z.string(),
   version: z.string().optional(),
   tags: z.array(z.string()),
@@ -20,8 +20,8 @@ const AgentView = z.object({
     checkedAt: z.iso.datetime().optional(),
     error: z.string().optional(),
   }),
-  url: z.string().optional().describe('Of an agent that this workspace registered'),
-  headerNames: z.array(z.string()).optional().describe('What it is sent is not shown again'),
+  url: z.string().optional().describe('Only for an agent that this workspace registered'),
+  headerNames: z.array(z.string()).optional().describe('The values are not shown again'),
   ...AgentInput.pick({ allowOrigins: true, deduplicates: true, limits: true, timeoutMs: true })
     .shape,
 });
@@ -29,7 +29,7 @@ type AgentView = z.infer<typeof AgentView>;
 
 const Created = AgentInput.extend({ name: AgentName });
 const Query = z.object({
-  verify: z.enum(['true', 'false']).optional().describe('false: without a look at its card'),
+  verify: z.enum(['true', 'false']).optional().describe('false: do not fetch its card first'),
 });
 
 export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRoute[] {

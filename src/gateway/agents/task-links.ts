@@ -1,6 +1,6 @@
 /**
- * Which task and context of an agent ours stand for. Written in groups, one transaction per turn of the event loop: a
- * commit for each proxied message would cost more than the message.
+ * Links between our tasks and contexts and those of the agents. Links are stored in groups, one transaction per turn of
+ * the event loop: a commit for each proxied message would cost more than the message.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from '../../tasks/index.ts';
@@ -16,21 +16,21 @@ export interface Link {
 }
 
 export interface TaskLinks {
-  /** The agent's task that ours stands for. */
+  /** The id of the agent's task. */
   task(workspace: string, agent: string, taskId: string): string | undefined;
-  /** The agent's context that ours stands for. */
+  /** The id of the agent's context. */
   context(workspace: string, agent: string, contextId: string): string | undefined;
-  /** Resolves once it is stored. */
+  /** Resolves when the link is stored. */
   save(link: Link): Promise<void>;
-  /** Of an agent that is no more. */
+  /** Removes the links of a removed agent. */
   forget(workspace: string, agent: string): void;
-  /** Removes what nobody has needed for long, a little at a time. Never throws. */
+  /** Removes old links in small steps. Never throws. */
   prune(now: number, signal: AbortSignal): Promise<void>;
 }
 
-/** A task that has not been touched for so long is not answered any more. */
+/** How long a link is kept. */
 const KEEP_MS = 90 * 86_400_000;
-/** In one transaction, during which nothing else is done. */
+/** Per transaction, because it blocks the event loop. */
 const PRUNE_AT_ONCE = 1000;
 
 export function createTaskLinks({
@@ -108,7 +108,7 @@ export function createTaskLinks({
         const removed = () => register.transaction(() => removeOldest.run(now - KEEP_MS).changes);
         while (!signal.aborted && removed() > 0) await nextTurn();
       } catch (error) {
-        logger.warn({ err: error }, 'old links to tasks of agents could not be removed');
+        logger.warn({ err: error }, 'failed to remove old links to tasks of remote agents');
       }
     },
   };
