@@ -21,4 +21,4 @@ export {
   type TurnPresenter,
 } from './turn.ts';
 export { yesOrNo } from './yes-no.ts';
-export { REMOTE_LIMITS, type RemoteErrorCode, type RemoteLimits } from '../client/index.ts';
+export type { RemoteErrorCode, RemoteLimits } from '../client/index.ts';
