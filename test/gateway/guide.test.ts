@@ -50,7 +50,7 @@ async function gateway(...args: string[]) {
 test('the first steps, pasted', async () => {
   const running = await gateway();
   const [, use = ''] = blocks('First steps', 'sh');
-  const [card = ''] = blocks('A model card', 'sh');
+  const [card = ''] = blocks('Model cards', 'sh');
   const said = await running.paste(use);
   assert.match(said, /"chat-completion"/);
   assert.match(said, /"sessionId":"session-123"/);
@@ -73,7 +73,7 @@ test('the configuration that it shows has nothing wrong', async () => {
 
 test('an agent behind the gateway, pasted', async () => {
   const echo = await serving(['--agent', 'echo']);
-  const [script = ''] = blocks('Agents behind it', 'sh');
+  const [script = ''] = blocks('Agents', 'sh');
   const shown = /\{ "agents": .*\}/.exec(script)?.[0] ?? '';
   const file = path.join(folder, 'agents.json');
   writeFileSync(file, shown.replace('http://127.0.0.1:4000', echo.url));
