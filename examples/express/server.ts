@@ -1,5 +1,5 @@
 /**
- * The weather agent in an Express app, beside the rest of it.
+ * The weather agent as one route of an Express app.
  *
  *   npm install express
  *   npx node examples/express/server.ts

@@ -1,4 +1,4 @@
-/** Asks the handler of server.ts, with a client whose `fetch` is that handler: no port, no network. */
+/** Calls the handler of server.ts directly: the client's `fetch` is the handler, so it needs no port and no network. */
 import { connect } from 'parley-a2a/client';
 import server from './server.ts';
 

@@ -1,7 +1,7 @@
 /**
- * The weather agent as a fetch handler, for whatever calls one: Deno (`deno serve`), Bun, Hono, a worker.
+ * The weather agent as a fetch handler, for Deno (`deno serve`), Bun, Hono or a worker.
  *
- * Without a port at all, ask.ts beside this file calls it directly:
+ * ask.ts calls it directly, without a port:
  *
  *   npx node examples/fetch-handler/ask.ts "What is the weather in Paris?"
  */

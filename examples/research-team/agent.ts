@@ -1,11 +1,11 @@
 /**
- * Three researchers at the same time, then an editor who makes one text of what they found.
+ * Three researchers in parallel, then an editor who combines their findings.
  *
  *   npx parley serve --agent examples/research-team/agent.ts --port 4000
  *   npx parley send http://localhost:4000 "Look up tea"
  *
- * The researchers do not see each other. Each leaves its answer in the state (`outputKey`), where the editor's tool
- * finds it.
+ * The researchers do not see each other. Each stores its answer in the state (`outputKey`), where the editor's tool reads
+ * it.
  */
 import { llmAgent, parallelAgent, sequentialAgent, tool } from 'parley-a2a/agent';
 import { z } from 'zod';

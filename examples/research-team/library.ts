@@ -1,4 +1,4 @@
-/** A very small library, so that the example needs no network. */
+/** A small library, so that the example needs no network. */
 export const FIELDS = ['history', 'chemistry', 'economics'] as const;
 export type Field = (typeof FIELDS)[number];
 

@@ -1,8 +1,8 @@
 /**
- * An agent that asks a question in the middle of its work, and goes on with the answer, after a restart too.
+ * An agent that asks a question during its work and continues with the answer, even after a restart.
  *
  *   npx parley serve --agent examples/trip-planner/agent.ts --port 4000
- *   npx parley send http://localhost:4000 "Plan a trip to Rome"          asks, and says how to answer
+ *   npx parley send http://localhost:4000 "Plan a trip to Rome"          asks, and prints how to answer
  *   npx parley send http://localhost:4000 "2" --task ID
  */
 import { llmAgent, tool } from 'parley-a2a/agent';
@@ -21,7 +21,7 @@ const planTrip = tool({
     const sights = SIGHTS[city.toLowerCase()];
     if (!sights) throw new Error(`there is no guide to ${city}`);
     const options = sights.map((_, day) => `${day + 1}`);
-    // The first call leaves the question open; the tool is called again with the answer.
+    // The first call asks. With the answer, the tool is called again.
     const days = Number(context.answer?.value);
     if (!options.includes(`${days}`)) {
       return context.ask({ text: `How many days do you have for ${city}?`, options });

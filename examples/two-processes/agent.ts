@@ -1,11 +1,11 @@
 /**
- * Two processes: this agent uses the one of ../weather over A2A, and adds something of its own.
+ * Two processes: this agent calls the agent of ../weather over A2A and adds advice.
  *
  *   npx parley serve --agent examples/weather/agent.ts --port 4001
  *   WEATHER_URL=http://localhost:4001 npx parley serve --agent examples/two-processes/agent.ts --port 4000
  *   npx parley send http://localhost:4000 "What is the weather in London?"
  *
- * To a sequence, a remote agent is an agent like any other. The second one here has no model: it is a function.
+ * A sequence can contain remote agents. The second agent here is a function without a model.
  */
 import { customAgent, sequentialAgent, contentText } from 'parley-a2a/agent';
 import { remoteAgent } from 'parley-a2a/bridge';

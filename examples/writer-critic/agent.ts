@@ -1,10 +1,10 @@
 /**
- * A loop: a writer drafts, a critic finds fault, until the critic is content (`escalate`) or three rounds are over.
+ * A loop: a writer drafts and a critic checks, until the critic accepts (`escalate`) or after three rounds.
  *
  *   npx parley serve --agent examples/writer-critic/agent.ts --port 4000
  *   npx parley send http://localhost:4000 "A slogan for a tea house" --stream
  *
- * The writer is a model. The critic is a function, because what it looks at can be counted. They meet in the state.
+ * The writer is a model. The critic is a function that counts words. They share the draft in the state.
  */
 import { customAgent, llmAgent, loopAgent, tool } from 'parley-a2a/agent';
 import { z } from 'zod';
