@@ -3,7 +3,6 @@ export { toA2AAgent, type A2AAgentOptions } from './a2a-agent.ts';
 export {
   fromA2AMessage,
   fromA2AParts,
-  MARKS,
   toA2AMessage,
   toA2AParts,
   type ConverterOptions,
@@ -11,14 +10,6 @@ export {
 } from './converter.ts';
 export { remoteAgent, type RemoteAgentOptions, type RemoteAgentProfile } from './remote/agent.ts';
 export type { RemoteConnectionOptions, RemoteHeaders, RemoteRequest } from './remote/connection.ts';
-export {
-  openTurn,
-  present,
-  runTurn,
-  userOf,
-  type TurnReader,
-  type ReadAnswers,
-  type TurnPresenter,
-} from './turn.ts';
+export { openTurn, present, runTurn, userOf, type TurnReader, type TurnPresenter } from './turn.ts';
 export { yesOrNo } from './yes-no.ts';
 export type { RemoteErrorCode, RemoteLimits } from '../client/index.ts';

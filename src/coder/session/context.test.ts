@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { expandMentions, mentionsIn, messageContext } from './context.ts';
+import { mentionsIn, messageContext } from './context.ts';
 import { openWorkspace } from '../files/workspace.ts';
 
 const PNG = Buffer.from('\x89PNG\r\n\x1a\n0000', 'latin1');
@@ -22,7 +22,7 @@ async function opened(t: TestContext) {
   await put('src/my file.ts', 'blank');
   const workspace = await openWorkspace([folder]);
   const expand = async (text: string) => {
-    const { parts, problems } = await expandMentions(text, workspace);
+    const { parts, problems } = await messageContext([{ kind: 'text', text }], workspace);
     return {
       texts: parts.map((part) => (part.kind === 'text' ? part.text : part.kind)),
       parts,

@@ -13,7 +13,7 @@ import { opendir } from 'node:fs/promises';
 import { cutText } from '../../base/index.ts';
 import { fileURLToPath } from 'node:url';
 import type { ContentPart } from '../../agent/index.ts';
-import { fromA2AParts, type ReceivedPart } from '../../bridge/index.ts';
+import { fromA2AParts } from '../../bridge/index.ts';
 import type { Part as A2APart } from '../../protocol/index.ts';
 import { FileError } from '../files/file-error.ts';
 import { binaryKind, imageType, sizeOf } from '../files/text.ts';
@@ -36,32 +36,15 @@ export interface Context {
   readonly problems: readonly string[];
 }
 
-/** A text and the files that it mentions. */
-export function expandMentions(
-  text: string,
-  workspace: Workspace,
-  signal?: AbortSignal,
-): Promise<Context> {
-  return gather([{ kind: 'text', text }], workspace, signal);
-}
-
 /** A message's parts, with the files that they mention or contain. */
-export function messageContext(
-  parts: readonly A2APart[],
+export async function messageContext(
+  received: readonly A2APart[],
   workspace: Workspace,
   signal?: AbortSignal,
-): Promise<Context> {
-  return gather(fromA2AParts(parts), workspace, signal);
-}
-
-async function gather(
-  received: readonly ReceivedPart[],
-  workspace: Workspace,
-  signal: AbortSignal | undefined,
 ): Promise<Context> {
   const collector = createCollector(workspace, signal);
   const said: ContentPart[] = [];
-  for (const part of received) {
+  for (const part of fromA2AParts(received)) {
     switch (part.kind) {
       case 'text':
       case 'thought':

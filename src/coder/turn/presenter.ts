@@ -53,10 +53,10 @@ const LIVE_SHARE = 1 / 60;
 const MAX_FINAL_TEXT = 256 * 1024;
 
 interface PresenterOptions {
-  readonly context: ExecutionContext;
+  readonly context: Pick<ExecutionContext, 'task' | 'turn' | 'resumed'>;
   /** Whether the client speaks the extension. Other clients are asked in words. */
   readonly isActive: boolean;
-  readonly agent: WorkspaceAgent;
+  readonly agent: Pick<WorkspaceAgent, 'model' | 'describe'>;
   readonly run: OpenRun;
   readonly logger: Logger;
 }
@@ -106,7 +106,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
       const { tool_call_id, correlationId } = fact.call;
       const told = calls.get(tool_call_id);
       if (hasEnded(fact.call)) return told === undefined || !hasEnded(told);
-      return correlationId !== undefined && open.has(correlationId);
+      return correlationId === undefined ? told === undefined : open.has(correlationId);
     };
     for (const call of calls.values()) {
       this.#told.add(call.tool_call_id);
@@ -154,12 +154,15 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     return run.session ? sessionUsage(run.session, agent.model) : {};
   }
 
-  #state(state: TaskState, { message, ...more }: StateFields = {}): StatusEvent {
+  #state(
+    state: TaskState,
+    { message, ...more }: Partial<DevelopmentToolEvent> & { message?: string } = {},
+  ): StatusEvent {
     return {
       kind: 'status-update',
       state,
       ...(message !== undefined && { message }),
-      metadata: this.#metadata({ kind: 'STATE_CHANGE', ...defined(more) }),
+      metadata: this.#metadata({ ...defined(more), kind: 'STATE_CHANGE' }),
     };
   }
 
@@ -385,7 +388,7 @@ function textFor(value: JsonValue): string {
 }
 
 /** Models begin a thought with its subject: `**Reading the file** I will look at …`. */
-export function thoughtOf(text: string): AgentThought {
+function thoughtOf(text: string): AgentThought {
   const [, subject, description] = /^\s*\*\*([^*\n]{1,200})\*\*\s*([^]*)$/.exec(text) ?? [];
   if (subject !== undefined)
     return { subject: subject.trim(), description: (description ?? '').trim() };
@@ -415,12 +418,4 @@ const FAILURES: Readonly<Record<string, string>> = {
 function failureText(code = ''): string {
   if (FAILURES[code] !== undefined) return FAILURES[code];
   return code.startsWith('model-') ? 'The model gave no answer.' : 'The agent failed.';
-}
-
-interface StateFields {
-  readonly message?: string;
-  readonly error?: string;
-  readonly errorCode?: string | undefined;
-  readonly correlationId?: string;
-  readonly usage?: SessionUsage;
 }
