@@ -1,5 +1,5 @@
-/** A request on one of the agent's own routes, and its answer. */
-import { A2AError, inspectJson, type User } from '../protocol/index.ts';
+/** Answers a request to one of the agent's own routes. */
+import { type A2AError, inspectJson, parseJson, type User } from '../protocol/index.ts';
 import type { AppContext } from './context.ts';
 import { activeExtensions, extensionHeader, requestedVersion } from './negotiate.ts';
 import type { RouteMatch, RouteReply, RouteRequest, RouteText } from './own-routes.ts';
@@ -32,7 +32,7 @@ export async function answerRoute(
   return 'chunks' in reply ? textReply(app, request, call, reply) : fullReply(reply, headers);
 }
 
-/** Takes a place among the streams: what goes on and on is one, whatever it consists of. */
+/** Counts against the limit of open streams, like a stream of events. */
 function textReply(
   app: AppContext,
   request: TransportRequest,
@@ -48,7 +48,7 @@ function textReply(
   }
 }
 
-/** A failure on a route, in the route's words or the protocol's. */
+/** The error reply of a route: in the route's own format, else in the protocol's. */
 export function routeError(
   failure: A2AError,
   describe: ((error: A2AError) => RouteReply | undefined) | undefined,
@@ -74,12 +74,7 @@ function fullReply(
 
 function parseBody(text: string): unknown {
   if (text.trim() === '') return undefined;
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    throw new A2AError('parse');
-  }
+  const body = parseJson(text);
   inspectJson(body);
   return body;
 }

@@ -1,4 +1,4 @@
-/** What all of the transport shares. */
+/** What the bindings, routes and adapters share. */
 import type { A2AError, AgentCard, AgentExtension, ProtocolVersion } from '../protocol/index.ts';
 import type { Logger, RequestHandler } from '../tasks/index.ts';
 import type { Admission } from './admission.ts';
@@ -11,19 +11,19 @@ export interface AppContext {
   readonly logger: Logger;
   readonly admission: Admission;
   readonly streams: StreamCounter;
-  /** The versions that are spoken, oldest first. */
+  /** The supported protocol versions, oldest first. */
   readonly versions: readonly ProtocolVersion[];
   readonly extensions: readonly AgentExtension[];
   readonly extensionOf: ((uri: string) => string | undefined) | undefined;
-  /** What the agent offers beside the protocol; undefined: nothing. */
+  /** The agent's own methods and routes, if it has any. */
   readonly methods: ReadonlyMap<string, OwnMethod> | undefined;
   readonly routes: RouteTable | undefined;
-  /** The card of the agent as it is reached at `base`. */
+  /** The agent's card for clients that reach it at `base`. */
   readonly cardAt: (base: string) => AgentCard;
-  /** What the card is made of: another object when the card has changed. */
+  /** The profile from which the card is made. A changed card means another object. */
   readonly profile: () => object;
-  /** Other agents behind the same handler, each at a path of its own. */
+  /** Other agents with the same handler, each at its own path. */
   readonly mounts: Mounts | undefined;
-  /** An error on a path that is not the protocol's, in words of the agent's own. */
+  /** Formats an error on a path outside the protocol. */
   readonly describe: ((error: A2AError) => RouteReply | undefined) | undefined;
 }

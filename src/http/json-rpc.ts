@@ -1,4 +1,4 @@
-/** JSON-RPC 2.0 over one POST: the envelope, the method, and an answer or a stream of answers. */
+/** The JSON-RPC 2.0 binding: one POST per call, answered with a response or a stream of responses. */
 import { isObject } from '../base/index.ts';
 import {
   isStream,
@@ -6,6 +6,7 @@ import {
   codecOf,
   inspectJson,
   operationOf,
+  parseJson,
   type ProtocolVersion,
   type User,
   type WireCodec,
@@ -18,7 +19,7 @@ import { errorHeaders, openStream, peerError, TransportCall } from './respond.ts
 
 type Id = string | number | null;
 
-/** Errors that HTTP has its own word for, and that a proxy or a client acts on. The others are 200, as in 0.3. */
+/** Errors with an HTTP status of their own, which proxies and clients act on. All others have status 200, as in 0.3. */
 const WITH_STATUS = new Set([
   'unauthenticated',
   'forbidden',
@@ -42,7 +43,7 @@ export async function answerJsonRpc(
   try {
     const envelope = readEnvelope(parseObject(body), (found) => (id = found));
     const { method, params } = envelope;
-    // Who names a version that we do not know is answered in the one that the method's name is from.
+    // If the requested version is unknown, the error is written in the version of the method's name.
     const old = operationOf('0.3', method);
     const named = old ?? operationOf('1.0', method);
     asksForStream = named !== undefined && isStream(named);
@@ -52,7 +53,7 @@ export async function answerJsonRpc(
     const operation = operationOf(version, method);
     const own = operation ? undefined : app.methods?.get(method);
     if (!operation && !own) {
-      throw new A2AError('methodNotFound', `There is no such method in A2A ${version}`);
+      throw new A2AError('methodNotFound', `A2A ${version} has no such method`);
     }
     const extensions = activeExtensions(request, app);
     const call = new TransportCall(request, user, version, extensions);
@@ -85,7 +86,7 @@ export async function answerJsonRpc(
   }
 }
 
-/** An error response. Where the client asked for a stream it has the error's own status, so that it looks like none. */
+/** An error response. If the client asked for a stream, it has the error's own HTTP status. */
 export function jsonRpcError(
   error: A2AError,
   id: Id,
@@ -102,14 +103,9 @@ export function jsonRpcError(
 
 /** Parses the text of one JSON-RPC message. */
 export function parseObject(body: string): Record<string, unknown> {
-  let raw: unknown;
-  try {
-    raw = JSON.parse(body);
-  } catch {
-    throw new A2AError('parse');
-  }
+  const raw = parseJson(body);
   if (Array.isArray(raw)) throw new A2AError('invalidRequest', 'Batches are not supported');
-  if (!isObject(raw)) throw new A2AError('invalidRequest', 'A request is a JSON object');
+  if (!isObject(raw)) throw new A2AError('invalidRequest', 'A request must be a JSON object');
   return raw;
 }
 
@@ -123,16 +119,15 @@ export function readEnvelope(
     throw new A2AError('invalidRequest', 'id: at most 256 characters');
   }
   if (typeof id === 'string' || typeof id === 'number') onId(id);
-  // Without an id it would be a notification, of which A2A has none: it is answered, as one with a null would be.
+  // A2A has no notifications. A request without an id is answered as if its id were null.
   else if (id != null) throw new A2AError('invalidRequest', 'id: must be a string or a number');
   if (jsonrpc !== '2.0') throw new A2AError('invalidRequest', 'jsonrpc: must be "2.0"');
-  if (typeof method !== 'string')
-    throw new A2AError('invalidRequest', 'method: a string is required');
+  if (typeof method !== 'string') throw new A2AError('invalidRequest', 'method: must be a string');
   inspectJson(raw);
   return { method, params };
 }
 
-/** The request says the version, or the method's name leaves no doubt; else it is 0.3. */
+/** The version that the request names, else the one that has a method of this name, else 0.3. */
 function chooseVersion(
   app: AppContext,
   request: TransportRequest,

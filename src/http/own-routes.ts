@@ -1,13 +1,13 @@
 /**
- * What an agent offers over HTTP beside the protocol: methods and routes of its own.
+ * An agent's own JSON-RPC methods and HTTP routes, beside those of the protocol.
  *
  *   serve(agent, {
  *     methods: { 'notes/list': { handle: async (params, call, handler) => ({ notes }) } },
  *     routes: [{ verb: 'GET', path: '/notes/{id}', handle: async ({ values }) => ({ body: noteOf(values.id) }) }],
  *   });
  *
- * They stand behind the same checks, authentication and limits as the protocol's. A route wins over the protocol's
- * paths with a tenant in front, and over those with a parameter where it has a literal.
+ * They have the same checks, authentication and limits as the protocol's. A route takes precedence over protocol paths
+ * that start with a tenant or that have a parameter where the route has a literal.
  */
 import { type A2AError, operationOf, type Call, VERSIONS } from '../protocol/index.ts';
 import type { Opening, Published, RequestHandler, TaskStream } from '../tasks/index.ts';
@@ -15,16 +15,16 @@ import { decodeSegment } from './segment.ts';
 
 /** A JSON-RPC method, the same in every version of the protocol. */
 export interface OwnMethod {
-  /** The result. An A2AError goes to the caller as it is, anything else as an internal error. */
+  /** Returns the result. An A2AError is sent to the caller; any other error becomes an internal error. */
   handle(params: unknown, call: Call, handler: RequestHandler): Promise<unknown>;
 }
 
 /** A request to a route. */
 export interface RouteRequest {
-  /** What the path's parameters stand for. */
+  /** The values of the path's parameters. */
   readonly values: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** The body's JSON; undefined where there is no body. */
+  /** The parsed JSON body. Undefined if there is no body. */
   readonly body: unknown;
   readonly call: Call;
   readonly handler: RequestHandler;
@@ -33,19 +33,19 @@ export interface RouteRequest {
 
 /** The answer of a route. */
 export interface RouteReply {
-  /** 200 unless told. */
+  /** Default: 200. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON. Undefined: nothing is. */
+  /** Sent as JSON. */
   readonly body?: unknown;
-  /** Sent as it is, instead of a body; `headers` say what it is. */
+  /** Sent unchanged instead of `body`. `headers` must have its content type. */
   readonly text?: string;
 }
 
-/** An answer whose text comes bit by bit, as fast as the client reads it. */
+/** An answer of text in chunks, sent as fast as the client reads. */
 export interface RouteText {
   readonly headers: Readonly<Record<string, string>>;
-  /** What it throws ends the connection: a client is to see that there was more. */
+  /** An error closes the connection, so that the client sees that the answer is incomplete. */
   readonly chunks: AsyncIterable<string>;
 }
 

@@ -1,4 +1,4 @@
-/** A request and a reply, as every HTTP adapter hands them over. */
+/** Requests and replies, independent of the HTTP adapter. */
 import type { Opening, Published, TaskStream } from '../tasks/index.ts';
 
 /** An HTTP request, independent of the server that received it. */
@@ -7,15 +7,15 @@ export interface TransportRequest {
   /** Path and query, without the adapter's mount point. */
   readonly url: string;
   header(name: string): string | undefined;
-  /** Where the server is reached, with the mount point and without a slash at the end: `http://127.0.0.1:4000`. */
+  /** The address at which the client reaches the server, with the mount point: `http://127.0.0.1:4000`. */
   readonly base: string;
   /** The client's address, for limits. */
   readonly remote: string;
-  /** It came in over loopback, so a web page could have sent it: Host and Origin count. */
+  /** The request came over loopback. A web page could have sent it, so Host and Origin are checked. */
   readonly local: boolean;
-  /** Where the agent is that it is for, if several share the server: `/agents/weather`. Not part of `url`. */
+  /** The path of the mounted agent, if several agents share the server: `/agents/weather`. Not part of `url`. */
   readonly mount?: string | undefined;
-  /** Aborted when the client leaves. Made when it is first asked for. */
+  /** Aborted when the client disconnects. Created on demand. */
   readonly signal: AbortSignal;
 }
 
@@ -25,20 +25,20 @@ export interface FullReply {
   readonly body: string;
 }
 
-/** A reply that goes on: server-sent events. */
+/** A reply of server-sent events. */
 export interface StreamReply {
   readonly headers: Readonly<Record<string, string>>;
   readonly stream: TaskStream;
   frame(item: Published | Opening): string;
-  /** To be called once, when the reply is over. */
+  /** Must be called once, when the reply is complete. */
   readonly release: () => void;
 }
 
-/** A reply whose text comes bit by bit. */
+/** A reply of text in chunks. */
 export interface TextReply {
   readonly headers: Readonly<Record<string, string>>;
   readonly chunks: AsyncIterator<string>;
-  /** To be called once, when the reply is over. */
+  /** Must be called once, when the reply is complete. */
   readonly release: () => void;
 }
 

@@ -1,4 +1,4 @@
-/** What JSON-RPC and REST share when they answer. */
+/** What the JSON-RPC and REST bindings share: errors, calls, and streams. */
 import { randomUUIDv7 } from 'node:crypto';
 import {
   A2AError,
@@ -16,11 +16,11 @@ import type { StreamReply, TransportRequest } from './request.ts';
 const STREAM_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
-  // Tells nginx and its kind not to hold events back.
+  // Tells nginx and similar proxies not to buffer events.
   'x-accel-buffering': 'no',
 };
 
-/** The error as the peer may see it: an A2AError as it is, anything else as "internal", with the cause in our log. */
+/** The error for the peer. An A2AError stays unchanged. Any other error is logged, and becomes "internal". */
 export function peerError(app: Pick<AppContext, 'logger'>, error: unknown): A2AError {
   if (error instanceof A2AError) return error;
   const correlationId = randomUUIDv7();
@@ -30,7 +30,7 @@ export function peerError(app: Pick<AppContext, 'logger'>, error: unknown): A2AE
   });
 }
 
-/** A class, because an object literal with a getter is made anew, slowly, for every request. */
+/** The call of a request. It is a class, because creating object literals with getters is slow. */
 export class TransportCall implements Call {
   readonly user: User | undefined;
   readonly version: ProtocolVersion;
@@ -49,7 +49,7 @@ export class TransportCall implements Call {
     this.extensions = extensions;
   }
 
-  /** Most calls never ask for it, and it costs a listener. */
+  /** Created on demand: it costs a listener, and most calls do not use it. */
   get signal(): AbortSignal {
     return this.#request.signal;
   }
@@ -66,14 +66,14 @@ interface OpenStream {
   readonly operation: StreamOperation;
   readonly params: unknown;
   readonly call: Call;
-  /** Beside those that every stream has. */
+  /** Additional response headers. */
   readonly headers: Readonly<Record<string, string>> | undefined;
-  /** What stands around each event, in its `data`. */
+  /** The text before and after each event in its `data`. */
   readonly before: string;
   readonly after: string;
 }
 
-/** Starts a stream of one of the protocol's operations. */
+/** Starts the stream of an operation. */
 export function openStream(app: AppContext, options: OpenStream): Promise<StreamReply> {
   const { request, query, codec, operation, params, call, headers } = options;
   return streamReply(app, request, call, headers, async () => {
@@ -91,7 +91,7 @@ export function openStream(app: AppContext, options: OpenStream): Promise<Stream
   });
 }
 
-/** Takes a place among the streams and starts one; a refusal gives the place back. */
+/** Counts a stream against the limits, and starts it. */
 export async function streamReply(
   app: AppContext,
   request: TransportRequest,
@@ -114,14 +114,14 @@ export async function streamReply(
   }
 }
 
-/** The headers that belong to an error: how to authenticate, or when to try again. */
+/** The headers of an error: how to authenticate, or when to retry. */
 export function errorHeaders({ detail, kind }: A2AError): Record<string, string> {
   if (kind === 'unauthenticated') return { 'www-authenticate': 'Bearer' };
   const seconds = detail.retryAfterSeconds;
   return seconds === undefined ? {} : { 'retry-after': String(seconds) };
 }
 
-/** The last event that the client has seen: from the header that SSE clients send, or the parameter `after`. */
+/** The last event that the client has seen, from the Last-Event-ID header or the parameter `after`. */
 export function lastEventId(
   request: Pick<TransportRequest, 'header'>,
   after: string | null | undefined,
@@ -130,7 +130,7 @@ export function lastEventId(
   if (text === '') return undefined;
   const seq = Number(text);
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(seq)) {
-    throw new A2AError('invalidParams', 'Last-Event-ID and after are sequence numbers');
+    throw new A2AError('invalidParams', 'Last-Event-ID and after: must be sequence numbers');
   }
   return seq;
 }

@@ -1,4 +1,4 @@
-/** The REST binding of both versions: routes come from the table of methods. */
+/** The REST binding of both versions. Its routes come from the table of operations. */
 import { isObject } from '../base/index.ts';
 import {
   isStream,
@@ -9,6 +9,7 @@ import {
   METHODS,
   type Operation,
   OPERATIONS,
+  parseJson,
   type ProtocolVersion,
   type User,
   VERSIONS,
@@ -20,7 +21,7 @@ import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { errorHeaders, lastEventId, openStream, peerError, TransportCall } from './respond.ts';
 import { decodeSegment } from './segment.ts';
 
-/** `readLog` is ours: the whole log of a task, a page at a time. */
+/** `readLog` is our addition to the protocol: a page of a task's log. */
 type Action = Operation | 'readLog';
 
 interface Route {
@@ -31,7 +32,7 @@ interface Route {
   readonly names: readonly string[];
 }
 
-/** Literal endings such as `:cancel` come before the plain `{id}` that would swallow them. */
+/** Paths with a literal ending such as `:cancel` come first, because `{id}` would match the ending too. */
 const ROUTES: readonly Route[] = VERSIONS.flatMap((version) =>
   OPERATIONS.flatMap((action) =>
     METHODS[action].rest[version].map(({ verb, path }) => route(action, version, verb, path)),
@@ -48,7 +49,7 @@ function route(action: Action, version: ProtocolVersion, verb: string, path: str
   return { action, version, verb, pattern, names };
 }
 
-/** Names that begin a path of ours, and so are no tenants. */
+/** First path segments that are not tenants. */
 const NO_TENANTS = new Set(['v1', 'a2a', 'agents', 'tasks', '.well-known']);
 
 export interface RestTarget {
@@ -58,13 +59,13 @@ export interface RestTarget {
   readonly tenant: string | undefined;
 }
 
-/** A path that is there, for other verbs. */
+/** The path exists, but not for this verb. */
 interface WrongVerb {
   readonly allow: readonly string[];
   readonly version: ProtocolVersion;
 }
 
-/** What a path means. Undefined: nothing. */
+/** Finds the operation for a verb and a path. Undefined: there is none. */
 export function matchRest(verb: string, path: string): RestTarget | WrongVerb | undefined {
   const found = match(verb, path);
   if (found) return found;
@@ -73,7 +74,7 @@ export function matchRest(verb: string, path: string): RestTarget | WrongVerb | 
   const tenant = decodeSegment(segment);
   if (NO_TENANTS.has(tenant)) return undefined;
   const inside = match(verb, rest);
-  // Only 1.0 knows tenants.
+  // Only 1.0 has tenants.
   if (inside?.version !== '1.0') return undefined;
   return 'allow' in inside ? inside : { ...inside, tenant };
 }
@@ -116,7 +117,7 @@ export async function answerRest(
       const id = target.values['id']!;
       const after = lastEventId(request, query.get('after')) ?? 0;
       const { entries, next } = await app.handler.readLog({ id, after, tenant }, call);
-      // Ours, not the binding's: in the version's plain JSON.
+      // Not part of the REST binding, so the events have the JSON shape of JSON-RPC.
       const plain = codecOf(version, 'JSONRPC');
       const events = entries.map(({ seq, event }) => ({ seq, event: plain.encodeEvent(event) }));
       return { status: 200, headers, body: JSON.stringify({ events, nextAfter: next }) };
@@ -154,39 +155,29 @@ export function restError(
   };
 }
 
-/** 1.0 has a media type of its own; who speaks it gets it back. Everybody else gets JSON. */
+/** The reply has 1.0's own media type if the request uses it, else `application/json`. */
 function contentType(request: TransportRequest, version: ProtocolVersion): string {
   if (version === '0.3') return 'application/json';
   const spoken = `${request.header('accept') ?? ''} ${request.header('content-type') ?? ''}`;
   return spoken.includes('application/a2a+json') ? 'application/a2a+json' : 'application/json';
 }
 
-/** Body, query and path make one object; the path has the last word. */
+/** Merges query, body and path into one object. Later ones win. */
 function paramsOf(target: RestTarget, query: URLSearchParams, body: string): unknown {
   const params: Record<string, unknown> = {};
   for (const [key, value] of query) {
     if (key !== 'A2A-Version' && key !== 'after' && key !== '__proto__') params[key] = value;
   }
   if (body.trim() !== '') {
-    const raw = parseBody(body);
+    const raw = parseJson(body);
+    if (!isObject(raw)) throw new A2AError('invalidParams', 'The body must be a JSON object');
+    inspectJson(raw);
     Object.assign(params, raw);
   }
   return Object.assign(params, pathParams(target));
 }
 
-function parseBody(body: string): Record<string, unknown> {
-  let raw: unknown;
-  try {
-    raw = JSON.parse(body);
-  } catch {
-    throw new A2AError('parse');
-  }
-  if (!isObject(raw)) throw new A2AError('invalidParams', 'The body is a JSON object');
-  inspectJson(raw);
-  return raw;
-}
-
-/** The path's values under the names that the version's parameters have. */
+/** The path's values, named as the version names its parameters. */
 function pathParams({ action, version, values, tenant }: RestTarget): Record<string, string> {
   const { id, pushNotificationConfigId: configId, ...rest } = values;
   const named: Record<string, string> = { ...rest, ...(tenant !== undefined && { tenant }) };

@@ -46,6 +46,15 @@ function walk(value: object, depth: number): void {
   }
 }
 
+/** Parses JSON text. Throws A2AError `parse` if it is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new A2AError('parse');
+  }
+}
+
 /** Parses `value` with a schema. Throws `invalidParams` with the invalid fields. */
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what = 'parameters'): T {
   const result = schema.safeParse(value);

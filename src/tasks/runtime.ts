@@ -1,6 +1,5 @@
 /** What all operations share: the log, the executions, webhooks, and the handling of interrupted tasks. */
-import { waitAtMost } from '../base/index.ts';
-import { A2AError, isTerminal, taskNotFound } from '../protocol/index.ts';
+import { A2AError, taskNotFound } from '../protocol/index.ts';
 import { EventLog, type LiveTask, type OnState } from './log/event-log.ts';
 import type { AgentExecutor, RequestContext, StatusEvent } from './execution/executor.ts';
 import type { Logger } from './log/logger.ts';

@@ -1,9 +1,9 @@
 /**
- * Where a stream's events go: the response of node:http, with its backpressure.
+ * Writes a stream's events to a response of node:http, with backpressure.
  *
- * What is published at about the same time is written in one piece (pace.ts says when). node:http would send each
- * chunk as three, which costs more than all the rest of an event; here the chunk's frame is part of the text, and the
- * last event brings the end along.
+ * Events that are published at about the same time are written together (pace.ts). node:http would write each chunk in
+ * three pieces, which costs more than the rest of an event. So this class writes the chunk's frame itself, and sends the
+ * end of the response together with the last event.
  */
 import type { ServerResponse } from 'node:http';
 import type { Logger, Opening, Published, StreamSink } from '../../tasks/index.ts';
@@ -12,11 +12,11 @@ import type { Pace, Paced } from './pace.ts';
 import type { StreamReply } from '../request.ts';
 
 const LAST_CHUNK = '0\r\n\r\n';
-/** More text than this is not gathered, however fast it comes. */
+/** Gathered text beyond this size is written at once. */
 const GATHER = 32 * 1024;
 
 interface UnreadOptions {
-  /** A reader that takes nothing for so long is dropped. */
+  /** A client that reads nothing for this long is disconnected. */
   readonly stallMs: number;
   readonly logger: Logger;
 }
@@ -24,8 +24,8 @@ interface UnreadOptions {
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 /**
- * For an answer that is complete but not sent: whoever does not read it is dropped. Node's timeout of a socket does not
- * count while the system takes more of what waits, so that a slow reader has the time that it needs.
+ * Disconnects a client that does not read a complete answer. The timeout of a socket restarts whenever the system
+ * accepts more data, so a slow but reading client is not disconnected.
  */
 export function dropUnread(
   response: ServerResponse,
@@ -33,7 +33,7 @@ export function dropUnread(
   fields: object = {},
 ): void {
   response.setTimeout(Math.min(stallMs, LONGEST_TIMER), () => {
-    logger.warn(fields, 'a reader that does not read was dropped');
+    logger.warn(fields, 'disconnected a client that does not read');
     response.destroy();
   });
 }
@@ -45,13 +45,13 @@ export class EventSink implements StreamSink, Beating, Paced {
   readonly #reply: StreamReply;
   readonly #options: UnreadOptions;
   readonly #pace: Pace;
-  /** HTTP/1.0 knows no chunks: there the end of the connection is the end of the stream. */
+  /** False for HTTP/1.0, where the end of the connection ends the stream. */
   readonly #chunked: boolean;
   #gathered = '';
-  /** Of what `#chunk` made last. Plain ASCII, which most of it is, is cheaper to write as such. */
+  /** The encoding of the last chunk. Most are ASCII, which is cheaper to write as latin1. */
   #encoding: BufferEncoding = 'utf8';
   #room = true;
-  /** Nothing was to be sent yet. */
+  /** No event was taken yet. */
   silent = true;
 
   constructor(response: ServerResponse, reply: StreamReply, pace: Pace, options: UnreadOptions) {
@@ -108,12 +108,12 @@ export class EventSink implements StreamSink, Beating, Paced {
 
   drop(): void {
     const resumeAfter = this.#reply.stream.cursor;
-    this.#options.logger.warn({ resumeAfter }, 'a reader that does not read was dropped');
+    this.#options.logger.warn({ resumeAfter }, 'disconnected a client that does not read');
     this.#response.destroy();
   }
 
   #write(): void {
-    // A socket that is corked already is not corked by node:http for one more tick: this is the end of the turn.
+    // node:http would cork the socket until the next tick. A socket that is corked here is written at once.
     const { socket } = this.#response;
     socket?.cork();
     const text = this.#chunk('');
@@ -122,7 +122,7 @@ export class EventSink implements StreamSink, Beating, Paced {
     if (!this.#room) this.stalledAt ??= performance.now();
   }
 
-  /** What was gathered, in its frame, and what comes behind it. */
+  /** The gathered text as one HTTP chunk, followed by `tail`. */
   #chunk(tail: string): string {
     const text = this.#gathered;
     this.#gathered = '';
@@ -133,7 +133,7 @@ export class EventSink implements StreamSink, Beating, Paced {
   }
 }
 
-/** Name, value, name, value: node:http takes this form as it is. */
+/** Headers as name, value, name, value. node:http uses this form without a copy. */
 export function flatten(headers: Readonly<Record<string, string>>): string[] {
   const flat: string[] = [];
   for (const name in headers) flat.push(name, headers[name]!);

@@ -112,7 +112,7 @@ function streamBody(
           },
           drop: () => {
             close();
-            controller.error(new Error('the reader did not read'));
+            controller.error(new Error('the client does not read'));
           },
         };
         // Not every runtime cancels the body of a client that has left; some only abort the request.

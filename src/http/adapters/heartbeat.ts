@@ -1,19 +1,19 @@
 /**
- * One timer for all streams: it keeps idle ones alive, and drops those whose reader has not read for too long. What
- * such a reader has seen it knows by its last event id, and resumes behind it.
+ * One timer for all streams. It keeps idle streams alive, and disconnects clients that have not read for too long. Such a
+ * client can resume after its last event id.
  */
 export interface Beating {
-  /** Since when the reader has not read (performance.now()); undefined: it keeps up. */
+  /** Since when the client has not read (performance.now()). Undefined: it keeps up. */
   stalledAt: number | undefined;
-  /** Sends a comment, which clients ignore. */
+  /** Sends an SSE comment, which clients ignore. */
   beat(): void;
-  /** Drops the reader. */
+  /** Disconnects the client. */
   drop(): void;
 }
 
 export interface HeartbeatOptions {
   readonly heartbeatMs: number;
-  /** A reader that does not read for so long is dropped. */
+  /** A client that does not read for this long is disconnected. */
   readonly stallMs: number;
 }
 

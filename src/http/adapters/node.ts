@@ -18,7 +18,7 @@ export interface NodeOptions {
   readonly maxBodyBytes: number;
   readonly publicUrl: string | undefined;
   readonly heartbeat: Heartbeat;
-  /** A client that does not read its answer for so long is dropped. */
+  /** A client that does not read its answer for this long is disconnected. */
   readonly stallMs: number;
   readonly cors: (request: TransportRequest) => Record<string, string>;
   readonly logger: Logger;
@@ -27,11 +27,11 @@ export interface NodeOptions {
 /** A handler for `node:http`, Express and connect. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** What a request is answered on: its response or, for a WebSocket, the connection itself. */
+/** The response of a request, or the connection of a WebSocket. */
 type Answered = Pick<Writable, 'destroyed' | 'once'>;
 
-/** Made once: every answered request closes in the end, and an error with its stack would be much of its cost. */
-const GONE = new DOMException('The client has gone', 'AbortError');
+/** Created once. A new error with its stack for every closed request would be expensive. */
+const GONE = new DOMException('The client disconnected', 'AbortError');
 
 export class NodeRequest implements TransportRequest {
   readonly #request: IncomingMessage;
@@ -89,7 +89,7 @@ function pathOf({ pathname, search }: URL): string {
   return `${pathname}${search}`;
 }
 
-/** Where a framework mounted us. Express says it; connect leaves the whole path, of which ours is the end. */
+/** The path at which a framework mounted the handler. Express provides it. With connect it is the whole path without ours. */
 function mountOf(request: IncomingMessage): string {
   const base: unknown = Reflect.get(request, 'baseUrl');
   if (typeof base === 'string') return base;
@@ -98,7 +98,7 @@ function mountOf(request: IncomingMessage): string {
   const [whole = ''] = original.split('?', 1);
   const [path = ''] = (request.url ?? '/').split('?', 1);
   if (whole.endsWith(path)) return whole.slice(0, -path.length);
-  // Asked for without the slash, `/agent` has become `/`.
+  // A request for `/agent` without a trailing slash has the url `/`.
   return path === '/' ? whole : '';
 }
 
@@ -118,7 +118,7 @@ export function createNodeHandler(app: App, options: NodeOptions): NodeHandler {
         else writeFull(incoming, response, reply, cors, options);
       },
       (error: unknown) => {
-        options.logger.error({ err: error }, 'a request could not be answered');
+        options.logger.error({ err: error }, 'failed to answer a request');
         response.destroy();
       },
     );
@@ -132,7 +132,7 @@ function abandon(reply: Reply): void {
   reply.release();
 }
 
-/** Writes what comes, as fast as it is read. A client that leaves ends it. */
+/** Writes chunks as fast as the client reads. Ends when the client disconnects. */
 async function writeText(
   response: ServerResponse,
   { headers, chunks, release }: TextReply,
@@ -145,7 +145,7 @@ async function writeText(
     gone = true;
     leave?.();
   });
-  /** Undefined once the client has left. Not a race with one promise for all: that would keep all that was sent. */
+  /** Undefined once the client disconnected. `Promise.race` with one lasting promise would leak every chunk. */
   const unlessLeft = <Result>(work: Promise<Result>): Promise<Result | undefined> =>
     new Promise((resolve, reject) => {
       leave = () => resolve(undefined);
@@ -153,7 +153,7 @@ async function writeText(
       work.then(resolve, reject);
     });
   const drop = () => {
-    options.logger.warn({}, 'a reader that does not read was dropped');
+    options.logger.warn({}, 'disconnected a client that does not read');
     response.destroy();
   };
   response.writeHead(200, flatten(cors ? { ...headers, ...cors } : headers));
@@ -173,7 +173,7 @@ async function writeText(
       clearTimeout(timer);
     }
   } catch (error) {
-    options.logger.error({ err: error }, 'an answer broke off');
+    options.logger.error({ err: error }, 'an answer failed before its end');
     response.destroy();
   } finally {
     chunks.return?.().catch(() => undefined);
@@ -204,8 +204,8 @@ function writeFull(
 }
 
 /**
- * Lets a client finish sending what was refused: many read our answer only then, and a connection that was closed
- * before would be a reset to them. So the answer does not say `connection: close`, which node:http takes literally.
+ * Reads the rest of a refused body. Many clients read the answer only after they have sent everything, and would see a
+ * connection reset otherwise. For the same reason the answer does not have `connection: close`.
  */
 function drainBriefly(incoming: IncomingMessage): void {
   const timer = setTimeout(() => incoming.destroy(), 5000).unref();
@@ -237,11 +237,11 @@ function writeStream(
     reply.release();
   });
   heartbeat.add(sink);
-  // The client is to know that it is connected, even if nothing happens for a while.
+  // Tells the client that it is connected, before the first event.
   if (sink.silent) response.flushHeaders();
 }
 
-/** A framework's parser was here before us, and has left what it made of the body. */
+/** The body, if a framework has read and parsed it already. */
 function parsedBody(request: IncomingMessage): string {
   const body: unknown = Reflect.get(request, 'body');
   if (typeof body === 'string') return body;
@@ -249,7 +249,7 @@ function parsedBody(request: IncomingMessage): string {
   if (body !== undefined) return JSON.stringify(body);
   const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers;
   if (length === '0' && coding === undefined) return '';
-  throw new Error('the body was read before the agent got the request; leave it in request.body');
+  throw new Error('the body was read before the agent got the request: keep it in request.body');
 }
 
 function readBody(request: IncomingMessage, limit: number): Promise<string> {
@@ -274,7 +274,7 @@ function readBody(request: IncomingMessage, limit: number): Promise<string> {
     const onEnd = () => {
       resolve(more ? Buffer.concat(more, size).toString() : (first?.toString() ?? ''));
     };
-    // A request that breaks off has nobody to answer: its promise is forgotten together with it.
+    // If the client disconnects, the promise stays pending and is garbage collected.
     request.on('data', onData);
     request.on('end', onEnd);
   });

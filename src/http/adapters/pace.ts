@@ -1,13 +1,12 @@
 /**
- * When streams write. A write to a socket costs more than all the rest of an event, so those of a burst share one.
+ * Decides when streams write. A write to a socket costs more than the rest of an event, so a burst of events shares one.
  *
- * An event goes out at the end of the turn of the event loop in which it was published, unless its stream has written
- * within the last millisecond or so: then it waits until that is over. So what comes at the speed of people or models
- * is never held up, and a burst costs a write per millisecond, not one per event. There is a timer only while somebody
- * waits: one that wakes an idle process costs as much as a write.
+ * An event is written at the end of the current turn of the event loop, unless its stream has written within the last
+ * millisecond. Then the event waits until the millisecond is over. So events at the speed of people or models are not
+ * delayed, and a burst costs one write per millisecond. A timer runs only while a stream waits.
  */
 export interface Paced {
-  /** When it wrote last. */
+  /** The time of the last write. */
   wroteAt: number;
   flush(): void;
 }
@@ -18,7 +17,7 @@ export class Pace {
   #soon: Paced[] = [];
   #waiting: Paced[] = [];
 
-  /** The stream has something to send. Its `flush` is called once for this. */
+  /** Schedules one call of the stream's `flush`. */
   schedule(stream: Paced): void {
     const now = performance.now();
     if (now - stream.wroteAt >= WINDOW_MS) {
