@@ -1,22 +1,21 @@
 /**
- * Who gets in: Host and Origin are checked first, then the caller is authenticated. Both happen before the body is
- * read.
+ * Checks Host and Origin, then authenticates the caller. Both happen before the body is read.
  *
- * On loopback there is often no authentication, and any web page can make a browser talk to 127.0.0.1. What tells it
- * from a program of the user's is Origin (the page's) and, after a rebinding of its host name, Host.
+ * On loopback there is often no authentication, and any web page can make a browser send requests to 127.0.0.1. Such a
+ * request has the page's Origin. After DNS rebinding it has the page's Host.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { A2AError, type User } from '../protocol/index.ts';
 import type { TransportRequest } from './request.ts';
 
-/** Who is asking? Undefined: nobody that is known. Must not throw on a bad credential. */
+/** Returns the user of a request. Undefined: unknown. Must not throw for an invalid credential. */
 export type Authenticate = (
   request: Pick<TransportRequest, 'header' | 'method' | 'url' | 'remote' | 'mount'>,
 ) => User | undefined | Promise<User | undefined>;
 
 export interface AdmissionOptions {
   readonly authenticate?: Authenticate | undefined;
-  /** Origins of web pages that may call: off unless configured. */
+  /** Origins of web pages that may call. Default: none. */
   readonly corsOrigins?: readonly string[] | undefined;
   readonly publicUrl?: string | undefined;
 }
@@ -24,15 +23,15 @@ export interface AdmissionOptions {
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 const LOOPBACK_ADDRESS = /^(?:::1$|(?:::ffff:)?127\.)/i;
 
-/** Whether an IP address is this machine's own. */
+/** Whether an IP address is a loopback address. */
 export function isLoopbackAddress(address: string): boolean {
   return LOOPBACK_ADDRESS.test(address);
 }
 
 export interface Admission {
-  /** Throws `forbidden` for a Host or Origin that has no business here. */
+  /** Throws `forbidden` for a Host or Origin that is not allowed. */
   check(request: TransportRequest): void;
-  /** The caller. Throws `unauthenticated`. A promise only where `authenticate` makes one. */
+  /** Returns the caller, or throws `unauthenticated`. Returns a promise only if `authenticate` does. */
   identify(request: TransportRequest): User | undefined | Promise<User | undefined>;
   /** The CORS headers of a response to this request. */
   cors(request: TransportRequest): Record<string, string>;
@@ -41,7 +40,7 @@ export interface Admission {
 export function createAdmission(options: AdmissionOptions): Admission {
   const { authenticate, corsOrigins = [] } = options;
   const publicHosts = options.publicUrl ? hostsOf(new URL(options.publicUrl)) : [];
-  /** The host that was let in last: the next request nearly always has the same. */
+  /** The last allowed host. The next request usually has the same. */
   let lastHost: string | undefined;
 
   function checkHost(request: TransportRequest): void {
@@ -49,7 +48,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     const host = request.header('host') ?? '';
     if (host === lastHost) return;
     if (!LOOPBACK.test(host) && !publicHosts.includes(host.toLowerCase())) {
-      throw new A2AError('forbidden', 'This host name is not served here');
+      throw new A2AError('forbidden', 'The Host header is not allowed here');
     }
     lastHost = host;
   }
@@ -70,13 +69,13 @@ export function createAdmission(options: AdmissionOptions): Admission {
       checkHost(request);
       const origin = request.header('origin');
       if (origin !== undefined && !originAllowed(request, origin)) {
-        throw new A2AError('forbidden', 'Web pages of this origin may not call this agent');
+        throw new A2AError('forbidden', 'The Origin header is not allowed here');
       }
     },
     identify(request) {
       if (!authenticate) return undefined;
       const { method, url, remote, mount } = request;
-      // A plain object: whoever writes `({ header }) => …` is not to lose `this`.
+      // A plain object, so that `({ header }) => …` works without `this`.
       const header = (name: string) => request.header(name);
       const user = authenticate({ method, url, remote, mount, header });
       return user instanceof Promise ? user.then(known) : known(user);
@@ -94,12 +93,12 @@ export function createAdmission(options: AdmissionOptions): Admission {
   };
 }
 
-/** How a Host header may say it, in lower case: the port that a scheme has by default may be there or not. */
+/** The Host headers that match a URL, in lower case. The scheme's default port may be present or not. */
 function hostsOf({ host, port, protocol }: URL): readonly string[] {
   return port === '' ? [host, `${host}:${protocol === 'https:' ? 443 : 80}`] : [host];
 }
 
-/** Compares secrets in a time that does not depend on where they differ. */
+/** Compares secrets in constant time. */
 export function sameSecret(one: string, other: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(one), digest(other));
@@ -111,7 +110,7 @@ export function bearerTokens(tokens: ReadonlyMap<string, string>): Authenticate 
     const [scheme, token] = (request.header('authorization') ?? '').split(' ', 2);
     if (scheme?.toLowerCase() !== 'bearer' || !token) return undefined;
     let found: User | undefined;
-    // All are compared, so that the time does not tell which one matched.
+    // Compares with all of them, so that the time does not reveal which one matched.
     for (const [name, secret] of tokens) if (sameSecret(token, secret)) found = { id: name };
     return found;
   };

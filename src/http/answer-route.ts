@@ -1,5 +1,5 @@
 /** Answers a request to one of the agent's own routes. */
-import { type A2AError, inspectJson, parseJson, type User } from '../protocol/index.ts';
+import { type A2AError, inspectJson, parseJsonText, type User } from '../protocol/index.ts';
 import type { AppContext } from './context.ts';
 import { activeExtensions, extensionHeader, requestedVersion } from './negotiate.ts';
 import type { RouteMatch, RouteReply, RouteRequest, RouteText } from './own-routes.ts';
@@ -74,7 +74,7 @@ function fullReply(
 
 function parseBody(text: string): unknown {
   if (text.trim() === '') return undefined;
-  const body = parseJson(text);
+  const body = parseJsonText(text);
   inspectJson(body);
   return body;
 }

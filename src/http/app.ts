@@ -1,7 +1,8 @@
 /**
- * One function from request to reply. The adapters (node.ts, fetch.ts) only read the body and write the reply.
+ * One function from request to reply. The adapters (adapters/node.ts, adapters/fetch.ts) only read the body and write the
+ * reply.
  *
- * The way of a request: Host and Origin, route, authentication, body, JSON-RPC or REST, handler.
+ * The steps of a request: check Host and Origin, find the route, authenticate, read the body, run JSON-RPC or REST.
  */
 import { A2AError, codecOf, type ProtocolVersion, type User } from '../protocol/index.ts';
 import { answerRoute, routeError } from './answer-route.ts';
@@ -16,7 +17,7 @@ import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { peerError } from './respond.ts';
 import { answerRest, matchRest, restError, type RestTarget } from './rest.ts';
 
-/** Answers a request; never rejects. `readBody` is called at most once, and only for callers that were let in. */
+/** Answers a request. Never rejects. `readBody` is called at most once, and only after authentication. */
 export type App = (request: TransportRequest, readBody: () => Promise<string>) => Promise<Reply>;
 
 const CARD_PATHS = new Set(['/.well-known/agent-card.json', '/.well-known/agent.json']);
@@ -24,40 +25,40 @@ const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
 type Identify = (request: TransportRequest) => User | undefined | Promise<User | undefined>;
 
-type Door = (
+type Endpoint = (
   request: TransportRequest,
   readBody: () => Promise<string>,
   identify: Identify,
 ) => Promise<Reply>;
 
 export function createApp(app: AppContext): App {
-  const door = createDoor(app);
+  const endpoint = createEndpoint(app);
   const identify: Identify = (request) => app.admission.identify(request);
   const { mounts } = app;
-  if (!mounts) return (request, readBody) => door(request, readBody, identify);
+  if (!mounts) return (request, readBody) => endpoint(request, readBody, identify);
   const mounted = createMounts(app, mounts);
   return (request, readBody) => {
     const found = mountAt(mounts, request.url);
     if (found) return mounted(new MountedRequest(request, found.length), found.name, readBody);
-    return door(request, readBody, identify);
+    return endpoint(request, readBody, identify);
   };
 }
 
-/** The way to the agents of the mounts: who calls is known before anything is said of the agent. */
+/** Answers requests to mounted agents. The caller is authenticated before the agent is looked up. */
 function createMounts(app: AppContext, mounts: Mounts) {
-  const doors = new WeakMap<MountedAgent, Door>();
+  const endpoints = new WeakMap<MountedAgent, Endpoint>();
 
-  function doorOf(agent: MountedAgent): Door {
-    let door = doors.get(agent);
-    if (!door) {
+  function endpointOf(agent: MountedAgent): Endpoint {
+    let endpoint = endpoints.get(agent);
+    if (!endpoint) {
       const cardAt = (base: string) => mounts.cardAt(agent, base);
       const extensions = agent.profile.extensions ?? [];
       const profile = () => agent.profile;
       const own = { methods: undefined, routes: undefined, mounts: undefined, describe: undefined };
-      door = createDoor({ ...app, ...own, cardAt, extensions, profile });
-      doors.set(agent, door);
+      endpoint = createEndpoint({ ...app, ...own, cardAt, extensions, profile });
+      endpoints.set(agent, endpoint);
     }
-    return door;
+    return endpoint;
   }
 
   return async (request: TransportRequest, name: string, readBody: () => Promise<string>) => {
@@ -67,8 +68,8 @@ function createMounts(app: AppContext, mounts: Mounts) {
       const identified = app.admission.identify(request);
       const user = identified instanceof Promise ? await identified : identified;
       const agent = mounts.find(name, user);
-      if (!agent) throw new A2AError('notFound', 'There is no such agent');
-      return await doorOf(agent)(request, readBody, () => user);
+      if (!agent) throw new A2AError('notFound', 'No such agent');
+      return await endpointOf(agent)(request, readBody, () => user);
     } catch (error) {
       const failure = peerError(app, error);
       const isRpc = request.method === 'POST' && /^\/(?:\?|$)/.test(request.url);
@@ -79,13 +80,13 @@ function createMounts(app: AppContext, mounts: Mounts) {
   };
 }
 
-function createDoor(app: AppContext): Door {
+function createEndpoint(app: AppContext): Endpoint {
   const startedAt = new Date().toUTCString();
   const cards = new Map<string, EncodedCard>();
   let cardsOf: object | undefined;
 
   function cardReply(request: TransportRequest, query: URLSearchParams | undefined): FullReply {
-    // The card is how clients learn which versions there are: one that is not spoken is no reason to refuse it.
+    // Clients learn the supported versions from the card, so a request in an unsupported version gets it too.
     const version = spokenVersion(request, query, app.versions);
     const profile = app.profile();
     if (cards.size > 64 || profile !== cardsOf) cards.clear();
@@ -135,7 +136,7 @@ function createDoor(app: AppContext): Door {
           return notAllowed(app, request, [...allow], found.version);
         }
         if (!found && ours) return notAllowed(app, request, ours.allow);
-        // Until the version is chosen, errors have the shape of the path's own.
+        // Until the version is chosen, errors have the format of the path's version.
         isProtocol = found !== undefined;
         target = found;
         target = restVersion(app, request, query, found);
@@ -147,7 +148,7 @@ function createDoor(app: AppContext): Door {
       const body = hasBody ? await readBody() : '';
       if (isRpc) return await answerJsonRpc(app, request, query, user, body);
       if (own) return await answerRoute(app, request, own, query, user, body);
-      if (!target) throw new A2AError('methodNotFound', 'There is nothing at this path');
+      if (!target) throw new A2AError('methodNotFound', 'Nothing is served at this path');
       return await answerRest(app, request, target, query ?? new URLSearchParams(), user, body);
     } catch (error) {
       const failure = peerError(app, error);
@@ -163,13 +164,13 @@ function createDoor(app: AppContext): Door {
 
 const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
 
-/** Who words an error on a path that is not the protocol's: the route, else the agent. */
+/** Formats an error on a path outside the protocol: by the route, else by the agent. */
 function describer({ describe }: AppContext, own?: RouteMatch): AppContext['describe'] {
   const route = own?.route;
   return route?.error ? (error) => route.error?.(error) : describe;
 }
 
-/** The path says the version; a header that says 0.3 on a path of 1.0 is believed, the reverse does not exist. */
+/** The version of a REST request. A header may choose 0.3 on a path of 1.0, but not 1.0 on a path of 0.3. */
 function restVersion(
   app: AppContext,
   request: TransportRequest,
@@ -186,7 +187,7 @@ function restVersion(
 function checkContentType(request: TransportRequest): void {
   const type = request.header('content-type');
   if (type !== undefined && type !== '' && !JSON_TYPE.test(type)) {
-    throw new A2AError('contentTypeNotSupported', 'Send JSON, as application/json');
+    throw new A2AError('contentTypeNotSupported', 'The content type must be application/json');
   }
 }
 
@@ -216,7 +217,7 @@ function notAllowed(
   return { ...reply, headers: { ...reply.headers, allow: allow.join(', ') } };
 }
 
-/** For the person who opens the address in a browser. */
+/** The page that a person sees who opens the address in a browser. */
 function greeting(app: AppContext, request: TransportRequest): FullReply {
   const { name, description, security = [] } = app.cardAt(request.base);
   const key = security.length > 0 ? ` --header 'Authorization: Bearer …'` : '';

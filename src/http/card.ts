@@ -1,4 +1,4 @@
-/** The agent card over HTTP: made from the agent's profile, in either version or both, with what a cache wants to know. */
+/** Makes the agent card from the agent's profile, in one protocol version or for both, with its ETag. */
 import { defined, isObject } from '../base/index.ts';
 import { createHash } from 'node:crypto';
 import { type AgentCard, codecOf, type ProtocolVersion, VERSIONS } from '../protocol/index.ts';
@@ -12,8 +12,8 @@ export interface CardCapabilities {
 }
 
 /**
- * The card of an agent that is reached at `base`. It advertises what works, and nothing else. Of the overrides each has
- * the last word over those before it; of the capabilities it changes only those that it names.
+ * The card of an agent that clients reach at `base`. It advertises only what works. Later overrides win over earlier
+ * ones. An override of `capabilities` changes only the capabilities that it names.
  */
 export function makeCard(
   profile: AgentProfile,
@@ -67,7 +67,7 @@ export interface EncodedCard {
   readonly etag: string;
 }
 
-/** The card as JSON. Without a version it is a hybrid that clients of both understand. */
+/** The card as JSON. Without a version it combines the formats of both, so that all clients can read it. */
 export function encodeCard(
   card: AgentCard,
   version: ProtocolVersion | undefined,
@@ -81,7 +81,7 @@ export function encodeCard(
   return { body, etag };
 }
 
-/** Both cards in one: where they differ they use different names, so that nothing is lost. */
+/** Merges the cards of two versions. Where these differ they use different names, so nothing is lost. */
 function merge(one: unknown, other: unknown): unknown {
   if (Array.isArray(one) && Array.isArray(other)) {
     return other.map((item, at) => merge(one[at], item));

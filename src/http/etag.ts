@@ -1,11 +1,11 @@
-/** Conditions on what the client has (RFC 9110, 13.1). */
+/** Conditional requests (RFC 9110, 13.1). */
 
-/** Whether If-Match lets a change through. A weak tag never does. */
+/** Whether If-Match allows a change. Weak tags never match. */
 export function ifMatch(header: string | undefined, etag: string): boolean {
   return header === undefined || tagsIn(header).some((tag) => tag === '*' || tag === etag);
 }
 
-/** Whether If-None-Match says that the client has it already. A weak tag will do. */
+/** Whether If-None-Match matches, so that the client has the current version. Weak tags match too. */
 export function ifNoneMatch(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   return tagsIn(header).some((tag) => tag === '*' || tag.replace(/^W\//, '') === etag);

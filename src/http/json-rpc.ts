@@ -6,7 +6,7 @@ import {
   codecOf,
   inspectJson,
   operationOf,
-  parseJson,
+  parseJsonText,
   type ProtocolVersion,
   type User,
   type WireCodec,
@@ -103,7 +103,7 @@ export function jsonRpcError(
 
 /** Parses the text of one JSON-RPC message. */
 export function parseObject(body: string): Record<string, unknown> {
-  const raw = parseJson(body);
+  const raw = parseJsonText(body);
   if (Array.isArray(raw)) throw new A2AError('invalidRequest', 'Batches are not supported');
   if (!isObject(raw)) throw new A2AError('invalidRequest', 'A request must be a JSON object');
   return raw;

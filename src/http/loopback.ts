@@ -1,4 +1,4 @@
-/** Whether an address is reached from this machine alone. */
+/** Whether only this machine can reach the host. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 }

@@ -1,11 +1,11 @@
 /**
- * Several agents behind one server and one handler, each at a path of its own, with its own card:
+ * Several agents with one server and one handler, each with its own path and card:
  *
  *   serve(agent, { mounts: { path: '/agents', find: (name, user) => doors.get(name) }, authenticate, … });
  *
- * `/agents/weather` is then an A2A agent like any other: JSON-RPC and REST in both versions, and its card. Who calls is
- * asked first, for the card too, because `find` may show different agents to different callers. What they say of the
- * user (`authenticate` is told the mount) decides whose tasks are seen: a mount has no tasks of its own.
+ * `/agents/weather` is then an A2A agent with JSON-RPC and REST in both versions, and a card. Callers are authenticated
+ * for the card too, because `find` may return different agents to different callers. `authenticate` gets the mount, and
+ * the user that it returns decides whose tasks are visible. A mount has no tasks of its own.
  */
 import type { AgentCard, User } from '../protocol/index.ts';
 import type { AgentProfile } from '../tasks/index.ts';
@@ -13,16 +13,16 @@ import type { TransportRequest } from './request.ts';
 
 /** An agent that is served at a path of its own. */
 export interface MountedAgent {
-  /** What the card is made of. A mount whose card has changed is another object. */
+  /** The profile from which the card is made. A changed card means another MountedAgent object. */
   readonly profile: AgentProfile;
   readonly card?: Partial<AgentCard>;
 }
 
 /** Finds the agents that are served at paths below one path. */
 export interface MountOptions {
-  /** Where they are, each under its name. */
+  /** The path under which the agents are mounted by name. */
   readonly path: string;
-  /** The agent of that name, as far as this caller is concerned. */
+  /** Returns the agent of that name, if this caller may see it. */
   find(name: string, user: User | undefined): MountedAgent | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface Mounts extends MountOptions {
   cardAt(mounted: MountedAgent, base: string): AgentCard;
 }
 
-/** The name in a path under the mounts, and where the agent's own path begins. Undefined: it is not under them. */
+/** The agent's name in a URL under the mounts, and the length of the mount's path. Undefined: not under them. */
 export function mountAt(
   { path: root }: MountOptions,
   url: string,
@@ -43,7 +43,7 @@ export function mountAt(
   return name === '' ? undefined : { name, length };
 }
 
-/** A request as the mounted agent sees it. */
+/** A request without the mount's path. */
 export class MountedRequest implements TransportRequest {
   readonly method: string;
   readonly url: string;

@@ -1,15 +1,14 @@
-/** Version and extensions of a request. Nothing behind this knows that there are several. */
+/** Chooses the protocol version and the extensions of a request. Only the HTTP room knows several versions. */
 import { A2AError, type ProtocolVersion, versionOf } from '../protocol/index.ts';
 import type { AppContext } from './context.ts';
 import type { TransportRequest } from './request.ts';
 
-/** What the request says of its version: header first, then query parameter. Empty: nothing. */
+/** The requested version, from the header or else the query parameter. Empty if there is none. */
 function versionText(request: TransportRequest, query: URLSearchParams | undefined): string {
-  // Empty says nothing, so the one does not hide the other.
   return request.header('a2a-version') || query?.get('A2A-Version') || '';
 }
 
-/** The version that the request asks for, if it is spoken. Undefined: it is not, or the request does not say. */
+/** The requested version. Undefined if there is none or it is not supported. */
 export function spokenVersion(
   request: TransportRequest,
   query: URLSearchParams | undefined,
@@ -19,7 +18,7 @@ export function spokenVersion(
   return version && spoken.includes(version) ? version : undefined;
 }
 
-/** The version that the request asks for. Undefined: it does not say. Throws for one that is not spoken. */
+/** The requested version. Undefined if there is none. Throws if it is not supported. */
 export function requestedVersion(
   request: TransportRequest,
   query: URLSearchParams | undefined,
@@ -29,7 +28,7 @@ export function requestedVersion(
   if (text === '') return undefined;
   const version = versionOf(text);
   if (version && spoken.includes(version)) return version;
-  throw new A2AError('versionNotSupported', `A2A ${printable(text)} is not spoken here`, {
+  throw new A2AError('versionNotSupported', `A2A ${printable(text)} is not supported`, {
     info: { supported: spoken.join(', ') },
   });
 }
@@ -37,8 +36,8 @@ export function requestedVersion(
 const NONE: readonly string[] = [];
 
 /**
- * The extensions that the request names and the agent has; `implied` ones count as named. Throws when one that is
- * required is missing, or one is named in a version that the agent does not speak.
+ * The agent's extensions that the request names. `implied` ones count as named. Throws if a required extension is
+ * missing, or if one is named in an unsupported version.
  */
 export function activeExtensions(
   request: TransportRequest,
@@ -58,7 +57,7 @@ export function activeExtensions(
   return declared.filter(({ uri }) => named.has(uri)).map(({ uri }) => uri);
 }
 
-/** The header by which a response names the extensions that are active. */
+/** The response header with the active extensions. */
 export function extensionHeader(
   version: ProtocolVersion,
   active: readonly string[],

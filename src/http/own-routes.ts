@@ -52,20 +52,20 @@ export interface RouteText {
 /** A streamed answer of a route. */
 export interface RouteStream {
   readonly stream: TaskStream;
-  /** An event as text for the wire; empty where the client is not to see it. */
+  /** Formats an event. Empty text: the client does not get the event. */
   readonly frame: (item: Published | Opening) => string;
 }
 
 /** The method and the path of a route. */
 export interface RouteBase {
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** `{name}` stands for one segment. */
+  /** `{name}` stands for one path segment. */
   readonly path: string;
-  /** Extensions that everybody who uses the route speaks, so that nobody has to name them. */
+  /** Extensions that are active for every request to the route. */
   readonly implies?: readonly string[];
-  /** Everybody may, authenticated or not. */
+  /** The route needs no authentication. */
   readonly public?: boolean;
-  /** An error in the route's own words. Unless told, the protocol's. */
+  /** Formats an error. Default: as the protocol does. */
   error?(error: A2AError): RouteReply;
 }
 
@@ -74,7 +74,7 @@ export interface JsonRoute extends RouteBase {
   handle(request: RouteRequest): Promise<RouteReply | RouteText>;
 }
 
-/** Answers with a task's events, as server-sent events. What it throws before there is a stream is an error reply. */
+/** A route that answers with a task's events as server-sent events. An error of `open` becomes an error reply. */
 export interface StreamRoute extends RouteBase {
   open(request: RouteRequest): Promise<RouteStream>;
 }
@@ -82,14 +82,14 @@ export interface StreamRoute extends RouteBase {
 /** An HTTP route of the agent, in addition to those of the protocol. */
 export type OwnRoute = JsonRoute | StreamRoute;
 
-/** The methods by name. Throws for a name that is the protocol's. */
+/** The methods by name. Throws for a name that the protocol uses. */
 export function ownMethods(
   methods: Readonly<Record<string, OwnMethod>> | undefined,
 ): ReadonlyMap<string, OwnMethod> | undefined {
   const named = Object.entries(methods ?? {});
   for (const [name] of named) {
     if (!VERSIONS.some((version) => operationOf(version, name))) continue;
-    throw new TypeError(`${name} is a method of the protocol`);
+    throw new TypeError(`${name} is a method of the protocol; choose another name`);
   }
   return named.length === 0 ? undefined : new Map(named);
 }
@@ -100,11 +100,11 @@ export interface RouteMatch {
 }
 
 export interface RouteTable {
-  /** What a path means; `allow` has the verbs of a path that is there for others. Undefined: nothing. */
+  /** Finds the route. `allow` has the verbs of a path that exists for other verbs. Undefined: there is no such path. */
   match(verb: string, path: string): RouteMatch | { readonly allow: readonly string[] } | undefined;
 }
 
-/** Routes with fewer parameters come first: `/tasks/metadata` before `/tasks/{id}`. */
+/** Orders routes by their number of parameters: `/tasks/metadata` comes before `/tasks/{id}`. */
 export function routeTable(routes: readonly OwnRoute[] = []): RouteTable | undefined {
   if (routes.length === 0) return undefined;
   const table = routes
@@ -122,7 +122,7 @@ export function routeTable(routes: readonly OwnRoute[] = []): RouteTable | undef
       const verb = asked === 'HEAD' ? 'GET' : asked;
       let parameters: number | undefined;
       for (const { route, names, pattern } of table) {
-        // A path that is there with other verbs is no value of a parameter.
+        // A literal path is never the value of a parameter, even if only other verbs have it.
         if (parameters !== undefined && names.length > parameters) break;
         const found = pattern.exec(path);
         if (!found) continue;

@@ -9,7 +9,7 @@ import {
   METHODS,
   type Operation,
   OPERATIONS,
-  parseJson,
+  parseJsonText,
   type ProtocolVersion,
   type User,
   VERSIONS,
@@ -169,7 +169,7 @@ function paramsOf(target: RestTarget, query: URLSearchParams, body: string): unk
     if (key !== 'A2A-Version' && key !== 'after' && key !== '__proto__') params[key] = value;
   }
   if (body.trim() !== '') {
-    const raw = parseJson(body);
+    const raw = parseJsonText(body);
     if (!isObject(raw)) throw new A2AError('invalidParams', 'The body must be a JSON object');
     inspectJson(raw);
     Object.assign(params, raw);

@@ -1,44 +1,44 @@
 /**
- * What an agent offers over WebSocket, on the same port as everything else:
+ * An agent's own WebSocket routes, on the server's port:
  *
  *   serve(agent, { sockets: [{ path: '/echo', open: (socket) => ({ message: (text) => socket.send(text) }) }] });
  *
- * Host, Origin and credentials are checked as for any request, before there is a connection. A credential is the
- * Authorization header or, where a browser cannot send one, the subprotocol `token.T`.
+ * Host, Origin and credentials are checked before the connection is accepted. The credential is the Authorization header
+ * or, for browsers that cannot send one, the subprotocol `token.T`.
  */
 import type { User } from '../protocol/index.ts';
 import type { JsonRoute } from './own-routes.ts';
 
-/** A connection as its route sees it. Frames are text. */
+/** A WebSocket connection. Its frames are text. */
 export interface PeerSocket {
-  /** The subprotocol that was agreed on; empty: none. */
+  /** The negotiated subprotocol. Empty if there is none. */
   readonly protocol: string;
-  /** Bytes that were sent and have not left yet. */
+  /** Bytes that were sent but are still buffered. */
   readonly buffered: number;
   readonly open: boolean;
-  /** One text frame. Bytes must be UTF-8; the same may go to many, and are not to be changed. */
+  /** Sends a text frame. Bytes must be UTF-8, and must not be changed afterwards. */
   send(frame: string | Uint8Array): void;
-  /** Calls back once the peer takes nothing of what is buffered for so long; not if all of it leaves before. */
+  /** Calls `stalled` once if the peer reads none of the buffered data for `ms`. Ends when the buffer is empty. */
   watch(ms: number, stalled: () => void): void;
-  /** Reads no more frames until `resume`. */
+  /** Stops reading frames until `resume`. */
   pause(): void;
   resume(): void;
   close(code: number, reason?: string): void;
 }
 
-/** Told what happens on a connection. None of these may throw. */
+/** Receives the events of a connection. The methods must not throw. */
 export interface SocketListener {
   message(text: string): void;
-  /** What was buffered has left. */
+  /** The buffer is empty. */
   drain?(): void;
-  /** The connection is gone. The last of all. */
+  /** The connection is closed. No other call follows. */
   close?(): void;
 }
 
 /** The request that opens a WebSocket. */
 export interface SocketRequest {
   readonly query: URLSearchParams;
-  /** Undefined where nobody is asked who they are. */
+  /** Undefined if the server does not authenticate. */
   readonly user: User | undefined;
   /** The client's address. */
   readonly remote: string;
@@ -47,18 +47,18 @@ export interface SocketRequest {
 /** A WebSocket route of the agent. */
 export interface SocketRoute {
   readonly path: string;
-  /** The subprotocols that are spoken, best first. */
+  /** The supported subprotocols, preferred first. */
   readonly protocols?: readonly string[];
   open(socket: PeerSocket, request: SocketRequest): SocketListener;
 }
 
-/** What a plain request is told where a WebSocket is. */
+/** Answers plain HTTP requests to the path of a WebSocket. */
 export function plainRoute({ path }: SocketRoute): JsonRoute {
-  const body = { error: 'This is a WebSocket: connect to it with the scheme ws' };
+  const body = { error: 'This is a WebSocket: connect with a ws:// URL' };
   return { verb: 'GET', path, handle: async () => ({ status: 426, body }) };
 }
 
-/** Why a connection was closed by this side. */
+/** The close codes that the server uses. */
 export const CLOSE = {
   goingAway: 1001,
   notText: 1003,
@@ -69,16 +69,16 @@ export const CLOSE = {
   tooSlow: 4008,
 } as const;
 
-/** What a subprotocol that is a credential begins with. */
+/** The prefix of a subprotocol that is a credential. */
 export const TOKEN_PREFIX = 'token.';
 
-/** The credential in a list of subprotocols, for those who cannot send an Authorization header. */
+/** The credential in a list of subprotocols, for clients that cannot send an Authorization header. */
 export function tokenIn(protocols: string | undefined): string | undefined {
   const found = protocols?.split(',').find((name) => name.trim().startsWith(TOKEN_PREFIX));
   return found?.trim().slice(TOKEN_PREFIX.length);
 }
 
-/** The subprotocol to agree on. A client that only offered its token wants to hear that it was understood. */
+/** Chooses the subprotocol. A client that offers only its token gets the token back, as the handshake requires one. */
 export function chooseProtocol(
   offered: ReadonlySet<string>,
   spoken: readonly string[],

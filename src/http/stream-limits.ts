@@ -1,4 +1,4 @@
-/** How many streams may be open, in all and per client. */
+/** Limits the number of open streams, in total and per client. */
 import { A2AError } from '../protocol/index.ts';
 
 export interface StreamLimits {
@@ -19,7 +19,7 @@ export class StreamCounter {
     return this.#total;
   }
 
-  /** Takes a place, or throws `rateLimited`. The result gives it back; calling it again does nothing. */
+  /** Counts a stream, or throws `rateLimited`. The returned function ends it; further calls do nothing. */
   acquire(client: string): () => void {
     const count = this.#byClient.get(client) ?? 0;
     const { maxStreams, maxStreamsPerClient } = this.#limits;

@@ -47,7 +47,7 @@ function walk(value: object, depth: number): void {
 }
 
 /** Parses JSON text. Throws A2AError `parse` if it is not JSON. */
-export function parseJson(text: string): unknown {
+export function parseJsonText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -123,7 +123,7 @@ test('an app that has read the body and kept it is at fault, not the client', as
   const headers = { 'content-type': 'application/json' };
   const answer = await fetch(url, { method: 'POST', headers, body: '{"jsonrpc":"2.0"}' });
   assert.partialDeepStrictEqual(await answer.json(), { error: { code: -32603 } });
-  assert.match(String((errors[0] as { err: Error }).err), /leave it in request\.body/);
+  assert.match(String((errors[0] as { err: Error }).err), /keep it in request\.body/);
   // A request that never had one is as ever.
   assert.equal(await ask(), -32700);
 });

@@ -201,7 +201,7 @@ test('strangers are refused, roles hold over HTTP too, the log is a file, and th
   await wall.state('completed');
   const log = readFileSync(join(home, 'parley.log'), 'utf8');
   assert.equal(log.match(/a WebSocket was refused/g)?.length, 3);
-  assert.match(log, /a WebSocket was closed for what it sent/);
+  assert.match(log, /closed a WebSocket after an invalid frame/);
   assert.doesNotMatch(terminal.all() + log, /secret-of/);
 });
 

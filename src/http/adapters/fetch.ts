@@ -1,7 +1,4 @@
-/**
- * The adapter for the web's own interface, `Request → Response`: Hono, Bun, Deno, edge runtimes, and tests that want
- * no port.
- */
+/** The adapter for `Request` and `Response`: Hono, Bun, Deno, edge runtimes, and tests without a port. */
 import { A2AError } from '../../protocol/index.ts';
 import { isLoopbackAddress } from '../admission.ts';
 import type { App } from '../app.ts';
@@ -12,7 +9,7 @@ import { restError } from '../rest.ts';
 export interface FetchOptions {
   readonly maxBodyBytes: number;
   readonly publicUrl: string | undefined;
-  /** A request whose sender's address is not known may have come in over loopback. */
+  /** Whether a request without a known remote address is treated as local. */
   readonly unknownIsLocal: boolean;
   readonly heartbeat: Heartbeat;
   readonly cors: (request: TransportRequest) => Record<string, string>;
@@ -20,11 +17,11 @@ export interface FetchOptions {
 
 /** What the caller of a fetch handler knows about the connection. */
 export interface FetchContext {
-  /** The path under which the handler is mounted, which is not part of its routes. */
+  /** The path under which the handler is mounted. */
   readonly mount?: string;
   /**
-   * The client's address, where the runtime knows it. Without it, an agent that has neither `authenticate` nor
-   * `publicUrl` answers only to the host names of loopback: any web page could have sent the request.
+   * The client's address, if the runtime knows it. Without it, an agent with neither `authenticate` nor `publicUrl`
+   * accepts only loopback host names, because any web page could have sent the request.
    */
   readonly remote?: string;
 }
@@ -50,7 +47,7 @@ export function createFetchHandler(app: App, options: FetchOptions): FetchHandle
     };
     const reply = inside
       ? await app(request, () => readBody(web, options.maxBodyBytes))
-      : restError(new A2AError('methodNotFound', 'There is nothing at this path'), '1.0', request);
+      : restError(new A2AError('methodNotFound', 'Nothing is served at this path'), '1.0', request);
     const cors = web.headers.has('origin') ? options.cors(request) : {};
     const headers = new Headers(reply.headers);
     for (const [name, value] of Object.entries(cors)) headers.append(name, value);
@@ -74,7 +71,7 @@ function textBody({ chunks, release }: TextReply, signal: AbortSignal): Readable
     chunks.return?.().catch(() => undefined);
     release();
   };
-  // Not every runtime cancels the body of a client that has left; some only abort the request.
+  // When a client disconnects, some runtimes only abort the request and do not cancel the body.
   signal.addEventListener('abort', end);
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
@@ -115,7 +112,7 @@ function streamBody(
             controller.error(new Error('the client does not read'));
           },
         };
-        // Not every runtime cancels the body of a client that has left; some only abort the request.
+        // When a client disconnects, some runtimes only abort the request and do not cancel the body.
         const leave = () => {
           close();
           controller.error(signal.reason);
@@ -161,7 +158,7 @@ async function readBody(request: Request, limit: number): Promise<string> {
   for await (const piece of request.body) {
     size += piece.length;
     if (size > limit) {
-      throw new A2AError('tooLarge', `A request body has at most ${limit} bytes`);
+      throw new A2AError('tooLarge', `The request body is larger than ${limit} bytes`);
     }
     pieces.push(piece);
   }

@@ -256,7 +256,7 @@ function readBody(request: IncomingMessage, limit: number): Promise<string> {
   return new Promise((resolve, reject) => {
     if (request.readableEnded) return resolve(parsedBody(request));
     const tooLarge = () =>
-      reject(new A2AError('tooLarge', `A request body has at most ${limit} bytes`));
+      reject(new A2AError('tooLarge', `The request body is larger than ${limit} bytes`));
     if (Number(request.headers['content-length'] ?? 0) > limit) return tooLarge();
     let first: Buffer | undefined;
     let more: Buffer[] | undefined;

@@ -1,12 +1,12 @@
 /**
- * WebSocket on the server's own port, for the routes of socket-route.ts. Loaded only where there are any.
+ * WebSocket on the server's port, for the routes of socket-route.ts. Loaded only if there are any.
  *
- * The way of a connection: Host and Origin (403), room (503), credentials, upgrade. Who has the wrong credentials is
- * upgraded only to be told so with 4001, because a browser does not show its page any other answer; what such a client
- * sends is not looked at.
+ * The steps of a connection: check Host and Origin (403) and the number of connections (503), authenticate, upgrade. A
+ * client with invalid credentials is upgraded too and closed with 4001, because a browser shows its page no other error.
+ * Its frames are ignored.
  *
- * A connection has limits: the size of a frame (1009), frames per second (1008), and the time that a peer may be silent
- * when it is pinged. Frames are not compressed: that would cost each connection a context, and each frame each time.
+ * Limits: the size of a frame (1009), frames per second (1008), and the time to answer a ping. Frames are not compressed:
+ * that would cost memory for each connection and time for each frame.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -29,13 +29,13 @@ import {
   tokenIn,
 } from '../socket-route.ts';
 
-/** For the other side to close too, once it was told to. */
+/** How long the peer has to close its side. */
 const CLOSE_MS = 2000;
-/** Frames, and pings, that a peer may send at once, and per second from then on. */
+/** Rate limit of frames and pings: a burst, then a number per second. */
 const BURST = 400;
 const PER_SECOND = 100;
 
-/** A reason has at most 123 bytes; ours are in ASCII, mostly. */
+/** A close reason may have 123 bytes. Ours are mostly ASCII. */
 const MAX_REASON = 60;
 
 export interface UpgradeOptions {
@@ -44,16 +44,16 @@ export interface UpgradeOptions {
   readonly publicUrl: string | undefined;
   readonly maxFrameBytes: number;
   readonly maxSockets: number;
-  /** Between two pings. A peer that has not answered one when the next is due is gone. */
+  /** The interval of pings. A peer that has not answered one when the next is due is disconnected. */
   readonly pingMs: number;
   readonly logger: Logger;
 }
 
 export interface Upgrades {
-  /** Whether a request asks for a WebSocket that there is. Anything else is answered as a request. */
+  /** Whether a request asks for a WebSocket route. Other requests are answered over HTTP. */
   wanted(request: IncomingMessage): boolean;
   handle(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Tells everybody that the server goes away. */
+  /** Closes all connections because the server shuts down. */
   close(): void;
 }
 
@@ -61,14 +61,14 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
   const { admission, publicUrl, logger, maxSockets } = options;
   const routes = new Map(options.routes.map((route) => [route.path, route]));
   const peers = new Set<Peer>();
-  /** Connections that are not peers yet, or will not be. */
+  /** Connections that are being authenticated or closed. */
   let arriving = 0;
   let timer: NodeJS.Timeout | undefined;
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    // Answered by hand, so that a flood of pings counts like any other.
+    // Pings are answered below, so that they count against the rate limit.
     autoPong: false,
     maxPayload: options.maxFrameBytes,
     handleProtocols: (offered, request) =>
@@ -102,7 +102,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
     } finally {
       arriving--;
     }
-    // Whoever left meanwhile is not there to be upgraded.
+    // The client may have disconnected meanwhile.
     if (raw.destroyed) return;
     server.handleUpgrade(incoming, raw, head, (ws) => {
       if (user === 'nobody') {
@@ -131,7 +131,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
     try {
       peer.listen(route.open(peer, { query, user, remote: request.remote }));
     } catch (error) {
-      logger.error({ err: error, path: route.path }, 'a WebSocket could not be opened');
+      logger.error({ err: error, path: route.path }, 'failed to open a WebSocket');
       peer.close(CLOSE.internal, 'internal error');
     }
   }
@@ -145,10 +145,10 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
       return request.headers.upgrade?.toLowerCase() === 'websocket' && routes.has(pathOf(request));
     },
     handle(request, socket, head) {
-      // Node's own listeners are gone, and a reset is no reason to go down.
+      // Node has removed its own listeners, so a connection reset would end the process.
       socket.on('error', () => socket.destroy());
       upgrade(request, socket, head).catch((error: unknown) => {
-        logger.error({ err: error }, 'a WebSocket could not be opened');
+        logger.error({ err: error }, 'failed to open a WebSocket');
         socket.destroy();
       });
     },
@@ -158,7 +158,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
   };
 }
 
-/** A browser cannot send an Authorization header with a WebSocket: its token comes as a subprotocol. */
+/** Reads the token from the subprotocols too, because a browser cannot send an Authorization header. */
 class UpgradeRequest extends NodeRequest {
   override header(name: string): string | undefined {
     const value = super.header(name);
@@ -175,7 +175,7 @@ class Peer implements PeerSocket {
   readonly #logger: Logger;
   #listener: SocketListener | undefined;
   #stalled: (() => void) | undefined;
-  /** Something was heard since the last ping. */
+  /** The peer has sent something since the last ping. */
   #alive = true;
   #allowance = BURST;
   #since = performance.now();
@@ -191,7 +191,7 @@ class Peer implements PeerSocket {
       if (this.#heard() && this.open) ws.pong(data);
     });
     ws.on('error', (error) => {
-      logger.warn({ problem: error.message }, 'a WebSocket was closed for what it sent');
+      logger.warn({ problem: error.message }, 'closed a WebSocket after an invalid frame');
     });
     ws.once('close', () => this.#listener?.close?.());
     raw.on('drain', () => {
@@ -224,7 +224,7 @@ class Peer implements PeerSocket {
   watch(ms: number, stalled: () => void): void {
     if (this.#stalled) return;
     this.#stalled = stalled;
-    // The socket's own timer looks at what has left of a frame, and not only at whole ones.
+    // The socket's timer also sees progress within a frame.
     this.#raw.setTimeout(ms);
   }
 
@@ -243,17 +243,17 @@ class Peer implements PeerSocket {
 
   close(code: number, reason?: string): void {
     if (!this.open) return;
-    // A paused one would not hear that the other side closes.
+    // A paused connection would not receive the peer's close frame.
     this.#ws.resume();
     closeSoon(this.#ws, code, reason);
   }
 
   beat(): void {
     if (!this.#alive) {
-      this.#logger.warn({}, 'a WebSocket whose peer is gone was dropped');
+      this.#logger.warn({}, 'disconnected a WebSocket that did not answer a ping');
       return this.#ws.terminate();
     }
-    // One that is not read from cannot be heard; one that has much to read answers when it comes to the ping.
+    // A paused connection cannot receive the pong, and a stalled peer has not read the ping yet.
     this.#alive = this.#ws.isPaused || this.#stalled !== undefined;
     if (this.open) this.#ws.ping();
   }
@@ -261,11 +261,11 @@ class Peer implements PeerSocket {
   #take(data: WebSocket.RawData, isBinary: boolean): void {
     if (!this.open || !this.#heard()) return;
     if (isBinary) return this.close(CLOSE.notText, 'frames are text');
-    // It is one Buffer, unless somebody changes the socket's binary type.
+    // `ws` delivers one Buffer with its default binary type.
     if (Buffer.isBuffer(data)) this.#listener?.message(data.toString());
   }
 
-  /** Counts a frame. False: there were too many. */
+  /** Counts a frame. Returns false and closes the connection if there were too many. */
   #heard(): boolean {
     this.#alive = true;
     const now = performance.now();
@@ -273,7 +273,7 @@ class Peer implements PeerSocket {
     this.#allowance = Math.min(BURST, this.#allowance + earned) - 1;
     this.#since = now;
     if (this.#allowance >= 0) return true;
-    if (this.open) this.#logger.warn({}, 'a WebSocket that sends too much was closed');
+    if (this.open) this.#logger.warn({}, 'closed a WebSocket that sends too many frames');
     this.close(CLOSE.policy, 'too many frames');
     return false;
   }
@@ -286,14 +286,14 @@ function turnAway(ws: WebSocket): void {
   closeSoon(ws, CLOSE.notAuthorized, 'not authorised');
 }
 
-/** Closes, and does not wait long for the other side to do so too. */
+/** Closes the connection, and terminates it if the peer does not close its side soon. */
 function closeSoon(ws: WebSocket, code: number, reason: string | undefined): void {
   ws.close(code, reason?.slice(0, MAX_REASON));
   const timer = setTimeout(() => ws.terminate(), CLOSE_MS).unref();
   ws.once('close', () => clearTimeout(timer));
 }
 
-/** An answer in HTTP, on a connection that will not be a WebSocket. */
+/** Refuses the upgrade with an HTTP response. */
 function refuse(raw: Duplex, request: TransportRequest, failure: A2AError): void {
   const { status, headers, body } = restError(failure, '1.0', request);
   const { STATUS_CODES } = process.getBuiltinModule('node:http');
