@@ -1,5 +1,5 @@
 /**
- * An agent behind HTTP, with everything that is needed.
+ * Serves an agent over HTTP: joins the task handler with the HTTP adapters.
  *
  *   await serve(agent).listen(4000);
  */
@@ -56,11 +56,11 @@ export interface ServeLimits extends NonNullable<HandlerOptions['limits']> {
   readonly maxStreams?: number;
   readonly maxStreamsPerClient?: number;
   readonly heartbeatMs?: number;
-  /** A client that does not read its answer for so long is dropped; a stream is resumed by its last event id. */
+  /** Disconnects a client that does not read its response for this long. It can resume a stream by its last event id. */
   readonly stallMs?: number;
-  /** For the whole of a request to arrive, headers and body. */
+  /** The timeout for receiving a request, headers and body. */
   readonly requestTimeoutMs?: number;
-  /** WebSockets that are open at the same time. */
+  /** How many WebSockets may be open at the same time. */
   readonly maxSockets?: number;
 }
 
@@ -74,10 +74,10 @@ const LIMITS = {
   maxSockets: 4000,
 } satisfies ServeLimits;
 
-/** For the headers of a request to arrive, and between two looks at who is late. */
+/** The timeout for the headers of a request, and the interval of its checks. */
 const HEADERS_MS = 15_000;
 
-/** What has been answered gets at least so long to reach its client when the server closes. */
+/** How long a closing server waits at least until responses are sent. */
 const FLUSH_MS = 500;
 
 /**
@@ -86,44 +86,45 @@ const FLUSH_MS = 500;
  *   serve(agent, { store: sqliteStore('tasks.db'), authenticate: bearerTokens(tokens) });
  */
 export interface ServeOptions {
-  /** Fields of the card that are to differ from what the agent's profile says. */
+  /** Fields of the agent card that override the agent's profile. */
   readonly card?: Partial<AgentCard>;
   /**
-   * Fields by which the extended card differs from the card; `true` declares one that is not configured. Who may call
-   * the agent may ask for it: with `authenticate` only those who are known, without it everybody.
+   * Fields of the extended card that override the card. `true` declares an extended card that is not configured. Every
+   * caller may read it; with `authenticate`, every authenticated caller.
    */
   readonly extendedCard?: Partial<AgentCard> | ((call: Call) => Partial<AgentCard>) | true;
   readonly store?: HandlerOptions['store'];
   readonly authenticate?: Authenticate;
-  /** Webhooks: on by default, to public addresses. */
+  /** Webhooks. By default they are on, and reach only public addresses. */
   readonly push?: boolean | WebhookOptions;
   readonly limits?: ServeLimits;
   readonly logger?: Logger;
-  /** Where the server is reached from outside, if a proxy stands before it. */
+  /** The public URL of the server, if it is behind a proxy. */
   readonly publicUrl?: string;
-  /** Origins of web pages that may call. Default: none. */
+  /** Origins of web pages that may call the agent. Default: none. */
   readonly cors?: readonly string[];
-  /** Versions that are spoken. Default: all. */
+  /** The supported protocol versions. Default: all. */
   readonly versions?: readonly ProtocolVersion[];
+  /** Whether a repeated message id returns the task of the first message. Default: true. */
   readonly deduplicate?: boolean;
-  /** JSON-RPC methods of the agent's own, by name. */
+  /** Additional JSON-RPC methods, by name. */
   readonly methods?: Readonly<Record<string, OwnMethod>>;
-  /** HTTP routes of the agent's own. */
+  /** Additional HTTP routes. */
   readonly routes?: readonly OwnRoute[];
-  /** Other agents behind the same handler, each at a path of its own. */
+  /** Other agents that use the same handler, each at its own path. */
   readonly mounts?: MountOptions;
-  /** An error on a path that is not the protocol's, in words of the agent's own; undefined: in the protocol's. */
+  /** The response to an error on a path outside the protocol. Undefined: the protocol's error response. */
   readonly describe?: (error: A2AError) => RouteReply | undefined;
-  /** WebSockets of the agent's own, where `listen` makes the server. */
+  /** Additional WebSocket routes. They need `listen`. */
   readonly sockets?: readonly SocketRoute[];
   readonly onState?: HandlerOptions['onState'];
-  /** Told of every answer, when it is there; of a stream, when it opens. Must not throw. */
+  /** Called for every response; for a stream, when it opens. Must not throw. */
   readonly observe?: (request: TransportRequest, status: number, seconds: number) => void;
-  /** Stands between those who call and the handler: what it refuses by throwing an A2AError is not done. */
+  /** Wraps the handler for all requests. It refuses an operation by throwing an A2AError. */
   readonly guard?: (handler: RequestHandler) => RequestHandler;
   /**
-   * The extension on the card that a request means by another URI: the same in a version that fits. Undefined: none.
-   * Throws an A2AError for a version that does not.
+   * The URI on the card for an extension that a request names by another URI, in a compatible version. Undefined: the
+   * extension is unknown. Throws an A2AError for an incompatible version.
    */
   readonly extensionOf?: (uri: string) => string | undefined;
 }
@@ -135,15 +136,15 @@ export interface ServeOptions {
  */
 export interface AgentServer {
   readonly handler: RequestHandler;
-  /** Streams that are open now. */
+  /** The number of open streams. */
   readonly streams: number;
   /** For node:http, Express, connect. */
   readonly node: NodeHandler;
-  /** For everything that speaks `Request → Response`. */
+  /** For servers that use functions from `Request` to `Response`. */
   readonly fetch: FetchHandler;
-  /** Listens; off loopback only with `authenticate`. Port 0 picks a free one. */
+  /** Starts a server. Addresses other than loopback require `authenticate`. Port 0 chooses a free port. */
   listen(port?: number, host?: string): Promise<Listening>;
-  /** Stops taking requests, waits up to `ms` for executions to end, and closes the store. */
+  /** Refuses new requests, waits up to `ms` for executions to end, and closes the store. */
   close(ms?: number): Promise<void>;
 }
 
@@ -182,10 +183,12 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     const differs = typeof extendedCard === 'function' ? extendedCard(call) : extendedCard;
     return cardAt(call.base ?? publicUrl ?? listeningAt, differs === true ? {} : (differs ?? {}));
   };
-  // What the card says counts, wherever it got it from: what is off there is off, what it demands is demanded.
+  // The capabilities on the final card decide, including those that `options.card` sets.
   const offered = cardAt(listeningAt).capabilities;
   if (push === false && offered.pushNotifications) {
-    throw new TypeError('the card declares push notifications, and `push` is false');
+    throw new TypeError(
+      'the card declares push notifications, but `push` is false: change one of them',
+    );
   }
   const webhooks = offered.pushNotifications ? (push === true ? {} : push || undefined) : undefined;
   const configured = extendedCard !== undefined && extendedCard !== true;
@@ -195,7 +198,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     limits: options.limits,
     deliver: webhooks && webhookDelivery(webhooks),
     streaming: offered.streaming,
-    // The card's own default, text, is what is sure to work and not all that is taken.
+    // Without explicit modes every type is accepted, although the card then names only text.
     inputModes: options.card?.defaultInputModes ?? agent.profile.inputModes,
     deduplicate: options.deduplicate,
     onState: options.onState,
@@ -245,13 +248,15 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
 
   async function listen(port = 0, host = '127.0.0.1'): Promise<Listening> {
     if (!isLoopback(host) && !authenticate) {
-      throw new Error(`refusing to listen on ${host} without authentication`);
+      throw new Error(
+        `refusing to listen on ${host} without authentication: set authenticate, or listen on 127.0.0.1`,
+      );
     }
     await recover();
     const requestTimeout = limits.requestTimeoutMs;
     const headersTimeout = Math.min(HEADERS_MS, requestTimeout);
     const upgrades = await openUpgrades();
-    // Not by `import`: node:http as a module namespace brings undici along, and that is most of a start.
+    // Not by `import`: the module namespace of node:http loads undici, which takes most of the start-up time.
     const server = process.getBuiltinModule('node:http').createServer(
       {
         requestTimeout,
@@ -281,13 +286,13 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
       server,
       async close(ms = 0) {
         const until = performance.now() + ms;
-        // Not node:http's own close: it cuts off answers that are written but not sent yet.
+        // Not the close of node:http, which drops responses that are written but not sent.
         NetServer.prototype.close.call(server);
         await close(ms);
         upgrades?.close();
         await flushed(sockets, Math.max(FLUSH_MS, until - performance.now()));
         server.closeAllConnections();
-        // Those that became something else are not the server's any more.
+        // The HTTP server does not close upgraded connections.
         for (const socket of sockets) socket.destroy();
       },
     };
@@ -340,7 +345,7 @@ function observed(app: App, observe: NonNullable<ServeOptions['observe']>): App 
   };
 }
 
-/** Waits until everything that was answered has been sent, at most so long. */
+/** Waits until all responses are sent, at most `ms`. */
 async function flushed(sockets: ReadonlySet<Socket>, ms: number): Promise<void> {
   const until = performance.now() + ms;
   do await delay(5);
