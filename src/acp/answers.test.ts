@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { AnyMessage } from '@agentclientprotocol/sdk';
 import { askedOnly } from './answers.ts';
 
-/** A peer in memory: `say` is what it sends, and `heard` is what gets through. */
+/** A peer in memory: `say` sends a message, `heard` collects the messages that pass the filter. */
 function peer() {
   const toUs = new TransformStream<AnyMessage, AnyMessage>();
   const toPeer = new TransformStream<AnyMessage, AnyMessage>();
@@ -14,7 +14,7 @@ function peer() {
   const [asking, saying] = [writable.getWriter(), toUs.writable.getWriter()];
   const sent = toPeer.readable.getReader();
   return {
-    /** Resolves once the peer has it. */
+    /** Resolves once the peer has received the message. */
     ask: async (message: AnyMessage) => {
       void asking.write(message);
       assert.deepEqual((await sent.read()).value, message);
@@ -32,14 +32,14 @@ function peer() {
 const answer = (id: string | number): AnyMessage => ({ jsonrpc: '2.0', id, result: {} });
 const request = (id: number): AnyMessage => ({ jsonrpc: '2.0', id, method: 'm', params: {} });
 
-test('an answer is heard once, where it was asked for', async () => {
+test('a response passes once, and only if its request was sent', async () => {
   const { ask, say, heard } = peer();
   await ask(request(1));
   for (const id of [1, 1, 2, '1', '\u001b]0;title\u0007']) say(answer(id));
   assert.deepEqual(await heard(), [answer(1)]);
 });
 
-test('an answer to what was withdrawn is not heard', async () => {
+test('a response to a withdrawn request is dropped', async () => {
   const { ask, say, heard } = peer();
   await ask(request(1));
   await ask({ jsonrpc: '2.0', method: '$/cancel_request', params: { requestId: 1 } });
@@ -47,7 +47,7 @@ test('an answer to what was withdrawn is not heard', async () => {
   assert.deepEqual(await heard(), []);
 });
 
-test('requests and notifications go their way', async () => {
+test('requests and notifications pass unchanged', async () => {
   const { say, heard } = peer();
   const told: AnyMessage = { jsonrpc: '2.0', method: 'n', params: {} };
   say(request(7));

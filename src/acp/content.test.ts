@@ -5,7 +5,7 @@ import { blockFrom, partsFrom } from './content.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
-test('text stays text, and a link to a file is a mention where it stands', () => {
+test('text stays text, and a link to a file becomes a mention at its position', () => {
   const parts = partsFrom([
     { type: 'text', text: 'see ' },
     { type: 'resource_link', uri: 'file:///project/a%20b.ts', name: 'a b.ts' },
@@ -16,14 +16,14 @@ test('text stays text, and a link to a file is a mention where it stands', () =>
   ]);
 });
 
-test('a link that leads elsewhere, or whose name would end the mention, is a file by its address', () => {
+test('a link to another URL, or with a quote in its path, becomes a file part with a URI', () => {
   for (const uri of ['https://example.com/a', 'file:///project/%22.ts', 'not an address']) {
     const [part] = partsFrom([{ type: 'resource_link', uri, name: 'a', mimeType: 'text/plain' }]);
     assert.deepEqual(part, { kind: 'file', file: { uri, name: 'a', mimeType: 'text/plain' } });
   }
 });
 
-test('what is embedded comes whole, under the name of its file and lines', () => {
+test('an embedded resource becomes a file part, named by its path and lines', () => {
   const uri = 'file:///project/a.ts#L3:9';
   const name = '/project/a.ts#L3:9';
   const shown = { kind: 'text', text: `\`${name}\`` };
@@ -38,13 +38,13 @@ test('what is embedded comes whole, under the name of its file and lines', () =>
   ]);
 });
 
-test('a picture is a file, and is shown to others as a picture', () => {
+test('an image becomes a file part, and is shown to other clients as an image', () => {
   const [part] = partsFrom([{ type: 'image', data: 'AAEC', mimeType: 'image/png' }]);
   assert.deepEqual(part, { kind: 'file', file: { bytes: 'AAEC', mimeType: 'image/png' } });
   assert.deepEqual(part && blockFrom(part), { type: 'image', data: 'AAEC', mimeType: 'image/png' });
 });
 
-test('sound, nothing, and too much are refused', () => {
+test('audio, an empty prompt and too many blocks are refused', () => {
   const text = { type: 'text', text: 'a' } as const;
   for (const blocks of [
     [{ type: 'audio', data: 'AAEC', mimeType: 'audio/wav' } as const],

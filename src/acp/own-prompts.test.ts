@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { A2AError } from '../protocol/index.ts';
 import { OwnPrompts } from './own-prompts.ts';
 
-/** A session that takes what it is given, or does what it is told. */
+/** A session that accepts every prompt, unless the test overrides it. */
 function prompts({
   prompt = async () => {},
   cancel = async () => {},
@@ -19,7 +19,7 @@ function prompts({
   });
 }
 
-test('each prompt ends with the turn that it began', async () => {
+test('each prompt ends with the turn that it started', async () => {
   const own = prompts();
   const [first, second] = [await own.send('one'), await own.send('two')];
   own.began({ own: true });
@@ -30,7 +30,7 @@ test('each prompt ends with the turn that it began', async () => {
   assert.equal(await second.done, 'refusal');
 });
 
-test('a turn of somebody else ends none of them', async () => {
+test('the turn of another client ends no own prompt', async () => {
   const own = prompts();
   const { done } = await own.send('mine');
   own.began({ own: false });
@@ -40,7 +40,7 @@ test('a turn of somebody else ends none of them', async () => {
   assert.equal(await done, 'max_turn_requests');
 });
 
-test('a prompt that is refused is not waited for', async () => {
+test('a refused prompt is not tracked any more', async () => {
   let refuse = true;
   const own = prompts({
     async prompt() {
@@ -55,7 +55,7 @@ test('a prompt that is refused is not waited for', async () => {
   assert.equal(await done, 'end_turn');
 });
 
-test('what the session forgets was canceled, and what it keeps still begins', async () => {
+test('a dropped prompt ends as canceled, and the others still start', async () => {
   const forgotten = Promise.withResolvers<void>();
   const own = prompts({
     forgotten: (text) => (text === 'before' ? forgotten.promise : undefined),
@@ -74,7 +74,7 @@ test('what the session forgets was canceled, and what it keeps still begins', as
   assert.equal(await after.done, 'end_turn');
 });
 
-test('a prompt that is being sent when its client cancels was canceled', async () => {
+test('a prompt that is being sent when its client cancels ends as canceled', async () => {
   const sending = Promise.withResolvers<void>();
   const own = prompts({ prompt: () => sending.promise });
   const sent = own.send('now');

@@ -1,4 +1,4 @@
-// What hosts are asked for, and sessions that do what real ones do only rarely.
+// The requests to the host, and rare orders of session events.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
@@ -38,7 +38,7 @@ function event(
   return { kind: 'event', taskId, seq, event: update };
 }
 
-/** A session whose readers are shown these items, one list after the other, and no end. */
+/** A session that yields one list of items per reader and then never ends. */
 function sessionOf(...lists: LiveItem[][]): LiveSession & { readonly asked: unknown[] } {
   const asked: unknown[] = [];
   const unused = async () => {
@@ -62,7 +62,7 @@ function sessionOf(...lists: LiveItem[][]): LiveSession & { readonly asked: unkn
   };
 }
 
-test('a conversation that has gone on in another task unheard is told from there', async (t) => {
+test('a conversation that moved to another task unnoticed is sent from the start of that task', async (t) => {
   const said = { kind: 'TEXT_CONTENT' } as const;
   const session = sessionOf(
     [snapshot('t1', 1)],
@@ -83,7 +83,7 @@ test('a conversation that has gone on in another task unheard is told from there
   assert.deepEqual(session.asked, [undefined, 0, 0]);
 });
 
-test('a turn that the agent rejects was refused', async (t) => {
+test('a turn that the agent rejects ends with the stop reason refusal', async (t) => {
   const own = { kind: 'TEXT_CONTENT', source: { client: 'acp-1' } } as const;
   const session = sessionOf(
     [snapshot('t1', 1)],
@@ -94,7 +94,7 @@ test('a turn that the agent rejects was refused', async (t) => {
     ],
   );
   const taken = Promise.withResolvers<void>();
-  // The session goes on once the prompt is there.
+  // The session continues once the prompt has arrived.
   const slow: LiveSession = {
     ...session,
     async *items(options) {
@@ -113,7 +113,7 @@ test('a turn that the agent rejects was refused', async (t) => {
   assert.deepEqual(await editor.prompt('hi'), { stopReason: 'refusal' });
 });
 
-test('the host hears who asks, for which folder, and with which MCP servers', async (t) => {
+test('the host gets the name of the client, its folder and its MCP servers', async (t) => {
   const heard: Wanted[] = [];
   const { editor } = editorFor(t, {
     join(wanted) {
@@ -144,7 +144,7 @@ test('the host hears who asks, for which folder, and with which MCP servers', as
   });
 });
 
-test('a host that fails says no more than that it has', async (t) => {
+test('an error of the host is reported without its details', async (t) => {
   const logged: object[] = [];
   const note = (fields: object) => void logged.push(fields);
   const { editor } = editorFor(t, {
@@ -158,7 +158,7 @@ test('a host that fails says no more than that it has', async (t) => {
   assert.equal(logged.length, 1);
 });
 
-test('nothing is answered before initialize', async (t) => {
+test('requests before initialize are refused', async (t) => {
   const { editor } = editorFor(t, { join: () => sessionOf() });
   await assert.rejects(editor.prompt('hi'), { code: -32600 });
 });

@@ -19,7 +19,7 @@ function textOf(more: Partial<ToolCall>): string {
   return content?.type === 'content' && content.content.type === 'text' ? content.content.text : '';
 }
 
-test('each tool is of a kind, and those of others are other', () => {
+test('each built-in tool has a kind, and all others have the kind other', () => {
   const kinds = Object.entries({
     read_file: 'read',
     list_directory: 'read',
@@ -39,13 +39,13 @@ test('each tool is of a kind, and those of others are other', () => {
   }
 });
 
-test('a helper that calls is named, and a call without words has its own name', () => {
+test('the title names a sub-agent, and falls back to the name of the tool', () => {
   assert.equal(toolView(call({}), '/work').title, 'other_tool');
   const view = toolView(call({ description: 'Read a.ts', agent: 'scout' }), '/work');
   assert.equal(view.title, 'scout: Read a.ts');
 });
 
-test('what is printed can never leave its fence', () => {
+test('output can never close its code fence', () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('`', 'a', '\n') }), (text) => {
       const shown = textOf({
@@ -61,14 +61,14 @@ test('what is printed can never leave its fence', () => {
   );
 });
 
-test('output that is data is shown as such, and given as such', () => {
+test('structured output is shown as JSON, and also returned as raw output', () => {
   const output = { structured_data: { open: 2 } };
   assert.equal(textOf({ status: 'SUCCEEDED', output }), '```json\n{\n  "open": 2\n}\n```');
   const view = toolView(call({ status: 'SUCCEEDED', output }), '/work');
   assert.deepEqual(view.rawOutput, { open: 2 });
 });
 
-test('an error is shown, for a call that failed as for one that nobody allowed', () => {
+test('an error is shown, for a failed call and for a declined one', () => {
   for (const status of ['FAILED', 'CANCELLED'] as const) {
     const view = toolView(call({ status, error: { message: 'no' } }), '/work');
     assert.equal(view.status, 'failed');
@@ -85,7 +85,7 @@ test('a new file has no old text', () => {
   assert.deepEqual(locations, [{ path: '/project/a' }]);
 });
 
-test('what is asked is shown: a patch of several files, a tool of a server, a sentence', () => {
+test('a request shows its details: a patch of several files, an MCP tool, a sentence', () => {
   const options = [{ id: 'cancel', name: 'Reject' }];
   const ask = (details: object) => ({ confirmation_request: { options, ...details } });
   const generic_details = { description: '-a\n+b' };
@@ -95,5 +95,5 @@ test('what is asked is shown: a patch of several files, a tool of a server, a se
   );
   assert.equal(textOf(ask({ generic_details: { description: 'Which?' } })), 'Which?');
   const mcp_details = { server_name: 'github', tool_name: 'search' };
-  assert.equal(textOf(ask({ mcp_details })), 'search of github');
+  assert.equal(textOf(ask({ mcp_details })), 'search (MCP server github)');
 });

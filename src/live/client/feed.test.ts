@@ -20,7 +20,7 @@ function feedOf(options: Partial<LiveFeedOptions> = {}): LiveFeed {
   return new LiveFeed({ limit: 10, onEmpty() {}, ...options });
 }
 
-test('what comes is given in its order, to one who waits and to one who comes later', async () => {
+test('items come in order, to a waiting reader and to a later one', async () => {
   const feed = feedOf();
   const first = feed.next();
   feed.give(event(1));
@@ -29,7 +29,7 @@ test('what comes is given in its order, to one who waits and to one who comes la
   assert.deepEqual(await feed.next(), { done: false, value: event(2) });
 });
 
-test('of comings and goings in a row only the latest is kept', async () => {
+test('consecutive presence items are merged into the latest', async () => {
   const feed = feedOf();
   for (const item of [presence('a'), presence('b'), event(1), presence('c')]) feed.give(item);
   feed.end();
@@ -38,7 +38,7 @@ test('of comings and goings in a row only the latest is kept', async () => {
   assert.deepEqual(given, [presence('b'), event(1), presence('c')]);
 });
 
-test('it says when it is full, and when it is empty again', async () => {
+test('the feed reports when it is full, and when it is empty again', async () => {
   let empty = 0;
   const feed = feedOf({ limit: 3, onEmpty: () => empty++ });
   assert.deepEqual(
@@ -52,7 +52,7 @@ test('it says when it is full, and when it is empty again', async () => {
   assert.equal(empty, 1);
 });
 
-test('an error comes behind what was there before it, once', async () => {
+test('an error comes once, after the items queued before it', async () => {
   const feed = feedOf();
   feed.give(event(1));
   feed.end(new Error('broken'));
@@ -61,7 +61,7 @@ test('an error comes behind what was there before it, once', async () => {
   assert.deepEqual(await feed.next(), { done: true, value: undefined });
 });
 
-test('whoever leaves gets nothing more', async () => {
+test('a closed iterator gets no more items', async () => {
   let left = 0;
   const feed = feedOf({ onLeave: () => left++ });
   const waiting = feed.next();

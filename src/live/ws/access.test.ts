@@ -7,7 +7,7 @@ import { guardRoles } from './access.ts';
 const viewer = { user: { id: '', name: 'viewer', roles: ['view'] } };
 const message = { kind: 'message', messageId: 'm', role: 'user', parts: [] };
 
-/** Answers every operation with its name, those that the protocol does not have included. */
+/** Returns the name of any operation, including unknown ones. */
 const handler = new Proxy({} as RequestHandler, {
   get: (_target, operation) => async () => operation,
 });
@@ -26,7 +26,7 @@ for (const operation of OPERATIONS) {
   });
 }
 
-test('an operation that the table does not know is not there', () => {
+test('an operation that is not in the table does not exist', () => {
   assert.equal(typeof Reflect.get(handler, 'purgeTasks'), 'function');
   assert.equal(Reflect.get(guardRoles(handler), 'purgeTasks'), undefined);
 });

@@ -14,7 +14,7 @@ const struct = fc.dictionary(
   { maxKeys: 3 },
 ) as fc.Arbitrary<Struct>;
 
-/** A record of required and optional fields, at times with one that nobody knows. */
+/** A record of required and optional fields, sometimes with an unknown field. */
 function record<T extends object>(
   fields: { [Key in keyof T]: fc.Arbitrary<T[Key]> },
   optional: (keyof T)[] = [],
@@ -145,7 +145,7 @@ const MESSAGES: Record<string, readonly [z.ZodType, fc.Arbitrary<unknown>]> = {
 };
 
 for (const [name, [schema, messages]] of Object.entries(MESSAGES)) {
-  test(`${name}: what is printed is read again as it was, unknown fields included`, () => {
+  test(`${name}: a value survives serialization, unknown fields included`, () => {
     fc.assert(
       fc.property(messages, (message) => {
         const printed: unknown = JSON.parse(JSON.stringify(message));
@@ -156,7 +156,7 @@ for (const [name, [schema, messages]] of Object.entries(MESSAGES)) {
   });
 }
 
-test('of the fields of a oneof exactly one is there', () => {
+test('exactly one field of a oneof is present', () => {
   const diff = { file_name: 'a', file_path: '/a', new_content: '' };
   const details = {
     execute_details: { command: 'ls' },
@@ -180,7 +180,7 @@ test('of the fields of a oneof exactly one is there', () => {
   );
 });
 
-test('a tool call has the result that its status says, and asks only while it is pending', () => {
+test('the result of a tool call matches its status, and it asks only while it is pending', () => {
   const base = { tool_call_id: '1', tool_name: 'edit', input_parameters: {} };
   const output = { text: 'done' };
   const error = { message: 'no' };
@@ -215,7 +215,7 @@ test('a tool call has the result that its status says, and asks only while it is
   }
 });
 
-test("the RFC's own examples are read", () => {
+test("the RFC's own examples are valid", () => {
   const confirmation = { tool_call_id: '…', selected_option_id: 'proceed_once' };
   assert.deepEqual(extension.ToolCallConfirmation.parse(confirmation), confirmation);
   assert.ok(extension.looksLikeConfirmation(confirmation));
@@ -229,7 +229,7 @@ test("the RFC's own examples are read", () => {
   );
 });
 
-test('an MCP server is a program or an address, and its name can be told from its tools', () => {
+test('an MCP server has a command or a URL, and its name cannot contain the tool separator', () => {
   const server = (value: unknown, name = 's') =>
     extension.AgentSettings.safeParse({ mcpServers: { [name]: value } }).success;
   assert.ok(server({ command: 'x', args: ['y'] }, 'my_files.v-2'));
@@ -268,7 +268,7 @@ test('the version is read from the URI, and the same major number is compatible'
     assert.ok(!extension.isCompatible(uri(version)));
 });
 
-test('an incompatible version is refused in words that say which is served', () => {
+test('an unsupported version is refused with an error that names the supported one', () => {
   extension.refuseIncompatible([EXTENSION_URI, 'https://example.com/other/v7']);
   assert.throws(
     () => extension.refuseIncompatible([uri('v1.4')]),

@@ -29,7 +29,7 @@ function open(t: TestContext, options: TuiOptions = {}, scripted: ScriptedOption
         controller.key(typeof key === 'string' ? press('text', { text: key }) : key);
       }
     },
-    /** Waits until what is shown is so. */
+    /** Waits until the condition holds for the screen state. */
     until: async (holds: (ui: Ui) => boolean): Promise<Ui> => {
       const { promise, resolve } = Promise.withResolvers<void>();
       const look = () => holds(controller.ui) && resolve();
@@ -52,7 +52,7 @@ function notices({ state }: Ui): string[] {
   );
 }
 
-test('a prompt goes to the session and to the history', async (t) => {
+test('a prompt is sent to the session and added to the history', async (t) => {
   const added: string[] = [];
   const history = { entries: ['old'], add: (text: string) => added.push(text) };
   const { type, until } = open(t, { history });
@@ -62,7 +62,7 @@ test('a prompt goes to the session and to the history', async (t) => {
   assert.deepEqual(added, ['hello']);
 });
 
-test('an answer closes the dialog at once, and is the one that is selected', async (t) => {
+test('Enter sends the selected option and closes the dialog at once', async (t) => {
   const { session, controller, type, until } = open(t);
   const answered = session.ask(editCall('e'));
   await until((ui) => asking(ui).length === 1);
@@ -71,7 +71,7 @@ test('an answer closes the dialog at once, and is the one that is selected', asy
   assert.equal((await answered).confirmation.selected_option_id, 'proceed_always');
 });
 
-test('a number chooses its option, Esc the one that cancels', async (t) => {
+test('a number chooses its option, and Esc chooses cancel', async (t) => {
   const { session, type, until } = open(t);
   for (const [key, option] of [
     ['1', 'proceed_once'],
@@ -84,11 +84,11 @@ test('a number chooses its option, Esc the one that cancels', async (t) => {
   }
 });
 
-test('whoever is late is told who was first, and what', async (t) => {
+test('a late answer shows who answered first, and how', async (t) => {
   const { session, controller, type, until } = open(t);
   void session.ask(editCall('e'));
   await until((ui) => asking(ui).length === 1);
-  // Both at the same moment: the session has the other's answer, and this client has not heard of it.
+  // Both at the same moment: this client does not know yet that the other client has answered.
   session.answer({ tool_call_id: 'e', selected_option_id: 'proceed_once' }, PHONE);
   type('4');
   const ui = await until((now) => notices(now).length > 0);
@@ -96,7 +96,7 @@ test('whoever is late is told who was first, and what', async (t) => {
   assert.equal(asking(controller.ui).length, 0);
 });
 
-test('a dialog that somebody else answers closes', async (t) => {
+test('a dialog closes when another client answers', async (t) => {
   const { session, until } = open(t);
   void session.ask(editCall('e'));
   await until((ui) => asking(ui).length === 1);
@@ -104,7 +104,7 @@ test('a dialog that somebody else answers closes', async (t) => {
   await until((ui) => asking(ui).length === 0);
 });
 
-test('a dialog that opens while somebody types is not answered by the next letter', async (t) => {
+test('a dialog that opens while the person types is not answered by the next character', async (t) => {
   const { session, controller, type, until } = open(t);
   type('I have ');
   void session.ask(editCall('e'));
@@ -114,7 +114,7 @@ test('a dialog that opens while somebody types is not answered by the next lette
   assert.equal(controller.ui.composer.buffer.text, 'I have 1');
 });
 
-test('to modify is to write it in the editor', async (t) => {
+test('the option modify opens the editor', async (t) => {
   const { session, type, until } = open(t, {
     editor: async (text, name) => `${name}: ${text.length > 0}`,
   });
@@ -124,7 +124,7 @@ test('to modify is to write it in the editor', async (t) => {
   assert.deepEqual((await answered).confirmation.file_details, { new_content: 'server.ts: true' });
 });
 
-test('without an editor, or when nothing was saved, the dialog stays', async (t) => {
+test('without an editor, or if nothing was saved, the dialog stays open', async (t) => {
   for (const editor of [undefined, async () => undefined]) {
     const { session, type, until } = open(t, { editor });
     void session.ask(editCall('e'));
@@ -136,7 +136,7 @@ test('without an editor, or when nothing was saved, the dialog stays', async (t)
   }
 });
 
-test('Tab lets one decline in words, which the agent hears', async (t) => {
+test('Tab declines with a reason, which the agent gets', async (t) => {
   const { session, controller, type, until } = open(t);
   const answered = session.ask(editCall('e'));
   await until((ui) => asking(ui).length === 1);
@@ -147,7 +147,7 @@ test('Tab lets one decline in words, which the agent hears', async (t) => {
   assert.equal(asking(controller.ui).length, 0);
 });
 
-test('a question that wants words gets them as a message', async (t) => {
+test('a question that is answered in words gets a message', async (t) => {
   const { session, controller, type, until } = open(t);
   const options = [
     { id: 'answer', name: 'Answer in a message' },
@@ -164,7 +164,7 @@ test('a question that wants words gets them as a message', async (t) => {
   assert.equal(said?.text, 'blue');
 });
 
-test('a client that may only look on answers nothing', async (t) => {
+test('a client with only the role view cannot answer', async (t) => {
   const self = { ...TERMINAL, roles: ['view'] as const };
   const { session, controller, type, until } = open(t, {}, { self });
   void session.ask(editCall('e'));
@@ -173,7 +173,7 @@ test('a client that may only look on answers nothing', async (t) => {
   assert.equal(asking(controller.ui).length, 1);
 });
 
-test('Esc cancels the turn, and a second one offers the way back', async (t) => {
+test('Esc cancels the turn, and a second Esc opens the rewind menu', async (t) => {
   const { session, controller, type, until } = open(t);
   type('wrong', enter);
   await until(({ busySince }) => busySince !== undefined);
@@ -187,7 +187,7 @@ test('Esc cancels the turn, and a second one offers the way back', async (t) => 
   assert.equal(session.task.status.state, 'submitted');
 });
 
-test('the way back to a checkpoint lists them', async (t) => {
+test('going back to a checkpoint lists the checkpoints', async (t) => {
   const { controller, type, until } = open(t);
   type(escape, escape, '2');
   const ui = await until(({ state }) => state.log.finished.length === 1);
@@ -196,7 +196,7 @@ test('the way back to a checkpoint lists them', async (t) => {
   assert.equal(controller.ui.composer.buffer.text, '/restore ');
 });
 
-test('Ctrl-C empties the text, and twice it leaves', async (t) => {
+test('Ctrl-C clears the text, and a second one leaves', async (t) => {
   const { controller, done, type } = open(t);
   type('text', ctrlC);
   assert.equal(controller.ui.composer.buffer.text, '');
@@ -205,7 +205,7 @@ test('Ctrl-C empties the text, and twice it leaves', async (t) => {
   assert.equal(await done, 'left');
 });
 
-test('/quit leaves, and so does Ctrl-D where nothing is written', async (t) => {
+test('/quit leaves, and so does Ctrl-D with an empty text', async (t) => {
   const quit = open(t);
   quit.type('/quit', enter);
   assert.equal(await quit.done, 'left');
@@ -214,7 +214,7 @@ test('/quit leaves, and so does Ctrl-D where nothing is written', async (t) => {
   assert.equal(await end.done, 'left');
 });
 
-test('the end of the session is the end', async (t) => {
+test('the UI ends with the session', async (t) => {
   const { session, done } = open(t);
   await session.close();
   assert.equal(await done, 'ended');
@@ -231,13 +231,13 @@ test('commands and files are completed', async (t) => {
   await until(({ composer }) => composer.completion?.choices[0]?.text === 'src/');
 });
 
-test('a paste is text, with all its lines', (t) => {
+test('pasted text keeps its line breaks', (t) => {
   const { controller } = open(t);
   controller.paste('one\r\ntwo\rthree');
   assert.equal(controller.ui.composer.buffer.text, 'one\ntwo\nthree');
 });
 
-test('what the session refuses is said', async (t) => {
+test('an error of the session is shown', async (t) => {
   const { session, type, until } = open(t);
   session.prompt = () => Promise.reject(new Error('The queue is full.'));
   type('x', enter);

@@ -10,7 +10,7 @@ import { widthOf } from '../text/width.ts';
 const ctrl = (text: string) => press('text', { text, ctrl: true });
 const alt = (text: string) => press('text', { text, alt: true });
 
-/** Presses keys; a string is typed. */
+/** Presses keys. A string is typed. */
 function after(composer: Composer, ...keys: (KeyPress | string)[]): Composer & { sent: string[] } {
   const sent: string[] = [];
   let now = composer;
@@ -24,20 +24,20 @@ function after(composer: Composer, ...keys: (KeyPress | string)[]): Composer & {
 
 const start = createComposer(['first', 'second thing', 'third']);
 
-test('Enter sends what is written, and forgets it', () => {
+test('Enter sends the text and clears it', () => {
   const { sent, buffer, past } = after(start, 'hello', press('enter'));
   assert.deepEqual([sent, buffer.text, past.at(-1)], [['hello'], '', 'hello']);
   assert.deepEqual(after(start, '  ', press('enter')).sent, []);
 });
 
-test('Shift-Enter, Alt-Enter and a backslash at the end begin a new line', () => {
+test('Shift-Enter, Alt-Enter and a trailing backslash start a new line', () => {
   for (const key of [press('enter', { shift: true }), press('enter', { alt: true })]) {
     assert.equal(after(start, 'a', key, 'b').buffer.text, 'a\nb');
   }
   assert.equal(after(start, 'a\\', press('enter'), 'b').buffer.text, 'a\nb');
 });
 
-test('the usual keys of an editor do the usual things', () => {
+test('the usual editing keys work', () => {
   const text = (...keys: (KeyPress | string)[]) => after(start, 'one two', ...keys).buffer.text;
   assert.equal(text(press('backspace')), 'one tw');
   assert.equal(text(ctrl('w')), 'one ');
@@ -50,7 +50,7 @@ test('the usual keys of an editor do the usual things', () => {
   assert.equal(after(start, '👩‍👩‍👧', press('backspace')).buffer.text, '');
 });
 
-test('arrows go through earlier prompts and back to what was being written', () => {
+test('arrows browse earlier prompts and return to the draft', () => {
   const up = press('up');
   const down = press('down');
   assert.equal(after(start, 'draft', up).buffer.text, 'third');
@@ -60,7 +60,7 @@ test('arrows go through earlier prompts and back to what was being written', () 
   assert.equal(after(start, 'a\nbc', up, 'x').buffer.text, 'ax\nbc', 'first through the lines');
 });
 
-test('Ctrl-R finds earlier prompts, the newest first', () => {
+test('Ctrl-R searches earlier prompts, newest first', () => {
   const r = ctrl('r');
   assert.equal(after(start, r, 'ir').buffer.text, 'third');
   assert.equal(after(start, r, 'ir', r).buffer.text, 'first');
@@ -69,7 +69,7 @@ test('Ctrl-R finds earlier prompts, the newest first', () => {
   assert.equal(after(start, r, 'nowhere').search?.at, -1);
 });
 
-test('a completion is taken by Tab or Enter, and what is written out is sent', () => {
+test('Tab or Enter accepts a completion, and Enter sends a text that is already complete', () => {
   const choices = [
     { text: 'memory ', description: '' },
     { text: 'model ', description: '' },
@@ -82,7 +82,7 @@ test('a completion is taken by Tab or Enter, and what is written out is sent', (
   assert.deepEqual(after(whole, press('enter')).sent, ['/stats']);
 });
 
-test('commands are completed at the beginning, files behind an @', () => {
+test('commands are completed at the start, files after @', () => {
   assert.deepEqual(completableAt(withText('/mem')), { kind: 'command', prefix: 'mem', start: 1 });
   assert.equal(completableAt(withText('see /mem')), undefined);
   assert.deepEqual(completableAt(withText('see @src/a')), {
@@ -103,7 +103,7 @@ test('commands are completed at the beginning, files behind an @', () => {
   );
 });
 
-test('rows fit their width, hold all of the text, and the cursor is in one of them', () => {
+test('rows fit the width, contain the whole text, and contain the cursor', () => {
   const text = fc
     .array(fc.constantFrom('a', 'bc ', '\n', '日', '👩‍👩‍👧'), { maxLength: 40 })
     .map((parts) => parts.join(''));

@@ -28,7 +28,7 @@ const NONE: Key = {
   numLock: false,
 };
 
-test('keys have one name, whatever the terminal calls them', () => {
+test('keys have one name, however the terminal encodes them', () => {
   assert.deepEqual(keysOf('', { ...NONE, upArrow: true }), [press('up')]);
   assert.deepEqual(keysOf('c', { ...NONE, ctrl: true }), [
     press('text', { text: 'c', ctrl: true }),
@@ -37,14 +37,14 @@ test('keys have one name, whatever the terminal calls them', () => {
   assert.deepEqual(keysOf('x', { ...NONE, eventType: 'release' }), []);
 });
 
-test('two Escs that come together are two', () => {
+test('two Esc keys in one event are two key presses', () => {
   assert.deepEqual(keysOf('', { ...NONE, escape: true, meta: true }), [
     press('escape'),
     press('escape'),
   ]);
 });
 
-test('what is typed fast comes together, with its Enter', () => {
+test('one event can contain several keys, Enter included', () => {
   assert.deepEqual(keysOf('hello\r', NONE), [press('text', { text: 'hello' }), press('enter')]);
   assert.deepEqual(keysOf('before\n', NONE), [press('text', { text: 'before' }), press('enter')]);
   assert.deepEqual(keysOf('a\rb', NONE), [
@@ -58,7 +58,7 @@ test('what is typed fast comes together, with its Enter', () => {
   ]);
 });
 
-test('a menu is walked through, or chosen from by number', () => {
+test('a menu works with arrows and with numbers', () => {
   assert.deepEqual(menuKey(0, 3, press('up')), { selected: 2 });
   assert.deepEqual(menuKey(2, 3, press('down')), { selected: 0 });
   assert.deepEqual(menuKey(1, 3, press('enter')), { chosen: 1 });
@@ -67,7 +67,7 @@ test('a menu is walked through, or chosen from by number', () => {
   assert.equal(menuKey(0, 0, press('enter')), undefined);
 });
 
-test('a list of sessions is narrowed by typing', () => {
+test('typing filters the list of sessions', () => {
   const items = ['fix the server', 'write docs', 'fix docs'].map((title, index) => ({
     id: `s${index}`,
     title,

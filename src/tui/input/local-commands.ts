@@ -3,7 +3,7 @@ import type { SlashCommand } from '../../protocol/development-tool/index.ts';
 
 export const KEYS = `Enter sends · Shift-Enter, Alt-Enter, Ctrl-J or a \\ at the end: a new line
 ↑ ↓ earlier prompts · Ctrl-R searches them · @ files · / commands
-Ctrl-G writes in your editor · Ctrl-T thoughts · Ctrl-O the last call's whole output
+Ctrl-G opens your editor · Ctrl-T thoughts · Ctrl-O the last call's whole output
 Esc cancels the turn · Esc Esc goes back · Ctrl-C Ctrl-C or /quit leaves`;
 
 export const LOCAL_COMMANDS: readonly SlashCommand[] = [

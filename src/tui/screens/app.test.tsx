@@ -27,7 +27,7 @@ function open(t: TestContext) {
   return { session, screen, sees: (pattern: RegExp) => seen(screen, pattern) };
 }
 
-/** Waits for a frame that looks so. */
+/** Waits for a frame that matches the pattern. */
 async function seen(
   { stdout, lastFrame }: ReturnType<typeof render>,
   pattern: RegExp,
@@ -47,24 +47,24 @@ async function seen(
   }
 }
 
-test('the first frame has the text field, before anything else is there', (t) => {
+test('the first frame shows the text field before the session is loaded', (t) => {
   const { screen } = open(t);
   assert.match(screen.lastFrame() ?? '', /❯ Ask for something/);
 });
 
-test('the status says who is there', async (t) => {
+test('the status line shows the connected clients', async (t) => {
   const { session, sees } = open(t);
   session.present([TERMINAL, PHONE, { ...PHONE, id: 'acp-3', name: 'zed', kind: 'acp' }]);
   await sees(/scripted · ask .* A2A :1234 · 2 clients/);
 });
 
-test('what others say has their name', async (t) => {
+test('prompts of other clients show their names', async (t) => {
   const { session, sees } = open(t);
   session.heard('from far away', PHONE);
   await sees(/❯ \[A2A\] phone: from far away/);
 });
 
-test('a dialog has the diff and every option, and goes when somebody answers', async (t) => {
+test('a dialog shows the diff and all options, and closes when a client answers', async (t) => {
   const { session, sees } = open(t);
   void session.ask(editCall('e'));
   const dialog = await sees(/4 Reject/);
@@ -76,13 +76,13 @@ test('a dialog has the diff and every option, and goes when somebody answers', a
   assert.doesNotMatch(after, /4 Reject/);
 });
 
-test('prompts that wait are shown', async (t) => {
+test('queued prompts are shown', async (t) => {
   const { session, sees } = open(t);
   session.present([TERMINAL], [{ text: 'and then this', from: 'terminal' }]);
   await sees(/○ and then this/);
 });
 
-test('thoughts are one line, and whole behind Ctrl-T', async (t) => {
+test('thoughts are shown in one line, and completely with Ctrl-T', async (t) => {
   const { session, screen, sees } = open(t);
   session.heard('think', TERMINAL);
   session.think('The plan', 'First this,\nthen that.');
@@ -93,7 +93,7 @@ test('thoughts are one line, and whole behind Ctrl-T', async (t) => {
   screen.stdin.write('\u0014');
 });
 
-test('the picker shows sessions, and picks the one that is searched for', async () => {
+test('the picker filters the sessions and returns the selected one', async () => {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const items = [
     { id: 'one', title: 'Fix the server', when: 'yesterday' },

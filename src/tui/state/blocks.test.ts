@@ -3,26 +3,26 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { splitBlocks } from './blocks.ts';
 
-test('a block is done when the next one has begun', () => {
+test('a block is finished when the next one starts', () => {
   assert.deepEqual(splitBlocks('one\ntwo\n'), { done: [], rest: 'one\ntwo\n' });
   assert.deepEqual(splitBlocks('one\n\ntwo'), { done: [], rest: 'one\n\ntwo' });
   assert.deepEqual(splitBlocks('one\n\ntwo\n'), { done: ['one'], rest: 'two\n' });
 });
 
-test('code in a fence stays together, and is done when the fence closes', () => {
+test('a fenced code block is one block, and finished when the fence closes', () => {
   const code = '```ts\na\n\n\nb\n';
   assert.deepEqual(splitBlocks(code), { done: [], rest: code });
   assert.deepEqual(splitBlocks(`${code}\`\`\`\n`), { done: ['```ts\na\n\n\nb\n```'], rest: '' });
   assert.deepEqual(splitBlocks('````\n```\n````\n').done, ['````\n```\n````']);
 });
 
-test('a list stays together with its items and what belongs to them', () => {
+test('a list with all its content is one block', () => {
   const list = '- a\n\n  more of a\n\n- b\n';
   assert.deepEqual(splitBlocks(list), { done: [], rest: list });
   assert.deepEqual(splitBlocks(`${list}\nend\n`).done, [list.trimEnd()]);
 });
 
-test('the same text gives the same blocks in whatever pieces it comes', () => {
+test('the blocks do not depend on how the text is divided into chunks', () => {
   const piece = fc.constantFrom('a', ' ', '\n', '\n\n', '```', '- ', '1. ', '  ', '~~~\n', '#');
   fc.assert(
     fc.property(fc.array(piece), (pieces) => {

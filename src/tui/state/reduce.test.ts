@@ -8,7 +8,7 @@ import type { Entry } from './entry.ts';
 import { reduceState } from './reduce.ts';
 import { INITIAL, isBusy, waitingCalls, type SessionState } from './state.ts';
 
-/** A session whose items are kept, and the state that they make. */
+/** Records the items of a session, and computes the state from them. */
 function recorded() {
   const session = new ScriptedSession();
   const items: LiveItem[] = [session.snapshot()];
@@ -19,7 +19,7 @@ function recorded() {
   })();
   return {
     session,
-    /** Everything that has been told so far. */
+    /** The state after all items so far. */
     state: async (): Promise<SessionState> => {
       await new Promise((resolve) => setImmediate(resolve));
       return items.reduce(reduceState, INITIAL);
@@ -39,7 +39,7 @@ function withoutId(entry: Entry): unknown {
   return { ...entry, id: 0, ...(entry.kind === 'text' && { text: entry.text.trim() }) };
 }
 
-test('a turn is its prompt, thoughts, calls and blocks of text', async () => {
+test('a turn consists of its prompt, thoughts, calls and blocks of text', async () => {
   const { session, state } = recorded();
   session.heard('do it', TERMINAL);
   session.think('Subject', 'Description');
@@ -50,7 +50,7 @@ test('a turn is its prompt, thoughts, calls and blocks of text', async () => {
   assert.deepEqual(
     (await state()).log.finished.map(({ kind }) => kind),
     ['prompt', 'thought'],
-    'what comes behind a running call may not be printed yet',
+    'entries after a running call are not finished yet',
   );
   session.call({ ...shellCall('1', 'ls'), status: 'SUCCEEDED', output: { text: 'a' } });
   session.state('completed', 'First block.\n\nSecond one.');
@@ -63,7 +63,7 @@ test('a turn is its prompt, thoughts, calls and blocks of text', async () => {
   assert.equal(isBusy(after), false);
 });
 
-test('the closing message is shown only where nobody has said it before', async () => {
+test('the closing message is shown only if it was not streamed before', async () => {
   const { session, state } = recorded();
   session.heard('x', TERMINAL);
   session.state('completed', 'Said at once.');
@@ -74,7 +74,7 @@ test('the closing message is shown only where nobody has said it before', async 
   );
 });
 
-test('a call waits until somebody answers, and says who and what', async () => {
+test('a call waits until a client answers, and then shows who chose what', async () => {
   const { session, state } = recorded();
   session.heard('edit', TERMINAL);
   void session.ask(editCall('e'));
@@ -90,7 +90,7 @@ test('a call waits until somebody answers, and says who and what', async () => {
   assert.equal(call?.decision?.by?.name, 'phone');
 });
 
-test('a call that is asked about again waits again', async () => {
+test('a call with a new request waits again', async () => {
   const { session, state } = recorded();
   void session.ask(editCall('e'));
   session.answer({ tool_call_id: 'e', selected_option_id: 'proceed_once' }, PHONE);
@@ -116,7 +116,7 @@ test('a turn that fails or is canceled leaves nothing open', async () => {
   }
 });
 
-test('the history goes on when the conversation goes on in another task', async () => {
+test('the history continues when the conversation continues in another task', async () => {
   const { session, state } = recorded();
   session.heard('one', TERMINAL);
   await session.cancel();
@@ -127,7 +127,7 @@ test('the history goes on when the conversation goes on in another task', async 
   );
 });
 
-test('a command that sets the mode shows in the state, unless it failed', async () => {
+test('a completed /approval command changes the mode in the state', async () => {
   const { session, state } = recorded();
   session.heard('/approval plan', TERMINAL);
   assert.equal((await state()).approval, 'ask');
@@ -135,7 +135,7 @@ test('a command that sets the mode shows in the state, unless it failed', async 
   assert.equal((await state()).approval, 'plan');
 });
 
-test('what this client has to say does not part a paragraph', async () => {
+test('a local notice does not split a paragraph', async () => {
   const { session, state } = recorded();
   session.say('A sentence ');
   const half = reduceState(await state(), { kind: 'notice', level: 'info', text: 'hello' });
@@ -145,7 +145,7 @@ test('what this client has to say does not part a paragraph', async () => {
   );
 });
 
-test('an event that came before is not taken twice', async () => {
+test('a repeated event has no effect', async () => {
   const { session, state } = recorded();
   session.heard('once', TERMINAL);
   const before = await state();
@@ -153,7 +153,7 @@ test('an event that came before is not taken twice', async () => {
   assert.equal(reduceState(before, again), before);
 });
 
-// Things that happen in a session, as one may do them in any order.
+// Steps of a session, which can happen in any order.
 type Step = (session: ScriptedSession) => void;
 const ids = fc.constantFrom('a', 'b', 'c');
 const words = fc.constantFrom('word ', 'end.\n\n', '- item\n', '```\ncode\n', '```\n', 'ha', '\n');
@@ -197,12 +197,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       try {
         session.answer({ tool_call_id: `e${id}`, selected_option_id: 'cancel' }, PHONE);
       } catch {
-        // Somebody was first.
+        // Already answered.
       }
     }),
   },
 );
-/** A turn's answer closes with all that was said since its last call. */
+/** The text of a completed turn repeats all text since its last call. */
 const turn = fc
   .array(step, { maxLength: 12 })
   .map((steps): Step[] => steps.toSpliced(0, 0, begin).concat(end));
@@ -211,7 +211,7 @@ function begin(session: ScriptedSession): void {
   session.heard('go', PHONE);
 }
 
-/** No turn is done while a question is open. */
+/** Answers the open questions first, because a turn cannot complete before. */
 function end(session: ScriptedSession): void {
   for (const tool_call_id of waitingIn(session)) {
     session.answer({ tool_call_id, selected_option_id: 'cancel' }, TERMINAL);
@@ -242,7 +242,7 @@ function sinceLastCall({ task }: ScriptedSession): string {
     .join('');
 }
 
-test('any prefix as a snapshot, and then the rest, make the state that all events make', async () => {
+test('a snapshot of any prefix plus the remaining events leads to the same state as all events', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(turn, { maxLength: 4 }), fc.nat(), async (turns, cut) => {
       const steps = turns.flat();
@@ -262,7 +262,7 @@ test('any prefix as a snapshot, and then the rest, make the state that all event
       assert.deepEqual(shown(joined), shown(all));
       assert.deepEqual(waitingCalls(joined).length, waitingCalls(all).length);
       assert.equal(joined.turn, all.turn);
-      // And one who comes back, and is told all of it again, prints nothing twice.
+      // A client that reconnects and gets another snapshot prints nothing twice.
       assert.deepEqual(shown(reduceState(early, session.snapshot())), shown(all));
       await session.close();
     }),
@@ -270,7 +270,7 @@ test('any prefix as a snapshot, and then the rest, make the state that all event
   );
 });
 
-test('one who joins after a turn was canceled sees what was said before it, and once', async () => {
+test('a client that joins after a canceled turn sees the earlier task, once', async () => {
   const session = new ScriptedSession();
   session.heard('the first prompt', TERMINAL);
   session.say('The beginning of an answer.');

@@ -10,7 +10,7 @@ function tones(code: string, language: string) {
   );
 }
 
-test('keywords, strings, numbers, comments, calls and types are told apart', () => {
+test('keywords, strings, numbers, comments, calls and types are distinguished', () => {
   assert.deepEqual(tones("const a = f('x', 0x1F); // y\nnew Map()", 'ts'), [
     ['keyword:const', 'call:f', "string:'x'", 'number:0x1F', 'comment:// y'],
     ['keyword:new', 'call:Map'],
@@ -24,7 +24,7 @@ test('keywords, strings, numbers, comments, calls and types are told apart', () 
   assert.deepEqual(tones("fn f<'a>(x: &'a str)", 'rust'), [['keyword:fn']]);
 });
 
-test('a hash inside a word begins no comment', () => {
+test('a hash inside a word does not start a comment', () => {
   assert.deepEqual(tones('echo a#b $# # c', 'sh'), [['keyword:echo', 'comment:# c']]);
 });
 

@@ -18,7 +18,7 @@ test('lists keep their indent and their numbers', () => {
   assert.deepEqual(drawn('- a long item that wraps', 14), ['• a long item', '  that wraps']);
 });
 
-test('code keeps its lines behind a bar', () => {
+test('code keeps its lines, after a bar', () => {
   assert.deepEqual(drawn('```ts\nconst a = 1;\n\n  b();\n```'), [
     '│ const a = 1;',
     '│',
@@ -26,7 +26,7 @@ test('code keeps its lines behind a bar', () => {
   ]);
 });
 
-test('a table has columns, and in a narrow terminal is a list', () => {
+test('a table has columns, and becomes a list in a narrow terminal', () => {
   const source = '| name | what it is |\n|---|---|\n| a | the first one |';
   assert.deepEqual(drawn(source), [
     'name  what it is',
@@ -36,7 +36,7 @@ test('a table has columns, and in a narrow terminal is a list', () => {
   assert.deepEqual(drawn(source, 12), ['name: a', 'what it is:', 'the first', 'one']);
 });
 
-test('a link says where it leads', () => {
+test('a link shows its URL', () => {
   assert.deepEqual(drawn('[docs](https://a.example/x) <https://b.example>'), [
     'docs (https://a.example/x) https://b.example',
   ]);
@@ -54,11 +54,11 @@ test('headings, quotes, rules and emphasis', () => {
   ]);
 });
 
-test('an escape sequence in the text is gone', () => {
+test('escape sequences are removed', () => {
   assert.deepEqual(drawn('a\u001b[2Jb &lt;'), ['ab <']);
 });
 
-test('no line is wider than the terminal, whatever is written', () => {
+test('no line is wider than the terminal, for any text', () => {
   const parts = fc.constantFrom(
     '# ',
     '- ',

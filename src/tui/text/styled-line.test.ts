@@ -7,7 +7,7 @@ const texts = fc.array(fc.constantFrom('a', 'word', ' ', '  ', '日本', 'e\u030
   maxLength: 40,
 });
 
-test('a line is wrapped at spaces, and keeps what its pieces mean', () => {
+test('a line is wrapped at spaces and keeps its styles', () => {
   const lines = wrap([span('one two ', 'dim'), span('three', 'code')], 8);
   assert.deepEqual(lines, [[span('one two', 'dim')], [span('three', 'code')]]);
 });
@@ -30,7 +30,7 @@ test('no wrapped line is wider than the width, and nothing but spaces is lost', 
   );
 });
 
-test('what is cut says so, and fits', () => {
+test('truncated text ends in … and fits', () => {
   assert.equal(textOfLine(fit(line('abcdef'), 4)), 'abc…');
   assert.equal(textOfLine(fit(line('日本語'), 4)), '日…');
   assert.equal(textOfLine(fit(line('abc'), 3)), 'abc');

@@ -11,11 +11,11 @@ test('wide characters take two columns, marks none', () => {
   assert.equal(widthOf('✓ ❯ │'), 5);
 });
 
-test('characters of several code points stay together', () => {
+test('graphemes of several code points stay together', () => {
   assert.deepEqual(graphemes('a👩‍👩‍👧e\u0301'), ['a', '👩‍👩‍👧', 'e\u0301']);
 });
 
-test('nothing is left that a terminal would obey', () => {
+test('control sequences are removed', () => {
   assert.equal(clean('\u001b[31mred\u001b[0m\u001b]0;title\u0007 \u001b[2Jend'), 'red end');
   assert.equal(clean('a\u0000\u0008b\u0085c'), 'abc');
   assert.equal(clean('rm \u202etxt.exe'), 'rm \ufffdtxt.exe');
@@ -26,11 +26,11 @@ test('nothing is left that a terminal would obey', () => {
   );
 });
 
-test('of a progress bar its last state is left', () => {
+test('only the last state of a progress bar remains', () => {
   assert.equal(clean('10%\r50%\r100%\nnext'), '100%\nnext');
   assert.equal(clean('kept\r\nnext'), 'kept\nnext');
 });
 
-test('a name is one line', () => {
+test('cleanLine returns one line', () => {
   assert.equal(cleanLine('  two\n\tlines '), 'two lines');
 });

@@ -82,7 +82,7 @@ test('the frame is never taller or wider than the terminal, and the cursor is in
   );
 });
 
-test('with little room every answer is still one line, and the selected one is there', () => {
+test('with little room every option gets one row, and the selected one is visible', () => {
   const texts = (selected: number, maxRows: number) =>
     menuLines(
       ['one', 'two that is too long for a line', 'three', 'four'].map((name) => ({ name })),
@@ -95,7 +95,7 @@ test('with little room every answer is still one line, and the selected one is t
   assert.equal(texts(0, 9).length, 5);
 });
 
-test('answers that differ at their ends can be told apart in a narrow terminal', () => {
+test('options that differ at their ends stay distinguishable in a narrow terminal', () => {
   const name = 'a-file-with-a-name-that-is-too-long.txt';
   const choices = [
     `Always allow ${name} in this session`,
@@ -112,7 +112,7 @@ test('answers that differ at their ends can be told apart in a narrow terminal',
   for (const each of shown) assert.ok(each.length <= 36);
 });
 
-test('Esc is said to do one thing at a time: while a dialog is open, what it does there', () => {
+test('only one effect of Esc is shown: while a dialog is open, the effect there', () => {
   const texts = (names: string[]) => {
     const { lines } = frame({
       ui: { ...uiAfter(names, {}), busySince: 0 },
@@ -131,7 +131,7 @@ test('Esc is said to do one thing at a time: while a dialog is open, what it doe
   assert.doesNotMatch(asked, /Esc cancels/);
 });
 
-test('a question is not called a call: Esc declines it, and words do', () => {
+test('a question shows its own key hints', () => {
   const options = ['red', 'cancel'].map((id) => ({ id, name: id }));
   const generic_details = { description: 'Which colour?' };
   const call: ToolCall = {
@@ -161,7 +161,7 @@ test('a question is not called a call: Esc declines it, and words do', () => {
   assert.equal(entry?.kind === 'call' && entry.decision?.option, 'blue');
 });
 
-test('the status line tells what is known, and in a narrow terminal who is there', () => {
+test('the status line shows the usage, and in a narrow terminal only the clients', () => {
   const state = {
     ...INITIAL,
     model: 'a-model',
