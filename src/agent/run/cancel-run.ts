@@ -7,7 +7,7 @@ import { CANCELED_REQUEST } from '../canceled-run.ts';
 import { userContent } from '../content.ts';
 import { createEvent } from '../event.ts';
 import { loadedRun, openRun } from './open-run.ts';
-import { checkKnown, existing } from './run-index.ts';
+import { requireRun } from './run-index.ts';
 import type { SessionKey, SessionStore } from '../session.ts';
 import type { AgentTree } from './tree.ts';
 
@@ -23,9 +23,8 @@ export async function cancelRun(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<void> {
   using opened = await openRun(sessions, key, runId, { signal });
-  const { events } = existing(opened.session, key);
   const { index } = loadedRun(opened);
-  checkKnown(index, key);
+  const { events } = requireRun(opened.session, index, key);
   if (index.failed) return;
   const event = createEvent({ runId, author: 'user' }, { content: CANCELED, error: ERROR });
   await sessions.append(key, [event]);

@@ -108,15 +108,15 @@ export class RunIndex {
   }
 }
 
-/** Throws if the session does not exist. */
-export function existing(session: Session | undefined, key: SessionKey): Session {
-  if (session) return session;
-  throw new SessionNotFound(key);
-}
-
-/** Throws if the session has no event of the run. */
-export function checkKnown({ events, runId }: RunIndex, { id }: SessionKey): void {
-  if (events === 0) throw new RunError('unknown-run', `the session ${id} has no run ${runId}`);
+/** The session of a run that has begun. Throws if the session or the run does not exist. */
+export function requireRun(
+  session: Session | undefined,
+  { events, runId }: RunIndex,
+  key: SessionKey,
+): Session {
+  if (!session) throw new SessionNotFound(key);
+  if (events > 0) return session;
+  throw new RunError('unknown-run', `the session ${key.id} has no run ${runId}`);
 }
 
 /** Tracks whether questions are still open: answers may arrive while other agents run. */

@@ -28,7 +28,7 @@ import type { Plugin, RunInfo, RunOutcome } from '../plugin.ts';
 import { loadedRun, openRun, type LoadedRun, type OpenRun } from './open-run.ts';
 import { resultOf, type RunResult } from './run-result.ts';
 import { runAgent } from './run-context.ts';
-import { checkKnown, existing, RunIndex, Waits } from './run-index.ts';
+import { requireRun, RunIndex, Waits } from './run-index.ts';
 import { DEFAULT_LIMITS, Run, type RunLimits, type RunServices } from './run.ts';
 import type { Session, SessionKey, SessionStore, State } from '../session.ts';
 import { memorySessions } from '../sessions/memory.ts';
@@ -200,8 +200,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
   async function* proceed(opened: OpenRun, asked: ProceedOptions): AsyncGenerator<Event> {
     const { key, runId, index } = loadedRun(opened);
     const { answers } = asked;
-    const session = existing(opened.session, key);
-    checkKnown(index, key);
+    const session = requireRun(opened.session, index, key);
     checkAnswers(index, runId, answers);
     const content =
       asked.message === undefined
@@ -321,8 +320,9 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
       cancelRun(tree, store, { app, user, id }, runId, signal),
     async pending({ user, session, runId }) {
       const key = { app, user, id: session };
-      const index = new RunIndex(runId, existing(await store.get(key), key).events);
-      checkKnown(index, key);
+      const found = await store.get(key);
+      const index = new RunIndex(runId, found?.events);
+      requireRun(found, index, key);
       return [...index.questions.values()];
     },
     runToEnd: (asked) => resultOf(run(asked)),
