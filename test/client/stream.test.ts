@@ -337,6 +337,46 @@ test('an agent that cannot stream is asked without', async (t) => {
   assert.equal(peer.asked[0]?.body.method, 'message/send');
 });
 
+test('with polls, the task of an agent that cannot stream is fetched until it has ended', async (t) => {
+  const peer = await startPeer(t, (asked, response, n) =>
+    reply(asked, response, n < 3 ? task() : task('completed', 'hi')),
+  );
+  const agent = await clientOf(t, peer.url);
+  agent.card.capabilities.streaming = false;
+  assert.equal(await agent.stream('x', { polls: true }).text(), 'hi');
+  assert.deepEqual(
+    peer.asked.map(({ body }) => body.method),
+    ['message/send', 'tasks/get', 'tasks/get', 'tasks/get'],
+  );
+});
+
+test('with polls, the task of an agent that refuses a subscription is fetched until it has ended', async (t) => {
+  let fetched = 0;
+  const peer = await startPeer(t, (asked, response, n) => {
+    if (n === 0) {
+      openStream(response);
+      breakOff(response, frame(task()));
+    } else if (asked.body.method === 'tasks/resubscribe') replyError(asked, response, -32603);
+    else reply(asked, response, ++fetched < 2 ? task() : task('completed', 'hi'));
+  });
+  const agent = await clientOf(t, peer.url);
+  assert.equal(await agent.stream('x', { polls: true }).text(), 'hi');
+});
+
+test('with polls, an answer that may have arrived is followed by a look at its task', async (t) => {
+  const peer = await startPeer(t, (asked, response, n) => {
+    if (n === 0) response.destroy();
+    else reply(asked, response, task('input-required'));
+  });
+  const agent = await clientOf(t, peer.url);
+  const stream = agent.stream('Oslo', { taskId: 't1', polls: true });
+  assert.deepEqual(await all(stream), ['task input-required']);
+  assert.deepEqual(
+    peer.asked.map(({ body }) => body.method),
+    ['message/stream', 'tasks/get'],
+  );
+});
+
 test('a page instead of a stream is a bad answer', async (t) => {
   const peer = await startPeer(t, (_, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>hi</h1>');

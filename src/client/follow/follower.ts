@@ -8,7 +8,7 @@
  *
  * A task that cannot be followed to its end throws. It never looks like one that ended well.
  */
-import { pause } from '../../base/index.ts';
+import { backoffMs, pause } from '../../base/index.ts';
 import {
   A2AError,
   isInterrupted,
@@ -55,9 +55,9 @@ export interface FollowOptions {
 /** Sends a message and follows the task that results. */
 export interface MessageStart {
   readonly params: MessageSendParams;
-  /** Whether the message may be sent again after this error, the first (`failures` is 0) or a later one in a row. */
+  /** Whether the message may be sent again after this error. `failures`: the number of failures in a row before it. */
   readonly resend: (error: ConnectionError, failures: number) => boolean;
-  /** If the agent refuses a message for a task that has ended, deliver that task instead of the error. */
+  /** If the agent refuses the message because its task has ended, deliver that task and do not throw. */
   readonly deliversEnded?: boolean;
 }
 
@@ -108,7 +108,7 @@ export class TaskFollower {
   /** False once the server's event ids have proved not to be sequence numbers. */
   #numbered = true;
   #state: TaskState | undefined;
-  /** What may follow the last event: more, nothing until somebody acts, or nothing at all. */
+  /** What may follow the last event: more, nothing until the user acts, or nothing at all. */
   #rest: 'more' | 'settled' | 'nothing' = 'more';
   #started = false;
   /** An answer to a question was sent, and no event shows yet that the agent has received it. */
@@ -199,12 +199,12 @@ export class TaskFollower {
     this.#error = error;
   }
 
-  /** After the send: how the task is followed. */
+  /** How the task is followed after the message was sent. */
   #following(): 'subscribe' | 'poll' {
     return this.#options.polls === true && !this.#options.streams ? 'poll' : 'subscribe';
   }
 
-  /** The message was refused: its task may have ended before it arrived. */
+  /** Whether to check if a refused message came after the end of its task. */
   #mayHaveEnded(): boolean {
     const { from } = this.#options;
     const delivers = 'params' in from && from.deliversEnded === true;
@@ -237,8 +237,8 @@ export class TaskFollower {
     call: Call & { readonly signal: AbortSignal },
   ): AsyncGenerator<StreamItem> {
     let failures = 0;
-    for (let delay = FIRST_POLL_MS; ; delay = Math.min(delay * 1.6, MAX_POLL_MS)) {
-      await pause(delay, call.signal);
+    for (let asked = 1; ; asked++) {
+      await pause(backoffMs(asked, FIRST_POLL_MS, MAX_POLL_MS), call.signal);
       try {
         const event = await this.#options.service.getTask({ id, historyLength: 0 }, call);
         failures = 0;
@@ -323,12 +323,13 @@ export class TaskFollower {
     );
   }
 
-  /** Events are no longer to be had: poll, or throw. */
+  /** Events are no longer available: poll, or throw. */
   #giveUp(error: Error): undefined {
     if (this.#options.polls !== true || this.#taskId === undefined) throw error;
     this.#step = 'poll';
   }
 
+  /** The task, if it has ended. Otherwise throws the refusal. */
   async #endedTask(refused: A2AError): Promise<StreamItem> {
     const { service, call, signal } = this.#options;
     const params = { id: this.#taskId ?? '', historyLength: 0 };
@@ -417,7 +418,7 @@ function stateOf(event: StreamEvent): TaskState | undefined {
   return event.kind === 'task' ? event.status.state : undefined;
 }
 
-/** Whether nothing more is due after this event until somebody acts. */
+/** Whether nothing follows this event until the user acts. */
 function settles(event: StreamEvent): boolean {
   if (event.kind === 'message') return true;
   if (event.kind === 'artifact-update') return false;

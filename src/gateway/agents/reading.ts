@@ -23,8 +23,7 @@ export interface Known {
   readonly task: Task;
   readonly remoteTaskId: string | undefined;
   readonly remoteContextId: string | undefined;
-  /** What is sent now: nothing, a task's first message, or an answer. A stream for an answer may start with the task as
-   *  it waited for it. */
+  /** Whether nothing, a task's first message, or an answer is sent now. */
   readonly sends: 'nothing' | 'message' | 'answer';
 }
 

@@ -45,7 +45,7 @@ export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRou
       scope: 'agents:use',
       summary: 'The agents that this workspace may use, with their health',
       answers: {
-        200: { description: 'By name', schema: z.object({ agents: z.array(AgentView) }) },
+        200: { description: 'Sorted by name', schema: z.object({ agents: z.array(AgentView) }) },
       },
       handle: async ({ caller }) => ({
         body: { agents: agents.list(caller.workspace).map(viewOf) },
@@ -58,14 +58,14 @@ export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRou
       resource: 'agent',
       summary: 'Registers an agent in this workspace',
       detail:
-        'Its card is fetched first. Its address must be in a public network, or one that the operator opened. Headers are kept sealed and never shown again.',
+        'Its card is fetched first. Its address must be in a public network or in one that the operator opened. Headers are stored encrypted and never shown again.',
       query: Query,
       body: Created,
       answers: {
         201: { description: 'The agent', schema: AgentView },
-        400: { description: 'What is wrong with it' },
-        409: { description: 'There is one of this name' },
-        502: { description: 'It has no card that could be fetched' },
+        400: { description: 'The input is invalid' },
+        409: { description: 'An agent with this name exists' },
+        502: { description: 'Its card could not be fetched' },
       },
       async handle({ body: { name, ...input }, caller, query }) {
         const verify = verifies(query);
@@ -83,7 +83,7 @@ export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRou
       summary: 'One agent, with its health',
       answers: {
         200: { description: 'The agent', schema: AgentView },
-        404: { description: 'There is none of this name' },
+        404: { description: 'No agent has this name' },
       },
       handle: async ({ values, caller }) => ({
         body: viewOf(one(caller.workspace, values['name'] ?? '')),
@@ -95,15 +95,15 @@ export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRou
       scope: 'agents:write',
       resource: 'agent',
       summary: 'Changes an agent that this workspace registered',
-      detail: 'Absent headers stay as they are, unless the address changes.',
+      detail: 'Without headers, the stored ones are kept, unless the address changes.',
       query: Query,
       body: AgentInput,
       answers: {
         200: { description: 'The agent', schema: AgentView },
-        400: { description: 'What is wrong with it' },
-        404: { description: 'There is none of this name' },
-        409: { description: "It is the configuration's" },
-        502: { description: 'It has no card that could be fetched' },
+        400: { description: 'The input is invalid' },
+        404: { description: 'No agent has this name' },
+        409: { description: 'The agent is in the configuration' },
+        502: { description: 'Its card could not be fetched' },
       },
       async handle({ values, body: input, caller, query }) {
         const verify = verifies(query);
@@ -120,9 +120,9 @@ export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRou
       resource: 'agent',
       summary: 'Removes an agent that this workspace registered',
       answers: {
-        204: { description: 'It is gone' },
-        404: { description: 'There is none of this name' },
-        409: { description: "It is the configuration's" },
+        204: { description: 'The agent was removed' },
+        404: { description: 'No agent has this name' },
+        409: { description: 'The agent is in the configuration' },
       },
       async handle({ values, caller }) {
         agents.remove(caller.workspace, caller.actor, values['name'] ?? '');
@@ -147,12 +147,12 @@ function viewOf(agent: RemoteAgent): AgentView {
     tags: settings.tags ?? [],
     skills: [...(profile.skills ?? [])],
     health,
-    // Where the operator's agents are is the operator's business.
+    // Addresses of the operator's agents are not shown.
     ...(source === 'api' && ownSettings(settings)),
   };
 }
 
-/** What its owner needs to change it: who replaces an agent replaces all of it. */
+/** The settings, for the workspace that registered the agent. A change replaces all of them. */
 function ownSettings({ url, headers = {}, ...settings }: RemoteAgent['settings']) {
   const { allowOrigins, deduplicates, limits, timeoutMs } = settings;
   const given = { allowOrigins, deduplicates, limits, timeoutMs };
