@@ -1,37 +1,37 @@
 /**
- * An agent, seen from outside: the operations of the protocol as one interface.
+ * The operations of the protocol as one interface.
  *
- * The server's handler implements it, and so does every client binding. A program that has one cannot tell whether
- * the agent is in the same process or across the network.
+ * The server's handler and every client implement it, so a program can use an agent in the same process or across the
+ * network in the same way.
  */
 import type { AgentCard } from './card.ts';
 import type * as params from './params.ts';
 import type { SendResult, StreamEvent, Task } from './task.ts';
 import type { ProtocolVersion } from './version.ts';
 
-/** Who asks. Tasks belong to their user and tenant. */
+/** The caller. Tasks belong to a user and a tenant. */
 export interface User {
   readonly id: string;
   readonly tenant?: string;
   readonly [key: string]: unknown;
 }
 
-/** What goes along with a call, beside its parameters. */
+/** What a call has beside its parameters. */
 export interface Call {
-  /** The authenticated user. Set by the server's transport, never by a peer. */
+  /** The authenticated user. Only the server sets it, never the peer. */
   readonly user?: User | undefined;
   /** URIs of the extensions that are active for this call. */
   readonly extensions?: readonly string[] | undefined;
-  /** Servers: the version of the wire on which the call came. */
+  /** On servers: the protocol version of the request. */
   readonly version?: ProtocolVersion | undefined;
-  /** Servers: the address at which the caller reaches the agent, without a slash at the end. */
+  /** On servers: the address at which the caller reaches the agent, without a trailing slash. */
   readonly base?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Clients: headers for this request alone. Servers: not set. */
+  /** On clients: additional headers for this request. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** One event of a stream. `seq` is its place in the task's log, where the peer says it. */
+/** One event of a stream. `seq` is its sequence number in the task's log, if the peer sends it. */
 export interface StreamItem {
   readonly event: StreamEvent;
   readonly seq?: number | undefined;

@@ -1,10 +1,10 @@
 /**
- * How many tasks of a context are in each state, for the contexts that somebody lists. A context may have a million
- * tasks: they are counted once, and afterwards with every change. Contexts that nobody lists cost nothing.
+ * Counts the tasks of a context by state. A context may have a million tasks, so they are counted once, when the context
+ * is first listed. After that each change updates the counts. Contexts that are never listed are not counted.
  */
 import type { TaskState } from '../protocol/index.ts';
 
-/** Contexts whose counts are remembered. */
+/** The most contexts to keep counts of. */
 const MAX_CONTEXTS = 1000;
 
 type Counts = Map<TaskState, number>;
@@ -12,7 +12,7 @@ type Counts = Map<TaskState, number>;
 export class ContextCounts {
   readonly #contexts = new Map<string, Counts>();
 
-  /** Those in one state, or in all. `count` is asked where the context is not known yet. */
+  /** The number of tasks in one state, or in all states. Calls `count` if the context is not known yet. */
   total(
     scope: number,
     contextId: string,
@@ -21,7 +21,7 @@ export class ContextCounts {
   ): number {
     const key = keyOf(scope, contextId);
     const counts = this.#contexts.get(key) ?? new Map(count());
-    // What was asked for last is forgotten last.
+    // Moves the context to the end: the least recently used one is dropped first.
     this.#contexts.delete(key);
     this.#contexts.set(key, counts);
     const [oldest] = this.#contexts.keys();
@@ -32,7 +32,7 @@ export class ContextCounts {
     return total;
   }
 
-  /** One task leaves the state `from` (undefined: it is new) and enters `to` (undefined: it is gone). */
+  /** Moves one task from the state `from` (undefined: the task is new) to `to` (undefined: it is deleted). */
   change(
     scope: number,
     contextId: string,

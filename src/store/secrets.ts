@@ -1,4 +1,4 @@
-/** Secrets at rest: AES-256-GCM under a key that is derived from the operator's. */
+/** Encrypts secrets at rest with AES-256-GCM. The key is derived from the operator's key. */
 import { createCipheriv, createDecipheriv, randomBytes, scryptSync } from 'node:crypto';
 
 const ALGORITHM = 'aes-256-gcm';
@@ -8,12 +8,12 @@ const TAG_BYTES = 16;
 export class SecretBox {
   readonly #key: Uint8Array;
 
-  /** The operator's key may be a passphrase, so deriving ours is made slow on purpose (some 50 ms, once). */
+  /** The operator's key may be a passphrase, so the derivation is deliberately slow (about 50 ms, once). */
   constructor(secretKey: string, salt: Uint8Array) {
     this.#key = scryptSync(secretKey, salt, 32);
   }
 
-  /** Nonce, tag, ciphertext. `place` says where it belongs: it cannot be opened as anything else. */
+  /** Encrypts a text as nonce, tag and ciphertext. It can be decrypted only with the same `place`. */
   seal(text: string, place: string): Uint8Array {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(ALGORITHM, this.#key, nonce).setAAD(Buffer.from(place));
@@ -21,7 +21,7 @@ export class SecretBox {
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
   }
 
-  /** The text; undefined if it was sealed with another key or for another place, or is damaged. */
+  /** Decrypts a text. Undefined if it is damaged, or was encrypted with another key or place. */
   open(sealed: Uint8Array, place: string): string | undefined {
     if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined;
     const nonce = sealed.subarray(0, NONCE_BYTES);

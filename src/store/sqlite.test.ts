@@ -460,7 +460,7 @@ for (const secretKey of ['another key', undefined]) {
     assert.deepEqual(logged, [
       [
         { taskId: 't1', configId: 'w1' },
-        'a webhook is left out: it was stored under another PARLEY_SECRET_KEY',
+        'skipped a webhook that was stored with another PARLEY_SECRET_KEY',
       ],
     ]);
     third.close();

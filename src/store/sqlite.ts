@@ -1,20 +1,19 @@
 /**
- * The store in one file on disk, for one process.
+ * A task store in one SQLite file, for one process.
  *
- * A batch of appends is one transaction, which the caller fills with a turn's events (group commit). With durability
- * `normal` a batch that was taken survives the end of the process, with `full` that of the machine too. When a batch
- * cannot be written (a full disk), nothing of it is, and the next one may succeed.
+ * A batch of appends is one transaction (group commit). With durability `normal` a written batch survives a crash of the
+ * process, with `full` also a crash of the machine. If a batch cannot be written, for example to a full disk, nothing of
+ * it is written, and the next batch may succeed.
  *
- * What is in memory is bounded: the versions of tasks that are being written, and nothing of those that have ended.
+ * Memory use is bounded: only the versions of tasks that are being written are cached.
  *
- * Lists are in the order of changes, as those of the memory store are: a task whose status changes between two pages
- * moves to the front, so it is never shown twice, and may be missing from the pages behind. Totals are kept as
- * counters; those of a context are counted when they are first asked for, and kept up to date from then on. Only with
- * `updatedSince` an index is counted each time, over the tasks that it selects.
+ * Lists have the same order as in the memory store: a task whose status changes between two pages moves to the front. It
+ * is never listed twice, and may be missing from the later page. Totals are counters. The tasks of a context are counted
+ * when the context is first listed. Only `updatedSince` counts the selected index entries each time.
  *
- * Webhooks can carry secrets. With a `secretKey` they are stored encrypted; without one, those that have a secret are
- * refused. One that was stored under another key cannot be read: it is left out and named in the log, so that the
- * task's other webhooks go on, and it comes back with its key.
+ * Webhooks can have secrets. With a `secretKey` they are stored encrypted; without one, webhooks with secrets are
+ * refused. A webhook that was stored with another key cannot be read. It is skipped and logged, and works again with its
+ * key.
  */
 import { StoreError } from '../base/sqlite/index.ts';
 import { reasonOf } from '../base/index.ts';
@@ -54,20 +53,20 @@ import { prepareStatements, type HeadRow, type StateCount, type Statements } fro
 
 /** The options of `sqliteStore`. */
 export interface SqliteStoreOptions {
-  /** What an append survives: `normal` (the default) the end of the process, `full` that of the machine. */
+  /** What an append survives: a crash of the process (`normal`, the default), or of the machine (`full`). */
   readonly durability?: 'normal' | 'full' | undefined;
-  /** Encrypts webhooks at rest. Without it, those with a token or credentials are refused. */
+  /** Encrypts webhooks at rest. Without it, webhooks with a token or credentials are refused. */
   readonly secretKey?: string | undefined;
   readonly logger?: Logger | undefined;
   /** The clock, in milliseconds. */
   readonly now?: (() => number) | undefined;
-  /** Lets the file grow to so many pages of 4 KiB and no more. */
+  /** The size limit of the file, in pages of 4 KiB. */
   readonly maxPages?: number | undefined;
 }
 
 /**
- * Opens the store in the file, which is made if it is not there, and so is its folder. Throws a StoreError when that
- * cannot be: its message is one line, and its `hint` says what to do.
+ * Opens a store, and creates its file and folder if needed. If that fails, it throws a StoreError with a message of one
+ * line and a `hint` that says what to do.
  *
  *   const store = sqliteStore('/var/lib/parley/tasks.db', { secretKey: process.env.PARLEY_SECRET_KEY });
  */
@@ -84,9 +83,9 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Sql
   }
 }
 
-/** Versions of tasks, and numbers of scopes, that are remembered. */
+/** The most task versions and scope ids to cache. */
 const MAX_KNOWN = 10_000;
-/** Above every change number. */
+/** Greater than every change number. */
 const END = Number.MAX_SAFE_INTEGER;
 
 /** The version of a task that is being written. */
@@ -110,7 +109,7 @@ export class SqliteStore implements TaskStore {
   readonly #clock: ChangeClock;
   readonly #cursors: Cursors;
   readonly #secrets: SecretBox | undefined;
-  /** These three are emptied when a transaction is rolled back. */
+  /** These three caches are cleared when a transaction is rolled back. */
   readonly #versions = new Map<string, Version>();
   readonly #scopes = new Map<string, number>();
   readonly #contexts = new ContextCounts();
@@ -137,7 +136,7 @@ export class SqliteStore implements TaskStore {
         this.#sql.setStatus.run(state, statusSeq, changed, id);
       }
       this.#writeCounts(changes);
-      // Only now: a status that is not written yet must not be forgotten.
+      // Only after the commit: an unwritten status must stay in the cache.
       for (const { taskId } of batch) {
         const version = this.#versions.get(taskId);
         if (version && isTerminal(version.state)) this.#versions.delete(taskId);
@@ -222,7 +221,7 @@ export class SqliteStore implements TaskStore {
     if (!this.#secrets && (config.token ?? config.authentication?.credentials) !== undefined) {
       throw new A2AError(
         'invalidParams',
-        'This server keeps no secrets on disk unless PARLEY_SECRET_KEY is set: leave out token and credentials',
+        'This server stores no secrets without PARLEY_SECRET_KEY: set it, or omit the token and the credentials',
       );
     }
     const stored = this.#secrets?.seal(json, place(taskId, config.id)) ?? json;
@@ -237,7 +236,7 @@ export class SqliteStore implements TaskStore {
       if (json === undefined) {
         this.#logger.error(
           { taskId, configId },
-          'a webhook is left out: it was stored under another PARLEY_SECRET_KEY',
+          'skipped a webhook that was stored with another PARLEY_SECRET_KEY',
         );
       } else {
         records.push({ taskId, config: JSON.parse(json), version });
@@ -254,7 +253,7 @@ export class SqliteStore implements TaskStore {
     this.#opened.close();
   }
 
-  /** All of it or nothing. The caches follow: what was rolled back must not be remembered. */
+  /** Runs `work` in a transaction. A rollback clears the caches too. */
   #transaction<Result>(work: () => Result): Result {
     try {
       this.#sql.begin.run();
@@ -265,9 +264,9 @@ export class SqliteStore implements TaskStore {
       this.#versions.clear();
       this.#scopes.clear();
       this.#contexts.clear();
-      // Some failures, a full disk among them, have rolled it back already.
+      // Some errors, such as a full disk, have already rolled it back.
       if (this.#db.isOpen && this.#db.isTransaction) this.#sql.rollback.run();
-      throw new StoreError(`cannot write to the store: ${reasonOf(error)}`, { cause: error });
+      throw new StoreError(`cannot write to the task store: ${reasonOf(error)}`, { cause: error });
     }
   }
 
@@ -286,7 +285,7 @@ export class SqliteStore implements TaskStore {
       state = event.status.state;
       statusSeq = seq;
     }
-    // `state` is there: checkAppend has seen that a log begins with its task.
+    // `state` is set: checkAppend has checked that a log starts with its task.
     if (statusSeq > 0 && state) {
       const status = { state, statusSeq, changed: this.#clock.next() };
       changes.count(scope, known?.state, state);
@@ -331,7 +330,7 @@ export class SqliteStore implements TaskStore {
     this.#remember(taskId, { ...version, id: Number(lastInsertRowid) });
   }
 
-  /** Where a task's log ends, from memory if it is being written. */
+  /** The end of a task's log, from the cache if the task is being written. */
   #version(taskId: string): Version | undefined {
     const known = this.#versions.get(taskId);
     if (known) return known;
@@ -375,13 +374,13 @@ export class SqliteStore implements TaskStore {
     return this.#sql.messageTask.get(scope, messageId)?.[0];
   }
 
-  /** The states that the query may find tasks in, and how many of all contexts are there; most first. */
+  /** The states that match the query, with their number of tasks in all contexts, largest first. */
   #states(scope: number, { state }: ListQuery): StateCount[] {
     const counts = this.#sql.counters.all(scope);
     return state === undefined ? counts : counts.filter(([each]) => each === state);
   }
 
-  /** A page, and one row more if there is another: the newest of each state, merged. */
+  /** A page, merged from the newest tasks of each state, plus one row if there is another page. */
   #rows(
     scope: number,
     states: readonly StateCount[],
@@ -398,7 +397,7 @@ export class SqliteStore implements TaskStore {
           : pageOfContext.all(scope, state, from, before, limit + 1, contextId);
       rows.push(...newest);
       rows = rows.toSorted((a, b) => changeOf(b) - changeOf(a)).slice(0, limit + 1);
-      // Once the page is full, the next state matters only as far as it is newer.
+      // Once the page is full, only newer tasks of the next states matter.
       const last = rows[limit];
       if (last) from = changeOf(last);
     }
@@ -428,17 +427,17 @@ export class SqliteStore implements TaskStore {
 
   #meta(key: string): Uint8Array {
     const row = this.#sql.meta.get(key);
-    if (!row) throw new StoreError(`the store is damaged: it has no ${key}`);
+    if (!row) throw new StoreError(`the task store is damaged: ${key} is missing`);
     return row[0];
   }
 }
 
-/** What a batch changes beside the logs, written once at its end. */
+/** The changes of a batch beside the logs. They are written once, at its end. */
 class Changes {
   readonly statuses = new Set<Version>();
   readonly counts = new Map<string, { scope: number; state: TaskState; n: number }>();
 
-  /** One task leaves the state `from` and enters `to`. */
+  /** Moves one task from the state `from` to `to`. */
   count(scope: number, from: TaskState | undefined, to: TaskState): void {
     if (from === to) return;
     if (from) this.#add(scope, from, -1);
@@ -470,7 +469,7 @@ function firstChange(updatedSince: number | undefined): number {
   return updatedSince === undefined ? 0 : Math.min(ChangeClock.first(updatedSince), END);
 }
 
-/** Where a sealed webhook belongs. */
+/** The `place` of an encrypted webhook. */
 function place(taskId: string, configId: string): string {
   return `push ${JSON.stringify([taskId, configId])}`;
 }

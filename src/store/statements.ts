@@ -1,8 +1,8 @@
-/** Every statement that the SQLite store runs, prepared once, and the rows that they give. */
+/** The prepared statements of the SQLite store, and the types of their rows. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { ProtocolVersion, TaskState } from '../protocol/index.ts';
 
-/** A task without its log; `json` is the entry that holds the status. */
+/** A task without its log. `json` is the entry with the status. */
 export type HeadRow = [
   taskId: string,
   contextId: string,
@@ -13,14 +13,14 @@ export type HeadRow = [
   json: string,
 ];
 
-/** What an append has to know of a task. */
+/** The fields of a task that an append needs. */
 type VersionRow = [id: number, scope: number, state: TaskState, seq: number];
 
 export type StateCount = [state: TaskState, n: number];
 
 type PushRow = [configId: string, version: ProtocolVersion, config: string | Uint8Array];
 
-/** A statement that gives rows. As arrays: Node makes them twice as fast as objects. */
+/** A statement that returns rows as arrays, which Node creates twice as fast as objects. */
 class Query<Row extends unknown[]> {
   readonly #statement: StatementSync;
 
@@ -42,7 +42,7 @@ const LAST_SEQ = '(SELECT max(seq) FROM events WHERE task = t.id)';
 const HEAD = `t.task_id, t.context_id, t.changed, t.created_at, t.expires_at, ${LAST_SEQ}, e.json`;
 const STATUS = 'CROSS JOIN events e ON e.task = t.id AND e.seq = t.status_seq';
 const ROW_ID = '(SELECT id FROM tasks WHERE task_id = ?)';
-/** Scope, state, the first change and the first one beyond. */
+/** Parameters: scope, state, the first change, and the first change after the range. */
 const IN_STATE = 't.scope = ?1 AND t.state = ?2 AND t.changed >= ?3 AND t.changed < ?4';
 
 export type Statements = ReturnType<typeof prepareStatements>;
