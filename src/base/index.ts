@@ -3,5 +3,12 @@ export { BoundedMap } from './bounded-map.ts';
 export { reasonOf, systemCode } from './errors.ts';
 export { wordIssue } from './issue.ts';
 export { defined, isObject, type JsonObject, type JsonValue } from './json.ts';
-export { cutText, distance, nearestNames } from './text.ts';
-export { backoffMs, pause, raceAbort, waitAtMost, type MaybePromise } from './wait.ts';
+export { cutText, distance, nearestNames, shorten } from './text.ts';
+export {
+  backoffMs,
+  MAX_TIMER_MS,
+  pause,
+  raceAbort,
+  waitAtMost,
+  type MaybePromise,
+} from './wait.ts';

@@ -7,6 +7,11 @@ export function cutText(text: string, limit: number): string {
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? limit - 1 : limit);
 }
 
+/** The text, or its first `limit` characters and an ellipsis. */
+export function shorten(text: string, limit: number): string {
+  return text.length > limit ? `${cutText(text, limit)}…` : text;
+}
+
 /** Levenshtein distance: how many letters to add, remove or replace to turn one word into the other. */
 export function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);

@@ -2,6 +2,9 @@
 
 export type MaybePromise<T> = T | Promise<T>;
 
+/** The longest delay that a timer accepts. A longer one would fire at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /**
  * Resolves or rejects as `value` does, or rejects with the signal's reason as soon as the signal is aborted. Works also
  * when the producer of `value` ignores the signal.

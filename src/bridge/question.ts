@@ -17,7 +17,7 @@
  * for words while several questions are open, because they do not say which question they answer.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { isObject, type JsonObject, type JsonValue } from '../base/index.ts';
+import { isObject, type JsonObject, type JsonValue, shorten } from '../base/index.ts';
 import { type Message, textOf } from '../protocol/index.ts';
 import type { Answer, Question } from '../agent/index.ts';
 import { fromA2AParts, type ReceivedPart } from './converter.ts';
@@ -70,13 +70,9 @@ export function withCall({ kind, text, tool, args }: CallQuestion): string {
   const given = args === undefined ? '' : JSON.stringify(args);
   if (kind === 'confirmation' && tool !== undefined && !named) lines.push(`Tool: ${tool}`);
   if ((kind === 'confirmation' || named) && !text.includes(given)) {
-    lines.push(`Arguments: ${shortened(given)}`);
+    lines.push(`Arguments: ${shorten(given, MAX_ARGS_TEXT)}`);
   }
   return lines.join('\n');
-}
-
-function shortened(text: string): string {
-  return text.length > MAX_ARGS_TEXT ? `${text.slice(0, MAX_ARGS_TEXT)}…` : text;
 }
 
 /** Reads the answers to open questions from a message. */

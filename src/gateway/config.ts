@@ -9,6 +9,7 @@
 import { constants, existsSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import * as z from 'zod';
+import { MAX_TIMER_MS } from '../base/index.ts';
 import {
   type Jsonc,
   JsoncError,
@@ -38,10 +39,7 @@ const MAX_PROBLEMS = 20;
 const MAX_NAMES = 10;
 
 const count = z.int().min(1).max(1_000_000);
-const milliseconds = z
-  .int()
-  .min(1)
-  .max(2 ** 31 - 1);
+const milliseconds = z.int().min(1).max(MAX_TIMER_MS);
 
 const Limits = z
   .strictObject({

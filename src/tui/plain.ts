@@ -4,6 +4,7 @@
  *
  * Input is a prompt, or the number of an option while a question waits. Ctrl-C cancels the turn, a second one leaves.
  */
+import { reasonOf } from '../base/index.ts';
 import type { LiveSession } from '../live/client/index.ts';
 import { Answers, isInWords } from './control/answers.ts';
 import type { ExitReason, TuiOptions } from './control/options.ts';
@@ -116,8 +117,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
 
   function run(work: Promise<unknown>): void {
     work.catch((error: unknown) => {
-      const text = error instanceof Error ? error.message : String(error);
-      store.dispatch({ kind: 'notice', level: 'error', text });
+      store.dispatch({ kind: 'notice', level: 'error', text: reasonOf(error) });
     });
   }
 

@@ -7,7 +7,7 @@
  *
  * It has no state of its own: its progress is in the conversation.
  */
-import type { JsonObject, JsonValue } from '../../base/index.ts';
+import { type JsonObject, type JsonValue, shorten } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import {
   functionCalls,
@@ -132,7 +132,7 @@ function outcome(step: Step, response: FunctionResponsePart | undefined): string
 function shown(response: JsonValue): string {
   const text = wordsIn(response);
   if (text === '') return '(nothing)';
-  return text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text;
+  return shorten(text, MAX_SHOWN_CHARS);
 }
 
 function wordsIn(response: JsonValue): string {
@@ -154,8 +154,7 @@ function wordsIn(response: JsonValue): string {
 
 function answer(asked: string, offered: readonly ToolDeclaration[], advice: string): string {
   if (ABOUT_ME.test(asked)) return `${WHAT_I_AM}\n\n${help(offered, advice)}`;
-  const line = asked.replaceAll(/\s+/g, ' ');
-  const gist = line.length > MAX_GIST_CHARS ? `${line.slice(0, MAX_GIST_CHARS)}…` : line;
+  const gist = shorten(asked.replaceAll(/\s+/g, ' '), MAX_GIST_CHARS);
   const opening = gist === '' ? 'You said nothing.' : `You said: "${gist}".`;
   return `${opening} I am the offline model and cannot answer that.\n\n${help(offered, advice)}`;
 }

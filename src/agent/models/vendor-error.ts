@@ -4,6 +4,7 @@
  *
  * Errors are recognised by their fields, not their class, so that any provider package and any copy of it works.
  */
+import { shorten } from '../../base/index.ts';
 import { ModelError, type ModelErrorCode } from '../model.ts';
 import { isRetryable, statusError } from './failure.ts';
 
@@ -146,7 +147,7 @@ function tidy(text: string, { secret }: ErrorSource): string {
     .replaceAll(/\b(sk|pk|key)-[\w*.-]{6,}|\bAIza[\w*-]{6,}/g, '[key]')
     .replaceAll(/[\p{Cc}\s]+/gu, ' ')
     .trim();
-  return line.length > MAX_CHARS ? `${line.slice(0, MAX_CHARS)}…` : line;
+  return shorten(line, MAX_CHARS);
 }
 
 function is(error: unknown, name: string): boolean {

@@ -11,7 +11,7 @@
  *
  * The run starts with the iteration. Leaving the iteration early stops the run.
  */
-import { raceAbort } from '../../base/index.ts';
+import { raceAbort, MAX_TIMER_MS } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import type { Agent } from '../agent.ts';
 import { abortable } from './abortable.ts';
@@ -328,9 +328,6 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     runToEnd: (asked) => resultOf(run(asked)),
   };
 }
-
-/** A longer timer would fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 interface Begin {
   readonly session: Session;

@@ -12,6 +12,7 @@
  * The remote is not trusted. What it sends becomes content and nothing else: its metadata cannot set state, branch, author
  * or transfer. If it breaks the protocol or a limit, the run ends with an error event.
  */
+import { reasonOf } from '../../base/index.ts';
 import type { Agent } from '../../agent/index.ts';
 import {
   quote,
@@ -85,10 +86,7 @@ export function remoteAgent(options: RemoteAgentOptions): Agent {
           signal.throwIfAborted();
           if (call.received || !isOver(error, turn)) {
             const code = remoteErrorCode(error);
-            const said = quote(
-              error instanceof Error ? error.message : String(error),
-              MAX_DESCRIPTION,
-            );
+            const said = quote(reasonOf(error), MAX_DESCRIPTION);
             // The agent may have moved to another address.
             if (code === 'remote-unreachable') connection.forget();
             yield call.failure(new RemoteAgentError(code, `the remote agent ${name}: ${said}`));

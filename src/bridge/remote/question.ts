@@ -4,7 +4,7 @@
  * Every remote asks in text. Parley's agents also ask as data (question.ts): then each question is passed on with its
  * options and, in `detail`, everything else. All of it is only shown to people: a remote's tool is not one of our tools.
  */
-import { type JsonValue, isObject } from '../../base/index.ts';
+import { type JsonValue, isObject, shorten } from '../../base/index.ts';
 import * as z from 'zod';
 import type { Answer, Question } from '../../agent/index.ts';
 import { textOf, type Part as A2APart } from '../../protocol/index.ts';
@@ -52,7 +52,7 @@ export function remoteQuestions(parts: readonly A2APart[], auth: boolean): Remot
   const data = parts.flatMap((part) => (part.kind === 'data' ? [part.data] : []));
   const text =
     said || (auth ? 'The agent requires authorization.' : 'The agent requires more input.');
-  const question = { kind: auth ? 'auth' : 'input', text: cut(text) } as const;
+  const question = { kind: auth ? 'auth' : 'input', text: shorten(text, MAX_TEXT) } as const;
   return [{ remote: undefined, question: { ...question, ...detailed(data) } }];
 }
 
@@ -64,7 +64,7 @@ function passedOn({ id, kind, text, tool, args, options, detail }: Asked): Remot
     remote: id,
     question: {
       kind,
-      text: cut(words),
+      text: shorten(words, MAX_TEXT),
       ...(options !== undefined && { options }),
       ...detailed(more),
     },
@@ -75,10 +75,6 @@ function passedOn({ id, kind, text, tool, args, options, detail }: Asked): Remot
 function detailed([detail]: readonly unknown[]): { readonly detail?: JsonValue } {
   const json = detail === undefined ? '' : JSON.stringify(detail);
   return json === '' || json.length > MAX_DETAIL ? {} : { detail: JSON.parse(json) as JsonValue };
-}
-
-function cut(text: string): string {
-  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…`.toWellFormed() : text;
 }
 
 /** The answers as parts of a message to the remote. */

@@ -1,5 +1,5 @@
 /** One HTTP request over `fetch`: headers, redirects, timeouts, and a limit on the size of the response. */
-import { raceAbort } from '../../base/index.ts';
+import { raceAbort, MAX_TIMER_MS } from '../../base/index.ts';
 import { A2AError, inspectJson, v1 } from '../../protocol/index.ts';
 import { ConnectionError, RemoteAgentError } from './errors.ts';
 
@@ -21,8 +21,6 @@ export interface Request {
 }
 
 const MAX_REDIRECTS = 5;
-/** The longest delay of a timer. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * When a request, or a whole conversation, ends: by one of the signals it was given, by a timeout, or by `end`. The

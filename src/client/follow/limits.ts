@@ -1,4 +1,5 @@
 /** What a remote agent may send for one message: limits on size, number and time. */
+import { MAX_TIMER_MS } from '../../base/index.ts';
 import { RemoteAgentError } from '../connection/errors.ts';
 import type { Lifetime } from '../connection/request.ts';
 
@@ -41,9 +42,6 @@ export const REMOTE_LIMITS: Required<RemoteLimits> = {
   totalMs: 60 * 60_000,
   cancelMs: 5000,
 };
-
-/** The longest delay of a timer. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Fills in the defaults. Infinity is allowed; times are capped at the longest delay of a timer. */
 export function remoteLimits(given: RemoteLimits = {}): Required<RemoteLimits> {

@@ -18,7 +18,7 @@
  * `arguments: issue, [note]` is another form. A workspace's command overrides the user's command with the same name.
  */
 import { readdir, realpath, stat } from 'node:fs/promises';
-import { systemCode } from '../../base/index.ts';
+import { systemCode, reasonOf } from '../../base/index.ts';
 import path from 'node:path';
 import type { SlashCommandArgument } from '../../protocol/development-tool/index.ts';
 import { FileError } from '../files/file-error.ts';
@@ -169,8 +169,7 @@ async function readCommand(
       prompt: (typed) => fillTemplate(body, typed.trim()),
     };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    problems.push(`${reason}: the command is ignored`);
+    problems.push(`${reasonOf(error)}: the command is ignored`);
     return undefined;
   }
 }

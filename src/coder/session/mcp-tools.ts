@@ -2,7 +2,7 @@
  * The tools of MCP servers behind the policy. The tools of an unavailable server are left out; everything else works.
  * The first turn waits for a server that is slow to start. Later turns use its tools as soon as it has answered.
  */
-import { raceAbort, type JsonObject } from '../../base/index.ts';
+import { raceAbort, type JsonObject, reasonOf } from '../../base/index.ts';
 import { type Tool, type Toolset, mcpToolset, type McpServerConfig } from '../../agent/index.ts';
 import type { McpServers } from '../../protocol/development-tool/index.ts';
 import { guarded, type GuardOptions } from '../approval/guard.ts';
@@ -64,7 +64,7 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
           return { name, tools };
         } catch (error) {
           signal.throwIfAborted();
-          const problem = error instanceof Error ? error.message : String(error);
+          const problem = reasonOf(error);
           options.warn(name, problem);
           return { name, tools: [], problem };
         }

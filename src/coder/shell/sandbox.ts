@@ -4,6 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { systemCode } from '../../base/index.ts';
 
 /** Converts a program and its arguments to a command that runs it in the sandbox. */
 export type Sandbox = (file: string, args: readonly string[]) => { file: string; args: string[] };
@@ -22,7 +23,7 @@ export async function openSandbox(workspace: string, signal?: AbortSignal): Prom
     await promisify(execFile)(file, args, { timeout: PROBE_MS, ...(signal && { signal }) });
   } catch (error) {
     signal?.throwIfAborted();
-    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    const missing = systemCode(error) === 'ENOENT';
     const why =
       process.platform !== 'linux'
         ? 'the sandbox needs Linux; remove --sandbox'

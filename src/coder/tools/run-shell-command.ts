@@ -2,7 +2,7 @@
  * run_shell_command: runs a command in the workspace, in the foreground or as a background job (see shell-jobs.ts). If the
  * command fails, the call still succeeds: the model gets the exit code.
  */
-import type { JsonObject } from '../../base/index.ts';
+import { type JsonObject, shorten } from '../../base/index.ts';
 import * as z from 'zod';
 import { MAX_LINE } from '../shell/parse.ts';
 import type { Outcome, Shell } from '../shell/shell.ts';
@@ -53,8 +53,7 @@ export function runShellCommandTool(options: RunShellCommandOptions): CoderTool 
     input: Arguments,
     effect: 'execute',
     describe({ command, background }) {
-      const line = command.trim().replaceAll(/\s+/g, ' ');
-      const short = line.length > DESCRIBED ? `${line.slice(0, DESCRIBED)}…` : line;
+      const short = shorten(command.trim().replaceAll(/\s+/g, ' '), DESCRIBED);
       return `Run ${short}${background ? ' in the background' : ''}`;
     },
     preview: ({ command }) => ({ kind: 'execute', command, workingDirectory: root }),

@@ -1,9 +1,9 @@
 /** The configuration's part about agents: `"agents": { "travel": { "url": "http://10.0.0.7:4000" } }`. */
 import * as z from 'zod';
+import { MAX_TIMER_MS } from '../../base/index.ts';
 import { REMOTE_LIMITS, type RemoteLimits } from '../../client/index.ts';
 import { WebAddress } from '../api/web-address.ts';
 
-const MAX_TIMER_MS = 2 ** 31 - 1;
 const MAX_SIZE = 2 ** 31;
 
 /** The name in the agent's address, `/agents/NAME`. */

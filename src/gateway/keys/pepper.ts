@@ -11,7 +11,7 @@
  * the log has one line about it. Restore the pepper, or create new keys.
  */
 import { createHmac, randomBytes, scryptSync } from 'node:crypto';
-import { reasonOf } from '../../base/index.ts';
+import { reasonOf, systemCode } from '../../base/index.ts';
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { StoreError } from '../../store/index.ts';
 import type { Register } from '../register/register.ts';
@@ -66,7 +66,7 @@ function read(file: string): Buffer | undefined {
   try {
     secret = readFileSync(file);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (systemCode(error) === 'ENOENT') return undefined;
     throw cannot('read', file, error);
   }
   if (secret.length === PEPPER_BYTES) return secret;

@@ -6,6 +6,7 @@
  * end of the response together with the last event.
  */
 import type { ServerResponse } from 'node:http';
+import { MAX_TIMER_MS } from '../../base/index.ts';
 import type { Logger, Opening, Published, StreamSink } from '../../tasks/index.ts';
 import type { Beating } from './heartbeat.ts';
 import type { Pace, Paced } from './pace.ts';
@@ -21,8 +22,6 @@ interface UnreadOptions {
   readonly logger: Logger;
 }
 
-const LONGEST_TIMER = 2 ** 31 - 1;
-
 /**
  * Disconnects a client that does not read a complete answer. The timeout of a socket restarts whenever the system
  * accepts more data, so a slow but reading client is not disconnected.
@@ -32,7 +31,7 @@ export function dropUnread(
   { stallMs, logger }: UnreadOptions,
   fields: object = {},
 ): void {
-  response.setTimeout(Math.min(stallMs, LONGEST_TIMER), () => {
+  response.setTimeout(Math.min(stallMs, MAX_TIMER_MS), () => {
     logger.warn(fields, 'disconnected a client that does not read');
     response.destroy();
   });

@@ -5,6 +5,7 @@
  * With nothing open, Esc cancels the turn and a second Esc opens the rewind menu. Ctrl-C clears the text field, and a
  * second Ctrl-C leaves.
  */
+import { reasonOf } from '../../base/index.ts';
 import type { LiveSession } from '../../live/client/index.ts';
 import { withText, BLANK } from '../input/buffer.ts';
 import { completableAt } from '../input/completion.ts';
@@ -99,7 +100,7 @@ export class Controller {
     this.#store.follow(this.session, this.#abort.signal).then(
       () => this.leave('ended'),
       (error: unknown) => {
-        if (!this.#left) this.notice('error', messageOf(error));
+        if (!this.#left) this.notice('error', reasonOf(error));
         this.leave('ended');
       },
     );
@@ -154,7 +155,7 @@ export class Controller {
   }
 
   #run(work: Promise<unknown>): void {
-    work.catch((error: unknown) => this.notice('error', messageOf(error)));
+    work.catch((error: unknown) => this.notice('error', reasonOf(error)));
   }
 
   #compose(composer: Composer): void {
@@ -294,8 +295,4 @@ export class Controller {
     });
     return saved;
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
