@@ -1,4 +1,4 @@
-/** Puts each operation of the protocol behind the scope that it needs. */
+/** Checks that the caller has the scope that an operation of the protocol needs. */
 import { A2AError } from '../../protocol/index.ts';
 import { type CheckAccess, guardHandler, type RequestHandler } from '../../tasks/index.ts';
 import { agentOfTenant, callerOf } from './caller.ts';

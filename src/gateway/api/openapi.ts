@@ -237,7 +237,7 @@ const PROTOCOL: Readonly<Record<string, Record<string, Json>>> = {
     },
   },
   '/agents/{name}': {
-    post: { operationId: 'a2aAgent', ...rpc('A2A, to an agent behind the gateway'), ...agentName },
+    post: { operationId: 'a2aAgent', ...rpc('A2A, to a registered agent'), ...agentName },
   },
   '/agents/{name}/.well-known/agent-card.json': {
     get: { operationId: 'agentCardOfAgent', ...card("An agent's card"), ...agentName },

@@ -8,7 +8,7 @@ export type TaskAction = 'message' | 'cancel';
 export function dialectError(error: unknown, action: TaskAction): unknown {
   if (!(error instanceof A2AError)) return error;
   const { kind, message, detail } = error;
-  if (kind === 'invalidParams' && message.startsWith('message.contextId ')) {
+  if (kind === 'invalidParams' && message.startsWith('message.contextId:')) {
     return new A2AError(
       'invalidParams',
       'sessionId: is not the session of the task taskId',

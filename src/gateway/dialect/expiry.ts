@@ -18,13 +18,14 @@ export function expiryOf(
   now: number,
 ): number | undefined {
   const { ttlSeconds, maxTtlSeconds = Number.POSITIVE_INFINITY } = config;
-  const asked = metadata?.['expiresAt'];
-  if (asked === undefined) {
+  const requested = metadata?.['expiresAt'];
+  if (requested === undefined) {
     // The maximum also applies to tasks without `expiresAt`.
     const seconds = Math.min(ttlSeconds ?? Number.POSITIVE_INFINITY, maxTtlSeconds);
     return Number.isFinite(seconds) ? now + seconds * 1000 : undefined;
   }
-  const at = typeof asked === 'string' && TIME.test(asked) ? Date.parse(asked) : Number.NaN;
+  const at =
+    typeof requested === 'string' && TIME.test(requested) ? Date.parse(requested) : Number.NaN;
   if (Number.isNaN(at)) refuse('must be a time such as 2026-01-31T12:00:00Z');
   if (at <= now) refuse('must be in the future');
   if (at > now + maxTtlSeconds * 1000) refuse(`must be at most ${maxTtlSeconds} seconds from now`);

@@ -47,7 +47,7 @@ const FilePart = z.looseObject({
 export const DialectPart = z.discriminatedUnion('type', [TextPart, DataPart, FilePart]);
 export type DialectPart = z.infer<typeof DialectPart>;
 
-const sent = z
+const sentContent = z
   .union([z.string(), z.array(DialectPart).min(1).max(MAX_PARTS)], {
     error: `must be text, or an array of 1 to ${MAX_PARTS} parts of the types text, data and file`,
   })
@@ -59,16 +59,16 @@ function isEmpty(content: string | readonly DialectPart[]): boolean {
   return content.every((part) => part.type === 'text' && part.text.trim() === '');
 }
 
-const Sent = z.looseObject({
+const SentMessage = z.looseObject({
   role: z.literal('user', { error: 'must be "user"' }),
-  content: sent,
+  content: sentContent,
   messageId: Id.optional().describe(
     'Chosen by the client. Sending a message with the same id again returns the same task',
   ),
   metadata,
 });
 
-const asked = {
+const requestFields = {
   sessionId: Id.optional().describe('Groups tasks into a conversation. Absent: a new conversation'),
   taskId: Id.optional().describe('The task to continue. It must be input-required'),
   metadata: metadata.describe(
@@ -80,13 +80,13 @@ const asked = {
     .describe('At this time the task is ended, or deleted if it is finished'),
 };
 
-export const SendBody = z.looseObject({ ...asked, message: Sent });
+export const SendBody = z.looseObject({ ...requestFields, message: SentMessage });
 export type SendBody = z.infer<typeof SendBody>;
 
 export const SubscribeBody = z
   .looseObject({
-    ...asked,
-    message: Sent.optional().describe('Absent: the events of `taskId` after Last-Event-ID'),
+    ...requestFields,
+    message: SentMessage.optional().describe('Absent: the events of `taskId` after Last-Event-ID'),
   })
   .refine(({ message, taskId }) => message !== undefined || taskId !== undefined, {
     path: ['message'],
@@ -143,7 +143,7 @@ export type DialectTask = z.infer<typeof DialectTask>;
 
 export const TaskAnswer = z.object({ task: DialectTask });
 
-const changed = {
+const statusFields = {
   taskId: z.string(),
   status: Status,
   timestamp: time,
@@ -154,7 +154,7 @@ const changed = {
 export const DialectEvent = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('status'),
-    ...changed,
+    ...statusFields,
     sessionId: z.string().optional().describe('Only in the first event of a task'),
     metadata: metadata.describe("The task's metadata, only in its first event"),
     expiresAt: time.optional(),
@@ -169,7 +169,7 @@ export const DialectEvent = z.discriminatedUnion('type', [
   }),
   z.object({
     type: z.enum(['completed', 'failed', 'cancelled', 'input-required']),
-    ...changed,
+    ...statusFields,
     error: z.string().optional(),
   }),
 ]);

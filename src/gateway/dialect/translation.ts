@@ -38,8 +38,8 @@ export function dialectStatus(state: TaskState): Status {
   }
 }
 
-export function paramsOf({ message, ...asked }: SendBody): MessageSendParams {
-  const { sessionId, taskId, metadata, expiresAt } = asked;
+export function paramsOf({ message, ...rest }: SendBody): MessageSendParams {
+  const { sessionId, taskId, metadata, expiresAt } = rest;
   const { content, messageId = randomUUIDv7(), metadata: own } = message;
   const parts: Part[] =
     typeof content === 'string' ? [{ kind: 'text', text: content }] : content.map(partFrom);

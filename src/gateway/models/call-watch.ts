@@ -26,7 +26,7 @@ export interface Answered {
   readonly reason?: FinishReason | undefined;
 }
 
-export interface Asked {
+export interface RequestDetails {
   readonly traceparent: string | undefined;
   /** The context id of the task. */
   readonly conversation?: string | undefined;
@@ -35,7 +35,7 @@ export interface Asked {
 }
 
 export interface Watch {
-  start(target: ModelTarget, asked: Asked): RequestWatch;
+  start(target: ModelTarget, details: RequestDetails): RequestWatch;
   failure(provider: string, next: 'again' | 'elsewhere' | 'nothing'): void;
   used(used: Used): void;
 }

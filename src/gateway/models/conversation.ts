@@ -58,16 +58,16 @@ export function earlierTurns(handler: () => Pick<RequestHandler, 'listTasks'>): 
 
 /** The user's message and the answer. Empty if one is missing, because models require alternating roles. */
 function turnOf({ history = [], status, artifacts = [] }: Task): Content[] {
-  const said = history.filter(({ role }) => role === 'user').flatMap(({ parts }) => parts);
+  const asked = history.filter(({ role }) => role === 'user').flatMap(({ parts }) => parts);
   // A long answer is complete only in its artifact.
   const whole = artifacts.find(({ artifactId }) => artifactId === ANSWER);
   const answer =
     textOf(whole?.parts ?? []) ||
     textOf(status.message?.parts ?? []) ||
     artifacts.map(({ parts }) => textOf(parts)).join('\n');
-  if (said.length === 0 || answer === '') return [];
+  if (asked.length === 0 || answer === '') return [];
   return [
-    { role: 'user', parts: fromA2AParts(said) },
+    { role: 'user', parts: fromA2AParts(asked) },
     { role: 'model', parts: [{ kind: 'text', text: answer }] },
   ];
 }

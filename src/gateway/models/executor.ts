@@ -45,13 +45,13 @@ export function modelExecutor({
     return models.resolve(workspace, model, apiType);
   }
 
-  async function* chat(context: ExecutionContext, target: ModelTarget, asked: AskOptions) {
+  async function* chat(context: ExecutionContext, target: ModelTarget, askOptions: AskOptions) {
     const { contextId, task, turn } = context;
     const before = (await earlierTurns?.(context, contextId, task.id)) ?? [];
     const messages: Content[] = [...before, ...turn.map((message) => fromA2AMessage(message))];
     let text = '';
     let begun = false;
-    for await (const chunk of models.chat(target, { messages }, asked)) {
+    for await (const chunk of models.chat(target, { messages }, askOptions)) {
       if (chunk.kind === 'function-call') continue;
       if (chunk.kind === 'finish') {
         if (begun)
@@ -69,9 +69,9 @@ export function modelExecutor({
     }
   }
 
-  async function* embed(context: ExecutionContext, target: ModelTarget, asked: AskOptions) {
+  async function* embed(context: ExecutionContext, target: ModelTarget, askOptions: AskOptions) {
     const texts = textsOf(context);
-    const { vectors, used } = await models.embed(target, texts, asked);
+    const { vectors, used } = await models.embed(target, texts, askOptions);
     const data = { embeddings: vectors, model: target.name };
     yield {
       kind: 'artifact-update',

@@ -150,9 +150,9 @@ function waitBefore(
   others: boolean,
 ): number | undefined {
   if (!mayTryAgain(error)) return undefined;
-  const asked = error.retryAfterMs ?? 0;
-  if (asked > (others ? SHORT_WAIT_MS : LONG_WAIT_MS)) return undefined;
-  const wait = Math.max(backoffMs(attempt, delayMs, MAX_DELAY_MS, random), asked);
+  const requestedMs = error.retryAfterMs ?? 0;
+  if (requestedMs > (others ? SHORT_WAIT_MS : LONG_WAIT_MS)) return undefined;
+  const wait = Math.max(backoffMs(attempt, delayMs, MAX_DELAY_MS, random), requestedMs);
   return performance.now() + wait < deadline ? wait : undefined;
 }
 

@@ -121,7 +121,7 @@ export function createModels(options: ModelsOptions): Models {
     settings?: ModelRequest,
   ): Promise<Asking<Answer>> {
     signal.throwIfAborted();
-    const paid = spending.begin(caller, target.pricing);
+    const endSpending = spending.begin(caller, target.pricing);
     const { traceparent } = caller;
     const watched = watch.start(target, { traceparent, conversation, settings });
     const over = new AbortController();
@@ -158,7 +158,7 @@ export function createModels(options: ModelsOptions): Models {
         answer,
         end(how, answered) {
           clearTimeout(timer);
-          paid();
+          endSpending();
           answering.end(how);
           const outcome = OUTCOMES[how];
           call.end(outcome);
@@ -167,7 +167,7 @@ export function createModels(options: ModelsOptions): Models {
       };
     } catch (error) {
       clearTimeout(timer);
-      paid();
+      endSpending();
       watched.end(error instanceof NoAnswer ? error.error.code : 'canceled');
       if (!(error instanceof NoAnswer)) throw error;
       const { candidate } = error;
@@ -194,33 +194,33 @@ export function createModels(options: ModelsOptions): Models {
   async function* chat(
     target: ModelTarget,
     request: ModelRequest,
-    asked: AskOptions,
+    askOptions: AskOptions,
   ): AsyncGenerator<AnswerChunk> {
     async function begin({ provider, model }: Candidate, call: CallWatch, signal: AbortSignal) {
       const chunks = provider.chat(model).generate(request, signal);
       const rest = chunks[Symbol.asyncIterator]();
-      const first = await nextShown(rest, target.name);
+      const first = await nextVisible(rest, target.name);
       call.begun();
       return { first, rest };
     }
-    const asking = await ask(target, asked, begin, request);
+    const asking = await ask(target, askOptions, begin, request);
     const { candidate, answer } = asking;
     let chars = 0;
     let used: Used | undefined;
 
     /** Counts the usage. Only the first call has an effect. */
-    function settle(how: How, usage?: Usage, reason?: FinishReason): Used {
+    function settle(how: Ending, usage?: Usage, reason?: FinishReason): Used {
       if (used !== undefined) return used;
-      used = usedAt(candidate, usage ?? guess(request, chars), target.pricing);
+      used = usedAt(candidate, usage ?? estimate(request, chars), target.pricing);
       asking.end(how, { used, reason });
-      record(target, asked, used);
+      record(target, askOptions, used);
       // Also after the last chunk: it releases the connection and its timers.
       void answer.rest.return?.().catch(() => undefined);
       return used;
     }
 
     try {
-      for (let chunk = answer.first; ; chunk = await nextShown(answer.rest, target.name)) {
+      for (let chunk = answer.first; ; chunk = await nextVisible(answer.rest, target.name)) {
         if (chunk.kind === 'finish') {
           const { reason, usage } = chunk;
           yield { kind: 'finish', reason, used: settle('whole', usage, reason) };
@@ -230,7 +230,7 @@ export function createModels(options: ModelsOptions): Models {
         yield chunk;
       }
     } catch (error) {
-      asked.signal.throwIfAborted();
+      askOptions.signal.throwIfAborted();
       const broken = settle('broken');
       const { name: provider } = candidate.provider;
       logger.warn({ err: error, provider, model: target.name }, 'a model broke off its answer');
@@ -243,20 +243,20 @@ export function createModels(options: ModelsOptions): Models {
   return {
     check: (caller, { pricing }) => spending.check(caller, pricing),
     chat,
-    async embed(target, texts, asked) {
+    async embed(target, texts, askOptions) {
       const { candidate, answer, end } = await ask(
         target,
-        asked,
+        askOptions,
         ({ provider, model }, _call, signal) => provider.embeddings(model).embed(texts, signal),
       );
       const { vectors, inputTokens } = answer;
       const usage =
         inputTokens === undefined
-          ? guess({ messages: [userContent(texts.join(''))] }, 0)
+          ? estimate({ messages: [userContent(texts.join(''))] }, 0)
           : { inputTokens, outputTokens: 0 };
       const used = usedAt(candidate, usage, target.pricing);
       end('whole', { used });
-      record(target, asked, used);
+      record(target, askOptions, used);
       return { vectors, used };
     },
     use,
@@ -274,22 +274,22 @@ export function createModels(options: ModelsOptions): Models {
   };
 }
 
-type How = Parameters<Answering<unknown>['end']>[0];
+type Ending = Parameters<Answering<unknown>['end']>[0];
 
 /** The outcomes in metrics and spans. */
 const OUTCOMES = { whole: 'ok', broken: 'cut-off', left: 'canceled' } as const satisfies Readonly<
-  Record<How, string>
+  Record<Ending, string>
 >;
 
 /** The candidate that answers. `end` is called once, when the answer has ended. */
 interface Asking<Answer> extends Omit<Answering<Answer>, 'end'> {
-  readonly end: (how: How, answered: Omit<Answered, 'candidate'>) => void;
+  readonly end: (how: Ending, answered: Omit<Answered, 'candidate'>) => void;
 }
 
-type Shown = Exclude<ModelChunk, { kind: 'thought' }>;
+type VisibleChunk = Exclude<ModelChunk, { kind: 'thought' }>;
 
 /** The next chunk that a caller sees. Thoughts do not count as the start of an answer. */
-async function nextShown(chunks: AsyncIterator<ModelChunk>, name: string): Promise<Shown> {
+async function nextVisible(chunks: AsyncIterator<ModelChunk>, name: string): Promise<VisibleChunk> {
   for (;;) {
     const { done, value } = await chunks.next();
     if (done === true) throw cutOff(name);
@@ -298,12 +298,12 @@ async function nextShown(chunks: AsyncIterator<ModelChunk>, name: string): Promi
   }
 }
 
-function lengthOf(chunk: Exclude<Shown, { kind: 'finish' }>): number {
+function lengthOf(chunk: Exclude<VisibleChunk, { kind: 'finish' }>): number {
   if (chunk.kind === 'text') return chunk.text.length;
   if (chunk.kind === 'blob') return chunk.data.length;
   return chunk.name.length + JSON.stringify(chunk.args).length;
 }
 
-function guess(request: ModelRequest, chars: number): Usage & { readonly estimated: true } {
+function estimate(request: ModelRequest, chars: number): Usage & { readonly estimated: true } {
   return { ...estimateUsage(request, chars), estimated: true };
 }

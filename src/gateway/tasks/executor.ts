@@ -21,7 +21,7 @@ export function gatewayExecutor({ models, agents, expiry }: GatewayExecutorOptio
     agentOfTenant(tenant) !== undefined || metadata?.['agent'] !== undefined ? agents : models;
 
   return {
-    // After a crash a model is asked again if its answer had not begun, and an agent's task is followed again.
+    // After a crash, a model is called again if its answer had not started. An agent's task is followed again.
     rules: { resumes: true, transitions: TRANSITIONS, immutableEvents: true },
     receive(context, task) {
       if (task) return workerOf(context.tenant, task.metadata).receive?.(context, task);

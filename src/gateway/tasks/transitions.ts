@@ -1,7 +1,7 @@
 /**
  * The gateway's state machine, as data. It is stricter than A2A's: a task is `working` before it is completed, fails or
  * asks for input. The runtime enforces it for the events of executors (`ExecutionRules.transitions`). The runtime's own
- * transitions keep to it as well: an answer leads from `input-required` to `working`, and every unfinished task can be
+ * transitions follow it as well: an answer changes `input-required` to `working`, and every unfinished task can be
  * canceled.
  */
 import type { Transitions } from '../../tasks/index.ts';

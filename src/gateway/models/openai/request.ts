@@ -128,12 +128,12 @@ function contentsOf(messages: readonly ChatMessage[]): Content[] {
       }
       case 'assistant': {
         close(at);
-        const said = assistantWords(message.content);
+        const words = assistantWords(message.content);
         const calls = (message.tool_calls ?? []).map((call, place) =>
           functionCall(call, `${at}.tool_calls.${place}`),
         );
         open = new Map(calls.map((call) => [call.id, call]));
-        const text: ContentPart[] = said === '' ? [] : [{ kind: 'text', text: said }];
+        const text: ContentPart[] = words === '' ? [] : [{ kind: 'text', text: words }];
         contents.push({ role: 'model', parts: [...text, ...calls] });
         break;
       }

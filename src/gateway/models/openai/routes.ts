@@ -51,12 +51,13 @@ export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRou
     const target = models.resolve(caller.workspace, body.model, 'chat');
     const request = chatRequest(body);
     models.check(caller, target);
-    const { leave, signal } = leaving(call);
+    const { leave, signal } = abortable(call);
     const chunks = counted(models.chat(target, request, { caller, signal }));
     const head = headOf(body.model);
-    if (body.stream !== true) return { body: await unlessLeft(completion(head, chunks), signal) };
+    if (body.stream !== true)
+      return { body: await unlessDisconnected(completion(head, chunks), signal) };
     // Until the first chunk arrives, a failure can still set the HTTP status.
-    const first = await unlessLeft(chunks.next(), signal);
+    const first = await unlessDisconnected(chunks.next(), signal);
     const includeUsage = body.stream_options?.include_usage === true;
     const frames = completionFrames(head, startingWith(first, chunks), {
       includeUsage,
@@ -68,7 +69,7 @@ export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRou
       leave();
       void chunks.return(undefined).catch(() => undefined);
     };
-    return { headers: SSE_HEADERS, chunks: leavable(frames, end) } satisfies RouteText;
+    return { headers: SSE_HEADERS, chunks: stoppable(frames, end) } satisfies RouteText;
   }
 
   const routes = [
@@ -105,17 +106,19 @@ export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRou
       },
       async handle({ body, caller, call }) {
         const { model, input, encoding_format: format } = body;
-        if (isAsked(body['dimensions'])) {
+        if (body['dimensions'] != null) {
           const message = 'dimensions: not supported by this gateway: leave it out';
           throw new A2AError('invalidParams', message);
         }
         const target = models.resolve(caller.workspace, model, 'embeddings');
         models.check(caller, target);
         const texts = typeof input === 'string' ? [input] : input;
-        const { signal } = leaving(call);
+        const { signal } = abortable(call);
         const embedding = models.embed(target, texts, { caller, signal });
         running++;
-        const { vectors, used } = await unlessLeft(embedding, signal).finally(() => running--);
+        const { vectors, used } = await unlessDisconnected(embedding, signal).finally(
+          () => running--,
+        );
         const encode = format === 'base64' ? base64 : (vector: readonly number[]) => vector;
         const data = vectors.map((vector, index) => ({
           object: 'embedding',
@@ -134,7 +137,7 @@ export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRou
       summary: 'List the available models, compatible with OpenAI',
       answers: { 200: { description: 'The models', schema: ModelsAnswer } },
       async handle({ caller }) {
-        return { body: { object: 'list', data: models.list(caller.workspace).map(shown) } };
+        return { body: { object: 'list', data: models.list(caller.workspace).map(modelObject) } };
       },
       error: errorAnswer,
     }),
@@ -149,7 +152,7 @@ export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRou
       async handle({ values, caller }) {
         const model = models.find(caller.workspace, values['model'] ?? '');
         if (model === undefined) throw new A2AError('notFound', 'Unknown model');
-        return { body: shown(model) };
+        return { body: modelObject(model) };
       },
       error: errorAnswer,
     }),
@@ -162,7 +165,7 @@ export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRou
   };
 }
 
-function shown({ name, createdAt = 0, owner }: ListedModel): object {
+function modelObject({ name, createdAt = 0, owner }: ListedModel): object {
   return {
     id: name,
     object: 'model',
@@ -171,16 +174,12 @@ function shown({ name, createdAt = 0, owner }: ListedModel): object {
   };
 }
 
-function isAsked(value: unknown): boolean {
-  return value !== undefined && value !== null;
-}
-
 function base64(vector: readonly number[]): string {
   return Buffer.from(Float32Array.from(vector).buffer).toString('base64');
 }
 
 /** A signal that is aborted with the caller's request, or by `leave`. */
-function leaving({ signal }: Call): { readonly signal: AbortSignal; readonly leave: () => void } {
+function abortable({ signal }: Call): { readonly signal: AbortSignal; readonly leave: () => void } {
   const own = new AbortController();
   return {
     signal: signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]),
@@ -189,7 +188,7 @@ function leaving({ signal }: Call): { readonly signal: AbortSignal; readonly lea
 }
 
 /** A disconnected client is not an internal error. */
-async function unlessLeft<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+async function unlessDisconnected<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   try {
     return await work;
   } catch (error) {
@@ -213,7 +212,7 @@ async function* startingWith<T>(
 }
 
 /** The same items. If the reader stops early, `end` stops the source at once instead of waiting for its next item. */
-function leavable<T>(source: AsyncGenerator<T>, end: () => void): AsyncIterable<T> {
+function stoppable<T>(source: AsyncGenerator<T>, end: () => void): AsyncIterable<T> {
   return {
     [Symbol.asyncIterator]: () => ({
       next: () => source.next(),
