@@ -1,17 +1,19 @@
 /** The flags of the coding agent, for all commands that run it. Does not load the agent. */
 import type { ApprovalMode } from '../../coder/index.ts';
+import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
 import { usageError } from '../program/exit.ts';
 import { listOption, option, toggle } from '../program/flags.ts';
 
+/** The names of models, for help texts. */
+export const MODELS =
+  'offline, scripted:FILE, google:NAME, anthropic:NAME, openai:NAME or openai-compatible:NAME.';
+
 export const CODER_FLAGS = {
   workspace: listOption('DIR', 'A folder to work in; by default the current folder.'),
-  model: option(
-    'M',
-    'offline, scripted:FILE, google:NAME, anthropic:NAME, openai:NAME or openai-compatible:NAME.',
-  ),
+  model: option('M', `The model: ${MODELS}`),
   approval: option(
     'MODE',
-    'ask (the default): ask before changes; auto-edit: edit files without asking; yolo: never ask; plan: only read.',
+    'When to ask for approval. ask (the default): before every change; auto-edit: not for edits of files; yolo: never; plan: change nothing.',
   ),
   sandbox: toggle(
     'Run shell commands in bubblewrap, without network and with write access only to the workspace.',
@@ -27,7 +29,7 @@ export const SESSION_STORE_FLAG = option(
 export const CODER_VARIABLES = {
   GEMINI_API_KEY:
     'API key for --model google:NAME. ANTHROPIC_API_KEY and OPENAI_API_KEY are for the other providers. Without --model, the first key that is set selects the model.',
-  PARLEY_HOME: 'The data folder.',
+  PARLEY_HOME: DATA_FOLDER_HELP,
   XDG_CONFIG_HOME: 'The folder that contains parley/settings.json; ~/.config by default.',
 } as const;
 

@@ -17,7 +17,7 @@ import { openSessions, sessionsFile } from './setup.ts';
 export const SESSION_FLAGS = {
   user: option(
     'NAME',
-    'Show the sessions of this user of serve --keys. By default the sessions without a user name.',
+    'The user of the sessions, from parley serve --keys. By default sessions without a user.',
   ),
   store: option('S', 'The store of the sessions: sqlite:PATH. By default in the data folder.'),
 } as const;

@@ -15,6 +15,7 @@ import { isLoopback } from '../../http/index.ts';
 import type { Listening } from '../../server.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { reasonOf } from '../../base/index.ts';
+import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
 import { EXIT, type ExitError, usageError } from '../program/exit.ts';
 import { type Environment, listOption, option, toggle } from '../program/flags.ts';
 import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
@@ -40,10 +41,10 @@ const GATEWAY_PORT = '8090';
 const DRAIN_POLL_MS = 20;
 
 const FLAGS = {
-  port: option('N', `${GATEWAY_PORT} by default; 0 picks a free port.`),
+  port: option('N', `The port; ${GATEWAY_PORT} by default. 0 picks a free port.`),
   host: option(
     'H',
-    `${DEFAULT_HOST} by default. Other addresses need a key that was created before the start.`,
+    `The address to listen on; ${DEFAULT_HOST} by default. Others need a key that exists before the start.`,
   ),
   config: option(
     'FILE',
@@ -52,7 +53,7 @@ const FLAGS = {
   check: toggle('Check the configuration, print a summary and exit.'),
   store: option(
     'S',
-    'memory or sqlite:PATH; by default in the data folder. Keys and model cards are in a register next to it.',
+    'Where to store tasks: memory or sqlite:PATH. By default in the data folder. Keys and model cards are stored next to it.',
   ),
   ...SERVER_FLAGS,
   'allow-network': listOption(
@@ -71,9 +72,9 @@ export default defineCommand({
   flags: FLAGS,
   variables: {
     GEMINI_API_KEY:
-      'Enables Google as a provider. ANTHROPIC_API_KEY and OPENAI_API_KEY enable theirs.',
-    PARLEY_HOME: 'The data folder.',
-    PARLEY_SECRET_KEY: 'Encrypts secrets at rest. It is also an input of the hash of keys.',
+      'Enables Google as a provider. ANTHROPIC_API_KEY and OPENAI_API_KEY enable Anthropic and OpenAI.',
+    PARLEY_HOME: DATA_FOLDER_HELP,
+    PARLEY_SECRET_KEY: 'Encrypts secrets at rest, and is used to hash keys.',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'The trace collector, unless the configuration sets one.',
     PARLEY_LOG_LEVEL: LOG_LEVEL_HELP,
   },

@@ -54,7 +54,7 @@ const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_40
 const PERIODS = ['day', 'month', 'total'] as const;
 
 const COMMON = {
-  workspace: option('NAME', `The workspace; ${DEFAULT_WORKSPACE} by default.`),
+  workspace: option('NAME', `The workspace; by default "${DEFAULT_WORKSPACE}".`),
   store: option('S', 'The --store of the gateway: sqlite:PATH. By default in the data folder.'),
   json: toggle('Print one JSON object.'),
 } as const;

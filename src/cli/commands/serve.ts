@@ -4,7 +4,7 @@ import type { A2AAgent, AgentProfile, TaskStore } from '../../tasks/index.ts';
 import { isLoopback } from '../../http/index.ts';
 import { serve, type ServeOptions } from '../../server.ts';
 import { authentication, AUTHENTICATION_FLAGS } from '../program/authentication.ts';
-import { CODER_FLAGS, CODER_VARIABLES } from '../coder/flags.ts';
+import { CODER_FLAGS, CODER_VARIABLES, MODELS } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { usageError } from '../program/exit.ts';
 import { listOption, option, toggle, wholeNumber } from '../program/flags.ts';
@@ -31,13 +31,16 @@ const FLAGS = {
     'coder (the default), echo, bench, conformance, or a .ts or .js file that exports an agent.',
   ),
   ...CODER_FLAGS,
-  model: option('M', `For the coder and for agents without a model: ${CODER_FLAGS.model.help}`),
-  port: option('N', `${DEFAULT_PORT} by default; 0 picks a free port.`),
-  host: option('H', `${DEFAULT_HOST} by default. Other addresses need --token or --keys.`),
+  model: option('M', `The model of the coder and of agents without a model: ${MODELS}`),
+  port: option('N', `The port; ${DEFAULT_PORT} by default. 0 picks a free port.`),
+  host: option(
+    'H',
+    `The address to listen on; ${DEFAULT_HOST} by default. Others need --token or --keys.`,
+  ),
   ...AUTHENTICATION_FLAGS,
   store: option(
     'S',
-    'memory or sqlite:PATH. Sessions are stored next to it. By default a file in the data folder.',
+    'Where to store tasks and sessions: memory or sqlite:PATH. By default in the data folder.',
   ),
   ...SERVER_FLAGS,
   'require-extension': toggle("Refuse requests that do not name the agent's extensions."),

@@ -10,7 +10,7 @@ import {
   type Event,
 } from '../../agent/index.ts';
 import { makeWorkspace } from '../../../test/support/workspace.ts';
-import { contentLike, fileChangeTool, readForChange } from '../tools/file-change.ts';
+import { contentLike, fileChangeTool } from '../tools/file-change.ts';
 import { answerFor } from './answers.ts';
 import { FileChanges } from './file-changes.ts';
 import { guarded } from './guard.ts';
@@ -28,7 +28,7 @@ async function writer(t: TestContext, mode: ApprovalMode) {
     paths: ({ path }) => [path],
     async plan({ path, content }) {
       plans++;
-      const before = await readForChange(workspace, path);
+      const before = await workspace.read(path);
       const after = contentLike(before, content, path);
       return { changes: [{ path: workspace.locate(path), before, after }], summary: 'Written.' };
     },

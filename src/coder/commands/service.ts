@@ -46,18 +46,18 @@ export interface CommandService {
 }
 
 const BESIDE_KEY = 'temp:coder.beside';
-/** The state of a command's run that is beside a turn that waits: it cannot ask anything itself. */
+/** The state of a command that runs while a turn waits for an answer. Such a command cannot ask a question itself. */
 export const BESIDE = { [BESIDE_KEY]: true };
 
-/** A message as the agent is to take it. */
+/** How the agent handles a message. */
 export interface ReadMessage {
-  /** The agent that takes it. For a command it has a runner for commands. */
+  /** The agent that runs the message. For a command it has the runner for commands. */
   readonly agent: WorkspaceAgent;
-  /** It is no part of the conversation. */
+  /** The message is not part of the conversation. */
   readonly aside: boolean;
   /** Command lines to run before the model is called. */
   readonly shell: readonly string[];
-  /** What is said, with the files that it mentions. */
+  /** The content, with the files that it mentions. */
   readonly parts: (signal: AbortSignal) => Promise<readonly ContentPart[]>;
 }
 
@@ -75,7 +75,7 @@ export function createCommands(options: CommandsOptions): Commands {
   const { configFolder, roots, sessions } = options;
   const runners = new WeakMap<WorkspaceAgent, WorkspaceAgent['runner']>();
 
-  /** Where the commands of a conversation are; of one that is not there yet, where it will be. */
+  /** The commands of a conversation, from its workspace. A new conversation uses the only root, if there is one. */
   async function commandsFor(call: Call, contextId: string | undefined): Promise<CoderCommand[]> {
     const { user } = call;
     const owner = userOf({ user, tenant: user?.tenant ?? '' });

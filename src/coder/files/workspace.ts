@@ -21,6 +21,7 @@ import { openAccess } from './access.ts';
 import { toFileError, FileError } from './file-error.ts';
 import { canPin, sameFile, type PathHandle } from './path-handle.ts';
 import { inTurn } from './queue.ts';
+import { MAX_TEXT_BYTES } from './text.ts';
 import { changed, checkFile, createWriter, type Snapshot, type Writer } from './write.ts';
 
 export type { PathHandle } from './path-handle.ts';
@@ -44,8 +45,8 @@ export interface Workspace extends Writer {
   realPath(path: string): Promise<string | undefined>;
   openFile(path: string): Promise<OpenFile>;
   openFolder(path: string): Promise<PathHandle>;
-  /** The whole file; undefined if it does not exist. */
-  read(path: string, maxBytes: number): Promise<Snapshot | undefined>;
+  /** The whole file; undefined if it does not exist. Throws if it is larger than `maxBytes`, by default MAX_TEXT_BYTES. */
+  read(path: string, maxBytes?: number): Promise<Snapshot | undefined>;
   /** Runs the work while no other work in this process uses any of these files. */
   exclusively<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>;
 }
@@ -119,7 +120,7 @@ export async function openWorkspace(
       }
     },
 
-    async read(path, maxBytes) {
+    async read(path, maxBytes = MAX_TEXT_BYTES) {
       let file: OpenFile;
       try {
         file = await openFile(path);

@@ -23,8 +23,8 @@ export function createTranscript(): Transcript {
   const cleaner = createCleaner();
   let head = '';
   /**
-   * The end of what stands behind `head`, in UTF-16; up to twice what is promised, so that not every chunk has to be
-   * copied. Not in strings: many that live for a moment make the heap grow by tens of megabytes.
+   * The end of the text after `head`, in UTF-16. It has twice the promised size, so that not every chunk causes a copy. A
+   * buffer, because many short-lived strings would make the heap grow by tens of megabytes.
    */
   const tail = Buffer.alloc(UNIT * 2 * TAIL_CHARACTERS);
   let kept = 0;

@@ -15,7 +15,7 @@ import {
 } from '../files/text.ts';
 import type { CoderTool } from './tool.ts';
 import type { Snapshot, Workspace } from '../files/workspace.ts';
-import { fileChangeTool, readForChange } from './file-change.ts';
+import { fileChangeTool } from './file-change.ts';
 
 /** The limit for the old and new content of all files: a patch is applied in memory first. */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
@@ -78,7 +78,7 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
     const key = (await workspace.realPath(path)) ?? workspace.locate(path);
     let file = files.get(key);
     if (file === undefined) {
-      const before = await readForChange(workspace, path);
+      const before = await workspace.read(path);
       count(before?.bytes.length ?? 0);
       file = { before, after: before?.bytes };
       files.set(key, file);

@@ -7,7 +7,7 @@ import { decodeText, encodeText, MAX_TEXT_BYTES, sizeOf, toLf } from '../files/t
 import type { CoderTool } from './tool.ts';
 import type { Workspace } from '../files/workspace.ts';
 import { workspacePath } from './define-tool.ts';
-import { fileChangeTool, readForChange } from './file-change.ts';
+import { fileChangeTool } from './file-change.ts';
 
 const LISTED_LINES = 10;
 
@@ -46,7 +46,7 @@ export function editTool(workspace: Workspace): CoderTool {
       if (toLf(old) === toLf(replacement)) {
         throw new FileError('no-match', '"old" and "new" are the same');
       }
-      const before = await readForChange(workspace, path);
+      const before = await workspace.read(path);
       if (before === undefined) {
         throw new FileError('not-found', `${shown} does not exist; to create it use write_file`);
       }

@@ -9,7 +9,7 @@ import type { z } from 'zod';
 import { RichResponse, type ToolContext } from '../../agent/index.ts';
 import { FileError } from '../files/file-error.ts';
 import { fileDiff, isShownWhole } from '../files/show-diff.ts';
-import { decodeText, encodeText, MAX_TEXT_BYTES, toCrlf, usesCrlf } from '../files/text.ts';
+import { decodeText, encodeText, toCrlf, usesCrlf } from '../files/text.ts';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
 import { fingerprintOf, newContentOf, type CoderTool, type Display, type Preview } from './tool.ts';
 import type { Change, Snapshot, Workspace } from '../files/workspace.ts';
@@ -76,7 +76,7 @@ export function fileChangeTool<Input extends z.ZodObject>(
 async function stillFits(plan: Plan, workspace: Workspace): Promise<Plan | undefined> {
   const changes: Change[] = [];
   for (const change of plan.changes) {
-    const before = await readForChange(workspace, change.path);
+    const before = await workspace.read(change.path);
     if (!sameContent(before, change.before)) return undefined;
     changes.push({ ...change, before });
   }
@@ -142,14 +142,6 @@ function displayOf(planned: Plan, workspace: Workspace): Display {
   if (first !== undefined && others.length === 0) return { diff: first };
   const all = first === undefined ? [] : [first, ...others];
   return { text: all.map(({ formatted_diff }) => formatted_diff).join('\n') };
-}
-
-/** The current file, on which a change is based. */
-export async function readForChange(
-  workspace: Workspace,
-  path: string,
-): Promise<Snapshot | undefined> {
-  return workspace.read(path, MAX_TEXT_BYTES);
 }
 
 /** New content with the line ends and the byte order mark of the old content. */

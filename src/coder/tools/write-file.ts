@@ -5,7 +5,7 @@ import { MAX_TEXT_BYTES, sizeOf } from '../files/text.ts';
 import type { CoderTool } from './tool.ts';
 import type { Workspace } from '../files/workspace.ts';
 import { workspacePath } from './define-tool.ts';
-import { contentLike, fileChangeTool, readForChange } from './file-change.ts';
+import { contentLike, fileChangeTool } from './file-change.ts';
 
 const Arguments = z.strictObject({
   path: workspacePath(),
@@ -26,7 +26,7 @@ export function writeFileTool(workspace: Workspace): CoderTool {
       if (Buffer.byteLength(content) > MAX_TEXT_BYTES) {
         throw new FileError('too-large', `the content is larger than ${sizeOf(MAX_TEXT_BYTES)}`);
       }
-      const before = await readForChange(workspace, path);
+      const before = await workspace.read(path);
       const absolute = workspace.locate(path);
       const shown = workspace.show(absolute);
       const after = contentLike(before, content, shown);
