@@ -19,10 +19,14 @@ export {
   type LlmAgent,
   type LlmAgentOptions,
 } from './agents/llm.ts';
-export { loopAgent, type LoopOptions } from './agents/loop.ts';
 export type { LoopAgent } from './agents/steps.ts';
 export { parallelAgent } from './agents/parallel.ts';
-export { sequentialAgent, type WorkflowOptions } from './agents/sequential.ts';
+export {
+  loopAgent,
+  sequentialAgent,
+  type LoopOptions,
+  type WorkflowOptions,
+} from './agents/workflow.ts';
 export type { ArtifactContent, Artifacts, ArtifactStore } from './artifact.ts';
 export { memoryArtifacts, type MemoryArtifactsOptions } from './artifacts/memory.ts';
 export type { CanceledRun } from './canceled-run.ts';

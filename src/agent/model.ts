@@ -4,7 +4,13 @@
  * models/ has the built-in models: those of vendors (through the `ai` provider interface), `scripted` and `offline`.
  */
 import type { JsonObject } from '../base/index.ts';
-import type { Content } from './content.ts';
+import type {
+  BlobPart,
+  Content,
+  FunctionCallPart,
+  TextContentPart,
+  ThoughtPart,
+} from './content.ts';
 import type { Usage } from './event.ts';
 
 /** A tool as a model sees it. */
@@ -42,22 +48,10 @@ export type FinishReason = 'stop' | 'tool-calls' | 'length' | 'content-filter' |
 
 /** One chunk of a streamed answer, by `kind`. */
 export type ModelChunk =
-  | { readonly kind: 'text'; readonly text: string; readonly provider?: JsonObject }
-  | { readonly kind: 'thought'; readonly text: string; readonly provider?: JsonObject }
-  | {
-      readonly kind: 'blob';
-      readonly mediaType: string;
-      readonly data: string;
-      readonly provider?: JsonObject;
-    }
-  | {
-      readonly kind: 'function-call';
-      readonly id: string;
-      readonly name: string;
-      readonly args: JsonObject;
-      readonly problem?: string;
-      readonly provider?: JsonObject;
-    }
+  | TextContentPart
+  | ThoughtPart
+  | BlobPart
+  | FunctionCallPart
   /** Always the last chunk. A stream that ends without it was interrupted, and throws. */
   | { readonly kind: 'finish'; readonly reason: FinishReason; readonly usage?: Usage };
 

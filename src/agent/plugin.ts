@@ -116,17 +116,23 @@ export interface Plugin extends Callbacks {
   afterRun?(outcome: RunOutcome, run: RunInfo): MaybePromise<void>;
 }
 
-/** The hooks with this name, in calling order. */
-export function hooksOf<Name extends keyof Callbacks>(
+/** The hooks of a runner and of one of its agents. */
+export interface Hooks {
+  readonly plugins: readonly Plugin[];
+  readonly callbacks: Callbacks | undefined;
+}
+
+/** Calls the hooks with this name in order, until one returns a value. */
+export async function firstResult<Name extends keyof Callbacks, Result>(
+  { plugins, callbacks }: Hooks,
   name: Name,
-  plugins: readonly Plugin[],
-  own: Callbacks | undefined,
-): NonNullable<Callbacks[Name]>[] {
-  const hooks: NonNullable<Callbacks[Name]>[] = [];
-  for (const owner of own === undefined ? plugins : [...plugins, own]) {
+  call: (hook: NonNullable<Callbacks[Name]>) => HookResult<Result>,
+): Promise<Result | undefined> {
+  for (const owner of callbacks === undefined ? plugins : [...plugins, callbacks]) {
     const hook = owner[name]?.bind(owner);
     // `bind` loses the hook's exact type.
-    if (hook) hooks.push(hook as NonNullable<Callbacks[Name]>);
+    const result = hook && (await call(hook as NonNullable<Callbacks[Name]>));
+    if (result) return result;
   }
-  return hooks;
+  return undefined;
 }

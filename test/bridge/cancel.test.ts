@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { customAgent } from '../../src/agent/agents/custom.ts';
 import { llmAgent } from '../../src/agent/agents/llm.ts';
 import { parallelAgent } from '../../src/agent/agents/parallel.ts';
-import { sequentialAgent } from '../../src/agent/agents/sequential.ts';
+import { sequentialAgent } from '../../src/agent/agents/workflow.ts';
 import { contentText } from '../../src/agent/content.ts';
 import type { ModelRequest } from '../../src/agent/model.ts';
 import { scriptedModel } from '../../src/agent/models/scripted.ts';

@@ -5,7 +5,7 @@ import type { Agent } from '../../src/agent/agent.ts';
 import { customAgent, type CustomAgentFunction } from '../../src/agent/agents/custom.ts';
 import { llmAgent } from '../../src/agent/agents/llm.ts';
 import { parallelAgent } from '../../src/agent/agents/parallel.ts';
-import { sequentialAgent } from '../../src/agent/agents/sequential.ts';
+import { sequentialAgent } from '../../src/agent/agents/workflow.ts';
 import { contentText, type ContentPart } from '../../src/agent/content.ts';
 import type { EventFields } from '../../src/agent/event.ts';
 import { scriptedModel } from '../../src/agent/models/scripted.ts';

@@ -15,7 +15,7 @@ import type { Agent, RunContext } from '../agent.ts';
 import type { Content } from '../content.ts';
 import { RunFailure } from '../errors.ts';
 import type { Event, EventFields } from '../event.ts';
-import type { Callbacks } from '../plugin.ts';
+import { agentOf, type WorkflowOptions } from './workflow.ts';
 
 /** What a custom agent may yield: a chunk of its answer, fields of an event, or an event of `ctx.event` or `ctx.run`. */
 export type CustomAgentYield = string | EventFields | Event;
@@ -24,12 +24,9 @@ export type CustomAgentYield = string | EventFields | Event;
 export type CustomAgentFunction = (context: RunContext) => AsyncIterable<CustomAgentYield>;
 
 /** The name, the description and the hooks of a custom agent. */
-export interface CustomAgentOptions {
-  readonly name: string;
-  readonly description?: string;
+export interface CustomAgentOptions extends Omit<WorkflowOptions, 'subAgents'> {
   /** The agents that it runs with `ctx.run`. */
   readonly subAgents?: readonly Agent[];
-  readonly callbacks?: Callbacks;
 }
 
 /** Maximum length of one answer. */
@@ -41,39 +38,33 @@ const MAX_TEXT = 32 * 2 ** 20;
  *   const shout = customAgent({ name: 'shout' }, async function* (ctx) { yield contentText(ctx.input).toUpperCase(); });
  */
 export function customAgent(options: CustomAgentOptions, run: CustomAgentFunction): Agent {
-  return {
-    name: options.name,
-    description: options.description ?? '',
-    subAgents: options.subAgents ?? [],
-    ...(options.callbacks && { callbacks: options.callbacks }),
-    async *run(context) {
-      let text = '';
-      /** Chunks have the id of the complete event that follows. */
-      let piece = context.event({ partial: true });
-      function whole(): Event {
-        const event = { ...context.event({ content: said(text) }), id: piece.id };
-        text = '';
-        piece = context.event({ partial: true });
-        return event;
-      }
-      for await (const yielded of run(context)) {
-        if (typeof yielded === 'string') {
-          text += yielded;
-          if (text.length > MAX_TEXT) {
-            throw new RunFailure(
-              'text-limit',
-              `the answer of ${options.name} is longer than ${MAX_TEXT} characters`,
-            );
-          }
-          yield { ...piece, content: said(yielded) };
-          continue;
+  return agentOf({ ...options, subAgents: options.subAgents ?? [] }, async function* (context) {
+    let text = '';
+    /** Chunks have the id of the complete event that follows. */
+    let piece = context.event({ partial: true });
+    function whole(): Event {
+      const event = { ...context.event({ content: said(text) }), id: piece.id };
+      text = '';
+      piece = context.event({ partial: true });
+      return event;
+    }
+    for await (const yielded of run(context)) {
+      if (typeof yielded === 'string') {
+        text += yielded;
+        if (text.length > MAX_TEXT) {
+          throw new RunFailure(
+            'text-limit',
+            `the answer of ${options.name} is longer than ${MAX_TEXT} characters`,
+          );
         }
-        if (text !== '' && yielded.partial !== true) yield whole();
-        yield isEvent(yielded) ? yielded : context.event(yielded);
+        yield { ...piece, content: said(yielded) };
+        continue;
       }
-      if (text !== '') yield whole();
-    },
-  };
+      if (text !== '' && yielded.partial !== true) yield whole();
+      yield isEvent(yielded) ? yielded : context.event(yielded);
+    }
+    if (text !== '') yield whole();
+  });
 }
 
 function said(text: string): Content {

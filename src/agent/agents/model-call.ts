@@ -11,7 +11,7 @@ import {
   type ModelChunk,
   type ModelRequest,
 } from '../model.ts';
-import { hooksOf, type ModelAnswer } from '../plugin.ts';
+import { firstResult, type ModelAnswer } from '../plugin.ts';
 import type { RunScope } from '../run/run-context.ts';
 
 /** Maximum size of an answer, in characters of text, thoughts, base64 and calls. */
@@ -30,19 +30,16 @@ export interface ModelCall {
 
 export async function* callModel(call: ModelCall): AsyncGenerator<Event> {
   const { scope, model, complete } = call;
-  const { plugins } = scope.inner.services;
-  const { callbacks } = scope.agent;
+  const { hooks } = scope;
   const piece = scope.event({ partial: true });
   let { request } = call;
   let answer: ModelAnswer | undefined;
 
-  for (const hook of hooksOf('beforeModel', plugins, callbacks)) {
-    const decided = await hook(request, scope.hookContext);
-    if (!decided) continue;
-    if ('answer' in decided) ({ answer } = decided);
-    else ({ request } = decided);
-    break;
-  }
+  const decided = await firstResult(hooks, 'beforeModel', (hook) =>
+    hook(request, scope.hookContext),
+  );
+  if (decided && 'answer' in decided) ({ answer } = decided);
+  else if (decided) ({ request } = decided);
 
   if (!answer) {
     scope.inner.countStep();
@@ -56,10 +53,9 @@ export async function* callModel(call: ModelCall): AsyncGenerator<Event> {
     } catch (error) {
       if (scope.signal.aborted) throw error;
       const failure = error instanceof Error ? error : new ModelError('failed', String(error));
-      for (const hook of hooksOf('onModelError', plugins, callbacks)) {
-        answer = (await hook(failure, request, scope.hookContext)) ?? undefined;
-        if (answer) break;
-      }
+      answer = await firstResult(hooks, 'onModelError', (hook) =>
+        hook(failure, request, scope.hookContext),
+      );
       if (!answer) {
         if (failure instanceof ModelError) throw failure;
         throw new ModelError('failed', `${model.name} failed: ${messageOf(error)}`, {
@@ -69,12 +65,9 @@ export async function* callModel(call: ModelCall): AsyncGenerator<Event> {
     }
   }
 
-  for (const hook of hooksOf('afterModel', plugins, callbacks)) {
-    const other = await hook(answer, scope.hookContext);
-    if (!other) continue;
-    answer = other;
-    break;
-  }
+  const given = answer;
+  const other = await firstResult(hooks, 'afterModel', (hook) => hook(given, scope.hookContext));
+  answer = other ?? given;
 
   const parts = answer.content.parts.map((part) =>
     part.kind === 'function-call' ? withOwnId(part, scope) : part,

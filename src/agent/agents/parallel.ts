@@ -8,7 +8,7 @@ import type { Agent, RunContext } from '../agent.ts';
 import type { Event } from '../event.ts';
 import { runScopeOf } from '../run/run-context.ts';
 import { Waits } from '../run/run-index.ts';
-import type { WorkflowOptions } from './sequential.ts';
+import { agentOf, type WorkflowOptions } from './workflow.ts';
 
 /**
  * Makes an agent that runs its sub-agents in parallel.
@@ -16,14 +16,7 @@ import type { WorkflowOptions } from './sequential.ts';
  *   const research = parallelAgent({ name: 'research', subAgents: [history, chemistry] });
  */
 export function parallelAgent(options: WorkflowOptions): Agent {
-  const { name, description = '', subAgents, callbacks } = options;
-  return {
-    name,
-    description,
-    subAgents,
-    ...(callbacks && { callbacks }),
-    run: (context) => runInParallel(context, subAgents),
-  };
+  return agentOf(options, (context) => runInParallel(context, options.subAgents));
 }
 
 interface Lane {

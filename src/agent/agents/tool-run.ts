@@ -9,7 +9,7 @@ import { Changes } from '../run/changes.ts';
 import type { Content, FunctionResponsePart } from '../content.ts';
 import { messageOf } from '../errors.ts';
 import type { Actions, Event, Question } from '../event.ts';
-import { hooksOf, type ToolInvocation, type ToolResult } from '../plugin.ts';
+import { firstResult, type ToolInvocation, type ToolResult } from '../plugin.ts';
 import { DONE, type RunScope } from '../run/run-context.ts';
 import type { Asks, OpenCall } from '../run/run-index.ts';
 import { toolServices } from '../run/run.ts';
@@ -80,23 +80,21 @@ class CallWork {
 
   async run(tool: Tool): Promise<Event> {
     const { scope, call, isNew } = this.#setup;
-    const { plugins } = scope.inner.services;
-    const { callbacks } = scope.agent;
+    const { hooks } = scope;
+    const { id } = call.part;
     this.#args = call.confirmation?.args ?? call.part.args;
     let args = tool.parse ? tool.parse(this.#args) : this.#args;
     const context = this.#context(tool);
-    for (const hook of hooksOf('beforeTool', plugins, callbacks)) {
-      const decided = await hook({ id: call.part.id, tool, args }, context);
-      if (!decided) continue;
-      if ('result' in decided) return this.responded(asJson(decided.result));
-      args = this.#args = decided.args;
-      break;
-    }
+    const decided = await firstResult(hooks, 'beforeTool', (hook) =>
+      hook({ id, tool, args }, context),
+    );
+    if (decided && 'result' in decided) return this.responded(asJson(decided.result));
+    if (decided) args = this.#args = decided.args;
     if (isNew) {
       const asked = await this.#confirmation(tool, args, context);
       if (asked) return asked;
     }
-    const made: ToolInvocation = { id: call.part.id, tool, args };
+    const made: ToolInvocation = { id, tool, args };
     let result: ToolResult;
     let rich: RichResponse | undefined;
     try {
@@ -110,13 +108,8 @@ class CallWork {
       if (scope.signal.aborted) throw error;
       result = { response: messageOf(error), isError: true };
     }
-    for (const hook of hooksOf('afterTool', plugins, callbacks)) {
-      const other = await hook(made, result, context);
-      if (!other) continue;
-      result = asJson(other);
-      break;
-    }
-    return this.responded(result, rich);
+    const other = await firstResult(hooks, 'afterTool', (hook) => hook(made, result, context));
+    return this.responded(other ? asJson(other) : result, rich);
   }
 
   responded({ response, isError }: ToolResult, rich?: RichResponse): Event {

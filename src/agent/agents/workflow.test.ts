@@ -5,9 +5,8 @@ import { contentText } from '../content.ts';
 import { resultOf } from '../run/run-result.ts';
 import { createRunner, type Runner } from '../run/runner.ts';
 import { customAgent } from './custom.ts';
-import { loopAgent } from './loop.ts';
 import { parallelAgent } from './parallel.ts';
-import { sequentialAgent } from './sequential.ts';
+import { loopAgent, sequentialAgent } from './workflow.ts';
 import { all, at, words } from '../../../test/support/runs.ts';
 
 function says(name: string, say: (context: RunContext) => string = () => name): Agent {

@@ -13,7 +13,7 @@ import type { Content } from '../content.ts';
 import { messageOf, RunFailure, RunOver, StoreFailure } from '../errors.ts';
 import { createEvent, type Answer, type Event, type EventFields, type Question } from '../event.ts';
 import { ModelError } from '../model.ts';
-import { hooksOf, type HookContext } from '../plugin.ts';
+import { firstResult, type HookContext, type Hooks } from '../plugin.ts';
 import type { Run } from './run.ts';
 import { Waits } from './run-index.ts';
 import type { SessionKey } from '../session.ts';
@@ -85,6 +85,10 @@ export class RunScope implements RunContext {
       if (isVisible(event.branch, this.branch)) this.#view.push(event);
     }
     return this.#view;
+  }
+
+  get hooks(): Hooks {
+    return { plugins: this.inner.services.plugins, callbacks: this.agent.callbacks };
   }
 
   get hookContext(): HookContext {
@@ -223,10 +227,9 @@ export const DONE = 'done';
 
 async function* withCallbacks(scope: RunScope): AsyncGenerator<Event> {
   const { agent, inner } = scope;
-  for (const hook of hooksOf('beforeAgent', inner.services.plugins, agent.callbacks)) {
-    const content = await hook(scope.hookContext);
-    if (!content) continue;
-    yield scope.event({ content });
+  const instead = await firstResult(scope.hooks, 'beforeAgent', (hook) => hook(scope.hookContext));
+  if (instead) {
+    yield scope.event({ content: instead });
     return;
   }
   const waits = new Waits(inner.index);
@@ -235,12 +238,8 @@ async function* withCallbacks(scope: RunScope): AsyncGenerator<Event> {
     yield event;
   }
   if (waits.any) return;
-  for (const hook of hooksOf('afterAgent', inner.services.plugins, agent.callbacks)) {
-    const content = await hook(scope.hookContext);
-    if (!content) continue;
-    yield scope.event({ content });
-    break;
-  }
+  const added = await firstResult(scope.hooks, 'afterAgent', (hook) => hook(scope.hookContext));
+  if (added) yield scope.event({ content: added });
   if (!scope.changes.empty) yield scope.event();
 }
 

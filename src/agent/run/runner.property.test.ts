@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import type { Agent } from '../agent.ts';
 import { llmAgent } from '../agents/llm.ts';
 import { parallelAgent } from '../agents/parallel.ts';
-import { sequentialAgent } from '../agents/sequential.ts';
+import { sequentialAgent } from '../agents/workflow.ts';
 import { functionCalls, functionResponses, contentText } from '../content.ts';
 import type { Answer, Event, Question } from '../event.ts';
 import type { Model, ModelRequest } from '../model.ts';

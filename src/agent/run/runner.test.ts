@@ -4,7 +4,7 @@ import type { Agent } from '../agent.ts';
 import { customAgent } from '../agents/custom.ts';
 import { llmAgent } from '../agents/llm.ts';
 import { parallelAgent } from '../agents/parallel.ts';
-import { sequentialAgent } from '../agents/sequential.ts';
+import { sequentialAgent } from '../agents/workflow.ts';
 import { contentText } from '../content.ts';
 import type { Event } from '../event.ts';
 import type { Model } from '../model.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Agent } from '../agent.ts';
 import { customAgent } from '../agents/custom.ts';
 import { llmAgent } from '../agents/llm.ts';
-import { sequentialAgent } from '../agents/sequential.ts';
+import { sequentialAgent } from '../agents/workflow.ts';
 import { createRunner } from './runner.ts';
 
 const leaf = (name: string): Agent => customAgent({ name }, async function* () {});

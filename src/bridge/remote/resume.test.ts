@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test';
 import * as z from 'zod';
 import { customAgent } from '../../agent/agents/custom.ts';
 import { parallelAgent } from '../../agent/agents/parallel.ts';
-import { sequentialAgent } from '../../agent/agents/sequential.ts';
+import { sequentialAgent } from '../../agent/agents/workflow.ts';
 import { llmAgent } from '../../agent/agents/llm.ts';
 import { scriptedModel, type ScriptedResponse } from '../../agent/models/scripted.ts';
 import { agentTool } from '../../agent/agents/agent-tool.ts';
