@@ -44,15 +44,19 @@ const MAX_FORMER = 64;
 const OWN_CALL: Call = { extensions: [EXTENSION_URI] };
 
 export interface ConversationOptions {
+  /** The server's handler. */
   readonly handler: RequestHandler;
+  /** The working directory. */
   readonly workspace: string;
   /** The ids of the present tasks of live sessions. */
   readonly live: Set<string>;
+  /** The conversation to continue. */
   readonly contextId?: string | undefined;
   /** The task to continue, if it still accepts messages. */
   readonly taskId?: string | undefined;
-  /** The earlier tasks, oldest first. */
+  /** The earlier tasks of the conversation, oldest first. A joining client gets their history. */
   readonly former?: readonly string[] | undefined;
+  /** Additional MCP servers for this session. */
   readonly mcpServers?: McpServers | undefined;
   readonly logger: Logger;
   /** Called when the queue changes. */

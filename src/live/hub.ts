@@ -11,13 +11,9 @@
 import type { State } from '../agent/index.ts';
 import type { LiveClient, LiveRole, LiveSnapshot } from './client/session.ts';
 import { userOf } from '../bridge/index.ts';
-import {
-  EXTENSION_URI,
-  type McpServers,
-  type ToolCall,
-} from '../protocol/development-tool/index.ts';
+import { EXTENSION_URI, type ToolCall } from '../protocol/development-tool/index.ts';
 import { A2AError, type Task } from '../protocol/index.ts';
-import { type Logger, type RequestHandler, roughSize } from '../tasks/index.ts';
+import { type RequestHandler, roughSize } from '../tasks/index.ts';
 import {
   type Coder,
   modeOf,
@@ -26,7 +22,7 @@ import {
   LIVE_ROLES,
   callsAwaitingAnswer,
 } from '../coder/index.ts';
-import { Conversation } from './conversation.ts';
+import { Conversation, type ConversationOptions } from './conversation.ts';
 import type { Followed, Presence } from './follower.ts';
 import { Member } from './member.ts';
 
@@ -39,20 +35,13 @@ const MAX_SHOWN = 100;
 /** Limit for the earlier tasks in a snapshot. The most recent ones are included. */
 const MAX_EARLIER_BYTES = 4 * 1024 * 1024;
 
-export interface LiveOptions {
+type SessionOptions = Pick<
+  ConversationOptions,
+  'handler' | 'workspace' | 'logger' | 'contextId' | 'taskId' | 'former' | 'mcpServers'
+>;
+
+export interface LiveOptions extends SessionOptions {
   readonly coder: Pick<Coder, 'workspaces' | 'commands' | 'live'>;
-  /** The server's handler. */
-  readonly handler: RequestHandler;
-  /** The working directory. */
-  readonly workspace: string;
-  readonly logger: Logger;
-  /** The conversation to continue, and its last task, if that still accepts messages. */
-  readonly contextId?: string | undefined;
-  readonly taskId?: string | undefined;
-  /** The earlier tasks of the conversation, oldest first. A joining client gets their history. */
-  readonly former?: readonly string[] | undefined;
-  /** Additional MCP servers for this session. */
-  readonly mcpServers?: McpServers | undefined;
   readonly maxClients?: number | undefined;
 }
 
@@ -78,7 +67,7 @@ export interface Live {
   close(): Promise<void>;
 }
 
-interface Around {
+interface Settings {
   readonly approval: string;
   readonly model: string;
 }
@@ -89,21 +78,15 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   const closed = Promise.withResolvers<void>();
   let joined = 0;
   let presenceTimer: NodeJS.Timeout | undefined;
-  let around: Promise<Around> | undefined;
+  let settings: Promise<Settings> | undefined;
   let before: { readonly task: string; readonly tasks: Promise<readonly Task[]> } | undefined;
   let pendingAt: { readonly task: string; readonly seq: number; readonly calls: ToolCall[] };
 
   const conversation = await Conversation.open({
-    handler,
-    workspace,
+    ...options,
     live: coder.live,
-    contextId: options.contextId,
-    taskId: options.taskId,
-    former: options.former,
-    mcpServers: options.mcpServers,
-    logger,
     onQueue: announce,
-    onRest: () => (around = undefined),
+    onRest: () => (settings = undefined),
     onClose: () => {
       clearTimeout(presenceTimer);
       for (const member of members) void member.close();
@@ -131,7 +114,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   }
 
   /** The session's approval mode and model. They change only during turns. */
-  async function lookAround(): Promise<Around> {
+  async function readSettings(): Promise<Settings> {
     const { task } = conversation;
     const owner = { user: undefined, tenant: '' };
     const { workspaces } = coder;
@@ -161,10 +144,10 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   }
 
   async function prepare(joins: boolean): Promise<(task: Task, seq: number) => LiveSnapshot> {
-    around ??= lookAround();
-    const asked = around;
-    const settled = await asked.catch((error: unknown) => {
-      if (around === asked) around = undefined;
+    settings ??= readSettings();
+    const reading = settings;
+    const { approval, model } = await reading.catch((error: unknown) => {
+      if (settings === reading) settings = undefined;
       throw error;
     });
     const earlier = joins ? await earlierTasks() : [];
@@ -173,7 +156,8 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       contextId: task.contextId,
       task,
       pending: pendingIn(task, seq),
-      ...settled,
+      approval,
+      model,
       workspace,
       clients: clients().slice(0, MAX_SHOWN),
       seq,

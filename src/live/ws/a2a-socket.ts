@@ -9,7 +9,7 @@
  * nothing for a while, or sends more requests than it reads responses, is closed with code 4008.
  */
 import { inspectJson } from '../../protocol/index.ts';
-import type { Logger, RequestHandler } from '../../tasks/index.ts';
+import type { Logger } from '../../tasks/index.ts';
 import {
   CLOSE,
   parseObject,
@@ -34,7 +34,6 @@ const MAX_PENDING_CHARS = 16 * 1024 * 1024;
 
 export interface A2aSocketOptions {
   readonly live: Live;
-  readonly handler: RequestHandler;
   readonly member: Member;
   readonly frames: LiveFrames;
   readonly resume: Resume | undefined;

@@ -4,7 +4,6 @@ import {
   ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, parseWith, type Task } from '../../protocol/index.ts';
-import type { RequestHandler } from '../../tasks/index.ts';
 import type { Live } from '../hub.ts';
 import type { Member } from '../member.ts';
 import { WIRE } from './frames.ts';
@@ -14,14 +13,13 @@ const QUEUED_KEY = 'parley.queued';
 
 export interface MethodContext {
   readonly live: Live;
-  readonly handler: RequestHandler;
   readonly member: Member;
 }
 
 type Method = (params: unknown, context: MethodContext) => Promise<unknown>;
 
 /** Like a non-blocking `message/send`. The results are events, which all clients get. */
-const send: Method = async (raw, { live, handler, member }) => {
+const send: Method = async (raw, { live, member }) => {
   const { message, configuration } = WIRE.decodeParams('sendMessage', raw);
   const { taskId: named, contextId } = message;
   if (message.role !== 'user') {
@@ -37,7 +35,7 @@ const send: Method = async (raw, { live, handler, member }) => {
   }
   const { queued, taskId } = await member.send(message);
   const { historyLength = 0 } = configuration ?? {};
-  const task = await handler.getTask({ id: taskId, historyLength }, member.call);
+  const task = await live.handler.getTask({ id: taskId, historyLength }, member.call);
   return encode(queued ? { ...task, metadata: { ...task.metadata, [QUEUED_KEY]: true } } : task);
 };
 
@@ -53,12 +51,13 @@ export const LIVE_METHODS: ReadonlyMap<string, Method> = new Map<string, Method>
   ],
   [
     'tasks/get',
-    async (params, { handler, member }) =>
-      encode(await handler.getTask(WIRE.decodeParams('getTask', params), member.call)),
+    async (params, { live, member }) =>
+      encode(await live.handler.getTask(WIRE.decodeParams('getTask', params), member.call)),
   ],
   [
     'tasks/cancel',
-    async (params, { live, handler, member }) => {
+    async (params, { live, member }) => {
+      const { handler } = live;
       const asked = WIRE.decodeParams('cancelTask', params);
       member.require('prompt');
       if (asked.id !== live.taskId) return encode(await handler.cancelTask(asked, member.call));

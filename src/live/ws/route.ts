@@ -68,19 +68,14 @@ function webSocketRoute(options: LiveServeOptions, frames: LiveFrames): SocketRo
   const { acp } = options;
   const asA2a = (socket: PeerSocket, request: SocketRequest) => {
     const live = present(options);
-    const member = join(live, 'a2a', request);
     const { query } = request;
-    const { handler } = live;
     const { logger, stallMs = STALL_MS } = options;
-    const resume = resumeFrom(query);
-    const presence = query.get('presence') === '1';
     return new A2aSocket(socket, {
       live,
-      handler,
-      member,
+      member: join(live, 'a2a', request),
       frames,
-      resume,
-      presence,
+      resume: resumeFrom(query),
+      presence: query.get('presence') === '1',
       stallMs,
       logger,
     });
