@@ -47,7 +47,7 @@ test('everything that is wrong is said at once, with its line and field', () => 
     "agents": { "Trip planner": { "url": "http://127.0.0.1:4000" }, "travel": {} }
   }`;
   assert.deepEqual(
-    problemsOf(text).map((line) => line.replace(/(expected|a name is of).*/, '$1')),
+    problemsOf(text).map((line) => line.replace(/(expected|a name has at most).*/, '$1')),
     [
       'gateway.json:3: providers.east.type: Invalid option: expected',
       'gateway.json:4: providers.west.apiKey: the environment variable WEST_KEY is not set',
@@ -55,7 +55,7 @@ test('everything that is wrong is said at once, with its line and field', () => 
       'gateway.json:6: cors.0: must be an origin such as https://app.example, without a path, or *',
       'gateway.json:7: drainSeconds: expected',
       'gateway.json:8: agent: there is no such setting',
-      'gateway.json:9: agents.Trip planner: a name is of',
+      'gateway.json:9: agents.Trip planner: a name has at most',
       'gateway.json:9: agents.travel.url: it is missing',
     ],
   );

@@ -2,15 +2,14 @@
  * Counts the tasks of a context by state. A context may have a million tasks, so they are counted once, when the context
  * is first listed. After that each change updates the counts. Contexts that are never listed are not counted.
  */
+import { BoundedMap } from '../base/index.ts';
 import type { TaskState } from '../protocol/index.ts';
 
 /** The most contexts to keep counts of. */
 const MAX_CONTEXTS = 1000;
 
-type Counts = Map<TaskState, number>;
-
 export class ContextCounts {
-  readonly #contexts = new Map<string, Counts>();
+  readonly #contexts = new BoundedMap<Map<TaskState, number>>(MAX_CONTEXTS);
 
   /** The number of tasks in one state, or in all states. Calls `count` if the context is not known yet. */
   total(
@@ -20,12 +19,8 @@ export class ContextCounts {
     count: () => Iterable<[TaskState, number]>,
   ): number {
     const key = keyOf(scope, contextId);
-    const counts = this.#contexts.get(key) ?? new Map(count());
-    // Moves the context to the end: the least recently used one is dropped first.
-    this.#contexts.delete(key);
-    this.#contexts.set(key, counts);
-    const [oldest] = this.#contexts.keys();
-    if (oldest !== undefined && this.#contexts.size > MAX_CONTEXTS) this.#contexts.delete(oldest);
+    let counts = this.#contexts.get(key);
+    if (!counts) this.#contexts.set(key, (counts = new Map(count())));
     if (state !== undefined) return counts.get(state) ?? 0;
     let total = 0;
     for (const n of counts.values()) total += n;

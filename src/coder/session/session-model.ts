@@ -2,7 +2,7 @@
  * The agent with the model that the session has chosen, and with the limits on what a session may use. When a limit is
  * reached the run fails, and the last calls of the model are not made.
  */
-import type { JsonValue } from '../../base/index.ts';
+import { type JsonValue, BoundedMap } from '../../base/index.ts';
 import { type Agent, type LlmAgent, functionCalls, type Model } from '../../agent/index.ts';
 import { RunFailure, resolveModel } from '../../agent/internal/index.ts';
 import type { Settings } from '../settings/schema.ts';
@@ -28,7 +28,7 @@ export interface SessionModel {
 export function sessionModel(options: SessionModelOptions): SessionModel {
   const { model, limits } = options;
   const agent = options.agentWith(model);
-  const others = new Map<string, { readonly model: Model; readonly agent: LlmAgent }>();
+  const others = new BoundedMap<{ readonly model: Model; readonly agent: LlmAgent }>(MAX_MODELS);
 
   function entryOf(state: (key: string) => JsonValue | undefined) {
     const name = state(MODEL_KEY);
@@ -37,8 +37,6 @@ export function sessionModel(options: SessionModelOptions): SessionModel {
     if (!entry) {
       const resolved = resolveModel(name);
       entry = { model: resolved, agent: options.agentWith(resolved) };
-      const [oldest] = others.keys();
-      if (others.size >= MAX_MODELS && oldest !== undefined) others.delete(oldest);
       others.set(name, entry);
     }
     return entry;
