@@ -86,8 +86,8 @@ test('an address has no password in it: it would be in every log', () => {
     "telemetry": { "endpoint": "https://ann:hush@h.example" }
   }`;
   assert.deepEqual(problemsOf(text), [
-    'gateway.json:2: providers.a.baseUrl: an http or https address without credentials in it',
-    'gateway.json:3: telemetry.endpoint: an http or https address without credentials in it',
+    'gateway.json:2: providers.a.baseUrl: must be an http or https address without credentials',
+    'gateway.json:3: telemetry.endpoint: must be an http or https address without credentials',
   ]);
 });
 

@@ -93,7 +93,7 @@ describe('a name', () => {
     );
     assert.match(
       message(() => places('nameless')),
-      /no usable provider: none lists unheard-of/,
+      /no usable provider: no configured provider lists unheard-of/,
     );
   });
 

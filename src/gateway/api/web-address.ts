@@ -10,5 +10,5 @@ export const WebAddress = z
     return (
       url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
     );
-  }, 'an http or https address without credentials in it')
+  }, 'must be an http or https address without credentials')
   .meta({ format: 'uri' });

@@ -113,7 +113,10 @@ export function createCatalogue(
     if (!routes) {
       const candidates = servers(entry.model ?? otherwise, apiType);
       if (candidates.length > 0) return candidates;
-      throw unusable(name, `none lists ${entry.model ?? otherwise} for ${apiType}`);
+      throw unusable(
+        name,
+        `no configured provider lists ${entry.model ?? otherwise} for ${apiType}`,
+      );
     }
     const known = routes.flatMap(({ provider: at, weight, ...route }) => {
       const provider = providers.get(at);

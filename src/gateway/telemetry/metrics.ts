@@ -140,7 +140,7 @@ function* readingOf(name: string, family: MetricFamily, read: () => Reading): Ge
       yield `${name}${labelsText(family, labels)} ${numberText(value)}`;
     }
   } catch {
-    // What cannot be read now is missing from this scrape, and the rest is there.
+    // A gauge that throws is omitted from this scrape.
   }
 }
 
