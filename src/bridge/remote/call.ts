@@ -41,7 +41,7 @@ export class RemoteCall {
   readonly #limits: Required<RemoteLimits>;
   readonly #continues: boolean;
   readonly #reading: RemoteReading;
-  /** Of the connections. They outlive an abort of the run until the remote has been told. */
+  /** The lifetime of the connections. It outlasts an abort of the run, so that the remote can be told to cancel. */
   readonly #lifetime = new Lifetime();
   /** Aborted with the run or with the lifetime. */
   readonly #over: AbortSignal;
@@ -70,7 +70,7 @@ export class RemoteCall {
     this.#over = AbortSignal.any([context.signal, this.#lifetime.signal]);
   }
 
-  /** Whether the remote has received the message, as far as it says. */
+  /** Whether the remote has responded to the message. */
   get received(): boolean {
     return this.#received;
   }
@@ -103,7 +103,7 @@ export class RemoteCall {
     return this.#keep(fields, isSettled(state) && !isInterrupted(state) ? state : 'canceled');
   }
 
-  /** Fetching the card may take as long as anything else. */
+  /** Fetches the card if necessary, within `quietMs`. */
   #connect(): Promise<AgentClient> {
     const { quietMs } = this.#limits;
     const late = `its card did not come within ${quietMs} ms`;

@@ -78,10 +78,10 @@ export class RemoteContent {
   whole(): ReceivedPart[] {
     const sections = [...this.#artifacts.values()].map(({ parts }) => parts);
     sections.push(this.#closing);
-    const hasText = sections.some((parts) => parts.length > 0);
-    const all: ReceivedPart[] = hasText ? this.#progress.map(asThought) : [...this.#progress];
+    const hasAnswer = sections.some((parts) => parts.length > 0);
+    const all: ReceivedPart[] = hasAnswer ? this.#progress.map(asThought) : [...this.#progress];
     let open = false;
-    for (const section of hasText ? sections : []) {
+    for (const section of hasAnswer ? sections : []) {
       all.push(...separated(section, open));
       open = leavesOpen(section, open);
     }

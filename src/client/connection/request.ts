@@ -90,7 +90,7 @@ export class Lifetime {
     for (const signal of this.#signals) signal.removeEventListener('abort', this.#onAbort);
   }
 
-  /** The reason for the end, if that is what caused the error; our own errors as they are; else `otherwise`. */
+  /** The reason of the end if the lifetime has ended. Otherwise our own errors as they are, and `otherwise` for others. */
   explain(error: unknown, otherwise: (cause: unknown) => Error): unknown {
     if (this.signal.aborted) return this.signal.reason;
     const isOurs =

@@ -293,7 +293,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     }
   }
 
-  /** The remote's task. Undefined if it is unavailable: then the events that arrived have to do. */
+  /** The remote's task. Undefined if it is unavailable: then our log is not compared with it. */
   async function wholeTask(
     service: FollowedService,
     id: string,
@@ -413,7 +413,7 @@ function waitsStill(remote: Task, context: ExecutionContext): boolean {
   return isInterrupted(state) && !got && message?.messageId === asked?.messageId;
 }
 
-/** Returns at once with the task's id. Without the id the task could be neither resumed nor canceled. */
+/** Makes the agent respond at once with the task's id, which is needed to resume or cancel the task. */
 function notBlocking(params: MessageSendParams): MessageSendParams {
   return { ...params, configuration: { ...params.configuration, blocking: false } };
 }
