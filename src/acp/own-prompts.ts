@@ -1,8 +1,8 @@
 /**
  * Tracks the prompts of one client, from sending to the end of their turns.
  *
- * The session reports each prompt when its turn starts, in the order of sending. Their source identifies the client's own
- * prompts. A queued prompt can also be dropped, which the session reports too.
+ * The session reports each prompt when its turn starts, in the order of sending. Their source identifies the client's
+ * own prompts. A queued prompt can also be dropped, which the session reports too.
  */
 import type { StopReason } from '@agentclientprotocol/sdk';
 import type { LiveSession } from '../live/client/index.ts';

@@ -4,8 +4,8 @@
  *   const served = serveAcp(stdioStream(), { version, logger, join: (wanted) => live.join({ kind: 'acp', … }) });
  *   await served.closed;
  *
- * `join` decides which session a client gets: the live one, or a session of its own. When a client disconnects, it leaves
- * its sessions, which continue without it.
+ * `join` decides which session a client gets: the live one, or a session of its own. When a client disconnects, it
+ * leaves its sessions, which continue without it.
  */
 import {
   agent,

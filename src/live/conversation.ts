@@ -2,8 +2,8 @@
  * The conversation of a live session: its present task, the state of the turn, and the queue of prompts.
  *
  * It follows the log of the task like any other client. Messages that arrive over plain A2A are turns too: it sees them
- * start and end, and sends its queued prompts in between. After a failed or canceled task, the conversation continues in
- * a new task of the same context.
+ * start and end, and sends its queued prompts in between. After a failed or canceled task, the conversation continues
+ * in a new task of the same context.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -137,7 +137,7 @@ export class Conversation {
     return taskId === this.#task.id || this.#former.has(taskId);
   }
 
-  /** Waits until the conversation has left `taskId`, and returns the next task. Undefined if the conversation has ended. */
+  /** Waits until the conversation has left `taskId`, and returns the next task; undefined after the end. */
   async taskAfter(taskId: string): Promise<string | undefined> {
     while (!this.closed && this.#task.id === taskId) await this.#renewed.promise;
     return this.closed ? undefined : (this.#former.get(taskId) ?? this.#task.id);

@@ -1,4 +1,4 @@
-// An editor in a live session: what it is told, and what it can do there.
+// An ACP client in a live session.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { writes } from '../coder/talk.ts';
 import { Watcher } from '../live/support.ts';
 import { allowed, editorFor, editorIn, outline, startLive, textIn, VERSION } from './support.ts';
 
-test('initialize says what is spoken here, and who answers', async (t) => {
+test('initialize returns the capabilities and the name of the agent', async (t) => {
   const editor = editorIn(t, await startLive(t));
   const { protocolVersion, agentInfo, agentCapabilities } = await editor.initialize();
   assert.equal(protocolVersion, 1);
@@ -50,7 +50,7 @@ test('a prompt is answered in pieces, and ends with its turn', async (t) => {
   assert.deepEqual(editor.heard, [], 'its own words are not sent back');
 });
 
-test('a file is written after permission: the diff is shown, the call goes its way', async (t) => {
+test('a file is written after permission, with its diff and all states of the call', async (t) => {
   const call = { name: 'write_file', args: { path: 'a.txt', content: 'new\n' } };
   const started = await startLive(t, { script: [[{ call }], [{ text: 'Done.' }]] });
   const file = join(started.workspace, 'a.txt');
@@ -83,7 +83,7 @@ test('a file is written after permission: the diff is shown, the call goes its w
   assert.deepEqual(editor.of('tool_call_update').at(-1)?.content, [diff]);
 });
 
-test('a call that is rejected has failed, and the turn goes on', async (t) => {
+test('a rejected call is shown as failed, and the turn continues', async (t) => {
   const call = { name: 'run_shell_command', args: { command: 'rm -rf .' } };
   const editor = editorIn(t, await startLive(t, { script: [[{ call }], [{ text: 'Left it.' }]] }));
   editor.answer = () => ({ outcome: { outcome: 'selected', optionId: 'cancel' } });
@@ -99,7 +99,7 @@ test('a call that is rejected has failed, and the turn goes on', async (t) => {
   assert.equal(editor.text, 'Left it.');
 });
 
-test('what a command prints is shown while it runs', async (t) => {
+test('the output of a command is shown while it runs', async (t) => {
   const command = 'echo one; until [ -e go ]; do sleep 0.02; done; echo two';
   const call = { name: 'run_shell_command', args: { command } };
   const started = await startLive(t, { script: [[{ call }], [{ text: 'Ran.' }]] });
@@ -119,7 +119,7 @@ test('what a command prints is shown while it runs', async (t) => {
   assert.equal(status, 'completed');
 });
 
-test('reading has a place in a file, and the to-do list is the plan', async (t) => {
+test('reading a file has a location, and the to-do list becomes the plan', async (t) => {
   const items = [
     { text: 'look', status: 'completed' },
     { text: 'leap', status: 'pending' },
@@ -152,7 +152,7 @@ test('reading has a place in a file, and the to-do list is the plan', async (t) 
   ]);
 });
 
-test('session/cancel ends the turn, what runs in it, and the prompts behind it', async (t) => {
+test('session/cancel ends the turn, its calls and the queued prompts', async (t) => {
   const call = { name: 'run_shell_command', args: { command: 'sleep 600' } };
   const editor = editorIn(t, await startLive(t, { script: [[{ call }], [{ text: 'Again.' }]] }));
   editor.answer = () => allowed;
@@ -170,7 +170,7 @@ test('session/cancel ends the turn, what runs in it, and the prompts behind it',
   assert.equal(editor.text, 'Again.');
 });
 
-test('a prompt whose request is canceled is a turn that is canceled', async (t) => {
+test('canceling the request of a prompt cancels its turn', async (t) => {
   const call = { name: 'run_shell_command', args: { command: 'date' } };
   const editor = editorIn(t, await startLive(t, { script: [[{ call }]] }));
   const { sessionId } = await editor.open();
@@ -185,7 +185,7 @@ test('a prompt whose request is canceled is a turn that is canceled', async (t) 
   assert.deepEqual(await ended, { stopReason: 'cancelled' });
 });
 
-test('a turn that somebody else cancels takes the prompts behind it along', async (t) => {
+test('when another client cancels the turn, the queued prompts are dropped', async (t) => {
   const call = { name: 'run_shell_command', args: { command: 'date' } };
   const started = await startLive(t, { script: [[{ call }]] });
   const editor = editorIn(t, started);
@@ -197,7 +197,7 @@ test('a turn that somebody else cancels takes the prompts behind it along', asyn
   assert.deepEqual(reasons, ['cancelled', 'cancelled']);
 });
 
-test('a turn that is canceled over plain A2A leaves the prompts behind it, and they end with their turns', async (t) => {
+test('when a turn is canceled over plain A2A, the queued prompts stay and end with their turns', async (t) => {
   const started = await startLive(t, { script: [writes('a.txt', 'A'), [{ text: 'Next.' }]] });
   const editor = editorIn(t, started);
   await editor.open();
@@ -213,7 +213,7 @@ test('a turn that is canceled over plain A2A leaves the prompts behind it, and t
   assert.equal(editor.text, 'Next.');
 });
 
-test('who asks twice for a new session is in the live one once', async (t) => {
+test('a client that requests a new session twice joins the live session once', async (t) => {
   const started = await startLive(t, { script: [[{ text: 'Hello.' }]] });
   const editor = editorIn(t, started);
   await editor.initialize();
@@ -227,7 +227,7 @@ test('who asks twice for a new session is in the live one once', async (t) => {
   assert.equal(editor.text, 'Hello.');
 });
 
-test('who closes the session leaves it', async (t) => {
+test('session/close leaves the session', async (t) => {
   const started = await startLive(t);
   const editor = editorIn(t, started);
   const { sessionId } = await editor.open();
@@ -236,7 +236,7 @@ test('who closes the session leaves it', async (t) => {
   await assert.rejects(editor.prompt('hi'), { code: -32002 });
 });
 
-test('who may only look is asked nothing, and refused what is more', async (t) => {
+test('a client with only the role view gets no permission requests and cannot prompt', async (t) => {
   const call = { name: 'run_shell_command', args: { command: 'echo hi' } };
   const started = await startLive(t, { script: [[{ call }], [{ text: 'Ran.' }]] });
   const { editor: viewer } = editorFor(t, {
@@ -252,7 +252,7 @@ test('who may only look is asked nothing, and refused what is more', async (t) =
   assert.deepEqual(viewer.asked, []);
 });
 
-test('what an editor brings along reaches the model', async (t) => {
+test('embedded files reach the model', async (t) => {
   const requests: ModelRequest[] = [];
   const model = scriptedModel([[{ text: 'Seen.' }]], {
     onRequest: (request) => requests.push(request),
@@ -277,7 +277,7 @@ test('what an editor brings along reaches the model', async (t) => {
   assert.match(sent, /b\.txt#L1:2.*embedded words/);
 });
 
-test('a turn that is canceled while it asks takes its question back', async (t) => {
+test('canceling a turn withdraws its open question', async (t) => {
   const call = { name: 'run_shell_command', args: { command: 'date' } };
   const editor = editorIn(t, await startLive(t, { script: [[{ call }]] }));
   await editor.open();
@@ -288,7 +288,7 @@ test('a turn that is canceled while it asks takes its question back', async (t) 
   await editor.until(() => editor.withdrawn.length === 1);
 });
 
-test('prompts that are sent together are turns one after the other', async (t) => {
+test('prompts sent at the same time run as consecutive turns', async (t) => {
   const script = [[{ text: 'One.' }], [{ text: 'Two.' }], [{ text: 'Three.' }]];
   const editor = editorIn(t, await startLive(t, { script }));
   await editor.open();
@@ -304,7 +304,7 @@ test('a slash command is a prompt like any other', async (t) => {
   assert.match(editor.text, /\/approval/);
 });
 
-test('the mode is set for everybody, without a word; a mode that is not allowed is refused', async (t) => {
+test('the mode is set for all clients, without a reply; an invalid mode is refused', async (t) => {
   const started = await startLive(t);
   const [one, other] = [editorIn(t, started), editorIn(t, started)];
   await Promise.all([one.open(), other.open()]);
@@ -319,7 +319,7 @@ test('the mode is set for everybody, without a word; a mode that is not allowed 
   await assert.rejects(set('nonsense'), { code: -32602, message: /unknown mode nonsense/ });
 });
 
-test('what others say comes with their names', async (t) => {
+test('prompts of other clients carry their names', async (t) => {
   const started = await startLive(t, { script: [[{ text: 'Hello, phone.' }]] });
   const editor = editorIn(t, started);
   await editor.open();
@@ -353,7 +353,7 @@ test('a question with choices is asked like a permission', async (t) => {
   assert.deepEqual(kinds, ['red allow_once', 'blue allow_once', 'cancel reject_once']);
 });
 
-test('a turn that fails says so to whoever began it, and the next one works', async (t) => {
+test('a failed turn is reported to its client, and the next turn works', async (t) => {
   const script = [[{ error: { status: 400, message: 'secret cause' } }], [{ text: 'Fine.' }]];
   const editor = editorIn(t, await startLive(t, { script }));
   await editor.open();
@@ -365,7 +365,7 @@ test('a turn that fails says so to whoever began it, and the next one works', as
   assert.deepEqual(await editor.prompt('again'), { stopReason: 'end_turn' });
 });
 
-test('a turn with too many model calls ends as one', async (t) => {
+test('a turn with too many model calls ends with max_turn_requests', async (t) => {
   const call = { name: 'list_directory', args: {} };
   const script = Array.from({ length: 101 }, () => [{ call }]);
   const editor = editorIn(t, await startLive(t, { script }));
@@ -373,7 +373,7 @@ test('a turn with too many model calls ends as one', async (t) => {
   assert.deepEqual(await editor.prompt('go round'), { stopReason: 'max_turn_requests' });
 });
 
-test('who loads the session is told what was, before the answer comes', async (t) => {
+test('session/load sends the history before its response', async (t) => {
   const call = { name: 'write_file', args: { path: 'a.txt', content: 'a' } };
   const script = [[{ text: 'Hello.' }], [{ call }], [{ text: 'Written.' }]];
   const started = await startLive(t, { script });
@@ -396,7 +396,7 @@ test('who loads the session is told what was, before the answer comes', async (t
   );
 });
 
-test('who comes later is told what was said before a turn was canceled, too', async (t) => {
+test('the history includes the tasks before a canceled turn', async (t) => {
   const call = { name: 'run_shell_command', args: { command: 'echo hi' } };
   const script = [
     [{ text: 'Hello. ' }, { delayMs: 150 }, { text: 'And more.' }],
@@ -423,7 +423,7 @@ test('who comes later is told what was said before a turn was canceled, too', as
   );
 });
 
-test('who comes while a call waits is asked too', async (t) => {
+test('a client that joins while a call waits is asked too', async (t) => {
   const call = { name: 'run_shell_command', args: { command: 'echo hi' } };
   const started = await startLive(t, { script: [[{ call }], [{ text: 'Ran.' }]] });
   const [first, late, later] = [editorIn(t, started), editorIn(t, started), editorIn(t, started)];
@@ -443,14 +443,14 @@ test('who comes while a call waits is asked too', async (t) => {
   assert.equal(outline(later.updates).split(', ').includes('user_message_chunk'), false);
 });
 
-test('a session that is not there cannot be loaded or prompted', async (t) => {
+test('an unknown session cannot be loaded or prompted', async (t) => {
   const editor = editorIn(t, await startLive(t));
   await editor.initialize();
   await assert.rejects(editor.load('nowhere'), { code: -32002 });
   await assert.rejects(editor.prompt('hi'), { code: -32002 });
 });
 
-test('a client that is gone takes nothing with it', async (t) => {
+test('the session continues when a client disconnects', async (t) => {
   const call = { name: 'run_shell_command', args: { command: 'echo hi' } };
   const started = await startLive(t, { script: [[{ call }], [{ text: 'Ran.' }]] });
   const [gone, stays] = [editorIn(t, started), editorIn(t, started)];

@@ -167,7 +167,10 @@ describe('parley -p', { concurrency: 3 }, () => {
     const ended = await parley(['-p', 'go', '--model', model, '--output', 'json'], here);
     const [call] = result(ended).toolCalls;
     assert.equal(call?.status, 'CANCELLED');
-    assert.match(call?.error?.message ?? '', /: nobody is there to be asked; do without it/);
+    assert.match(
+      call?.error?.message ?? '',
+      /: No person can be asked\. Continue without this call/,
+    );
   });
 
   test('a question that nobody can answer is passed over, and is no denial', async () => {

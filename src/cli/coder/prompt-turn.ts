@@ -13,7 +13,7 @@ import {
 import { type StreamEvent, type Task, textOf } from '../../protocol/index.ts';
 
 /** The reason that the model is given for a declined call. */
-const REASON = 'nobody is there to be asked; do without it, and say what was left undone';
+const REASON = 'No person can be asked. Continue without this call, and say what was left undone.';
 /** After this many denied calls the turn is canceled. */
 const MAX_DENIALS = 20;
 

@@ -1,6 +1,6 @@
 /**
- * `parley card --verify`: checks whether an agent supports what its card promises. It starts no work: every request names
- * a task that does not exist, and the kind of error shows whether the operation is supported.
+ * `parley card --verify`: checks whether an agent supports what its card promises. It starts no work: every request
+ * names a task that does not exist, and the kind of error shows whether the operation is supported.
  */
 import { reasonOf } from '../../base/index.ts';
 import { discover, type FoundCard, httpService } from '../../client/index.ts';

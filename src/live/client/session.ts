@@ -4,8 +4,8 @@
  * It is one conversation with the coding agent, shared by any number of clients. All clients see the same events in the
  * same order. Each may prompt and answer questions, if its roles allow it. The first answer to a question counts.
  *
- * The session is a task with turns (the virtual task). If a turn fails or is canceled, the task ends and the conversation
- * continues in a new task. A new snapshot then tells the clients.
+ * The session is a task with turns (the virtual task). If a turn fails or is canceled, the task ends and the
+ * conversation continues in a new task. A new snapshot then tells the clients.
  */
 import type {
   ExecuteSlashCommandRequest,

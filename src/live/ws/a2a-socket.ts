@@ -5,8 +5,8 @@
  * `tasks/event`. With `?presence=1` it also sends `session/presence` when the clients or the queue change. The client
  * calls the methods of methods.ts and gets one response to each.
  *
- * Events are read from the log only as fast as the client reads them. A slow client stays connected. A client that reads
- * nothing for a while, or sends more requests than it reads responses, is closed with code 4008.
+ * Events are read from the log only as fast as the client reads them. A slow client stays connected. A client that
+ * reads nothing for a while, or sends more requests than it reads responses, is closed with code 4008.
  */
 import { inspectJson } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';

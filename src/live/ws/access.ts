@@ -1,8 +1,8 @@
 /**
  * Authentication and roles of a live session.
  *
- * Each token has a name and roles. All clients share the session, so they have the same, empty user id, like the client at
- * the terminal. The fields `name` and `roles` distinguish them.
+ * Each token has a name and roles. All clients share the session, so they have the same, empty user id, like the client
+ * at the terminal. The fields `name` and `roles` distinguish them.
  */
 import type { LiveRole } from '../client/session.ts';
 import { type LiveUser, requireMessageRoles, requirePromptRoles } from '../../coder/index.ts';

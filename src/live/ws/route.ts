@@ -33,8 +33,8 @@ const SILENCE_MS = 250;
 const STALL_MS = 5000;
 
 /**
- * Handles an ACP connection. `enter` joins the session, once the client has told its name. The returned listener gets all
- * frames, including the first one.
+ * Handles an ACP connection. `enter` joins the session, once the client has told its name. The returned listener gets
+ * all frames, including the first one.
  */
 export type AcpSocket = (
   socket: PeerSocket,

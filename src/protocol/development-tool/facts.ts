@@ -29,7 +29,7 @@ export type Fact =
   | { readonly kind: 'thought'; readonly thought: AgentThought }
   /** A tool call has started, changed or ended. `call` is its complete new state. */
   | { readonly kind: 'call'; readonly call: ToolCall }
-  /** The task has entered a state. `text` repeats the answer (completed), asks (input-required), or says what failed. */
+  /** The task has a new state. `text` repeats the answer (completed), asks (input-required) or reports an error. */
   | { readonly kind: 'state'; readonly state: TaskState; readonly text: string };
 
 export interface StatusReading {
@@ -105,7 +105,7 @@ export function readTask(task: Task): Fact[] {
     const isText = message.parts.every(({ kind }) => kind === 'text');
     if (!closes || !isText) for (const fact of readMessage(message)) add(fact);
     if (!closes) continue;
-    // A prompt that comes while a call waits is an answer in words: the turn goes on.
+    // A prompt that comes while a call waits is an answer in words: the turn continues.
     const state = waiting.calls.length > 0 ? 'input-required' : 'completed';
     add({ kind: 'state', state, text: isText ? textOf(message.parts) : '' });
   }

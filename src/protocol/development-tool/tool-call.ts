@@ -130,7 +130,7 @@ export const ToolCallConfirmation = message({
   file_details: ModifiedFileDetails.optional(),
   /** Parley's: if present, must be the id of the request. */
   correlationId: Id.optional(),
-  /** Parley's: the reason for declining a call. The model is told. */
+  /** Parley's: the reason for declining a call. It is passed on to the model. */
   reason: z.string().max(4096).optional(),
 });
 export type ToolCallConfirmation = z.infer<typeof ToolCallConfirmation>;

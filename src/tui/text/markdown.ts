@@ -1,6 +1,6 @@
 /**
- * Renders Markdown for a terminal. `marked` parses it. Text is wrapped to the width and keeps its indent; code keeps its
- * line breaks.
+ * Renders Markdown for a terminal. `marked` parses it. Text is wrapped to the width and keeps its indent; code keeps
+ * its line breaks.
  */
 import { lexer, type Token, type Tokens } from 'marked';
 import { highlight } from './highlight.ts';

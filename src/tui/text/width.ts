@@ -1,8 +1,8 @@
 /**
  * The width of text in terminal columns, and the removal of control characters.
  *
- * Text from models, tools and other clients is cleaned before it is shown. An escape sequence could overwrite a question,
- * and a bidirectional control character could disguise a command.
+ * Text from models, tools and other clients is cleaned before it is shown. An escape sequence could overwrite a
+ * question, and a bidirectional control character could disguise a command.
  */
 import { stripVTControlCharacters } from 'node:util';
 

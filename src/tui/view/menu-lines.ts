@@ -10,7 +10,7 @@ export interface MenuChoice {
 /** Columns for the mark and the number. */
 const MARGIN = 4;
 
-/** If the options do not fit, each gets one row. If they still do not fit, the rows around the selected one are shown. */
+/** If the options do not fit, each gets one row. If that is not enough, only rows near the selected one are shown. */
 export function menuLines(
   choices: readonly MenuChoice[],
   selected: number,
