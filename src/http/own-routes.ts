@@ -11,7 +11,7 @@
  */
 import { type A2AError, operationOf, type Call, VERSIONS } from '../protocol/index.ts';
 import type { Opening, Published, RequestHandler, TaskStream } from '../tasks/index.ts';
-import { decodeSegment } from './segment.ts';
+import { pathPattern, pathValues } from './path-pattern.ts';
 
 /** A JSON-RPC method, the same in every version of the protocol. */
 export interface OwnMethod {
@@ -108,31 +108,24 @@ export interface RouteTable {
 export function routeTable(routes: readonly OwnRoute[] = []): RouteTable | undefined {
   if (routes.length === 0) return undefined;
   const table = routes
-    .map((route) => {
-      const names = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
-      const literals = route.path
-        .split(/\{\w+\}/)
-        .map((text) => text.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&'));
-      return { route, names, pattern: new RegExp(`^${literals.join('([^/]+)')}$`) };
-    })
-    .toSorted((one, other) => one.names.length - other.names.length);
+    .map((route) => ({ route, path: pathPattern(route.path) }))
+    .toSorted((one, other) => one.path.names.length - other.path.names.length);
   return {
     match(asked, path) {
       const allow: string[] = [];
       const verb = asked === 'HEAD' ? 'GET' : asked;
       let parameters: number | undefined;
-      for (const { route, names, pattern } of table) {
+      for (const { route, path: expected } of table) {
         // A literal path is never the value of a parameter, even if only other verbs have it.
-        if (parameters !== undefined && names.length > parameters) break;
-        const found = pattern.exec(path);
+        if (parameters !== undefined && expected.names.length > parameters) break;
+        const found = expected.pattern.exec(path);
         if (!found) continue;
-        parameters = names.length;
+        parameters = expected.names.length;
         if (route.verb !== verb) {
           allow.push(route.verb, ...(route.verb === 'GET' ? ['HEAD'] : []));
           continue;
         }
-        const values = names.map((name, at) => [name, decodeSegment(found[at + 1]!)] as const);
-        return { route, values: Object.fromEntries(values) };
+        return { route, values: pathValues(expected, found) };
       }
       return allow.length > 0 ? { allow } : undefined;
     },

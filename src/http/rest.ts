@@ -19,17 +19,15 @@ import { invoke } from './invoke.ts';
 import { activeExtensions, extensionHeader } from './negotiate.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { errorHeaders, lastEventId, openStream, peerError, TransportCall } from './respond.ts';
-import { decodeSegment } from './segment.ts';
+import { decodeSegment, pathPattern, type PathPattern, pathValues } from './path-pattern.ts';
 
 /** `readLog` is our addition to the protocol: a page of a task's log. */
 type Action = Operation | 'readLog';
 
-interface Route {
+interface Route extends PathPattern {
   readonly action: Action;
   readonly version: ProtocolVersion;
   readonly verb: string;
-  readonly pattern: RegExp;
-  readonly names: readonly string[];
 }
 
 /** Paths with a literal ending such as `:cancel` come first, because `{id}` would match the ending too. */
@@ -44,9 +42,7 @@ function isLiteral({ pattern }: Route): boolean {
 }
 
 function route(action: Action, version: ProtocolVersion, verb: string, path: string): Route {
-  const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
-  const pattern = new RegExp(`^${path.replaceAll(/\{\w+\}/g, '([^/]+?)')}$`);
-  return { action, version, verb, pattern, names };
+  return { action, version, verb, ...pathPattern(path) };
 }
 
 /** First path segments that are not tenants. */
@@ -82,18 +78,15 @@ export function matchRest(verb: string, path: string): RestTarget | WrongVerb | 
 function match(verb: string, path: string): ReturnType<typeof matchRest> {
   const allow = new Set<string>();
   let found: ProtocolVersion | undefined;
-  for (const { pattern, names, action, version, verb: wanted } of ROUTES) {
-    const values = pattern.exec(path);
+  for (const route of ROUTES) {
+    const values = route.pattern.exec(path);
     if (!values) continue;
-    if (wanted !== verb) {
-      allow.add(wanted);
-      found = version;
-      continue;
+    const { action, version } = route;
+    if (route.verb === verb) {
+      return { action, version, values: pathValues(route, values), tenant: undefined };
     }
-    const named = Object.fromEntries(
-      names.map((name, at) => [name, decodeSegment(values[at + 1]!)]),
-    );
-    return { action, version, values: named, tenant: undefined };
+    allow.add(route.verb);
+    found = version;
   }
   return found && { allow: [...allow], version: found };
 }

@@ -206,7 +206,7 @@ test('nothing follows a terminal state, except a new turn of a completed task', 
     assert.equal(opens === undefined, state === 'completed');
   }
   assert.match(refusal(undefined, becomes('working')) ?? '', /the task itself/);
-  assert.match(refusal('working', created) ?? '', /only once/);
+  assert.match(refusal('working', created) ?? '', /already exists/);
 });
 
 test('chunks are appended, an update without append replaces, and metadata is merged', () => {

@@ -154,7 +154,7 @@ test('an event that the state machine refuses is not appended', () => {
     final: true,
   } as const;
   void log.append(live, failed);
-  assert.throws(() => log.append(live, chunk('late')), /nothing follows/);
+  assert.throws(() => log.append(live, chunk('late')), /no event may follow/);
   assert.equal(live.seq, 2);
 });
 

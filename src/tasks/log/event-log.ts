@@ -37,42 +37,10 @@ export class LogLostError extends Error {
 export class LogFullError extends LogLostError {}
 
 /** Entries of one task that go to the store together. */
-class Unsent implements Append {
+interface Unsent extends Append {
   readonly live: LiveTask;
-  readonly expected: number;
   readonly entries: SerializedEntry[];
-  readonly messageIds: readonly string[] | undefined;
-  readonly expiresAt: number | undefined;
-  bytes = 0;
-
-  constructor(
-    live: LiveTask,
-    entry: SerializedEntry,
-    messageIds: readonly string[] | undefined,
-    expiresAt: number | undefined,
-  ) {
-    this.live = live;
-    this.expected = entry.seq - 1;
-    this.entries = [entry];
-    this.messageIds = messageIds;
-    this.expiresAt = expiresAt;
-  }
-
-  get tenant(): string {
-    return this.live.tenant;
-  }
-
-  get owner(): string {
-    return this.live.owner;
-  }
-
-  get taskId(): string {
-    return this.live.taskId;
-  }
-
-  get contextId(): string {
-    return this.live.contextId;
-  }
+  bytes: number;
 }
 
 /** A task in memory. `EventLog` returns it held: the caller must dispose of it (`using`). */
@@ -282,7 +250,19 @@ export class EventLog {
     if (live.unsent && !messageIds) {
       live.unsent.entries.push(entry);
     } else {
-      live.unsent = new Unsent(live, entry, messageIds, expiresAt);
+      const { tenant, owner, taskId, contextId } = live;
+      live.unsent = {
+        live,
+        tenant,
+        owner,
+        taskId,
+        contextId,
+        expected: seq - 1,
+        entries: [entry],
+        messageIds,
+        expiresAt,
+        bytes: 0,
+      };
       this.#pending.push(live.unsent);
     }
     live.unsent.bytes += bytes;
