@@ -21,7 +21,7 @@ export type {
   Transitions,
 } from './execution/executor.ts';
 export { type CheckAccess, guardHandler } from './guard.ts';
-export { createHandler, HANDLER_LIMITS, LOG_PAGE } from './handler.ts';
+export { createHandler } from './handler.ts';
 export type { HandlerOptions, ListOptions, LogPage, RequestHandler } from './handler.ts';
 export type { OnState } from './log/event-log.ts';
 export type { Expired, ExpireOptions } from './expiry.ts';
