@@ -147,7 +147,7 @@ test('a configuration keeps its id, or gets one: in 0.3 always the same', () => 
   assert.notEqual(webhooks.accept(config, '1.0').id, webhooks.accept(config, '1.0').id);
 });
 
-test('of the answers that are no success, some are worth another attempt', async (t) => {
+test('some error statuses are retried, others are final', async (t) => {
   let status = 0;
   const port = await target(t, (_request, response) => response.writeHead(status).end());
   for (const [answer, outcome] of [
@@ -207,7 +207,7 @@ test('addresses that may never be called are refused before anything is sent', (
   }
 });
 
-test('a name that leads inside when it is called is not called', async (t) => {
+test('a host name that resolves to a private address is not requested', async (t) => {
   let calls = 0;
   const port = await target(t, (_request, response) => {
     calls++;
@@ -220,13 +220,13 @@ test('a name that leads inside when it is called is not called', async (t) => {
   assert.equal(calls, 0);
 });
 
-test('of several addresses of a name only the open ones are called', async (t) => {
+test('of several addresses of a host name only the allowed ones are used', async (t) => {
   const port = await target(t, (_request, response) => response.end());
   resolveTo(t, '::1', '127.0.0.1', '10.0.0.1');
   assert.equal(await post(`http://mixed.example:${port}/`), 'taken');
 });
 
-test('a connection that somebody else has open is not used', async (t) => {
+test('a pooled connection of the program is not reused', async (t) => {
   let calls = 0;
   const port = await target(t, (_request, response) => {
     calls++;
@@ -253,7 +253,7 @@ test('redirects are not followed', async (t) => {
   assert.equal(calls, 1);
 });
 
-test('a webhook that does not answer is given up in time, or when the signal says so', async (t) => {
+test('a webhook that does not answer fails after the timeout, or when the signal is aborted', async (t) => {
   const port = await target(t, () => {});
   const url = `http://127.0.0.1:${port}/`;
   await assert.rejects(post(url, { ...open, timeoutMs: 30 }), { name: 'AbortError' });
@@ -263,7 +263,7 @@ test('a webhook that does not answer is given up in time, or when the signal say
   await assert.rejects(sent, { name: 'AbortError' });
 });
 
-test('a webhook whose answer never ends is done with its status', async (t) => {
+test('a response that never ends counts as soon as its status is known', async (t) => {
   let closed: Promise<unknown> | undefined;
   const port = await target(t, (_request, response) => {
     closed = once(response, 'close');
@@ -273,7 +273,7 @@ test('a webhook whose answer never ends is done with its status', async (t) => {
   await closed;
 });
 
-test('nobody there is a rejection', async (t) => {
+test('a refused connection rejects', async (t) => {
   const port = await target(t, () => {});
   const gone = http.createServer().listen(0, '127.0.0.1');
   await once(gone, 'listening');

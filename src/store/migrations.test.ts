@@ -10,7 +10,7 @@ import { sqliteStore } from './sqlite.ts';
 
 const alice = { tenant: '', owner: 'alice' };
 
-test('a store of the first schema goes on with its tasks, which do not expire until they are told to', (t) => {
+test('a store of the first schema keeps its tasks, which do not expire until an expiry is set', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'parley-migrations-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const path = join(folder, 'tasks.db');

@@ -55,7 +55,7 @@ test('google: one vector for each text', async () => {
   assert.equal(vectors.length, 2);
 });
 
-test('anthropic has none, and says so', () => {
+test('anthropic has no embedding models, and the error says so', () => {
   const settings = { baseURL: 'http://127.0.0.1:1' };
   assert.throws(() => vendorEmbeddings('anthropic', 'c', settings), /no embedding models/);
 });
@@ -73,23 +73,23 @@ for (const [what, reply] of Object.entries(wrong)) {
   });
 }
 
-test('a vendor that is silent is given up', async () => {
+test('a vendor that does not answer causes a timeout', async () => {
   const { code, retryable } = await failure(embed('openai', 'silence', ['a'], 50));
   assert.equal(code, 'timeout');
   assert.equal(retryable, true);
 });
 
-test('a bad key is told as such', async () => {
+test('a refused key is reported as such', async () => {
   const body = { error: { message: `Incorrect API key: ${KEY}`, type: 'x', code: 'y' } };
   assert.equal((await failure(embed('openai', { status: 401, body }, ['a']))).code, 'bad-key');
 });
 
-test('too many texts are not even sent', async () => {
+test('too many texts are refused before a request', async () => {
   const texts = Array.from({ length: 2049 }, () => 'a');
   assert.equal((await failure(embed('openai', openaiReply(), texts))).code, 'too-long');
 });
 
-test('offline: the same text has the same vector, of length 1, and common words bring texts nearer', async () => {
+test('offline: the same text has the same vector, of length 1, and common words make texts more similar', async () => {
   const texts = ['red apple', 'Red apple!', 'red pear', 'blue sky', ''];
   const { vectors } = await offlineEmbeddings().embed(texts, never);
   const dot = (one: number, other: number) =>

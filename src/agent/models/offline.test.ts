@@ -114,7 +114,7 @@ describe('the forms', () => {
   }
 });
 
-test('requests joined by then are made one after the other, and told together', async () => {
+test('requests joined by "then" run one after the other, and are reported together', async () => {
   const said = 'create a.txt with now and then a word, then read a.txt, and then list.';
   const { calls, text } = await converse(said, coding, (name) =>
     name === 'read_file' ? { content: 'now and then a word\n' } : 'a.txt',
@@ -130,7 +130,7 @@ test('requests joined by then are made one after the other, and told together', 
   );
 });
 
-test('after a call that failed or was denied, the rest is left out and it says so', async () => {
+test('after a failed or denied call, the remaining requests are skipped and reported', async () => {
   const denied = { response: { error: 'the user said no' }, isError: true };
   const { calls, text } = await converse('run rm x then list', coding, () => denied);
   assert.deepEqual(calls, [['run_shell_command', { command: 'rm x' }]]);
@@ -140,13 +140,13 @@ test('after a call that failed or was denied, the rest is left out and it says s
   );
 });
 
-test('a tool that is not offered is named', async () => {
+test('a tool that is not offered is named in the answer', async () => {
   const { calls, text } = await say('read a.txt', [weather]);
   assert.deepEqual(calls, []);
   assert.equal(text, 'I cannot do "read FILE" here: the tool read_file is not offered.');
 });
 
-test('with tools forbidden it does not call any', async () => {
+test('it calls no tool if tools are forbidden', async () => {
   const request: ModelRequest = {
     messages: [userContent('list')],
     tools: coding,
@@ -184,7 +184,7 @@ describe('tools that it knows only by their declaration', () => {
   }
 
   for (const said of ['get_weather', 'convert 3 EUR', 'set an alarm', 'switch the mode']) {
-    test(`no call is made where something is missing: ${said}`, async () => {
+    test(`no call is made if something is missing: ${said}`, async () => {
       const { calls, text } = await say(said, tools);
       assert.deepEqual(calls, []);
       assert.match(text, /^- get_weather CITY$/m);
@@ -192,12 +192,12 @@ describe('tools that it knows only by their declaration', () => {
     });
   }
 
-  test('no call is made where two tools are meant as well', async () => {
+  test('no call is made if two tools match equally', async () => {
     const other = declare('weather', { city: { type: 'string' } }, ['city']);
     assert.deepEqual((await say('how is the weather in Paris', [weather, other])).calls, []);
   });
 
-  test('what came back is told', async () => {
+  test('the response is reported', async () => {
     const said = 'weather in Paris then weather in Rome';
     const { calls, text } = await converse(said, tools, (_name, { city }) => ({
       city: city ?? '',
@@ -211,7 +211,7 @@ describe('tools that it knows only by their declaration', () => {
   });
 });
 
-test('of a command it tells what it printed, and how it ended only when that is not well', async () => {
+test('a command is reported with its output, and with its exit code only after a failure', async () => {
   const shell = [{ name: 'run_shell_command', description: '', parameters: {} }];
   const told = async (response: JsonObject) => {
     const call = {
@@ -241,7 +241,7 @@ test('it says what it is', async () => {
   assert.match(text, /^- create FILE with TEXT$/m);
 });
 
-test('anything else gets the gist back, and what can be asked here', async () => {
+test('any other request is repeated in short, with a list of possible requests', async () => {
   const { text } = await say(`What is the meaning\nof ${'life '.repeat(100)}?`);
   assert.match(text, /^You said: "What is the meaning of life life .*…"\./);
   for (const form of ['list [DIR]', 'read FILE', 'run COMMAND', 'remember TEXT'])
@@ -249,7 +249,7 @@ test('anything else gets the gist back, and what can be asked here', async () =>
   assert.match((await say('hello', [])).text, /No tools are offered here/);
 });
 
-test('what other agents said beside it is no part of the request', async () => {
+test('text of other agents is not part of the request', async () => {
   const parts = ['What is the weather in Paris?', '[greeter] said: One moment.'].map(
     (text) => ({ kind: 'text', text }) as const,
   );
@@ -283,7 +283,7 @@ test('an earlier request is not made again', async () => {
   assert.deepEqual((await ask({ messages, tools: coding })).calls, [['list_directory', {}]]);
 });
 
-test('whatever it is told, it answers, and the same each time', async () => {
+test('every request gets an answer, and always the same one', async () => {
   const word = fc.oneof(
     fc.constantFrom(
       'list',
@@ -316,7 +316,7 @@ test('whatever it is told, it answers, and the same each time', async () => {
   );
 });
 
-test('a long request is answered in no time, however it is made', async () => {
+test('a long request is answered quickly, whatever its form', async () => {
   for (const verb of ['replace', 'search', 'create', 'run', 'weather']) {
     for (const piece of ['with ', ' ', 'then ', ' in ', '"', '{', '.']) {
       const started = performance.now();

@@ -64,7 +64,7 @@ test('it has the name of its provider, or the one it is given', () => {
   assert.equal(fromProvider(fake([]), { name: 'mine', contextWindow: 5 }).contextWindow, 5);
 });
 
-test('what is to be carried back comes at the end of its block, and blocks stay apart', async () => {
+test('vendor metadata comes at the end of its block, and blocks stay separate', async () => {
   const chunks = await run([
     { type: 'stream-start', warnings: [] },
     { type: 'reasoning-start', id: '1', providerMetadata: { v: { id: 'a' } } },
@@ -86,7 +86,7 @@ test('what is to be carried back comes at the end of its block, and blocks stay 
   ]);
 });
 
-test('a count of tokens that cannot be is none', async () => {
+test('an invalid token count is ignored', async () => {
   const counted = async (total: number, cacheRead: number) => {
     const inputTokens = { ...usage.inputTokens, total, cacheRead };
     const [last] = await run([{ ...finish, usage: { ...usage, inputTokens } }]);
@@ -112,7 +112,7 @@ test('files come as base64', async () => {
   assert.deepEqual(text, bytes);
 });
 
-test('two calls with one id get two; what the vendor runs itself is not called again', async () => {
+test('two calls with the same id get different ids; tools that the vendor runs itself are not called', async () => {
   const call = { type: 'tool-call', toolCallId: 'x', toolName: 'a', input: '' } as const;
   const chunks = await run([
     call,
@@ -131,7 +131,7 @@ test('two calls with one id get two; what the vendor runs itself is not called a
 });
 
 for (const input of ['[1]', '"city"', 'null', '{"city"', 'city']) {
-  test(`arguments that are no JSON object are a problem: ${input}`, async () => {
+  test(`arguments that are not a JSON object are reported: ${input}`, async () => {
     const [call] = await run([
       { type: 'tool-call', toolCallId: 'x', toolName: 'a', input },
       finish,
@@ -142,7 +142,7 @@ for (const input of ['[1]', '"city"', 'null', '{"city"', 'city']) {
   });
 }
 
-test('an answer that is too large is stopped, wherever it grows', async () => {
+test('an answer that is too large is stopped, whichever part is too large', async () => {
   function* endless(part: LanguageModelV4StreamPart): Generator<LanguageModelV4StreamPart> {
     for (;;) yield part;
   }
@@ -175,7 +175,7 @@ test('a stream that ends without its last part was cut off', async () => {
   });
 });
 
-test('an answer that never ends is given up, also by a provider that minds no signal', async () => {
+test('an answer that never ends causes a timeout, even if the provider ignores the signal', async () => {
   const silent = new ReadableStream<LanguageModelV4StreamPart>();
   const model = fromProvider(fake(silent), { timeoutMs: 20 });
   await assert.rejects(answerOf(model, hello), {
@@ -184,7 +184,7 @@ test('an answer that never ends is given up, also by a provider that minds no si
   });
 });
 
-test('signs of life that say nothing hold off the time-out for silence', async (t) => {
+test('events without content restart the idle timeout', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let sent = 0;
   const parts = new ReadableStream<LanguageModelV4StreamPart>(
@@ -200,7 +200,7 @@ test('signs of life that say nothing hold off the time-out for silence', async (
   assert.equal(chunks.length, 1);
 });
 
-test('an abort is obeyed at once, also by a provider that minds no signal', async () => {
+test('an abort takes effect at once, even if the provider ignores the signal', async () => {
   const controller = new AbortController();
   const model = fromProvider(fake(new ReadableStream()));
   const answer = answerOf(model, hello, controller.signal);
@@ -209,7 +209,7 @@ test('an abort is obeyed at once, also by a provider that minds no signal', asyn
   await assert.rejects(answer, (error) => error === reason);
 });
 
-test('text files are read to the model, others are handed over, and addresses only where the vendor fetches them', async () => {
+test('text files become text, other files are passed on, and URLs only if the vendor fetches them', async () => {
   const png = 'image/png';
   assert.deepEqual(
     await promptOf([
@@ -300,7 +300,7 @@ test('settings and the schema of an answer are passed on', async () => {
   });
 });
 
-test('a model of version 3 of the interface serves as well', async () => {
+test('a model of specification version 3 works too', async () => {
   const asked: LanguageModelV3CallOptions[] = [];
   const parts: LanguageModelV3StreamPart[] = [
     { type: 'text-delta', id: '1', delta: 'hi' },

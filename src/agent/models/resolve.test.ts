@@ -5,7 +5,7 @@ import { ModelError } from '../model.ts';
 import { defaultModelName, resolveModel } from './resolve.ts';
 import { scriptedModel } from './scripted.ts';
 
-test('a model is returned as it is', () => {
+test('a Model is returned unchanged', () => {
   const model = scriptedModel([]);
   assert.equal(resolveModel(model), model);
 });
@@ -37,7 +37,7 @@ for (const [name, says] of wrong) {
   });
 }
 
-test('a key that is missing is told when the model is asked, or at once where one wants to know', async () => {
+test('a missing key is reported at the first request, or at once with checkKey', async () => {
   const says = { code: 'no-key', message: /^google:x needs GEMINI_API_KEY: set it/ };
   for (const env of [{}, { GEMINI_API_KEY: ' ' }]) {
     assert.throws(() => resolveModel('google:x', { env, checkKey: true }), says);
@@ -82,7 +82,7 @@ test('a model that is named in the environment is the default, whatever keys the
   assert.match(defaultModelName({ ...env, PARLEY_MODEL: ' ' }), /^google:/);
 });
 
-test('a model without its key can be told before it is asked', () => {
+test('check() reports a missing key before the first request', () => {
   const without = resolveModel('google:x', { env: {} });
   assert.throws(() => without.check?.(), { name: 'ModelError', code: 'no-key' });
   const withKey = resolveModel('google:x', { env: { GEMINI_API_KEY: 'k' } });

@@ -28,7 +28,7 @@ function run(model: Model): Promise<ModelChunk[]> {
   return answerOf(model, { messages: [] });
 }
 
-test('what may succeed later is asked again, each time after about twice as long', async () => {
+test('a retryable failure is retried, with a delay that doubles each time', async () => {
   const waits: number[] = [];
   const model = playing([busy], [busy], [busy], [text, finish]);
   const retried = withRetry(model, {
@@ -51,13 +51,13 @@ test('the number of attempts is limited', async () => {
   assert.equal(model.calls, 2);
 });
 
-test('once something has been passed on there is no second attempt', async () => {
+test('there is no retry after the first chunk', async () => {
   const model = playing([text, busy], [text, finish]);
   await assert.rejects(run(withRetry(model, { delayMs: 1 })), busy);
   assert.equal(model.calls, 1);
 });
 
-test('what cannot succeed is not tried again, nor is what took too long', async () => {
+test('permanent failures and our own timeouts are not retried', async () => {
   for (const error of [
     new ModelError('bad-key', 'no', { status: 401 }),
     new ModelError('timeout', 'silent', { retryable: true }),
@@ -68,7 +68,7 @@ test('what cannot succeed is not tried again, nor is what took too long', async 
   }
 });
 
-test('a vendor that wants more time than there is gets no second attempt', async () => {
+test('there is no retry if the vendor asks for a delay above the maximum', async () => {
   const tomorrow = new ModelError('rate-limit', 'come back tomorrow', {
     status: 429,
     retryable: true,
@@ -79,7 +79,7 @@ test('a vendor that wants more time than there is gets no second attempt', async
   assert.equal(model.calls, 1);
 });
 
-test('an abort ends the wait', async () => {
+test('an abort ends the delay', async () => {
   const controller = new AbortController();
   const reason = new Error('enough');
   const model = withRetry(playing([busy], [text, finish]), {

@@ -30,7 +30,7 @@ test("zod's schemas come out plain", () => {
   });
 });
 
-test('a choice at the root becomes one object that allows each', () => {
+test('alternatives at the root become one object that allows each of them', () => {
   const schema = fromZod(
     z.union([
       z.object({ id: z.string(), a: z.string() }),
@@ -44,11 +44,11 @@ test('a choice at the root becomes one object that allows each', () => {
   });
 });
 
-test('a schema that says nothing is that of an object', () => {
+test('an empty schema becomes that of an object', () => {
   assert.deepEqual(toolSchema({}), { type: 'object', properties: {} });
 });
 
-test('a schema that goes down without end is cut', () => {
+test('a schema that is nested without end is cut', () => {
   let schema: JsonObject = { type: 'string' };
   for (let depth = 0; depth < 5000; depth++) schema = { type: 'array', items: schema };
   assert(JSON.stringify(toolSchema({ properties: { deep: schema } })).length < 10_000);

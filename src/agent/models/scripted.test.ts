@@ -53,7 +53,7 @@ test('a response is played step by step, text in small pieces, calls with ids of
   assert((finish.usage?.outputTokens ?? 0) > 0);
 });
 
-test('no character is cut in two, wherever it stands', async () => {
+test('no surrogate pair is cut in two', async () => {
   for (let before = 0; before < 20; before++) {
     const text = `${'a'.repeat(before)}${'🦊'.repeat(20)}`;
     const chunks = await collect(scriptedModel([[{ text }]]));
@@ -79,7 +79,7 @@ test('each call takes the next response, also when calls overlap; then the scrip
   });
 });
 
-test('an error step is what the vendor would have said', async () => {
+test('an error step becomes the error of a vendor', async () => {
   const model = scriptedModel([
     [{ error: { status: 429, message: 'slow down' } }],
     [{ error: { status: 400, message: 'no' } }],
@@ -91,7 +91,7 @@ test('an error step is what the vendor would have said', async () => {
   await assert.rejects(collect(model), { code: 'failed', status: undefined, retryable: false });
 });
 
-test('by name it is tried again after a 429, with the next response', async () => {
+test('a script that is chosen by name is retried after a 429, with the next response', async () => {
   using file = scriptFile([[{ error: { status: 429, message: 'slow down' } }], [{ text: 'hi' }]]);
   const model = resolveModel(`scripted:${file.path}`, { retry: { delayMs: 1 } });
   assert.equal(model.name, `scripted:${file.path}`);
@@ -109,14 +109,14 @@ test('a delay ends when the signal is aborted', async () => {
   await assert.rejects(next, (error) => error === reason);
 });
 
-test('who wants to know is told of each request', async () => {
+test('onRequest is called with each request', async () => {
   const seen: ModelRequest[] = [];
   await collect(scriptedModel([[]], { onRequest: (each) => seen.push(each) }));
   assert.deepEqual(seen, [request]);
 });
 
 const wrong: [string, unknown, RegExp][] = [
-  ['that is no array', {}, /is not a valid script: it is not an array/],
+  ['that is not an array', {}, /is not a valid script: it is not an array/],
   [
     'with a response that is no array',
     [{ text: 'a' }],
@@ -129,8 +129,8 @@ const wrong: [string, unknown, RegExp][] = [
     /, response 1, step 1: a step must be/,
   ],
   ['with a step that nobody knows', [[{ txt: 'a' }]], /, response 1, step 1: .*"txt"/],
-  ['with a step that is no object', [[null]], /, response 1, step 1: a step must be/],
-  ['with a text that is none', [[{ text: 1 }]], /, response 1, step 1: text is invalid/],
+  ['with a step that is not an object', [[null]], /, response 1, step 1: a step must be/],
+  ['with a text that is not a string', [[{ text: 1 }]], /, response 1, step 1: text is invalid/],
   [
     'with a call that is no object',
     [[{ call: 'a' }]],
@@ -147,18 +147,18 @@ const wrong: [string, unknown, RegExp][] = [
     /: call\.args is missing or/,
   ],
   ['with a field too many', [[{ call: { name: 'a', arg: {} } }]], /: call\.arg is unknown/],
-  ['with a delay before now', [[{ delayMs: -1 }]], /, response 1, step 1: delayMs is invalid/],
+  ['with a negative delay', [[{ delayMs: -1 }]], /, response 1, step 1: delayMs is invalid/],
   ['with an error that is none', [[{ error: { status: 200, message: '' } }]], /: error\.status is/],
   ['that is no JSON', '[[', /cannot read the script .*JSON/],
 ];
 for (const [what, script, says] of wrong) {
-  test(`a script ${what} is refused, with the place`, () => {
+  test(`a script ${what} is refused, and the error names the step`, () => {
     using file = scriptFile(script);
     assert.throws(() => resolveModel(`scripted:${file.path}`), says);
   });
 }
 
-test('a script in code is checked as well', () => {
+test('a script in code is checked too', () => {
   const script: ScriptedResponse[] = [[{ text: 'a', delayMs: 1 }]];
   assert.throws(
     () => scriptedModel(script),

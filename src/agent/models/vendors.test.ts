@@ -145,13 +145,13 @@ for (const wire of [google, anthropic, openai, openaiCompatible]) {
       assert.match(error.message, new RegExp(`^${wire.model} `));
     });
 
-    test('rubbish in the stream is an error', async () => {
+    test('invalid data in the stream is an error', async () => {
       const rubbish = [...wire.answer.slice(0, 2), 'data: {"oh": \n\n', ...wire.answer.slice(2)];
       const { error } = await ask([{ events: rubbish }]);
       assert.match(error?.message ?? '', /sent an invalid response/);
     });
 
-    test('a stream that hangs is given up', async () => {
+    test('a stream that hangs causes a timeout', async () => {
       await using vendor = await fakeVendor([{ events: wire.answer.slice(0, 2), after: 'hang' }]);
       const { error } = await collect(connect(vendor, { idleTimeoutMs: 50 }), question);
       assert.equal(error?.code, 'timeout');
@@ -172,12 +172,12 @@ for (const wire of [google, anthropic, openai, openaiCompatible]) {
       assert(!JSON.stringify([error, error.cause, error.stack]).includes(KEY));
     });
 
-    test('the key is not in what the vendor says either', async () => {
+    test('the key is removed from the message of the vendor', async () => {
       const { error } = await ask([{ status: 403, body: wire.error(403, `no rights for ${KEY}`) }]);
       assert.match(error?.message ?? '', /no rights for \[key\]/);
     });
 
-    test('a conversation that is too long is told as such', async () => {
+    test('a conversation that is too long is reported as such', async () => {
       const message = 'prompt is too long: 300000 tokens > 200000 maximum';
       const { error } = await ask([{ status: 400, body: wire.error(400, message) }]);
       assert.equal(error?.code, 'too-long');
@@ -217,7 +217,7 @@ for (const wire of [google, anthropic, openai, openaiCompatible]) {
   });
 }
 
-test('a vendor that is not there is unreachable', async () => {
+test('a vendor without a server is unreachable', async () => {
   let url = '';
   {
     await using vendor = await fakeVendor([]);
@@ -239,7 +239,7 @@ test("Google's way to refuse a key is understood", async () => {
   assert.equal(error?.code, 'bad-key');
 });
 
-test('an account without credit is not asked again', async () => {
+test('a request is not retried if the account has no credit', async () => {
   const body = {
     error: {
       message: 'You exceeded your quota',

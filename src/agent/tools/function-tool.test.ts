@@ -58,7 +58,7 @@ test('a schema that changes what it reads is applied once', async () => {
   assert.equal(await day.run(parsed, toolContext()), '1970-01-01T00:00:00.000Z');
 });
 
-test('arguments that do not fit are refused in one line that says where and why', async () => {
+test('invalid arguments are refused with one line that says where and why', async () => {
   const refusal = (args: JsonObject) => () => weather.parse?.(args);
   assert.throws(refusal({ days: 0 }), {
     message:
@@ -68,7 +68,7 @@ test('arguments that do not fit are refused in one line that says where and why'
   await assert.rejects(async () => weather.run({}, toolContext()), /do not match/);
 });
 
-test('a refusal stays short, however much is wrong', () => {
+test('the error stays short, however many fields are invalid', () => {
   const many = tool({
     name: 'many',
     description: '',
@@ -86,13 +86,13 @@ test('a refusal stays short, however much is wrong', () => {
 });
 
 for (const name of ['', 'has space', '9lives', '-x', 'ünï', 'a.b', 'x'.repeat(65)]) {
-  test(`${JSON.stringify(name).slice(0, 20)} cannot be a name`, () => {
+  test(`${JSON.stringify(name).slice(0, 20)} is not a valid name`, () => {
     const make = () => tool({ name, description: '', input: z.object({}), run: () => null });
     assert.throws(make, /is not a valid tool name/);
   });
 }
 
-test('confirmation is a constant, a rule, or not there', async () => {
+test('confirm is a constant, a function or absent', async () => {
   const made = (confirm?: boolean) =>
     tool({
       name: 'x',
@@ -115,7 +115,7 @@ test('a question and pictures pass through', async () => {
   assert.deepEqual([rich.response, rich.parts, rich.display], ['a picture', parts, 'for people']);
 });
 
-test('a function that throws throws', async () => {
+test('an error of the function is passed on', async () => {
   const bad = tool({
     name: 'bad',
     description: '',
@@ -172,7 +172,7 @@ test('a large structure is cut as text', async () => {
   assert.match(String(result), /^\{"rows":\[\{"n":0\}.*characters left out/s);
 });
 
-test('an endless or very deep structure ends', async () => {
+test('a cyclic or very deep structure is cut', async () => {
   let deep: unknown = 'bottom';
   for (let n = 0; n < 100_000; n++) deep = [deep];
   assert.match(JSON.stringify(await said(deep)), /too deep/);

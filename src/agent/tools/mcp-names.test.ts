@@ -10,19 +10,19 @@ test('a tool is named after its server and itself', () => {
   });
 });
 
-test('letters that vendors do not take are replaced', () => {
+test('characters that vendors do not accept are replaced', () => {
   assert.equal(offeredNames('my server', ['read/file']).get('read/file'), 'my_server__read_file');
   assert.equal(offeredNames('9p', ['x']).get('x'), '_9p__x');
 });
 
-test('of two that become the same, the one that needed no change keeps the name', () => {
+test('of two tools with the same resulting name, the one whose name needed no change keeps it', () => {
   const names = offeredNames('s', ['a.b', 'a_b', 'a/b']);
   assert.equal(names.get('a_b'), 's__a_b');
   assert.match(names.get('a.b') ?? '', /^s__a_b_[0-9a-f]{8}$/);
   assert.equal(new Set(names.values()).size, 3);
 });
 
-test('every tool has a name of its own that every vendor takes, in whatever order they come', () => {
+test('every tool gets a unique name that every vendor accepts, in any order', () => {
   const tool = fc.oneof(
     fc.string({ unit: fc.constantFrom('a', '_', '.', '/', 'ü'), maxLength: 5 }),
     fc.string({ unit: 'binary', minLength: 50, maxLength: 90 }),

@@ -7,7 +7,7 @@ import { readResult } from './mcp-result.ts';
 const image = (length: number) =>
   ({ type: 'image', mimeType: 'image/png', data: 'A'.repeat(length) }) as const;
 
-test('words are joined, and none are an empty text', () => {
+test('texts are joined, and a result without text is an empty text', () => {
   const word = (text: string) => ({ type: 'text', text }) as const;
   assert.equal(readResult({ content: [word('one'), word('two')] }), 'one\n\ntwo');
   assert.equal(readResult({ content: [] }), '');
@@ -22,7 +22,7 @@ test('bytes of a resource are a file with its address as name', () => {
   assert.deepEqual(part, { kind: 'blob', mediaType, data: 'AAAA', name: 'test://x' });
 });
 
-test('pictures beyond the limits are left out with a note', () => {
+test('images beyond the limits are replaced by a note', () => {
   const many = readResult({ content: Array.from({ length: 30 }, () => image(4)) });
   assert.ok(many instanceof RichResponse);
   assert.equal(many.parts.length, 20);
@@ -31,7 +31,7 @@ test('pictures beyond the limits are left out with a note', () => {
   assert.match(JSON.stringify(large), /image\/png of 11534336 characters omitted/);
 });
 
-test('an error is short, and says something even when the server does not', () => {
+test('an error is short, and has a message even if the server sent none', () => {
   const failing = (content: Parameters<typeof readResult>[0]['content']) => () =>
     readResult({ isError: true, content });
   assert.throws(failing([]), /the tool failed/);

@@ -57,7 +57,7 @@ test("a workspace's settings count only when it is trusted", async (t) => {
   });
 });
 
-test('commands of a workspace that is not trusted are told of like its settings', async (t) => {
+test('commands of an untrusted workspace are reported like its settings', async (t) => {
   const { config, workspace } = await folders(t);
   const commands = path.join(workspace, '.parley', 'commands');
   await mkdir(commands);
@@ -65,7 +65,7 @@ test('commands of a workspace that is not trusted are told of like its settings'
   assert.equal(untrusted, commands);
 });
 
-test('a rule that means nothing is named with its line', () => {
+test('a rule that can never match is refused, with its line', () => {
   const text = `{
     "policy": [
       { "tool": "run_shell_command", "pattern": "git status", "decision": "allow" },
@@ -78,7 +78,7 @@ test('a rule that means nothing is named with its line', () => {
   );
 });
 
-test('a broken file in an untrusted workspace stops nobody', async (t) => {
+test('an invalid file in an untrusted workspace is not an error', async (t) => {
   const { config, workspace } = await folders(t);
   await writeFile(path.join(workspace, '.parley', 'settings.json'), '{ nonsense');
   const { settings } = await loadSettings({ configFolder: config, workspace, trusted: false });
@@ -98,7 +98,7 @@ test("a workspace's settings are its own file, not one that a link leads to", as
   assert.equal(untrusted, link);
 });
 
-test('merging: rules are strung together, servers and limits go by name, the rest is replaced', () => {
+test('merging appends rules, merges servers and limits by name, and replaces the rest', () => {
   const merged = mergeSettings(
     {
       theme: 'dark',
@@ -121,7 +121,7 @@ test('merging: rules are strung together, servers and limits go by name, the res
   });
 });
 
-test('what is wrong is named with its file, line and field', () => {
+test('errors name the file, the line and the field', () => {
   const wrong: [text: string, message: RegExp][] = [
     ['{\n  "approval": "always"\n}', /^s\.json:2: approval: /],
     ['{\n\n  "aproval": "ask"\n}', /^s\.json:3: aproval: there is no such setting$/],
@@ -181,7 +181,7 @@ test('rules that are saved at the same time are all there', async (t) => {
   assert.deepEqual(settings.policy, rules);
 });
 
-test('a file that cannot be understood is not written over', async (t) => {
+test('an invalid file is not overwritten', async (t) => {
   const { config } = await folders(t);
   const file = path.join(config, 'settings.json');
   await writeFile(file, '{ "policy": 1 }');
@@ -189,7 +189,7 @@ test('a file that cannot be understood is not written over', async (t) => {
   assert.equal(await readFile(file, 'utf8'), '{ "policy": 1 }');
 });
 
-test('trust is for one true folder, and can be taken back', async (t) => {
+test('trust applies to one real folder, and can be revoked', async (t) => {
   const { root, config, workspace } = await folders(t);
   const link = path.join(root, 'link');
   await symlink(workspace, link);
@@ -204,7 +204,7 @@ test('trust is for one true folder, and can be taken back', async (t) => {
   assert.equal(await isTrusted(config, root), true);
 });
 
-test('a broken list of trusted folders is said, not taken for an empty one', async (t) => {
+test('an invalid list of trusted folders is an error, not an empty list', async (t) => {
   const { config, workspace } = await folders(t);
   await writeFile(path.join(config, 'trusted.json'), '{ "folders": "all" }');
   await assert.rejects(isTrusted(config, workspace), { name: 'SettingsError' });

@@ -56,7 +56,7 @@ test('text and JSON come as they are, compressed or not, with the status', async
   assert.deepEqual([page['status'], page['text']], [404, '{"a": "<b>"}']);
 });
 
-test('private addresses are closed, by every name', async (t) => {
+test('private addresses are closed, in every notation', async (t) => {
   let requests = 0;
   const origin = await site(t, (_request, response) => {
     requests++;
@@ -122,7 +122,7 @@ test('a redirect is checked like the first address, and followed on the same hos
   await assert.rejects(fetched(`${origin}/round`), /redirects more than/);
 });
 
-test('a page without an end is cut', async (t) => {
+test('an endless page is cut', async (t) => {
   const origin = await site(t, (_request, response) => {
     const more = (): void => {
       while (response.write('x'.repeat(65_536)));
@@ -143,14 +143,14 @@ test('a small file that unpacks to a large one is cut', async (t) => {
   assert.equal((await fetched(origin))['note'], CUT);
 });
 
-test('a server that says nothing is given up, and so is a call that is cancelled', async (t) => {
+test('a server that does not answer causes a timeout, and an abort ends the call', async (t) => {
   const origin = await site(t, () => {});
   await assert.rejects(fetched(origin, { ...OPEN, timeoutMs: 50 }), /took longer than/);
   const signal = AbortSignal.timeout(50);
   await assert.rejects(fetched(origin, OPEN, toolContext({ signal })), { name: 'TimeoutError' });
 });
 
-test('what is no text, no page and no address is said in one line', async (t) => {
+test('binary content, failed requests and invalid URLs are reported in one line', async (t) => {
   const origin = await site(t, (_request, response) => {
     response.writeHead(200, { 'content-type': 'image/png' });
     response.end('x');

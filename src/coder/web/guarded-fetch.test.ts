@@ -27,7 +27,7 @@ test('private addresses are closed, by number and by name, and nothing is sent t
   assert.equal(asked, 0);
 });
 
-test('an opened network is reached, with method, headers and body, and the answer comes as it is', async (t) => {
+test('an opened network is reached, with method, headers and body, and the response is passed on unchanged', async (t) => {
   const port = await serving(t, (request, response) => {
     let body = '';
     request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));

@@ -33,11 +33,11 @@ test('a page becomes its words, with headings, lists, links and code', () => {
   );
 });
 
-test('links that lead nowhere are words only', () => {
+test('links without a usable target become plain text', () => {
   assert.equal(read('<a href="javascript:x()">a</a> <a href="#top">b</a> <a>c</a>'), 'a b c');
 });
 
-test('markup that is broken loses no words', () => {
+test('broken markup loses no text', () => {
   assert.equal(read('a < b and <p class="x>y">c</p> &unknown; <'), 'a < b and\nc\n&unknown; <');
   assert.equal(read('<a title="open>text</a>'), 'text');
 });

@@ -12,7 +12,7 @@ const folder = mkdtempSync(path.join(tmpdir(), 'parley-register-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
-test('a register that another process holds is given up after the time that was said', () => {
+test('a register that another process holds causes an error after the busy timeout', () => {
   const file = path.join(folder, 'held.db');
   const register = openRegister(file, silent, { busyMs: 50 });
   using other = new DatabaseSync(file);
@@ -26,7 +26,7 @@ test('a register that another process holds is given up after the time that was 
   register.close();
 });
 
-test('a register that is damaged is to be restored, and not its folder opened', () => {
+test('the error about a damaged register says to restore it', () => {
   const file = path.join(folder, 'damaged.db');
   writeFileSync(file, 'A'.repeat(8192));
   assert.throws(
