@@ -43,7 +43,7 @@ import { withUnavailableErrors } from './unavailable-store.ts';
 import type { ListQuery, TaskStore } from './store/store.ts';
 import { opening, TaskStream } from './log/task-stream.ts';
 
-export const HANDLER_LIMITS: RuntimeLimits = {
+const HANDLER_LIMITS: RuntimeLimits = {
   graceMs: 5000,
   maxTaskBytes: 64 * 1024 * 1024,
   maxRunning: 20_000,
@@ -54,7 +54,7 @@ export const HANDLER_LIMITS: RuntimeLimits = {
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
 /** The most entries in a page of `readLog`. */
-export const LOG_PAGE = 500;
+const LOG_PAGE = 500;
 
 /** The options of `createHandler`. */
 export interface HandlerOptions {
