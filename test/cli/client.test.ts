@@ -156,7 +156,7 @@ describe('the client commands', { concurrency: 3 }, () => {
     assertRefused(
       await parley(['cancel', bench.url, id]),
       1,
-      /canceled already \(-32002\): parley get/,
+      /already canceled \(-32002\): parley get/,
     );
   });
 

@@ -282,10 +282,7 @@ function refused(error: A2AError): ExitError {
       return usageError(flagged, { cause: error });
     }
     case 'notFound':
-      return new ExitError(
-        EXIT.failed,
-        `${line} in this workspace: parley keys list shows the keys`,
-      );
+      return new ExitError(EXIT.failed, `${line}: parley keys list shows the keys`);
     default:
       return new ExitError(EXIT.failed, line, { cause: error });
   }
