@@ -16,7 +16,7 @@ test('every file and folder that the architecture page names exists', () => {
   const rooms = readdirSync(src);
   for (const name of named) {
     const [room = ''] = name.split('/');
-    // Names such as `approval/policy.ts` continue the room of the sentence before.
+    // Names such as `approval/policy.ts` continue the module of the sentence before.
     const found = rooms.includes(room)
       ? existsSync(path.join(src, name))
       : rooms.some((each) => existsSync(path.join(src, each, name)));
@@ -24,7 +24,7 @@ test('every file and folder that the architecture page names exists', () => {
   }
 });
 
-test('every room is in the table of rooms, and the page has at most 120 lines', () => {
+test('every module is in the table of modules, and the page has at most 120 lines', () => {
   for (const entry of readdirSync(src, { withFileTypes: true })) {
     if (entry.isDirectory()) assert.match(page, new RegExp(`^\\| \`${entry.name}/\` \\|`, 'm'));
   }
