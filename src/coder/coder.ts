@@ -17,18 +17,17 @@ import {
 export interface CoderOptions extends WorkspaceAgentsOptions {
   /** Overrides parts of the agent card. */
   readonly profile?: Partial<AgentProfile>;
-  /** In a live session, only the terminal may set the approval mode. */
+  /** Whether only the terminal may set the approval mode in a live session. Default: false. */
   readonly terminalSetsMode?: boolean;
 }
 
 export interface Coder {
   readonly agent: A2AAgent;
   readonly workspaces: WorkspaceAgents;
-  /** Slash commands. */
   readonly commands: CommandService;
   /** The ids of the tasks that are live sessions (live/hub.ts). */
   readonly live: Set<string>;
-  /** Ends what runs in the background. Close the server before this, and the session store after it. */
+  /** Stops all background work. Close the server before you call this, and close the session store afterwards. */
   close(): Promise<void>;
 }
 
@@ -36,13 +35,13 @@ const PROFILE: AgentProfile = {
   name: 'Parley',
   description:
     'A coding agent: reads, writes and runs code in a workspace, and asks before it changes anything.',
-  // The model gets images and PDF documents, text as text, and the name and size of any other file.
+  // The model gets images, PDF documents and text. Of any other file, it gets only the name and the size.
   inputModes: ['text/plain', 'application/json', 'image/*', 'application/pdf', '*/*'],
   skills: [
     {
       id: 'code_generation',
       name: 'Code Generation',
-      description: 'Writes and changes code as told, runs commands, and explains what it finds.',
+      description: 'Writes and changes code on request, runs commands, and explains what it finds.',
       tags: ['code', 'development', 'programming'],
       examples: ['Create hello.txt with a greeting', 'Why does the test of the parser fail?'],
     },

@@ -51,7 +51,7 @@ export function coderServeOptions(
   };
 }
 
-/** Every 0.x version counts as the one on the card. Another major version is refused. */
+/** Returns the URI that is on the card for every 0.x version of the extension. Refuses other major versions. */
 function extensionOf(uri: string): string | undefined {
   refuseIncompatible([uri]);
   return isCompatible(uri) ? EXTENSION_URI : undefined;

@@ -1,9 +1,9 @@
 /**
- * The conversation of a live session: its present task, the state of the turn, and the queue of prompts.
+ * The conversation of a live session: its current task, the state of the turn, and the queue of prompts.
  *
- * It follows the log of the task like any other client. Messages that arrive over plain A2A are turns too: it sees them
- * start and end, and sends its queued prompts in between. After a failed or canceled task, the conversation continues
- * in a new task of the same context.
+ * The conversation follows the log of the task like any other client. Messages over plain A2A also start turns. The
+ * conversation sees these turns in the log, and sends its queued prompts between turns. After a failed or canceled
+ * task, the conversation continues in a new task of the same context.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -31,37 +31,37 @@ import { type Logger, type RequestHandler, type TaskStream, roughSize } from '..
 /** Limits of the queue: number of prompts and total size. */
 const MAX_QUEUED = 64;
 const MAX_QUEUED_BYTES = 32 * 1024 * 1024;
-/** How often an answer is retried while the turn changes its state. */
+/** Maximum number of attempts to send an answer while the turn changes its state. */
 const ANSWER_TRIES = 50;
 /** How long to wait for an event before a retry. */
 const MOVEMENT_MS = 100;
 /** The delay between attempts to create or read a task while the store is unavailable. */
 const STORE_WAIT_MS = 1000;
-/** Clients can resume from this many earlier tasks. */
+/** Maximum number of earlier tasks from which clients can resume. */
 const MAX_FORMER = 64;
 
-/** The context of the conversation's own calls. */
+/** The call context of requests that the conversation itself makes. */
 const OWN_CALL: Call = { extensions: [EXTENSION_URI] };
 
 export interface ConversationOptions {
-  /** The server's handler. */
+  /** The request handler of the server. */
   readonly handler: RequestHandler;
-  /** The working directory. */
+  /** The folder that the coding agent works in. */
   readonly workspace: string;
-  /** The ids of the present tasks of live sessions. */
+  /** The ids of the current tasks of live sessions. */
   readonly live: Set<string>;
-  /** The conversation to continue. */
+  /** The context of the conversation to continue, or undefined for a new conversation. */
   readonly contextId?: string | undefined;
-  /** The task to continue, if it still accepts messages. */
+  /** The id of the task to continue. Ignored if the task no longer accepts messages. */
   readonly taskId?: string | undefined;
-  /** The earlier tasks of the conversation, oldest first. A joining client gets their history. */
+  /** The ids of the earlier tasks of the conversation, oldest first. A client that joins gets their history. */
   readonly former?: readonly string[] | undefined;
   /** Additional MCP servers for this session. */
   readonly mcpServers?: McpServers | undefined;
   readonly logger: Logger;
   /** Called when the queue changes. */
   readonly onQueue: () => void;
-  /** Called when a turn ends or waits, and when the task changes. */
+  /** Called when a turn ends or starts to wait, and when the conversation moves to a new task. */
   readonly onRest: () => void;
   /** Called once, when the conversation ends. */
   readonly onClose: () => void;
@@ -81,16 +81,16 @@ export class Conversation {
   readonly #options: ConversationOptions;
   readonly #ending = new AbortController();
   #task: Task;
-  /** `idle`: a message starts a turn. `waiting`: the turn waits for answers. */
+  /** `idle`: the next message starts a turn. `busy`: a turn is running. `waiting`: the turn waits for answers. */
   #state: TurnState;
-  /** The sequence number of the last event seen. */
+  /** The sequence number of the last event that was received. */
   #seq = 0;
   #stream: TaskStream | undefined;
   readonly #waiting = new WaitingCalls();
   readonly #queue: Waiting[] = [];
   #sending = false;
   #pumped: Promise<void> | undefined;
-  /** The earlier tasks, oldest first, each with the id of its successor. */
+  /** Maps the id of each earlier task to the id of the next task, oldest first. */
   readonly #former = new Map<string, string>();
   /** Resolved when the conversation moves to a new task or ends. */
   #renewed = Promise.withResolvers<void>();
@@ -114,7 +114,7 @@ export class Conversation {
     for (const [index, id] of former.entries()) this.#former.set(id, former[index + 1] ?? task.id);
   }
 
-  /** The present task, as it was when the conversation entered it. */
+  /** The current task, as it was when the conversation moved to it. */
   get task(): Task {
     return this.#task;
   }
@@ -132,18 +132,24 @@ export class Conversation {
     return this.#queue.map(({ text, from }) => ({ text, from }));
   }
 
-  /** Whether a client can resume in that task: it is the present one or a known earlier one. */
+  /** Returns whether a client can resume in this task, because it is the current task or a known earlier task. */
   leads(taskId: string): boolean {
     return taskId === this.#task.id || this.#former.has(taskId);
   }
 
-  /** Waits until the conversation has left `taskId`, and returns the next task; undefined after the end. */
+  /**
+   * Waits until the conversation has moved on from the task `taskId`. Returns the id of the next task, or undefined if
+   * the conversation has ended.
+   */
   async taskAfter(taskId: string): Promise<string | undefined> {
     while (!this.closed && this.#task.id === taskId) await this.#renewed.promise;
     return this.closed ? undefined : (this.#former.get(taskId) ?? this.#task.id);
   }
 
-  /** Starts a turn, queues the prompt after the running turn, or answers a question that waits for words. */
+  /**
+   * Starts a turn with the prompt, or queues the prompt until the running turn ends. If all open questions accept text,
+   * sends the prompt as an answer instead.
+   */
   async prompt(
     message: Message,
     call: Call,
@@ -179,7 +185,7 @@ export class Conversation {
     });
   }
 
-  /** Sends an answer. Throws the error of the agent if it refuses the answer. */
+  /** Sends an answer. If the agent refuses the answer, throws its error. */
   async answer(message: Message, call: Call): Promise<void> {
     this.#check();
     const { id } = this.#task;
@@ -200,7 +206,7 @@ export class Conversation {
   /** Cancels the turn and drops the queued prompts. Returns false if no turn was running. */
   async cancel(call: Call): Promise<boolean> {
     this.#check();
-    // A prompt that is being sent is not dropped: its turn is canceled once it has started.
+    // A prompt that is being sent is not dropped. Its turn is canceled after it has started.
     const dropped = this.#queue.splice(this.#sending ? 1 : 0);
     for (const { forgotten } of dropped) forgotten.resolve();
     if (dropped.length > 0) this.#options.onQueue();
@@ -260,7 +266,7 @@ export class Conversation {
     if (!this.#sending) this.#pumped = this.#sendWaiting();
   }
 
-  /** Sends the queued prompts one after the other, each after the end of the turn before. */
+  /** Sends the queued prompts one by one. Each prompt waits until the previous turn has ended. */
   async #sendWaiting(): Promise<void> {
     this.#sending = true;
     try {
@@ -279,9 +285,9 @@ export class Conversation {
     const { id } = this.#task;
     const seen = this.#seq;
     const { tried } = next;
-    /** Whether no event has arrived in the meantime. */
+    /** Returns whether no event has arrived in the meantime. */
     const still = () => this.#task.id === id && this.#seq === seen;
-    // Set before the log confirms it, so that no other prompt is sent.
+    // The state is set before the log confirms the turn, so that no other prompt is sent.
     this.#state = 'busy';
     try {
       const sent = await this.#send(next.message, next.call, id);
@@ -326,7 +332,7 @@ export class Conversation {
         if (reason === 'shutdown') return this.close();
         const going = reason === 'final' ? this.#renew() : this.#watchAgain();
         going.catch((error: unknown) => {
-          this.#options.logger.error({ err: error }, 'the live session cannot read its task');
+          this.#options.logger.error({ err: error }, 'failed to read the task of the live session');
           this.close();
         });
       },
@@ -400,7 +406,7 @@ function over(): A2AError {
   return new A2AError('unavailable', 'The live session has ended');
 }
 
-/** Whether the task refused the message only because it is busy or has just ended. */
+/** Returns whether the task refused the message only because it is busy or has just ended. */
 function isBusy(error: unknown): boolean {
   if (!(error instanceof A2AError) || error.kind !== 'unsupportedOperation') return false;
   const { reason, info } = error.detail;
@@ -411,7 +417,7 @@ function isUnavailable(error: unknown): boolean {
   return error instanceof A2AError && error.kind === 'unavailable';
 }
 
-/** A failed or canceled task counts as busy until the conversation has a new task. */
+/** Returns the state of the turn. A failed or canceled task counts as busy until the conversation has a new task. */
 function turnState(event: Task | TaskStatusUpdateEvent): TurnState {
   const { state } = event.status;
   const reserved = event.kind === 'task' && state === 'submitted' && !event.history?.length;
@@ -431,7 +437,7 @@ function reserve(
   return handler.reserveTask({ contextId, metadata }, OWN_CALL);
 }
 
-/** The task, if it accepts another turn or waits in one. */
+/** Returns the task if it still accepts messages, or undefined if it has failed or was canceled or rejected. */
 async function continued(handler: RequestHandler, id: string): Promise<Task | undefined> {
   const task = await handler.getTask({ id, historyLength: 0 }, OWN_CALL);
   const { state } = task.status;

@@ -1,8 +1,9 @@
 /**
- * Reads a live session for one client: the log of its task, and then the log of each following task.
+ * Reads a live session for one client: first the log of the current task, then the log of each following task.
  *
- * A follower keeps a cursor, not events. A full sink gets nothing until `resume`, and then the missed events from the
- * store. Slow clients and clients that reconnect pass through the same tasks as all others.
+ * A follower stores a cursor but no events. When its sink is full, it stops until `resume` is called. Then it reads the
+ * missed events from the store. Slow clients and reconnecting clients read the same tasks in the same order as all
+ * other clients.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LiveClient, LiveSnapshot, QueuedPrompt } from './client/session.ts';
@@ -18,7 +19,7 @@ import type {
 } from '../tasks/index.ts';
 import type { Conversation } from './conversation.ts';
 
-/** The connected clients and the queued prompts. Each value replaces the one before. */
+/** The connected clients and the queued prompts. Each value replaces the previous one. */
 export interface Presence {
   readonly clients: readonly LiveClient[];
   readonly queued: readonly QueuedPrompt[];
@@ -26,19 +27,22 @@ export interface Presence {
 
 /** Receives the items of a follower. Its methods must not throw. */
 export interface LiveSink {
-  /** Returns false, like `event`, if the sink is full: the follower then waits for `resume`. */
+  /** Returns false if the sink is full. The follower then waits for `resume`. `event` does the same. */
   snapshot(snapshot: LiveSnapshot): boolean;
   event(taskId: string, entry: Published | Opening): boolean;
-  /** Called first after the snapshot or the resumption, and then on each change. */
+  /** Called after each snapshot, after a resumption, and whenever the presence changes. */
   presence(presence: Presence): void;
-  /** The session has ended, or the client has left it. */
+  /** Called when the session has ended or the client has left it. */
   end(): void;
 }
 
-/** The position to resume from: after an event of a task. */
+/** The position to resume from. `after` is the sequence number of the last event that the client has. */
 export interface Resume {
   readonly after: number;
-  /** Defaults to the present task. From an earlier task, reading continues through all tasks after it. */
+  /**
+   * The id of the event's task. Default: the current task. After an earlier task, all tasks that follow it are read
+   * too.
+   */
   readonly taskId?: string | undefined;
 }
 
@@ -47,14 +51,14 @@ export interface Followed {
   readonly conversation: Conversation;
   readonly logger: Logger;
   readonly presence: () => Presence;
-  /** Prepares a function that builds the snapshot of a task. `joins`: it is the client's first snapshot. */
+  /** Returns a function that builds the snapshot of a task. `joins` is true for the client's first snapshot. */
   readonly prepare: (joins: boolean) => Promise<(task: Task, seq: number) => LiveSnapshot>;
 }
 
 /** The delay before a failed read is retried. */
 const LOST_WAIT_MS = 1000;
 
-/** The position in a task: its current state, its start, or after an event. */
+/** Where to start in a task: at its current state, at its first event, or after the event with this sequence number. */
 type From = 'now' | 'start' | number;
 
 const CALL = { extensions: [EXTENSION_URI] };
@@ -65,7 +69,7 @@ export class Follower {
   #stream: TaskStream | undefined;
   #begun = false;
   #closed = false;
-  /** The sequence number of the last event that the sink got, or that its snapshot contains. */
+  /** The sequence number of the last event that was sent to the sink, directly or in a snapshot. */
   cursor = 0;
 
   constructor(followed: Followed, sink: LiveSink, resume?: Resume) {
@@ -74,7 +78,7 @@ export class Follower {
     this.#follow(resume).then(
       () => this.close(),
       (error: unknown) => {
-        if (!this.#closed) followed.logger.warn({ err: error }, 'a client lost the live session');
+        if (!this.#closed) followed.logger.warn({ err: error }, 'failed to read the live session for a client');
         this.close();
       },
     );
@@ -84,7 +88,10 @@ export class Follower {
     this.#stream?.resume();
   }
 
-  /** Has no effect before the snapshot, which contains the presence. */
+  /**
+   * Sends the presence to the sink. Has no effect before the first snapshot, because the presence is sent after it
+   * anyway.
+   */
   presence(presence: Presence): void {
     if (this.#begun && !this.#closed) this.#sink.presence(presence);
   }
@@ -115,7 +122,7 @@ export class Follower {
     }
   }
 
-  /** Reads a task to its end. Returns undefined if it had ended before. */
+  /** Reads a task until its stream ends, and returns the reason. Returns undefined if the task had already ended. */
   async #read(taskId: string, wanted: From): Promise<EndReason | undefined> {
     const { prepare, presence } = this.#followed;
     const { stream, from } = await this.#subscribe(taskId, wanted);
@@ -164,7 +171,7 @@ export class Follower {
       };
     } catch (error) {
       if (!(error instanceof A2AError)) throw error;
-      // The task has just failed or been canceled. Continue with the next one.
+      // The task has just failed or been canceled. Continue with the next task.
       if (error.kind === 'unsupportedOperation') return { from };
       // The task has no such event, so the client starts again with a snapshot.
       if (error.kind === 'invalidParams' && typeof from === 'number') {

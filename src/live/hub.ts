@@ -28,11 +28,11 @@ import { Member } from './member.ts';
 
 const MAX_CLIENTS = 2000;
 const MAX_NAME = 80;
-/** Presence changes are batched for at least this long, and longer with many clients. */
+/** The minimum interval between presence updates. With many clients, the interval is longer. */
 const PRESENCE_MS = 20;
-/** Presence updates list at most this many clients. `clients` lists all. */
+/** Maximum number of clients in a snapshot or a presence update. `Member.clients` returns all clients. */
 const MAX_SHOWN = 100;
-/** Limit for the earlier tasks in a snapshot. The most recent ones are included. */
+/** Maximum total size of the earlier tasks in a snapshot. If they are larger, the oldest tasks are left out. */
 const MAX_EARLIER_BYTES = 4 * 1024 * 1024;
 
 type SessionOptions = Pick<
@@ -46,24 +46,24 @@ export interface LiveOptions extends SessionOptions {
 }
 
 export interface Joining {
-  /** The display name. Defaults to the kind. */
+  /** The display name. Default: the kind. */
   readonly name?: string | undefined;
   readonly kind: LiveClient['kind'];
-  /** Defaults to all roles. */
+  /** The roles of the client. Default: all roles. */
   readonly roles?: readonly LiveRole[] | undefined;
 }
 
 export interface Live {
-  /** Throws `unavailable` if the session is full or has ended. */
+  /** Adds a client. Throws `unavailable` if the session is full or has ended. */
   join(who: Joining): Member;
-  /** The present task of the session. */
+  /** The id of the session's current task. */
   readonly taskId: string;
   readonly contextId: string;
   readonly handler: RequestHandler;
   readonly clients: readonly LiveClient[];
   /** Resolves when the session has ended. */
   readonly closed: Promise<void>;
-  /** Ends the session for all clients. A running turn continues until the server stops. */
+  /** Ends the session for all clients. A running turn is not stopped. */
   close(): Promise<void>;
 }
 
@@ -113,7 +113,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     ).unref();
   }
 
-  /** The session's approval mode and model. They change only during turns. */
+  /** Reads the session's approval mode and model, which change only during turns. */
   async function readSettings(): Promise<Settings> {
     const { task } = conversation;
     const owner = { user: undefined, tenant: '' };
@@ -126,14 +126,14 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   }
 
   function pendingIn(task: Task, seq: number): ToolCall[] {
-    // Cached for clients that join at the same time.
+    // The calls are cached for other clients that join at the same time.
     if (pendingAt?.task !== task.id || pendingAt.seq !== seq) {
       pendingAt = { task: task.id, seq, calls: callsAwaitingAnswer(task) };
     }
     return pendingAt.calls;
   }
 
-  /** Cached, because ended tasks do not change. */
+  /** Returns the earlier tasks of the conversation. The result is cached, because ended tasks do not change. */
   function earlierTasks(): Promise<readonly Task[]> {
     const { id } = conversation.task;
     if (before?.task !== id) {
@@ -161,7 +161,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       workspace,
       clients: clients().slice(0, MAX_SHOWN),
       seq,
-      // The task may have ended in the meantime.
+      // If the conversation has moved to a new task in the meantime, `earlier` contains this task too.
       ...(earlier.length > 0 && { earlier: earlier.filter(({ id }) => id !== task.id) }),
     });
   }
@@ -181,7 +181,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
         id: `${kind}-${++joined}`,
         name: shown === '' ? kind : shown,
         kind,
-        // Every client may view.
+        // Every client has the role `view`.
         roles: LIVE_ROLES.filter((role) => role === 'view' || roles.includes(role)),
       };
       const member = new Member(self, {
@@ -215,7 +215,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   };
 }
 
-/** The earlier tasks with their history. Omits deleted and empty tasks. */
+/** Returns the tasks with their history, without deleted and empty tasks. */
 async function tasksBefore(handler: RequestHandler, ids: readonly string[]): Promise<Task[]> {
   const tasks: Task[] = [];
   let bytes = 0;
@@ -231,7 +231,10 @@ async function tasksBefore(handler: RequestHandler, ids: readonly string[]): Pro
   return tasks;
 }
 
-/** Falls back to the default model's name. The next turn reports that the model is unavailable. */
+/**
+ * Returns the name of the session's model. If that model is unavailable, returns the name of the default model, and the
+ * next turn reports the error.
+ */
 function modelName(agent: WorkspaceAgent, state: State): string {
   try {
     return agent.modelOf((key) => state[key]).name;
@@ -240,7 +243,7 @@ function modelName(agent: WorkspaceAgent, state: State): string {
   }
 }
 
-/** The name on one line, without control characters. */
+/** Returns the name on one line, without control characters. */
 function printable(name: string): string {
   return name
     .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')

@@ -1,4 +1,4 @@
-/** One client of a live session. Checks its roles. */
+/** The API of one client of a live session. Checks the client's roles. */
 import { randomUUIDv7 } from 'node:crypto';
 import type {
   LiveClient,
@@ -26,9 +26,9 @@ import {
 import type { Conversation } from './conversation.ts';
 import { Follower, type Followed, type LiveSink, type Resume } from './follower.ts';
 
-/** Buffered items per iterator. */
+/** Maximum number of buffered items per iterator. */
 const BUFFER = 64;
-/** Other clients see this much of a queued prompt. */
+/** Maximum number of characters of a queued prompt that other clients see. */
 const SHOWN_CHARS = 500;
 
 export interface MemberOptions {
@@ -44,7 +44,7 @@ export class Member implements LiveSession {
   readonly self: LiveClient;
   readonly #options: MemberOptions;
   readonly #followers = new Set<Follower>();
-  /** The call context of its requests. */
+  /** The call context of this client's requests. */
   readonly call: Call;
   #left = false;
 
@@ -116,7 +116,7 @@ export class Member implements LiveSession {
     return this.send({ kind: 'message', messageId: randomUUIDv7(), role: 'user', parts });
   }
 
-  /** Sends a message: a prompt, or answers. */
+  /** Sends a message, which is either a prompt or contains answers to questions. */
   async send(message: Message): Promise<TakenPrompt> {
     const { conversation } = this.#options;
     if (confirmationsIn(message).length > 0) {
@@ -145,7 +145,7 @@ export class Member implements LiveSession {
     await this.stop();
   }
 
-  /** Like `cancel`. Returns whether a turn was running. */
+  /** Does the same as `cancel`, and returns whether a turn was running. */
   async stop(): Promise<boolean> {
     this.require('prompt');
     return this.#options.conversation.cancel(this.call);
@@ -162,7 +162,7 @@ export class Member implements LiveSession {
     const { conversation, commands } = this.#options;
     const { command_path: path, args, contextId } = request;
     if (contextId !== undefined && contextId !== conversation.task.contextId) {
-      throw new A2AError('invalidParams', 'contextId: not the conversation of this session');
+      throw new A2AError('invalidParams', 'contextId: must be the context of this live session');
     }
     let below = await commands.list();
     for (const word of path) {

@@ -341,7 +341,7 @@ test('what cannot be is refused with a status and a reason', async (t) => {
     [{ taskId, userMessage: { ...confirm, toolCallId: 'none' } }, 400, /there is no call none/],
     [{ taskId, userMessage: { ...confirm, optionId: 'cancel' } }, 400, /^optionId: /],
     [{ taskId, userMessage: { ...confirm, optionId: 'maybe' } }, 400, /proceed_once/],
-    [{ userMessage: 'hello', agentSettings: outside }, 400, /not inside a workspace/],
+    [{ userMessage: 'hello', agentSettings: outside }, 400, /must be a folder inside a workspace/],
     [{ taskId, userMessage: 'hello', agentSettings: { workspacePath: 7 } }, 400, /workspacePath/],
     [{ userMessage: 'a', agentSettings: { autoExecute: true } }, 400, /--allow-auto-execute/],
   ];

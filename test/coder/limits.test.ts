@@ -14,7 +14,7 @@ test('a session that has used its tokens takes no more turns, and a new one does
   assert.equal((await say('hi')).state, 'completed');
   const { state, text } = await say('and?');
   assert.equal(state, 'failed');
-  assert.match(text, /used the tokens that limits\.maxTokens allows/);
+  assert.match(text, /reached its token limit \(limits\.maxTokens\)/);
   assert.equal(requests.length, 1);
   assert.match((await say('/stats')).text, /^Limit: 50 tokens$/m);
   assert.equal((await say('hi', { contextId: 'another' })).text, 'Hello.');

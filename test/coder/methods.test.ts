@@ -183,7 +183,7 @@ test('settings that cannot be met fail a task that was there before them, and sa
     message: userMessage('hello', { taskId, metadata }),
   });
   assert.equal(result?.status.state, 'failed');
-  assert.match(JSON.stringify(result.status.message), /not inside a workspace/);
+  assert.match(JSON.stringify(result.status.message), /must be a folder inside a workspace/);
 });
 
 test('where the extension is required, those who do not name it are refused', async (t) => {

@@ -1,6 +1,6 @@
 /**
- * What a message says in answer to a question: it confirms or declines a call by one of the offered options, or it
- * answers in words. Words in answer to a confirmation are yes, no, or a reason to decline, which the model hears.
+ * Reads the answer to a question from a message. A message selects one of the offered options, or answers with text. A
+ * text answer to a confirmation is yes, no, or a reason for declining, which is passed to the model.
  */
 import type { Answer, Question } from '../../agent/index.ts';
 import { isObject, type JsonValue } from '../../base/index.ts';
@@ -13,7 +13,7 @@ import {
 import { parseWith, textOf, type Message } from '../../protocol/index.ts';
 import { CANCEL, requestOf } from './confirmation-request.ts';
 
-/** The confirmations in a message. Throws if one is not as the extension has it. */
+/** Returns the confirmations in a message. Throws if a confirmation does not have the extension's format. */
 export function confirmationsIn({ parts }: Message): ToolCallConfirmation[] {
   const found: ToolCallConfirmation[] = [];
   for (const part of parts) {
@@ -23,7 +23,9 @@ export function confirmationsIn({ parts }: Message): ToolCallConfirmation[] {
   return found;
 }
 
-/** The answer that a message gives to a question. A message with confirmations is not read as words. */
+/**
+ * Returns the answer that a message gives to a question. If the message contains confirmations, its text is ignored.
+ */
 export function answerIn(message: Message, question: Question): Answer | undefined {
   const confirmations = confirmationsIn(message);
   if (confirmations.length === 0) return wordsAnswer(question, textOf(message.parts));
@@ -32,8 +34,8 @@ export function answerIn(message: Message, question: Question): Answer | undefin
 }
 
 /**
- * The answer to a question that the messages of a task contain. The run may not have heard it if the process died in
- * between. Only a message after the request counts: the same call may have asked before.
+ * Finds the answer to a question in the messages of a task. If the process died, the run may not have received this
+ * answer. Only messages after the request are read, because the same call may have asked before.
  */
 export function unheardAnswer(
   messages: readonly Message[],
@@ -54,12 +56,12 @@ export function unheardAnswer(
   return undefined;
 }
 
-/** A slash command that is typed while a question waits does not answer it. */
+/** Returns whether the message is a slash command. A slash command does not answer an open question. */
 export function isCommand({ parts }: Message): boolean {
   return textOf(parts).startsWith('/');
 }
 
-/** The answer that a confirmation gives to its question. */
+/** Returns the answer that a confirmation gives to its question. */
 export function answerFor(question: Question, confirmation: ToolCallConfirmation): Answer {
   const { selected_option_id, file_details, reason } = confirmation;
   const questionId = question.id;
@@ -89,14 +91,17 @@ function wordsAnswer(question: Question, text: string): Answer {
   return { questionId, confirmed: false, ...(isReason && { value: said }) };
 }
 
-/** The fingerprint goes back with the approval, so that the tool can tell whether the files have changed. */
+/**
+ * Returns an approval. It contains the fingerprint of the preview, so that the tool can detect whether the files have
+ * changed.
+ */
 function approval(question: Question, choice: Readonly<Record<string, JsonValue>>): Answer {
   const { fingerprint } = requestOf(question);
   const value = { ...choice, ...(fingerprint !== undefined && { fingerprint }) };
   return { questionId: question.id, confirmed: true, value };
 }
 
-/** The id of the option that a person chose. */
+/** Returns the id of the option that a person selected. */
 export function chosenOption(answer: Answer | undefined): string | undefined {
   const value = answer?.value;
   if (!isObject(value)) return undefined;

@@ -1,6 +1,7 @@
 /**
- * The calls of a task and who has decided them, as the task's log shows them. Every process and every client that joins
- * late sees the same. An answer is accepted or refused by this: the first one to a request counts.
+ * The calls of a task and the decisions about them, computed from the task's log. So every process, and every client
+ * that joins late, has the same data. It determines which answers are accepted: only the first answer to a request
+ * counts.
  */
 import { yesOrNo } from '../../bridge/index.ts';
 import {
@@ -15,15 +16,16 @@ import {
 import { A2AError, isTerminal, textOf, type Task } from '../../protocol/index.ts';
 import { CANCEL, FREE_TEXT } from './confirmation-request.ts';
 
-/** How a call was decided, and by whom. */
+/** The decision about a call. */
 interface Resolution {
+  /** The name of the client that decided. */
   readonly by: string;
-  /** The option that was chosen. For an answer in words, the one that they amount to. */
+  /** The selected option. For a text answer, the option with the same meaning. */
   readonly option: string;
 }
 
 export class CallStates {
-  /** By id, as the log has them last. */
+  /** The calls by id, each in its latest state in the log. */
   readonly calls = new Map<string, ToolCall>();
   readonly #resolved = new Map<string, Resolution>();
 
@@ -51,7 +53,7 @@ export class CallStates {
   #note(call: ToolCall): void {
     const before = this.calls.get(call.tool_call_id);
     this.calls.set(call.tool_call_id, call);
-    // A new request of the same call: an answer to the one before does not count for it.
+    // If this is a new request of the same call, an answer to the previous request does not count.
     const isNew = before?.correlationId !== call.correlationId;
     if (call.confirmation_request && isNew) this.#resolved.delete(call.tool_call_id);
   }
@@ -64,7 +66,7 @@ export class CallStates {
     this.#resolved.set(tool_call_id, { by: nameOf(source), option });
   }
 
-  /** An answer in words answers every call that waits. A slash command answers none. */
+  /** Resolves all waiting calls with a text answer. A slash command resolves no calls. */
   #resolveAll(words: string, source: EventSource | undefined): void {
     if (words.startsWith('/')) return;
     for (const { tool_call_id, confirmation_request: request } of this.waiting) {
@@ -73,7 +75,7 @@ export class CallStates {
     }
   }
 
-  /** Refuses a confirmation of an unknown call or a decided one, and one with an invalid option. */
+  /** Throws if the call is unknown, if it was already decided, or if the option is invalid. */
   check(confirmation: ToolCallConfirmation): void {
     const { tool_call_id: id, selected_option_id: option, correlationId } = confirmation;
     const call = this.calls.get(id);
@@ -86,7 +88,7 @@ export class CallStates {
       });
     }
     if (correlationId !== undefined && correlationId !== call.correlationId) {
-      throw new A2AError('invalidParams', 'correlationId: this is not the request that waits');
+      throw new A2AError('invalidParams', 'correlationId: does not match the open request');
     }
     const { options } = call.confirmation_request;
     if (!options.some((each) => each.id === option)) {
@@ -99,7 +101,7 @@ export class CallStates {
   }
 }
 
-/** The calls of a task that wait for an answer. */
+/** Returns the calls of a task that wait for an answer. */
 export function callsAwaitingAnswer(task: Task): ToolCall[] {
   return isTerminal(task.status.state) ? [] : new CallStates(task).waiting;
 }

@@ -1,8 +1,8 @@
 /**
- * What a person is asked about a call, as the development-tool extension has it.
+ * The confirmation request for a call, in the format of the development-tool extension.
  *
- * A question of the framework carries the confirmation request in its `detail`. So the request is stored in the
- * session's log, and every process shows the same one.
+ * A question of the framework contains the confirmation request in its `detail`. So the request is stored in the
+ * session, and every process shows the same request.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Question } from '../../agent/index.ts';
@@ -18,13 +18,13 @@ import { optionsFor, type CallToApprove } from './options.ts';
 export interface AskedRequest {
   readonly request: ConfirmationRequest;
   readonly correlationId: string;
-  /** Identifies the content of the files that the preview was made from. */
+  /** The fingerprint of the files that the preview was made from. */
   readonly fingerprint?: string;
   /** The name of the agent that asks, if it is a helper. */
   readonly helper?: string;
 }
 
-/** The `detail` of the question whether this call may be made. */
+/** Returns the `detail` of the question that asks whether this call is allowed. */
 export function detailFor(call: CallToApprove): JsonObject {
   const { preview } = call;
   const request: ConfirmationRequest = { options: optionsFor(call), ...detailsOf(preview) };
@@ -57,15 +57,16 @@ function detailsOf(preview: Preview): Omit<ConfirmationRequest, 'options'> {
   }
 }
 
-/** The options of a question that a tool asks: the tool's own ones or free text, and this one. */
+/** The option of a tool's question that has no options of its own. */
 export const FREE_TEXT: ConfirmationOption = { id: 'answer', name: 'Answer in a message' };
+/** The option that every question of a tool has in addition to its other options. */
 export const CANCEL: ConfirmationOption = { id: 'cancel', name: 'Do not answer' };
 
-/** The confirmation request that a question is shown as. */
+/** Returns the confirmation request that represents a question. */
 export function requestOf(question: Question): AskedRequest {
   const own = readDetail(question.detail);
   if (own) return own;
-  // The question of a helper is the detail of the question that its own call asks.
+  // If a helper asks, its question is the `detail` of the question of the helper's call.
   const inner = isObject(question.detail) ? question.detail : {};
   const asker: unknown = inner['agent'];
   const helper = typeof asker === 'string' && { helper: asker };
@@ -89,7 +90,10 @@ function readDetail(detail: unknown): AskedRequest | undefined {
   };
 }
 
-/** All open questions as text, for clients that do not know the extension. One answer in words answers all of them. */
+/**
+ * Returns all open questions as text, for clients that do not support the extension. One text answer answers all of
+ * them.
+ */
 export function questionText(questions: readonly Question[]): string {
   const confirmations = questions.filter(({ kind }) => kind === 'confirmation');
   const lines = questions.map((question) =>
@@ -102,7 +106,7 @@ export function questionText(questions: readonly Question[]): string {
   return lines.join('\n\n');
 }
 
-/** Shows the call in full: a person approves only what they have seen. */
+/** Returns the question with the complete call, so that a person sees everything that they approve. */
 function withCall(question: Question): string {
   const { execute_details, file_edit_details, generic_details } = requestOf(question).request;
   const call =

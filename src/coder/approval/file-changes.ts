@@ -1,20 +1,21 @@
 /**
  * Records which session wrote which file, so that two sessions in one workspace do not overwrite each other's work.
  *
- * A session may change a file if no other session has changed it since this one last read or wrote it. If it has done
- * neither, the start of its run counts. Changes by people and by shell commands are not recorded here: the preview's
- * fingerprint and the exact text that `edit` requires protect those.
+ * A session may change a file if no other session has changed the file since this session last read or wrote it. If
+ * this session has not read or written the file, the start of its run is used instead. Changes by people and by shell
+ * commands are not recorded. They are detected by the fingerprint of the preview, and by the exact text that `edit`
+ * requires.
  */
 import { BoundedMap } from '../../base/index.ts';
 import { inTurn } from '../files/queue.ts';
 
-/** A session at work. */
+/** The session and the run that use a file. */
 export interface Actor {
   readonly session: string;
   readonly runId: string;
 }
 
-/** Beyond these sizes the oldest records are dropped. */
+/** Maximum numbers of recorded files and runs. If there are more, the oldest records are dropped. */
 const MAX_FILES = 10_000;
 const MAX_RUNS = 10_000;
 
@@ -34,17 +35,20 @@ export class FileChanges {
     if (this.#began.get(runId) === undefined) this.#began.set(runId, this.now());
   }
 
-  /** The time for `saw`, taken before the file is read. It is a counter, not a clock. */
+  /** Returns the time for `saw`. Call this before you read the file. The time is a counter, not a clock. */
   now(): number {
     return ++this.#clock;
   }
 
-  /** Records that the session knows the file as it was at that time. */
+  /** Records that the session knows the content that the file had at the time `at`. */
   saw({ session }: Actor, file: string, at: number): void {
     this.#seen.set(`${session}\0${file}`, at);
   }
 
-  /** Changes these files, unless another session changed one of them first. Throws the reason, for the model. */
+  /**
+   * Runs `work`, which changes these files. Throws an error for the model if another session has changed one of the
+   * files.
+   */
   change<T>(actor: Actor, files: readonly string[], work: () => Promise<T>): Promise<T> {
     return inTurn(
       files.map((file) => `change ${file}`),
@@ -67,7 +71,7 @@ export class FileChanges {
     const known = this.#seen.get(`${session}\0${file}`) ?? this.#began.get(runId) ?? 0;
     if (written.at < known) return;
     throw new Error(
-      `${file}: another task has changed this file in the meantime, so nothing was written; read it again and propose the change anew`,
+      `${file}: another task has changed this file in the meantime, so nothing was written; read the file again and then repeat the change`,
     );
   }
 }

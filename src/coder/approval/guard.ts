@@ -1,7 +1,8 @@
 /**
- * Puts a tool behind the policy: an allowed call runs, a denied one fails, and any other needs a person's approval.
+ * Applies the policy to a tool: an allowed call runs, a denied call fails, and any other call needs a person's
+ * approval.
  *
- * "Always allow" adds a rule to the session's state, so it applies in every process that continues the session.
+ * "Always allow" adds a rule to the session's state, so the rule applies in every process that continues the session.
  */
 import type { JsonObject } from '../../base/index.ts';
 import * as z from 'zod';
@@ -18,31 +19,31 @@ import type { CoderTool, Preview } from '../tools/tool.ts';
 export interface Modes {
   /** The mode that a session starts with. */
   readonly mode: ApprovalMode;
-  /** The loosest mode that it may choose. */
+  /** The most permissive mode that a session may select. */
   readonly loosest: ApprovalMode;
 }
 
 export interface GuardOptions extends Modes {
-  /** The workspace's root. */
+  /** The root folder of the workspace. */
   readonly root: string;
   readonly rules: readonly PolicyRule[];
   /** Saves a rule for later sessions. */
   saveRule(rule: PolicyRule): Promise<void>;
-  /** Shared by all sessions in the workspace. */
+  /** The file changes of all sessions. */
   readonly changes: FileChanges;
-  /** The path with symbolic links resolved; undefined if the file does not exist. */
+  /** Returns the path with symbolic links resolved, or undefined if the file does not exist. */
   realPath(path: string): Promise<string | undefined>;
   /** Called before a call that may change files. An error stops the call. */
   beforeChange(label: string, context: ToolContext): Promise<void>;
 }
 
-/** The session's state has the chosen mode under this key. */
+/** The key of the selected mode in the session's state. */
 export const MODE_KEY = 'coder.approval';
-/** In this order: the strictest mode first. */
+/** The modes, strictest first. */
 const BY_STRICTNESS: readonly ApprovalMode[] = ['plan', 'ask', 'auto-edit', 'yolo'];
 const GRANTS_KEY = 'coder.grants';
 const MAX_GRANTS = 500;
-/** Previews that a tool keeps until their calls run. */
+/** Maximum number of cached previews per tool. */
 const MAX_PREVIEWS = 16;
 const Grants = z.array(PolicyRule);
 
@@ -51,7 +52,10 @@ export const BEGUN: JsonObject = { begun: true };
 
 export function guarded(tool: CoderTool, options: GuardOptions): Tool {
   const { root, changes } = options;
-  /** The previews of calls that have not run yet. A call without one, for example after a restart, gets a new one. */
+  /**
+   * The previews of calls that have not run yet. If a preview is missing, for example after a restart, it is created
+   * again.
+   */
   const previews = new BoundedMap<{ readonly args: string; readonly preview: Preview }>(
     MAX_PREVIEWS,
   );
@@ -107,7 +111,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     },
   };
 
-  /** The files that a call would change, with symbolic links resolved. */
+  /** Returns the files that a call would change, with symbolic links resolved. */
   function filesIn(preview: Preview | undefined): Promise<string[]> {
     const diffs = preview?.kind === 'edit' ? preview.diffs : [];
     return Promise.all(
@@ -140,7 +144,7 @@ export function mayChoose({ mode, loosest }: Modes, wanted: ApprovalMode): boole
   return wanted === mode || BY_STRICTNESS.indexOf(wanted) <= BY_STRICTNESS.indexOf(loosest);
 }
 
-/** The mode of the session with this state. A stored mode that is not allowed here is ignored. */
+/** Returns the mode of a session. A stored mode that this server does not allow is ignored. */
 export function modeOf(modes: Modes, read: (key: string) => unknown): ApprovalMode {
   const chosen = ApprovalMode.safeParse(read(MODE_KEY)).data;
   return chosen !== undefined && mayChoose(modes, chosen) ? chosen : modes.mode;

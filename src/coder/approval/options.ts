@@ -1,8 +1,8 @@
 /**
- * What a person can choose when a call needs approval, and which rules the choice adds.
+ * The options for a call that needs approval, and the rules that each option adds.
  *
- * "Always" covers only this command, this file or this host. A command line can be always allowed only if its commands
- * are plain words: a rule could not recognise it otherwise.
+ * "Always" applies only to this command, this file or this host. A command line can be always allowed only if its
+ * commands are plain words, because a rule cannot match other commands.
  */
 import type { JsonObject } from '../../base/index.ts';
 import type { ConfirmationOption, FileDiff } from '../../protocol/development-tool/index.ts';
@@ -22,7 +22,7 @@ export type OptionId =
   | 'modify'
   | 'cancel';
 
-/** A line with more commands than this cannot be always allowed. */
+/** Maximum number of commands in a command line that can be always allowed. */
 const MAX_COMMANDS = 8;
 
 /** A call that needs approval. */
@@ -30,7 +30,7 @@ export interface CallToApprove {
   readonly tool: Subject;
   readonly args: JsonObject;
   readonly preview: Preview;
-  /** The workspace's root. */
+  /** The root folder of the workspace. */
   readonly root: string;
 }
 
@@ -62,7 +62,10 @@ function option(id: OptionId, name: string): ConfirmationOption {
   return { id, name };
 }
 
-/** The rules that a choice adds to the session. Those of `proceed_always_and_save` are saved as well. */
+/**
+ * Returns the rules that an option adds to the session. The rules of `proceed_always_and_save` are also saved for later
+ * sessions.
+ */
 export function grantFrom(optionId: string, call: CallToApprove): readonly PolicyRule[] {
   const { tool, preview } = call;
   switch (optionId) {
@@ -79,7 +82,7 @@ export function grantFrom(optionId: string, call: CallToApprove): readonly Polic
   }
 }
 
-/** The narrowest rules that allow this call. Undefined if no rule can describe it. */
+/** Returns the narrowest rules that allow this call, or undefined if no rule can describe it. */
 function narrowRules({ tool, args, preview, root }: CallToApprove): PolicyRule[] | undefined {
   const allow = (pattern?: string): PolicyRule => ({
     tool: tool.name,
@@ -110,7 +113,7 @@ function filesOf(diffs: readonly FileDiff[], root: string): string[] {
   return diffs.map(({ file_path }) => relative(root, file_path));
 }
 
-/** What "always" would cover, in words. */
+/** Describes what "always" would allow. Returns undefined if the call cannot be always allowed. */
 function subjectOf(call: CallToApprove): string | undefined {
   const rules = narrowRules(call);
   if (!rules) return undefined;

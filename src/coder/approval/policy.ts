@@ -1,13 +1,14 @@
 /**
  * Decides whether a call is allowed, needs a person's approval, or is denied.
  *
- * Rules are data. The last rule that matches decides; if none matches, the mode decides. Built-in rules come first, then
- * those of the settings, then those of the session (what a person chose to "always allow").
+ * The last rule that matches decides. If no rule matches, the mode decides. Built-in rules come first, then the rules
+ * of the settings, then the rules of the session, which people add with "Always allow".
  *
- * The meaning of a rule's pattern depends on the tool. For the shell it is the first words of a command
- * (shell/command-pattern.ts), for tools with paths a glob under the workspace, for `fetch_url` a host. A rule that
- * allows must match the whole call: each command of a line, each file of a patch. A rule that asks or denies must match
- * only a part of it. A pattern never allows a command line that cannot be parsed.
+ * The meaning of a rule's pattern depends on the tool. For the shell, the pattern is the first words of a command
+ * (shell/command-pattern.ts). For tools with paths, it is a glob relative to the workspace. For `fetch_url`, it is a
+ * host. A rule that allows must match the whole call, that is, each command of a line and each file of a patch. A rule
+ * that asks or denies needs to match only a part of the call. A pattern never allows a command line that cannot be
+ * parsed.
  */
 import { realpathSync } from 'node:fs';
 import type { JsonObject } from '../../base/index.ts';
@@ -26,18 +27,18 @@ export const FETCH_TOOL = 'fetch_url';
 export interface Policy {
   /**
    * `ask`: reading is allowed, everything else needs approval. `auto-edit`: editing is allowed too. `yolo`: everything
-   * is allowed that no rule denies. `plan`: only reading is allowed.
+   * that no rule denies is allowed. `plan`: only reading is allowed.
    */
   readonly mode: ApprovalMode;
-  /** The workspace's root. */
+  /** The root folder of the workspace. */
   readonly root: string;
-  /** From `rulesFrom`. */
+  /** The result of `rulesFrom`. */
   readonly rules: readonly PolicyRule[];
 }
 
 export interface Verdict {
   readonly decision: PolicyDecision;
-  /** One line, for people. The model gets the reason of a denial too. */
+  /** The reason in one line, for people. If the call is denied, the model gets the reason too. */
   readonly reason: string;
 }
 
@@ -47,7 +48,9 @@ export interface Subject {
   readonly effect: Effect;
 }
 
-/** The built-in tools. A rule for any other tool is reported: it would have no effect. */
+/**
+ * The names of the built-in tools. A rule for an unknown tool is reported as an error, because it would have no effect.
+ */
 const TOOLS: ReadonlySet<string> = new Set([
   'read_file',
   'write_file',
@@ -65,12 +68,17 @@ const TOOLS: ReadonlySet<string> = new Set([
   'task',
 ]);
 
-/** An edit here could change what runs later, or Parley's own settings. It needs approval even in auto-edit mode. */
+/**
+ * Edits in these folders need approval even in auto-edit mode, because they could change Parley's own settings or
+ * programs that run later.
+ */
 const BUILT_IN: readonly PolicyRule[] = ['write_file', 'edit', 'apply_patch'].flatMap((tool) =>
   ['**/.git/**', '**/.parley/**'].map((pattern) => ({ tool, pattern, decision: 'ask' as const })),
 );
 
-/** All rules in their order. `settings` are the user's, and the workspace's if it is trusted. */
+/**
+ * Returns all rules in their order. `settings` are the rules of the user, and those of the workspace if it is trusted.
+ */
 export function rulesFrom(
   settings: readonly PolicyRule[] = [],
   session: readonly PolicyRule[] = [],
@@ -78,7 +86,7 @@ export function rulesFrom(
   return [...BUILT_IN, ...settings, ...session];
 }
 
-/** What is wrong with a rule, for its author. Undefined if the rule is valid. */
+/** Returns what is wrong with a rule, for its author, or undefined if the rule is valid. */
 export function problemOf({ tool, pattern }: PolicyRule): string | undefined {
   if (!/__|[*?]/.test(tool) && !TOOLS.has(tool)) {
     return `unknown tool "${tool}"; use one of ${[...TOOLS].join(', ')}, or a tool of an MCP server as "SERVER__TOOL"`;
@@ -86,10 +94,10 @@ export function problemOf({ tool, pattern }: PolicyRule): string | undefined {
   if (pattern === undefined || tool === FETCH_TOOL) return undefined;
   if (tool === SHELL_TOOL) {
     if (parsePattern(pattern)) return undefined;
-    return `"${pattern}" does not start one simple command; write it like "git status"`;
+    return `"${pattern}" is not the start of a single command; use a pattern like "git status"`;
   }
   if (path.isAbsolute(pattern) || pattern.split('/').includes('..')) {
-    return `"${pattern}" is not under the workspace; write it like "src/**"`;
+    return `"${pattern}" is not relative to the workspace; use a pattern like "src/**"`;
   }
   try {
     compileGlob(pattern);
@@ -128,20 +136,23 @@ function inMode(mode: ApprovalMode, { name, effect }: Subject, ruled: Ruled | un
     return { decision: 'allow', reason: 'everything is allowed in yolo mode' };
   }
   if (ruled) return ruled;
-  if (harmless) return { decision: 'allow', reason: 'it changes nothing' };
+  if (harmless) return { decision: 'allow', reason: 'the call changes nothing' };
   if (mode === 'auto-edit' && effect === 'edit') {
     return { decision: 'allow', reason: 'edits are allowed in auto-edit mode' };
   }
-  return { decision: 'ask', reason: `${name} needs an approval in ${mode} mode` };
+  return { decision: 'ask', reason: `${name} needs approval in ${mode} mode` };
 }
 
 /** The decision of the rules. */
 interface Ruled extends Verdict {
-  /** The call needs approval because it cannot be ruled out that a rule denies it. */
+  /** True if the call needs approval because a rule may deny it, but this cannot be determined. */
   readonly mayBeDenied?: boolean;
 }
 
-/** A saved rule applies only in the workspace where it was made: another one has another `./build.sh`. */
+/**
+ * Returns whether the rule applies in this workspace. A saved rule applies only in the workspace where it was added,
+ * because `./build.sh` is a different program in another workspace.
+ */
 function countsIn({ workspace }: PolicyRule, root: string): boolean {
   return workspace === undefined || workspace === root;
 }
@@ -167,7 +178,7 @@ function severityOf(ruled: Ruled | undefined): number {
   return ruled?.mayBeDenied === true ? 2 : SEVERITY[ruled?.decision ?? 'ask'];
 }
 
-/** The strictest decision. Undefined means that the mode decides; it counts as `ask`. */
+/** Returns the strictest decision. Undefined means that the mode decides, and counts as `ask`. */
 function strictest(verdicts: readonly (Ruled | undefined)[]): Ruled | undefined {
   let result = verdicts[0];
   for (const one of verdicts) {
@@ -180,7 +191,7 @@ function strictest(verdicts: readonly (Ruled | undefined)[]): Ruled | undefined 
 
 interface ShellRule {
   readonly rule: PolicyRule;
-  /** Undefined if the rule has no pattern, or an invalid one. */
+  /** The parsed pattern, or undefined if the rule has no pattern or an invalid pattern. */
   readonly pattern: Pattern | undefined;
 }
 
@@ -193,7 +204,7 @@ function shellVerdict(rules: readonly PolicyRule[], text: string): Ruled | undef
   const worst = strictest(each);
   if (worst?.decision === 'deny') return worst;
   if (problem === undefined && writes.length === 0 && commands.length > 0) return worst;
-  // A rule without a pattern applies to every line. Only patterns need a line that can be parsed.
+  // A rule without a pattern applies to every command line, even to a line that cannot be parsed.
   const whole = rules.findLastIndex((rule) => rule.pattern === undefined);
   const later = rules.slice(whole + 1);
   const denies = later.some((rule) => rule.decision === 'deny');
@@ -203,7 +214,7 @@ function shellVerdict(rules: readonly PolicyRule[], text: string): Ruled | undef
   if (whole >= 0)
     return strictest([said(rules[whole]!), ...each.filter((one) => one !== undefined)]);
   if (worst?.decision !== 'allow') return worst;
-  return { decision: 'ask', reason: problem ?? `it writes ${writes.join(', ')}` };
+  return { decision: 'ask', reason: problem ?? `the command writes ${writes.join(', ')}` };
 }
 
 function commandVerdict(
@@ -219,7 +230,7 @@ function commandVerdict(
     const concern = pattern ? concerns(pattern, command) : 'maybe';
     if (concern === 'yes') return said(rule);
     if (concern === 'maybe') {
-      const reason = `it may match a rule: ${said(rule).reason}`;
+      const reason = `the command may match this rule: ${said(rule).reason}`;
       return { decision: 'ask', reason, mayBeDenied: rule.decision === 'deny' };
     }
   }
@@ -231,13 +242,13 @@ function commandVerdict(
 /** A file or host that a call uses, with every name that a pattern may match. */
 interface Target {
   readonly names: readonly string[];
-  /** Undefined for an invalid pattern. */
+  /** Compiles a pattern. Returns undefined if the pattern is invalid. */
   readonly matcher: (pattern: string) => ((name: string) => boolean) | undefined;
 }
 
 function verdict(rules: readonly PolicyRule[], targets: readonly Target[]): Verdict | undefined {
   if (targets.length === 0) {
-    // There is nothing to match: a pattern then allows nothing, but it asks or denies, to be safe.
+    // There is nothing to match. To be safe, a rule with a pattern then allows nothing, but still asks or denies.
     const rule = rules.findLast((one) => one.pattern === undefined || one.decision !== 'allow');
     return rule && said(rule);
   }
@@ -269,12 +280,12 @@ function targetsOf(
   return paths.map((file) => ({ names: namesOf(root, file), matcher: pathMatcher }));
 }
 
-/** The command line of a shell call. */
+/** Returns the command line of a shell call. */
 export function commandOf({ command }: JsonObject): string {
   return typeof command === 'string' ? command : '';
 }
 
-/** The host of a `fetch_url` call. */
+/** Returns the host of a `fetch_url` call. */
 export function hostOf({ url }: JsonObject): string | undefined {
   if (typeof url !== 'string') return undefined;
   return URL.parse(url)?.hostname.toLowerCase().replace(/\.$/, '') || undefined;
@@ -294,20 +305,20 @@ function pathMatcher(pattern: string): ((file: string) => boolean) | undefined {
   }
 }
 
-/** The path as it is written, and with symbolic links resolved; both relative to the workspace. */
+/** Returns the path as it is written, and the path with symbolic links resolved, both relative to the workspace. */
 function namesOf(root: string, file: string): string[] {
   const written = path.resolve(root, file);
   return [...new Set([relative(root, written), relative(realPath(root), realPath(written))])];
 }
 
-/** The path relative to the root if it is inside, else the absolute path. */
+/** Returns the path relative to the root if it is inside the root, or else the absolute path. */
 export function relative(root: string, file: string): string {
   const way = path.relative(root, file);
   const outside = way === '..' || way.startsWith(`..${path.sep}`) || path.isAbsolute(way);
   return (outside ? file : way === '' ? '.' : way).replaceAll(path.sep, '/');
 }
 
-/** The path with symbolic links resolved. Parts of it that do not exist stay as they are. */
+/** Returns the path with symbolic links resolved. Parts of the path that do not exist stay as they are. */
 function realPath(file: string): string {
   try {
     return realpathSync.native(file);

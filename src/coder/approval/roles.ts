@@ -1,4 +1,4 @@
-/** The roles of a live session's clients, and which role each message needs. */
+/** The roles of the clients of a live session, and the roles that messages require. */
 import type { LiveClient, LiveRole } from '../../live/client/index.ts';
 import { settingsIn } from '../../protocol/development-tool/index.ts';
 import { A2AError, type Message, type Metadata, type User } from '../../protocol/index.ts';
@@ -6,7 +6,7 @@ import { confirmationsIn } from './answers.ts';
 
 export const LIVE_ROLES: readonly LiveRole[] = ['view', 'prompt', 'approve'];
 
-/** The user in the calls of a client. */
+/** The user in the requests of a client of a live session. */
 export interface LiveUser extends User {
   readonly id: '';
   /** The client's id in the session. Default: `a2a`. */
@@ -16,7 +16,7 @@ export interface LiveUser extends User {
   readonly roles: readonly LiveRole[];
 }
 
-/** The roles of a user. A user without any declared roles has all of them. */
+/** Returns the roles of a user. A user without declared roles has all roles. */
 export function rolesOf(user: User | undefined): readonly LiveRole[] {
   const roles = user?.['roles'];
   if (!Array.isArray(roles)) return LIVE_ROLES;
@@ -25,37 +25,40 @@ export function rolesOf(user: User | undefined): readonly LiveRole[] {
 
 export function requireRole(user: User | undefined, role: LiveRole): void {
   if (rolesOf(user).includes(role)) return;
-  throw new A2AError('forbidden', `This client may not ${role} here`, { info: { role } });
+  throw new A2AError('forbidden', `This client does not have the role "${role}"`, { info: { role } });
 }
 
 /**
- * Throws unless the user may send this message. The coding agent checks words that answer a question itself, because
- * only it knows what the task waits for.
+ * Throws if the user may not send this message. The coding agent checks the role for text answers, because only the
+ * coding agent knows whether the task waits for an answer.
  */
 export function requireMessageRoles(message: Message, user: User | undefined): void {
   const answers = confirmationsIn(message).length > 0;
   if (answers) requireRole(user, 'approve');
-  // A confirmation that names no task would start one.
+  // A confirmation without a task id would start a task.
   if (!answers || message.taskId === undefined) requirePromptRoles(message.metadata, user);
   else requireSettingRoles(message.metadata, user);
 }
 
-/** Throws unless the user may prompt, with the settings in this metadata. */
+/** Throws if the user may not send a prompt with the settings in this metadata. */
 export function requirePromptRoles(metadata: Metadata | undefined, user: User | undefined): void {
   requireRole(user, 'prompt');
   requireSettingRoles(metadata, user);
 }
 
-/** Automatic execution approves every tool call, so it needs the role for approving. */
+/**
+ * Throws if the user may not use these settings. `autoExecute` approves every tool call, so it requires the role
+ * `approve`.
+ */
 function requireSettingRoles(metadata: Metadata | undefined, user: User | undefined): void {
   if (settingsIn(metadata)?.autoExecute) requireRole(user, 'approve');
 }
 
-/** Throws unless the user is at the terminal: with --approval plan only the terminal sets the mode. */
+/** Throws if the user is not at the terminal. With --approval plan, only the terminal may set the mode. */
 export function requireTerminal(user: User | undefined): void {
   if (user?.['kind'] === 'terminal') return;
   throw new A2AError(
     'forbidden',
-    'Only the terminal may set the mode here: it was started with --approval plan',
+    'Only the terminal may set the mode, because the session was started with --approval plan',
   );
 }

@@ -14,16 +14,16 @@ export const PolicyRule = z.strictObject({
     .min(1)
     .max(256)
     .describe(
-      'The name of the tool; "*" stands for any characters: "run_shell_command", "git__*".',
+      'The name of the tool, for example "run_shell_command". "*" matches any characters, as in "git__*".',
     ),
   pattern: z
     .string()
     .max(4096)
     .optional()
     .describe(
-      'For the shell the first words of a command ("git status"), for tools with paths a glob under the workspace ("src/**"), for fetch_url a host. Default: every call.',
+      'For the shell: the first words of a command ("git status"). For tools with paths: a glob relative to the workspace ("src/**"). For fetch_url: a host. Default: every call matches.',
     ),
-  decision: PolicyDecision.describe('What happens to a call that matches.'),
+  decision: PolicyDecision.describe('The decision about a call that matches.'),
   workspace: z
     .string()
     .max(4096)

@@ -129,7 +129,7 @@ test('long files are cut and say so, large pictures are left out and said', asyn
   const { texts, problems } = await expand('@long.txt @large.png');
   assert.equal(
     texts[1],
-    `[File long.txt]\n${'x'.repeat(262_144)}\n[long.txt goes on: it has 293.0 KB in all]`,
+    `[File long.txt]\n${'x'.repeat(262_144)}\n[long.txt continues: its total size is 293.0 KB]`,
   );
   assert.equal(texts[2], '[File large.png: image/png, 5.7 MB, too large]');
   assert.match(problems.join(), /^large\.png is left out/);

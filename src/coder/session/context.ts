@@ -1,13 +1,14 @@
 /**
- * Turns what a person sends into what the model gets.
+ * Converts a user's message to content for the model.
  *
  * `@src/a.ts` in a prompt is a mention. The text stays as it is, and the file's content, the image or the folder's
- * listing is added after it. A mention starts a word, so an e-mail address is not one. A name with spaces is quoted
- * (`@"my file"`) or has its spaces escaped with backslashes; `\@` is a plain @. A mention of something that does not
- * exist is left as it is, without an error: people use @ for other purposes too.
+ * listing is added after it. A mention starts a word, so an e-mail address is not a mention. A name with spaces is
+ * quoted (`@"my file"`), or its spaces are escaped with backslashes. `\@` is a plain @. A mention of a file that does
+ * not exist is left as it is, without an error, because people use @ for other purposes too.
  *
- * Files in a message's parts are added in the same way: images and PDF documents as they are, text as text, and any
- * other file by its name and size. A `file:` URI in the workspace is read. Other addresses are named but never fetched.
+ * Files in the parts of a message are added in the same way. Images, PDF documents and text are added with their
+ * content, any other file only with its name and size. A `file:` URI in the workspace is read. Other addresses are
+ * passed to the model, but never fetched.
  */
 import { opendir } from 'node:fs/promises';
 import { cutText } from '../../base/index.ts';
@@ -19,24 +20,24 @@ import { FileError } from '../files/file-error.ts';
 import { binaryKind, imageType, sizeOf } from '../files/text.ts';
 import type { Workspace } from '../files/workspace.ts';
 
-/** Only the beginning of a longer text is used. */
+/** Maximum size of the text of one file. Of a longer text, only the beginning is used. */
 const MAX_TEXT_BYTES = 256 * 1024;
-/** The limit of the model vendors. */
+/** Maximum size of an image or a PDF document. It is the limit of the model vendors. */
 const MAX_BLOB_BYTES = 5 * 1024 * 1024;
-/** The limit for everything that one message adds. */
+/** Maximum total size of the files that one message adds. */
 const MAX_TOTAL_BYTES = 12 * 1024 * 1024;
 const MAX_MENTIONS = 50;
 const MAX_ENTRIES = 200;
-/** At most so many entries of a folder are read. */
+/** Maximum number of entries of a folder that are read. */
 const MAX_SCANNED = 10_000;
 
 export interface Context {
   readonly parts: readonly ContentPart[];
-  /** Files that could not be added, each in one line, for the person. */
+  /** One line for each file that could not be added, to show to the user. */
   readonly problems: readonly string[];
 }
 
-/** A message's parts, with the files that they mention or contain. */
+/** Returns the content of a message, with the files that the message mentions or contains. */
 export async function messageContext(
   received: readonly A2APart[],
   workspace: Workspace,
@@ -48,7 +49,7 @@ export async function messageContext(
     switch (part.kind) {
       case 'text':
       case 'thought':
-        // A peer cannot add thoughts of the agent: a part that is marked as one is text.
+        // A peer cannot add thoughts of the agent, so a part that is marked as a thought is treated as text.
         said.push({ kind: 'text', text: part.text.replaceAll('\\@', '@') });
         for (const mention of mentionsIn(part.text)) await collector.mention(mention);
         break;
@@ -69,7 +70,7 @@ export async function messageContext(
 
 const MENTION = /(?<=^|[\s([{<,;:"'`])@(?:"([^"\n]{1,1024})"|((?:\\.|[^\s\\]){1,1024}))/gu;
 
-/** The names that a text mentions, unescaped. */
+/** Returns the names that a text mentions, unescaped. */
 export function mentionsIn(text: string): string[] {
   const mentions = Array.from(text.matchAll(MENTION), ([, quoted, plain]) =>
     quoted === undefined ? plain!.replaceAll(/\\(.)/gu, '$1') : quoted,
@@ -77,7 +78,10 @@ export function mentionsIn(text: string): string[] {
   return [...new Set(mentions)].slice(0, MAX_MENTIONS);
 }
 
-/** The possible names, longest first: punctuation may follow a mention, as in `see @a.ts.`, `(@a.ts),`, `@a.ts's`. */
+/**
+ * Returns the possible file names in a mention, longest first. Punctuation may follow the name, as in `see @a.ts.`,
+ * `(@a.ts),` or `@a.ts's`.
+ */
 function readings(mention: string): string[] {
   const closing = /(?:[.,;:!?)\]}>"'`…]+|['’]s)$/u.exec(mention)?.[0] ?? '';
   const names = Array.from({ length: closing.length + 1 }, (_, count) =>
@@ -96,12 +100,12 @@ function createCollector(workspace: Workspace, signal: AbortSignal | undefined) 
     const shown = cutText(text, Math.min(MAX_TEXT_BYTES, left));
     left -= Buffer.byteLength(shown);
     const whole = shown.length === text.length && size <= MAX_TEXT_BYTES;
-    const end = whole ? `[End of ${name}]` : `[${name} goes on: it has ${sizeOf(size)} in all]`;
+    const end = whole ? `[End of ${name}]` : `[${name} continues: its total size is ${sizeOf(size)}]`;
     const line = shown.endsWith('\n') || shown === '' ? '' : '\n';
     parts.push({ kind: 'text', text: `[File ${name}]\n${shown}${line}${end}` });
   }
 
-  /** Adds a file by its first bytes. `size` is the size of the whole file. */
+  /** Adds a file. `bytes` are its first bytes, and `size` is the size of the whole file. */
   function add(name: string, bytes: Buffer, size: number = bytes.length): void {
     const kind = binaryKind(bytes);
     const mediaType = kind === 'PDF document' ? 'application/pdf' : imageType(bytes);
@@ -110,7 +114,7 @@ function createCollector(workspace: Workspace, signal: AbortSignal | undefined) 
     } else if (mediaType === undefined) {
       parts.push({ kind: 'text', text: `[File ${name}: ${kind}, ${sizeOf(size)}, not shown]` });
     } else if (size > Math.min(MAX_BLOB_BYTES, left)) {
-      problems.push(`${name} is left out: ${sizeOf(size)} is too large`);
+      problems.push(`${name} was left out, because it is too large (${sizeOf(size)})`);
       parts.push({ kind: 'text', text: `[File ${name}: ${kind}, ${sizeOf(size)}, too large]` });
     } else {
       left -= size;
@@ -145,7 +149,7 @@ function createCollector(workspace: Workspace, signal: AbortSignal | undefined) 
     parts.push({ kind: 'text', text: `[Folder ${name}]\n${list}${more}` });
   }
 
-  /** Returns false if there is no such file. */
+  /** Adds a file or a folder. Returns false if it does not exist. */
   async function open(path: string): Promise<boolean> {
     signal?.throwIfAborted();
     try {
@@ -192,7 +196,7 @@ function createCollector(workspace: Workspace, signal: AbortSignal | undefined) 
   };
 }
 
-/** A peer's file name on one line, so that it cannot pass for other text. */
+/** Returns a peer's file name on one line, so that the model cannot mistake it for other text. */
 function onOneLine(name: string): string {
   return cutText(name, 2048).replaceAll(/\s+/g, ' ');
 }

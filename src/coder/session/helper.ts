@@ -1,5 +1,6 @@
 /**
- * The `task` tool: a helper does one job in a conversation of its own and reports. Its questions carry its name.
+ * The `task` tool, which gives a job to a helper. The helper works in its own conversation and returns a report. Users
+ * see the helper's name with its questions.
  */
 import * as z from 'zod';
 import {
@@ -18,16 +19,16 @@ const Arguments = z.strictObject({
     .string()
     .min(1)
     .max(100_000)
-    .describe('Everything the helper has to know: it sees nothing of this conversation.'),
-  name: z.string().min(1).max(80).optional().describe('A short name for the job, for people.'),
+    .describe('Everything that the helper needs to know, because it does not see this conversation.'),
+  name: z.string().min(1).max(80).optional().describe('A short name of the job, which people see.'),
 });
 
-const REPORT = `You are a helper of another agent. Do the job that you are given with your tools, then report what \
-you found or did, briefly and exactly: your answer is all that the other agent gets.`;
+const REPORT = `You are a helper of another agent. Do the job that you are given with your tools. Then report \
+briefly and exactly what you found or did, because your answer is all that the other agent gets.`;
 
 export const HELPER = 'helper';
 
-/** `tools` are the helper's tools. */
+/** Creates the `task` tool. `tools` are the tools that the helper may use. */
 export function taskTool(
   instruction: Instruction,
   tools: readonly (Tool | Toolset)[],
@@ -35,7 +36,7 @@ export function taskTool(
 ): CoderTool {
   const helper = llmAgent({
     name: HELPER,
-    description: 'Does one job in a context of its own.',
+    description: 'Does one job in its own context.',
     instruction: async (context) => {
       const common = typeof instruction === 'string' ? instruction : await instruction(context);
       return `${common}\n\n${REPORT}`;
@@ -47,7 +48,7 @@ export function taskTool(
   return defineTool({
     name: 'task',
     description:
-      'Gives a job to a helper that has the same tools and a context of its own, and returns its report. Good for searches and side jobs whose details would only fill this conversation.',
+      "Gives a job to a helper and returns the helper's report. The helper has the same tools, but its own context. Useful for searches and side jobs whose details are not needed in this conversation.",
     input: Arguments,
     effect: 'talk',
     describe: ({ name, prompt }) => `Helper: ${name ?? prompt.slice(0, 80)}`,

@@ -1,6 +1,7 @@
 /**
- * The tools of MCP servers behind the policy. The tools of an unavailable server are left out; everything else works.
- * The first turn waits for a server that is slow to start. Later turns use its tools as soon as it has answered.
+ * The tools of MCP servers. The approval policy applies to their calls. If a server is unavailable, only its tools are
+ * missing. The first turn waits for a server that is slow to start. Later turns use its tools as soon as it has
+ * answered.
  */
 import { raceAbort, type JsonObject, reasonOf } from '../../base/index.ts';
 import { type Tool, type Toolset, mcpToolset, type McpServerConfig } from '../../agent/index.ts';
@@ -10,25 +11,27 @@ import type { CoderTool } from '../tools/tool.ts';
 
 /** How long a turn waits for a server that is starting. */
 const TIMEOUT_MS = 10_000;
-/** How long it waits for a server that did not answer in time before. */
+/** How long a turn waits for a server that timed out in an earlier turn. */
 const RETRY_TIMEOUT_MS = 100;
 
 export interface McpToolsOptions {
   readonly guard: GuardOptions;
-  /** The working folder of programs that do not name one. */
+  /** The working folder of servers that are started as programs and have no `cwd` of their own. */
   readonly cwd: string;
-  /** Servers that a client names. A server of the settings with the same name takes precedence. */
+  /**
+   * The MCP servers of a client. If the settings have a server with the same name, the server in the settings is used.
+   */
   readonly clients?: McpServers | undefined;
-  /** How addresses are reached that a client names. */
+  /** The `fetch` function for addresses that a client specifies. */
   readonly guardedFetch?: typeof fetch;
-  /** Must not throw. */
+  /** Reports a problem with a server, or a line of its log. Must not throw. */
   readonly warn: (server: string, problem: string) => void;
   /** How long the first turn waits for a server. Default: ten seconds. */
   readonly timeoutMs?: number;
 }
 
 export interface McpTools extends Toolset {
-  /** The tools of each server, or why there are none. */
+  /** Returns the tools of each server, or the problem if its tools are not available. */
   status(signal: AbortSignal): Promise<readonly McpStatus[]>;
   close(): Promise<void>;
 }
@@ -82,12 +85,15 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
   };
 }
 
-/** Lists a server's tools with a timeout. The request itself goes on, so that a later call finds its result. */
+/**
+ * Returns a function that lists a server's tools with a timeout. After a timeout the request continues, so that a later
+ * call can use its result.
+ */
 function withTimeout(set: Toolset, timeoutMs: number): Toolset['tools'] {
   let asked: Promise<readonly Tool[]> | undefined;
   let late = false;
   return async (signal) => {
-    // Only closing the server ends the request.
+    // This signal is never aborted. The request ends only when the server is closed.
     const unending = new AbortController().signal;
     asked ??= Promise.resolve(set.tools(unending)).finally(() => (asked = undefined));
     const timeout = AbortSignal.timeout(late ? RETRY_TIMEOUT_MS : timeoutMs);

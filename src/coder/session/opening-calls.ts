@@ -1,7 +1,7 @@
 /**
- * Shell commands that a turn begins with: those in the file of a custom slash command (commands/file-commands.ts).
+ * Shell commands at the start of a turn. They come from the file of a custom slash command (commands/file-commands.ts).
  *
- * They are ordinary shell calls, made before the first model call. The policy decides about them, people see and approve
+ * They run as ordinary shell calls before the first model call. The policy applies to them, people see and approve
  * them, and the model gets their output after the prompt.
  */
 import { randomUUIDv7 } from 'node:crypto';
@@ -12,7 +12,7 @@ import { SHELL_TOOL } from '../approval/policy.ts';
 const KEY = 'coder.opening';
 const Opening = z.object({ runId: z.string(), commands: z.array(z.string()).min(1) });
 
-/** The session state for a run that begins with these commands. */
+/** Returns the session state for a run that starts with these commands. */
 export function openingState(runId: string, commands: readonly string[]): State {
   return commands.length === 0 ? {} : { [KEY]: { runId, commands: [...commands] } };
 }
@@ -20,7 +20,7 @@ export function openingState(runId: string, commands: readonly string[]): State 
 export const openingCalls: Callbacks = {
   beforeModel(_request, { runId, state }) {
     const opening = Opening.safeParse(state.get(KEY)).data;
-    // Commands of another run, which ended before it could run them, are ignored.
+    // Ignore commands of an earlier run that ended before it ran them.
     if (opening?.runId !== runId) return undefined;
     state.set(KEY, null);
     const parts = opening.commands.map((command) => ({

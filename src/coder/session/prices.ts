@@ -1,15 +1,15 @@
 /**
  * List prices of well-known models, in US dollars per million tokens.
  *
- * A name also stands for its dated and preview versions (`gpt-5` for `gpt-5-2025-08-07`); the longest matching name is
- * used. A model without an entry has an unknown price. Contract prices, surcharges for very long prompts and batch
- * discounts are not included: the prices are for orientation and for limits.
+ * An entry also applies to the dated and preview versions of the model: `gpt-5` also applies to `gpt-5-2025-08-07`. If
+ * several entries match, the longest name is used. The price of a model without an entry is unknown. The prices are
+ * estimates, because they do not include contract prices, surcharges for very long prompts or batch discounts.
  */
 
 export interface Price {
   readonly input: number;
   readonly output: number;
-  /** For input from the vendor's cache. */
+  /** The price of input tokens from the vendor's cache. */
   readonly cached: number;
 }
 
@@ -19,7 +19,7 @@ const FREE = price(0, 0, 0);
 
 const PRICES: Readonly<Record<string, Readonly<Record<string, Price>>>> = {
   google: {
-    // Half of this until the end of 2026.
+    // Until the end of 2026, the vendor charges half of these prices.
     'gemini-3.8-flash': price(1.5, 7.5, 0.15),
     'gemini-3-pro': price(2, 12, 0.2),
     'gemini-3-flash': price(0.5, 3, 0.05),
@@ -52,10 +52,10 @@ const PRICES: Readonly<Record<string, Readonly<Record<string, Price>>>> = {
   },
 };
 
-/** What may follow a name: a date, a version, `preview`, `latest`. */
+/** The suffixes that may follow a name: a date, a version, `preview`, `latest` or `exp`. */
 const VERSION = /^(?:-(?:\d{4,8}(?:-\d\d)*|preview(?:-[\d-]+)?|latest|exp))*$/;
 
-/** The price of a model, by its name as on the command line. Undefined if it is unknown. */
+/** Returns the price of a model, or undefined if it is unknown. `model` is written as on the command line. */
 export function priceOf(model: string): Price | undefined {
   const [vendor = '', ...rest] = model.split(':');
   if (vendor === 'offline' || vendor === 'scripted') return FREE;

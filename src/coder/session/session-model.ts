@@ -1,6 +1,6 @@
 /**
- * The agent with the model that the session has chosen, and with the limits on what a session may use. When a limit is
- * reached the run fails, and the last calls of the model are not made.
+ * Runs the agent with the model of the session, and enforces the limits of a session's usage. When a limit is reached,
+ * the run fails, and the tool calls of the model's last response are not executed.
  */
 import { type JsonValue, BoundedMap } from '../../base/index.ts';
 import { type Agent, type LlmAgent, functionCalls, type Model } from '../../agent/index.ts';
@@ -8,9 +8,9 @@ import { RunFailure, resolveModel } from '../../agent/internal/index.ts';
 import type { Settings } from '../settings/schema.ts';
 import { SessionCost } from './usage.ts';
 
-/** The session's state has the name of its model under this key, if it is not the workspace's. */
+/** The key of the model's name in the session's state. If it is not set, the session uses the workspace's model. */
 export const MODEL_KEY = 'coder.model';
-/** How many models are kept open beside the workspace's. */
+/** Maximum number of models that are cached in addition to the workspace's model. */
 const MAX_MODELS = 16;
 
 export interface SessionModelOptions {
@@ -21,7 +21,7 @@ export interface SessionModelOptions {
 
 export interface SessionModel {
   readonly agent: Agent;
-  /** The model of the session with this state. Throws a ModelError if it is no longer available. */
+  /** Returns the model of a session with this state. Throws a ModelError if the model is no longer available. */
   readonly modelOf: (state: (key: string) => JsonValue | undefined) => Model;
 }
 
@@ -58,7 +58,7 @@ export function sessionModel(options: SessionModelOptions): SessionModel {
           yield event;
           if (event.partial === true) continue;
           spending.add(event);
-          // An answer that goes over the limit is still complete. Only the next request is not made.
+          // An answer that exceeds the limit is still completed. Only the next request to the model is not made.
           if (functionCalls(event.content).length > 0) checkLimits(spending, limits);
         }
       },

@@ -1,8 +1,9 @@
 /**
- * What a session has used: tokens by model, and their cost if prices are known.
+ * The usage of a session: its tokens by model, and their cost if the prices are known.
  *
  * It is computed from the session's events, so that every process gets the same result. A helper's own session ends
- * with its job. What it used is in the state of the session that it worked for, under the id of the call.
+ * with its job. Therefore its usage is stored in the state of the session that called the helper, under the id of the
+ * call.
  */
 import type { JsonValue } from '../../base/index.ts';
 import * as z from 'zod';
@@ -32,9 +33,9 @@ const NOTHING: Tally = { requests: 0, inputTokens: 0, outputTokens: 0, cachedTok
 const HELPER_KEY = 'coder.usage.';
 
 export interface Cost {
-  /** The cost of the models whose price is known. */
+  /** The total cost of the models whose price is known. */
   readonly usd: number;
-  /** Models whose price is unknown. */
+  /** The names of the models whose price is unknown. */
   readonly unknown: readonly string[];
 }
 
@@ -53,7 +54,7 @@ export class SessionCost {
     return this.#byModel;
   }
 
-  /** Input and output tokens of all models. */
+  /** The number of input and output tokens of all models. */
   get tokens(): number {
     let sum = 0;
     for (const tally of this.#byModel.values()) sum += tally.inputTokens + tally.outputTokens;
@@ -93,7 +94,10 @@ export class SessionCost {
   }
 }
 
-/** What clients see: how full the context is, and the session's cost if all prices are known. */
+/**
+ * Returns the usage that clients see: the tokens in the context, their maximum, and the session's cost if all prices
+ * are known.
+ */
 export function sessionUsage(
   { events, state }: Pick<Session, 'events' | 'state'>,
   { contextWindow }: Pick<Model, 'contextWindow'>,
@@ -107,14 +111,14 @@ export function sessionUsage(
   };
 }
 
-/** Callbacks for a helper: they record how much of this model it uses. */
+/** Returns callbacks that record how many tokens of this model a helper uses. */
 export function noteUsage(model: string): Callbacks {
   return {
     afterModel({ usage }, { runId, state }) {
       if (!usage) return;
       const read: ReadState = (key) => state.get(key);
       const noted = notedIn(read, runId);
-      // The id of a helper's run is the id of the call that it works for.
+      // The id of a helper's run is the id of the call that started the helper.
       state.set(HELPER_KEY + runId, {
         ...noted,
         [model]: sum(noted[model] ?? NOTHING, tallyOf(usage)),

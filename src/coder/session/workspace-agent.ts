@@ -58,10 +58,11 @@ export interface WorkspaceAgentOptions extends Modes {
   readonly configFolder: string;
   readonly dataFolder: string;
   readonly sandbox: boolean;
-  /** MCP servers beside those of the settings. */
+  /** MCP servers in addition to those in the settings. */
   readonly mcpServers?: McpServers;
-  /** How addresses are reached that a client names (`guardedFetch`) or a model names (`web`). */
+  /** The `fetch` function for addresses that a client specifies. */
   readonly guardedFetch?: typeof fetch;
+  /** Options for requests to addresses that a model specifies. */
   readonly web?: FetchPageOptions;
   readonly logger: Logger;
 }
@@ -71,17 +72,19 @@ export interface WorkspaceAgent extends Modes {
   readonly workspace: Workspace;
   readonly model: Model;
   readonly limits: Settings['limits'];
-  /** The model of a session with this state. */
+  /** Returns the model of a session with this state. */
   modelOf(state: (key: string) => JsonValue | undefined): Model;
   readonly runner: Runner;
-  /** The tools, without those of MCP servers. */
+  /** The tools, except those of MCP servers. */
   readonly tools: readonly Tool[];
   readonly mcp: McpTools;
-  /** Undefined if checkpoints are unavailable: git is missing, or the folder has too many files. */
+  /** Returns undefined if checkpoints are unavailable, because git is missing or the folder has too many files. */
   checkpoints(): Promise<Checkpoints | undefined>;
-  /** A call in one line, for people. */
+  /**
+   * Describes a call in one line, for people. Returns undefined if the tool is unknown or the arguments are invalid.
+   */
   describe(tool: string, args: JsonObject): string | undefined;
-  /** Whether a shell command is running in the background. */
+  /** Returns whether a shell command is running in the background. */
   busy(): boolean;
   close(): Promise<void>;
 }
@@ -152,11 +155,11 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     cwd: root,
     clients: options.mcpServers,
     ...(options.guardedFetch && { guardedFetch: options.guardedFetch }),
-    warn: (server, problem) => logger.warn({ server, problem }, 'MCP server'),
+    warn: (server, problem) => logger.warn({ server, problem }, 'warning about an MCP server'),
   });
   const instruction = () => instructionFor({ workspace: root, configFolder });
   const basic = own.map((tool) => guarded(tool, guard));
-  // A helper uses the workspace's model, also if the session has chosen another one.
+  // A helper uses the workspace's model, even if the session has chosen another model.
   const task = taskTool(instruction, [...basic, mcp], noteUsage(model.name));
   const tools = [...basic, guarded(task, guard)];
   const { agent, modelOf } = sessionModel({
@@ -204,7 +207,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
       try {
         return byName.get(tool)?.describe(args);
       } catch {
-        // The arguments are invalid. The tool's own error says so.
+        // The arguments are invalid. The tool reports the error when it is called.
         return undefined;
       }
     },
@@ -215,7 +218,10 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
   };
 }
 
-/** Records the start of each run before its first model call: the run knows no change that others make after that. */
+/**
+ * Records the start of each run before its first model call. Files that other sessions change later count as unknown to
+ * the run.
+ */
 function changesPlugin(changes: FileChanges): Plugin {
   return {
     name: 'file-changes',
@@ -223,7 +229,7 @@ function changesPlugin(changes: FileChanges): Plugin {
   };
 }
 
-/** The point in the conversation at which a checkpoint is taken. */
+/** Returns the point in the conversation at which a checkpoint is taken. */
 function placeOf({ session, runId, callId, agent }: ToolContext): JsonObject {
   return { session: session.id, runId, callId, agent };
 }

@@ -1,12 +1,12 @@
 /**
- * Which workspace a session works in, and the agents that are open for workspaces.
+ * Determines the workspace of each session, and manages the open workspace agents.
  *
- * A client may name a workspace in the settings of its first message. It must be inside a root that the operator has
- * given. The session stores it. A session without settings works in the only root; with several roots, a client has to
- * name one.
+ * A client may specify a workspace in the settings of its first message. The workspace must be inside one of the roots
+ * that the operator has configured. The session stores the workspace. A session without settings works in the only
+ * root. If there are several roots, the client has to specify a workspace.
  *
- * A workspace agent stays open for the next turn. If there are too many, the least recently used one without running
- * work is closed.
+ * A workspace agent stays open for the next turn. If too many agents are open, the least recently used idle agent is
+ * closed.
  */
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
@@ -30,32 +30,35 @@ import { userOf } from '../../bridge/index.ts';
 import { guardedFetch } from '../web/guarded-fetch.ts';
 import type { FetchPageOptions } from '../web/fetch-page.ts';
 
-/** Agents that are open at the same time. */
+/** Maximum number of agents that are open at the same time. */
 const MAX_OPEN = 64;
-/** The session's state has the client's settings under this key. */
+/** The key of the client's settings in the session's state. */
 const SETTINGS_KEY = 'coder.settings';
-/** The session's state has the folder it works in under this key. */
+/** The key of the workspace folder in the session's state. */
 export const WORKSPACE_KEY = 'coder.workspace';
 
 export interface WorkspaceAgentsOptions {
   /** The folders that clients may work in. */
   readonly roots: readonly string[];
   readonly model: Model;
-  /** Overrides the settings. */
+  /** The initial approval mode. Default: the mode in the settings, or `ask`. */
   readonly mode?: ApprovalMode;
-  /** The loosest mode that sessions may choose. Default: auto-edit, or yolo if clients may turn questions off. */
+  /**
+   * The most permissive mode that sessions may select. Default: auto-edit, or yolo if clients may turn off approvals or
+   * the initial mode is yolo.
+   */
   readonly loosest?: ApprovalMode;
   readonly sandbox?: boolean;
   readonly sessions: SessionStore;
   readonly configFolder: string;
   readonly dataFolder: string;
-  /** Clients may name programs and private addresses as MCP servers. */
+  /** Whether clients may specify programs and private addresses as MCP servers. */
   readonly allowClientMcp?: boolean;
-  /** Clients may turn questions off. */
+  /** Whether clients may turn off approvals. */
   readonly allowAutoExecute?: boolean;
-  /** State that every turn begins with. It overrides the session's; null removes a key. */
+  /** State that is set at the start of every turn. It overrides the session's state. The value null removes a key. */
   readonly turnState?: State;
-  /** How addresses are reached that a model or a client names. */
+  /** Options for requests to addresses that a model or a client specifies. */
   readonly web?: FetchPageOptions;
   readonly logger: Logger;
 }
@@ -63,9 +66,12 @@ export interface WorkspaceAgentsOptions {
 export interface WorkspaceAgents {
   readonly model: Model;
   readonly sessions: SessionStore;
-  /** Refuses invalid settings in the metadata of a message or a task. */
+  /** Checks the settings in the metadata of a message or a task. Throws if they are invalid. */
   check(metadata: Metadata | undefined, session: SessionOwner): Promise<void>;
-  /** The agent that works on a task. `state` is the session's; it is read if the caller does not have it. */
+  /**
+   * Returns the agent that works on a task. `state` is the state of the session. If it is not given, it is read from
+   * the session store when needed.
+   */
   acquire(
     task: SessionOwner & Pick<ExecutionContext, 'task'>,
     state?: State,
@@ -75,9 +81,9 @@ export interface WorkspaceAgents {
 
 export interface AcquiredAgent {
   readonly agent: WorkspaceAgent;
-  /** What the session has to store about its workspace and settings. */
+  /** State that the session has to store, including its workspace and its settings. */
   readonly state: State;
-  /** Keeps the agent open until the result is disposed of. */
+  /** Keeps the agent open until the returned Disposable is disposed. */
   hold(): Disposable;
 }
 
@@ -94,22 +100,22 @@ export async function openWorkspaceAgents(
   options: WorkspaceAgentsOptions,
 ): Promise<WorkspaceAgents> {
   const roots = await Promise.all(options.roots.map((root) => realpath(root)));
-  /** The least recently used one first. */
+  /** The open agents, least recently used first. */
   const agents = new Map<string, Opened>();
   const changes = new FileChanges();
 
   async function choose(settings: AgentSettings | undefined): Promise<Choice> {
     const { workspace_path, autoExecute = false, mcpServers = {} } = settings ?? {};
     if (autoExecute && options.allowAutoExecute !== true) {
-      throw refused('autoExecute: this server does not allow it (--allow-auto-execute)');
+      throw refused('autoExecute: not allowed, because this server was started without --allow-auto-execute');
     }
     if (autoExecute && (options.loosest ?? 'yolo') !== 'yolo') {
-      throw refused(`autoExecute: this server does not allow it (--approval ${options.loosest})`);
+      throw refused(`autoExecute: not allowed, because this server was started with --approval ${options.loosest}`);
     }
     for (const [name, { command }] of Object.entries(mcpServers)) {
       if (command === undefined || options.allowClientMcp === true) continue;
       throw refused(
-        `mcpServers.${name}: this server does not start programs for clients (--allow-client-mcp)`,
+        `mcpServers.${name}: this server does not start programs for clients, because it was started without --allow-client-mcp`,
       );
     }
     return { folder: await folderOf(workspace_path), autoExecute, mcpServers };
@@ -120,7 +126,7 @@ export async function openWorkspaceAgents(
       if (roots.length === 1) return roots[0]!;
       throw refused('workspace_path is required: this server has several workspaces');
     }
-    const outside = refused('workspace_path: not inside a workspace of this server');
+    const outside = refused('workspace_path: must be a folder inside a workspace of this server');
     if (!isAbsolute(wanted) || wanted.includes('\0')) throw outside;
     const folder = await realpath(wanted).catch(() => undefined);
     if (folder === undefined || !roots.some((root) => isInside(root, folder))) throw outside;
@@ -128,7 +134,7 @@ export async function openWorkspaceAgents(
     return folder;
   }
 
-  /** The settings that the session stored earlier. */
+  /** Returns the settings that the session stored earlier. */
   async function storedSettings(
     owner: SessionOwner,
     known?: State,
@@ -139,7 +145,7 @@ export async function openWorkspaceAgents(
     return stored === undefined ? undefined : settingsIn({ [EXTENSION_URI]: stored });
   }
 
-  /** Sessions with the same choice share an agent. */
+  /** Returns the agent for a choice, and opens it if necessary. Sessions with the same choice share an agent. */
   function agentFor(choice: Choice): Opened {
     const name = JSON.stringify([choice.folder, choice.autoExecute, choice.mcpServers]);
     let opened = agents.get(name);
@@ -147,7 +153,7 @@ export async function openWorkspaceAgents(
     else {
       if (agents.size >= MAX_OPEN) closeOne();
       opened = asOpened(open(choice));
-      // The next caller tries again.
+      // If opening fails, the entry is removed, so that the next caller tries again.
       opened.agent.catch(() => agents.delete(name));
     }
     agents.set(name, opened);
@@ -188,7 +194,7 @@ export async function openWorkspaceAgents(
         options.loosest ?? (options.allowAutoExecute || mode === 'yolo' ? 'yolo' : 'auto-edit'),
       sandbox: options.sandbox ?? settings.sandbox ?? false,
       mcpServers,
-      // Clients that may start programs here can reach every address anyway.
+      // Clients that may start programs on this machine can reach every address anyway.
       ...(options.allowClientMcp !== true && { guardedFetch: guardedFetch(options.web) }),
     });
   }
@@ -203,7 +209,7 @@ export async function openWorkspaceAgents(
       const own = settledIn(place.task)?.settings;
       const settings = own ?? (await storedSettings(place, known));
       const opened = agentFor(await choose(settings));
-      // It must not be closed before it is ready.
+      // Keep the agent open until it is ready.
       using _waiting = held(opened);
       const agent = await opened.agent;
       const stored = { [WORKSPACE_KEY]: agent.root, ...(settings && { [SETTINGS_KEY]: settings }) };
@@ -218,7 +224,7 @@ export async function openWorkspaceAgents(
 
 interface Opened {
   readonly agent: Promise<WorkspaceAgent>;
-  /** The same, once it is open. */
+  /** The agent, after it has been opened. */
   ready: WorkspaceAgent | undefined;
   holds: number;
 }
@@ -237,7 +243,10 @@ function held(opened: Opened): Disposable {
   return { [Symbol.dispose]: () => void opened.holds-- };
 }
 
-/** The settings of a task, and the metadata that contain them: the task's own, else those of its first user message with settings. */
+/**
+ * Returns the settings of a task and the metadata that contains them. Looks in the task's own metadata first, then in
+ * its user messages from the first one on.
+ */
 export function settledIn(
   task: Task,
 ): { readonly settings: AgentSettings; readonly metadata: Metadata | undefined } | undefined {

@@ -74,7 +74,7 @@ test('a rule that can never match is refused, with its line', () => {
   }`;
   assert.throws(
     () => parseSettings('settings.json', text),
-    /^SettingsError: settings\.json:4: policy\.1: "git status && rm" does not start one simple command/,
+    /^SettingsError: settings\.json:4: policy\.1: "git status && rm" is not the start of a single command/,
   );
 });
 

@@ -1,14 +1,17 @@
 /**
  * The coding agent behind the A2A server, with the development-tool extension.
  *
- * The bridge runs the turns (bridge/turn.ts). presenter.ts decides what a peer hears of a turn, approval/answers.ts
- * what an answer means, approval/call-states.ts which answer is accepted.
+ * The bridge runs the turns (bridge/turn.ts). presenter.ts decides which events of a turn a peer receives,
+ * approval/answers.ts interprets answers, and approval/call-states.ts decides which answers are accepted.
  *
- * - With the extension active, a message to a completed task starts its next turn. Without it, the task is finished.
+ * - In a live session, or if the extension is active, a message to a completed task starts the next turn. Otherwise a
+ *   completed task accepts no more messages.
  * - A confirmation is accepted while the task waits, and also while it works, because other calls of the turn may be
- *   running. The first answer to a call counts. A later one is refused, with the name of the client that was first.
- * - Words in answer to a confirmation are yes, no, or a reason to decline that the model hears.
- * - After a crash the turn continues. Calls that were running are not repeated; calls that wait still wait.
+ *   running. The first answer to a call counts. A later answer is refused, with the name of the client that answered
+ *   first.
+ * - A text answer to a confirmation is yes, no, or a reason for declining, which is passed to the model.
+ * - After a crash the turn continues. Calls that were running are not repeated. Calls that waited for an answer still
+ *   wait.
  */
 import type { OpenRun } from '../../agent/index.ts';
 import { isObject, type MaybePromise } from '../../base/index.ts';
@@ -48,9 +51,9 @@ export interface CoderExecutorOptions {
   readonly commands: Commands;
   readonly profile: AgentProfile;
   readonly logger: Logger;
-  /** Whether the task is a live session. */
+  /** Returns whether the task is the current task of a live session. */
   isLive(taskId: string): boolean;
-  /** Only the terminal may set the approval mode. */
+  /** Whether only the terminal may set the approval mode. */
   readonly terminalSetsMode: boolean;
 }
 
@@ -76,7 +79,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     confirmations: readonly ToolCallConfirmation[],
   ): Reception {
     const isWaiting = isInterrupted(task.status.state);
-    // Words are an answer too, if the task waits for one.
+    // If the task waits for an answer, a text message is an answer too.
     if (isWaiting) requireRole(context.user, 'approve');
     if (confirmations.length > 0) {
       const states = new CallStates(task);
@@ -84,8 +87,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     }
     let inbox = inboxes.get(task.id);
     if (isWaiting) {
-      // Other clients may answer before the turn has started again. This drops what a message left here that was
-      // accepted and then not stored.
+      // Other clients may answer before the turn has started again. The new inbox also drops answers of an earlier
+      // message that was accepted but not stored.
       inbox = new Inbox();
       inboxes.set(task.id, inbox);
     }
@@ -96,7 +99,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       source,
       metadata: extensionMetadata(event),
       brief: isActive(context),
-      // A live session continues for every client, also for one that does not know the extension.
+      // A live session continues for every client, even if the client does not support the extension.
       continues: isActive(context) || options.isLive(task.id),
       ...(confirmations.length > 0 && inbox?.open && { deliver: () => inbox.put(confirmations) }),
     };
@@ -116,18 +119,21 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     }
   }
 
-  /** Removes the inbox of a turn that was accepted and will not start. */
+  /** Removes the inbox of a turn that was accepted but will not start. */
   function cancel(taskId: string): void {
     if (inboxes.get(taskId)?.begun === false) inboxes.delete(taskId);
   }
 
   async function* turn(context: ExecutionContext, inbox: Inbox): AsyncGenerator<ExecutorEvent> {
     const ranCommand = yield* runOrAsk(context, inbox, true);
-    // The command may have changed the session, so it is read again.
+    // The command may have changed the session, so the session is read again.
     if (ranCommand) yield* runOrAsk(context, inbox, false);
   }
 
-  /** Returns true if the message was a command, and answers to the turn arrived while it ran. */
+  /**
+   * Runs the turn, or runs a command and then asks the open questions again. Returns true if the message was a command
+   * and answers arrived while the command ran.
+   */
   async function* runOrAsk(
     context: ExecutionContext,
     inbox: Inbox,
@@ -175,7 +181,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
   }
 
   /**
-   * Runs a slash command that is typed while the turn waits for an answer; the turn still waits afterwards. Returns
+   * Runs a slash command that was sent while the turn waits for an answer. The turn still waits afterwards. Returns
    * false if the message is not such a command.
    */
   async function* runCommand(
@@ -218,7 +224,10 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
   };
 }
 
-/** Reads the answers of a turn: from its last message, unless that was a slash command, and from the inbox. */
+/**
+ * Returns a reader for the answers of a turn. It finds them in the inbox and in the turn's last message, unless this
+ * message was a slash command.
+ */
 function readerOf(context: ExecutionContext, inbox: Inbox, isAnswer: boolean): TurnReader {
   const { message, task, resumed } = context;
   return {
@@ -233,18 +242,21 @@ function readerOf(context: ExecutionContext, inbox: Inbox, isAnswer: boolean): T
   };
 }
 
-/** Whether the client speaks the extension: it names it, or uses it. */
+/** Returns whether the client supports the extension, because its request names or uses the extension. */
 function isActive(context: RequestContext): boolean {
   return namedExtensions(context).some(isCompatible);
 }
 
-/** The extensions that a request names in any way. */
+/** Returns the URIs of the extensions that a request names: in a header, in the message or as keys of metadata. */
 function namedExtensions({ extensions, message, metadata }: RequestContext): string[] {
   const used = { ...metadata, ...message.metadata };
   return [...extensions, ...(message.extensions ?? []), ...Object.keys(used)];
 }
 
-/** The client that sends the message. A live session knows its clients' names; others may claim a name. */
+/**
+ * Returns the client that sent the message. A client of a live session has the name under which it joined. Other
+ * clients may give a name in the metadata.
+ */
 function sourceOf({ user, message }: RequestContext): { client: string; name?: string } {
   const own = message.metadata?.[EXTENSION_URI];
   const claimed: unknown = isObject(own) ? own['client'] : undefined;

@@ -1,6 +1,6 @@
 /**
- * Confirmations that arrive while a turn runs, or is about to: a call that waits while others run gets its answer at
- * once. The inbox exists from the moment a message is accepted that begins or continues the turn.
+ * Confirmations that arrive while a turn runs or is about to run. A call that waits gets its answer at once, even while
+ * other calls run. The inbox is created when a message that continues a turn is accepted, or else when the turn starts.
  */
 import type { Answer, AnswerInbox, Question } from '../../agent/index.ts';
 import type { ToolCallConfirmation } from '../../protocol/development-tool/index.ts';
@@ -10,10 +10,10 @@ export class Inbox implements AnswerInbox {
   readonly #confirmations = new Map<string, ToolCallConfirmation>();
   readonly #listeners = new Set<() => void>();
   #open = true;
-  /** The turn has started, and closes the inbox when it ends. */
+  /** True after the turn has started. The turn closes the inbox when it ends. */
   begun = false;
 
-  /** False once the turn is about to end and takes no more answers. */
+  /** False after the turn has stopped accepting answers. */
   get open(): boolean {
     return this.#open;
   }

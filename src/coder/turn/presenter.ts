@@ -1,9 +1,10 @@
 /**
- * A run of the framework as the development-tool extension shows it: status updates whose metadata say what they are
- * about. One presenter belongs to one execution.
+ * Converts the events of a run to status updates of the development-tool extension. The metadata of a status update
+ * contains its kind. Each execution has its own presenter.
  *
- * - Text is sent in pieces of about a tenth of a second, because each piece stays in the task's history as a message.
- * - Thoughts are sent as a whole, before the text or the call that follows them.
+ * - Text is collected for about a tenth of a second and then sent. Smaller pieces would fill the task's history,
+ *   because each piece stays there as a message.
+ * - A thought is sent as a whole, before the text or the call that follows it.
  * - A call is sent in full each time it changes: PENDING when it needs approval or begins, EXECUTING with its output,
  *   then SUCCEEDED, FAILED or CANCELLED.
  */
@@ -38,23 +39,27 @@ import { questionText, requestOf } from '../approval/confirmation-request.ts';
 import { sessionUsage } from '../session/usage.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
 
-/** Text is sent after this time, or when there is this much of it. */
+/** Collected text is sent after this time, or when it has this many characters. */
 const GATHER_MS = 100;
 const GATHER_CHARS = 2048;
-/** How much of a running call's output is shown: the end of it. */
+/** Maximum number of characters of a running call's output that are shown. The end of the output is shown. */
 const MAX_LIVE = 8 * 1024;
 /**
- * Each update of a running call stays in the task's log. So there are fewer than ten a second, and fewer still when the
- * call runs for long. The shell reports its output a little more slowly than that, so no report is skipped here.
+ * The minimum time between two updates of a running call is LIVE_MS, or LIVE_SHARE of the call's running time if this
+ * is longer. Updates are limited, because each update stays in the task's log. The shell reports its output slightly
+ * less often, so none of its reports are skipped.
  */
 const LIVE_MS = 100;
 const LIVE_SHARE = 1 / 60;
-/** A longer answer is only in its TEXT_CONTENT events, not in the completing status as well. */
+/**
+ * Maximum length of the answer in the status update with the state `completed`. A longer answer is only in its
+ * TEXT_CONTENT events.
+ */
 const MAX_FINAL_TEXT = 256 * 1024;
 
 interface PresenterOptions {
   readonly context: Pick<ExecutionContext, 'task' | 'turn' | 'resumed'>;
-  /** Whether the client speaks the extension. Other clients are asked in words. */
+  /** Whether the client supports the extension. Other clients get questions as text. */
   readonly isActive: boolean;
   readonly agent: Pick<WorkspaceAgent, 'model' | 'describe'>;
   readonly run: OpenRun;
@@ -64,18 +69,18 @@ interface PresenterOptions {
 export class DevelopmentToolPresenter implements TurnPresenter {
   readonly #options: PresenterOptions;
   readonly #calls = new Map<string, ToolCall>();
-  /** Calls that a person has declined. */
+  /** The ids of calls that a person has declined. */
   readonly #declined = new Set<string>();
-  /** Calls that the task's log has. */
+  /** The ids of calls that are in the task's log. */
   readonly #told = new Set<string>();
-  /** When a running call was shown for the first time, and for the last. */
+  /** For each running call: when it was first shown, and when it was last shown. */
   readonly #shown = new Map<string, { readonly since: number; readonly last: number }>();
-  /** Requests that the task's log has, by their correlation id. */
+  /** The correlation ids of the confirmation requests that are in the task's log. */
   readonly #asked = new Set<string>();
   #text = '';
   #textSince = 0;
   #thought = '';
-  /** The part of the current answer that was sent. */
+  /** The part of the current answer that has been sent. */
   #said = '';
   /** The agent's last answer. */
   #final = '';
@@ -94,8 +99,9 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   /**
-   * The task's log shows what the session's log has. If the process died in between, the end of it is missing: calls
-   * that have ended, and questions that were asked.
+   * Returns the updates that are missing in the task's log. Events are stored in the session before they are shown in
+   * the task. If the process died in between, the last updates are missing: calls that have ended, and questions that
+   * were asked.
    */
   recall({ events, questions }: OpenRun): StatusEvent[] {
     const { calls } = new CallStates(this.#options.context.task);
@@ -190,7 +196,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     return this.#text !== '' || this.#thought !== '' ? GATHER_MS : undefined;
   }
 
-  /** Sends what was gathered. */
+  /** Returns updates for the text and the thought that were collected. */
   flush(): StatusEvent[] {
     const out: StatusEvent[] = [];
     if (this.#thought !== '') {
@@ -255,7 +261,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     const call = this.#pendingCall(known, question);
     this.#calls.set(id, call);
     this.#told.add(id);
-    // A resumed run shows its open questions again. The log has them already.
+    // A resumed run emits its open questions again, but the log already contains them.
     const { correlationId } = requestOf(question);
     if (this.#asked.has(correlationId)) return [];
     this.#asked.add(correlationId);
@@ -288,7 +294,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     return [...this.flush(), ...this.#begin(call), this.#update(running)];
   }
 
-  /** Whether a running call is shown again: its output is new, and enough time has passed. */
+  /** Returns whether a running call is shown again, because its output is new and enough time has passed. */
   #isDue(callId: string, live: string | undefined): boolean {
     if (live === undefined || live === this.#calls.get(callId)?.live_content) return false;
     const now = performance.now();
@@ -298,7 +304,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     return true;
   }
 
-  /** A call that needs no approval is shown as PENDING once, so that clients see every state of it. */
+  /** Shows a call that needs no approval as PENDING once, so that clients see every state of the call. */
   #begin(call: ToolCall): StatusEvent[] {
     if (this.#told.has(call.tool_call_id)) return [];
     this.#told.add(call.tool_call_id);
@@ -326,7 +332,9 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     return [...this.#begin(call), this.#update(settled)];
   }
 
-  /** A person who declines a call of a helper does not decline the helper's whole job. */
+  /**
+   * Returns whether a person declined the call. Declining a call of a helper does not decline the helper's whole job.
+   */
   #isDeclined({ tool_call_id, agent }: ToolCall): boolean {
     return agent === undefined && this.#declined.has(tool_call_id);
   }
@@ -361,13 +369,13 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 }
 
-/** The call without its confirmation request. */
+/** Returns the call without its confirmation request. */
 function announced(call: ToolCall): ToolCall {
   const { confirmation_request: _, correlationId: __, ...rest } = call;
   return rest;
 }
 
-/** The output of a running tool: text, or the progress that an MCP server reports. */
+/** Returns the output of a running tool: text, or the progress that an MCP server reports. */
 function liveContent(value: JsonValue): string | undefined {
   if (typeof value === 'string') return value;
   if (!isObject(value)) return undefined;
@@ -387,7 +395,10 @@ function textFor(value: JsonValue): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Models begin a thought with its subject: `**Reading the file** I will look at …`. */
+/**
+ * Splits a thought into its subject and its description. Models start a thought with its subject: `**Reading the file**
+ * I will look at …`.
+ */
 function thoughtOf(text: string): AgentThought {
   const [, subject, description] = /^\s*\*\*([^*\n]{1,200})\*\*\s*([^]*)$/.exec(text) ?? [];
   if (subject !== undefined)
@@ -408,13 +419,13 @@ const FAILURES: Readonly<Record<string, string>> = {
   'time-limit': 'The turn has reached its time limit.',
   'event-limit': 'The turn has reached its limit of events.',
   'token-limit':
-    'The session has used the tokens that limits.maxTokens allows; start a new session.',
+    'The session has reached its token limit (limits.maxTokens). Start a new session.',
   'cost-limit':
-    'The session has reached the cost that limits.maxCostUsd allows; start a new session.',
+    'The session has reached its cost limit (limits.maxCostUsd). Start a new session.',
   'model-exhausted': 'script exhausted.',
 };
 
-/** What the peer may know of a failure. */
+/** Returns the text about a failure for the peer. It contains no internal details. */
 function failureText(code = ''): string {
   if (FAILURES[code] !== undefined) return FAILURES[code];
   return code.startsWith('model-') ? 'The model gave no answer.' : 'The agent failed.';

@@ -5,7 +5,7 @@
 import type { LiveItem } from './session.ts';
 
 export interface LiveFeedOptions {
-  /** With this many queued items, `give` returns false. */
+  /** Maximum number of queued items. When it is reached, `give` returns false. */
   readonly limit: number;
   /** Called when the queue has become empty. */
   readonly onEmpty: () => void;
@@ -24,7 +24,7 @@ export class LiveFeed implements AsyncIterableIterator<LiveItem, undefined> {
     this.#options = options;
   }
 
-  /** Returns false when the queue is full: the caller then waits for `onEmpty`. */
+  /** Adds an item. Returns false if the queue is full. The caller should then wait for `onEmpty`. */
   give(item: LiveItem): boolean {
     if (this.#over) return true;
     if (this.#waiting) {
@@ -32,12 +32,12 @@ export class LiveFeed implements AsyncIterableIterator<LiveItem, undefined> {
       this.#waiting = undefined;
       return true;
     }
-    // A new presence replaces the one before.
+    // A new presence replaces the previous one.
     if (item.kind === 'presence' && this.#queue.at(-1)?.kind === 'presence') this.#queue.pop();
     return this.#queue.push(item) < this.#options.limit;
   }
 
-  /** Ends the iteration after the queued items, with an error if given. */
+  /** Ends the iteration after the queued items. If an error is given, the iteration throws it at its end. */
   end(error?: Error): void {
     if (this.#over) return;
     this.#over = true;

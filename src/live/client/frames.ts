@@ -9,7 +9,7 @@ export type LiveFrame =
   | { readonly kind: 'item'; readonly item: LiveItem; readonly self?: LiveClient | undefined }
   | { readonly kind: 'response'; readonly id: number; readonly result: unknown }
   | { readonly kind: 'error'; readonly id: number | undefined; readonly error: A2AError }
-  /** A notification that only later versions know. */
+  /** A notification that this version does not support. */
   | { readonly kind: 'unknown' };
 
 const ROLES: readonly LiveRole[] = ['view', 'prompt', 'approve'];
@@ -32,7 +32,7 @@ const Snapshot = Clients.extend({
   task: Task,
   pending: z.array(ToolCall),
   approval: z.string(),
-  // Servers other than Parley may omit these two.
+  // Servers other than Parley may omit these two fields.
   model: z.string().default(''),
   workspace: z.string().default(''),
   seq: Seq,
@@ -48,7 +48,7 @@ const Presence = z.object({
   queued: z.array(z.object({ text: z.string(), from: z.string() })),
 });
 
-/** Throws `invalidAgentResponse` for an invalid frame. */
+/** Decodes a frame. Throws `invalidAgentResponse` if it is invalid. */
 export function decodeFrame(text: string): LiveFrame {
   const { method, params = {}, id, result, error } = jsonObject(text);
   if (typeof method === 'string') return notification(method, params);
@@ -73,12 +73,12 @@ function notification(method: string, params: unknown): LiveFrame {
   }
 }
 
-/** The task in the response to `message/send`. */
+/** Decodes the task in the response to `message/send`. */
 export function decodeTask(raw: unknown) {
   return decode(Task, raw, 'task');
 }
 
-/** The response to `session/clients`. */
+/** Decodes the response to `session/clients`. */
 export function decodeClients(raw: unknown) {
   return decode(Clients, raw, 'session/clients');
 }
@@ -88,7 +88,7 @@ function jsonObject(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text);
     if (isObject(value)) return value;
   } catch {
-    // Reported below.
+    // The error is thrown below.
   }
   throw invalid('frame: expected a JSON object');
 }

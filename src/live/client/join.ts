@@ -4,8 +4,8 @@
  *   const session = await joinLive('http://localhost:1234', { name: 'phone' });
  *   for await (const item of session.items()) …
  *
- * A lost connection is reopened and continues after the last event. Requests that were pending at that moment reject,
- * because it is unknown whether they arrived.
+ * After a lost connection, the client reconnects and continues after the last event. Requests that were pending when
+ * the connection was lost are rejected, because it is unknown whether they arrived.
  */
 import { backoffMs } from '../../base/index.ts';
 import {
@@ -23,11 +23,11 @@ import { decodeClients, decodeFrame, decodeTask } from './frames.ts';
 
 /** The options of `joinLive`. */
 export interface JoinOptions {
-  /** Letters, digits and `-._~`, because browsers send it as a subprotocol. */
+  /** The access token. It may contain letters, digits and `-._~`, because it is sent as a WebSocket subprotocol. */
   readonly token?: string | undefined;
   /** The name that other clients see. The name of the token has priority. */
   readonly name?: string | undefined;
-  /** Leaves the session when aborted. */
+  /** When this signal is aborted, the client leaves the session. */
   readonly signal?: AbortSignal | undefined;
   readonly retry?: RetryOptions | undefined;
 }
@@ -35,14 +35,17 @@ export interface JoinOptions {
 /** Timeouts of a request and of a connection attempt. */
 const ANSWER_MS = 60_000;
 const CONNECT_MS = 20_000;
-/** With this many unread items, the connection is closed until they are read. */
+/** Maximum number of unread items. When it is reached, the connection is closed until they have been read. */
 const MAX_WAITING = 4096;
 const NOT_AUTHORIZED = 4001;
 const GOING_AWAY = 1001;
-/** The characters of a subprotocol (RFC 9110, `token`). */
+/** The characters that are allowed in a subprotocol (RFC 9110, `token`). */
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 
-/** Resolves after the first snapshot. Rejects if there is no session, or it refuses the client. */
+/**
+ * Joins a live session. Resolves after the first snapshot. Rejects if there is no session or if the session refuses the
+ * client.
+ */
 export async function joinLive(url: string, options: JoinOptions = {}): Promise<LiveSession> {
   options.signal?.throwIfAborted();
   const session = new RemoteSession(addressOf(url, options), options);
@@ -82,16 +85,19 @@ class RemoteSession implements LiveSession {
   #changed = Promise.withResolvers<void>();
   readonly #first = Promise.withResolvers<void>();
   #feed: LiveFeed;
-  /** `late`: items were dropped because nothing has read them yet. */
+  /**
+   * `none`: nothing reads the items yet. `late`: nothing reads them yet, and some were dropped. `one`: an iterator
+   * reads them.
+   */
   #reader: 'none' | 'late' | 'one' = 'none';
   #self: LiveClient | undefined;
   #taskId: string | undefined;
   #seq: number | undefined;
   #lastId = 0;
-  /** The number of consecutive connections without any item. */
+  /** The number of failed connections since the last received item. */
   #failures = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Closed by this client until the queued items are read. */
+  /** True while this client keeps the connection closed until the queued items have been read. */
   #held = false;
   #over = false;
 
@@ -171,7 +177,7 @@ class RemoteSession implements LiveSession {
     });
   }
 
-  /** A new iteration replaces the one before. */
+  /** Starts a new iteration, which replaces the previous one. */
   #restart(after: number | undefined): void {
     this.#feed.end();
     this.#feed = this.#makeFeed();
@@ -210,7 +216,7 @@ class RemoteSession implements LiveSession {
     socket.addEventListener('close', ({ code, reason }) => {
       if (this.#socket === socket) this.#lost(code, reason);
     });
-    // A close event follows.
+    // Errors are handled by the close event, which always follows.
     socket.addEventListener('error', () => undefined);
   }
 
@@ -221,7 +227,7 @@ class RemoteSession implements LiveSession {
       this.#self = self;
       this.#first.resolve();
     } catch {
-      // The connection was lost. The next one asks again.
+      // The connection was lost. The next connection sends the request again.
     }
   }
 
@@ -266,11 +272,11 @@ class RemoteSession implements LiveSession {
     }
   }
 
-  /** Closes the connection from this side. */
+  /** Closes the connection. Does not reconnect. */
   #drop(): void {
     const socket = this.#socket;
     this.#socket = undefined;
-    this.#unready('the connection was closed: the request may have arrived');
+    this.#unready('the connection was closed before the response: the request may have arrived');
     socket?.close();
   }
 
@@ -289,7 +295,7 @@ class RemoteSession implements LiveSession {
 
   #lost(code: number, reason: string): void {
     this.#socket = undefined;
-    this.#unready('the connection was lost: the request may have arrived');
+    this.#unready('the connection was lost before the response: the request may have arrived');
     if (code === NOT_AUTHORIZED) return this.#finish(new A2AError('unauthenticated'));
     // The session has ended normally.
     if (code === GOING_AWAY && this.#self) return this.#finish();
@@ -342,5 +348,5 @@ class RemoteSession implements LiveSession {
 }
 
 function closed(): ConnectionError {
-  return new ConnectionError('closed', 'the live session was left or has ended');
+  return new ConnectionError('closed', 'this client has left the live session, or the session has ended');
 }

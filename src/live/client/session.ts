@@ -2,10 +2,11 @@
  * A live session, as one client sees it: the terminal, an editor or another agent.
  *
  * It is one conversation with the coding agent, shared by any number of clients. All clients see the same events in the
- * same order. Each may prompt and answer questions, if its roles allow it. The first answer to a question counts.
+ * same order. A client may send prompts and answer questions if its roles allow it. The first answer to a question
+ * counts.
  *
  * The session is a task with turns (the virtual task). If a turn fails or is canceled, the task ends and the
- * conversation continues in a new task. A new snapshot then tells the clients.
+ * conversation continues in a new task. The clients then receive a new snapshot.
  */
 import type {
   ExecuteSlashCommandRequest,
@@ -16,13 +17,13 @@ import type {
 } from '../../protocol/development-tool/index.ts';
 import type { Part, StreamEvent, Task } from '../../protocol/index.ts';
 
-/** What a client of a live session may do. */
+/** The access of a client: to view the session, to send prompts, or to answer questions. */
 export type LiveRole = 'view' | 'prompt' | 'approve';
 
 /** A client of the session. */
 export interface LiveClient {
   readonly id: string;
-  /** The display name: `phone`, `zed`. */
+  /** The display name, for example `phone` or `zed`. */
   readonly name: string;
   readonly kind: 'terminal' | 'a2a' | 'acp';
   readonly roles: readonly LiveRole[];
@@ -43,11 +44,11 @@ export interface LiveSnapshot {
   readonly clients: readonly LiveClient[];
   /** The sequence number of the last event that the snapshot contains. */
   readonly seq: number;
-  /** In the first snapshot of a client: the earlier tasks of the conversation that still exist, oldest first. */
+  /** The earlier tasks of the conversation that still exist, oldest first. Only in the first snapshot of a client. */
   readonly earlier?: readonly Task[] | undefined;
 }
 
-/** A prompt that waits for the end of the running turn. */
+/** A prompt that waits until the running turn ends. */
 export interface QueuedPrompt {
   readonly text: string;
   /** The display name of the sender. */
@@ -59,8 +60,8 @@ export interface TakenPrompt {
   readonly queued: boolean;
   readonly taskId: string;
   /**
-   * For a queued prompt: resolves if the prompt is dropped, because a client canceled or the agent refused it. Only
-   * available in the process of the session.
+   * Resolves if a queued prompt is dropped, because a client canceled the turn or the agent refused the prompt.
+   * Available only in the process that runs the session.
    */
   readonly forgotten?: Promise<void>;
 }
@@ -76,7 +77,7 @@ export type LiveItem =
       readonly seq: number;
       readonly event: StreamEvent;
     }
-  /** The clients or the queue have changed. Not in the log; each value replaces the one before. */
+  /** Sent when the clients or the queue have changed. It is not in the log. Each value replaces the previous one. */
   | {
       readonly kind: 'presence';
       readonly clients: readonly LiveClient[];
@@ -87,12 +88,15 @@ export type LiveItem =
 export interface LiveSession {
   /** This client. */
   readonly self: LiveClient;
-  /** The items, starting with a snapshot or after event `after` of the present task. Ends with the session. */
+  /**
+   * Returns the items. They start with a snapshot, or with the first event after the event `after` of the current task.
+   * The iteration ends when the session ends.
+   */
   items(options?: {
     readonly after?: number;
     readonly signal?: AbortSignal;
   }): AsyncIterable<LiveItem>;
-  /** Starts a turn, or queues the prompt while a turn runs. Resolves once the prompt is accepted. */
+  /** Starts a turn, or queues the prompt while a turn runs. Resolves when the prompt is accepted. */
   prompt(content: string | readonly Part[]): Promise<TakenPrompt>;
   /** Answers a waiting call. Throws A2AError -32004 with reason ALREADY_RESOLVED if another client answered first. */
   confirm(confirmation: ToolCallConfirmation): Promise<void>;
@@ -101,6 +105,6 @@ export interface LiveSession {
   commands(): Promise<readonly SlashCommand[]>;
   execute(request: ExecuteSlashCommandRequest): Promise<ExecuteSlashCommandResponse>;
   clients(): Promise<readonly LiveClient[]>;
-  /** Leaves the session, which continues. */
+  /** Leaves the session. The session continues for other clients. */
   close(): Promise<void>;
 }

@@ -3,10 +3,10 @@
  *
  * The server sends `session/snapshot` first, unless the client resumes (`?after=SEQ`), and then each event once, as
  * `tasks/event`. With `?presence=1` it also sends `session/presence` when the clients or the queue change. The client
- * calls the methods of methods.ts and gets one response to each.
+ * calls the methods of methods.ts and gets one response to each call.
  *
- * Events are read from the log only as fast as the client reads them. A slow client stays connected. A client that
- * reads nothing for a while, or sends more requests than it reads responses, is closed with code 4008.
+ * Events are read from the log only as fast as the client reads them. A slow client stays connected. If a client reads
+ * nothing for a while, or sends requests without reading the responses, its connection is closed with code 4008.
  */
 import { inspectJson } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
@@ -24,11 +24,11 @@ import type { Member } from '../member.ts';
 import { type LiveFrames, snapshotFrame, WIRE } from './frames.ts';
 import { callMethod } from './methods.ts';
 
-/** With more unsent bytes than this, no further events are read from the log. */
+/** Maximum number of unsent bytes. When it is reached, no further events are read from the log. */
 const HIGH_WATER = 256 * 1024;
-/** Maximum size of unread responses. */
+/** Maximum total size of unread responses. */
 const MAX_UNREAD = 8 * 1024 * 1024;
-/** Limits of pending requests per client: number and total length. Beyond them, the socket is paused. */
+/** Maximum number and total length of the pending requests of a client. At either limit, the socket is paused. */
 const MAX_PENDING = 32;
 const MAX_PENDING_CHARS = 16 * 1024 * 1024;
 
@@ -38,7 +38,7 @@ export interface A2aSocketOptions {
   readonly frames: LiveFrames;
   readonly resume: Resume | undefined;
   readonly presence: boolean;
-  /** A client that reads nothing for this long is closed. */
+  /** If a client reads nothing for this long, its connection is closed. */
   readonly stallMs: number;
   readonly logger: Logger;
 }
@@ -47,13 +47,13 @@ export class A2aSocket implements SocketListener, LiveSink {
   readonly #socket: PeerSocket;
   readonly #options: A2aSocketOptions;
   readonly #follower: Follower;
-  /** Resolved once the snapshot has been sent, or the client resumes without one. */
+  /** Resolved after the snapshot has been sent, or after the client has resumed without a snapshot. */
   readonly #begun = Promise.withResolvers<void>();
   #pending = 0;
   #pendingChars = 0;
   /** Size of the responses sent since the send buffer was last empty. */
   #unread = 0;
-  /** The latest presence, while the client is too slow to get it. */
+  /** The latest presence, if it could not be sent yet because the client reads slowly. */
   #latest: Parameters<LiveSink['presence']>[0] | undefined;
 
   constructor(socket: PeerSocket, options: A2aSocketOptions) {
@@ -124,7 +124,7 @@ export class A2aSocket implements SocketListener, LiveSink {
     if (!this.#socket.open) return;
     const { cursor } = this.#follower;
     const { name } = this.#options.member.self;
-    this.#options.logger.warn({ client: name, resumeAfter: cursor }, 'a client reads too slowly');
+    this.#options.logger.warn({ client: name, resumeAfter: cursor }, 'closed the connection of a client that reads too slowly');
     this.#socket.close(CLOSE.tooSlow, `resume after ${cursor}`);
   }
 

@@ -12,7 +12,7 @@ import { sameSecret, type Authenticate } from '../../http/index.ts';
 
 export interface LiveToken {
   readonly name: string;
-  /** `view` is implied. */
+  /** The roles of the client, in addition to `view`, which every client has. */
   readonly roles: readonly LiveRole[];
   readonly token: string;
 }
@@ -33,7 +33,7 @@ export function liveAuthentication(tokens: readonly LiveToken[]): Authenticate {
   };
 }
 
-/** The handler for clients that call over HTTP, within their roles. */
+/** Wraps the handler for clients that call over HTTP, and checks their roles. */
 export function guardRoles(handler: RequestHandler): RequestHandler {
   return guardHandler(handler, ({ access, on }, { message, metadata }, { user }) => {
     if (on === 'message' && message) requireMessageRoles(message, user);

@@ -1,6 +1,6 @@
 /**
- * The frames sent to all clients on `/ws`. Each frame is encoded once and shared. Only the latest event is cached: all
- * current readers get an event before the next one arrives.
+ * Encodes the frames for the clients on `/ws`. Each frame is encoded once for all clients. Only the latest event is
+ * cached, because all readers that are up to date get an event before the next event arrives.
  */
 import type { LiveClient, LiveSnapshot } from '../client/session.ts';
 import { codecOf } from '../../protocol/index.ts';

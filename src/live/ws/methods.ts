@@ -18,7 +18,7 @@ export interface MethodContext {
 
 type Method = (params: unknown, context: MethodContext) => Promise<unknown>;
 
-/** Like a non-blocking `message/send`. The results are events, which all clients get. */
+/** Handles a message like a non-blocking `message/send`. The results are events that all clients receive. */
 const send: Method = async (raw, { live, member }) => {
   const { message, configuration } = WIRE.decodeParams('sendMessage', raw);
   const { taskId: named, contextId } = message;
@@ -83,7 +83,7 @@ function encode(task: Task): unknown {
   return WIRE.encodeResult('getTask', task);
 }
 
-/** Runs a method. Throws `methodNotFound` for an unknown one. */
+/** Runs a method. Throws `methodNotFound` for an unknown method. */
 export async function callMethod(
   name: string,
   params: unknown,

@@ -33,8 +33,8 @@ const SILENCE_MS = 250;
 const STALL_MS = 5000;
 
 /**
- * Handles an ACP connection. `enter` joins the session, once the client has told its name. The returned listener gets
- * all frames, including the first one.
+ * Handles an ACP connection. It calls `enter` with the name of the client to join the session. The returned listener
+ * receives all frames, including the first one.
  */
 export type AcpSocket = (
   socket: PeerSocket,
@@ -42,7 +42,7 @@ export type AcpSocket = (
 ) => SocketListener;
 
 export interface LiveServeOptions {
-  /** Returns undefined while there is no session. Clients are then asked to try again. */
+  /** Returns the live session, or undefined if it has not started yet. Clients are then asked to try again. */
   readonly live: () => Live | undefined;
   /** The tokens of the clients that may join. Without tokens, any local client may join. */
   readonly tokens?: readonly LiveToken[] | undefined;
@@ -132,13 +132,13 @@ function undecided(start: (firstFrame?: string) => SocketListener): SocketListen
   };
 }
 
-/** Closes the connection with a reason if it cannot be opened. */
+/** Opens a connection. If this fails, closes the socket with a reason. */
 function guarded(socket: PeerSocket, logger: Logger, open: () => SocketListener): SocketListener {
   try {
     return open();
   } catch (error) {
     const known = error instanceof A2AError;
-    if (!known) logger.error({ err: error }, 'a client could not join the live session');
+    if (!known) logger.error({ err: error }, 'failed to add a client to the live session');
     socket.close(known ? CLOSE.tryAgain : CLOSE.internal, known ? error.message : 'internal error');
     return { message() {} };
   }
@@ -150,7 +150,7 @@ function present({ live }: LiveServeOptions): Live {
   return found;
 }
 
-/** The name of the token has priority over the name that the client gives itself. */
+/** Adds the client to the session. The name of its token has priority over the name that the client gives itself. */
 function join(live: Live, kind: 'a2a' | 'acp', { query, user }: SocketRequest, own?: string) {
   const given = user?.['name'];
   const name = typeof given === 'string' ? given : (query.get('name') ?? own);
@@ -160,11 +160,11 @@ function join(live: Live, kind: 'a2a' | 'acp', { query, user }: SocketRequest, o
 function resumeFrom(query: URLSearchParams) {
   const after = query.get('after') ?? '';
   const taskId = query.get('task') ?? undefined;
-  // Any other value is ignored, and the client gets a snapshot.
+  // Any other value of `after` is ignored, and the client gets a snapshot.
   return /^\d{1,15}$/.test(after) ? { after: Number(after), taskId } : undefined;
 }
 
-/** Whether the frame is ACP's `initialize` request. */
+/** Returns whether the frame is ACP's `initialize` request. */
 function isInitialize(frame: string | undefined): boolean {
   if (frame === undefined) return false;
   try {
