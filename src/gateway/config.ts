@@ -1,6 +1,7 @@
 /**
- * The gateway's configuration: one JSON file with comments. Each folder defines the schema of its part.
- * `"${NAME}"` in a string is replaced by an environment variable; `"$${"` stands for the characters `${`.
+ * The gateway's configuration: one JSON file with comments. Each folder of the gateway defines the schema of its
+ * section. In strings, `${NAME}` is replaced by the environment variable NAME, and `$${` stands for the characters
+ * `${`.
  *
  *   const { config, warnings } = await loadConfig('gateway.json', process.env);
  *
@@ -33,9 +34,9 @@ import { TasksConfig } from './tasks/config.ts';
 import { WebAddress } from './api/web-address.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
-/** Problems that are listed. */
+/** Maximum number of problems that are listed. */
 const MAX_PROBLEMS = 20;
-/** Known names that an error about an unknown name lists. */
+/** Maximum number of known names in an error about an unknown name. */
 const MAX_NAMES = 10;
 
 const count = z.int().min(1).max(1_000_000);
@@ -107,7 +108,7 @@ export const GatewayConfig = z.strictObject({
 });
 export type GatewayConfig = Readonly<z.infer<typeof GatewayConfig>>;
 
-/** Fields that take effect only after a restart. Others take effect when the file is reloaded. */
+/** Fields that take effect only after a restart. Other fields take effect when the file is reloaded. */
 export const FIXED_FIELDS = [
   'limits',
   'cors',
@@ -124,7 +125,7 @@ export interface LoadedConfig {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** An invalid configuration. Each problem is one line with the file, the line and the field. */
+/** Thrown if the configuration is invalid. Each problem is one line with the file, the line number and the field. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly string[];
@@ -135,7 +136,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** The JSON Schema (2020-12) that the package contains. */
+/** Returns the JSON Schema (2020-12) that is published with the package. */
 export function configJsonSchema(): Record<string, unknown> {
   return {
     title: "Configuration of Parley's gateway",
@@ -145,11 +146,14 @@ export function configJsonSchema(): Record<string, unknown> {
 }
 
 export interface LoadOptions {
-  /** The file is reloaded while the gateway serves requests. Then it must be a regular file: a pipe could block. */
+  /**
+   * True if the file is reloaded while the gateway serves requests. Then it must be a regular file, because a pipe
+   * could block.
+   */
   readonly again?: boolean;
 }
 
-/** Reads the file. Throws a ConfigError. */
+/** Reads the configuration file. Throws a ConfigError if it cannot be read or is invalid. */
 export async function loadConfig(
   file: string,
   environment: Environment,
@@ -163,7 +167,10 @@ export async function loadConfig(
   return { ...loaded, warnings: exposed ? [warning, ...loaded.warnings] : loaded.warnings };
 }
 
-/** `secrets`: whether the text contains secrets, not only references to environment variables. */
+/**
+ * Parses the configuration. `secrets` in the result is true if the text contains secrets themselves, not only
+ * references to environment variables.
+ */
 export function parseConfig(
   file: string,
   text: string,
@@ -180,7 +187,7 @@ export function parseConfig(
     );
   });
   const result = GatewayConfig.safeParse(value);
-  // A field whose variable is not set is already reported.
+  // A field whose environment variable is not set has already been reported.
   const fields = new Set(problems.map(({ field }) => field));
   const others = result.success
     ? unknownReferences(json, result.data, environment)
@@ -191,7 +198,7 @@ export function parseConfig(
   return { config: result.data, secrets, warnings, variables: [...used] };
 }
 
-/** Warnings about providers that need an API key and have none, here or in the environment. */
+/** Returns warnings about providers that need an API key, but have none in the file or in the environment. */
 function keyless(
   file: string,
   { providers = {} }: GatewayConfig,
@@ -205,7 +212,7 @@ function keyless(
   });
 }
 
-/** References to providers and files that do not exist. */
+/** Finds references to providers and files that do not exist. */
 function unknownReferences(
   json: Jsonc,
   { models = {}, providers = {} }: GatewayConfig,
@@ -235,7 +242,7 @@ function providersOf(providers: ProvidersConfig, environment: Environment) {
   try {
     return withImplied(providers, environment);
   } catch (error) {
-    // Caused by an environment variable, not by a line of the file.
+    // The cause is an environment variable, not a line of the file.
     if (error instanceof ModelError) throw new ConfigError([error.message], { cause: error });
     throw error;
   }
@@ -305,7 +312,7 @@ function isSecret(path: readonly PropertyKey[], text: string): boolean {
   return own.trim() !== '';
 }
 
-/** Opening a pipe blocks a thread until there is a writer, and the process could not exit. */
+/** Without O_NONBLOCK, opening a pipe blocks a thread until there is a writer, and the process could not exit. */
 const NON_BLOCKING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 async function read(file: string, again: boolean): Promise<{ text: string; mode: number }> {
@@ -322,7 +329,7 @@ async function read(file: string, again: boolean): Promise<{ text: string; mode:
   }
 }
 
-/** Reads up to the maximum size. The size of a pipe is not known in advance. */
+/** Reads the file in chunks up to the maximum size, because the size of a pipe is not known in advance. */
 async function textOf(handle: FileHandle, file: string): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

@@ -55,10 +55,10 @@ import { startSweeper } from './tasks/sweeper.ts';
 
 export interface GatewayOptions {
   readonly config: GatewayConfig;
-  /** The gateway closes the store and the register. */
+  /** The task store. The gateway closes it. */
   readonly store: TaskStore;
   readonly register: Register;
-  /** The secret that keys are hashed with, from `openPepper`. */
+  /** The secret for hashing keys, from `openPepper`. */
   readonly pepper: Pepper;
   readonly version: string;
   readonly logger?: Logger;
@@ -66,7 +66,7 @@ export interface GatewayOptions {
   readonly publicUrl?: string | undefined;
   /** Private networks that webhooks and agents may be in, in CIDR notation. */
   readonly allowNetworks?: readonly string[];
-  /** The source of vendors' API keys and OpenTelemetry settings. */
+  /** The environment variables with the vendors' API keys and the OpenTelemetry settings. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -76,18 +76,18 @@ export interface Gateway {
   makeFirstKey(): string;
   /** The gateway's own routes. */
   readonly routes: readonly GatewayRoute[];
-  /** Starts to listen, to check agents and to remove expired tasks. */
+  /** Starts to listen, to check the agents' health, and to remove expired tasks. */
   listen(port?: number, host?: string): Promise<Listening>;
   /**
-   * Changes the configuration without interrupting streams and tasks. Throws if it is invalid; then nothing changes.
-   * Returns the names of changed fields that take effect only after a restart.
+   * Changes the configuration without interrupting streams and tasks. If the new configuration is invalid, throws and
+   * changes nothing. Returns the names of changed fields that take effect only after a restart.
    */
   reload(config: GatewayConfig): readonly string[];
-  /** From now on `/readyz` responds with 503. Requests are still served. */
+  /** Makes `/readyz` respond with 503. Requests are still served. */
   drain(): void;
   /** The number of executions and OpenAI-compatible requests in progress. */
   readonly running: number;
-  /** For a gateway that does not listen. Otherwise use `close` of the result of `listen`. */
+  /** Closes a gateway that does not listen. If it listens, use `close` of the result of `listen` instead. */
   close(ms?: number): Promise<void>;
 }
 
@@ -240,7 +240,10 @@ function sealSalt(register: Register): Uint8Array {
   return createHash('sha256').update('parley agents').update(saltOf(register)).digest();
 }
 
-/** The gateway's profile. Returns the same object until the skills of the agents change. */
+/**
+ * Returns a function that returns the gateway's profile. The profile is the same object until the skills of the agents
+ * change.
+ */
 function profileOf(version: string, agents: Agents): () => AgentProfile {
   let last: { readonly text: string; readonly profile: AgentProfile } | undefined;
   return () => {
@@ -251,7 +254,7 @@ function profileOf(version: string, agents: Agents): () => AgentProfile {
   };
 }
 
-/** Finds the agent at `/agents/NAME`, in the caller's workspace. */
+/** Returns a function that finds the agent at `/agents/NAME` in the caller's workspace. */
 function mountsOf(
   agents: Agents,
 ): (name: string, user: User | undefined) => MountedAgent | undefined {

@@ -1,6 +1,7 @@
 /**
- * The agents behind the gateway. Agents of the configuration are trusted. Agents that callers registered in their
- * workspace are guarded: they may not be in private networks. If both have the same name, the configuration's is used.
+ * The agents behind the gateway. Agents from the configuration are trusted. Agents that callers registered in their
+ * workspace are guarded: they may only be in public networks and in networks that the operator allowed. If an agent
+ * from the configuration and a registered agent have the same name, the agent from the configuration is used.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { A2AError, type AgentSkill } from '../../protocol/index.ts';
@@ -18,7 +19,7 @@ export interface AgentsOptions {
   readonly register: Register;
   readonly config?: AgentsConfig;
   readonly audit: Audit;
-  /** Encrypts the headers of registered agents. Without it, headers are refused. */
+  /** Encrypts the headers of registered agents. If undefined, agents with headers are refused. */
   readonly secrets?: SecretBox | undefined;
   /** Private networks that registered agents may be in, in CIDR notation. */
   readonly allowNetworks?: readonly string[];
@@ -28,18 +29,21 @@ export interface AgentsOptions {
 
 export interface Agents {
   find(workspace: string, name: string): RemoteAgent | undefined;
-  /** Sorted by name. */
+  /** Returns the agents that the workspace may use, sorted by name. */
   list(workspace: string): RemoteAgent[];
-  /** The skills of the agents that every workspace may use, for the public card. */
+  /** Returns the skills of the agents that every workspace may use, for the public card. */
   skills(): AgentSkill[];
-  /** The skills of all agents that the workspace may use. */
+  /** Returns the skills of all agents that the workspace may use. */
   skillsOf(workspace: string): AgentSkill[];
-  /** Registers or changes an agent. Throws `conflict` if it exists (`create`) or is in the configuration. */
+  /**
+   * Registers an agent if `create` is true, otherwise changes it. Throws `conflict` if an agent to be registered
+   * already exists, or if the agent is in the configuration.
+   */
   put(change: AgentChange): Promise<RemoteAgent>;
   remove(workspace: string, actor: string, name: string): void;
-  /** Replaces the configuration. Running tasks keep the agent they started with. */
+  /** Replaces the configuration. Running tasks keep the agent that they started with. */
   use(config: AgentsConfig, healthSeconds?: number): void;
-  /** The number of agents by health. */
+  /** Returns the number of agents in each health state. */
   census(): Readonly<Record<Health['state'], number>>;
   /** Starts the health checks. */
   start(): void;
@@ -53,7 +57,7 @@ export interface AgentChange {
   readonly name: string;
   readonly input: AgentInput;
   readonly create: boolean;
-  /** Fetch its card first, and refuse the change if that fails. */
+  /** If true, the agent's card is fetched first, and the change is refused if the card cannot be fetched. */
   readonly verify: boolean;
 }
 
@@ -74,7 +78,7 @@ export function createAgents(options: AgentsOptions): Agents {
   let configured = new Map<string, RemoteAgent>();
   let started = false;
   let everySeconds = HEALTH_SECONDS;
-  /** Aborted when the interval changes, so that the next check does not wait for the old one. */
+  /** Aborted when the interval changes, so that the next check does not wait for the end of the old interval. */
   let resting = new AbortController();
 
   function use(config: AgentsConfig, healthSeconds = HEALTH_SECONDS): void {
@@ -120,15 +124,18 @@ export function createAgents(options: AgentsOptions): Agents {
     await Promise.all(Array.from({ length: CHECKS_AT_ONCE }, worker));
   }
 
-  /** Unhealthy agents have a loop of their own, so that their timeouts do not delay the checks of healthy agents. */
+  /**
+   * Checks either the unhealthy agents or all others, at regular intervals. Unhealthy agents have their own loop, so
+   * that their timeouts do not delay the checks of healthy agents.
+   */
   async function checkRegularly(unhealthy: boolean): Promise<void> {
     let pruneAt = 0;
     for (;;) {
-      // The register may be unavailable for a moment. The next check reads it again.
+      // The register may be temporarily unavailable. The next check reads it again.
       await checkAll(unhealthy).catch((error: unknown) => {
         logger.warn({ err: error }, 'failed to check the remote agents');
       });
-      // Jitter, so that gateways that were started together do not check at the same time.
+      // Add jitter, so that gateways that were started together do not send their checks at the same time.
       const wait = everySeconds * 1000 * (0.8 + 0.4 * Math.random());
       const signal = AbortSignal.any([stopped.signal, resting.signal]);
       await delay(wait, undefined, { signal, ref: false }).catch(() => undefined);
@@ -183,7 +190,7 @@ export function createAgents(options: AgentsOptions): Agents {
       });
     }
     register.transaction(() => {
-      // It may have been removed while its card was fetched.
+      // The agent may have been removed while its card was being fetched.
       if (!draft.save(create)) throw notFound(name);
       const action = create ? 'agent.create' : 'agent.update';
       audit.record({
@@ -242,7 +249,7 @@ export function createAgents(options: AgentsOptions): Agents {
   };
 }
 
-/** Skill ids have the agent's name as a prefix, so that they are unique. */
+/** Returns the skills of the agents. Each skill id gets the agent's name as a prefix, so that the ids are unique. */
 function skillsIn(agents: readonly RemoteAgent[]): AgentSkill[] {
   const found: AgentSkill[] = [];
   for (const { name, profile, settings } of agents) {
@@ -254,7 +261,10 @@ function skillsIn(agents: readonly RemoteAgent[]): AgentSkill[] {
   return found;
 }
 
-/** The same message whether the agent belongs to another workspace or does not exist. */
+/**
+ * Creates the error for an unknown agent. An agent of another workspace gets the same message, so that its existence
+ * stays secret.
+ */
 export function notFound(name: string): A2AError {
   return new A2AError('notFound', `There is no agent ${name}`);
 }

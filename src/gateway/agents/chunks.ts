@@ -1,14 +1,17 @@
 /**
- * Reads a stream of text without parsing each of its chunks.
+ * Reads the chunks of a streamed text without parsing each of them as JSON.
  *
- * The chunks of an answer are the same JSON except for their text. After one chunk was parsed and checked, the next is
- * compared with what was before and after the text. If both match and a JSON string is between them, parsing would give
- * the same event with this text. Everything else is parsed as usual.
+ * The chunks of an answer are the same JSON except for their text. When a chunk has been parsed and checked, the JSON
+ * before and after its text is stored. If the next chunk begins and ends with the same JSON, only the text between has
+ * to be parsed: the event is a copy of the last event with the new text. All other chunks are parsed as usual.
  */
 import type { StreamEvent, TaskArtifactUpdateEvent } from '../../protocol/index.ts';
 
 const TEXT = '"text":"';
-/** A second member of this name, perhaps with escapes: a parser takes the last of two. */
+/**
+ * Matches a second member with the name `text`, and escapes that may hide one. If there are two, a parser uses the last
+ * one.
+ */
 const ELSEWHERE = /"text"\s*:|\\u/;
 
 export class ChunkReader {
@@ -30,7 +33,7 @@ export class ChunkReader {
     return event;
   }
 
-  /** The next chunk of the same text. Undefined if it is something else. */
+  /** Returns the event if it is the next chunk of the same text, otherwise undefined. */
   next(data: string, type: string): TaskArtifactUpdateEvent | undefined {
     const last = this.#last;
     const text = last !== undefined && type === this.#type ? this.#between(data) : undefined;
@@ -38,7 +41,7 @@ export class ChunkReader {
     return { ...last, artifact: { ...last.artifact, parts: [{ kind: 'text', text }] } };
   }
 
-  /** The text, if everything around it is the same as in the last chunk. */
+  /** Returns the text if everything around it is the same as in the last chunk, otherwise undefined. */
   #between(data: string): string | undefined {
     const end = data.length - this.#after.length;
     if (end < this.#before.length) return undefined;
@@ -56,7 +59,8 @@ export class ChunkReader {
   #learn(event: TaskArtifactUpdateEvent, data: string, type: string): void {
     this.#last = undefined;
     const [part, more] = event.artifact.parts;
-    // Inside a string the quotes would be escaped, so a single occurrence is the part's own text.
+    // Inside a JSON string, the quotes in TEXT would be escaped. So if TEXT occurs only once, the text of the part
+    // follows it.
     const at = data.indexOf(TEXT);
     if (part?.kind !== 'text' || more || at < 0 || at !== data.lastIndexOf(TEXT)) return;
     if (Object.keys(part).length !== 2) return;

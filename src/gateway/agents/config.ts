@@ -1,4 +1,4 @@
-/** The configuration's part about agents: `"agents": { "travel": { "url": "http://10.0.0.7:4000" } }`. */
+/** The `agents` section of the configuration: `"agents": { "travel": { "url": "http://10.0.0.7:4000" } }`. */
 import * as z from 'zod';
 import { MAX_TIMER_MS } from '../../base/index.ts';
 import { REMOTE_LIMITS, type RemoteLimits } from '../../client/index.ts';
@@ -44,7 +44,7 @@ const Headers = z
   )
   .describe('Sent with every request to the agent, usually credentials');
 
-/** `most`: the largest allowed value of each limit. */
+/** Returns the schema of the limits. `most` returns the largest allowed value of a limit. */
 function limitsUpTo(most: (name: keyof RemoteLimits) => number) {
   const limit = (name: keyof RemoteLimits) => z.int().min(1).max(most(name));
   return z
@@ -93,7 +93,10 @@ const fields = {
     .describe('Timeout for the card, and until a response begins. 60 seconds'),
 };
 
-/** What the API accepts. Limits can only be lowered, so that a registered agent cannot fill the gateway's memory. */
+/**
+ * The settings of an agent in the API. Limits can only be lowered, so that a registered agent cannot fill the gateway's
+ * memory.
+ */
 export const AgentInput = z.strictObject({
   ...fields,
   limits: limitsUpTo((name) => REMOTE_LIMITS[name]).describe(

@@ -1,6 +1,7 @@
 /**
- * Connections to remote agents. Agents from the configuration are trusted and may be anywhere. Agents that callers
- * registered are guarded: only public networks and those that the operator opened. The two never share a connection.
+ * Creates connections to remote agents. Agents from the configuration are trusted: they may be in any network. Agents
+ * that callers registered are guarded: they may only be in public networks and in networks that the operator allowed. A
+ * trusted and a guarded agent never share a connection.
  */
 import { Agent, buildConnector, fetch as undiciFetch, type Dispatcher } from 'undici';
 import { AddressError, networkGuard } from '../../base/net/index.ts';
@@ -8,7 +9,7 @@ import { AddressError, networkGuard } from '../../base/net/index.ts';
 export interface Dialler {
   readonly trusted: Dispatcher;
   readonly guarded: Dispatcher;
-  /** Whether the URL contains an address that is closed to callers. Does not resolve host names. */
+  /** Whether the URL contains an IP address that a guarded agent may not have. Does not resolve host names. */
   closes(url: string): boolean;
   close(): Promise<void>;
 }
@@ -24,7 +25,7 @@ export function createDialler(allowNetworks: readonly string[]): Dialler {
   const guarded = new Agent({
     ...options,
     connect(target, callback) {
-      // A socket does not look up an address that is written out.
+      // If the host is an IP address, the socket does not call `lookup`. So the address is checked here.
       if (guard.closes(new URL(`http://${bracketed(target.hostname)}`))) {
         callback(new AddressError('the address is in a network that is closed'), null);
       } else dial(target, callback);
@@ -44,7 +45,7 @@ function bracketed(hostname: string): string {
   return hostname.includes(':') && !hostname.startsWith('[') ? `[${hostname}]` : hostname;
 }
 
-/** `fetch` over a dispatcher. Used for agent cards, which are not on the fast path. */
+/** Returns a `fetch` that uses the dispatcher. It is slower than an Exchange, so it is used only for agent cards. */
 export function fetchOver(dispatcher: Dispatcher): typeof globalThis.fetch {
   // undici's types differ from those of Node's fetch only in members that are not used here.
   const fetch = undiciFetch as unknown as (

@@ -1,4 +1,4 @@
-/** One request to an agent and its response: complete, or one event at a time. */
+/** Sends one request to an agent. Returns the response as a whole, or as a stream of events. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import {
@@ -20,17 +20,17 @@ import type { StreamItem } from '../../protocol/index.ts';
 import { ChunkReader } from './chunks.ts';
 
 export interface ExchangeLimits {
-  /** Shared by all exchanges of a conversation. */
+  /** Limits the received bytes. Shared by all requests for one message and its result. */
   readonly budget: ByteBudget;
-  /** The largest event, and the largest complete response. */
+  /** Maximum size of an event, and of a complete response. */
   readonly maxBytes: number;
 }
 
-/** With more unread events, or more unread text, reading from the agent pauses. */
+/** Reading from the agent pauses if there are more unread events, or if their text is longer in total. */
 const MAX_UNREAD = 256;
 const MAX_UNREAD_LENGTH = 1024 * 1024;
 
-/** How long to wait for the end of a response that is no longer read. */
+/** How long to wait for the end of a response whose reader has stopped. */
 const LINGER_MS = 250;
 
 const ID = 'id: ';
@@ -39,9 +39,10 @@ const DATA = 'data: ';
 const DONE: IteratorReturnResult<undefined> = { value: undefined, done: true };
 
 /**
- * The first chunks of a stream are processed as they arrive. Later chunks wait for the end of the event loop's turn,
- * together with those of other streams: first all are read, then all are parsed, logged and written. Measured, that saves
- * about a tenth of an event's cost, presumably because the code of each step stays in the processor's cache.
+ * The number of chunks of a stream that are processed as soon as they arrive. Later chunks are collected until the end
+ * of the event loop's turn, together with the chunks of other streams. So all chunks are read first, and then all are
+ * parsed, logged and written. In measurements, this saves about a tenth of the time per event, presumably because the
+ * code of each step stays in the processor's cache.
  */
 const AT_ONCE = 16;
 
@@ -60,12 +61,12 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   readonly #opened = Promise.withResolvers<void>();
   #controller: Dispatcher.DispatchController | undefined;
   #head: ResponseHead | undefined;
-  /** Set if the response is a stream. */
+  /** The parser of the stream, or undefined if the response is not a stream. */
   #parse: SseParser | undefined;
   /** The body of a response that is not a stream. */
   #pieces: Buffer[] = [];
   #size = 0;
-  /** The number of chunks so far, and the chunks that wait for the end of the turn. */
+  /** The number of chunks so far. */
   #count = 0;
   #later: Buffer[] = [];
   #gathered = 0;
@@ -73,9 +74,9 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   readonly #chunks: ChunkReader;
   #at = 0;
   #length = 0;
-  /** The last chunk may have ended within a character. */
+  /** True if the last chunk may have ended in the middle of a character. */
   #cut = false;
-  /** The last chunk ended with a complete event, so the parser is empty. */
+  /** True if the last chunk ended with a complete event, so that the parser holds no partial event. */
   #between = false;
   #looked: StreamItem | undefined;
   #waiting: PromiseWithResolvers<IteratorResult<StreamItem>> | undefined;
@@ -95,7 +96,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     this.#chunks = new ChunkReader(decode);
   }
 
-  /** The complete response. Throws if it is a stream. */
+  /** Returns the complete response. Throws if the response is a stream. */
   async whole(request: Dispatcher.DispatchOptions): Promise<WholeResponse> {
     this.#dispatch(request);
     await this.#opened.promise;
@@ -105,7 +106,10 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     throw error;
   }
 
-  /** The events, after the first has arrived. Some servers answer with JSON in place of a stream. */
+  /**
+   * Waits for the first event, and returns the events. Some servers respond with JSON instead of a stream: then returns
+   * the complete response.
+   */
   async stream(
     request: Dispatcher.DispatchOptions,
     expectsEvent: boolean,
@@ -167,7 +171,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     else if (this.#later.length === 1 && due.push(this) === 1) setImmediate(flushDue);
   }
 
-  /** Processes the chunks of this turn of the event loop. */
+  /** Processes the chunks that arrived in this turn of the event loop. */
   flush(): void {
     const controller = this.#controller;
     if (!controller || this.#later.length === 0) return;
@@ -264,7 +268,10 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     return this;
   }
 
-  /** Chunks that end within a character need the parser's decoder, which is slower. Most chunks do not. */
+  /**
+   * Decodes the chunk to text. A chunk that starts or ends in the middle of a character is returned as it is, because
+   * it needs the parser's decoder, which is slower.
+   */
   #text(chunk: Buffer): Buffer | string {
     const whole = (chunk[chunk.length - 1] ?? 0) < 0x80;
     const asText = whole && !this.#cut;
@@ -273,8 +280,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   }
 
   /**
-   * Fast path for a chunk that is a single event with more of the same text: `id: N`, `data: …` and an empty line.
-   * Returns undefined for everything else, which the parser handles.
+   * Fast path for a chunk that consists of a single event (`id: N`, `data: …` and an empty line) with more of the same
+   * text. Returns undefined for all other chunks. The parser handles them.
    */
   #next(text: string): StreamItem | undefined {
     if (!this.#between || !text.startsWith(ID)) return undefined;
@@ -302,8 +309,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   }
 
   /**
-   * Stops reading. Usually the last event has arrived and the response is about to end: waiting for that a moment keeps
-   * the connection usable for the next request.
+   * Stops reading. Usually the last event has arrived and the response is about to end. Waits a moment for this end, so
+   * that the connection can be used for the next request.
    */
   #linger(): void {
     if (this.#over) return;
@@ -354,7 +361,7 @@ function asError(reason: unknown): Error {
     : new ConnectionError('closed', 'the reader left the stream');
 }
 
-/** `started`: whether the request may have reached the agent. */
+/** Converts an error of undici to a ConnectionError. `started` is true if the request may have reached the agent. */
 function explained(cause: Error, started: boolean, head: ResponseHead | undefined): Error {
   const code = 'code' in cause ? cause.code : undefined;
   if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT') {

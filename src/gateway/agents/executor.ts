@@ -1,11 +1,12 @@
 /**
- * Executes a task by sending it to a remote agent. The remote's events become events of our task, with our ids, in our
- * log. So a client can resume its stream here even if the remote has no resumption, and a restart of the gateway does
- * not interrupt the client's stream for good.
+ * Executes a task by sending it to a remote agent. The remote agent's events become events of our task, with our ids,
+ * in our log. So a client can resume its stream at the gateway even if the remote agent does not support resumption,
+ * and also after a restart of the gateway.
  *
- * A message is sent once. After a crash, a task whose remote task is known is followed again, and what was missed is
- * found by comparing the remote task with our log. If no remote task is known, the message may have arrived: it is sent
- * again only to an agent that recognizes a message by its id. For all other agents the task fails.
+ * Normally a message is sent only once. After a crash, the gateway follows the remote task again if it has the remote
+ * task's id. It compares the remote task with our log to find the events that it missed. If the remote task's id is
+ * unknown, the message may or may not have arrived. It is sent again only if the agent recognizes repeated messages by
+ * their id (`deduplicates`). For all other agents the task fails.
  */
 import { raceAbort, waitAtMost } from '../../base/index.ts';
 import {
@@ -56,13 +57,13 @@ export type ProxyExecutor = Required<Pick<AgentExecutor, 'receive' | 'execute' |
 /** An execution in this process. */
 interface Running {
   readonly agent: RemoteAgent;
-  /** Resolves with the id of the remote's task, or with undefined if there is none. */
+  /** Resolves with the id of the remote task, or with undefined if there is none. */
   readonly remoteTask: PromiseWithResolvers<string | undefined>;
-  /** Whether the remote may have the message. */
+  /** True from the moment when the message may have reached the remote agent. */
   sent: boolean;
 }
 
-/** How long cancel waits for the remote task's id. */
+/** How long a cancellation waits for the id of the remote task. */
 const TASK_ID_MS = 3000;
 const HISTORY = 100;
 const MAX_FRESH = 10_000;
@@ -71,7 +72,7 @@ const RETRY = { delayMs: 100 };
 export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): ProxyExecutor {
   const { links } = agents;
   const runs = new Map<string, Running>();
-  /** New contexts. They have no links, so none need to be read from the database. */
+  /** The ids of new contexts. They have no links yet, so the database does not have to be read for them. */
   const fresh = new Set<string>();
 
   function agentOf(tenant: string, metadata: Metadata | undefined): string {
@@ -79,7 +80,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     return typeof name === 'string' ? name : '';
   }
 
-  /** Replaces our ids in the message with the remote's. */
+  /** Returns the message to send. Our ids in it are replaced by the ids of the remote agent. */
   function paramsFor(context: ExecutionContext, name: string): MessageSendParams {
     const { message, task, turn, contextId } = context;
     const workspace = ownerOf(context);
@@ -106,7 +107,10 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     };
   }
 
-  /** What to send after a crash: nothing if the remote has the message already. Throws if that is unknown. */
+  /**
+   * Returns the message to send after a crash, or undefined if the remote agent already has it. Throws UnknownOutcome
+   * if it is unknown whether the agent has it.
+   */
   async function outgoing(
     context: ExecutionContext,
     agent: RemoteAgent,
@@ -120,7 +124,8 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
       throw new UnknownOutcome();
     }
     if (context.turn.length === 1) return undefined;
-    // The process died while it sent an answer. If the remote still waits for it, it did not arrive.
+    // The process died while it was sending an answer. If the remote task still waits for the answer, the answer did
+    // not arrive.
     const task = await retrying(
       () => service.getTask({ id, historyLength: HISTORY }, call),
       call.signal,
@@ -128,14 +133,15 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     return waitsStill(task, context) ? params : undefined;
   }
 
-  /** Everything that is needed before the first request. */
+  /** Connects to the agent, and creates the follower and the reader of its events. */
   async function prepare(
     context: ExecutionContext,
     agent: RemoteAgent,
     signal: AbortSignal,
     span: Span | undefined,
   ) {
-    // A task that continues loses nothing by waiting for an agent that is unavailable.
+    // A resumed task can wait until its agent is available again, so the connection is retried. A new task fails at
+    // once.
     const found = context.resumed ? retrying(() => agent.connect(), signal) : agent.connect();
     const { open, streams, extensions } = found instanceof Promise ? await found : found;
     const service = open();
@@ -174,7 +180,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
         ? {
             params: streams ? params : notBlocking(params),
             deliversEnded: true,
-            // An agent that waits for an answer may be restarting.
+            // An answer is sent again if the agent is unreachable, because the agent may be restarting.
             resend: ({ reason }, failures) =>
               isAnswer
                 ? reason === 'unreachable'
@@ -186,7 +192,8 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     return { reading, follower, service, call, sends: params !== undefined };
   }
 
-  // One generator only: each further one costs as much as the rest of an event.
+  // This is deliberately a single generator. Each nested generator would add as much time per event as all other work
+  // together.
   async function* execute(context: ExecutionContext): AsyncGenerator<ExecutorEvent> {
     const { task, contextId, signal } = context;
     const workspace = ownerOf(context);
@@ -236,7 +243,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
             if (reading.taskId !== remoteTaskId || reading.contextId !== remoteContextId) {
               remoteTaskId = reading.taskId;
               remoteContextId = reading.contextId;
-              // Before a client sees an event, because the task must be found again after a crash.
+              // Save the link before a client sees an event, so that the remote task can be found again after a crash.
               await links
                 .save({
                   taskId: task.id,
@@ -280,7 +287,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
         { err: why, agent: name, taskId: task.id },
         'a remote agent failed to execute a task',
       );
-      // Our task fails, so the remote's work is no longer needed.
+      // Our task fails, so the remote agent's work is no longer needed.
       void cancelRemote(agent, remoteTaskId);
       yield failed(why instanceof OwnFailure ? why.line(name) : agent.explain(why));
     } finally {
@@ -293,7 +300,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     }
   }
 
-  /** The remote's task. Undefined if it is unavailable: then our log is not compared with it. */
+  /** Returns the remote task, or undefined if it is unavailable. In that case, our log is not compared with it. */
   async function wholeTask(
     service: FollowedService,
     id: string,
@@ -323,12 +330,12 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
   function checkAnswer(context: RequestContext, task: Task, name: string): undefined {
     const workspace = ownerOf(context);
     const { state } = task.status;
-    // The runtime refuses messages to a finished task.
+    // No check is needed, because the runtime refuses messages to a finished task.
     if (isTerminal(state)) return;
     if (!agents.find(workspace, name)) {
       throw new A2AError('unavailable', `The agent ${name} no longer exists`);
     }
-    // To another agent of the same name, an answer would be a new request.
+    // If another agent now has this name, it would treat the answer as a new request.
     if (isInterrupted(state) && links.task(workspace, name, task.id) === undefined) {
       throw new A2AError(
         'unsupportedOperation',
@@ -363,14 +370,14 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
         );
       }
       const name = agentOf(context.tenant, context.task.metadata);
-      // A running task belongs to the agent it started with, even if that has been removed.
+      // A running task belongs to the agent that it started with, even if this agent has since been removed.
       const agent = running?.agent ?? agents.find(workspace, name);
       if (agent) await cancelRemote(agent, id ?? links.task(workspace, name, taskId));
     },
   };
 }
 
-/** A failure of the gateway, not of the agent. */
+/** A failure of the gateway itself, not of the agent. */
 abstract class OwnFailure extends Error {
   abstract line(agent: string): string;
 }
@@ -381,7 +388,7 @@ class LinkNotSaved extends OwnFailure {
   }
 }
 
-/** It is unknown whether the agent received the message. */
+/** Thrown if it is unknown whether the agent received the message. */
 class UnknownOutcome extends OwnFailure {
   line(agent: string): string {
     return `The gateway was restarted before the agent ${agent} answered. The message may have arrived, so it was not sent again.`;
@@ -392,20 +399,20 @@ function failed(message: string): ExecutorEvent {
   return { kind: 'status-update', state: 'failed', message };
 }
 
-/** The workspace. */
+/** Returns the workspace that owns the task. In the gateway, the user's id is the workspace. */
 function ownerOf({ user }: Pick<CancelContext, 'user'>): string {
   return user?.id ?? '';
 }
 
 /**
- * The id of a message to the agent, the same for each attempt. The caller's own id is not used: two workspaces may use the
- * same id, and the agent would take their messages for one.
+ * Returns the id of the message to the agent. It is the same for each attempt. The caller's own id is not used: two
+ * workspaces may use the same id, and the agent would treat the second message as a repetition of the first.
  */
 function sentId({ task, turn }: Pick<ExecutionContext, 'task' | 'turn'>): string {
   return turn.length === 1 ? task.id : `${task.id}.${turn.length}`;
 }
 
-/** Whether the remote's task still waits for the answer to the last question in our log. */
+/** Whether the remote task still waits for the answer to the last question in our log. */
 function waitsStill(remote: Task, context: ExecutionContext): boolean {
   const { state, message } = remote.status;
   const asked = context.task.history?.findLast(({ role }) => role === 'agent');
@@ -413,7 +420,10 @@ function waitsStill(remote: Task, context: ExecutionContext): boolean {
   return isInterrupted(state) && !got && message?.messageId === asked?.messageId;
 }
 
-/** Makes the agent respond at once with the task's id, which is needed to resume or cancel the task. */
+/**
+ * Returns parameters that make the agent respond at once with the task's id. The id is needed to resume or cancel the
+ * task.
+ */
 function notBlocking(params: MessageSendParams): MessageSendParams {
   return { ...params, configuration: { ...params.configuration, blocking: false } };
 }

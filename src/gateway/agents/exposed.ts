@@ -1,6 +1,7 @@
 /**
- * An agent's card as the gateway shows it: only the listed fields, each with a maximum length. The rest of the card,
- * such as addresses and security schemes, is about a network that callers cannot reach.
+ * Converts an agent's card to the profile that the gateway shows. The profile has only some fields of the card, each
+ * with a maximum length. The other fields, such as addresses and security schemes, describe a network that callers
+ * cannot reach.
  */
 import { literalAddress, networkGuard } from '../../base/net/index.ts';
 import type { AgentCard, AgentExtension, AgentSkill } from '../../protocol/index.ts';
@@ -20,9 +21,9 @@ const PRIVATE_NAME =
   /^[^.]+\.?$|\.(?:internal|intranet|private|corp|home|lan|local|localdomain|home\.arpa)\.?$/i;
 
 export interface ExposedOptions {
-  /** The operator's description. It replaces the card's. */
+  /** The operator's description of the agent. It replaces the description in the card. */
   readonly description?: string | undefined;
-  /** Addresses of the agent, which must not be shown. */
+  /** The agent's addresses, which must not be shown. */
   readonly hidden: readonly string[];
 }
 
@@ -69,7 +70,7 @@ export function exposedProfile(card: AgentCard, options: ExposedOptions): AgentP
     name: text(card.name, MAX_NAME),
     description: options.description ?? text(card.description, MAX_TEXT),
     version: text(card.version, MAX_WORD),
-    // The URL may be of the agent's private network.
+    // The provider's URL is left out, because it may be in the agent's private network.
     ...(provider && { provider: { organization: text(provider.organization, MAX_NAME), url: '' } }),
     skills: card.skills.slice(0, MAX_SKILLS).map(skill),
     inputModes: words(card.defaultInputModes),

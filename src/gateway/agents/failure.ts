@@ -1,4 +1,4 @@
-/** An agent's failure as one line for callers, without the agent's addresses. */
+/** Describes an agent's failure in one line for callers, without the agent's addresses. */
 import { AddressError } from '../../base/net/index.ts';
 import {
   ConnectionError,
@@ -10,14 +10,14 @@ import { A2AError } from '../../protocol/index.ts';
 
 const MAX_LINE = 300;
 
-/** `hidden`: addresses of the agent, which must not be in the line. */
+/** Returns the line. `hidden` are the agent's addresses, which the line must not contain. */
 export function failureLine(error: unknown, agent: string, hidden: readonly string[]): string {
   return quote(withoutAddresses(lineOf(error, `The agent ${agent}`), hidden), 2 * MAX_LINE);
 }
 
 export const WEB_ADDRESS = /\b(?:https?|wss?):\/\/(?:\[[\da-f:.]*\])?[^\s"'<>)\]},]*/gi;
 
-/** Removes web addresses, and all mentions of the hosts of the `hidden` addresses. */
+/** Replaces all web addresses, and all occurrences of the hosts of the `hidden` addresses. */
 export function withoutAddresses(text: string, hidden: readonly string[]): string {
   let out = text.replace(WEB_ADDRESS, '(address)');
   for (const host of hostsOf(hidden)) {
@@ -29,7 +29,10 @@ export function withoutAddresses(text: string, hidden: readonly string[]): strin
   return out;
 }
 
-/** Hosts with and without the port. A bare host name counts only with its port, because it may also be the agent's name. */
+/**
+ * Returns the hosts of the addresses, with and without the port. Leaves out a host name without a dot, because it may
+ * also be the agent's name.
+ */
 function hostsOf(addresses: readonly string[]): string[] {
   const hosts = addresses.flatMap((address) => {
     const { host, hostname } = new URL(address);
@@ -38,7 +41,7 @@ function hostsOf(addresses: readonly string[]): string[] {
   return hosts.filter((host) => /[.:]/.test(host));
 }
 
-/** The failure as one word, for metrics. */
+/** Returns the failure as one word, for metrics. */
 export function failureWord(error: unknown): string {
   if (error instanceof RemoteAgentError) return error.code.replace('remote-', '');
   if (error instanceof StreamInterruptedError) return 'interrupted';

@@ -1,8 +1,8 @@
 /**
- * The artifacts of a remote task that our log has, for comparison with a snapshot.
+ * The artifacts of a remote task that are already in our log. A snapshot of the remote task is compared with them.
  *
- * Servers may split or join text chunks in any way, so consecutive plain texts count as one. They are joined only for a
- * comparison, which is rare. Until then a chunk is one more element of a list.
+ * Servers may split or join text chunks in any way, so consecutive plain texts are treated as one text. They are joined
+ * only for a comparison, which is rare. Until then, each chunk is only added to a list.
  */
 import type { Artifact, Part, TextPart } from '../../protocol/index.ts';
 import { sameJson, type ArtifactEvent } from '../../tasks/index.ts';
@@ -22,7 +22,7 @@ export class KnownArtifacts {
     return this.#artifacts.has(artifactId);
   }
 
-  /** Records an artifact, or a chunk of it, that our log now has. */
+  /** Records an artifact, or a chunk of an artifact, that is now in our log. */
   add(artifact: Artifact, append: boolean): void {
     const known = append ? this.#artifacts.get(artifact.artifactId) : undefined;
     if (!known) {
@@ -36,7 +36,7 @@ export class KnownArtifacts {
     if (metadata) known.metadata = { ...known.metadata, ...metadata };
   }
 
-  /** The event that brings our artifact up to the remote's. Undefined if they are equal. */
+  /** Returns the event that makes our artifact equal to the remote artifact, or undefined if they are already equal. */
   update(artifact: Artifact): ArtifactEvent | undefined {
     const known = this.#artifacts.get(artifact.artifactId);
     if (known) known.parts = joined(known.parts);
@@ -61,7 +61,7 @@ function difference(ours: Artifact, theirs: Artifact): ArtifactEvent | undefined
   return sameJson(head, newHead) ? undefined : replacement(theirs);
 }
 
-/** The parts of `all` after `known`. Undefined if `all` does not start with `known`. */
+/** Returns the parts of `all` after `known`, or undefined if `all` does not start with `known`. */
 function partsAfter(known: readonly Part[], all: readonly Part[]): Part[] | undefined {
   if (known.length > all.length) return undefined;
   const last = known.length - 1;
@@ -92,13 +92,13 @@ function push(parts: Part[], part: Part): void {
   else if (part.text !== '') parts.push({ kind: 'text', text: part.text });
 }
 
-/** Whether the chunk has more than an id and parts. Most text chunks do not. */
+/** Whether the chunk has fields other than `artifactId` and `parts`. Most text chunks do not have any. */
 function hasMore(artifact: Artifact): boolean {
   for (const name in artifact) if (name !== 'artifactId' && name !== 'parts') return true;
   return false;
 }
 
-/** Whether the part has a text and nothing else. */
+/** Whether the part has only a text, without metadata or other fields. */
 function isPlain(part: Part): part is TextPart {
   if (part.kind !== 'text') return false;
   for (const name in part) if (name !== 'kind' && name !== 'text') return false;

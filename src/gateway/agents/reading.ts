@@ -1,6 +1,6 @@
 /**
- * Turns a remote agent's events into events of our task. They must keep to the protocol and the limits; otherwise `take`
- * throws. A snapshot yields only what our log does not have yet.
+ * Converts the events of a remote agent to events of our task. `take` throws if an event violates the protocol or the
+ * limits. For a snapshot, it returns only the content that our log does not have yet.
  */
 import { RemoteAgentError, RemoteTaskGuard, type RemoteLimits } from '../../client/index.ts';
 import {
@@ -19,15 +19,15 @@ import type { ArtifactEvent, ExecutorEvent, StatusEvent } from '../../tasks/inde
 import { KnownArtifacts } from './known-artifacts.ts';
 
 export interface Known {
-  /** Our task, as its log has it. */
+  /** Our task, as it is in our log. */
   readonly task: Task;
   readonly remoteTaskId: string | undefined;
   readonly remoteContextId: string | undefined;
-  /** Whether nothing, a task's first message, or an answer is sent now. */
+  /** What is sent to the remote agent now: nothing, the first message of a task, or an answer. */
   readonly sends: 'nothing' | 'message' | 'answer';
 }
 
-/** These states do not change ours: they say nothing about progress. */
+/** States that do not change our state, because they do not show any progress. */
 const OPEN: ReadonlySet<TaskState> = new Set(['submitted', 'unknown', 'unspecified']);
 const NOTHING: readonly ExecutorEvent[] = [];
 
@@ -35,14 +35,14 @@ export class Reading {
   readonly #guard: RemoteTaskGuard;
   readonly #artifacts: KnownArtifacts;
   #state: TaskState;
-  /** The id of the last message in a status. */
+  /** The id of the last message in a status of the remote task. */
   #messageId: string | undefined;
-  /** An answer was sent, and no event shows yet that the agent has received it. */
+  /** True if an answer was sent, and no event has shown yet that the agent received it. */
   #waits: boolean;
-  /** The status of the waiting task. It counts if nothing follows. */
+  /** The status of the remote task that still waits for the answer. It is used if no other event follows. */
   #stale: TaskStatus | undefined;
   #settled = false;
-  /** The next event is the first after what was sent. */
+  /** True if the next event is the first one after the message was sent. */
   #first: boolean;
   #doubtful = false;
 
@@ -65,7 +65,7 @@ export class Reading {
     return this.#guard.contextId;
   }
 
-  /** The remote has finished or asks. Nothing follows. */
+  /** Whether the remote agent has finished or asks a question. No more events follow. */
   get settled(): boolean {
     return this.#settled;
   }
@@ -75,7 +75,10 @@ export class Reading {
     return this.#doubtful;
   }
 
-  /** Events between two connections may be missing: not every server repeats them. */
+  /**
+   * Called after a new connection. Events between two connections may be missing, because not every server repeats
+   * them.
+   */
   doubt(): void {
     this.#doubtful = true;
   }
@@ -95,7 +98,7 @@ export class Reading {
     return this.#status(event.status, event.metadata, false);
   }
 
-  /** The stream ended. If the task still waits as before, that is its state. */
+  /** Called when a stream has ended. If the remote task still waits for the answer, returns this status. */
   finish(): readonly ExecutorEvent[] {
     const stale = this.#stale;
     if (this.#settled || !stale) return NOTHING;
@@ -103,7 +106,7 @@ export class Reading {
     return this.#status(stale, undefined, false);
   }
 
-  /** The content of the task's artifacts that our log does not have. */
+  /** Returns events with the artifact content that our log does not have. */
   compare({ artifacts = [] }: Task): ExecutorEvent[] {
     this.#guard.artifacts(artifacts.length);
     const missing: ExecutorEvent[] = [];
@@ -140,7 +143,7 @@ export class Reading {
     let { parts } = update.artifact;
     this.#guard.id(artifactId);
     if (parts.length === 0) {
-      // Many servers send an empty last chunk. Other empty chunks have no meaning.
+      // Many servers send an empty last chunk. Other empty chunks are ignored.
       if (update.lastChunk !== true || !this.#artifacts.has(artifactId)) return NOTHING;
       parts = [{ kind: 'text', text: '' }];
     }
@@ -172,7 +175,7 @@ export class Reading {
     this.#waits = false;
     this.#stale = undefined;
     const known = OPEN.has(state) ? this.#state : state;
-    // Our log has the user's messages already.
+    // Our log already has the user's messages.
     const spoken = message?.role === 'user' ? undefined : message;
     const isNew = spoken !== undefined && spoken.messageId !== this.#messageId;
     const changed = known !== this.#state;
@@ -188,7 +191,7 @@ export class Reading {
     return [status];
   }
 
-  /** The message without the remote's ids. Nothing if it has no parts. */
+  /** Returns the message without the ids of the remote agent. Returns no message if it has no parts. */
   #said(message: Message): { message?: Message } {
     this.#messageId = message.messageId;
     if (message.parts.length === 0) return {};

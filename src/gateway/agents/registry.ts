@@ -1,4 +1,4 @@
-/** The agents that callers registered, read from the register. */
+/** The agents that callers registered. They are stored in the register. */
 import type { Dispatcher } from 'undici';
 import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
@@ -11,20 +11,23 @@ export interface AgentRegistry {
   find(workspace: string, name: string): RemoteAgent | undefined;
   list(workspace: string): RemoteAgent[];
   all(): RemoteAgent[];
-  /** An agent that is not stored yet. Throws if its headers cannot be stored. */
+  /** Creates an agent without storing it. Throws if the agent's headers cannot be stored. */
   draft(workspace: string, name: string, input: AgentInput, before: RemoteAgent | undefined): Draft;
-  /** Runs in the caller's transaction. False if the agent does not exist. */
+  /** Removes the agent in the caller's transaction. Returns false if the agent does not exist. */
   remove(workspace: string, name: string): boolean;
-  /** Discards what was read, so that the next call reads the register again. */
+  /** Marks the agents in memory as outdated, so that the next call reads the register again. */
   drop(): void;
-  /** Keeps this object, whose card has been fetched. */
+  /** Uses this object for the stored agent from now on, because it may already have the agent's card. */
   remember(workspace: string, agent: RemoteAgent): void;
 }
 
 export interface Draft {
   readonly agent: RemoteAgent;
   readonly headerNames: readonly string[];
-  /** Runs in the caller's transaction. False if there is no agent to change. Throws `conflict` if it exists already. */
+  /**
+   * Stores the agent in the caller's transaction. If `create` is true, throws `conflict` if the agent already exists.
+   * If `create` is false, returns false if the agent does not exist.
+   */
   save(create: boolean): boolean;
 }
 
@@ -46,7 +49,7 @@ export function createAgentRegistry({ register, secrets, dispatcher }: Options):
   );
   const remove = db.prepare('DELETE FROM agents WHERE workspace = ? AND name = ?');
   const count = db.prepare('SELECT count(*) AS count FROM agents WHERE workspace = ?');
-  /** By workspace and name. An unchanged agent keeps its object, with its card and health. */
+  /** The agents by workspace and name. The object of an unchanged agent is kept, with its card and health. */
   let known = new Map<string, { agent: RemoteAgent; row: string }>();
   let version: number | undefined;
 
@@ -80,7 +83,7 @@ export function createAgentRegistry({ register, secrets, dispatcher }: Options):
     return known;
   }
 
-  /** Headers that cannot be decrypted are not sent. The agent then refuses the request. */
+  /** Returns the decrypted headers. Headers that cannot be decrypted are not sent, so the agent refuses the request. */
   function opened(workspace: string, name: string, sealed: Uint8Array | undefined) {
     const text = sealed && secrets?.open(sealed, placeOf(workspace, name));
     return text === undefined ? {} : { headers: StoredHeaders.parse(JSON.parse(text)) };
@@ -148,7 +151,7 @@ export function createAgentRegistry({ register, secrets, dispatcher }: Options):
   };
 }
 
-/** The origins that receive the headers. */
+/** Returns the origins that receive the headers. */
 function reach({ url, allowOrigins = [] }: AgentInput): string {
   return JSON.stringify([url, ...allowOrigins].map((address) => new URL(address).origin));
 }

@@ -21,16 +21,16 @@ import { createTransports } from './transport.ts';
 
 export interface Health {
   readonly state: 'unknown' | 'healthy' | 'unhealthy';
-  /** When the state changed, and when it was last checked; ISO 8601. */
+  /** When the state last changed, in ISO 8601. */
   readonly since: string;
   readonly checkedAt?: string;
-  /** The failure in one line. */
+  /** The failure of the last check, in one line. */
   readonly error?: string;
 }
 
-/** What the card offers. */
+/** The connection to an agent, and the capabilities in its card. */
 export interface Connected {
-  /** Starts a conversation: a message and its result, with limits on all of it together. */
+  /** Creates a service for one message and its result. The limits apply to all of its requests together. */
   readonly open: () => AgentService;
   readonly streams: boolean;
   readonly extensions: readonly string[];
@@ -44,10 +44,10 @@ interface Options {
 }
 
 const TIMEOUT_MS = 60_000;
-/** Shorter, because callers who list agents wait for it. */
+/** Shorter than TIMEOUT_MS, because a caller who registers an agent waits for its card. */
 const CARD_TIMEOUT_MS = 10_000;
 const MAX_CARD_BYTES = 256 * 1024;
-/** How many addresses of a card are hidden from callers. */
+/** Maximum number of a card's addresses that are hidden from callers. */
 const MAX_ADDRESSES = 32;
 
 export class RemoteAgent {
@@ -57,7 +57,7 @@ export class RemoteAgent {
   readonly limits: Required<RemoteLimits>;
   readonly #dispatcher: Dispatcher;
   readonly #fetch: typeof globalThis.fetch;
-  /** Addresses that callers must not see: those of the settings and of the card. */
+  /** Addresses that callers must not see: the addresses in the settings and in the card. */
   #hidden: readonly string[];
   #health: Health = { state: 'unknown', since: new Date().toISOString() };
   #profile: AgentProfile | undefined;
@@ -78,7 +78,9 @@ export class RemoteAgent {
     return this.#health;
   }
 
-  /** What callers see of its card. Only its name before the card is known. */
+  /**
+   * The part of the card that callers may see. Before the card has been fetched, it has only a name and a description.
+   */
   get profile(): AgentProfile {
     const { description = `The agent ${this.name}` } = this.settings;
     return this.#profile ?? { name: this.name, description };
@@ -92,19 +94,19 @@ export class RemoteAgent {
     return this.settings.workspaces?.includes(workspace) ?? true;
   }
 
-  /** Connects by the last card. Fetches the card if there is none. */
+  /** Returns the connection that the last card describes. Fetches the card if there is none yet. */
   connect(): Connected | Promise<Connected> {
     return this.#connected ?? this.fetchCard();
   }
 
-  /** Fetches the card, which is also the health check. Concurrent calls share one fetch. */
+  /** Fetches the card. This is also the health check. Concurrent calls share one fetch. */
   fetchCard(): Promise<Connected> {
     return (this.#fetching ??= this.#fetchCard().finally(() => {
       this.#fetching = undefined;
     }));
   }
 
-  /** The error in one line for callers. */
+  /** Describes the error in one line, for callers. */
   explain(error: unknown): string {
     return failureLine(error, this.name, this.#hidden);
   }
@@ -155,7 +157,9 @@ export class RemoteAgent {
   }
 }
 
-/** Fetches with the ETag of the last card. Returns that card again if it has not changed. */
+/**
+ * Returns a `fetch` that sends the ETag of the last card. If the card has not changed, it returns the last card again.
+ */
 function withEtag(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   let known: { url: string; etag: string; body: string; type: string } | undefined;
   return async (input, init) => {
@@ -169,7 +173,7 @@ function withEtag(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
     }
     const etag = response.headers.get('etag');
     const size = Number(response.headers.get('content-length') ?? Number.NaN);
-    // Only a card that is known to be small is kept. A compressed one is larger than its content-length.
+    // Keep only a card that is known to be small. A compressed card is larger than its content-length.
     const isSmall = size <= MAX_CARD_BYTES && !response.headers.has('content-encoding');
     if (!response.ok || etag === null || !isSmall) return response;
     const body = await response.text();
@@ -179,7 +183,6 @@ function withEtag(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   };
 }
 
-/** The addresses in a card. */
 function addressesIn({ card, url }: FoundCard): string[] {
   const addresses = card.supportedInterfaces.map((offer) => URL.parse(offer.url, url)?.href);
   return addresses.filter((address) => address !== undefined).slice(0, MAX_ADDRESSES);

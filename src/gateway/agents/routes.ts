@@ -147,12 +147,15 @@ function viewOf(agent: RemoteAgent): AgentView {
     tags: settings.tags ?? [],
     skills: [...(profile.skills ?? [])],
     health,
-    // Addresses of the operator's agents are not shown.
+    // The settings of an agent from the configuration are not shown.
     ...(source === 'api' && ownSettings(settings)),
   };
 }
 
-/** The settings, for the workspace that registered the agent. A change replaces all of them. */
+/**
+ * Returns the settings for the workspace that registered the agent. A PUT replaces all settings, so the workspace must
+ * see them.
+ */
 function ownSettings({ url, headers = {}, ...settings }: RemoteAgent['settings']) {
   const { allowOrigins, deduplicates, limits, timeoutMs } = settings;
   const given = { allowOrigins, deduplicates, limits, timeoutMs };

@@ -1,6 +1,7 @@
 /**
- * Links between our tasks and contexts and those of the agents. Links are stored in groups, one transaction per turn of
- * the event loop: a commit for each proxied message would cost more than the message.
+ * Stores which task and context of a remote agent belong to our tasks and contexts. All links of one turn of the event
+ * loop are stored in one transaction, because a commit for each proxied message would take more time than the message
+ * itself.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from '../../tasks/index.ts';
@@ -16,13 +17,13 @@ export interface Link {
 }
 
 export interface TaskLinks {
-  /** The id of the agent's task. */
+  /** Returns the id of the agent's task, or undefined if there is no link. */
   task(workspace: string, agent: string, taskId: string): string | undefined;
-  /** The id of the agent's context. */
+  /** Returns the id of the agent's context, or undefined if there is no link. */
   context(workspace: string, agent: string, contextId: string): string | undefined;
-  /** Resolves when the link is stored. */
+  /** Stores the link. Resolves when the link is in the database. */
   save(link: Link): Promise<void>;
-  /** Removes the links of a removed agent. */
+  /** Removes all links of the agent. */
   forget(workspace: string, agent: string): void;
   /** Removes old links in small steps. Never throws. */
   prune(now: number, signal: AbortSignal): Promise<void>;
@@ -30,7 +31,7 @@ export interface TaskLinks {
 
 /** How long a link is kept. */
 const KEEP_MS = 90 * 86_400_000;
-/** Per transaction, because it blocks the event loop. */
+/** Maximum number of links that one transaction removes. It is limited because a transaction blocks the event loop. */
 const PRUNE_AT_ONCE = 1000;
 
 export function createTaskLinks({

@@ -1,6 +1,6 @@
 /**
- * HTTP to an agent over undici's dispatcher. It does without the Request, Response and streams of `fetch`, which cost
- * more than the rest of a proxied call.
+ * Sends HTTP requests to an agent through undici's dispatcher. It does not use `fetch`, because the Request, Response
+ * and streams of `fetch` take more time than the rest of a proxied call.
  */
 import type { Dispatcher } from 'undici';
 import {
@@ -20,11 +20,14 @@ export interface TransportOptions {
   readonly dispatcher: Dispatcher;
   readonly headers: Readonly<Record<string, string>>;
   readonly limits: Required<RemoteLimits>;
-  /** The timeout until a response begins. */
+  /** Maximum time until a response begins. */
   readonly timeoutMs: number;
 }
 
-/** Makes transports to an agent. Each counts the bytes of one conversation. */
+/**
+ * Returns a function that creates transports to an agent. Each transport counts the bytes for one message and its
+ * result.
+ */
 export function createTransports(options: TransportOptions): () => Transport {
   const { dispatcher, limits } = options;
   const { origin, pathname, search } = new URL(options.url);

@@ -1,13 +1,13 @@
 /**
- * The caller of a request: a key, or a user that an OIDC issuer has authenticated, in one workspace.
+ * The caller of a request, in one workspace. The caller has a key, or an OIDC issuer has authenticated the caller.
  *
  * A task belongs to the workspace (the `owner` in the task store), not to the key, so that a key can be rotated. The
- * `tenant` in the task store says which endpoint created the task: empty for the gateway itself, `agents/NAME` for an
- * agent. A task of one endpoint does not exist at another. The tenant alone decides what executes the task.
+ * `tenant` in the task store is the endpoint that created the task: empty for the gateway itself, `agents/NAME` for an
+ * agent. A task of one endpoint cannot be found at another endpoint. At `/agents/NAME`, the agent executes the task.
  */
 import { A2AError, type Call, type User } from '../../protocol/index.ts';
 
-/** The scopes of a key. `*` stands for all of them, in the key's own workspace. */
+/** The scopes of a key. `*` means all scopes, in the key's own workspace. */
 export const SCOPES = [
   'tasks:read',
   'tasks:write',
@@ -28,9 +28,9 @@ const AGENT_TENANT = 'agents/';
 
 export interface CallerFields {
   readonly workspace: string;
-  /** `key:ID` or `oidc:SUBJECT`, as in the audit log. */
+  /** The caller's name in the audit log: `key:ID` or `oidc:SUBJECT`. */
   readonly actor: string;
-  /** The key that is charged and limited. Undefined for callers without a key. */
+  /** The id of the key whose budget is charged, or undefined for callers without a key. */
   readonly keyId?: string | undefined;
   readonly scopes: ReadonlySet<string>;
   /** The agent that the request was sent to, at `/agents/NAME`. */
@@ -41,7 +41,7 @@ export interface CallerFields {
 
 export class Caller implements User {
   readonly [key: string]: unknown;
-  /** The owner of tasks. */
+  /** The owner of the caller's tasks, which is the workspace. */
   readonly id: string;
   readonly tenant: string;
   readonly workspace: string;
@@ -63,7 +63,7 @@ export class Caller implements User {
     return this.scopes.has('*') || this.scopes.has(scope);
   }
 
-  /** Throws `forbidden` with the name of the missing scope. */
+  /** Throws `forbidden` with the name of the scope if the caller does not have it. */
   need(scope: ApiScope): void {
     if (!this.may(scope))
       throw new A2AError(
@@ -73,13 +73,13 @@ export class Caller implements User {
   }
 }
 
-/** The caller of an authenticated request. Throws `unauthenticated`. */
+/** Returns the caller of a request. Throws `unauthenticated` if there is none. */
 export function callerOf({ user }: Pick<Call, 'user'>): Caller {
   if (user instanceof Caller) return user;
   throw new A2AError('unauthenticated');
 }
 
-/** The agent's name in a tenant. Undefined for the gateway's own tasks. */
+/** Returns the agent's name in a tenant, or undefined if the tenant is the gateway itself. */
 export function agentOfTenant(tenant: string): string | undefined {
   return tenant.startsWith(AGENT_TENANT) ? tenant.slice(AGENT_TENANT.length) : undefined;
 }

@@ -10,7 +10,7 @@ const check: CheckAccess = ({ access, on }, _params, call) => {
     if (!isAgent) return;
     throw new A2AError('unsupportedOperation', 'This agent has no extended card');
   }
-  // An agent's own endpoint has one scope for all operations.
+  // At an agent's own endpoint, all operations need the same scope.
   caller.need(isAgent ? 'agents:use' : access === 'read' ? 'tasks:read' : 'tasks:write');
 };
 

@@ -1,6 +1,6 @@
 /**
- * `/openapi.json`: OpenAPI 3.1, generated from the route table and its schemas, so that it matches what is served. The
- * A2A endpoints are described only briefly; the A2A specification has the details.
+ * Generates `/openapi.json` (OpenAPI 3.1) from the route table and its schemas, so that the document always matches the
+ * routes. The A2A endpoints are described only briefly, because the A2A specification has the details.
  */
 import * as z from 'zod';
 import type { GatewayRoute, Resource } from './route.ts';
@@ -93,7 +93,7 @@ function operationOf(route: GatewayRoute, book: SchemaBook, errorRef: Json): Jso
     tags: [tagOf(path)],
     summary,
     ...(detail !== undefined && { description: detail }),
-    // OpenAPI 3.1: for schemes other than OAuth2 and OpenID Connect, the list may name required roles.
+    // OpenAPI 3.1: for schemes other than OAuth2 and OpenID Connect, the list may contain required roles.
     security: scope === 'open' ? [] : [{ bearer: [scope] }, { apiKey: [scope] }],
     ...(parameters.length > 0 && { parameters }),
     ...(body && {
@@ -107,7 +107,7 @@ function operationOf(route: GatewayRoute, book: SchemaBook, errorRef: Json): Jso
 }
 
 function responsesOf(route: GatewayRoute, book: SchemaBook, id: string, errorRef: Json): Json {
-  // A route with its own error format has at least the field `error` in it.
+  // A route's own error format has at least the field `error`.
   const failure = route.error
     ? { type: 'object', properties: { error: {} }, required: ['error'] }
     : errorRef;
@@ -142,7 +142,7 @@ function contentOf(content: Json): Json {
   return Object.keys(content).length > 0 ? { content } : {};
 }
 
-/** The errors that follow from a route's fields: status and description. */
+/** Returns the errors that follow from a route's fields: their status and description. */
 export function failuresOf(route: GatewayRoute): ReadonlyMap<number, string> {
   const { scope, body, query, resource } = route;
   const statuses = [
@@ -172,7 +172,7 @@ function queryParameters(query: z.ZodObject, book: SchemaBook, id: string): Json
   });
 }
 
-/** `GET /a2a/model-cards/{id}` is `getA2aModelCardsById`. */
+/** Returns the id of an operation, for example `getA2aModelCardsById` for `GET /a2a/model-cards/{id}`. */
 function operationId(verb: string, path: string): string {
   const words = path
     .replaceAll(/\{(\w+)\}/g, 'by-$1')

@@ -1,10 +1,13 @@
-/** Pagination of lists over HTTP: `limit`, `offset`, and `total`, the number of items on all pages. */
+/** Pagination of lists with `limit` and `offset`. `total` is the number of items on all pages. */
 import * as z from 'zod';
 
 export const MAX_PAGE = 100;
 const DEFAULT_PAGE = 50;
 
-/** A whole number in a query string. The default, `otherwise`, is part of the schema, so that OpenAPI shows it. */
+/**
+ * Returns the schema of a whole number in a query string. `otherwise` is the default. It is part of the schema, so that
+ * OpenAPI shows it.
+ */
 export function whole(min: number, max = Number.MAX_SAFE_INTEGER, otherwise?: number) {
   const end = max === Number.MAX_SAFE_INTEGER ? '' : ` to ${max}`;
   const rule = `a whole number from ${min}${end}`;
@@ -30,7 +33,7 @@ export interface OffsetPage<Item> {
   readonly offset: number;
 }
 
-/** The schema of a OffsetPage. */
+/** Returns the schema of an OffsetPage. */
 export function pageOf<Item extends z.ZodType>(item: Item) {
   return z.object({
     items: z.array(item),

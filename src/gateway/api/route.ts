@@ -1,7 +1,8 @@
 /**
- * The gateway's own routes, as one table. The table says what is served, which scope a caller needs, and what
- * `/openapi.json` contains. The isolation test reads it to call every route from another workspace; for that, a route
- * with a path parameter names the resource that the parameter identifies.
+ * Types for the table of the gateway's own routes. The routes of the HTTP server, the check of scopes and
+ * `/openapi.json` are all based on this table. The isolation test uses the table to call every route from another
+ * workspace. For this test, a route with a path parameter must set `resource` to the kind of object that the parameter
+ * identifies.
  *
  *   defineRoute({
  *     verb: 'GET', path: '/a2a/model-cards/{id}', scope: 'cards:read', resource: 'card',
@@ -16,7 +17,7 @@ import type { RouteStream, RouteText } from '../../http/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
 import type { ApiScope, Caller } from './caller.ts';
 
-/** What a path parameter identifies. Each resource belongs to a workspace. */
+/** The kind of object that a path parameter identifies. Each object belongs to a workspace. */
 export type Resource = 'task' | 'card' | 'key' | 'agent' | 'model';
 
 /** The input of a route's handler. `body` and `query` are parsed by their schemas. */
@@ -26,7 +27,7 @@ export interface RouteInput<Body, Query = undefined> {
   readonly query: Query;
   readonly body: Body;
   readonly caller: Caller;
-  /** Passed on to the handler's operations. */
+  /** The A2A call, an argument of the handler's operations. */
   readonly call: Call;
   /** The A2A operations on the gateway's tasks. */
   readonly handler: RequestHandler;
@@ -41,7 +42,10 @@ export interface RouteAnswer {
   /** Default: 200. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON. A string is sent as it is if `headers` has a content-type. Undefined: no body. */
+  /**
+   * The body, which is sent as JSON. A string is sent unchanged if `headers` has a content-type. If undefined, the
+   * response has no body.
+   */
   readonly body?: unknown;
 }
 
@@ -52,7 +56,7 @@ interface Answer {
   readonly schema?: z.ZodType;
   /** The content type, if it is not JSON. */
   readonly contentType?: string;
-  /** The request body can ask for server-sent events instead. */
+  /** True if the client can request server-sent events instead, with a field of the body. */
   readonly alsoEvents?: boolean;
 }
 
@@ -63,36 +67,39 @@ export interface RouteOptions<
   Query extends z.ZodObject | undefined = z.ZodObject | undefined,
 > {
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** `{name}` matches one segment. */
+  /** The path of the route. `{name}` matches one segment. */
   readonly path: string;
-  /** The scope that the caller needs. `open`: no authentication. */
+  /** The scope that the caller needs, or `open` if the route needs no authentication. */
   readonly scope: ApiScope | 'open';
-  /** Required if the path or the body identifies a resource of a workspace. */
+  /** Required if the path or the body identifies an object of a workspace. */
   readonly resource?: Resource;
-  /** The route always responds with a RouteStream. Such a route counts against the limit of open streams. */
+  /** True if the route always responds with a RouteStream. Its responses count towards the limit of open streams. */
   readonly events?: boolean;
   readonly summary: string;
   /** The description in `/openapi.json`. */
   readonly detail?: string;
-  /** Query values are strings; numbers use `whole` (page.ts). Unknown parameters are ignored. */
+  /**
+   * The schema of the query. Query values are strings, so use `whole` (page.ts) for numbers. Unknown parameters are
+   * ignored.
+   */
   readonly query?: Query;
   readonly body?: Body;
-  /** Responses by status. Errors that follow from the other fields (400, 401, 403, 404, 413 …) are added by openapi.ts. */
+  /** Responses by status. openapi.ts adds the errors that follow from the other fields (400, 401, 403, 404, 413 …). */
   readonly answers: Readonly<Record<number, Answer>>;
   handle(
     input: RouteInput<Parsed<Body>, Parsed<Query>>,
   ): Promise<RouteAnswer | RouteText | RouteStream>;
-  /** The error response, if it is not `{"error": "…"}`. */
+  /** Creates the error response. Only needed if it is not `{"error": "…"}`. */
   error?(error: A2AError): RouteAnswer;
 }
 
 /** A route in the table, without the types of its body and query. */
 export interface GatewayRoute extends Omit<RouteOptions, 'handle'> {
-  /** Parses the query and the body first. */
+  /** Parses the query and the body, and handles the request. */
   handle(input: RawInput): Promise<RouteAnswer | RouteText | RouteStream>;
 }
 
-/** Turns typed route options into an entry of the table. */
+/** Converts typed route options to an entry of the table. */
 export function defineRoute<
   const Body extends z.ZodType | undefined = undefined,
   const Query extends z.ZodObject | undefined = undefined,
@@ -104,7 +111,7 @@ export function defineRoute<
       const body = options.body && parsed(options.body, input.body);
       return options.handle({
         ...input,
-        // The type checker cannot see that a schema and its result are present together.
+        // The type checker cannot infer that there is a result whenever there is a schema.
         query: query as Parsed<Query>,
         body: body as Parsed<Body>,
         header: (name) => input.header(name),
@@ -113,7 +120,7 @@ export function defineRoute<
   };
 }
 
-/** Parses `value`. Throws `invalidParams`; its message names the first invalid field. */
+/** Parses `value`. If it is invalid, throws `invalidParams` with the name of the first invalid field. */
 export function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;

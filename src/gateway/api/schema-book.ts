@@ -10,7 +10,7 @@ type Side = 'input' | 'output';
 export interface SchemaBook {
   /** Adds the schema under this name and returns a reference to it. */
   refOf(name: string, schema: z.ZodType, side: Side): Json;
-  /** Returns the schema itself. For small schemas. */
+  /** Returns the schema itself, not a reference. Used for small schemas. */
   inline(name: string, schema: z.core.$ZodType, side: Side): Json;
   schemas(): Json;
 }
@@ -20,7 +20,7 @@ export function schemaBook(): SchemaBook {
   const names = new Map<string, string>();
 
   function convert(name: string, schema: z.core.$ZodType, side: Side): Json {
-    // Zod types without a JSON Schema, such as transformations, accept anything.
+    // Zod types without a JSON Schema, such as transformations, become a schema that accepts anything.
     const made = z.toJSONSchema(schema, { io: side, unrepresentable: 'any' });
     const { $schema: _, $defs = {}, ...json } = made;
     for (const [own, definition] of Object.entries($defs)) {

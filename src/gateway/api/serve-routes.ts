@@ -1,4 +1,7 @@
-/** Turns the gateway's route table into routes of the HTTP server. Checks scopes; errors are `{"error": "…"}`. */
+/**
+ * Converts the gateway's route table to routes of the HTTP server. They check the caller's scopes. An error response is
+ * `{"error": "…"}`.
+ */
 import type { A2AError } from '../../protocol/index.ts';
 import type { OwnRoute, RouteReply, RouteRequest, RouteStream } from '../../http/index.ts';
 import { Caller, callerOf } from './caller.ts';
@@ -6,7 +9,7 @@ import type { GatewayRoute, RawInput, RouteAnswer } from './route.ts';
 
 const WHERE_KEYS_GO = 'send a key as Authorization: Bearer KEY, or as x-api-key: KEY';
 
-/** The caller of an open route. */
+/** The caller of a route that needs no authentication. */
 const ANONYMOUS = new Caller({ workspace: '', actor: 'anonymous', scopes: new Set() });
 
 export function ownRoutes(routes: readonly GatewayRoute[]): OwnRoute[] {
@@ -31,7 +34,7 @@ export function ownRoutes(routes: readonly GatewayRoute[]): OwnRoute[] {
   });
 }
 
-/** The error response of the gateway's own routes. A2A endpoints have the protocol's. */
+/** Returns the error response of the gateway's own routes. A2A endpoints use the error format of the protocol. */
 export function describeOwn({ kind, httpStatus: status, message }: A2AError): RouteReply {
   const hint = kind === 'unauthenticated' ? `: ${WHERE_KEYS_GO}` : '';
   return { status, body: { error: message + hint } };

@@ -1,7 +1,10 @@
-/** An HTTP address in the configuration or in a request. */
+/** The schema of an HTTP address in the configuration or in a request. */
 import * as z from 'zod';
 
-/** Credentials are not allowed: addresses appear in logs, and the HTTP client does not send credentials from them. */
+/**
+ * The address must not contain credentials, because addresses appear in logs, and the HTTP client would not send the
+ * credentials.
+ */
 export const WebAddress = z
   .string()
   .max(2048)

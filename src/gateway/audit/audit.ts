@@ -1,6 +1,6 @@
 /**
- * The audit log: who changed what, per workspace, newest first. Entries of a workspace are numbered. The log keeps a
- * fixed number of entries per workspace: each new entry removes the oldest one beyond that.
+ * The audit log of each workspace. It records who changed what. The entries of a workspace are numbered. Each workspace
+ * has a maximum number of entries. Above this number, each new entry removes the oldest one.
  */
 import * as z from 'zod';
 import type { Register } from '../register/register.ts';
@@ -17,26 +17,29 @@ export const AuditRecord = z.object({
 });
 export type AuditRecord = Readonly<z.infer<typeof AuditRecord>>;
 
-/** Records who changed what. Called inside the transaction of the change, so that both are stored or neither. */
+/**
+ * Records who changed what. `record` is called inside the transaction of the change, so that either both or neither are
+ * stored.
+ */
 export interface Audit {
   record(entry: AuditEntry): void;
 }
 
 export interface AuditEntry {
   readonly workspace: string;
-  /** The caller's `actor`; `cli`; or `gateway` for the first key. */
+  /** The caller's `actor`, `cli` for the command line, or `gateway` for the first key. */
   readonly actor: string;
-  /** `key.create`, `card.update`, `agent.delete`. */
+  /** For example `key.create`, `card.update` or `agent.delete`. */
   readonly action: string;
   /** The id of the changed object. */
   readonly subject: string;
-  /** Never contains a secret. */
+  /** Details of the change. They never contain a secret. */
   readonly detail?: Readonly<Record<string, unknown>>;
 }
 
 export interface AuditPage {
   readonly limit: number;
-  /** Only entries with a smaller number. */
+  /** Only entries with a smaller number are listed. */
   readonly before?: number | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The audit log over HTTP. */
+/** The HTTP route of the audit log. */
 import * as z from 'zod';
 import { whole } from '../api/page.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';

@@ -1,8 +1,8 @@
 /**
- * Authenticates a request: by a key in `Authorization: Bearer` or `x-api-key`, or by a JWT of the OIDC issuer. Keys are
- * checked synchronously.
+ * Authenticates a request by a key in `Authorization: Bearer` or `x-api-key`, or by a JWT from the OIDC issuer. Keys
+ * are checked synchronously.
  *
- * Failed attempts are counted per client address. Above a limit the response is 429 instead of 401. Valid credentials
+ * Failed attempts are counted per client address. Above a limit, the response is 429 instead of 401. Valid credentials
  * are always accepted, so that clients behind the same address cannot lock each other out.
  */
 import type { User } from '../../protocol/index.ts';
@@ -26,7 +26,7 @@ type GatewayRequest = Pick<Parameters<Authenticate>[0], 'header' | 'remote' | 'm
 export interface AuthenticateOptions {
   readonly keys: Pick<Keys, 'verify'>;
   readonly oidc?: Oidc | undefined;
-  /** For keys without their own rate limit, and for callers with a JWT. */
+  /** The rate limit of keys without their own rate limit, and of callers with a JWT. */
   readonly rateLimit?: RateLimit | undefined;
   readonly now?: () => number;
 }
@@ -79,7 +79,10 @@ export function createAuthenticate(
   };
 }
 
-/** Undefined: no credential was sent. Empty: it is malformed, or two different ones were sent. */
+/**
+ * Returns the credential, or undefined if none was sent. Returns an empty string if the credential is malformed, or if
+ * two different credentials were sent.
+ */
 function credentialOf(request: GatewayRequest): string | undefined {
   const authorization = request.header('authorization');
   const apiKey = request.header('x-api-key');

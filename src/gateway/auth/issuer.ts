@@ -1,9 +1,9 @@
 /**
- * The signing keys of an OpenID Connect issuer: its discovery document and the key set that it names. Both are fetched
- * on first use and cached. The operator has configured the issuer, so its address is trusted; its responses are limited
- * in size and time.
+ * Fetches the signing keys of an OpenID Connect issuer: first its discovery document, then the key set at the address
+ * in this document. Both are fetched on first use and cached. The issuer's address is trusted, because the operator has
+ * configured it. Its responses are limited in size and time.
  *
- * After a failure the issuer is not asked again for a few seconds, so that requests do not pile up.
+ * After a failure, no request is sent to the issuer for a few seconds, so that requests do not pile up.
  */
 import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from 'jose';
 import * as z from 'zod';
@@ -13,13 +13,13 @@ const TIMEOUT_MS = 5000;
 const MAX_BYTES = 1024 * 1024;
 const DISCOVERY_MS = 3_600_000;
 const KEYS_MS = 600_000;
-/** An unknown key id causes another fetch of the key set, at most once in this time. */
+/** A token with an unknown key id causes another fetch of the key set, at most once in this time. */
 const COOLDOWN_MS = 30_000;
 const FAILURE_MS = 5000;
 
 const Discovery = z.looseObject({ issuer: z.string(), jwks_uri: z.url({ protocol: /^https?$/ }) });
 
-/** The issuer is unavailable, or its response is invalid. */
+/** Thrown if the issuer is unavailable, or if its response is invalid. */
 export class IssuerError extends Error {
   override readonly name = 'IssuerError';
 }
@@ -30,7 +30,7 @@ export interface IssuerOptions {
   readonly failureMs?: number;
 }
 
-/** Returns a function that finds the key of a token. It throws an IssuerError if it cannot fetch the keys. */
+/** Returns a function that finds the key of a token. The function throws an IssuerError if it cannot fetch the keys. */
 export function createIssuer(issuer: string, options: IssuerOptions = {}): JWTVerifyGetKey {
   const { now = Date.now, cooldownMs = COOLDOWN_MS, failureMs = FAILURE_MS } = options;
   let found: { readonly url: string; readonly keys: JWTVerifyGetKey; at: number } | undefined;
@@ -53,7 +53,7 @@ export function createIssuer(issuer: string, options: IssuerOptions = {}): JWTVe
   async function discover(): Promise<JWTVerifyGetKey> {
     const address = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
     const document = Discovery.safeParse(await get(address));
-    // OpenID Connect Discovery 4.3: the document has to name exactly the issuer that was asked for.
+    // OpenID Connect Discovery, section 4.3: the `issuer` in the document must be exactly the configured issuer.
     if (!document.success || document.data.issuer !== issuer) {
       throw new IssuerError(`${address} is not the discovery document of ${issuer}`);
     }

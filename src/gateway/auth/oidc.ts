@@ -1,7 +1,7 @@
 /**
- * Verifies JWTs of the configured OpenID Connect issuer, which callers may send instead of a key. The token's claims
- * give the subject, the workspace and the scopes. The issuer must have signed the token with an asymmetric key, for
- * this gateway as its audience.
+ * Verifies JWTs, which callers may send instead of a key. The configured OpenID Connect issuer must have signed the
+ * token with an asymmetric key, and the token's audience must be this gateway. The subject, the workspace and the
+ * scopes are taken from the token's claims.
  */
 import { hash } from 'node:crypto';
 import { decodeJwt, errors, jwtVerify, type JWTPayload } from 'jose';
@@ -13,12 +13,15 @@ import type { OidcConfig } from './config.ts';
 import { createIssuer, type IssuerOptions } from './issuer.ts';
 import { WorkspaceName } from '../keys/schema.ts';
 
-/** Asymmetric algorithms only: with a symmetric one, the public key could be used as the shared secret. */
+/**
+ * Only asymmetric algorithms are allowed. With a symmetric algorithm, an attacker could use the public key as the
+ * shared secret.
+ */
 const ALGORITHMS = names('RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519');
 const CLOCK_TOLERANCE_SECONDS = 30;
 const MAX_SUBJECT_CHARS = 255;
 const MAX_REMEMBERED = 10_000;
-/** A verified token is cached for a minute, even if its signing key is withdrawn meanwhile. */
+/** How long a verified token is cached. During this time it is accepted even if its signing key has been withdrawn. */
 const REMEMBER_MS = 60_000;
 const RETRY_SECONDS = 5;
 const KNOWN_SCOPES: ReadonlySet<string> = new Set(SCOPES);
@@ -31,7 +34,10 @@ export interface VerifiedToken {
 }
 
 export interface Oidc {
-  /** Undefined for an invalid token. Throws `unavailable` while the issuer's keys cannot be fetched. */
+  /**
+   * Returns the claims, or undefined if the token is invalid. Throws `unavailable` if the issuer's keys cannot be
+   * fetched.
+   */
   verify(token: string): VerifiedToken | undefined | Promise<VerifiedToken | undefined>;
 }
 
@@ -57,7 +63,7 @@ export function createOidc({ config, logger, now = Date.now, ...options }: OidcO
 
   async function check(token: string, name: string): Promise<VerifiedToken | undefined> {
     try {
-      // A token of another issuer must not cause a request to ours.
+      // A token from another issuer must not cause a request to our issuer.
       if (decodeJwt(token).iss !== issuer) return undefined;
       const { payload } = await jwtVerify(token, keys, {
         ...expected,
@@ -72,7 +78,7 @@ export function createOidc({ config, logger, now = Date.now, ...options }: OidcO
       if (error instanceof errors.JOSEError && !(error instanceof errors.JWKSInvalid)) {
         return undefined;
       }
-      // The same error is thrown until the issuer is asked again: log it once.
+      // The same error object is thrown again until the next request to the issuer. Log it only once.
       if (error !== logged) {
         logger.error({ err: error, issuer }, 'failed to fetch the keys of the OIDC issuer');
       }
@@ -98,7 +104,7 @@ export function createOidc({ config, logger, now = Date.now, ...options }: OidcO
   };
 }
 
-/** The claims of a genuine token. Undefined if the subject or the workspace is missing. */
+/** Returns the claims of a verified token, or undefined if the subject or the workspace is missing or invalid. */
 function verifiedToken(payload: JWTPayload, config: OidcConfig): VerifiedToken | undefined {
   const { sub } = payload;
   if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_CHARS) return undefined;

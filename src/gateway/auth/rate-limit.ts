@@ -1,6 +1,7 @@
 /**
- * Token buckets, in memory: each name may send `burst` requests at once, and its bucket refills by `requestsPerMinute`.
- * The number of names is limited: the least recently used name is dropped, and starts with a full bucket next time.
+ * A rate limiter with one token bucket per name, in memory. A bucket holds at most `burst` requests and is refilled
+ * with `requestsPerMinute`. The number of buckets is limited: the least recently used one is dropped, and its name gets
+ * a full bucket the next time.
  */
 import { A2AError } from '../../protocol/index.ts';
 import { BoundedMap } from '../../base/index.ts';
@@ -15,7 +16,9 @@ interface Bucket {
 }
 
 export interface RateLimiter {
-  /** Takes one request from the bucket. Throws `rateLimited` with the seconds to wait. */
+  /**
+   * Takes one request from the bucket. If the bucket is empty, throws `rateLimited` with the number of seconds to wait.
+   */
   take(name: string, limit: RateLimit): void;
 }
 

@@ -1,12 +1,13 @@
 /**
- * Model cards. A card belongs to a workspace, has a unique slug there, and keeps its earlier versions.
+ * Stores model cards. A card belongs to a workspace, has a unique slug in this workspace, and keeps its earlier
+ * versions.
  *
  *   const cards = createCards({ register, audit });
  *   const card = cards.create(caller, { name: 'GPT-4 Turbo', description: '', card: { … } });
  *   cards.bySlug(caller.workspace, 'gpt-4-turbo');
  *
- * Every change makes a new version. A deleted card is hidden and its slug is free; `restore` brings the card back. A
- * card of another workspace is reported as not found, as if it did not exist.
+ * Every change creates a new version. A deleted card is hidden, and its slug can be used again. `restore` makes the
+ * card visible again. A card of another workspace is reported as not found.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { A2AError } from '../../protocol/index.ts';
@@ -32,14 +33,14 @@ import {
   type WorkspaceRow,
 } from './statements.ts';
 
-/** The size of `card` as JSON. */
+/** Maximum size of `card` as JSON. */
 const MAX_CONTENT_BYTES = 64 * 1024;
 const MAX_CARDS = 100_000;
-/** Deleted cards that can be restored. Beyond it, the one that was deleted first is removed. */
+/** Maximum number of deleted cards that can be restored. Above it, the card that was deleted first is removed. */
 const MAX_DELETED = 10_000;
-/** Versions of one card. Beyond it, the oldest are removed. */
+/** Maximum number of versions of one card. Above it, the oldest versions are removed. */
 const MAX_VERSIONS = 1000;
-/** Cached lookups by slug, of all workspaces together. */
+/** Maximum number of cached lookups by slug, in all workspaces together. */
 const MAX_CACHED = 2000;
 
 export interface CardLimits {
@@ -57,29 +58,32 @@ export interface CardsOptions {
   readonly limits?: CardLimits;
 }
 
-/** The workspace of the card, and the name in the version history. */
+/** The workspace of the card, and the author's name in the version history. */
 export type Author = Pick<Caller, 'workspace' | 'actor'>;
 
-/** Methods throw `notFound`, `conflict` (the slug is taken) or `preconditionFailed` (If-Match does not match). */
+/**
+ * The methods throw `notFound`, `conflict` (for example if the slug is already used) or `preconditionFailed` (if
+ * `ifMatch` does not match).
+ */
 export interface Cards {
   create(author: Author, input: CardInput): ModelCard;
   get(workspace: string, id: string): ModelCard;
   list(workspace: string, query: CardQuery): OffsetPage<ModelCard>;
-  /** Replaces the whole card. Without a slug in `input` the slug stays. */
+  /** Replaces the whole card. If `input` has no slug, the slug does not change. */
   update(author: Author, id: string, input: CardInput, ifMatch?: string): ModelCard;
   delete(author: Author, id: string, ifMatch?: string): void;
-  /** Newest first. Works for deleted cards, too. */
+  /** Lists the versions, newest first. Also works for deleted cards. */
   versions(workspace: string, id: string, page: PageQuery): OffsetPage<CardVersion>;
   version(workspace: string, id: string, version: number): CardVersion;
-  /** Makes a new version with the content of an old one. A deleted card becomes visible again. */
+  /** Creates a new version with the content of an old version. A deleted card becomes visible again. */
   restore(author: Author, id: string, version: number, ifMatch?: string): ModelCard;
-  /** The workspace's card with this slug, unless it was deleted. */
+  /** Returns the workspace's card with this slug, or undefined if there is none or it was deleted. */
   bySlug(workspace: string, slug: string): ModelCard | undefined;
-  /** At most `limit` slugs, for lists and for "did you mean". */
+  /** Returns at most `limit` slugs, for lists and for "did you mean" suggestions. */
   slugs(workspace: string, limit: number): readonly string[];
 }
 
-/** The part of Cards that routing to models needs. */
+/** The part of Cards that is needed to find the card of a model. */
 export type CardLookup = Pick<Cards, 'bySlug' | 'slugs'>;
 
 /** The content of a version. */
@@ -159,7 +163,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
     sql.addTerms.run(row, letters, marks);
   }
 
-  /** Makes the next version of a card, deleted or not. */
+  /** Stores the next version of a card. A deleted card becomes visible again. */
   function replace(author: Author, card: Stored, next: Content, action: string): ModelCard {
     const [number, total] = workspaceRow(author.workspace);
     const gone = card.deleted !== null;
@@ -264,7 +268,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
       }),
 
     bySlug(workspace, slug) {
-      // The slug is the caller's text: overlong ones must not fill the cache.
+      // The slug comes from the caller. Slugs that are too long must not fill the cache.
       if (slug.length > MAX_SLUG_CHARS) return undefined;
       return register.read(() => {
         const changed = register.changed();
@@ -287,7 +291,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
   };
 }
 
-/** A card's ETag: its version, in quotes. */
+/** Returns a card's ETag: its version in quotes. */
 export function etagOf({ version }: Pick<ModelCard, 'version'>): string {
   return `"${version}"`;
 }
@@ -344,7 +348,7 @@ function versionOf([version, at, createdBy, slug, name, description, content]: V
   return { version, name, slug, description, card, createdAt, createdBy } satisfies CardVersion;
 }
 
-/** The JSON was validated before it was stored. */
+/** Parses the stored JSON. It was validated before it was stored. */
 function cardIn(json: string): CardContent {
   return JSON.parse(json) as CardContent;
 }

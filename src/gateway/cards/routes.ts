@@ -1,4 +1,4 @@
-/** Model cards over HTTP, under `/a2a/model-cards`. */
+/** The HTTP routes of model cards, under `/a2a/model-cards`. */
 import { A2AError } from '../../protocol/index.ts';
 import { ifNoneMatch } from '../../http/index.ts';
 import type { Caller } from '../api/caller.ts';
@@ -162,7 +162,7 @@ function shown(card: ModelCard): RouteAnswer & { readonly headers: Record<string
   return { headers: { etag: etagOf(card) }, body: card };
 }
 
-/** Another workspace is reported as not found. */
+/** Checks that the workspace is the caller's own. Another workspace is reported as not found. */
 function needOwn(caller: Caller, workspace: string | undefined): void {
   if (workspace === undefined || workspace === caller.workspace) return;
   throw new A2AError(
@@ -171,13 +171,13 @@ function needOwn(caller: Caller, workspace: string | undefined): void {
   );
 }
 
-/** Returns 0, never a valid version, if not numeric. */
+/** Returns the version number in the path. Returns 0, which is never a valid version, if the text is not a number. */
 function versionNumber(values: Readonly<Record<string, string>>): number {
   const text = value(values, 'version');
   return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0;
 }
 
-/** The router sets every path parameter. */
+/** Returns a path parameter. It is never undefined, because the router sets every path parameter. */
 function value(values: Readonly<Record<string, string>>, name: string): string {
   return values[name] ?? '';
 }

@@ -1,11 +1,11 @@
-/** A model card: a model's name, capabilities, price, and the providers that serve it. */
+/** The schemas of model cards. A model card has a model's name, capabilities, price and providers. */
 import * as z from 'zod';
 import { pageOf, PageQuery } from '../api/page.ts';
 
 export const MAX_SLUG_CHARS = 128;
 const MAX_NAME_CHARS = 256;
 const MAX_DESCRIPTION_CHARS = 4096;
-/** High enough for every currency, low enough to catch typing errors. */
+/** The limit is high enough for every currency, and low enough to detect typing errors. */
 const MAX_PRICE_PER_TOKEN = 1_000_000;
 
 /** The model's name in addresses and in `metadata.model`. */
@@ -18,7 +18,10 @@ export const Slug = z
     'letters and digits, with . _ - : / between them',
   );
 
-/** No lone surrogates, which SQLite cannot store, and no line breaks, which would break lists. */
+/**
+ * A name must not contain lone surrogates, because SQLite cannot store them. It must not contain line breaks either,
+ * because they would break lists.
+ */
 const Name = z
   .string()
   .min(1)
@@ -39,7 +42,7 @@ const Price = z
 export const Pricing = z.looseObject({
   inputPricePerToken: Price,
   outputPricePerToken: Price,
-  /** For input tokens from the vendor's cache. Default: inputPricePerToken. */
+  /** The price of input tokens from the vendor's cache. Default: inputPricePerToken. */
   cachedInputPricePerToken: Price.optional(),
   currency: z
     .string('three capital letters, as in USD')
@@ -58,7 +61,7 @@ export const CardRoute = z.looseObject({
   provider: Name,
   /** The provider's name for the model. Default: the card's `model`, then its `name`. */
   model: Name.optional(),
-  /** The route's share of the requests. 0: used only if the others fail. */
+  /** The route's share of the requests. A route with weight 0 is used only if the other routes fail. */
   weight: z.number().min(0).max(1000).default(1),
 });
 
@@ -66,10 +69,13 @@ export const CardContent = z
   .looseObject({
     schemaVersion: z.literal('1.0', 'must be "1.0", the only version that this gateway supports'),
     name: Name,
-    /** The provider that serves the model. Default: every configured provider that lists `model`, or else `name`. */
+    /**
+     * The provider that serves the model. Default: all configured providers that list `model`, or that list `name` if
+     * there is no `model`.
+     */
     provider: Name.optional(),
     model: Name.optional(),
-    /** Several providers, by weight, instead of `provider`. If one fails, the next is tried. */
+    /** Several providers with weights, instead of `provider`. If one provider fails, the next one is tried. */
     routes: z.array(CardRoute).min(1).max(16).optional(),
     capabilities: z
       .array(Capability)
@@ -103,7 +109,7 @@ export const CardInput = z.object({
   /** Must be the caller's workspace. */
   workspaceId: z.string().optional(),
   name: Name,
-  /** Default: made from the name when the card is created, unchanged when it is replaced. */
+  /** Default for a new card: created from the name. Default for an existing card: unchanged. */
   slug: Slug.optional(),
   description: Description.default(''),
   card: CardContent,
@@ -135,7 +141,7 @@ export const CardVersion = z.object({
   description: z.string(),
   card: CardContent,
   createdAt: z.iso.datetime(),
-  /** `key:ID` or `oidc:SUBJECT`. */
+  /** The author: `key:ID` or `oidc:SUBJECT`. */
   createdBy: z.string(),
 });
 export type CardVersion = Readonly<z.infer<typeof CardVersion>>;
@@ -146,7 +152,7 @@ export type Sort = (typeof SORTS)[number];
 export const CardQuery = PageQuery.extend({
   /** Must be the caller's workspace. */
   workspace_id: z.string().optional(),
-  /** Words or parts of words. All must occur in the name, slug or description. Case is ignored. */
+  /** Words or parts of words. Each of them must occur in the name, the slug or the description. Case is ignored. */
   q: z.string().max(200).optional(),
   slug: z.string().max(MAX_SLUG_CHARS).optional(),
   /** The provider of the card or of one of its routes. */

@@ -1,10 +1,10 @@
 /**
- * Lists of cards, with filters, search, sorting and exact totals.
+ * Finds a page of cards, with filters, search, sorting and exact totals.
  *
- * The full-text index of SQLite has a set of terms for each card. Every term contains the workspace and whether the card
- * is deleted. Terms consist of ASCII letters and digits only, so that no text of a caller becomes query syntax. A search
- * word matches anywhere in the text: it is the phrase of its trigrams (`turbo`: `tur urb rbo`), and words of one or two
- * letters have terms of their own.
+ * The full-text index of SQLite has a set of terms for each card. Every term contains the workspace and whether the
+ * card is deleted. Terms consist only of ASCII letters and digits, so that a caller's text is never read as query
+ * syntax. A search word matches anywhere in the text, because it is searched as the phrase of its trigrams (`tur urb
+ * rbo` for `turbo`). Words of one or two letters have their own terms.
  *
  * A small result is sorted. For a large result, the index of the sort column is scanned, and rows that do not match are
  * skipped, until the page is full.
@@ -17,7 +17,7 @@ import { CARD_COLUMNS, CARD_TABLES, type CardRow, type WorkspaceRow } from './st
 /** Above this number of rows, scanning the sort index is cheaper than sorting. */
 const FEW = 10 * MAX_PAGE;
 const TRIGRAM = 3;
-/** Further words of a search are ignored. */
+/** Maximum number of words in a search. Further words are ignored. */
 const MAX_WORDS = 16;
 
 const INDEX_OF: Readonly<Record<Sort, { index: string; column: string }>> = {
@@ -27,10 +27,13 @@ const INDEX_OF: Readonly<Record<Sort, { index: string; column: string }>> = {
   updatedAt: { index: 'cards_updated', column: 'c.updated' },
 };
 
-/** The kinds of terms: a piece of text, a provider, a capability. */
+/** The kind of a term: a piece of text, a provider or a capability. */
 type Kind = 't' | 'p' | 'c';
 
-/** The full-text index lowercases terms and splits them at other characters, so values are written in hex. */
+/**
+ * Returns a term. The full-text index changes terms to lower case and splits them at special characters, so the value
+ * is encoded in hexadecimal.
+ */
 function term(number: number, deleted: boolean, kind: Kind, points: readonly number[]): string {
   const value = points.map((point) => point.toString(16)).join('x');
   return `${number}${deleted ? 'd' : 'l'}${kind}${value}`;
@@ -47,10 +50,10 @@ function pieces(points: readonly number[], size: number): number[][] {
 
 type Findable = Pick<ModelCard, 'name' | 'slug' | 'description' | 'card'>;
 
-/** The terms of a card for the full-text index. */
+/** Returns the terms of a card for the full-text index. */
 export function termsOf(number: number, findable: Findable, deleted: boolean) {
   const { name, slug, description, card } = findable;
-  // Search words have no white space, so a word cannot match across two fields.
+  // Search words contain no white space, so a word cannot match across two fields.
   const text = pointsOf(`${name}\n${slug}\n${description}`.toLowerCase());
   const letters = pieces(text, TRIGRAM).map((piece) => term(number, deleted, 't', piece));
   const short = [...pieces(text, 1), ...pieces(text, 2)];
@@ -64,7 +67,7 @@ export function termsOf(number: number, findable: Findable, deleted: boolean) {
   return { letters: letters.join(' '), marks: [...marks].join(' ') };
 }
 
-/** The query for the full-text index. Empty if every card matches. */
+/** Returns the query for the full-text index. It is empty if every card matches. */
 function expression(number: number, deleted: boolean, query: CardQuery): string {
   const { q = '', provider, capability } = query;
   const words = q.toLowerCase().split(/\s+/).filter(Boolean).slice(0, MAX_WORDS);
@@ -78,9 +81,9 @@ function expression(number: number, deleted: boolean, query: CardQuery): string 
   return phrases.map((terms) => `"${terms.join(' ')}"`).join(' AND ');
 }
 
-/** Returns a function that finds the rows of a page. */
+/** Returns a function that finds the rows of a page, and the total number of rows. */
 export function createSearch(db: DatabaseSync) {
-  // Bounded by the number of combinations of filters and sorts.
+  // The number of statements is limited, because there are few combinations of filters and sort orders.
   const statements = new Map<string, StatementSync>();
   function rowsOf<Row extends unknown[]>(sql: string, values: Record<string, SQLInputValue>) {
     let statement = statements.get(sql);
@@ -89,7 +92,7 @@ export function createSearch(db: DatabaseSync) {
       statement.setReturnArrays(true);
       statements.set(sql, statement);
     }
-    // The type checker cannot read the row's type from the SQL.
+    // The type checker cannot infer the type of a row from the SQL.
     return statement.all(values) as unknown as Row[];
   }
 
@@ -132,7 +135,7 @@ export function createSearch(db: DatabaseSync) {
 }
 
 interface Filter {
-  /** Selects row numbers. */
+  /** The query that selects the row numbers. */
   readonly sql: string;
   readonly values: Record<string, SQLInputValue>;
 }

@@ -1,4 +1,7 @@
-/** Makes a slug from a name: `GPT-4.1 mini` → `gpt-4.1-mini`. Empty if the name has no Latin letter and no digit. */
+/**
+ * Creates a slug from a name, for example `gpt-4.1-mini` from `GPT-4.1 mini`. The slug is empty if the name has neither
+ * Latin letters nor digits.
+ */
 import { MAX_SLUG_CHARS } from './schema.ts';
 
 export function slugOf(name: string): string {

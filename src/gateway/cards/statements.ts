@@ -1,7 +1,7 @@
 /** The prepared statements for the card tables, and the types of their rows. */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 
-/** A workspace's number, and how many cards it has. */
+/** A workspace's number, and its numbers of visible and deleted cards. */
 export type WorkspaceRow = [number: number, live: number, deleted: number];
 
 /** A card with its current content. */
@@ -37,11 +37,11 @@ const WORKSPACE = '(SELECT number FROM card_workspaces WHERE name = ?)';
 
 export function prepareCardStatements(db: DatabaseSync) {
   const command = (sql: string) => db.prepare(sql);
-  /** Rows are arrays: Node creates them twice as fast as objects. */
+  /** Rows are returned as arrays, because Node creates arrays twice as fast as objects. */
   const query = <Row extends unknown[]>(sql: string) => {
     const statement = db.prepare(sql);
     statement.setReturnArrays(true);
-    // The type checker cannot read the row's type from the SQL.
+    // The type checker cannot infer the type of a row from the SQL.
     return {
       get: (...values: SQLInputValue[]) => statement.get(...values) as unknown as Row | undefined,
       all: (...values: SQLInputValue[]) => statement.all(...values) as unknown as Row[],

@@ -1,4 +1,4 @@
-/** The configured providers, and those that need no configuration. */
+/** Adds providers that need no configuration to the configured providers. */
 import { ModelError, type VendorEnvironment } from '../../agent/index.ts';
 import { VENDORS, addressOf, type Vendor } from '../../agent/internal/index.ts';
 import { ProviderConfig, type ProvidersConfig } from './config.ts';
@@ -6,8 +6,9 @@ import { ProviderConfig, type ProvidersConfig } from './config.ts';
 const OFFLINE = 'offline';
 
 /**
- * The configured providers by name, plus `offline`, plus each vendor whose key is in the environment and that no
- * configured provider uses. Throws a ModelError if an environment variable has an invalid address.
+ * Returns the configured providers by name. Adds `offline`, and each vendor that can be used with the environment
+ * variables and that no configured provider uses. Throws a ModelError if an environment variable has an invalid
+ * address.
  */
 export function withImplied(
   config: ProvidersConfig,
@@ -26,7 +27,7 @@ export function withImplied(
   return all;
 }
 
-/** The vendor's API key in the environment. */
+/** Returns the vendor's API key in the environment, or undefined if it is not set. */
 export function keyIn(env: VendorEnvironment, { keys }: Vendor): string | undefined {
   return keys.map((key) => valueOf(env, key)).find((value) => value !== undefined);
 }
@@ -44,7 +45,7 @@ function fromEnv(name: string, vendor: Vendor, env: VendorEnvironment): Provider
   throw new ModelError('invalid-request', why);
 }
 
-/** A variable that is empty counts as not set. */
+/** Returns the value of a variable, or undefined if it is not set or empty. */
 function valueOf(env: VendorEnvironment, variable: string): string | undefined {
   const value = env[variable]?.trim();
   return value === '' ? undefined : value;

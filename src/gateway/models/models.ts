@@ -6,9 +6,9 @@
  *   models.check(caller, target);
  *   for await (const chunk of models.chat(target, request, { caller, signal })) …
  *
- * Usage is counted here only, once for each answer, for the candidate that answered. An answer that breaks off, or whose
- * reader leaves, counts too, because the vendor charges for it. If the vendor reports no usage, it is estimated from the
- * length of the texts.
+ * Usage is counted only here, once per answer, for the candidate that answered. An incomplete answer is counted too,
+ * because the vendor charges for it. If the vendor does not report the usage, it is estimated from the length of the
+ * texts.
  */
 import {
   userContent,
@@ -42,36 +42,36 @@ export interface AskOptions {
   /** The caller that is charged. */
   readonly caller: Pick<Caller, 'workspace' | 'keyId' | 'traceparent'>;
   readonly signal: AbortSignal;
-  /** The context id of the task. */
+  /** The context id of the task, for traces. */
   readonly conversation?: string | undefined;
 }
 
 export interface Models extends Catalogue {
-  /** The model of tasks that name no model. */
+  /** The model for tasks that do not specify a model. */
   readonly defaultModel: string;
-  /** Throws if the caller's budget is spent. */
+  /** Throws if the caller's budget is used up. */
   check(caller: Pick<Caller, 'keyId'>, target: ModelTarget): void;
   /**
-   * Streams one answer, without thoughts. The last chunk has the usage. Throws an A2AError for the caller, also in the
-   * middle of the answer. If the signal is aborted, throws its reason.
+   * Streams one answer, without thoughts. The last chunk has the usage. If the model fails, throws an A2AError with a
+   * message for the caller, possibly after some chunks. If the signal is aborted, throws its reason.
    */
   chat(
     target: ModelTarget,
     request: ModelRequest,
     options: AskOptions,
   ): AsyncGenerator<AnswerChunk>;
-  /** Throws like `chat`. */
+  /** Computes the embeddings of the texts. Throws the same errors as `chat`. */
   embed(
     target: ModelTarget,
     texts: readonly string[],
     options: AskOptions,
   ): Promise<{ readonly vectors: readonly (readonly number[])[]; readonly used: Used }>;
   /**
-   * Changes the configuration for the next calls. Calls in progress are not affected. Throws if the configuration is
-   * invalid; then nothing changes.
+   * Changes the configuration for the next calls. Calls in progress are not affected. If the configuration is invalid,
+   * throws and changes nothing.
    */
   use(config: ModelSettings): void;
-  /** For a gauge: 1 while the circuit of a provider is open. */
+  /** Returns the values of a gauge: 1 for a provider whose circuit is open, otherwise 0. */
   circuits(): Iterable<readonly [Labels, number]>;
 }
 
@@ -82,12 +82,12 @@ export interface ModelsOptions {
   readonly logger: Logger;
   readonly meter?: Meter | undefined;
   readonly tracer?: Tracer | undefined;
-  /** The source of API keys that are not in the configuration. Default: `process.env`. */
+  /** The environment variables with API keys that are not in the configuration. Default: `process.env`. */
   readonly env?: VendorEnvironment;
   readonly random?: (() => number) | undefined;
   /** The clock of the circuit breakers, in milliseconds. */
   readonly now?: (() => number) | undefined;
-  /** The wait before the first retry. Default: 250 ms. */
+  /** The delay before the first retry. Default: 250 ms. */
   readonly delayMs?: number | undefined;
 }
 
@@ -113,7 +113,10 @@ export function createModels(options: ModelsOptions): Models {
   }
   use(options.config);
 
-  /** Tries the candidates within the deadline. `end` of the result stops the timer. */
+  /**
+   * Tries the candidates until one answers or the deadline has passed. `end` of the result must be called, because it
+   * stops the timer.
+   */
   async function ask<Answer>(
     target: ModelTarget,
     { caller, signal, conversation }: AskOptions,
@@ -214,7 +217,7 @@ export function createModels(options: ModelsOptions): Models {
       used = usedAt(candidate, usage ?? estimate(request, chars), target.pricing);
       asking.end(how, { used, reason });
       record(target, askOptions, used);
-      // Also after the last chunk: it releases the connection and its timers.
+      // This is needed even after the last chunk, because it releases the connection and its timers.
       void answer.rest.return?.().catch(() => undefined);
       return used;
     }
@@ -276,19 +279,19 @@ export function createModels(options: ModelsOptions): Models {
 
 type Ending = Parameters<Answering<unknown>['end']>[0];
 
-/** The outcomes in metrics and spans. */
+/** The names of the outcomes in metrics and spans. */
 const OUTCOMES = { whole: 'ok', broken: 'cut-off', left: 'canceled' } as const satisfies Readonly<
   Record<Ending, string>
 >;
 
-/** The candidate that answers. `end` is called once, when the answer has ended. */
+/** An answer in progress, and the candidate that gives it. `end` is called once, when the answer has ended. */
 interface Asking<Answer> extends Omit<Answering<Answer>, 'end'> {
   readonly end: (how: Ending, answered: Omit<Answered, 'candidate'>) => void;
 }
 
 type VisibleChunk = Exclude<ModelChunk, { kind: 'thought' }>;
 
-/** The next chunk that a caller sees. Thoughts do not count as the start of an answer. */
+/** Returns the next chunk that a caller may see. Skips thoughts, so they do not count as the start of an answer. */
 async function nextVisible(chunks: AsyncIterator<ModelChunk>, name: string): Promise<VisibleChunk> {
   for (;;) {
     const { done, value } = await chunks.next();

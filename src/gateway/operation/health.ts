@@ -1,6 +1,6 @@
 /**
- * Liveness and readiness. `/readyz` needs no authentication. Therefore its result is cached for a moment, and it names
- * only the failed checks; the causes are in the log.
+ * Checks whether the gateway is ready. `/readyz` needs no authentication. Therefore its result is cached briefly, and
+ * shows only which checks failed. The causes are in the log.
  */
 import { statSync } from 'node:fs';
 import * as z from 'zod';
@@ -8,7 +8,7 @@ import { raceAbort } from '../../base/index.ts';
 import type { Logger, TaskStore } from '../../tasks/index.ts';
 import type { Register } from '../register/register.ts';
 
-/** The timeout of a check. */
+/** Maximum time for a check. */
 const CHECK_MS = 2000;
 /** How long a result is cached. */
 const FRESH_MS = 1000;
@@ -24,7 +24,7 @@ export type Readiness = z.infer<typeof Readiness>;
 
 export interface Health {
   readiness(): Promise<Readiness>;
-  /** From now on the status is `draining`: load balancers stop sending requests. */
+  /** Sets the status to `draining`, so that load balancers stop sending requests. */
   drain(): void;
 }
 
@@ -73,14 +73,15 @@ export function createHealth(options: HealthOptions): Health {
   };
 }
 
-/** Changes nothing, but fails in every case in which a write fails. */
+/** Returns a check that changes no data, but fails whenever a write to the store would fail. */
 export function storeCheck(store: Pick<TaskStore, 'setExpiry'>): HealthCheck {
   return () => store.setExpiry({ tenant: '', owner: '' }, 'metadata', undefined);
 }
 
 /**
- * Writes a value that is already there: only a write reveals a full or read-only disk. Also checks that the file was not
- * deleted or replaced: then writes succeed, but the data is lost.
+ * Returns a check that writes a value which is already stored, because only a write detects a full or read-only disk.
+ * It also checks that the file was not deleted or replaced. If it was, writes would succeed, but the data would be
+ * lost.
  */
 export function registerCheck({
   db,

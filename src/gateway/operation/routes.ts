@@ -12,7 +12,7 @@ export interface OperationOptions {
   readonly metrics: Pick<Metrics, 'text'>;
   readonly version: string;
   readonly publicUrl?: string | undefined;
-  /** All routes of the gateway, including these. Called once, for the first request of the document. */
+  /** Returns all routes of the gateway, including these. Called once, when the OpenAPI document is first requested. */
   readonly routes: () => readonly GatewayRoute[];
 }
 

@@ -1,13 +1,13 @@
 /**
  * The register's tables for model cards.
  *
- * A row of `cards` has only the columns for searching and sorting. The content is in `card_versions`: each version is
- * complete, and `cards.version` names the current one. Each sort order has an index that includes `deleted`, so that an
- * offset is skipped without reading rows.
+ * A row of `cards` has only the columns for searching and sorting. The content is in `card_versions`. Each version is
+ * complete, and `cards.version` is the number of the current version. Each sort order has an index that includes
+ * `deleted`. So the rows before an offset are skipped by reading only the index.
  *
- * `card_search` is an inverted index of the terms from search.ts: trigrams, tags and the workspace. Each term contains
- * its workspace, so a search never reads another workspace's entries. The index is merged eagerly, because cards are
- * read far more often than written; this makes a search a third faster.
+ * `card_search` is an inverted index of the terms from search.ts: pieces of text, providers and capabilities. Each term
+ * contains its workspace, so a search never reads another workspace's entries. SQLite merges the index often
+ * (`automerge`), because cards are read far more often than they are written. This makes a search a third faster.
  */
 export const CARDS_SCHEMA = `
 CREATE TABLE card_workspaces (

@@ -1,4 +1,4 @@
-/** The path of the register that belongs to a store: `gateway.register.db` beside `gateway.db`. */
+/** Returns the path of the register that belongs to a store, for example `gateway.register.db` for `gateway.db`. */
 import { format, parse } from 'node:path';
 
 export function registerPath(storeFile: string): string {

@@ -1,7 +1,7 @@
 /**
- * The gateway's register: keys, model cards, agents, spending and the audit log, in one SQLite file beside the task
- * store. Other processes (`parley keys`) may write to it while the gateway runs, so a cache of its contents checks
- * `changed`.
+ * The gateway's register: an SQLite file next to the task store, with keys, model cards, agents, spending and the audit
+ * log. Other processes (`parley keys`) may write to it while the gateway runs. So code that caches its contents must
+ * check `changed`.
  */
 import { chmodSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
@@ -18,7 +18,7 @@ import { AGENTS_SCHEMA } from './agent-tables.ts';
 import { CARDS_SCHEMA } from './card-tables.ts';
 import { KEYS_SCHEMA } from './key-tables.ts';
 
-/** "PrlG". */
+/** The application id is "PrlG" in ASCII. */
 const REGISTER: Schema = {
   applicationId: 0x50726c47,
   steps: [[KEYS_SCHEMA, CARDS_SCHEMA, AGENTS_SCHEMA].join('\n')],
@@ -27,24 +27,27 @@ const REGISTER: Schema = {
 const SQLITE_CORRUPT = 11;
 const SQLITE_NOTADB = 26;
 
-/** How long to wait for another process that holds the file. This process is blocked meanwhile. */
+/** How long to wait while another process has locked the file. This process is blocked during the wait. */
 const BUSY_MS = 2000;
 
-/** The same for a server, where all requests wait. */
+/** The wait in a server. It is shorter than BUSY_MS, because it delays all requests. */
 export const SERVER_BUSY_MS = 250;
 
 export interface Register {
   readonly db: DatabaseSync;
-  /** Runs `work` in a transaction; not nested. An SQLite error becomes `unavailable`, and its cause is logged. */
+  /**
+   * Runs `work` in a transaction. Transactions cannot be nested. An SQLite error is logged, and `unavailable` is thrown
+   * instead.
+   */
   transaction<Result>(work: () => Result): Result;
-  /** Runs a read, with the same conversion of errors. */
+  /** Runs a read. SQLite errors are handled as in `transaction`. */
   read<Result>(work: () => Result): Result;
-  /** A number that changes when another process has written. */
+  /** Returns a number that changes when another process has written to the file. */
   changed(): number;
   close(): void;
 }
 
-/** Opens the register, in memory if `path` is undefined. Throws a StoreError whose message is one line. */
+/** Opens the register. If `path` is undefined, it is in memory. Throws a StoreError with a message of one line. */
 export function openRegister(
   path: string | undefined,
   logger: Logger,
@@ -77,7 +80,7 @@ export function openRegister(
           commit.run();
           return result;
         } catch (error) {
-          // Some failures, such as a full disk, have already rolled it back.
+          // After some failures, such as a full disk, SQLite has already rolled back the transaction.
           if (db.isTransaction) db.exec('ROLLBACK');
           throw error;
         }
@@ -105,7 +108,7 @@ function open(path: string | undefined): DatabaseSync {
   }
 }
 
-/** SQLite cannot read the file. */
+/** Whether the error means that SQLite cannot read the file. */
 function isDamaged(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;

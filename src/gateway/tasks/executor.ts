@@ -8,11 +8,11 @@ import { TRANSITIONS } from './transitions.ts';
 export type Worker = Pick<AgentExecutor, 'receive' | 'execute' | 'cancel'>;
 
 export interface GatewayExecutorOptions {
-  /** For tasks of the gateway's own endpoint. */
+  /** Executes the tasks of the gateway's own endpoint. */
   readonly models: Worker;
-  /** For tasks of `/agents/NAME`, and for tasks whose metadata names an agent. */
+  /** Executes the tasks of `/agents/NAME`, and tasks with an agent's name in their metadata. */
   readonly agents: Worker;
-  /** When a new task with this metadata expires, in milliseconds. Throws if `expiresAt` is invalid. */
+  /** Returns the time when a new task with this metadata expires, in milliseconds. Throws if `expiresAt` is invalid. */
   readonly expiry: (metadata: Metadata) => number | undefined;
 }
 
@@ -21,7 +21,8 @@ export function gatewayExecutor({ models, agents, expiry }: GatewayExecutorOptio
     agentOfTenant(tenant) !== undefined || metadata?.['agent'] !== undefined ? agents : models;
 
   return {
-    // After a crash, a model is called again if its answer had not started. An agent's task is followed again.
+    // After a crash, a model is called again if its answer had not started. The task of a remote agent is followed
+    // again.
     rules: { resumes: true, transitions: TRANSITIONS, immutableEvents: true },
     receive(context, task) {
       if (task) return workerOf(context.tenant, task.metadata).receive?.(context, task);
@@ -48,7 +49,7 @@ function started(
   return { metadata: { ...metadata, expiresAt: new Date(expiresAt).toISOString() }, expiresAt };
 }
 
-/** The metadata of a request. The request's own metadata takes precedence over the message's. */
+/** Returns the metadata of a request. The request's own metadata takes precedence over the metadata of its message. */
 export function requestMetadata({ message, metadata }: RequestContext): Metadata {
   return { ...message.metadata, ...metadata };
 }

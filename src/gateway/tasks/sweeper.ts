@@ -1,4 +1,4 @@
-/** Ends and deletes expired tasks at an interval, until the signal is aborted. */
+/** Ends and deletes expired tasks at regular intervals, until the signal is aborted. */
 import type { Logger, RequestHandler } from '../../tasks/index.ts';
 import type { Meter } from '../telemetry/telemetry.ts';
 
@@ -6,7 +6,7 @@ export interface SweeperOptions {
   readonly handler: Pick<RequestHandler, 'expire'>;
   readonly logger: Logger;
   readonly everyMs: number;
-  /** How long a task that was ended by its expiry can still be read. */
+  /** How long a task can still be read after it was ended because it expired. */
   readonly keepExpiredMs: number;
   readonly signal: AbortSignal;
   readonly meter?: Meter | undefined;
@@ -17,7 +17,7 @@ export function startSweeper(options: SweeperOptions): void {
   let timer: NodeJS.Timeout | undefined;
 
   function schedule(): void {
-    // The timer may not keep the process alive: the next process finds the expired tasks.
+    // The timer must not keep the process alive. After a restart, the next process finds the expired tasks.
     if (!signal.aborted) timer = setTimeout(() => void sweep(), everyMs).unref();
   }
 

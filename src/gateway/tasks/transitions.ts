@@ -1,8 +1,8 @@
 /**
- * The gateway's state machine, as data. It is stricter than A2A's: a task is `working` before it is completed, fails or
- * asks for input. The runtime enforces it for the events of executors (`ExecutionRules.transitions`). The runtime's own
- * transitions follow it as well: an answer changes `input-required` to `working`, and every unfinished task can be
- * canceled.
+ * The allowed transitions between the states of a task. They are stricter than in A2A: a task must be `working` before
+ * it can be completed, fail or ask for input. The runtime checks the events of executors against this table
+ * (`ExecutionRules.transitions`). The runtime's own transitions also comply with it: an answer changes `input-required`
+ * to `working`, and every unfinished task can be canceled.
  */
 import type { Transitions } from '../../tasks/index.ts';
 
