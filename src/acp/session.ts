@@ -219,6 +219,7 @@ export class AcpSession {
   #note(fact: Fact): void {
     this.#waiting.take(fact);
     if (fact.kind === 'prompt') {
+      if (fact.besideAnswer) return;
       this.#nextMode = modeSetBy(textOf(fact.parts));
       if (!this.#history) this.#prompts.began({ own: isOwn(this.session.self, fact.source) });
     } else if (fact.kind === 'answer') {

@@ -61,5 +61,11 @@ export {
 
 export { TaskFollower, type FollowedService } from './follow/follower.ts';
 export { RemoteTaskGuard } from './follow/guard.ts';
-export { limitTime, REMOTE_LIMITS, remoteLimits, type RemoteLimits } from './follow/limits.ts';
+export {
+  limitSilence,
+  limitTime,
+  REMOTE_LIMITS,
+  remoteLimits,
+  type RemoteLimits,
+} from './follow/limits.ts';
 export { retrying, type RetryOptions } from './follow/retry.ts';

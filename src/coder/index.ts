@@ -3,7 +3,6 @@ export { callsAwaitingAnswer } from './approval/call-states.ts';
 export { MODE_KEY, modeOf } from './approval/guard.ts';
 export { grantFrom } from './approval/options.ts';
 export {
-  LIVE_ROLES,
   requireMessageRoles,
   requirePromptRoles,
   requireRole,

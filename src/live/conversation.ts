@@ -342,7 +342,10 @@ export class Conversation {
   #saw(event: StreamEvent, seq: number): void {
     this.#seq = seq;
     if (event.kind === 'status-update') {
-      for (const fact of readStatus(event).facts) this.#waiting.take(fact);
+      // Text is most of a turn, and changes no call.
+      if (isTerminal(event.status.state) || hasData(event)) {
+        for (const fact of readStatus(event).facts) this.#waiting.take(fact);
+      }
       this.#enter(turnState(event));
     } else if (event.kind === 'task') {
       this.#enter(turnState(event));
@@ -415,6 +418,10 @@ function isBusy(error: unknown): boolean {
 
 function isUnavailable(error: unknown): boolean {
   return error instanceof A2AError && error.kind === 'unavailable';
+}
+
+function hasData({ status }: TaskStatusUpdateEvent): boolean {
+  return status.message?.parts.some(({ kind }) => kind === 'data') === true;
 }
 
 /** Returns the state of the turn. A failed or canceled task counts as busy until the conversation has a new task. */

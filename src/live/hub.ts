@@ -9,7 +9,7 @@
  * ws/ connects clients over WebSocket.
  */
 import type { State } from '../agent/index.ts';
-import type { LiveClient, LiveRole, LiveSnapshot } from './client/session.ts';
+import { LIVE_ROLES, type LiveClient, type LiveRole, type LiveSnapshot } from './client/session.ts';
 import { userOf } from '../bridge/index.ts';
 import { EXTENSION_URI, type ToolCall } from '../protocol/development-tool/index.ts';
 import { A2AError, type Task } from '../protocol/index.ts';
@@ -19,7 +19,6 @@ import {
   modeOf,
   APP,
   type WorkspaceAgent,
-  LIVE_ROLES,
   callsAwaitingAnswer,
 } from '../coder/index.ts';
 import { Conversation, type ConversationOptions } from './conversation.ts';

@@ -224,7 +224,11 @@ async function proceed(
     if (!loaded) throw taskNotFound(taskId);
     const asked = runtime.executor.receive?.(request, loaded.task);
     reception = asked instanceof Promise ? await asked : asked;
-    if (loaded.seq !== live.seq) continue;
+    if (loaded.seq !== live.seq) {
+      // A running execution may append events faster than an asynchronous `receive` decides.
+      if (live.running && !reception?.deliver) throw refused(live);
+      continue;
+    }
     if (!takes(live, reception)) {
       await live.whenStored(live.seq);
       throw refused(live);
@@ -233,6 +237,8 @@ async function proceed(
     await push?.saveOnce(taskId, config, wireOf(call));
     config = undefined;
   }
+  runtime.checkOpen();
+  runtime.executions.checkRoom();
   // From the executor's answer to the append nothing is awaited: of two messages exactly one finds the task waiting.
   const { task: before, seq: after } = loaded;
   const deliver = live.running ? reception?.deliver : undefined;

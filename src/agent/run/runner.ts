@@ -176,6 +176,8 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
       { runId, author: 'user' },
       { content: input, actions, ...aside, metadata: { first: first.name } },
     );
+    // A run that is aborted before it starts leaves nothing in the session.
+    asked.signal?.throwIfAborted();
     await store.append(key, [event]);
     index.add(event);
     const events = [...session.events, event];
@@ -212,6 +214,8 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     );
     // If two processes resume the run at the same point, only one of them can store this id.
     const claim = { ...event, id: `${runId}.${index.resumes + 1}` };
+    // An answer that is stored without being acted on would make its call's outcome unknown.
+    asked.signal?.throwIfAborted();
     if ((await store.append(key, [claim])) === 0) {
       throw new RunError(
         'not-open',

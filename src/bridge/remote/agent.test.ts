@@ -1,6 +1,8 @@
 // A remote agent as a local one: real servers of ours and of the official SDKs, in both versions of the wire.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { customAgent } from '../../agent/agents/custom.ts';
 import { llmAgent } from '../../agent/agents/llm.ts';
@@ -382,6 +384,33 @@ test('a remote that continues gets the next message for the same task, and repea
   }
   assert.deepEqual(spoken, ['heard one', 'heard two', 'heard three']);
   assert.equal(new Set(tasks).size, 1);
+});
+
+test('a message whose connection breaks is an error, and goes along with the next message', async (t) => {
+  const options = { name: 'On', description: '', continues: true };
+  const agent = createAgent(options, async function* (ctx) {
+    yield `heard ${ctx.text}`;
+  });
+  const server = serve(agent, { logger: quiet });
+  let posts = 0;
+  const http = createServer((request, response) => {
+    if (request.method === 'POST' && ++posts === 2) request.socket.destroy();
+    else server.node(request, response);
+  });
+  await once(http.listen(0, '127.0.0.1'), 'listening');
+  t.after(async () => {
+    http.close();
+    await server.close();
+  });
+  const { port } = http.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  const runner = createRunner({ agent: remoteAgent({ name: 'on', url, continues: true }) });
+  await collect(runner.run({ ...at, message: 'one' }));
+  const [lost] = (await collect(runner.run({ ...at, message: 'two' }))).slice(-1);
+  assert.ok(lost?.error);
+  const [text = ''] = said(await collect(runner.run({ ...at, message: 'three' })));
+  assert.match(text, /two/);
+  assert.match(text, /three/);
 });
 
 test('a message for a task that is over by now begins a new one', async (t) => {

@@ -4,6 +4,7 @@ import type { RunContext, Event, EventFields } from '../../agent/index.ts';
 import {
   ConnectionError,
   Lifetime,
+  limitSilence,
   limitTime,
   quote,
   RemoteAgentError,
@@ -80,8 +81,9 @@ export class RemoteCall {
     const lifetime = this.#lifetime;
     let client: AgentClient | undefined;
     try {
-      client = await this.#connect();
       limitTime(lifetime, this.#limits);
+      client = await this.#connect();
+      limitSilence(lifetime, this.#limits);
       yield* this.#follow(client);
       this.#complete = true;
     } finally {
@@ -157,7 +159,8 @@ export class RemoteCall {
         yield this.#keep({}, 'working');
       }
       if (parts.length > 0) yield { ...this.#piece, content: { role: 'model', parts } };
-      lifetime.wait(true);
+      // After the last event only the grace period counts.
+      lifetime.wait(!reading.over);
     }
   }
 

@@ -1,5 +1,5 @@
 /** The flags that let others join a live session: the address, and a token with roles per person. */
-import type { LiveRole } from '../../live/client/index.ts';
+import { LIVE_ROLES, type LiveRole } from '../../live/client/index.ts';
 import type { LiveToken } from '../../live/index.ts';
 import { isLoopback } from '../../http/index.ts';
 import { checkUnique } from '../program/authentication.ts';
@@ -26,7 +26,6 @@ export interface LiveAddress {
   readonly tokens: readonly LiveToken[];
 }
 
-const ROLES: readonly LiveRole[] = ['view', 'prompt', 'approve'];
 /** A token is sent in a header or as a WebSocket subprotocol. */
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 
@@ -82,10 +81,12 @@ function liveToken(text: string): LiveToken {
     throw usageError(`--a2a-token ${name}: a token may contain only letters, digits and -._~`);
   }
   const wanted = roles.split(/[,+]/).map((role) => role.trim());
-  const known = ROLES.filter((role) => wanted.includes(role));
-  const unknown = wanted.find((role) => !ROLES.some((each) => each === role));
+  const known = LIVE_ROLES.filter((role) => wanted.includes(role));
+  const unknown = wanted.find((role) => !LIVE_ROLES.some((each) => each === role));
   if (unknown !== undefined) {
-    throw usageError(`--a2a-token ${name}: unknown role "${unknown}": use ${ROLES.join(', ')}`);
+    throw usageError(
+      `--a2a-token ${name}: unknown role "${unknown}": use ${LIVE_ROLES.join(', ')}`,
+    );
   }
   return { name: name.trim(), roles: known, token };
 }

@@ -2,13 +2,18 @@
  * A live session that is still being opened. It lets the UI start before the agent is loaded: calls wait until the
  * session is open. If it cannot be opened, it has no items, and the caller of `opening` reports the error.
  */
-import type { LiveClient, LiveItem, LiveSession } from '../../live/client/index.ts';
+import {
+  LIVE_ROLES,
+  type LiveClient,
+  type LiveItem,
+  type LiveSession,
+} from '../../live/client/index.ts';
 
 const TERMINAL: LiveClient = {
   id: 'terminal',
   name: 'terminal',
   kind: 'terminal',
-  roles: ['view', 'prompt', 'approve'],
+  roles: LIVE_ROLES,
 };
 
 export function pendingSession(opening: Promise<LiveSession>): LiveSession {

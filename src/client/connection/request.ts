@@ -63,6 +63,7 @@ export class Lifetime {
 
   /** Ends after `ms`, whatever happens. */
   totalTimeout(ms: number, reason: () => Error): void {
+    clearTimeout(this.#totalTimer);
     this.#totalTimer = setTimeout(() => this.end(reason()), ms);
   }
 

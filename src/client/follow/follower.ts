@@ -57,8 +57,11 @@ export interface MessageStart {
   readonly params: MessageSendParams;
   /** Whether the message may be sent again after this error. `failures`: the number of failures in a row before it. */
   readonly resend: (error: ConnectionError, failures: number) => boolean;
-  /** If the agent refuses the message because its task has ended, deliver that task and do not throw. */
-  readonly deliversEnded?: boolean;
+  /**
+   * If it is unclear whether a message to an existing task arrived, or the agent refuses it because the task has ended,
+   * fetch the task and continue from it. Without it the follower throws, so that the caller can send the message again.
+   */
+  readonly checksTask?: boolean;
 }
 
 /** Follows a task that exists. `after`: the last sequence number seen. */
@@ -124,11 +127,11 @@ export class TaskFollower {
   #error: Error | undefined;
 
   constructor(options: FollowOptions) {
-    const { from, polls = false } = options;
+    const { from } = options;
     this.#options = options;
     if ('params' in from) {
       this.#step = 'send';
-      this.#taskId = polls ? from.params.message.taskId : undefined;
+      this.#taskId = from.checksTask === true ? from.params.message.taskId : undefined;
       this.#unconfirmed = this.#taskId !== undefined;
     } else {
       this.#taskId = from.taskId;
@@ -207,8 +210,8 @@ export class TaskFollower {
   /** Whether to check if a refused message came after the end of its task. */
   #mayHaveEnded(): boolean {
     const { from } = this.#options;
-    const delivers = 'params' in from && from.deliversEnded === true;
-    return delivers && this.#connection === 'opening' && this.#taskId !== undefined;
+    const checks = 'params' in from && from.checksTask === true;
+    return checks && this.#connection === 'opening' && this.#taskId !== undefined;
   }
 
   async #open(call: Call & { readonly signal: AbortSignal }): Promise<Items> {
@@ -265,7 +268,10 @@ export class TaskFollower {
       error === undefined
         ? this.#rest !== 'more' && (settled || !polls)
         : // A subscriber also wants the task's next turn, if there is one.
-          this.#rest === 'nothing' && 'params' in from && isConnectionFailure(error);
+          this.#rest === 'nothing' &&
+          (settled || !polls) &&
+          'params' in from &&
+          isConnectionFailure(error);
     if (over || polled) return undefined;
     const last = await this.#recover(error);
     if (last)

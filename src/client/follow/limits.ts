@@ -61,8 +61,13 @@ export function remoteLimits(given: RemoteLimits = {}): Required<RemoteLimits> {
 
 /** Ends the lifetime after `totalMs`, and after `quietMs` without anything new. */
 export function limitTime(lifetime: Lifetime, limits: Required<RemoteLimits>): void {
-  const { quietMs, totalMs } = limits;
-  const end = (why: string) => () => new RemoteAgentError('remote-timeout', why);
-  lifetime.totalTimeout(totalMs, end(`it was not done within ${totalMs} ms`));
-  lifetime.idleTimeout(quietMs, end(`it sent nothing new within ${quietMs} ms`));
+  const why = `it was not done within ${limits.totalMs} ms`;
+  lifetime.totalTimeout(limits.totalMs, () => new RemoteAgentError('remote-timeout', why));
+  limitSilence(lifetime, limits);
+}
+
+/** Ends the lifetime after `quietMs` without anything new. */
+export function limitSilence(lifetime: Lifetime, { quietMs }: Required<RemoteLimits>): void {
+  const why = `it sent nothing new within ${quietMs} ms`;
+  lifetime.idleTimeout(quietMs, () => new RemoteAgentError('remote-timeout', why));
 }

@@ -37,7 +37,7 @@ export async function retrying<Result>(
       return await call();
     } catch (error) {
       if (!isTransient(error) || failures > DEFAULT_ATTEMPTS) throw error;
-      await pause(retryDelay(failures, {}, error), signal);
+      await pause(retryDelay(failures), signal);
     }
   }
 }

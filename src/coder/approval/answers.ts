@@ -57,8 +57,8 @@ export function unheardAnswer(
 }
 
 /** Returns whether the message is a slash command. A slash command does not answer an open question. */
-export function isCommand({ parts }: Message): boolean {
-  return textOf(parts).startsWith('/');
+function isCommand(message: Message): boolean {
+  return textOf(message.parts).startsWith('/') && confirmationsIn(message).length === 0;
 }
 
 /** Returns the answer that a confirmation gives to its question. */

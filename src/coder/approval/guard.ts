@@ -80,7 +80,10 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     async confirm(args, context) {
       const preview = await previewOf(args, context);
       const { decision, reason } = decide(policyOf(options, context.state), tool, args, preview);
-      if (decision === 'deny') throw new Error(`not allowed: ${reason}`);
+      if (decision === 'deny') {
+        previews.delete(previewKey(context));
+        throw new Error(`not allowed: ${reason}`);
+      }
       if (decision === 'allow') return false;
       return { text: tool.describe(args), detail: detailFor({ tool, args, preview, root }) };
     },

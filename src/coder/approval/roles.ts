@@ -1,10 +1,8 @@
 /** The roles of the clients of a live session, and the roles that messages require. */
-import type { LiveClient, LiveRole } from '../../live/client/index.ts';
+import { LIVE_ROLES, type LiveClient, type LiveRole } from '../../live/client/index.ts';
 import { settingsIn } from '../../protocol/development-tool/index.ts';
 import { A2AError, type Message, type Metadata, type User } from '../../protocol/index.ts';
 import { confirmationsIn } from './answers.ts';
-
-export const LIVE_ROLES: readonly LiveRole[] = ['view', 'prompt', 'approve'];
 
 /** The user in the requests of a client of a live session. */
 export interface LiveUser extends User {

@@ -89,7 +89,7 @@ export class FlatEvents {
 
   /** Collects the pages that are cited at the end of the turn. A prompt starts a new turn. */
   #notePage(fact: Fact): void {
-    if (fact.kind === 'prompt') this.#pages = new Set();
+    if (fact.kind === 'prompt' && !fact.besideAnswer) this.#pages = new Set();
     if (fact.kind !== 'call') return;
     const { tool_name, status, input_parameters, output } = fact.call;
     if (tool_name !== FETCH_TOOL || status !== 'SUCCEEDED') return;

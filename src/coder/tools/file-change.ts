@@ -15,6 +15,9 @@ import { fingerprintOf, newContentOf, type CoderTool, type Display, type Preview
 import type { Change, Snapshot, Workspace } from '../files/workspace.ts';
 import { defineTool, type ToolDefinition } from './define-tool.ts';
 
+/** Larger plans are not kept from the preview to the run. */
+const MAX_KEPT_BYTES = 2 ** 20;
+
 /** Planned changes that belong together. */
 export interface Plan {
   readonly changes: readonly Change[];
@@ -56,7 +59,8 @@ export function fileChangeTool<Input extends z.ZodObject>(
         fingerprint: fingerprint(planned.changes, workspace),
         modifiable: diffs.length === 1 && planned.changes.some(isShownWhole),
       };
-      plans.set(preview, planned);
+      // A large plan is made again rather than kept in memory until its call runs.
+      if (sizeOf(planned) <= MAX_KEPT_BYTES) plans.set(preview, planned);
       return preview;
     },
     async run(args, context, preview) {
@@ -70,6 +74,15 @@ export function fileChangeTool<Input extends z.ZodObject>(
       });
     },
   });
+}
+
+/** The size of the old and new files. */
+function sizeOf({ changes }: Plan): number {
+  let size = 0;
+  for (const { before, after } of changes) {
+    size += (before?.bytes.length ?? 0) + (after?.length ?? 0);
+  }
+  return size;
 }
 
 /** The plan with the current files; undefined if a file has changed since it was made. */

@@ -235,8 +235,9 @@ function readerOf(context: ExecutionContext, inbox: Inbox, isAnswer: boolean): T
     read: (questions) => ({
       answers: questions.flatMap((question) => {
         if (resumed) return unheardAnswer(messagesOf(task), question) ?? [];
-        const said = isAnswer ? answerIn(message, question) : undefined;
-        return said ?? inbox.take(question) ?? [];
+        // A confirmation that was accepted meanwhile comes before words.
+        const accepted = inbox.take(question);
+        return accepted ?? (isAnswer ? answerIn(message, question) : undefined) ?? [];
       }),
     }),
   };

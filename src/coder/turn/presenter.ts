@@ -25,6 +25,7 @@ import { defined, isObject, type JsonValue } from '../../base/index.ts';
 import type { TurnPresenter } from '../../bridge/index.ts';
 import {
   extensionMetadata,
+  hasEnded,
   readMessage,
   ToolOutput,
   type AgentThought,
@@ -408,10 +409,6 @@ function thoughtOf(text: string): AgentThought {
     subject: first.length > 80 ? `${first.slice(0, 79)}…` : first,
     description: text.trim(),
   };
-}
-
-function hasEnded({ status }: ToolCall): boolean {
-  return status !== 'PENDING' && status !== 'EXECUTING';
 }
 
 const FAILURES: Readonly<Record<string, string>> = {

@@ -67,7 +67,7 @@ interface Running {
 const TASK_ID_MS = 3000;
 const HISTORY = 100;
 const MAX_FRESH = 10_000;
-const RETRY = { delayMs: 100 };
+const RETRY = { delayMs: 100, attempts: 6 };
 
 export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): ProxyExecutor {
   const { links } = agents;
@@ -179,7 +179,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
       from: params
         ? {
             params: streams ? params : notBlocking(params),
-            deliversEnded: true,
+            checksTask: true,
             // An answer is sent again if the agent is unreachable, because the agent may be restarting.
             resend: ({ reason }, failures) =>
               isAnswer

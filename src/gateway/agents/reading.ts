@@ -139,6 +139,7 @@ export class Reading {
 
   #artifact(update: TaskArtifactUpdateEvent): readonly ExecutorEvent[] {
     this.#stale = undefined;
+    this.#waits = false;
     const { artifactId } = update.artifact;
     let { parts } = update.artifact;
     this.#guard.id(artifactId);

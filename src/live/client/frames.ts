@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { isObject } from '../../base/index.ts';
 import { ToolCall } from '../../protocol/development-tool/index.ts';
 import { A2AError, v03 } from '../../protocol/index.ts';
-import type { LiveClient, LiveItem, LiveRole } from './session.ts';
+import { LIVE_ROLES, type LiveClient, type LiveItem } from './session.ts';
 
 export type LiveFrame =
   | { readonly kind: 'item'; readonly item: LiveItem; readonly self?: LiveClient | undefined }
@@ -12,8 +12,11 @@ export type LiveFrame =
   /** A notification that this version does not support. */
   | { readonly kind: 'unknown' };
 
-const ROLES: readonly LiveRole[] = ['view', 'prompt', 'approve'];
 const Seq = z.int().min(0);
+const Optional = z
+  .string()
+  .nullish()
+  .transform((text) => text ?? '');
 const Task = z.unknown().transform((raw) => {
   const event = v03.decodeEvent(raw);
   if (event.kind !== 'task') throw invalid('task');
@@ -23,7 +26,9 @@ const Client = z.object({
   id: z.string(),
   name: z.string(),
   kind: z.enum(['terminal', 'a2a', 'acp']),
-  roles: z.array(z.unknown()).transform((roles) => ROLES.filter((role) => roles.includes(role))),
+  roles: z
+    .array(z.unknown())
+    .transform((roles) => LIVE_ROLES.filter((role) => roles.includes(role))),
 });
 const Clients = z.object({ clients: z.array(Client), self: Client.optional() });
 const Snapshot = Clients.extend({
@@ -33,8 +38,8 @@ const Snapshot = Clients.extend({
   pending: z.array(ToolCall),
   approval: z.string(),
   // Servers other than Parley may omit these two fields.
-  model: z.string().default(''),
-  workspace: z.string().default(''),
+  model: Optional,
+  workspace: Optional,
   seq: Seq,
   earlier: z.array(Task).optional(),
 });

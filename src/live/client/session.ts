@@ -18,7 +18,8 @@ import type {
 import type { Part, StreamEvent, Task } from '../../protocol/index.ts';
 
 /** The access of a client: to view the session, to send prompts, or to answer questions. */
-export type LiveRole = 'view' | 'prompt' | 'approve';
+export const LIVE_ROLES = ['view', 'prompt', 'approve'] as const;
+export type LiveRole = (typeof LIVE_ROLES)[number];
 
 /** A client of the session. */
 export interface LiveClient {

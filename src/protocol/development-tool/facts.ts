@@ -4,6 +4,7 @@
  *
  *   for (const fact of readStatus(event).facts) if (fact.kind === 'text') process.stdout.write(fact.text);
  */
+import { isObject } from '../../base/index.ts';
 import { SOURCE_KEY, textOf, type Message, type Part } from '../message.ts';
 import { isTerminal, type Task, type TaskState, type TaskStatusUpdateEvent } from '../task.ts';
 import { AgentThought, EventSource, type DevelopmentToolEvent } from './event.ts';
@@ -17,7 +18,13 @@ import {
 
 export type Fact =
   /** A person prompts the agent. `source` is the client that sent the prompt. */
-  | { readonly kind: 'prompt'; readonly parts: readonly Part[]; readonly source?: EventSource }
+  | {
+      readonly kind: 'prompt';
+      readonly parts: readonly Part[];
+      readonly source?: EventSource;
+      /** The same message answers a call, so it does not start a turn. */
+      readonly besideAnswer?: boolean;
+    }
   /** A person answers the confirmation request of a call. */
   | {
       readonly kind: 'answer';
@@ -71,14 +78,19 @@ export function readMessage(message: Message, eventSource?: EventSource): Fact[]
     const confirmation = ToolCallConfirmation.safeParse(part.data).data;
     if (confirmation) facts.push({ kind: 'answer', confirmation, ...source });
   }
-  return parts.length === 0 ? facts : [...facts, { kind: 'prompt', parts, ...source }];
+  if (parts.length === 0) return facts;
+  const beside = facts.length > 0 && { besideAnswer: true };
+  return [...facts, { kind: 'prompt', parts, ...source, ...beside }];
 }
 
 function agentFacts(part: Part): Fact[] {
   if (part.kind === 'text') return part.text === '' ? [] : [{ kind: 'text', text: part.text }];
   if (part.kind !== 'data') return [];
-  const call = ToolCall.safeParse(part.data).data;
-  if (call) return [{ kind: 'call', call }];
+  // Avoids a failed parse for each of many thoughts.
+  if (isObject(part.data) && 'tool_call_id' in part.data) {
+    const call = ToolCall.safeParse(part.data).data;
+    return call ? [{ kind: 'call', call }] : [];
+  }
   const thought = AgentThought.safeParse(part.data).data;
   return thought ? [{ kind: 'thought', thought }] : [];
 }

@@ -94,6 +94,7 @@ export class LiveTask implements Scope, Readable, Disposable {
 
   /** For its execution alone, which also holds the task. */
   claim(): void {
+    if (this.#running) throw new Error('the task is already being executed');
     this.#running = true;
     this.hold();
   }

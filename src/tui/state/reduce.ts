@@ -92,7 +92,7 @@ function followStatus(state: SessionState, event: TaskStatusUpdateEvent): Sessio
     return written(rest, writer, { ...changes, ...(set && { approval: nextApproval }) });
   }
   const prompt = facts.find((fact) => fact.kind === 'prompt');
-  const text = prompt ? textOfPrompt(prompt.parts) : '';
+  const text = prompt && !prompt.besideAnswer ? textOfPrompt(prompt.parts) : '';
   const nextApproval = /^\/approval\s+(\S+)\s*$/.exec(text)?.[1];
   return written(state, writer, {
     ...changes,
