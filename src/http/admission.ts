@@ -1,21 +1,21 @@
 /**
  * Checks Host and Origin, then authenticates the caller. Both happen before the body is read.
  *
- * On loopback there is often no authentication, and any web page can make a browser send requests to 127.0.0.1. Such a
- * request has the page's Origin. After DNS rebinding it has the page's Host.
+ * Servers on loopback often have no authentication, but any web page can make a browser send requests to 127.0.0.1.
+ * Such a request has the Origin of the page or, after DNS rebinding, the Host of the page.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { A2AError, type User } from '../protocol/index.ts';
 import type { TransportRequest } from './request.ts';
 
-/** Returns the user of a request. Undefined: unknown. Must not throw for an invalid credential. */
+/** Returns the user of a request, or undefined if the user is unknown. Must not throw if the credential is invalid. */
 export type Authenticate = (
   request: Pick<TransportRequest, 'header' | 'method' | 'url' | 'remote' | 'mount'>,
 ) => User | undefined | Promise<User | undefined>;
 
 export interface AdmissionOptions {
   readonly authenticate?: Authenticate | undefined;
-  /** Origins of web pages that may call. Default: none. */
+  /** Origins of the web pages that may call the server. Default: none. */
   readonly corsOrigins?: readonly string[] | undefined;
   readonly publicUrl?: string | undefined;
 }
@@ -23,24 +23,27 @@ export interface AdmissionOptions {
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 const LOOPBACK_ADDRESS = /^(?:::1$|(?:::ffff:)?127\.)/i;
 
-/** Whether an IP address is a loopback address. */
+/** Returns whether an IP address is a loopback address. */
 export function isLoopbackAddress(address: string): boolean {
   return LOOPBACK_ADDRESS.test(address);
 }
 
 export interface Admission {
-  /** Throws `forbidden` for a Host or Origin that is not allowed. */
+  /** Throws `forbidden` if the Host or the Origin is not allowed. */
   check(request: TransportRequest): void;
-  /** Returns the caller, or throws `unauthenticated`. Returns a promise only if `authenticate` does. */
+  /**
+   * Returns the caller, or undefined if the server does not authenticate. Throws `unauthenticated` if the caller is
+   * unknown. Returns a promise only if `authenticate` does.
+   */
   identify(request: TransportRequest): User | undefined | Promise<User | undefined>;
-  /** The CORS headers of a response to this request. */
+  /** Returns the CORS headers for the response to this request. */
   cors(request: TransportRequest): Record<string, string>;
 }
 
 export function createAdmission(options: AdmissionOptions): Admission {
   const { authenticate, corsOrigins = [] } = options;
   const publicHosts = options.publicUrl ? hostsOf(new URL(options.publicUrl)) : [];
-  /** The last allowed host. The next request usually has the same. */
+  /** The last allowed Host header. The next request usually has the same one. */
   let lastHost: string | undefined;
 
   function checkHost(request: TransportRequest): void {
@@ -75,7 +78,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     identify(request) {
       if (!authenticate) return undefined;
       const { method, url, remote, mount } = request;
-      // A plain object, so that `({ header }) => …` works without `this`.
+      // `authenticate` gets a plain object, so that it can destructure its parameter: `({ header }) => …`.
       const header = (name: string) => request.header(name);
       const user = authenticate({ method, url, remote, mount, header });
       return user instanceof Promise ? user.then(known) : known(user);
@@ -93,7 +96,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   };
 }
 
-/** The Host headers that match a URL, in lower case. The scheme's default port may be present or not. */
+/** Returns the Host headers that match a URL, in lower case, with and without the scheme's default port. */
 function hostsOf({ host, port, protocol }: URL): readonly string[] {
   return port === '' ? [host, `${host}:${protocol === 'https:' ? 443 : 80}`] : [host];
 }
@@ -104,13 +107,13 @@ export function sameSecret(one: string, other: string): boolean {
   return timingSafeEqual(digest(one), digest(other));
 }
 
-/** Authenticates by bearer tokens: each name is a user. */
+/** Authenticates callers by their bearer token. `tokens` has the token of each user, by user name. */
 export function bearerTokens(tokens: ReadonlyMap<string, string>): Authenticate {
   return (request) => {
     const [scheme, token] = (request.header('authorization') ?? '').split(' ', 2);
     if (scheme?.toLowerCase() !== 'bearer' || !token) return undefined;
     let found: User | undefined;
-    // Compares with all of them, so that the time does not reveal which one matched.
+    // Compare with all tokens, so that the time does not reveal which token matched.
     for (const [name, secret] of tokens) if (sameSecret(token, secret)) found = { id: name };
     return found;
   };

@@ -32,7 +32,7 @@ export async function answerRoute(
   return 'chunks' in reply ? textReply(app, request, call, reply) : fullReply(reply, headers);
 }
 
-/** Counts against the limit of open streams, like a stream of events. */
+/** Makes a reply of text in chunks. It counts as an open stream, like a stream of events. */
 function textReply(
   app: AppContext,
   request: TransportRequest,
@@ -48,7 +48,7 @@ function textReply(
   }
 }
 
-/** The error reply of a route: in the route's own format, else in the protocol's. */
+/** Returns the error reply of a route, in the route's own format or else in the protocol's format. */
 export function routeError(
   failure: A2AError,
   describe: ((error: A2AError) => RouteReply | undefined) | undefined,

@@ -1,8 +1,8 @@
 /**
- * One function from request to reply. The adapters (adapters/node.ts, adapters/fetch.ts) only read the body and write the
- * reply.
+ * Turns each HTTP request into a reply. The adapters (adapters/node.ts, adapters/fetch.ts) only read the body and write
+ * the reply.
  *
- * The steps of a request: check Host and Origin, find the route, authenticate, read the body, run JSON-RPC or REST.
+ * The steps for a request: check Host and Origin, find the route, authenticate, read the body, run JSON-RPC or REST.
  */
 import { A2AError, codecOf, type ProtocolVersion, type User } from '../protocol/index.ts';
 import { answerRoute, routeError } from './answer-route.ts';
@@ -86,7 +86,7 @@ function createEndpoint(app: AppContext): Endpoint {
   let cardsOf: object | undefined;
 
   function cardReply(request: TransportRequest, query: URLSearchParams | undefined): FullReply {
-    // Clients learn the supported versions from the card, so a request in an unsupported version gets it too.
+    // Clients read the supported versions from the card, so a request with an unsupported version gets the card too.
     const version = spokenVersion(request, query, app.versions);
     const profile = app.profile();
     if (cards.size > 64 || profile !== cardsOf) cards.clear();
@@ -164,13 +164,15 @@ function createEndpoint(app: AppContext): Endpoint {
 
 const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
 
-/** Formats an error on a path outside the protocol: by the route, else by the agent. */
+/**
+ * Returns the function that formats an error on a path outside the protocol: the route's function, else the agent's.
+ */
 function describer({ describe }: AppContext, own?: RouteMatch): AppContext['describe'] {
   const route = own?.route;
   return route?.error ? (error) => route.error?.(error) : describe;
 }
 
-/** The version of a REST request. A header may choose 0.3 on a path of 1.0, but not 1.0 on a path of 0.3. */
+/** Returns the target with the requested version. A header may select 0.3 on a 1.0 path, but not 1.0 on a 0.3 path. */
 function restVersion(
   app: AppContext,
   request: TransportRequest,
@@ -217,7 +219,7 @@ function notAllowed(
   return { ...reply, headers: { ...reply.headers, allow: allow.join(', ') } };
 }
 
-/** The page that a person sees who opens the address in a browser. */
+/** Returns the text for a person who opens the address in a browser. */
 function greeting(app: AppContext, request: TransportRequest): FullReply {
   const { name, description, security = [] } = app.cardAt(request.base);
   const key = security.length > 0 ? ` --header 'Authorization: Bearer …'` : '';

@@ -1,4 +1,4 @@
-/** Makes the agent card from the agent's profile, in one protocol version or for both, with its ETag. */
+/** Makes the agent card from the agent's profile, and encodes it for one protocol version or for both. */
 import { defined, isObject } from '../base/index.ts';
 import { createHash } from 'node:crypto';
 import { type AgentCard, codecOf, type ProtocolVersion, VERSIONS } from '../protocol/index.ts';
@@ -12,8 +12,9 @@ export interface CardCapabilities {
 }
 
 /**
- * The card of an agent that clients reach at `base`. It advertises only what works. Later overrides win over earlier
- * ones. An override of `capabilities` changes only the capabilities that it names.
+ * Makes the card of an agent at the address `base`. The card declares only capabilities that are available. Later
+ * overrides take precedence over earlier ones. An override of `capabilities` changes only the capabilities that it
+ * contains.
  */
 export function makeCard(
   profile: AgentProfile,
@@ -67,7 +68,10 @@ export interface EncodedCard {
   readonly etag: string;
 }
 
-/** The card as JSON. Without a version it combines the formats of both, so that all clients can read it. */
+/**
+ * Encodes the card as JSON. Without a version, the JSON combines the formats of both versions, so that all clients can
+ * read it.
+ */
 export function encodeCard(
   card: AgentCard,
   version: ProtocolVersion | undefined,
@@ -81,7 +85,9 @@ export function encodeCard(
   return { body, etag };
 }
 
-/** Merges the cards of two versions. Where these differ they use different names, so nothing is lost. */
+/**
+ * Merges the cards of two versions. Fields that differ between the versions have different names, so no data is lost.
+ */
 function merge(one: unknown, other: unknown): unknown {
   if (Array.isArray(one) && Array.isArray(other)) {
     return other.map((item, at) => merge(one[at], item));

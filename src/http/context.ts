@@ -1,4 +1,4 @@
-/** What the bindings, routes and adapters share. */
+/** The context that the bindings, routes and adapters share. */
 import type { A2AError, AgentCard, AgentExtension, ProtocolVersion } from '../protocol/index.ts';
 import type { Logger, RequestHandler } from '../tasks/index.ts';
 import type { Admission } from './admission.ts';
@@ -18,9 +18,9 @@ export interface AppContext {
   /** The agent's own methods and routes, if it has any. */
   readonly methods: ReadonlyMap<string, OwnMethod> | undefined;
   readonly routes: RouteTable | undefined;
-  /** The agent's card for clients that reach it at `base`. */
+  /** Returns the agent's card for clients that use the address `base`. */
   readonly cardAt: (base: string) => AgentCard;
-  /** The profile from which the card is made. A changed card means another object. */
+  /** Returns the profile from which the card is made. If the card changes, this must be a different object. */
   readonly profile: () => object;
   /** Other agents with the same handler, each at its own path. */
   readonly mounts: Mounts | undefined;

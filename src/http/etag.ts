@@ -1,11 +1,11 @@
-/** Conditional requests (RFC 9110, 13.1). */
+/** Evaluates the headers of conditional requests (RFC 9110, section 13.1). */
 
-/** Whether If-Match allows a change. Weak tags never match. */
+/** Returns whether If-Match allows a change. Weak tags never match. */
 export function ifMatch(header: string | undefined, etag: string): boolean {
   return header === undefined || tagsIn(header).some((tag) => tag === '*' || tag === etag);
 }
 
-/** Whether If-None-Match matches, so that the client has the current version. Weak tags match too. */
+/** Returns whether If-None-Match matches, which means that the client has the current version. Weak tags match too. */
 export function ifNoneMatch(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   return tagsIn(header).some((tag) => tag === '*' || tag.replace(/^W\//, '') === etag);

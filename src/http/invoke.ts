@@ -1,4 +1,4 @@
-/** Runs an operation with parameters and a result in the JSON of the codec's version. */
+/** Runs an operation. Its parameters and its result are JSON in the codec's protocol version. */
 import type {
   Call,
   StreamOperation,
@@ -19,7 +19,10 @@ export async function invoke<O extends UnaryOperation>(
   return codec.encodeResult(operation, await service[operation](params, call));
 }
 
-/** Starts a stream. `after` is the last event that the client has seen, if it says so. */
+/**
+ * Starts a stream. `after` is the sequence number of the last event that the client has received, or undefined if it is
+ * unknown.
+ */
 export function invokeStream(
   handler: RequestHandler,
   codec: WireCodec,

@@ -19,7 +19,10 @@ import { errorHeaders, openStream, peerError, TransportCall } from './respond.ts
 
 type Id = string | number | null;
 
-/** Errors with an HTTP status of their own, which proxies and clients act on. All others have status 200, as in 0.3. */
+/**
+ * Errors that are sent with their own HTTP status, because proxies and clients react to it. All other errors are sent
+ * with status 200, as in 0.3.
+ */
 const WITH_STATUS = new Set([
   'unauthenticated',
   'forbidden',
@@ -43,7 +46,7 @@ export async function answerJsonRpc(
   try {
     const envelope = readEnvelope(parseObject(body), (found) => (id = found));
     const { method, params } = envelope;
-    // If the requested version is unknown, the error is written in the version of the method's name.
+    // If the requested version is not supported, the error has the format of the version that has this method name.
     const old = operationOf('0.3', method);
     const named = old ?? operationOf('1.0', method);
     asksForStream = named !== undefined && isStream(named);
@@ -86,7 +89,7 @@ export async function answerJsonRpc(
   }
 }
 
-/** An error response. If the client asked for a stream, it has the error's own HTTP status. */
+/** Makes an error response. If the client requested a stream, the response has the error's own HTTP status. */
 export function jsonRpcError(
   error: A2AError,
   id: Id,
@@ -109,7 +112,7 @@ export function parseObject(body: string): Record<string, unknown> {
   return raw;
 }
 
-/** Validates a request. Calls `onId` with its id before it throws for anything else. */
+/** Validates a request. Calls `onId` with the request's id before it checks the other fields. */
 export function readEnvelope(
   raw: Record<string, unknown>,
   onId: (id: Id) => void,
@@ -127,7 +130,7 @@ export function readEnvelope(
   return { method, params };
 }
 
-/** The version that the request names, else the one that has a method of this name, else 0.3. */
+/** Returns the requested version, else the oldest version that has a method with this name, else the oldest version. */
 function chooseVersion(
   app: AppContext,
   request: TransportRequest,

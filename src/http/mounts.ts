@@ -1,28 +1,30 @@
 /**
- * Several agents with one server and one handler, each with its own path and card:
+ * Serves several agents with one server and one handler. Each agent has its own path and card:
  *
  *   serve(agent, { mounts: { path: '/agents', find: (name, user) => doors.get(name) }, authenticate, … });
  *
- * `/agents/weather` is then an A2A agent with JSON-RPC and REST in both versions, and a card. Callers are authenticated
- * for the card too, because `find` may return different agents to different callers. `authenticate` gets the mount, and
- * the user that it returns decides whose tasks are visible. A mount has no tasks of its own.
+ * Then `/agents/weather` is an A2A agent with a card, and with JSON-RPC and REST in both versions. Requests for the
+ * card are authenticated too, because `find` may return different agents for different callers. `authenticate` gets the
+ * path of the mount. The user that it returns determines which tasks are visible. A mount has no tasks of its own.
  */
 import type { AgentCard, User } from '../protocol/index.ts';
 import type { AgentProfile } from '../tasks/index.ts';
 import type { TransportRequest } from './request.ts';
 
-/** An agent that is served at a path of its own. */
+/** An agent that is served at its own path. */
 export interface MountedAgent {
-  /** The profile from which the card is made. A changed card means another MountedAgent object. */
+  /**
+   * The profile from which the card is made. If the card changes, `find` must return a different MountedAgent object.
+   */
   readonly profile: AgentProfile;
   readonly card?: Partial<AgentCard>;
 }
 
-/** Finds the agents that are served at paths below one path. */
+/** The options for agents that are served below one path. */
 export interface MountOptions {
   /** The path under which the agents are mounted by name. */
   readonly path: string;
-  /** Returns the agent of that name, if this caller may see it. */
+  /** Returns the agent with this name, or undefined if there is none that the caller may see. */
   find(name: string, user: User | undefined): MountedAgent | undefined;
 }
 
@@ -30,7 +32,10 @@ export interface Mounts extends MountOptions {
   cardAt(mounted: MountedAgent, base: string): AgentCard;
 }
 
-/** The agent's name in a URL under the mounts, and the length of the mount's path. Undefined: not under them. */
+/**
+ * Returns the agent's name in a URL, and the length of its mount path. Returns undefined if the URL is not below the
+ * mounts.
+ */
 export function mountAt(
   { path: root }: MountOptions,
   url: string,
@@ -43,7 +48,7 @@ export function mountAt(
   return name === '' ? undefined : { name, length };
 }
 
-/** A request without the mount's path. */
+/** A request to a mounted agent. Its `url` does not contain the mount path. */
 export class MountedRequest implements TransportRequest {
   readonly method: string;
   readonly url: string;

@@ -1,14 +1,14 @@
-/** Chooses the protocol version and the extensions of a request. Only the HTTP room knows several versions. */
+/** Chooses the protocol version and the extensions of a request. */
 import { A2AError, type ProtocolVersion, versionOf } from '../protocol/index.ts';
 import type { AppContext } from './context.ts';
 import type { TransportRequest } from './request.ts';
 
-/** The requested version, from the header or else the query parameter. Empty if there is none. */
+/** Returns the requested version from the header, else from the query parameter. Returns '' if there is none. */
 function versionText(request: TransportRequest, query: URLSearchParams | undefined): string {
   return request.header('a2a-version') || query?.get('A2A-Version') || '';
 }
 
-/** The requested version. Undefined if there is none or it is not supported. */
+/** Returns the requested version, or undefined if there is none or it is not supported. */
 export function spokenVersion(
   request: TransportRequest,
   query: URLSearchParams | undefined,
@@ -18,7 +18,7 @@ export function spokenVersion(
   return version && spoken.includes(version) ? version : undefined;
 }
 
-/** The requested version. Undefined if there is none. Throws if it is not supported. */
+/** Returns the requested version, or undefined if there is none. Throws if it is not supported. */
 export function requestedVersion(
   request: TransportRequest,
   query: URLSearchParams | undefined,
@@ -36,8 +36,8 @@ export function requestedVersion(
 const NONE: readonly string[] = [];
 
 /**
- * The agent's extensions that the request names. `implied` ones count as named. Throws if a required extension is
- * missing, or if one is named in an unsupported version.
+ * Returns the agent's extensions that the request activates, including those in `implied`. Throws if a required
+ * extension is missing, or if the request names an extension in an unsupported version.
  */
 export function activeExtensions(
   request: TransportRequest,
@@ -57,7 +57,7 @@ export function activeExtensions(
   return declared.filter(({ uri }) => named.has(uri)).map(({ uri }) => uri);
 }
 
-/** The response header with the active extensions. */
+/** Returns the response header with the active extensions, or undefined if there are none. */
 export function extensionHeader(
   version: ProtocolVersion,
   active: readonly string[],

@@ -1,19 +1,19 @@
 /**
- * An agent's own JSON-RPC methods and HTTP routes, beside those of the protocol.
+ * An agent's own JSON-RPC methods and HTTP routes, in addition to those of the protocol.
  *
  *   serve(agent, {
  *     methods: { 'notes/list': { handle: async (params, call, handler) => ({ notes }) } },
  *     routes: [{ verb: 'GET', path: '/notes/{id}', handle: async ({ values }) => ({ body: noteOf(values.id) }) }],
  *   });
  *
- * They have the same checks, authentication and limits as the protocol's. A route takes precedence over protocol paths
- * that start with a tenant or that have a parameter where the route has a literal.
+ * The checks, the authentication and the limits are the same as for the protocol. A route takes precedence over
+ * protocol paths that start with a tenant, or that have a parameter where the route has a literal segment.
  */
 import { type A2AError, operationOf, type Call, VERSIONS } from '../protocol/index.ts';
 import type { Opening, Published, RequestHandler, TaskStream } from '../tasks/index.ts';
 import { pathPattern, pathValues } from './path-pattern.ts';
 
-/** A JSON-RPC method, the same in every version of the protocol. */
+/** A JSON-RPC method. It is the same in all protocol versions. */
 export interface OwnMethod {
   /** Returns the result. An A2AError is sent to the caller; any other error becomes an internal error. */
   handle(params: unknown, call: Call, handler: RequestHandler): Promise<unknown>;
@@ -24,7 +24,7 @@ export interface RouteRequest {
   /** The values of the path's parameters. */
   readonly values: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** The parsed JSON body. Undefined if there is no body. */
+  /** The parsed JSON body, or undefined if there is no body. */
   readonly body: unknown;
   readonly call: Call;
   readonly handler: RequestHandler;
@@ -36,23 +36,26 @@ export interface RouteReply {
   /** Default: 200. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON. */
+  /** The body, which is sent as JSON. */
   readonly body?: unknown;
-  /** Sent unchanged instead of `body`. `headers` must have its content type. */
+  /** Text that is sent unchanged instead of `body`. `headers` must contain its content type. */
   readonly text?: string;
 }
 
-/** An answer of text in chunks, sent as fast as the client reads. */
+/** An answer of text in chunks, which are sent as fast as the client reads them. */
 export interface RouteText {
   readonly headers: Readonly<Record<string, string>>;
-  /** An error closes the connection, so that the client sees that the answer is incomplete. */
+  /**
+   * The chunks. If the iteration throws, the connection is closed, so that the client sees that the answer is
+   * incomplete.
+   */
   readonly chunks: AsyncIterable<string>;
 }
 
 /** A streamed answer of a route. */
 export interface RouteStream {
   readonly stream: TaskStream;
-  /** Formats an event. Empty text: the client does not get the event. */
+  /** Formats an event. Returns an empty string if the client does not get the event. */
   readonly frame: (item: Published | Opening) => string;
 }
 
@@ -63,9 +66,9 @@ export interface RouteBase {
   readonly path: string;
   /** Extensions that are active for every request to the route. */
   readonly implies?: readonly string[];
-  /** The route needs no authentication. */
+  /** Whether the route can be used without authentication. */
   readonly public?: boolean;
-  /** Formats an error. Default: as the protocol does. */
+  /** Formats an error. By default, an error has the protocol's format. */
   error?(error: A2AError): RouteReply;
 }
 
@@ -82,7 +85,7 @@ export interface StreamRoute extends RouteBase {
 /** An HTTP route of the agent, in addition to those of the protocol. */
 export type OwnRoute = JsonRoute | StreamRoute;
 
-/** The methods by name. Throws for a name that the protocol uses. */
+/** Returns the methods by name. Throws if the protocol already uses a name. */
 export function ownMethods(
   methods: Readonly<Record<string, OwnMethod>> | undefined,
 ): ReadonlyMap<string, OwnMethod> | undefined {
@@ -100,11 +103,14 @@ export interface RouteMatch {
 }
 
 export interface RouteTable {
-  /** Finds the route. `allow` has the verbs of a path that exists for other verbs. Undefined: there is no such path. */
+  /**
+   * Finds the route for a verb and a path. If the path exists only for other verbs, returns these verbs as `allow`.
+   * Returns undefined if the path does not exist.
+   */
   match(verb: string, path: string): RouteMatch | { readonly allow: readonly string[] } | undefined;
 }
 
-/** Orders routes by their number of parameters: `/tasks/metadata` comes before `/tasks/{id}`. */
+/** Makes the table of routes, sorted by their number of parameters: `/tasks/metadata` comes before `/tasks/{id}`. */
 export function routeTable(routes: readonly OwnRoute[] = []): RouteTable | undefined {
   if (routes.length === 0) return undefined;
   const table = routes
@@ -116,7 +122,8 @@ export function routeTable(routes: readonly OwnRoute[] = []): RouteTable | undef
       const verb = asked === 'HEAD' ? 'GET' : asked;
       let parameters: number | undefined;
       for (const { route, path: expected } of table) {
-        // A literal path is never the value of a parameter, even if only other verbs have it.
+        // If a literal route matches the path, routes with parameters are not tried, even if the literal route has
+        // another verb.
         if (parameters !== undefined && expected.names.length > parameters) break;
         const found = expected.pattern.exec(path);
         if (!found) continue;

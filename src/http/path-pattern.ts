@@ -1,6 +1,6 @@
 import { A2AError } from '../protocol/index.ts';
 
-/** Decodes a path segment. Throws `invalidParams`. */
+/** Decodes a path segment. Throws `invalidParams` if its percent-encoding is invalid. */
 export function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment);
@@ -9,7 +9,7 @@ export function decodeSegment(segment: string): string {
   }
 }
 
-/** A path whose `{name}` parameters each stand for one segment, as a regular expression. */
+/** A path as a regular expression. Each `{name}` parameter matches one segment. */
 export interface PathPattern {
   readonly pattern: RegExp;
   readonly names: readonly string[];
@@ -23,7 +23,7 @@ export function pathPattern(path: string): PathPattern {
   return { names, pattern: new RegExp(`^${literals.join('([^/]+?)')}$`) };
 }
 
-/** The values of the parameters in a match of the pattern. */
+/** Returns the values of the parameters in a match of the pattern. */
 export function pathValues({ names }: PathPattern, found: RegExpExecArray): Record<string, string> {
   return Object.fromEntries(names.map((name, at) => [name, decodeSegment(found[at + 1]!)]));
 }

@@ -7,13 +7,16 @@ export interface TransportRequest {
   /** Path and query, without the adapter's mount point. */
   readonly url: string;
   header(name: string): string | undefined;
-  /** The address at which the client reaches the server, with the mount point: `http://127.0.0.1:4000`. */
+  /** The server's address for clients, including the mount point, for example `http://127.0.0.1:4000`. */
   readonly base: string;
   /** The client's address, for limits. */
   readonly remote: string;
-  /** The request came over loopback. A web page could have sent it, so Host and Origin are checked. */
+  /** Whether the request came over loopback. Then a web page could have sent it, so its Host is checked. */
   readonly local: boolean;
-  /** The path of the mounted agent, if several agents share the server: `/agents/weather`. Not part of `url`. */
+  /**
+   * The path of the mounted agent, for example `/agents/weather`, if several agents share the server. Not part of
+   * `url`.
+   */
   readonly mount?: string | undefined;
   /** Aborted when the client disconnects. Created on demand. */
   readonly signal: AbortSignal;
@@ -25,7 +28,7 @@ export interface FullReply {
   readonly body: string;
 }
 
-/** A reply of server-sent events. */
+/** A reply with server-sent events. */
 export interface StreamReply {
   readonly headers: Readonly<Record<string, string>>;
   readonly stream: TaskStream;

@@ -1,4 +1,4 @@
-/** What the JSON-RPC and REST bindings share: errors, calls, and streams. */
+/** The parts that the JSON-RPC and REST bindings share: errors, calls, and streams. */
 import { randomUUIDv7 } from 'node:crypto';
 import {
   A2AError,
@@ -20,7 +20,10 @@ const STREAM_HEADERS: Readonly<Record<string, string>> = {
   'x-accel-buffering': 'no',
 };
 
-/** The error for the peer. An A2AError stays unchanged. Any other error is logged, and becomes "internal". */
+/**
+ * Returns the error for the peer. An A2AError is returned unchanged. Any other error is logged, and replaced by
+ * `internal`.
+ */
 export function peerError(app: Pick<AppContext, 'logger'>, error: unknown): A2AError {
   if (error instanceof A2AError) return error;
   const correlationId = randomUUIDv7();
@@ -49,7 +52,7 @@ export class TransportCall implements Call {
     this.extensions = extensions;
   }
 
-  /** Created on demand: it costs a listener, and most calls do not use it. */
+  /** Created on demand, because it needs a listener, and most calls do not use it. */
   get signal(): AbortSignal {
     return this.#request.signal;
   }
@@ -68,7 +71,7 @@ interface OpenStream {
   readonly call: Call;
   /** Additional response headers. */
   readonly headers: Readonly<Record<string, string>> | undefined;
-  /** The text before and after each event in its `data`. */
+  /** The text before and after the event in each SSE field `data`. */
   readonly before: string;
   readonly after: string;
 }
@@ -91,7 +94,7 @@ export function openStream(app: AppContext, options: OpenStream): Promise<Stream
   });
 }
 
-/** Counts a stream against the limits, and starts it. */
+/** Starts a stream, and counts it for the limits of open streams. */
 export async function streamReply(
   app: AppContext,
   request: TransportRequest,
@@ -114,14 +117,17 @@ export async function streamReply(
   }
 }
 
-/** The headers of an error: how to authenticate, or when to retry. */
+/** Returns the response headers of an error: how to authenticate, or when to retry. */
 export function errorHeaders({ detail, kind }: A2AError): Record<string, string> {
   if (kind === 'unauthenticated') return { 'www-authenticate': 'Bearer' };
   const seconds = detail.retryAfterSeconds;
   return seconds === undefined ? {} : { 'retry-after': String(seconds) };
 }
 
-/** The last event that the client has seen, from the Last-Event-ID header or the parameter `after`. */
+/**
+ * Returns the sequence number of the last event that the client has received, from the header Last-Event-ID or the
+ * parameter `after`.
+ */
 export function lastEventId(
   request: Pick<TransportRequest, 'header'>,
   after: string | null | undefined,

@@ -1,4 +1,4 @@
-/** The REST binding of both versions. Its routes come from the table of operations. */
+/** The REST binding of both protocol versions. Its routes are made from the table of operations (`METHODS`). */
 import { isObject } from '../base/index.ts';
 import {
   isStream,
@@ -21,7 +21,7 @@ import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { errorHeaders, lastEventId, openStream, peerError, TransportCall } from './respond.ts';
 import { decodeSegment, pathPattern, type PathPattern, pathValues } from './path-pattern.ts';
 
-/** `readLog` is our addition to the protocol: a page of a task's log. */
+/** An operation of the protocol, or our own operation `readLog`, which returns a page of a task's log. */
 type Action = Operation | 'readLog';
 
 interface Route extends PathPattern {
@@ -45,7 +45,7 @@ function route(action: Action, version: ProtocolVersion, verb: string, path: str
   return { action, version, verb, ...pathPattern(path) };
 }
 
-/** First path segments that are not tenants. */
+/** Values of the first path segment that are not tenants. */
 const NO_TENANTS = new Set(['v1', 'a2a', 'agents', 'tasks', '.well-known']);
 
 export interface RestTarget {
@@ -55,13 +55,13 @@ export interface RestTarget {
   readonly tenant: string | undefined;
 }
 
-/** The path exists, but not for this verb. */
+/** The result for a path that exists, but not for this verb. */
 interface WrongVerb {
   readonly allow: readonly string[];
   readonly version: ProtocolVersion;
 }
 
-/** Finds the operation for a verb and a path. Undefined: there is none. */
+/** Returns the operation for a verb and a path, or undefined if there is none. */
 export function matchRest(verb: string, path: string): RestTarget | WrongVerb | undefined {
   const found = match(verb, path);
   if (found) return found;
@@ -110,7 +110,7 @@ export async function answerRest(
       const id = target.values['id']!;
       const after = lastEventId(request, query.get('after')) ?? 0;
       const { entries, next } = await app.handler.readLog({ id, after, tenant }, call);
-      // Not part of the REST binding, so the events have the JSON shape of JSON-RPC.
+      // `readLog` is not part of the REST binding, so the events have the format of JSON-RPC.
       const plain = codecOf(version, 'JSONRPC');
       const events = entries.map(({ seq, event }) => ({ seq, event: plain.encodeEvent(event) }));
       return { status: 200, headers, body: JSON.stringify({ events, nextAfter: next }) };
@@ -148,14 +148,17 @@ export function restError(
   };
 }
 
-/** The reply has 1.0's own media type if the request uses it, else `application/json`. */
+/** Returns the reply's content type: the media type of A2A 1.0 if the request uses it, else `application/json`. */
 function contentType(request: TransportRequest, version: ProtocolVersion): string {
   if (version === '0.3') return 'application/json';
   const spoken = `${request.header('accept') ?? ''} ${request.header('content-type') ?? ''}`;
   return spoken.includes('application/a2a+json') ? 'application/a2a+json' : 'application/json';
 }
 
-/** Merges query, body and path into one object. Later ones win. */
+/**
+ * Merges the parameters in the query, the body and the path. The path takes precedence over the body, and the body over
+ * the query.
+ */
 function paramsOf(target: RestTarget, query: URLSearchParams, body: string): unknown {
   const params: Record<string, unknown> = {};
   for (const [key, value] of query) {
@@ -170,7 +173,7 @@ function paramsOf(target: RestTarget, query: URLSearchParams, body: string): unk
   return Object.assign(params, pathParams(target));
 }
 
-/** The path's values, named as the version names its parameters. */
+/** Returns the parameters in the path, with the names that the protocol version uses. */
 function pathParams({ action, version, values, tenant }: RestTarget): Record<string, string> {
   const { id, pushNotificationConfigId: configId, ...rest } = values;
   const named: Record<string, string> = { ...rest, ...(tenant !== undefined && { tenant }) };

@@ -1,24 +1,27 @@
 /**
- * An agent's own WebSocket routes, on the server's port:
+ * Defines an agent's own WebSocket routes on the server's port:
  *
  *   serve(agent, { sockets: [{ path: '/echo', open: (socket) => ({ message: (text) => socket.send(text) }) }] });
  *
- * Host, Origin and credentials are checked before the connection is accepted. The credential is the Authorization header
- * or, for browsers that cannot send one, the subprotocol `token.T`.
+ * Host, Origin and credentials are checked before the connection is accepted. The credential is in the Authorization
+ * header. Browsers cannot send this header, so they may send the token T as the subprotocol `token.T`.
  */
 import type { User } from '../protocol/index.ts';
 import type { JsonRoute } from './own-routes.ts';
 
-/** A WebSocket connection. Its frames are text. */
+/** A WebSocket connection with text frames. */
 export interface PeerSocket {
   /** The negotiated subprotocol. Empty if there is none. */
   readonly protocol: string;
-  /** Bytes that were sent but are still buffered. */
+  /** Number of bytes that were passed to `send` and are still buffered. */
   readonly buffered: number;
   readonly open: boolean;
   /** Sends a text frame. Bytes must be UTF-8, and must not be changed afterwards. */
   send(frame: string | Uint8Array): void;
-  /** Calls `stalled` once if the peer reads none of the buffered data for `ms`. Ends when the buffer is empty. */
+  /**
+   * Calls `stalled` once if the peer reads none of the buffered data for `ms` milliseconds. Stops watching when the
+   * buffer is empty.
+   */
   watch(ms: number, stalled: () => void): void;
   /** Stops reading frames until `resume`. */
   pause(): void;
@@ -29,16 +32,16 @@ export interface PeerSocket {
 /** Receives the events of a connection. The methods must not throw. */
 export interface SocketListener {
   message(text: string): void;
-  /** The buffer is empty. */
+  /** Called when the buffer has become empty. */
   drain?(): void;
-  /** The connection is closed. No other call follows. */
+  /** Called when the connection has been closed. No other method is called after it. */
   close?(): void;
 }
 
 /** The request that opens a WebSocket. */
 export interface SocketRequest {
   readonly query: URLSearchParams;
-  /** Undefined if the server does not authenticate. */
+  /** The user, or undefined if the server does not authenticate. */
   readonly user: User | undefined;
   /** The client's address. */
   readonly remote: string;
@@ -72,13 +75,16 @@ export const CLOSE = {
 /** The prefix of a subprotocol that is a credential. */
 export const TOKEN_PREFIX = 'token.';
 
-/** The credential in a list of subprotocols, for clients that cannot send an Authorization header. */
+/** Returns the credential in a list of subprotocols, for clients that cannot send an Authorization header. */
 export function tokenIn(protocols: string | undefined): string | undefined {
   const found = protocols?.split(',').find((name) => name.trim().startsWith(TOKEN_PREFIX));
   return found?.trim().slice(TOKEN_PREFIX.length);
 }
 
-/** Chooses the subprotocol. A client that offers only its token gets the token back, as the handshake requires one. */
+/**
+ * Chooses the subprotocol. If the client offers only its token, this is the token, because the handshake requires a
+ * subprotocol.
+ */
 export function chooseProtocol(
   offered: ReadonlySet<string>,
   spoken: readonly string[],

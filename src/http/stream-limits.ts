@@ -19,7 +19,10 @@ export class StreamCounter {
     return this.#total;
   }
 
-  /** Counts a stream, or throws `rateLimited`. The returned function ends it; further calls do nothing. */
+  /**
+   * Counts a new stream, or throws `rateLimited` if there are too many. The caller calls the returned function when the
+   * stream has ended. Further calls of it do nothing.
+   */
   acquire(client: string): () => void {
     const count = this.#byClient.get(client) ?? 0;
     const { maxStreams, maxStreamsPerClient } = this.#limits;

@@ -1,7 +1,8 @@
 /**
- * Webhook deliveries over HTTP. A request is written in the protocol version in which the webhook was configured.
+ * Delivers webhooks over HTTP. A request has the format of the protocol version in which the webhook was configured.
  *
- * The client chose the URL, so requests are guarded: private networks are closed, and redirects are not followed.
+ * The client chooses the URL, so requests are restricted: by default, private networks are not allowed, and redirects
+ * are never followed.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { guardedRequest, networkGuard } from '../base/net/index.ts';
@@ -14,7 +15,7 @@ import {
 } from '../protocol/index.ts';
 import type { Deliver, Delivery, DeliveryOutcome, PushRecord } from '../tasks/index.ts';
 
-/** Where webhooks may go, and their timeout. */
+/** The options of `webhookDelivery`. */
 export interface WebhookOptions {
   /** Private networks that webhooks may reach, in CIDR notation. */
   readonly allowNetworks?: readonly string[];
@@ -22,7 +23,7 @@ export interface WebhookOptions {
 }
 
 /**
- * Delivers webhooks over HTTP, by default only to public addresses.
+ * Makes a `Deliver` that sends webhooks over HTTP, by default only to public addresses.
  *
  *   createHandler(agent, { deliver: webhookDelivery({ allowNetworks: ['10.0.0.0/8'] }) });
  */
@@ -41,13 +42,13 @@ export function webhookDelivery(options: WebhookOptions = {}): Deliver {
       body,
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
     });
-    // Only the status counts: the body is not read.
+    // Only the status is needed, so the body is not read.
     response.on('error', () => {});
     response.destroy();
     return outcomeOf(response.statusCode ?? 0);
   }
 
-  /** Refuses a URL that must not be requested, whatever its host name resolves to. */
+  /** Throws if the URL itself is not allowed. The address of its host is checked at each request. */
   function checkUrl(url: string): void {
     try {
       guard.parse(url);
@@ -60,7 +61,7 @@ export function webhookDelivery(options: WebhookOptions = {}): Deliver {
     accept(config, version) {
       checkUrl(config.url);
       checkSecrets(config);
-      // 0.3 lets a client leave the id out, and then ask for the configuration under this name.
+      // In 0.3, a client may omit the id, and then get the configuration with the id `default`.
       return { ...config, id: config.id ?? (version === '0.3' ? 'default' : randomUUIDv7()) };
     },
     async prepare(delivery) {
@@ -70,7 +71,7 @@ export function webhookDelivery(options: WebhookOptions = {}): Deliver {
   };
 }
 
-/** The token and the credentials are sent in headers. */
+/** Throws if the token or the credentials cannot be sent in headers. */
 function checkSecrets({ token = '', authentication }: PushNotificationConfig): void {
   const secrets = [token, authentication?.credentials ?? '', ...(authentication?.schemes ?? [])];
   if (secrets.some((secret) => !/^[\x20-\x7e]*$/.test(secret))) {
@@ -81,7 +82,10 @@ function checkSecrets({ token = '', authentication }: PushNotificationConfig): v
   }
 }
 
-/** 1.0 sends each event. 0.3 sends the whole task, and only when its status changed. */
+/**
+ * Returns the body of the request. In 1.0, this is the event. In 0.3, it is the whole task, or undefined for an
+ * artifact update, which is not sent.
+ */
 async function bodyOf({ record, entry, task }: Delivery): Promise<string | undefined> {
   const codec = codecOf(record.version, 'JSONRPC');
   if (record.version === '1.0') return entry.text(codec);
@@ -102,7 +106,7 @@ function headersOf(
   const { schemes = [], credentials } = config.authentication ?? {};
   const scheme = schemes.find((name) => /^(bearer|basic)$/i.test(name)) ?? schemes[0];
   if (scheme && credentials) {
-    // Clients may give `user:password` in plain text; the header needs it in base64.
+    // Clients may send `user:password` in plain text, but the header needs it in base64.
     const plain = /^basic$/i.test(scheme) && credentials.includes(':');
     const value = plain ? Buffer.from(credentials).toString('base64') : credentials;
     headers['authorization'] = `${scheme} ${value}`;
@@ -110,7 +114,7 @@ function headersOf(
   return headers;
 }
 
-/** Temporary failures of the receiver are retried; other error statuses are final. */
+/** Returns the outcome for an HTTP status. Only temporary failures of the receiver are retried. */
 function outcomeOf(status: number): DeliveryOutcome {
   if (status >= 200 && status < 300) return 'taken';
   const passing = status >= 500 || status === 408 || status === 425 || status === 429;

@@ -1,17 +1,20 @@
 /**
- * Counts the tasks of a context by state. A context may have a million tasks, so they are counted once, when the context
- * is first listed. After that each change updates the counts. Contexts that are never listed are not counted.
+ * Counts the tasks of a context by state. A context may have a million tasks, so they are counted once, when the
+ * context is first listed. After that, each change updates the counts. Contexts that are never listed are not counted.
  */
 import { BoundedMap } from '../base/index.ts';
 import type { TaskState } from '../protocol/index.ts';
 
-/** The most contexts to keep counts of. */
+/** Maximum number of contexts whose counts are cached. */
 const MAX_CONTEXTS = 1000;
 
 export class ContextCounts {
   readonly #contexts = new BoundedMap<Map<TaskState, number>>(MAX_CONTEXTS);
 
-  /** The number of tasks in one state, or in all states. Calls `count` if the context is not known yet. */
+  /**
+   * Returns the number of tasks in `state`, or in all states if it is undefined. Calls `count` if the context is not
+   * cached.
+   */
   total(
     scope: number,
     contextId: string,
@@ -27,7 +30,10 @@ export class ContextCounts {
     return total;
   }
 
-  /** Moves one task from the state `from` (undefined: the task is new) to `to` (undefined: it is deleted). */
+  /**
+   * Counts the change of one task from the state `from` to the state `to`. `from` is undefined for a new task, and `to`
+   * for a deleted task.
+   */
   change(
     scope: number,
     contextId: string,

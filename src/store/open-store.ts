@@ -1,9 +1,9 @@
 /**
  * Opens the file of the task store for one process.
  *
- * A log has one writer, so a second process is refused: PATH-lock is an empty database in which the owner holds a
- * transaction open. The system releases that lock when the process ends, however it ends. Other processes can still read
- * the database itself.
+ * Only one process may use a store, so a second process is refused. The lock is an open transaction in PATH-lock, an
+ * empty database. The operating system releases the lock when the process ends, even after a crash. Other processes can
+ * still read the database of the store.
  */
 import { accessSync, closeSync, constants, openSync, readSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -19,19 +19,20 @@ import { STORE } from './migrations.ts';
 
 const HEADER = 'SQLite format 3\0';
 
-/** How long to wait for a process that reads the file. */
+/** How long to wait for another process that reads the file. */
 const BUSY_MS = 2000;
 const CACHE_KIB = 16_000;
 /**
- * With memory mapping, a page that is not in the cache costs no system call and no copy. In a store of a million tasks
- * that is most pages. The price: a read error of the disk, or a file that another program truncates, ends the process
- * with SIGBUS instead of an error. Committed data is available again after a restart.
+ * Maximum size of the part of the file that is mapped into memory. With memory mapping, a page that is not in the cache
+ * is read without a system call and without a copy. In a store with a million tasks, most pages are not in the cache.
+ * The disadvantage: if the disk has a read error or another program truncates the file, the process ends with SIGBUS.
+ * After a restart, all committed data is available again.
  */
 const MAPPED_BYTES = 1024 * 1024 * 1024;
 
 export interface OpenStore {
   readonly db: DatabaseSync;
-  /** Writes the write-ahead log back into the file, and releases the lock. */
+  /** Writes the write-ahead log back into the file, closes the file, and releases the lock. */
   close(): void;
 }
 
@@ -54,7 +55,8 @@ export function openStoreFile(path: string, options: OpenStoreOptions): OpenStor
         try {
           db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
         } catch {
-          // The disk may be full. Nothing is lost: the log stays, and the next process that opens the file reads it.
+          // The disk may be full. No data is lost, because the next process that opens the file reads the write-ahead
+          // log.
         }
         db.close();
         lock.release();
@@ -79,14 +81,14 @@ function takeLock(file: string): { release(): void; abandon(): void } {
     if (!isDatabaseBusy(error)) throw toStoreError(error, file);
     throw new StoreError(`${file} is in use by another process`, {
       code: 'busy',
-      hint: 'a store has one server: stop the other one, or choose another path',
+      hint: 'only one server can use a store: stop the other server, or choose another path',
       cause: error,
     });
   }
   const held = lock;
   return {
     release: () => held.close(),
-    /** Leaves no lock file beside a file that is not a store. */
+    /** Releases the lock. Removes the lock file if it was created here, because the file may not be a store. */
     abandon: () => {
       if (made) rmSync(path, { force: true });
       held.close();
@@ -95,8 +97,9 @@ function takeLock(file: string): { release(): void; abandon(): void } {
 }
 
 /**
- * Checks that a file that exists is readable, writable and a database. SQLite would overwrite a short file of another
- * kind. Call this only under the lock: closing a file drops every lock that this process has on it, including SQLite's.
+ * Creates the file if it does not exist. Otherwise checks that it is readable, writable and a database, because SQLite
+ * would overwrite a short file of another kind. Call this only while the lock is held and before SQLite opens the file:
+ * closing a file releases all locks that this process has on the file, including those of SQLite.
  */
 function checkFile(file: string): void {
   if (createFile(file)) return;

@@ -13,7 +13,10 @@ export class SecretBox {
     this.#key = scryptSync(secretKey, salt, 32);
   }
 
-  /** Encrypts a text as nonce, tag and ciphertext. It can be decrypted only with the same `place`. */
+  /**
+   * Encrypts a text. The result has the nonce, the tag and the ciphertext. It can be decrypted only with the same
+   * `place`.
+   */
   seal(text: string, place: string): Uint8Array {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(ALGORITHM, this.#key, nonce).setAAD(Buffer.from(place));
@@ -21,7 +24,7 @@ export class SecretBox {
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
   }
 
-  /** Decrypts a text. Undefined if it is damaged, or was encrypted with another key or place. */
+  /** Decrypts a text. Returns undefined if it is damaged, or was encrypted with another key or place. */
   open(sealed: Uint8Array, place: string): string | undefined {
     if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined;
     const nonce = sealed.subarray(0, NONCE_BYTES);

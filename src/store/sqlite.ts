@@ -1,19 +1,20 @@
 /**
  * A task store in one SQLite file, for one process.
  *
- * A batch of appends is one transaction (group commit). With durability `normal` a written batch survives a crash of the
- * process, with `full` also a crash of the machine. If a batch cannot be written, for example to a full disk, nothing of
- * it is written, and the next batch may succeed.
+ * A batch of appends is one transaction (group commit). With durability `normal`, a written batch survives a crash of
+ * the process. With `full`, it also survives a crash of the machine. If a batch cannot be written, for example because
+ * the disk is full, no part of it is written. The next batch may succeed.
  *
- * Memory use is bounded: only the versions of tasks that are being written are cached.
+ * Memory use is bounded: of the tasks, only the versions of those that are being written are cached.
  *
- * Lists have the same order as in the memory store: a task whose status changes between two pages moves to the front. It
- * is never listed twice, and may be missing from the later page. Totals are counters. The tasks of a context are counted
- * when the context is first listed. Only `updatedSince` counts the selected index entries each time.
+ * Lists have the same order as in the memory store. If the status of a task changes between two requests, the task
+ * moves to the front. So a task is never listed twice, but may be missing from the later page. Totals come from
+ * counters. The tasks of a context are counted when the context is first listed. Only with `updatedSince`, the matching
+ * index entries are counted for every page.
  *
- * Webhooks can have secrets. With a `secretKey` they are stored encrypted; without one, webhooks with secrets are
- * refused. A webhook that was stored with another key cannot be read. It is skipped and logged, and works again with its
- * key.
+ * Webhooks can have secrets. With a `secretKey`, webhooks are stored encrypted. Without a `secretKey`, webhooks with
+ * secrets are refused. A webhook that was stored with another key cannot be read. It is skipped and logged. It works
+ * again if the store is opened with that key.
  */
 import { StoreError } from '../base/sqlite/index.ts';
 import { reasonOf } from '../base/index.ts';
@@ -53,20 +54,23 @@ import { prepareStatements, type HeadRow, type StateCount, type Statements } fro
 
 /** The options of `sqliteStore`. */
 export interface SqliteStoreOptions {
-  /** What an append survives: a crash of the process (`normal`, the default), or of the machine (`full`). */
+  /**
+   * With `normal` (the default), stored appends survive a crash of the process. With `full`, also a crash of the
+   * machine.
+   */
   readonly durability?: 'normal' | 'full' | undefined;
-  /** Encrypts webhooks at rest. Without it, webhooks with a token or credentials are refused. */
+  /** The key with which stored webhooks are encrypted. Without it, webhooks with a token or credentials are refused. */
   readonly secretKey?: string | undefined;
   readonly logger?: Logger | undefined;
-  /** The clock, in milliseconds. */
+  /** Returns the current time in milliseconds. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
-  /** The size limit of the file, in pages of 4 KiB. */
+  /** Maximum size of the file, in pages of 4 KiB. */
   readonly maxPages?: number | undefined;
 }
 
 /**
- * Opens a store, and creates its file and folder if needed. If that fails, it throws a StoreError with a message of one
- * line and a `hint` that says what to do.
+ * Opens a store, and creates its file and folder if needed. If this fails, throws a StoreError with a one-line message
+ * and a `hint` for the user.
  *
  *   const store = sqliteStore('/var/lib/parley/tasks.db', { secretKey: process.env.PARLEY_SECRET_KEY });
  */
@@ -83,7 +87,7 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Sql
   }
 }
 
-/** The most task versions and scope ids to cache. */
+/** Maximum number of cached task versions, and of cached scope ids. */
 const MAX_KNOWN = 10_000;
 /** Greater than every change number. */
 const END = Number.MAX_SAFE_INTEGER;
@@ -98,7 +102,7 @@ interface Version {
   changed: number;
 }
 
-/** The store that `sqliteStore` returns. Its methods return without a promise. */
+/** The store that `sqliteStore` returns. Its methods return values, not promises. */
 export class SqliteStore implements TaskStore {
   readonly name = 'sqlite';
   readonly durable = true;
@@ -136,7 +140,7 @@ export class SqliteStore implements TaskStore {
         this.#sql.setStatus.run(state, statusSeq, changed, id);
       }
       this.#writeCounts(changes);
-      // Only after the commit: an unwritten status must stay in the cache.
+      // Only now, because a status must stay in the cache until it is written.
       for (const { taskId } of batch) {
         const version = this.#versions.get(taskId);
         if (version && isTerminal(version.state)) this.#versions.delete(taskId);
@@ -253,7 +257,7 @@ export class SqliteStore implements TaskStore {
     this.#opened.close();
   }
 
-  /** Runs `work` in a transaction. A rollback clears the caches too. */
+  /** Runs `work` in a transaction. If `work` fails, rolls the transaction back and clears the caches. */
   #transaction<Result>(work: () => Result): Result {
     try {
       this.#sql.begin.run();
@@ -264,7 +268,7 @@ export class SqliteStore implements TaskStore {
       this.#versions.clear();
       this.#scopes.clear();
       this.#contexts.clear();
-      // Some errors, such as a full disk, have already rolled it back.
+      // After some errors, such as a full disk, SQLite has already rolled the transaction back.
       if (this.#db.isOpen && this.#db.isTransaction) this.#sql.rollback.run();
       throw new StoreError(`cannot write to the task store: ${reasonOf(error)}`, { cause: error });
     }
@@ -285,7 +289,7 @@ export class SqliteStore implements TaskStore {
       state = event.status.state;
       statusSeq = seq;
     }
-    // `state` is set: checkAppend has checked that a log starts with its task.
+    // `state` is always set, because checkAppend has checked that a log starts with its task.
     if (statusSeq > 0 && state) {
       const status = { state, statusSeq, changed: this.#clock.next() };
       changes.count(scope, known?.state, state);
@@ -330,7 +334,7 @@ export class SqliteStore implements TaskStore {
     this.#remember(taskId, { ...version, id: Number(lastInsertRowid) });
   }
 
-  /** The end of a task's log, from the cache if the task is being written. */
+  /** Returns the version of a task, from the cache if the task is being written. */
   #version(taskId: string): Version | undefined {
     const known = this.#versions.get(taskId);
     if (known) return known;
@@ -374,13 +378,15 @@ export class SqliteStore implements TaskStore {
     return this.#sql.messageTask.get(scope, messageId)?.[0];
   }
 
-  /** The states that match the query, with their number of tasks in all contexts, largest first. */
+  /** Returns the states that match the query, with their numbers of tasks in all contexts, the largest number first. */
   #states(scope: number, { state }: ListQuery): StateCount[] {
     const counts = this.#sql.counters.all(scope);
     return state === undefined ? counts : counts.filter(([each]) => each === state);
   }
 
-  /** A page, merged from the newest tasks of each state, plus one row if there is another page. */
+  /**
+   * Returns the rows of a page, merged from the newest tasks of each state, and one more row if there is another page.
+   */
   #rows(
     scope: number,
     states: readonly StateCount[],
@@ -397,7 +403,7 @@ export class SqliteStore implements TaskStore {
           : pageOfContext.all(scope, state, from, before, limit + 1, contextId);
       rows.push(...newest);
       rows = rows.toSorted((a, b) => changeOf(b) - changeOf(a)).slice(0, limit + 1);
-      // Once the page is full, only newer tasks of the next states matter.
+      // When the page is full, only tasks that are newer than its last row are needed.
       const last = rows[limit];
       if (last) from = changeOf(last);
     }
@@ -432,12 +438,12 @@ export class SqliteStore implements TaskStore {
   }
 }
 
-/** The changes of a batch beside the logs. They are written once, at its end. */
+/** The changes of statuses and counters in a batch. They are written at the end of the batch. */
 class Changes {
   readonly statuses = new Set<Version>();
   readonly counts = new Map<string, { scope: number; state: TaskState; n: number }>();
 
-  /** Moves one task from the state `from` to `to`. */
+  /** Counts the change of one task from the state `from` to the state `to`. */
   count(scope: number, from: TaskState | undefined, to: TaskState): void {
     if (from === to) return;
     if (from) this.#add(scope, from, -1);
@@ -469,7 +475,7 @@ function firstChange(updatedSince: number | undefined): number {
   return updatedSince === undefined ? 0 : Math.min(ChangeClock.first(updatedSince), END);
 }
 
-/** The `place` of an encrypted webhook. */
+/** Returns the `place` with which a webhook is encrypted. */
 function place(taskId: string, configId: string): string {
   return `push ${JSON.stringify([taskId, configId])}`;
 }

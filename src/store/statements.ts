@@ -2,7 +2,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { ProtocolVersion, TaskState } from '../protocol/index.ts';
 
-/** A task without its log. `json` is the entry with the status. */
+/** The columns of a task's head. `json` is the log entry that has the status. */
 export type HeadRow = [
   taskId: string,
   contextId: string,
@@ -42,7 +42,7 @@ const LAST_SEQ = '(SELECT max(seq) FROM events WHERE task = t.id)';
 const HEAD = `t.task_id, t.context_id, t.changed, t.created_at, t.expires_at, ${LAST_SEQ}, e.json`;
 const STATUS = 'CROSS JOIN events e ON e.task = t.id AND e.seq = t.status_seq';
 const ROW_ID = '(SELECT id FROM tasks WHERE task_id = ?)';
-/** Parameters: scope, state, the first change, and the first change after the range. */
+/** The parameters are the scope, the state, the first change, and the first change after the range. */
 const IN_STATE = 't.scope = ?1 AND t.state = ?2 AND t.changed >= ?3 AND t.changed < ?4';
 
 export type Statements = ReturnType<typeof prepareStatements>;

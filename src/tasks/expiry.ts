@@ -1,9 +1,9 @@
 /**
- * Handles expired tasks. An unfinished task is ended, and kept a while longer so that clients can see how it ended. A
+ * Handles expired tasks. An unfinished task is ended, but kept for a while, so that clients can see how it ended. A
  * finished task is removed, unless it is being read.
  *
- * After the sweep each of these tasks is removed or has a later expiry. So a sweep ends even if something fails, and the
- * next sweep tries again. Tasks are processed in small batches.
+ * Each processed task is removed or gets a later expiry time. So a sweep always ends, and the next sweep tries a failed
+ * task again. Tasks are processed in small batches.
  */
 import { isTerminal } from '../protocol/index.ts';
 import type { LiveTask } from './log/event-log.ts';
@@ -15,20 +15,23 @@ import type { TaskHead } from './store/store.ts';
 export interface ExpireOptions {
   /** How long a task is kept after it was ended, in milliseconds. */
   readonly keepMs: number;
-  /** The current time, in milliseconds. */
+  /** The current time, in milliseconds. Default: `Date.now()`. */
   readonly now?: number | undefined;
 }
 
-/** How many tasks `expire` has ended and removed. */
+/** The numbers of tasks that `expire` has ended and removed. */
 export interface Expired {
   readonly ended: number;
   readonly removed: number;
 }
 
-/** Executions that ignore their signal take the grace time to end. Those of a batch take it at the same time. */
+/**
+ * Number of tasks that are processed at the same time. An execution that ignores its signal takes the whole grace time
+ * to end.
+ */
 const BATCH = 64;
 
-/** Runs one sweep. Never throws: a failing store is logged, and ends the sweep. */
+/** Runs one sweep. Never throws: an error of the store is logged and ends the sweep. */
 export async function expire(runtime: Runtime, options: ExpireOptions): Promise<Expired> {
   const { store, logger } = runtime;
   const { keepMs, now = Date.now() } = options;
@@ -46,7 +49,10 @@ export async function expire(runtime: Runtime, options: ExpireOptions): Promise<
     else if (await store.delete(head, head.taskId)) removed++;
   }
 
-  /** Changes the expiry first: if the process crashes before the task ends, a later sweep ends it. */
+  /**
+   * Ends a task. Sets its new expiry time first, so that a later sweep ends the task if the process crashes before
+   * that.
+   */
   async function end(head: TaskHead): Promise<void> {
     await store.setExpiry(head, head.taskId, now + keepMs);
     try {
@@ -87,7 +93,7 @@ export async function expire(runtime: Runtime, options: ExpireOptions): Promise<
   return { ended, removed };
 }
 
-/** Ends a task. Returns whether it was unfinished. Throws if the end could not be stored. */
+/** Ends a task. Returns whether the task was unfinished. Throws if the end could not be stored. */
 async function endTask(runtime: Runtime, head: TaskHead): Promise<boolean> {
   using live = await runtime.log.open(head, head.taskId);
   if (!live) return false;

@@ -1,4 +1,4 @@
-/** A handler that checks every operation before it runs. */
+/** Wraps a handler with a check that runs before every operation. */
 import {
   type OperationAccess,
   type Call,
@@ -9,10 +9,10 @@ import {
 } from '../protocol/index.ts';
 import type { RequestHandler } from './handler.ts';
 
-/** The protocol's operations and two of our own. */
+/** The protocol's operations, and two additional operations of `RequestHandler`. */
 export type HandlerOperation = Operation | 'reserveTask' | 'readLog';
 
-/** What each operation reads or writes. */
+/** The kind of access that each operation needs. */
 const OPERATIONS: Readonly<Record<HandlerOperation, OperationAccess>> = {
   ...METHODS,
   reserveTask: { access: 'write', on: 'task' },
@@ -30,8 +30,8 @@ export interface CheckedParams {
 export type CheckAccess = (operation: OperationAccess, params: CheckedParams, call: Call) => void;
 
 /**
- * Wraps a handler so that `check` runs before every operation. The result has only the operations of the table. An
- * operation that is not in the table cannot be called through it.
+ * Wraps a handler so that `check` runs before every operation. The returned handler has only the operations that are
+ * listed here, so a new operation cannot bypass the check.
  *
  *   guardHandler(handler, ({ access }, _params, { user }) => { if (access === 'write') requireWriter(user); });
  */

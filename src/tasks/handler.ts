@@ -1,8 +1,8 @@
 /**
- * Implements every operation of the protocol with a store and an executor. It knows neither HTTP nor protocol versions.
+ * Implements every operation of the protocol with a store and an executor, independently of HTTP.
  *
- * `message/send` reads the task's log until the task is settled. `message/stream` and `tasks/resubscribe` stream the log.
- * The execution that they start belongs to the task and continues when the client leaves.
+ * `message/send` reads the task's log until the task is settled. `message/stream` and `tasks/resubscribe` stream the
+ * log. An execution belongs to its task, so it continues after the client disconnects.
  */
 import { defined } from '../base/index.ts';
 import {
@@ -50,10 +50,10 @@ const HANDLER_LIMITS: RuntimeLimits = {
   maxPushConfigsPerTask: 32,
 };
 
-/** Page size cap of task lists and logs: larger pages would block the event loop. */
+/** Maximum size of a page of tasks or log entries. Larger pages would block the event loop. */
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
-/** The most entries in a page of `readLog`. */
+/** Maximum number of entries in a page of `readLog`. */
 const LOG_PAGE = 500;
 
 /** The options of `createHandler`. */
@@ -64,30 +64,35 @@ export interface HandlerOptions {
   readonly onState?: OnState | undefined;
   /** Delivers webhooks. Without it, push notifications are not supported. */
   readonly deliver?: Deliver | undefined;
-  /** False: streams are refused. Default: true. */
+  /** Whether streams are allowed. Default: true. */
   readonly streaming?: boolean | undefined;
   readonly inputModes?: IntakeOptions['inputModes'];
-  /** Default: true. */
+  /** Whether a message with a known id returns the existing task. Default: true. */
   readonly deduplicate?: boolean | undefined;
-  /** The card for authenticated callers. `true`: the agent declares one but has none configured. */
+  /**
+   * The card for authenticated callers. `true` means that the agent declares an extended card, but none is configured.
+   */
   readonly extendedCard?: AgentCard | ((call: Call) => AgentCard) | true | undefined;
 }
 
-/** A page of a task's log. `next` is the `after` of the following page, if there is one. */
+/** A page of a task's log. `next` is the value of `after` for the next page. It is missing on the last page. */
 export interface LogPage {
   readonly entries: readonly LogEntry[];
   readonly next?: number;
 }
 
-/** `total: false`: the tasks are not counted, and `totalSize` is the number of tasks on the page. */
+/**
+ * The options of `listTasks`. With `total: false`, the tasks are not counted, and `totalSize` is the number of tasks on
+ * the page.
+ */
 export interface ListOptions extends Pick<ListQuery, 'total'> {
-  /** Size limit of a page with whole tasks. The page has at least one task. Default: 8 MB. */
+  /** Maximum size of a page, if its tasks have a history or artifacts. A page has at least one task. Default: 8 MiB. */
   readonly maxBytes?: number | undefined;
 }
 
-/** The operations of the protocol for one agent, and the operations of the server on its tasks. */
+/** The protocol operations of one agent, and additional operations for the server that runs the agent. */
 export interface RequestHandler extends AgentService {
-  /** `seen` is the last event that the client received when it sent the same message before. */
+  /** `seen` is the sequence number of the last event that the client received before it sent the same message again. */
   streamMessage: (params: MessageSendParams, call?: Call, seen?: number) => Promise<TaskStream>;
   subscribe: (params: SubscribeParams, call?: Call) => Promise<TaskStream>;
   listTasks: (
@@ -97,20 +102,26 @@ export interface RequestHandler extends AgentService {
   ) => Promise<ListTasksResult>;
   /** Creates a task that waits for its first message. */
   reserveTask: (params: ReserveParams, call?: Call) => Promise<Task>;
-  /** Returns the log entries after `after`: at most LOG_PAGE, fewer if they are large. */
+  /** Returns the log entries after `after`: at most LOG_PAGE entries, or fewer if they are large. */
   readLog: (params: SubscribeParams, call?: Call) => Promise<LogPage>;
   /** Ends or resumes the executions that were interrupted when the process died. Call it once, before serving. */
   recover(): Promise<void>;
-  /** Ends unfinished tasks that have expired, and removes finished ones. Call it regularly. Never throws. */
+  /**
+   * Ends expired tasks that are unfinished, and removes expired tasks that are finished. Call it regularly. Never
+   * throws.
+   */
   expire(options: ExpireOptions): Promise<Expired>;
-  /** Refuses new messages, waits up to `ms` for executions to end, aborts the rest, and closes the store. */
+  /**
+   * Refuses new messages, waits up to `ms` milliseconds for executions to end, aborts the remaining ones, and closes
+   * the store.
+   */
   close(ms?: number): Promise<void>;
-  /** The number of executions that are running. */
+  /** The number of running executions. */
   readonly running: number;
 }
 
 /**
- * Makes a handler without HTTP, for a transport of your own or for tests.
+ * Makes a handler without HTTP, for your own transport or for tests.
  *
  *   const client = createClient(local(createHandler(agent)), { card });
  */
@@ -131,7 +142,7 @@ export function createHandler(
   const { log } = runtime;
   const intake = { inputModes: options.inputModes, deduplicate: options.deduplicate ?? true };
 
-  /** Reads the log until the task is settled. */
+  /** Reads the log until the task is settled, and returns the task. */
   function settled({ live, before, after }: Started, signal?: AbortSignal): Promise<Task> {
     if (before && !live.running && after >= live.stored && isSettled(before.status.state)) {
       return Promise.resolve(before);
@@ -184,11 +195,11 @@ export function createHandler(
     if ('kind' in accepted) return TaskStream.of(accepted);
     using live = accepted.live;
     const { before, after } = accepted;
-    // In 1.0 a stream starts with the task (3.1.2).
+    // In 1.0, a stream must start with the task (section 3.1.2 of the specification).
     if (accepted.brief && wireOf(call) === '0.3') return TaskStream.read(log, live, after + 1);
     const { historyLength } = params.configuration ?? {};
     if (!before) {
-      // Entry 1 is the task with the message as its whole history.
+      // Entry 1 is the task. Its history has only this message.
       const [first] = historyLength === 0 ? await live.read(after, 1) : [];
       if (first?.event.kind !== 'task') return TaskStream.read(log, live, after);
       const trimmed = trimHistory(first.event, historyLength);
@@ -229,7 +240,7 @@ export function createHandler(
     const answer = (next = '') => {
       return { tasks, nextPageToken: next, pageSize, totalSize: page.total ?? tasks.length };
     };
-    /** The page with only the tasks so far. */
+    /** Returns a page with only the tasks so far. */
     const shorter = async () => {
       return answer((await store.list({ ...query, limit: tasks.length, total: false })).next);
     };
@@ -276,7 +287,7 @@ export function createHandler(
       }
       if (live.state === 'canceled') return await load(live);
     }
-    // The task's end may not be stored yet. It must not be reported before it is.
+    // The end of the task must not be reported before it is stored.
     await allStored(live);
     const message = `The task is already ${live.state}`;
     const info = { taskId, ...(live.state && { state: live.state }) };
@@ -300,14 +311,14 @@ export function createHandler(
     return TaskStream.read(log, live, seq, opening(task, seq), spans);
   }
 
-  /** Set for a session (`rules.isSession`) that can have another turn. */
+  /** Returns a `Sink.spans` function for a session (`rules.isSession`) that can have another turn, else undefined. */
   function spansOf({ taskId, state }: LiveTask): (() => boolean) | undefined {
     const over = state !== undefined && isTerminal(state) && !mayGoOn(state);
     const spans = () => executor.rules?.isSession?.(taskId) === true;
     return !over && spans() ? spans : undefined;
   }
 
-  /** Continues after an entry that the client has seen. */
+  /** Returns a stream of the entries after an entry that the client has already received. */
   function resume(live: LiveTask, after: number): TaskStream {
     if (after > live.seq) {
       throw new A2AError(
@@ -371,7 +382,7 @@ function taskIn(loaded: Loaded | undefined, taskId: string): Task {
   return loaded.task;
 }
 
-/** Keeps the `length` most recent messages. 0 removes the field; undefined keeps all. */
+/** Keeps the last `length` messages of the history. 0 removes the field, and undefined keeps all messages. */
 function trimHistory(task: Task, length: number | undefined): Task {
   if (length === undefined || !task.history) return task;
   const { history, ...rest } = task;

@@ -31,25 +31,27 @@ import { timestamp } from './log/time.ts';
 /** The task that a message started or continued. The caller must dispose of `live`. */
 export interface Started {
   readonly live: LiveTask;
-  /** The task before the message. Undefined: the task is new. */
+  /** The task before the message, or undefined if the task is new. */
   readonly before: Task | undefined;
-  /** The caller continues to read after this entry. */
+  /** Sequence number of the entry after which the caller reads the log. */
   readonly after: number;
-  /** The message was accepted before. */
+  /** Whether the message was already accepted earlier. */
   readonly repeated?: boolean;
-  /** The caller needs neither the task nor its own message. */
+  /** Whether the caller's stream omits the task and the caller's own message. */
   readonly brief?: boolean;
 }
 
-/** Which messages a handler accepts. */
+/** Options for accepting messages. */
 export interface IntakeOptions {
   /** Accepted media types of files. Default: all. */
   readonly inputModes?: readonly string[] | undefined;
-  /** A repeated message id finds its task. Off only for test drivers that reuse ids on purpose. */
+  /**
+   * Whether a message with a known id returns the existing task. Turn this off only for test programs that reuse ids.
+   */
   readonly deduplicate: boolean;
 }
 
-/** Returns a direct answer, or the task that now executes the message. */
+/** Accepts a message. Returns a direct answer, or the task that the message started or continued. */
 export async function accept(
   runtime: Runtime,
   params: MessageSendParams,
@@ -78,7 +80,7 @@ export async function accept(
     const lost = error instanceof LogLostError;
     const refused = error instanceof A2AError && error.kind === 'unsupportedOperation';
     if (!lost && !refused) throw error;
-    // The same message may have arrived twice at the same moment, and the other one was accepted.
+    // The same message may have arrived twice at the same time, and the other copy was accepted.
     const winner = await find();
     if (winner !== undefined) return repeated(runtime, params, call, scope, winner);
     if (refused) throw error;
@@ -86,13 +88,13 @@ export async function accept(
   }
 }
 
-/** The error for a client whose task or message could not be stored. */
+/** Returns the error for a client whose task or message could not be stored. */
 export function notStored(error: unknown): A2AError {
   const why = error instanceof LogFullError ? 'Too many tasks are unfinished' : undefined;
   return new A2AError('unavailable', why, { retryAfterSeconds: 1 });
 }
 
-/** Converts an A2AError of another copy of this package, which an executor may have loaded. */
+/** Converts an A2AError from another copy of this package. The executor may have loaded such a copy. */
 function asOwn(error: unknown): unknown {
   if (error instanceof A2AError || !(error instanceof Error) || error.name !== 'A2AError')
     return error;
@@ -182,7 +184,7 @@ async function begin(
     try {
       await push.save(id, config, wireOf(call));
     } catch (error) {
-      // The client asked for a task with a webhook. Without the webhook the task must not exist.
+      // The client requested a task with a webhook. If the webhook cannot be saved, the task is removed.
       execution.abandon();
       live.lose(new LogLostError('the task was removed'));
       live[Symbol.dispose]();
@@ -195,7 +197,10 @@ async function begin(
   return { live, before: undefined, after: 0 };
 }
 
-/** Accepts a message to an existing task: as an answer, as a new turn, or for the running execution. */
+/**
+ * Accepts a message to an existing task. The message answers a question, starts a turn, or goes to the running
+ * execution.
+ */
 async function proceed(
   runtime: Runtime,
   params: MessageSendParams,
@@ -216,7 +221,7 @@ async function proceed(
   let loaded = await live.load();
   let reception: Reception | undefined;
   for (;;) {
-    // Entries that were appended meanwhile count, stored or not. No client sees them before they are stored.
+    // Include the entries that were appended in the meantime, even if they are not stored yet.
     while (loaded && loaded.seq !== live.seq) {
       if (live.unsent?.expected === loaded.seq) loaded = foldOn(loaded, live.unsent.entries);
       else loaded = await live.whenStored(live.seq).then(() => loadTask(live, loaded));
@@ -239,7 +244,8 @@ async function proceed(
   }
   runtime.checkOpen();
   runtime.executions.checkRoom();
-  // From the executor's answer to the append nothing is awaited: of two messages exactly one finds the task waiting.
+  // There is no `await` between the last check and the append, so only one of two concurrent messages finds the task
+  // waiting.
   const { task: before, seq: after } = loaded;
   const deliver = live.running ? reception?.deliver : undefined;
   const opensTurn = live.state === 'completed';
@@ -273,7 +279,7 @@ async function proceed(
   return { ...started, live: live.hold() };
 }
 
-/** Whether the task takes a message now: it waits for one, or its execution accepts it. */
+/** Returns whether the task accepts a message in its current state. */
 function takes({ running, state }: LiveTask, reception: Reception | undefined): boolean {
   if (running) return reception?.deliver !== undefined;
   // A submitted task that is not being executed waits for its first message.
@@ -281,7 +287,10 @@ function takes({ running, state }: LiveTask, reception: Reception | undefined): 
   return state === 'completed' && reception?.continues === true;
 }
 
-/** The message as it is stored. Only the server may set SOURCE_KEY, so a client's value is removed. */
+/**
+ * Returns the message in the form in which it is stored. Only the server may set SOURCE_KEY, so a client's value is
+ * removed.
+ */
 function receivedMessage(
   message: Message,
   { taskId, contextId }: { taskId: string; contextId: string },
@@ -303,7 +312,10 @@ function refused({ taskId, state }: LiveTask): A2AError {
   return new A2AError('unsupportedOperation', why, { info });
 }
 
-/** Returns the task of a repeated message. Refuses a message with the same id and other content. */
+/**
+ * Returns the task of a repeated message. Refuses the message if its content differs from the earlier message with the
+ * same id.
+ */
 async function repeated(
   runtime: Runtime,
   { message, configuration }: MessageSendParams,
@@ -317,7 +329,7 @@ async function repeated(
   if (!loaded || !said || !sameContent(message, said)) {
     throw new A2AError(
       'invalidParams',
-      'message.messageId: was used before for a message with other content',
+      'message.messageId: already used for a message with different content',
     );
   }
   const config = configuration?.pushNotificationConfig;
@@ -328,7 +340,7 @@ async function repeated(
   return { live: live.hold(), before: loaded.task, after: loaded.seq, repeated: true };
 }
 
-/** Compares a message with the stored one, which has the ids of its task filled in. */
+/** Returns whether a message has the same content as the stored message, which also has the ids of its task. */
 function sameContent(message: Message, said: Message): boolean {
   const source: unknown = said.metadata?.[SOURCE_KEY];
   const filled = receivedMessage(

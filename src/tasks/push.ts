@@ -1,8 +1,9 @@
 /**
- * Webhooks. Each push notification configuration has a reader of its task's log, which delivers one event at a time.
+ * Delivers events to webhooks. Each push notification configuration has its own reader of the task's log, which
+ * delivers one event at a time.
  *
  * Events are delivered in order, with a few retries. An event that cannot be delivered is skipped. A webhook that keeps
- * failing is stopped for this execution. `Deliver` makes the requests and decides which addresses are allowed.
+ * failing is stopped until the next execution. `Deliver` makes the requests and decides which addresses are allowed.
  */
 import { waitAtMost } from '../base/index.ts';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -25,21 +26,25 @@ import type { PushRecord } from './store/store.ts';
 export interface Delivery {
   readonly record: PushRecord;
   readonly entry: Published;
-  /** Loads the task up to this entry. The caller must not keep it: the next event is folded into it. */
+  /** Loads the task up to this entry. The caller must not keep the task, because later events are folded into it. */
   readonly task: () => Promise<Task | undefined>;
 }
 
 /** `refused`: a retry is useless. `failed`: a retry may help. */
 export type DeliveryOutcome = 'taken' | 'refused' | 'failed';
 
-/** Sends the prepared request once. Rejects without a response: no connection, timeout, forbidden address. */
+/**
+ * Sends the prepared request once. Rejects if there is no response: no connection, a timeout, or a forbidden address.
+ */
 export type Post = (signal: AbortSignal) => Promise<DeliveryOutcome>;
 
-/** Delivers webhooks. `webhookDelivery` implements it over HTTP. */
+/** Makes the requests to webhooks. `webhookDelivery` implements this interface. */
 export interface Deliver {
-  /** Returns the configuration to store, with an id. Throws A2AError `invalidParams` for an invalid one. */
+  /**
+   * Returns the configuration to store, with an id. Throws A2AError `invalidParams` if the configuration is invalid.
+   */
   accept(config: PushNotificationConfig, version: ProtocolVersion): PushRecord['config'];
-  /** Prepares the request for all attempts. Undefined: this webhook does not get this event. */
+  /** Prepares the request for all attempts. Returns undefined if this webhook does not get this event. */
   prepare(delivery: Delivery): Promise<Post | undefined>;
 }
 
@@ -49,7 +54,7 @@ export interface PushLimits {
 
 const ATTEMPTS = 4;
 const FIRST_DELAY_MS = 250;
-/** A webhook is stopped after this many failed events in a row. */
+/** Number of consecutive failed events after which a webhook is stopped. */
 const GIVE_UP_AFTER = 5;
 
 export class PushNotifier {
@@ -59,7 +64,7 @@ export class PushNotifier {
   readonly #limits: PushLimits;
   /** Webhooks that have a reader, by task and configuration. */
   readonly #active = new Map<string, Webhook>();
-  /** Pending saves by task. */
+  /** The last pending save of each task, by task id. */
   readonly #saving = new Map<string, Promise<void>>();
   #closed = false;
 
@@ -70,7 +75,7 @@ export class PushNotifier {
     this.#limits = limits;
   }
 
-  /** Throws for an invalid configuration. */
+  /** Throws if the configuration is invalid. */
   check(config: PushNotificationConfig, version: ProtocolVersion): void {
     this.#deliver.accept(config, version);
   }
@@ -83,7 +88,10 @@ export class PushNotifier {
     return this.#inTurn(taskId, () => this.#save(taskId, config, version));
   }
 
-  /** Saves a configuration that came with a message, unless the task has the same one. Returns whether it was new. */
+  /**
+   * Saves a configuration that came with a message, unless the task already has the same configuration. Returns whether
+   * it was new.
+   */
   saveOnce(
     taskId: string,
     config: PushNotificationConfig,
@@ -118,7 +126,7 @@ export class PushNotifier {
     return record;
   }
 
-  /** Runs the saves of a task one after the other: the same message may arrive twice at the same moment. */
+  /** Runs the saves of a task one after the other, because the same message may arrive twice at the same time. */
   async #inTurn<Result>(taskId: string, work: () => Promise<Result>): Promise<Result> {
     const before = this.#saving.get(taskId);
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -137,7 +145,7 @@ export class PushNotifier {
     this.#active.get(`${taskId}/${configId}`)?.close();
   }
 
-  /** Starts a reader after entry `after` for every configuration of the task that has none. Never throws. */
+  /** Starts a reader after entry `after` for each of the task's configurations that has no reader. Never throws. */
   async attach(live: LiveTask, after: number): Promise<void> {
     let records: readonly PushRecord[] = [];
     try {
@@ -147,7 +155,7 @@ export class PushNotifier {
     }
     for (const record of records) {
       if (live.lost || this.#closed) return;
-      // It is still reading, across turns.
+      // The reader of an earlier turn is still running.
       if (this.#active.has(key(record))) continue;
       const webhook = new Webhook(record, live, {
         log: this.#log,
@@ -162,7 +170,7 @@ export class PushNotifier {
     }
   }
 
-  /** Waits up to `ms` until every webhook has delivered the stored events. */
+  /** Waits up to `ms` milliseconds until every webhook has delivered the stored events. */
   async drain(ms: number): Promise<void> {
     await waitAtMost(
       ms,
@@ -188,7 +196,9 @@ interface WebhookOptions {
   readonly onEnd: () => void;
 }
 
-/** The reader of one configuration. It takes an entry only after the previous one was delivered. */
+/**
+ * Delivers a task's events to one webhook. It takes an entry only after the previous entry was delivered or skipped.
+ */
 class Webhook {
   readonly #record: PushRecord;
   readonly #live: LiveTask;
@@ -233,7 +243,7 @@ class Webhook {
     return this.#over.promise;
   }
 
-  /** Stops at once, also during a delivery. */
+  /** Stops immediately, even during a delivery. */
   close(): void {
     this.#abort.abort();
     this.#options.onEnd();
@@ -241,7 +251,7 @@ class Webhook {
     this.#reader?.close();
   }
 
-  /** Takes the next event, or stops if the task is settled and there is none. */
+  /** Takes the next event, or stops if the task is settled and there is no further event. */
   #goOn(): void {
     const { seq, state } = this.#live;
     const settled = this.#finishing || (state !== undefined && isSettled(state));
@@ -275,7 +285,7 @@ class Webhook {
     }
   }
 
-  /** Continues the previous fold, so that all calls together read the log once. */
+  /** Returns the task up to entry `seq`. Continues from the previous call, so that each log entry is read only once. */
   async #taskAt(seq: number): Promise<Task | undefined> {
     const live = this.#live;
     const upToHere = {

@@ -1,4 +1,4 @@
-/** Creates tasks that wait for their first message, so that their id is known before. */
+/** Creates tasks that wait for their first message, so that the task id is known before the message is sent. */
 import { randomUUIDv7 } from 'node:crypto';
 import { type Call, type Metadata, type Task } from '../protocol/index.ts';
 import { notStored } from './intake.ts';
@@ -6,7 +6,7 @@ import type { Runtime } from './runtime.ts';
 import { scopeOf } from './scope.ts';
 import { timestamp } from './log/time.ts';
 
-/** The parameters for reserving a task. */
+/** The parameters of `reserveTask`. */
 export interface ReserveParams {
   readonly contextId?: string | undefined;
   /** The task's metadata. */

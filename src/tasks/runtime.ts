@@ -1,4 +1,4 @@
-/** What all operations share: the log, the executions, webhooks, and the handling of interrupted tasks. */
+/** The parts that all operations share: the log, the executions, webhooks, and the handling of interrupted tasks. */
 import { A2AError, taskNotFound } from '../protocol/index.ts';
 import { EventLog, type LiveTask, type OnState } from './log/event-log.ts';
 import type { AgentExecutor, RequestContext, StatusEvent } from './execution/executor.ts';
@@ -18,7 +18,7 @@ export interface RuntimeLimits extends ExecutionLimits {
   readonly maxPushConfigsPerTask: number;
 }
 
-/** The least time that webhooks get at shutdown to deliver the last events. */
+/** Minimum time for webhooks to deliver the last events at shutdown. */
 const LAST_WORD_MS = 1000;
 
 export class Runtime {
@@ -29,7 +29,7 @@ export class Runtime {
   readonly executions: Executions;
   readonly push: PushNotifier | undefined;
   closing = false;
-  /** The store is closed. */
+  /** True after the store was closed. */
   closed = false;
 
   constructor(
@@ -52,12 +52,15 @@ export class Runtime {
       new PushNotifier(this.log, options.deliver, options.logger, options.limits);
   }
 
-  /** Throws `unavailable` once the server is shutting down. */
+  /** Throws `unavailable` if the server is shutting down. */
   checkOpen(): void {
     if (this.closing) throw new A2AError('unavailable', 'The server is shutting down');
   }
 
-  /** Opens a task of the scope, held by the caller. An interrupted task is ended first. */
+  /**
+   * Opens a task in the scope. The caller must dispose of it. If its execution was interrupted, the task is ended
+   * first.
+   */
   async open(scope: Scope, taskId: string): Promise<LiveTask> {
     if (this.closed) throw new A2AError('unavailable', 'The server is shutting down');
     const live = await this.log.open(scope, taskId);
@@ -66,7 +69,8 @@ export class Runtime {
       if (live.stored === 0) throw taskNotFound(taskId);
       if (this.#isOrphan(live) && !(await isReserved(live)) && this.#isOrphan(live)) {
         await this.#interrupt(live);
-        // The store was unavailable when its execution ended. The executor may still keep something for the task.
+        // The store was unavailable when the execution ended. The executor may still hold resources for the task, so
+        // notify it.
         if (!live.lost) void this.tellCanceled(live.hold()).then(() => live[Symbol.dispose]());
       }
       return live;
@@ -76,19 +80,21 @@ export class Runtime {
     }
   }
 
-  /** Ends a task that is not being executed. Its webhooks are told, but not its executor (`tellCanceled`). */
+  /**
+   * Ends a task that is not being executed. Notifies its webhooks, but not its executor: use `tellCanceled` for that.
+   */
   async end(live: LiveTask, last: StatusEvent): Promise<void> {
     const after = live.seq;
     for (const event of lastEvents(this.executor, live, last)) void this.log.append(live, event);
     await this.push?.attach(live, after);
   }
 
-  /** Tells the executor of a task that ended while it was not being executed. Never throws. */
+  /** Notifies the executor that a task ended while it was not being executed. Never throws. */
   async tellCanceled(live: LiveTask): Promise<void> {
     if (!this.executor.cancel) return;
     const { taskId, contextId } = live;
     const loaded = await live.load().catch((error: unknown) => {
-      this.logger.error({ err: error, taskId }, 'an agent could not be told of a cancellation');
+      this.logger.error({ err: error, taskId }, 'failed to notify an agent of a cancellation');
     });
     if (!loaded) return;
     const { task, turn } = loaded;
@@ -106,7 +112,10 @@ export class Runtime {
     }
   }
 
-  /** Waits up to `ms` for executions to end and webhooks to be delivered, aborts the rest, and closes the store. */
+  /**
+   * Waits up to `ms` milliseconds for executions to end and for webhooks to be delivered. Aborts the remaining ones,
+   * and closes the store.
+   */
   async close(ms: number): Promise<void> {
     this.closing = true;
     const until = performance.now() + ms;
@@ -118,7 +127,10 @@ export class Runtime {
     await this.store.close();
   }
 
-  /** Whether the task should be executed but is not. A task that waits for its first message counts too. */
+  /**
+   * Returns whether the task is unfinished, but not being executed. Also true for a task that waits for its first
+   * message.
+   */
   #isOrphan({ running, state, stored, seq }: LiveTask): boolean {
     const unfinished = state === 'working' || state === 'submitted';
     return unfinished && !running && stored === seq && !this.closing;
@@ -151,14 +163,14 @@ export class Runtime {
   }
 }
 
-/** Whether the task still waits for its first message. */
+/** Returns whether the task still waits for its first message. */
 async function isReserved(live: LiveTask): Promise<boolean> {
   if (live.state !== 'submitted' || live.seq !== 1) return false;
   const [first] = await live.read(0, 1);
   return first?.event.kind === 'task' && (first.event.history ?? []).length === 0;
 }
 
-/** The task's owner, as far as the log knows. */
+/** Returns the task's owner and tenant. Nothing else about the caller is stored. */
 function callerOf({ owner, tenant }: LiveTask): Pick<RequestContext, 'user' | 'tenant'> {
   return { user: owner === '' ? undefined : { id: owner, tenant }, tenant };
 }

@@ -3,8 +3,8 @@ import { A2AError, type Call, type ProtocolVersion } from '../protocol/index.ts'
 import type { Scope } from './store/store.ts';
 
 /**
- * The scope whose tasks a call may see. A user without a tenant may name one. A user with a tenant may not name another
- * one, whether it exists or not.
+ * Returns the scope whose tasks a call may use. A user without a tenant may specify any tenant. For a user with a
+ * tenant, every other tenant is forbidden, even if it does not exist.
  */
 export function scopeOf(call: Call, tenant: string | undefined): Scope {
   const own = call.user?.tenant;
@@ -12,7 +12,7 @@ export function scopeOf(call: Call, tenant: string | undefined): Scope {
   return { tenant: own ?? tenant ?? '', owner: call.user?.id ?? '' };
 }
 
-/** The protocol version for webhooks that this call sets. Calls within this process have no version of their own. */
+/** Returns the protocol version of a call. Calls within this process have no version and count as 1.0. */
 export function wireOf({ version = '1.0' }: Call): ProtocolVersion {
   return version;
 }

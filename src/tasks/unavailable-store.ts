@@ -1,4 +1,6 @@
-/** Turns a store's errors into `unavailable`, and logs the cause. An A2AError of the store stays unchanged. */
+/**
+ * Converts a store's errors into `unavailable` errors, and logs the cause. An A2AError from the store is not changed.
+ */
 import type { MaybePromise } from '../base/index.ts';
 import { A2AError } from '../protocol/index.ts';
 import type { Logger } from './log/logger.ts';

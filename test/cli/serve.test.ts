@@ -158,7 +158,7 @@ describe('parley serve', { concurrency: 3 }, () => {
   test('--max-task-bytes: a task that outgrows it in memory fails', async () => {
     const server = await serving(['--agent', 'bench', '--max-task-bytes', '10000']);
     const ended = await parley(['send', server.url, 'task 100 1000']);
-    assertRefused(ended, 1, /the task failed: The task outgrew the limit of 10000 bytes/);
+    assertRefused(ended, 1, /the task failed: The task exceeded the limit of 10000 bytes/);
     await server.stop();
   });
 

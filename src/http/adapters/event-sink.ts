@@ -2,8 +2,8 @@
  * Writes a stream's events to a response of node:http, with backpressure.
  *
  * Events that are published at about the same time are written together (pace.ts). node:http would write each chunk in
- * three pieces, which costs more than the rest of an event. So this class writes the chunk's frame itself, and sends the
- * end of the response together with the last event.
+ * three pieces, which takes more time than all other processing of an event. So this class writes the framing of the
+ * chunks itself, and sends the end of the response together with the last event.
  */
 import type { ServerResponse } from 'node:http';
 import { MAX_TIMER_MS } from '../../base/index.ts';
@@ -13,18 +13,18 @@ import type { Pace, Paced } from './pace.ts';
 import type { StreamReply } from '../request.ts';
 
 const LAST_CHUNK = '0\r\n\r\n';
-/** Gathered text beyond this size is written at once. */
+/** If the gathered text is longer than this, it is written immediately. */
 const GATHER = 32 * 1024;
 
 interface UnreadOptions {
-  /** A client that reads nothing for this long is disconnected. */
+  /** How long a client may read nothing before it is disconnected. */
   readonly stallMs: number;
   readonly logger: Logger;
 }
 
 /**
- * Disconnects a client that does not read a complete answer. The timeout of a socket restarts whenever the system
- * accepts more data, so a slow but reading client is not disconnected.
+ * Disconnects a client that stops reading before the end of the answer. The timeout of the socket restarts whenever the
+ * system accepts more data, so a slow client that keeps reading is not disconnected.
  */
 export function dropUnread(
   response: ServerResponse,
@@ -47,10 +47,10 @@ export class EventSink implements StreamSink, Beating, Paced {
   /** False for HTTP/1.0, where the end of the connection ends the stream. */
   readonly #chunked: boolean;
   #gathered = '';
-  /** The encoding of the last chunk. Most are ASCII, which is cheaper to write as latin1. */
+  /** The encoding of the last chunk. Most chunks are ASCII, which is faster to write as latin1. */
   #encoding: BufferEncoding = 'utf8';
   #room = true;
-  /** No event was taken yet. */
+  /** True until the first event is taken. */
   silent = true;
 
   constructor(response: ServerResponse, reply: StreamReply, pace: Pace, options: UnreadOptions) {
@@ -112,7 +112,8 @@ export class EventSink implements StreamSink, Beating, Paced {
   }
 
   #write(): void {
-    // node:http would cork the socket until the next tick. A socket that is corked here is written at once.
+    // node:http would cork the socket until the next tick. Because it is corked here, `uncork` writes the data
+    // immediately.
     const { socket } = this.#response;
     socket?.cork();
     const text = this.#chunk('');
@@ -121,7 +122,7 @@ export class EventSink implements StreamSink, Beating, Paced {
     if (!this.#room) this.stalledAt ??= performance.now();
   }
 
-  /** The gathered text as one HTTP chunk, followed by `tail`. */
+  /** Returns the gathered text as one HTTP chunk, followed by `tail`. */
   #chunk(tail: string): string {
     const text = this.#gathered;
     this.#gathered = '';
@@ -132,7 +133,7 @@ export class EventSink implements StreamSink, Beating, Paced {
   }
 }
 
-/** Headers as name, value, name, value. node:http uses this form without a copy. */
+/** Returns the headers as a flat list: name, value, name, value. node:http uses such a list without copying it. */
 export function flatten(headers: Readonly<Record<string, string>>): string[] {
   const flat: string[] = [];
   for (const name in headers) flat.push(name, headers[name]!);

@@ -1,4 +1,6 @@
-/** The adapter for `Request` and `Response`: Hono, Bun, Deno, edge runtimes, and tests without a port. */
+/**
+ * The adapter for `Request` and `Response`. Used with Hono, Bun, Deno and edge runtimes, and in tests without a port.
+ */
 import { A2AError } from '../../protocol/index.ts';
 import { isLoopbackAddress } from '../admission.ts';
 import type { App } from '../app.ts';
@@ -15,18 +17,18 @@ export interface FetchOptions {
   readonly cors: (request: TransportRequest) => Record<string, string>;
 }
 
-/** What the caller of a fetch handler knows about the connection. */
+/** Information about the connection that the caller of a fetch handler provides. */
 export interface FetchContext {
   /** The path under which the handler is mounted. */
   readonly mount?: string;
   /**
-   * The client's address, if the runtime knows it. Without it, an agent with neither `authenticate` nor `publicUrl`
-   * accepts only loopback host names, because any web page could have sent the request.
+   * The client's address, if the runtime provides it. If it is missing, an agent with neither `authenticate` nor
+   * `publicUrl` accepts only loopback host names, because any web page could have sent the request.
    */
   readonly remote?: string;
 }
 
-/** A handler from `Request` to `Response`. */
+/** Answers a `Request` with a `Response`. */
 export type FetchHandler = (request: Request, context?: FetchContext) => Promise<Response>;
 
 export function createFetchHandler(app: App, options: FetchOptions): FetchHandler {

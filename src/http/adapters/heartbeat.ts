@@ -1,9 +1,9 @@
 /**
- * One timer for all streams. It keeps idle streams alive, and disconnects clients that have not read for too long. Such a
- * client can resume after its last event id.
+ * One timer for all streams. It keeps idle streams alive, and disconnects clients that have stopped reading. Such a
+ * client can resume its stream after its last event id.
  */
 export interface Beating {
-  /** Since when the client has not read (performance.now()). Undefined: it keeps up. */
+  /** The time at which the client stopped reading (performance.now()), or undefined if it keeps up. */
   stalledAt: number | undefined;
   /** Sends an SSE comment, which clients ignore. */
   beat(): void;
@@ -13,7 +13,7 @@ export interface Beating {
 
 export interface HeartbeatOptions {
   readonly heartbeatMs: number;
-  /** A client that does not read for this long is disconnected. */
+  /** How long a client may read nothing before it is disconnected. */
   readonly stallMs: number;
 }
 

@@ -18,7 +18,7 @@ export interface NodeOptions {
   readonly maxBodyBytes: number;
   readonly publicUrl: string | undefined;
   readonly heartbeat: Heartbeat;
-  /** A client that does not read its answer for this long is disconnected. */
+  /** How long a client may read nothing before it is disconnected. */
   readonly stallMs: number;
   readonly cors: (request: TransportRequest) => Record<string, string>;
   readonly logger: Logger;
@@ -27,10 +27,10 @@ export interface NodeOptions {
 /** A handler for `node:http`, Express and connect. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** The response of a request, or the connection of a WebSocket. */
+/** The response to a request, or the socket of a WebSocket connection. */
 type Answered = Pick<Writable, 'destroyed' | 'once'>;
 
-/** Created once. A new error with its stack for every closed request would be expensive. */
+/** Created only once, because a new error with a stack trace for every closed request would be expensive. */
 const GONE = new DOMException('The client disconnected', 'AbortError');
 
 export class NodeRequest implements TransportRequest {
@@ -51,7 +51,7 @@ export class NodeRequest implements TransportRequest {
 
   get url(): string {
     const url = this.#request.url ?? '/';
-    // Proxies may send the whole address as the target (RFC 9112, 3.2.2).
+    // Proxies may send the whole URL as the request target (RFC 9112, section 3.2.2).
     return url.startsWith('/') || !URL.canParse(url) ? url : pathOf(new URL(url));
   }
 
@@ -89,7 +89,10 @@ function pathOf({ pathname, search }: URL): string {
   return `${pathname}${search}`;
 }
 
-/** The path at which a framework mounted the handler. Express provides it. With connect it is the whole path without ours. */
+/**
+ * Returns the path at which a framework mounted the handler. Express provides this path in `baseUrl`. With connect, it
+ * is the original path without the path that the handler gets.
+ */
 function mountOf(request: IncomingMessage): string {
   const base: unknown = Reflect.get(request, 'baseUrl');
   if (typeof base === 'string') return base;
@@ -132,7 +135,7 @@ function abandon(reply: Reply): void {
   reply.release();
 }
 
-/** Writes chunks as fast as the client reads. Ends when the client disconnects. */
+/** Writes chunks as fast as the client reads them. Ends when the client disconnects. */
 async function writeText(
   response: ServerResponse,
   { headers, chunks, release }: TextReply,
@@ -145,7 +148,10 @@ async function writeText(
     gone = true;
     leave?.();
   });
-  /** Undefined once the client disconnected. `Promise.race` with one lasting promise would leak every chunk. */
+  /**
+   * Waits for `work`, or resolves with undefined if the client disconnects. `Promise.race` with a long-lived promise
+   * would leak memory for every chunk.
+   */
   const unlessLeft = <Result>(work: Promise<Result>): Promise<Result | undefined> =>
     new Promise((resolve, reject) => {
       leave = () => resolve(undefined);
@@ -189,13 +195,13 @@ function writeFull(
   options: NodeOptions,
 ): void {
   const { status, body, headers } = reply;
-  // One after the other: both may have a Vary.
+  // The headers are not merged, because both may have a Vary header.
   const flat = flatten(headers);
   if (cors) flat.push(...flatten(cors));
   const bytes = Buffer.byteLength(body);
   if (status !== 204 && status !== 304) flat.push('content-length', String(bytes));
   response.writeHead(status, flat);
-  // Plain ASCII, which most answers are, is cheaper to write as such.
+  // Most answers are ASCII, which is faster to write as latin1.
   const encoding = bytes === body.length ? 'latin1' : 'utf8';
   if (incoming.method === 'HEAD') response.end();
   else response.end(body, encoding);
@@ -204,8 +210,8 @@ function writeFull(
 }
 
 /**
- * Reads the rest of a refused body. Many clients read the answer only after they have sent everything, and would see a
- * connection reset otherwise. For the same reason the answer does not have `connection: close`.
+ * Reads and discards the rest of a refused body. Many clients read the answer only after they have sent the whole body,
+ * and would otherwise get a connection reset. For the same reason, the answer does not have `connection: close`.
  */
 function drainBriefly(incoming: IncomingMessage): void {
   const timer = setTimeout(() => incoming.destroy(), 5000).unref();
@@ -237,11 +243,11 @@ function writeStream(
     reply.release();
   });
   heartbeat.add(sink);
-  // Tells the client that it is connected, before the first event.
+  // Send the headers before the first event, so that the client knows that it is connected.
   if (sink.silent) response.flushHeaders();
 }
 
-/** The body, if a framework has read and parsed it already. */
+/** Returns the body if a framework has already read it. */
 function parsedBody(request: IncomingMessage): string {
   const body: unknown = Reflect.get(request, 'body');
   if (typeof body === 'string') return body;
@@ -249,7 +255,7 @@ function parsedBody(request: IncomingMessage): string {
   if (body !== undefined) return JSON.stringify(body);
   const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers;
   if (length === '0' && coding === undefined) return '';
-  throw new Error('the body was read before the agent got the request: keep it in request.body');
+  throw new Error('the request body was already read: the framework must keep it in request.body');
 }
 
 function readBody(request: IncomingMessage, limit: number): Promise<string> {

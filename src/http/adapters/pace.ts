@@ -1,9 +1,10 @@
 /**
- * Decides when streams write. A write to a socket costs more than the rest of an event, so a burst of events shares one.
+ * Decides when streams write. A write to a socket takes more time than all other processing of an event, so the events
+ * of a burst share one write.
  *
- * An event is written at the end of the current turn of the event loop, unless its stream has written within the last
- * millisecond. Then the event waits until the millisecond is over. So events at the speed of people or models are not
- * delayed, and a burst costs one write per millisecond. A timer runs only while a stream waits.
+ * An event is normally written at the next tick. If its stream has written within the last millisecond, the event waits
+ * for up to a millisecond. So events at the speed of people or models are not delayed, and a burst needs only one write
+ * per millisecond. A timer runs only while a stream waits.
  */
 export interface Paced {
   /** The time of the last write. */

@@ -1,12 +1,14 @@
 /**
- * WebSocket on the server's port, for the routes of socket-route.ts. Loaded only if there are any.
+ * Accepts WebSocket connections on the server's port, for the routes of socket-route.ts. This module is loaded only if
+ * there are such routes.
  *
- * The steps of a connection: check Host and Origin (403) and the number of connections (503), authenticate, upgrade. A
- * client with invalid credentials is upgraded too and closed with 4001, because a browser shows its page no other error.
- * Its frames are ignored.
+ * The steps for a connection: check Host and Origin (error 403) and the number of connections (error 503), authenticate
+ * the caller, and upgrade. A connection with invalid credentials is also upgraded, and then closed with code 4001,
+ * because a web page cannot see any other error. Its frames are ignored.
  *
- * Limits: the size of a frame (1009), frames per second (1008), and the time to answer a ping. Frames are not compressed:
- * that would cost memory for each connection and time for each frame.
+ * Limits: the size of a frame (close code 1009), the number of frames per second (close code 1008), and the time to
+ * answer a ping. Frames are not compressed, because compression needs memory for each connection and time for each
+ * frame.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -29,13 +31,13 @@ import {
   tokenIn,
 } from '../socket-route.ts';
 
-/** How long the peer has to close its side. */
+/** How long the peer may take to close its side. */
 const CLOSE_MS = 2000;
-/** Rate limit of frames and pings: a burst, then a number per second. */
+/** Rate limit of frames and pings: the size of a burst, and the number per second after it. */
 const BURST = 400;
 const PER_SECOND = 100;
 
-/** A close reason may have 123 bytes. Ours are mostly ASCII. */
+/** Maximum length of a close reason. The protocol allows 123 bytes, and most of our reasons are ASCII. */
 const MAX_REASON = 60;
 
 export interface UpgradeOptions {
@@ -44,13 +46,13 @@ export interface UpgradeOptions {
   readonly publicUrl: string | undefined;
   readonly maxFrameBytes: number;
   readonly maxSockets: number;
-  /** The interval of pings. A peer that has not answered one when the next is due is disconnected. */
+  /** Interval between pings. A peer that has not answered before the next ping is disconnected. */
   readonly pingMs: number;
   readonly logger: Logger;
 }
 
 export interface Upgrades {
-  /** Whether a request asks for a WebSocket route. Other requests are answered over HTTP. */
+  /** Returns whether a request is for a WebSocket route. Other requests are answered over HTTP. */
   wanted(request: IncomingMessage): boolean;
   handle(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Closes all connections because the server shuts down. */
@@ -61,7 +63,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
   const { admission, publicUrl, logger, maxSockets } = options;
   const routes = new Map(options.routes.map((route) => [route.path, route]));
   const peers = new Set<Peer>();
-  /** Connections that are being authenticated or closed. */
+  /** Number of connections that are being authenticated, or closed because of invalid credentials. */
   let arriving = 0;
   let timer: NodeJS.Timeout | undefined;
   const server = new WebSocketServer({
@@ -102,7 +104,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
     } finally {
       arriving--;
     }
-    // The client may have disconnected meanwhile.
+    // The client may have disconnected in the meantime.
     if (raw.destroyed) return;
     server.handleUpgrade(incoming, raw, head, (ws) => {
       if (user === 'nobody') {
@@ -145,7 +147,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
       return request.headers.upgrade?.toLowerCase() === 'websocket' && routes.has(pathOf(request));
     },
     handle(request, socket, head) {
-      // Node has removed its own listeners, so a connection reset would end the process.
+      // Node has removed its own error listeners, so without this one a connection reset would end the process.
       socket.on('error', () => socket.destroy());
       upgrade(request, socket, head).catch((error: unknown) => {
         logger.error({ err: error }, 'failed to open a WebSocket');
@@ -158,7 +160,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
   };
 }
 
-/** Reads the token from the subprotocols too, because a browser cannot send an Authorization header. */
+/** A request that may have its token in the subprotocols, because a browser cannot send an Authorization header. */
 class UpgradeRequest extends NodeRequest {
   override header(name: string): string | undefined {
     const value = super.header(name);
@@ -175,7 +177,7 @@ class Peer implements PeerSocket {
   readonly #logger: Logger;
   #listener: SocketListener | undefined;
   #stalled: (() => void) | undefined;
-  /** The peer has sent something since the last ping. */
+  /** Whether the peer has sent something since the last ping. */
   #alive = true;
   #allowance = BURST;
   #since = performance.now();
@@ -224,7 +226,7 @@ class Peer implements PeerSocket {
   watch(ms: number, stalled: () => void): void {
     if (this.#stalled) return;
     this.#stalled = stalled;
-    // The socket's timer also sees progress within a frame.
+    // The timeout of the socket also restarts when only a part of a frame was sent.
     this.#raw.setTimeout(ms);
   }
 

@@ -1,21 +1,22 @@
 /**
- * Writes an agent as an async generator:
+ * Creates an agent from an async generator function:
  *
  *   const echo = createAgent({ name: 'Echo', description: 'Repeats your words' }, async function* (ctx) {
  *     for (const word of ctx.text.split(' ')) yield `${word} `;
  *   });
  *
- * Yielded strings and parts are chunks of one artifact, yielded events are sent unchanged. Returning completes the
- * task, with the whole text as its status message. A returned string is the last chunk of text. Throwing fails the task.
+ * Each yielded string or part is sent as a chunk of one artifact. Yielded events are sent unchanged. When the function
+ * returns, the task is completed, and the status message has the whole text. A returned string is sent as the last
+ * chunk. If the function throws, the task fails.
  *
- * `await ctx.ask('Which city?')` puts the task into input-required and resolves with the answer. Meanwhile the
- * generator stays in memory. If it is no longer there when the answer comes (the process has restarted, or too many
- * others are waiting), the generator runs again from its start: earlier questions get their recorded answers at once,
- * and what it yielded before is not sent again. So the code before an `ask` may run twice. Effects that must happen
- * once belong after the last question, or must be idempotent.
+ * `await ctx.ask('Which city?')` puts the task into input-required and resolves with the answer. The generator waits
+ * for the answer in memory. If it is removed from memory (because the process restarts or too many generators wait),
+ * the function runs again from its start when the answer arrives: earlier questions immediately get their recorded
+ * answers, and chunks that were already sent are not sent again. So the code before an `ask` may run more than once.
+ * Place side effects that must happen only once after the last question, or make them idempotent.
  *
- * An agent that `resumes` after a crash runs again in the same way. How much of its answer was sent before the crash
- * is unknown, so the answer starts over: its first chunk replaces the text that was there.
+ * If the option `resumes` is set, the function also runs again after a crash. It is unknown how much of the answer was
+ * sent before the crash, so the whole answer is sent again: its first chunk replaces the earlier text.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { inspect } from 'node:util';
@@ -33,7 +34,7 @@ import type {
 } from './executor.ts';
 
 /**
- * The answer to a question of `ctx.ask`.
+ * The answer to a question that was asked with `ctx.ask`.
  *
  *   const { text } = await ctx.ask('Which city?');
  */
@@ -43,7 +44,7 @@ export interface GivenAnswer {
 }
 
 /**
- * What an agent function gets: the message, its task, and a way to ask.
+ * The argument of an agent function: the message, its task, and `ask`.
  *
  *   async function* (ctx) { yield `You said: ${ctx.text}`; }
  */
@@ -51,37 +52,47 @@ export interface AgentContext extends Omit<ExecutionContext, 'signal'> {
   /** The text of the message. */
   readonly text: string;
   readonly signal: AbortSignal;
-  /** Asks the client a question and waits for the answer. With `auth` the task waits in auth-required. */
+  /**
+   * Asks the client a question and waits for the answer. With `auth`, the task's state is auth-required instead of
+   * input-required.
+   */
   ask(question: string, options?: { readonly auth?: boolean }): Promise<GivenAnswer>;
 }
 
-/** What an agent function may yield. A string or a part is a chunk of the answer; an event is sent unchanged. */
+/**
+ * A value that an agent function may yield. A string or a part is a chunk of the answer; an event is sent unchanged.
+ */
 export type Yielded = string | Part | ExecutorEvent;
 
 /**
- * The work of an agent. A returned string is the last chunk of the answer.
+ * A function that does the work of an agent. If it returns a string, the string is the last chunk of the answer.
  *
  *   const run: AgentFunction = async function* (ctx) { yield ctx.text.toUpperCase(); };
  */
 export type AgentFunction = (context: AgentContext) => AsyncIterable<Yielded, string | void>;
 
-/** The agent's profile, from which the server makes the agent card, and how its tasks behave. */
+/** The agent's profile, from which the server makes the agent card, and options for its tasks. */
 export interface AgentOptions extends AgentProfile, Pick<ExecutionRules, 'resumes'> {
-  /** Whether a message to a completed task starts a new turn of it. A function decides for each request. */
+  /** Whether a message to a completed task starts a new turn. A function can decide this for each request. */
   readonly continues?: boolean | ((context: RequestContext) => boolean);
-  /** Answers without a task, with text or a message. If it returns undefined, a task is made and the generator runs. */
+  /**
+   * Answers a message without a task. Returns text or a message, or undefined to create a task and run the function.
+   */
   readonly reply?: (
     context: RequestContext & { readonly text: string },
   ) => MaybePromise<string | Message | undefined>;
 }
 
-/** How many generators may wait for an answer in memory. Beyond that the oldest is dropped, and runs again when needed. */
+/**
+ * Maximum number of generators that wait for an answer in memory. If there are more, the oldest is dropped. Its
+ * function runs again when the answer arrives.
+ */
 const MAX_WAITING = 1000;
-/** A longer answer is only in the artifact, and not repeated in the status message. */
+/** Maximum length of an answer that is repeated in the status message. A longer answer is only in the artifact. */
 const MAX_FINAL_TEXT = 256 * 1024;
 
 /**
- * Makes an agent for `serve` of an async generator function.
+ * Makes an agent for `serve` from an async generator function.
  *
  *   const echo = createAgent({ name: 'Echo', description: 'Repeats your words' }, async function* (ctx) { yield ctx.text; });
  *   await serve(echo).listen(4000);
@@ -144,13 +155,13 @@ type Step =
 class GeneratorRun {
   readonly #iterator: AsyncIterator<Yielded, string | void>;
   readonly #abort = new AbortController();
-  /** Answers that are already in the log, for a generator that runs again. */
+  /** Recorded answers that are still to be given to a generator that runs again. */
   readonly #recorded: Message[];
   #replaying: boolean;
   readonly #resumed: boolean;
   /** Resolves the step that `events` waits for. */
   #settle: ((step: Step) => void) | undefined;
-  /** The iterator's `next` was called and has not settled. */
+  /** Whether the iterator's `next` was called and has not settled. */
   #outstanding = false;
   #queued: Step[] = [];
   #resumeAsk:
@@ -165,7 +176,7 @@ class GeneratorRun {
     this.#recorded = context.turn.slice(1);
     this.#replaying = this.#recorded.length > 0;
     this.#resumed = context.resumed;
-    // The same in every run of this turn, so that a generator that runs again continues its artifact.
+    // The id is the same in every run of this turn, so that a generator that runs again continues the same artifact.
     this.#artifactId = `response-${message.messageId}`;
     const iterable: unknown = run({
       ...context,
@@ -179,13 +190,13 @@ class GeneratorRun {
     this.#iterator = iterable[Symbol.asyncIterator]();
   }
 
-  /** Resolves the question that the generator waits for. */
+  /** Gives the generator the answer to its open question. */
   answer(message: Message): void {
     this.#resumeAsk?.resolve({ text: textOf(message.parts), message });
     this.#resumeAsk = undefined;
   }
 
-  /** Ends the generator: its question is rejected, and its `finally` blocks run. */
+  /** Ends the generator: rejects its open question, and runs its `finally` blocks. */
   drop(): void {
     this.#abort.abort();
     this.#resumeAsk?.reject(this.#abort.signal.reason);
@@ -193,7 +204,7 @@ class GeneratorRun {
     void this.#iterator.return?.().catch(() => {});
   }
 
-  /** Yields the generator's events until it asks or ends. `park` is called before a question is sent. */
+  /** Yields events until the generator asks a question or ends. Calls `park` before it yields a question. */
   async *events(context: ExecutionContext, park: () => void): AsyncGenerator<ExecutorEvent> {
     const { signal } = context;
     const passOn = () => {
@@ -218,14 +229,14 @@ class GeneratorRun {
         if (step.result.done) {
           const { value: last } = step.result;
           if (typeof last === 'string' && last !== '') yield this.#event(last);
-          // An aborted generator returns early. The runtime then decides on the task's state.
+          // After an abort, the generator may have returned early. Then the runtime sets the task's state.
           if (!signal.aborted) yield this.#completed();
           return;
         }
         const replaying = this.#replaying;
         const { value } = step.result;
         const event = this.#event(value);
-        // After a crash the first chunk replaces the artifact, so all chunks must be sent again.
+        // After a crash, the first chunk replaces the artifact, so all chunks must be sent again.
         if (!replaying || (this.#resumed && !isEvent(value))) yield event;
       }
     } finally {
@@ -249,7 +260,7 @@ class GeneratorRun {
       this.#resumeAsk = { resolve, reject };
       this.#arrive({ kind: 'ask', question, auth });
     });
-    // If the agent does not await its question, a rejection must not end the process.
+    // Even if the agent does not await the answer, a rejection must not end the process.
     answer.catch(() => {});
     return answer;
   }
@@ -316,7 +327,7 @@ const MAY_YIELD =
   'it may yield a string, a part ({ kind: "text" | "file" | "data", … }) ' +
   'or an event ({ kind: "status-update" | "artifact-update", … })';
 
-/** Refuses arguments with which no task could ever succeed. */
+/** Throws a TypeError for arguments with which every task would fail. */
 function checkArguments({ name, description }: AgentOptions, run: unknown): void {
   for (const [field, value] of Object.entries({ name, description })) {
     if (typeof value !== 'string' || (field === 'name' && value.trim() === '')) {
@@ -343,7 +354,7 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<Yielded, string
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
-/** A wrong value in one line, for an error. */
+/** Formats an invalid value on one line, for an error message. */
 function shown(value: unknown): string {
   return inspect(value, { depth: 0, breakLength: Infinity, maxStringLength: 60 });
 }

@@ -1,4 +1,4 @@
-/** Turns what an executor yields into events of the protocol, and refuses what a peer could not read. */
+/** Converts the events that an executor yields into protocol events, and refuses invalid events. */
 import { randomUUIDv7 } from 'node:crypto';
 import { isObject } from '../../base/index.ts';
 import {
@@ -11,14 +11,14 @@ import {
 import type { ExecutorEvent } from './executor.ts';
 import { timestamp } from '../log/time.ts';
 
-/** The states that an agent may enter. The runtime could not continue or recover a task in one of the other two. */
+/** The states that an agent may set. The runtime could not continue or recover a task in one of the two others. */
 const STATES: ReadonlySet<unknown> = new Set(
   TaskState.options.filter((state) => state !== 'unknown' && state !== 'unspecified'),
 );
 
 /**
- * Fills in the fields that the runtime owns: ids, the time, `final`, and the agent's role. Throws a TypeError for an
- * invalid event, because the log keeps its events forever.
+ * Adds the fields that the runtime sets: ids, the time, `final`, and the agent's role. Throws a TypeError if the event
+ * is invalid, because an event in the log cannot be corrected later.
  */
 export function completeEvent(
   task: { taskId: string; contextId: string },
@@ -33,7 +33,8 @@ export function completeEvent(
     }
     const parts = checkedParts(artifact.parts, isImmutable);
     const copy = isImmutable ? artifact : { ...artifact, parts };
-    // Memory holds many of these. A field in the object literal costs less memory than one added later.
+    // Many of these objects are in memory. A field in the object literal needs less memory than a field that is added
+    // later.
     const complete: TaskEvent =
       append === undefined
         ? { kind: 'artifact-update', taskId, contextId, artifact: copy }
@@ -62,7 +63,7 @@ export function completeEvent(
   return complete;
 }
 
-/** A message from the agent, with its context and, if there is one, its task. */
+/** Makes a message from the agent, with the context id and, if given, the task id. */
 export function agentMessage(
   content: string | Message,
   { taskId, contextId }: { taskId?: string; contextId: string },
@@ -81,7 +82,7 @@ export function agentMessage(
   return message;
 }
 
-/** Copies the parts for the log, unless the executor promised never to change them. */
+/** Checks the parts. Copies them for the log, unless the executor never changes its events (`immutableEvents`). */
 function checkedParts(parts: Part[], isImmutable = false): Part[] {
   if (!Array.isArray(parts) || parts.length === 0)
     throw new TypeError('a message or an artifact needs at least one part');

@@ -328,7 +328,7 @@ test('a task that outgrows its limit in memory fails, and says so', async () => 
   );
   const task = await send(handler);
   assert.equal(task.status.state, 'failed');
-  assert.match(JSON.stringify(task.status.message), /outgrew the limit of 50000 bytes/);
+  assert.match(JSON.stringify(task.status.message), /exceeded the limit of 50000 bytes/);
 });
 
 test('an executor that never stops yielding leaves others their turn', async () => {

@@ -1,5 +1,5 @@
 /**
- * Executions: from a message to the next terminal or interrupted state of its task.
+ * Runs executions. An execution lasts from a message to the next terminal or interrupted state of the task.
  *
  * An execution belongs to the task, not to the connection that started it. Whatever the executor does (returns early,
  * throws, ignores its signal, yields after the end), the task's log gets exactly one terminal event per turn.
@@ -21,22 +21,22 @@ import { inOrder, WORKING } from './transitions.ts';
 
 /** The limits of one execution. */
 export interface ExecutionLimits {
-  /** How long a canceled or shut-down execution may take to end by itself. */
+  /** How long an execution may take to end by itself after a cancellation or at shutdown. */
   readonly graceMs: number;
-  /** The size limit of a task in a store that keeps it in memory. A larger task fails. */
+  /** Maximum size of a task if the store is not durable. A larger task fails. */
   readonly maxTaskBytes: number;
-  /** The limit of concurrent executions. Messages beyond it are refused as unavailable. */
+  /** Maximum number of concurrent executions. Further messages are refused with the error `unavailable`. */
   readonly maxRunning: number;
 }
 
-/** Yields to the event loop after this many events in a row. */
+/** Number of events after which an execution yields to the event loop. */
 const BURST = 64;
 
 export const INTERRUPTED = 'The execution was interrupted by a restart of the server.';
 
 const CANCELED: StatusEvent = { kind: 'status-update', state: 'canceled' };
 
-/** The last status of a task that expires. Only a task that is being worked on fails. */
+/** Returns the last status of an expired task: `failed` if the task was working, else `canceled`. */
 export function expiredStatus({ state }: LiveTask): StatusEvent {
   return {
     kind: 'status-update',
@@ -61,12 +61,12 @@ export class Executions {
     this.options = options;
   }
 
-  /** The execution of a task, if it has started. */
+  /** Returns the task's execution, or undefined if none has started. */
   of(taskId: string): Execution | undefined {
     return this.started.get(taskId);
   }
 
-  /** Throws `unavailable` if there is no room for one more. */
+  /** Throws `unavailable` if the maximum number of executions is running. */
   checkRoom(): void {
     if (this.started.size < this.options.limits.maxRunning) return;
     throw new A2AError('unavailable', 'Too many tasks are being executed', {
@@ -74,19 +74,19 @@ export class Executions {
     });
   }
 
-  /** Reserves the task for an execution that starts soon. From now on the task is running. */
+  /** Reserves the task for an execution that starts soon. From now on, `live.running` is true. */
   claim(live: LiveTask): Execution {
     return new Execution(this, live);
   }
 
-  /** Waits up to `ms` for the executions to end, then ends the rest. */
+  /** Waits up to `ms` milliseconds for the executions to end. Then ends the remaining executions. */
   async close(ms: number): Promise<void> {
     await waitAtMost(ms, Promise.all([...this.started.values()].map(({ done }) => done)));
     await Promise.all([...this.started.values()].map((execution) => execution.shutdown()));
   }
 }
 
-/** One execution. It is the only writer of the task's log while it lasts, except for messages that clients send. */
+/** One execution. While it runs, nothing else writes to the task's log, except for messages from clients. */
 export class Execution {
   /** Resolves when the executor has returned. Never rejects. */
   done: Promise<void> = Promise.resolve();
@@ -94,20 +94,23 @@ export class Execution {
   readonly #live: LiveTask;
   readonly #controller = new AbortController();
   #ended = false;
-  /** How the execution ends once it was told to stop, unless the executor says so itself. */
+  /**
+   * Returns the last status of an execution that was stopped. Used if the executor does not yield a final status
+   * itself.
+   */
   #lastStatus: (() => StatusEvent | undefined) | undefined;
-  /** Set once the task is canceled or has expired. The first of the two decides how it ends. */
+  /** Set when the task is canceled or expires. The first of the two determines the last status. */
   #stopped: Promise<void> | undefined;
   #context: ExecutionContext | undefined;
 
-  /** Use `Executions.claim`. */
+  /** Use `Executions.claim` instead of this constructor. */
   constructor(all: Executions, live: LiveTask) {
     this.#all = all;
     this.#live = live;
     live.claim();
   }
 
-  /** Starts it, unless the task has ended since it was claimed. */
+  /** Starts the execution, unless the task has ended since it was claimed. */
   start(context: Omit<ExecutionContext, 'signal'>): void {
     const live = this.#live;
     if (live.lost || (live.state && isTerminal(live.state))) return this.abandon();
@@ -120,23 +123,25 @@ export class Execution {
     this.done = this.#execute(this.#context).catch((error: unknown) => this.#fail(error));
   }
 
-  /** Gives the claim up. The task is not executed. */
+  /** Releases the task without executing it. */
   abandon(): void {
     this.#ended = true;
     this.#live.unclaim();
   }
 
-  /** Ends the execution as canceled, at the latest after the grace time. Resolves when the log has stored it. */
+  /** Cancels the execution. It ends at the latest after the grace time. Resolves when the end is stored. */
   cancel(): Promise<void> {
     return (this.#stopped ??= this.#stop('canceled', () => CANCELED, true));
   }
 
-  /** Ends the execution of an expired task in the same way: as canceled before any work, else as failed. */
+  /** Ends the execution of an expired task like `cancel`, but with the status from `expiredStatus`. */
   expire(): Promise<void> {
     return (this.#stopped ??= this.#stop('expired', () => expiredStatus(this.#live), true));
   }
 
-  /** Ends the execution because the server goes down: as interrupted, or unfinished if the executor resumes. */
+  /**
+   * Ends the execution because the server shuts down. The task fails, or stays unfinished if the executor `resumes`.
+   */
   shutdown(): Promise<void> {
     const resumes = this.#all.options.executor.rules?.resumes;
     return this.#stop('the server is shutting down', () =>
@@ -166,24 +171,24 @@ export class Execution {
       const last = this.#lastStatus;
       this.#end(last ? last() : { kind: 'status-update', state: 'completed' });
     } finally {
-      // The executor may still hold resources. Its clean-up does not change the task.
+      // Lets the executor release its resources. This no longer changes the task.
       await events.return?.();
     }
   }
 
-  /** Appends an event. Returns a promise to wait for before the next event; `last`: no more events are read. */
+  /** Appends an event. Returns a promise if the next event must wait for it, or `last` if no more events are read. */
   #take(given: ExecutorEvent): Promise<void> | 'last' | undefined {
     const { log, executor, limits } = this.#all.options;
     const live = this.#live;
     const event = completeEvent(live, given, executor.rules?.immutableEvents);
-    // A canceled or expired task gets no answer to a question.
+    // After a cancellation or expiry, nobody would answer a question, so it is not appended.
     if (this.#stopped && event.kind === 'status-update' && isInterrupted(event.status.state))
       return 'last';
     const stored = log.append(live, event);
     if (event.kind === 'status-update' && event.final) {
       this.#end();
     } else if (live.bytes > limits.maxTaskBytes && !log.store.durable) {
-      const message = `The task outgrew the limit of ${limits.maxTaskBytes} bytes.`;
+      const message = `The task exceeded the limit of ${limits.maxTaskBytes} bytes.`;
       this.#end({ kind: 'status-update', state: 'failed', message });
     }
     return this.#ended ? undefined : stored;
@@ -193,11 +198,11 @@ export class Execution {
     const { logger } = this.#all.options;
     const { taskId } = this.#live;
     if (this.#ended) {
-      logger.debug({ err: error, taskId }, 'an agent threw after its task had ended');
+      logger.debug({ err: error, taskId }, 'an agent threw an error after its task had ended');
     } else if (error instanceof LogLostError) {
       this.#end();
     } else if (this.#lastStatus) {
-      logger.debug({ err: error, taskId }, 'an agent threw when it was told to stop');
+      logger.debug({ err: error, taskId }, 'an agent threw an error while it was being stopped');
       this.#end(this.#lastStatus());
     } else {
       const correlationId = randomUUIDv7();
@@ -207,7 +212,7 @@ export class Execution {
     }
   }
 
-  /** Takes no more events, and appends `last` unless the log has an end already. */
+  /** Ends the execution. After `last`, if given, no more events are appended. */
   #end(last?: StatusEvent): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -240,7 +245,10 @@ export class Execution {
   }
 }
 
-/** The events with which the runtime ends a task: `last`, after `working` if the executor's transitions require that. */
+/**
+ * Returns the events with which the runtime ends a task: `last`, preceded by `working` if the executor's transitions
+ * require it.
+ */
 export function lastEvents(
   { rules }: AgentExecutor,
   live: LiveTask,
@@ -252,7 +260,7 @@ export function lastEvents(
   return (worksFirst ? [WORKING, last] : [last]).map((event) => completeEvent(live, event));
 }
 
-/** Tells the executor that a task was canceled or has expired. Logs what the executor throws. */
+/** Notifies the executor that a task was canceled or has expired. Logs errors that the executor throws. */
 export async function tellCanceled(
   executor: AgentExecutor,
   context: CancelContext,
@@ -262,6 +270,6 @@ export async function tellCanceled(
   try {
     await executor.cancel?.(taskId, context);
   } catch (error) {
-    logger.warn({ err: error, taskId }, 'an agent threw when it was told of a cancellation');
+    logger.warn({ err: error, taskId }, 'an agent threw an error when it was notified of a cancellation');
   }
 }

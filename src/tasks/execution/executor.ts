@@ -1,8 +1,8 @@
 /**
  * The interface between the runtime and an agent. `createAgent` (agent.ts) implements it for an async generator.
  *
- * An executor yields events and returns. It creates no task and has no connection to a client: the runtime creates the
- * task, sets its terminal state, owns the signal, and decides what a client may see of an error.
+ * An executor only yields events. The runtime does everything else: it creates the task, ensures that the task ends,
+ * controls the signal, and decides how much of an error a client sees.
  */
 import type { MaybePromise } from '../../base/index.ts';
 import type {
@@ -17,12 +17,12 @@ import type {
   User,
 } from '../../protocol/index.ts';
 
-/** A message, and who sent it. */
+/** A message and the request that it came with. */
 export interface RequestContext {
   readonly message: Message;
   readonly contextId: string;
   readonly user: User | undefined;
-  /** The task's tenant: the user's own, or the one that the caller names. Empty if there is none. */
+  /** The task's tenant: the user's tenant, else the tenant in the request. Empty if there is none. */
   readonly tenant: string;
   /** URIs of the extensions that the client activated. */
   readonly extensions: readonly string[];
@@ -30,34 +30,37 @@ export interface RequestContext {
   readonly metadata: Metadata | undefined;
 }
 
-/** One execution: from a message to the next terminal or interrupted state. */
+/** The context of one execution, which lasts from a message to the next terminal or interrupted state. */
 export interface ExecutionContext extends RequestContext {
   /** The task at the start of this execution, including the message. Must not be changed. */
   readonly task: Task;
-  /** The user's messages in this turn: the one that started it, then the answers. `message` is the last of them. */
+  /** The user's messages in this turn: the first message, then the answers. `message` is the last one. */
   readonly turn: readonly Message[];
-  /** Aborted when the task is canceled or expires, or when the server shuts down. The executor then has a grace time. */
+  /**
+   * Aborted when the task is canceled or expires, or when the server shuts down. Then the executor has a short time to
+   * end.
+   */
   readonly signal: AbortSignal;
-  /** The process died during the previous execution of this task, and the executor `resumes`. */
+  /** True if the previous execution was interrupted when the process ended. Only for an executor that `resumes`. */
   readonly resumed: boolean;
 }
 
-/** The canceled turn. */
+/** The task that was canceled, and its current turn. */
 export type CancelContext = Pick<
   ExecutionContext,
   'task' | 'turn' | 'contextId' | 'user' | 'tenant'
 >;
 
-/** A change of state. The runtime fills in ids, the time and `final`. */
+/** A change of the task's state. The runtime adds the ids, the time and `final`. */
 export interface StatusEvent {
   readonly kind: 'status-update';
   readonly state: TaskState;
-  /** The agent's message: text, or a whole message. */
+  /** The agent's message, as text or as a complete Message. */
   readonly message?: string | Message;
   readonly metadata?: Metadata;
 }
 
-/** An artifact, or a chunk of one. */
+/** A complete artifact, or a chunk of an artifact. */
 export interface ArtifactEvent {
   readonly kind: 'artifact-update';
   readonly artifact: Artifact;
@@ -73,77 +76,88 @@ export interface ArtifactEvent {
  */
 export type ExecutorEvent = StatusEvent | ArtifactEvent;
 
-/** An executor's answer to a message that it accepts. Every field is optional. */
+/** The result of `receive` for a message that the executor accepts. */
 export interface Reception {
-  /** Answers a message that names no task directly; then there is no task. */
+  /** A direct answer to a message without a task id. If it is set, no task is created. */
   readonly reply?: Message | undefined;
-  /** The metadata of the task that the message starts. For an existing task: of the message's entry in its log. */
+  /** Metadata for the new task. If the task already exists, metadata for the message's log entry. */
   readonly metadata?: Metadata;
-  /** When the task that the message starts expires, in milliseconds: it is then ended if unfinished, else removed. */
+  /**
+   * Time at which the new task expires, in milliseconds. Then an unfinished task is ended, and a finished task is
+   * removed.
+   */
   readonly expiresAt?: number;
-  /** The sender, as the other clients see it. It is stored in the message's metadata under SOURCE_KEY. */
+  /** A description of the sender for other clients. It is stored in the message's metadata under SOURCE_KEY. */
   readonly source?: Metadata;
-  /** A message to a completed task starts a new turn. By default it is refused. */
+  /** Whether a message to a completed task starts a new turn. By default, such a message is refused. */
   readonly continues?: boolean;
   /**
-   * Takes a message to a task that is being executed, once the message has its place in the log. Without it such a
-   * message is refused. Must not throw.
+   * Receives a message to a task that is being executed, after the message was appended to the log. If it is undefined,
+   * such a message is refused. Must not throw.
    */
   readonly deliver?: ((message: Message) => void) | undefined;
-  /** Where the protocol version allows it, the sender's stream starts after its own message, without the task. */
+  /** Whether the sender's stream starts after the sender's own message, without the task. Only A2A 0.3 allows this. */
   readonly brief?: boolean;
 }
 
 /** The states that may follow each state. A state that is not a key has no successors. */
 export type Transitions = Readonly<Partial<Record<TaskState, readonly TaskState[]>>>;
 
-/** How the runtime treats an executor's tasks. */
+/** Rules that the runtime follows for the tasks of an executor. */
 export interface ExecutionRules {
-  /** After a crash, an interrupted execution is started again (`context.resumed`) instead of failed. */
+  /**
+   * Whether an execution that a crash interrupted is started again (with `context.resumed`). By default, its task
+   * fails.
+   */
   readonly resumes?: boolean | undefined;
   /**
-   * A stricter state machine than A2A's, which only forbids leaving a terminal state. Where `working` is a missing
-   * step on the way to a state, the runtime inserts it. Any other transition outside the table fails the task.
+   * The allowed state transitions. By default, all transitions are allowed except those from a terminal state. If a
+   * task must be `working` before it can enter a state, the runtime inserts `working`. Any other transition that is not
+   * in the table fails the task.
    */
   readonly transitions?: Transitions;
-  /** The executor never changes an event after it has yielded it, so the runtime need not copy it. */
+  /**
+   * Whether the executor never changes an event after it has yielded the event. If true, the runtime does not copy
+   * events.
+   */
   readonly immutableEvents?: boolean;
   /**
-   * Whether the task is a session: clients may subscribe to it in every state, and their streams continue into later
-   * turns. Asked each time the task comes to rest. Must not throw.
+   * Returns whether the task is a session. Clients may also subscribe to a completed session, and their streams
+   * continue in later turns. Called when a client subscribes and each time the task is settled. Must not throw.
    */
   isSession?(taskId: string): boolean;
 }
 
-/** Executes tasks. `createAgent` implements it with an async generator function. */
+/** Executes tasks. `createAgent` makes an executor from an async generator function. */
 export interface AgentExecutor {
   /**
-   * Decides about every new message, before anything is stored. `task` is the task that the message names, as its log
-   * has it at this moment; it is absent for a message that starts one. Throws an A2AError to refuse the message.
+   * Called for every new message before anything is stored. `task` is the current task that the message names, or
+   * undefined if the message starts a task. Throws an A2AError to refuse the message.
    *
-   * If the task changes before the message has its place in the log, the runtime asks again, and the last answer counts.
-   * So of two messages that arrive together, the second is judged with the first in the log. An answer that is no
-   * promise is used at once. The task must not be kept or changed.
+   * If the task changes before the message is appended to the log, the runtime calls `receive` again and uses the last
+   * result. So if two messages arrive at the same time, one of them is decided when the other is already in the log. A
+   * result that is not a promise is used immediately. `receive` must not keep or change `task`.
    */
   receive?(context: RequestContext, task?: Task): MaybePromise<Reception | undefined>;
 
   /**
-   * Does the work. Yields events in order; events after a terminal or interrupted state are ignored. Returning without
-   * such a state completes the task. Throwing fails it, and only our log has the cause. When an interrupted task gets
-   * its answer, `execute` is called again with the answer as the message.
+   * Does the work and yields events. Events after a terminal or interrupted state are ignored. If it returns without
+   * such a state, the task is completed. If it throws, the task fails, and the cause is only in the server's log. When
+   * an interrupted task gets an answer, `execute` is called again with the answer as the message.
    */
   execute(context: ExecutionContext): AsyncIterable<ExecutorEvent>;
 
   /**
-   * Called when a task is canceled, has expired or was lost with its store, after its signal was aborted. It is also
-   * called for a task that waits for input, and for one that another process executed before. Must not throw.
+   * Called after a task was canceled or has expired, or if its end could not be stored. If the task is being executed,
+   * its signal is aborted first. It is also called for a task that waits for input, and for a task that an earlier
+   * process executed. Must not throw.
    */
   cancel?(taskId: string, context: CancelContext): MaybePromise<void>;
 
   readonly rules?: ExecutionRules | undefined;
 }
 
-/** What an agent says about itself. The server makes the agent card from it. */
+/** The description of an agent. The server makes the agent card from it. */
 export interface AgentProfile {
   readonly name: string;
   readonly description: string;
@@ -152,13 +166,13 @@ export interface AgentProfile {
   readonly documentationUrl?: string;
   readonly iconUrl?: string;
   readonly skills?: readonly AgentSkill[];
-  /** Media types. Where they are given, a message with a file of another type is refused. */
+  /** Accepted media types of files. If set, a message with a file of another type is refused. */
   readonly inputModes?: readonly string[];
   readonly outputModes?: readonly string[];
   readonly extensions?: readonly AgentExtension[];
 }
 
-/** An executor with the profile from which the server makes its card. */
+/** An executor with its profile. */
 export interface A2AAgent extends AgentExecutor {
   readonly profile: AgentProfile;
 }

@@ -1,4 +1,4 @@
-/** Keeps an executor's events within its table of state transitions (`ExecutionRules.transitions`). */
+/** Applies an executor's table of state transitions (`ExecutionRules.transitions`) to its events. */
 import type { TaskState } from '../../protocol/index.ts';
 import type { ExecutorEvent, Transitions } from './executor.ts';
 
@@ -6,10 +6,10 @@ export const WORKING: ExecutorEvent = { kind: 'status-update', state: 'working' 
 const NOTHING: readonly ExecutorEvent[] = [];
 
 /**
- * The events that go into the log instead of `event`, for a task in `state`; undefined: the event itself.
+ * Returns the events to append instead of `event` for a task in `state`, or undefined to append `event` itself.
  *
- * A status update that repeats the state is no transition; it is dropped unless it carries a message or metadata. While
- * the task is `submitted`, such an update counts as `working`. Throws for a transition outside the table.
+ * A status update that repeats the current state is dropped, unless it has a message or metadata. If the repeated state
+ * is `submitted`, the update becomes `working`. Throws if the table does not allow the transition.
  */
 export function inOrder(
   table: Transitions,
@@ -24,5 +24,5 @@ export function inOrder(
   }
   if (table[state]?.includes(to)) return undefined;
   if (state === 'submitted' && table.working?.includes(to)) return [WORKING, event];
-  throw new Error(`the executor moved its task from ${state} to ${to}, which its rules forbid`);
+  throw new Error(`the executor's rules do not allow the transition from ${state} to ${to}`);
 }

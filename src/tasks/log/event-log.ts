@@ -1,8 +1,8 @@
 /**
- * Appends events to the logs of tasks, and publishes each event to the task's readers once it is stored.
+ * Appends events to the logs of tasks, and publishes each event to the task's readers after it is stored.
  *
- * Appends of one turn of the event loop share a transaction (group commit). With a store that is not durable, they are
- * stored and published at once. A task is live, which means in memory, while it has an execution or a reader.
+ * All appends in one iteration of the event loop share a transaction (group commit). If the store is not durable, each
+ * append is stored and published immediately. A task is live (in memory) while it is executed or read.
  */
 import type { MaybePromise } from '../../base/index.ts';
 import {
@@ -20,49 +20,52 @@ import type { SerializedEntry } from '../store/store.ts';
 import { LogReader, type Readable, type Sink } from './reader.ts';
 import type { Append, AppendOutcome, Scope, TaskHead, TaskStore } from '../store/store.ts';
 
-/** With more unstored entries than this, the writer waits for the store. */
+/** Maximum number of unstored entries of a task. If there are more, the writer waits for the store. */
 const MAX_UNSTORED = 512;
-/** The same limit in bytes. */
+/** Maximum size of the unstored entries of a task. */
 const MAX_UNSTORED_BYTES = 256 * 1024;
 
-/** The folded task is kept in memory only for logs up to this size. */
+/** Maximum size of a log whose folded task is kept in memory. */
 const MAX_KEPT_BYTES = 16 * 1024 * 1024;
 
-/** Another process appended to the log, or the store failed. This process can no longer write to the task. */
+/**
+ * Means that another process appended to the log, or that the store failed. This process can no longer write to the
+ * task.
+ */
 export class LogLostError extends Error {
   override readonly name = 'LogLostError';
 }
 
-/** The store has no room for a new task. */
+/** Means that the store has no room for a new task. */
 export class LogFullError extends LogLostError {}
 
-/** Entries of one task that go to the store together. */
+/** Entries of one task that are sent to the store together. */
 interface Unsent extends Append {
   readonly live: LiveTask;
   readonly entries: SerializedEntry[];
   bytes: number;
 }
 
-/** A task in memory. `EventLog` returns it held: the caller must dispose of it (`using`). */
+/** A task in memory. A caller that gets it from `EventLog` must dispose of it (`using`). */
 export class LiveTask implements Scope, Readable, Disposable {
   readonly taskId: string;
   readonly contextId: string;
   readonly tenant: string;
   readonly owner: string;
-  /** The last appended entry, stored or not. */
+  /** Sequence number of the last appended entry, stored or not. */
   seq: number;
-  /** The last stored entry. Readers see entries up to this one. */
+  /** Sequence number of the last stored entry. Readers get no later entries. */
   stored: number;
   /** The state after the last appended entry. */
   state: TaskState | undefined;
-  /** Rough size of the whole log if the store knows it, else of the entries since the task became live. */
+  /** Rough size of the log. If the store does not count sizes, only of the entries since the task became live. */
   bytes: number;
   lost: Error | undefined;
   /** Called when this process loses the log. */
   onLost: (() => void) | undefined;
   unsent: Unsent | undefined;
   readonly readers = new Set<LogReader>();
-  /** The task, folded so far. Calls of `load` continue it one after the other. */
+  /** The result of the last `load`. The next call continues from it. */
   #folded: Promise<Loaded | undefined> | undefined;
   readonly #log: EventLog;
   #running = false;
@@ -87,12 +90,12 @@ export class LiveTask implements Scope, Readable, Disposable {
     return new Promise((resolve, reject) => this.#waiting.push({ seq, resolve, reject }));
   }
 
-  /** Whether this process executes the task, or is about to. */
+  /** Whether this process executes the task or is about to execute it. */
   get running(): boolean {
     return this.#running;
   }
 
-  /** For its execution alone, which also holds the task. */
+  /** Marks the task as running and holds it. Called only by its execution. */
   claim(): void {
     if (this.#running) throw new Error('the task is already being executed');
     this.#running = true;
@@ -115,7 +118,7 @@ export class LiveTask implements Scope, Readable, Disposable {
     this.#log.release(this);
   }
 
-  /** A task with a holder, a reader or an entry that is not stored yet stays in memory. */
+  /** Whether the task must stay in memory: it is held, it has a reader, or an entry is not stored yet. */
   get isUsed(): boolean {
     return this.#holds > 0 || this.readers.size > 0 || this.stored < this.seq;
   }
@@ -192,7 +195,7 @@ export class EventLog {
     return this.#live.has(taskId);
   }
 
-  /** Returns the task, held by the caller, if it belongs to the scope. */
+  /** Returns the task, or undefined if it does not belong to the scope. The caller must dispose of the task. */
   open(scope: Scope, taskId: string): MaybePromise<LiveTask | undefined> {
     const live = this.#live.get(taskId);
     if (live) return this.#hold(live, scope);
@@ -215,7 +218,10 @@ export class EventLog {
     return live.hold();
   }
 
-  /** Creates a task, held by the caller. It exists once entry 1 is stored, which fails if a message id is taken. */
+  /**
+   * Creates a task. The caller must dispose of it. The task exists when entry 1 is stored. If a message id is already
+   * used, entry 1 cannot be stored.
+   */
   create(scope: Scope, task: Task, messageIds?: readonly string[], expiresAt?: number): LiveTask {
     const live = new LiveTask(this, scope, task.id, task.contextId);
     this.#live.set(task.id, live);
@@ -224,8 +230,8 @@ export class EventLog {
   }
 
   /**
-   * Appends an event. Throws if the task's state does not allow it. Returns a promise if the writer should wait for the
-   * store before its next append.
+   * Appends an event. Throws if the task's state does not allow the event. Returns a promise if the writer should wait
+   * for the store before its next append.
    */
   append(
     live: LiveTask,
@@ -278,7 +284,7 @@ export class EventLog {
     return unstored > MAX_UNSTORED ? live.whenStored(live.seq - MAX_UNSTORED / 2) : undefined;
   }
 
-  /** Opens a reader of the entries after `after`. It delivers nothing before its first `resume`. */
+  /** Opens a reader of the entries after `after`. The reader delivers nothing before the first call of `resume`. */
   read(live: LiveTask, after: number, sink: Sink): LogReader {
     const reader = new LogReader(live, after, sink);
     live.readers.add(reader);
@@ -290,7 +296,7 @@ export class EventLog {
     if (!live.isUsed && this.#live.get(live.taskId) === live) this.#live.delete(live.taskId);
   }
 
-  /** Waits until every appended entry is stored or has failed, then ends all readers. */
+  /** Waits until every append has been stored or has failed. Then closes all readers. */
   async close(): Promise<void> {
     while (this.#pending.length > 0 || this.#writing) {
       await new Promise((resolve) => setImmediate(resolve));

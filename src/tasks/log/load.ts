@@ -1,4 +1,6 @@
-/** Folds a stored log into a task. It reads in small pieces, so that a long log does not block the event loop. */
+/**
+ * Folds a stored log into a task. The log is read in small pieces, so that a long log does not block the event loop.
+ */
 import {
   A2AError,
   isTerminal,
@@ -12,9 +14,12 @@ import type { Readable } from './reader.ts';
 import { nextPiece, roughSize } from './size.ts';
 
 const PIECE = 256;
-/** The largest task that is loaded whole. */
+/** Maximum size of a task that can be loaded. */
 const MAX_TASK_BYTES = 256 * 1024 * 1024;
-/** The task's size is checked each time this much of the log was read. Replaced artifacts do not count. */
+/**
+ * Number of log bytes after which the task's size is checked. A task can be smaller than its log, because artifacts may
+ * have been replaced.
+ */
 const LOOK_EVERY = 32 * 1024 * 1024;
 
 /** A task folded up to entry `seq`, and the user's messages in its current turn. */
@@ -25,8 +30,9 @@ export interface Loaded {
 }
 
 /**
- * Folds the log up to its last stored entry. `from` is an earlier fold of the same log to continue; its task is changed.
- * When the promise resolves, `seq` is the last stored entry: a reader that is opened after it at once misses nothing.
+ * Folds the log up to its last stored entry. Continues from `from`, an earlier result for the same log, and changes its
+ * task. When the promise resolves, `seq` is the last stored entry. So a reader that is opened at `seq` immediately
+ * afterwards misses no entry.
  */
 export async function loadTask(
   log: Pick<Readable, 'stored' | 'read'>,
@@ -52,7 +58,7 @@ export async function loadTask(
   return loaded;
 }
 
-/** Folds the next entries of the log into the loaded task, which is changed. */
+/** Folds the next entries of the log into the loaded task. Changes this task. */
 export function foldOn(
   loaded: Loaded | undefined,
   entries: readonly LogEntry[],
@@ -69,7 +75,7 @@ export function foldOn(
 function tooLarge(): A2AError {
   return new A2AError(
     'unsupportedOperation',
-    'The task is too large to send whole; read its log at /tasks/{id}/events',
+    'The task is too large for one response; read its log at /tasks/{id}/events',
   );
 }
 

@@ -1,7 +1,7 @@
-/** The log of this program. Any pino logger fits the interface. */
+/** The interface for log messages of this program, and the default logger. */
 import { inspect } from 'node:util';
 
-/** Receives log lines. A pino logger implements it. */
+/** Receives log messages. A pino logger implements this interface. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

@@ -2,7 +2,7 @@
 import type { LogEntry, TaskEvent, WireCodec } from '../../protocol/index.ts';
 import type { SerializedEntry } from '../store/store.ts';
 
-/** An event that was stored, with its JSON for each protocol version. */
+/** A stored event, with its JSON for each protocol version. */
 export class Published implements LogEntry {
   readonly seq: number;
   readonly event: TaskEvent;
@@ -17,7 +17,7 @@ export class Published implements LogEntry {
     this.#stored = entry.json;
   }
 
-  /** The event as JSON in the codec's version. */
+  /** Returns the event's JSON in the codec's protocol version. */
   text(codec: WireCodec): string {
     if (this.#codec === codec) return this.#text;
     const known = this.#others?.get(codec);

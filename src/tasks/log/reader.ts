@@ -1,9 +1,9 @@
 /**
  * One reader of one task's log.
  *
- * While its sink keeps up, the reader passes published entries on. When the sink is full, the reader stops; after
- * `resume` it reads the missed entries from the store, in small pieces, until it has caught up. So a slow reader costs a
- * cursor instead of a queue, and does not slow down the others.
+ * While the sink has room, the reader passes published entries to it. When the sink is full, the reader stops. After
+ * `resume`, it reads the missed entries from the store in small pieces until it has caught up. So a slow reader needs
+ * only a cursor instead of a queue, and does not slow down other readers.
  */
 import type { MaybePromise } from '../../base/index.ts';
 import { isInterrupted, type TaskState } from '../../protocol/index.ts';
@@ -11,25 +11,34 @@ import { Published } from './published.ts';
 import type { SerializedEntry } from '../store/store.ts';
 import { nextPiece } from './size.ts';
 
-/** `final`: the task is settled. `lost`: this process lost the log; the client may resume on another one. */
+/**
+ * `final`: the task is settled. `lost`: this process can no longer use the log, but the client may resume at another
+ * process.
+ */
 export type EndReason = 'final' | 'closed' | 'lost' | 'shutdown';
 
 /** Receives a reader's entries. The methods must not throw. */
 export interface Sink {
-  /** Takes an entry. Returns false to get no more until `resume`. `last`: `end` follows at once. */
+  /**
+   * Takes an entry. Returns false if the sink gets no more entries until `resume`. If `last` is true, `end` is called
+   * next.
+   */
   take(entry: Published, last: boolean): boolean;
   end(reason: EndReason): void;
-  /** The reader continues after settled states and after the log was closed, until its owner closes it. */
+  /**
+   * If true, the reader does not end at a settled state or at shutdown, but only when its owner closes it or the log is
+   * lost.
+   */
   readonly endless?: boolean;
-  /** Called at a settled state after which another turn may follow. Returns true to wait for that turn. */
+  /** Called at a settled state after which another turn may follow. Returns true to wait for the next turn. */
   readonly spans?: (() => boolean) | undefined;
 }
 
 /** The log that a reader reads. */
 export interface Readable {
-  /** The last appended entry, stored or not. */
+  /** Sequence number of the last appended entry, stored or not. */
   readonly seq: number;
-  /** The last stored entry. */
+  /** Sequence number of the last stored entry. */
   readonly stored: number;
   read(after: number, limit: number): MaybePromise<readonly SerializedEntry[]>;
   forget(reader: LogReader): void;
@@ -37,13 +46,13 @@ export interface Readable {
 
 const PIECE = 64;
 
-/** Whether another turn may follow a task that is settled in this state. */
+/** Returns whether another turn may follow this settled state. */
 export function mayGoOn(state: TaskState): boolean {
   return state === 'completed' || isInterrupted(state);
 }
 
 export class LogReader {
-  /** The last entry that the sink took. */
+  /** Sequence number of the last entry that the sink took. */
   cursor: number;
   readonly #log: Readable;
   readonly #sink: Sink;
@@ -64,7 +73,7 @@ export class LogReader {
     if (entry.seq === this.cursor + 1) this.#give(entry);
   }
 
-  /** Called when the sink has room: at the start, and each time after it was full. */
+  /** Starts or continues reading. Called at the start, and each time the sink has room again. */
   resume(): void {
     this.#full = false;
     if (!this.#closed && !this.#reading && this.cursor < this.#log.stored) void this.#catchUp();
@@ -85,7 +94,10 @@ export class LogReader {
     else if (!room) this.#full = true;
   }
 
-  /** A settled state ends the reader only if it is the log's last entry. After an answered question the task goes on. */
+  /**
+   * Returns whether the reader ends after this entry. A settled state that is not the log's last entry does not end the
+   * reader, because the task has continued after it.
+   */
   #isLast({ seq, event }: Published): boolean {
     if (event.kind !== 'status-update' || !event.final || seq !== this.#log.seq) return false;
     const { endless = false, spans } = this.#sink;
@@ -106,7 +118,8 @@ export class LogReader {
           given++;
         }
         const asked = this.#piece;
-        // Entries that the sink had no room for are read again. The next piece is about as large as what it took.
+        // Entries that the sink did not take are read again. The next piece has at most twice as many entries as the
+        // sink took.
         this.#piece = Math.min(nextPiece(entries, PIECE), this.#full ? 2 * given : PIECE);
         if (entries.length === asked && !this.#full)
           await new Promise((resolve) => setImmediate(resolve));

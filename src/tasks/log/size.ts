@@ -1,7 +1,7 @@
 /** Rough sizes of values, and of the pieces in which a log is read. */
 import type { SerializedEntry } from '../store/store.ts';
 
-/** Estimates a value's size from the lengths of its strings and keys. Precise enough for a limit. */
+/** Estimates a value's size from the lengths of its strings and keys. The estimate is precise enough for limits. */
 export function roughSize(value: unknown): number {
   if (typeof value === 'string') return value.length + 8;
   if (typeof value === 'bigint') throw new TypeError('a bigint cannot be stored as JSON');
@@ -19,7 +19,7 @@ export function roughSize(value: unknown): number {
 
 const PIECE_BYTES = 2 * 1024 * 1024;
 
-/** How many entries to read next, judging by the sizes of the last ones. At most `most`. */
+/** Returns how many entries to read next, at most `most`. The number depends on the sizes of the last entries. */
 export function nextPiece(last: readonly SerializedEntry[], most: number): number {
   let bytes = 0;
   for (const { json = '' } of last) bytes += json.length;

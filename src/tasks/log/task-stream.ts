@@ -1,14 +1,17 @@
 /**
  * A stream of one task's events for one client.
  *
- * HTTP adapters pipe it into a sink with backpressure. Programs in this process iterate over it. It is read once.
+ * HTTP adapters pipe it into a sink with backpressure. Programs in this process iterate over it. It can be read only
+ * once.
  */
 import type { StreamEvent, StreamItem, WireCodec } from '../../protocol/index.ts';
 import type { EventLog, LiveTask } from './event-log.ts';
 import type { Published } from './published.ts';
 import type { EndReason, LogReader, Sink } from './reader.ts';
 
-/** The first item of a stream, before the log's entries: a snapshot of the task, or the Message that is the whole answer. */
+/**
+ * The first item of a stream, before the log entries: a snapshot of the task, or a Message that is the whole answer.
+ */
 export interface Opening {
   readonly event: StreamEvent;
   readonly seq?: number | undefined;
@@ -19,7 +22,7 @@ export function opening(event: StreamEvent, seq?: number): Opening {
   return { event, seq, text: (codec) => JSON.stringify(codec.encodeEvent(event)) };
 }
 
-/** A reader's sink that may also get an opening. */
+/** A sink like `Sink` that may also get an opening. */
 export interface StreamSink {
   take(item: Published | Opening, last: boolean): boolean;
   end(reason: EndReason): void;
@@ -27,7 +30,7 @@ export interface StreamSink {
 
 const BUFFER = 64;
 
-/** A stream of the events of one task. It can be read once, by iteration or by `pipe`. */
+/** A stream of the events of one task. It can be read only once, by iteration or by `pipe`. */
 export class TaskStream implements AsyncIterable<StreamItem>, Sink {
   readonly spans: Sink['spans'];
   readonly #opening: Opening | undefined;
@@ -35,18 +38,18 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
   #sink: StreamSink | undefined;
   #ended: EndReason | undefined;
 
-  /** A stream with only an opening: a Message, or a settled task. */
+  /** Makes a stream that has only an opening: a Message, or a settled task. */
   static of(event: StreamEvent, seq?: number): TaskStream {
     return TaskStream.#over(opening(event, seq));
   }
 
-  /** A stream without events. */
+  /** Makes a stream without events. */
   static empty(): TaskStream {
     return TaskStream.#over(undefined);
   }
 
   /**
-   * A stream of the entries after `after`. Its reader keeps the task in memory from now on.
+   * Makes a stream of the entries after `after`. From now on, its reader keeps the task in memory.
    * @internal
    */
   static read(
@@ -72,12 +75,12 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     this.spans = spans;
   }
 
-  /** The last entry that was taken. The client can resume after it. */
+  /** Sequence number of the last entry that the sink took. The client can resume after it. */
   get cursor(): number {
     return this.#reader?.cursor ?? 0;
   }
 
-  /** Starts the flow into `sink`. */
+  /** Starts to send the stream to `sink`. */
   pipe(sink: StreamSink): void {
     if (this.#sink) throw new Error('a task stream can be read only once');
     this.#sink = sink;
@@ -107,7 +110,7 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     this.#sink?.end(reason);
   }
 
-  /** Not a generator: `return` must take effect at once, even while `next` waits for an event. */
+  /** This is not a generator, because `return` must take effect immediately, even while `next` waits for an event. */
   [Symbol.asyncIterator](): AsyncIterator<StreamItem, undefined> {
     const queue: StreamItem[] = [];
     let ended = false;

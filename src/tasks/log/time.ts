@@ -1,4 +1,6 @@
-/** The time in the protocol's format: UTC with milliseconds and a Z. The text is cached for the current millisecond. */
+/**
+ * Formats the current time for the protocol, in UTC with milliseconds. The text is cached for the current millisecond.
+ */
 let at = Number.NaN;
 let text = '';
 

@@ -1,4 +1,7 @@
-/** The memory store's tasks that expire, the earliest first. It is a sorted array, because most are added at the end. */
+/**
+ * The tasks of the memory store by expiry time, earliest first. The index is a sorted array, because most tasks are
+ * added at the end.
+ */
 export interface Expiring {
   readonly number: number;
   readonly expiresAt: number;
@@ -31,7 +34,7 @@ export class ExpiryIndex<Entry extends Expiring> {
     this.#tasks.length = 0;
   }
 
-  /** The index at which the task is, or would be inserted. */
+  /** Returns the position of the task, or the position at which it would be inserted. */
   #place(task: Entry): number {
     let low = 0;
     let high = this.#tasks.length;

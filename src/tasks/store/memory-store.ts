@@ -1,12 +1,13 @@
 /**
- * A task store in memory. Its tasks are gone when the process ends.
+ * A task store in memory. Its tasks are lost when the process ends.
  *
- * Each task is in a few chains (of its owner, state and context), newest status first. A change of status moves the task
- * to their fronts. So the cost of a page depends on the page size and not on the number of tasks, and the total is the
- * length of a chain. With two filters, or `updatedSince`, tasks are counted along the narrower chain.
+ * Each task is in several linked lists (chains): those of its scope, state and context. In each chain, the task whose
+ * status changed last is first. So the time for a page depends on the page size and not on the number of tasks, and the
+ * total is the length of a chain. With two filters, or with `updatedSince`, the matching tasks of one chain are counted
+ * one by one.
  *
- * Each page is in the order of the moment. A task whose status changes between two pages moves to the front: it is
- * never listed twice, and may be missing from the later page.
+ * Each page has the order at the time of its request. If the status of a task changes between two requests, the task
+ * moves to the front. So a task is never listed twice, but may be missing from the later page.
  */
 import { randomBytes } from 'node:crypto';
 import {
@@ -42,22 +43,22 @@ import type {
 /** The limits of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
-   * The most tasks to keep. Default: 100,000. A new task replaces the one that finished first. If all of them are
-   * unfinished, new tasks are refused.
+   * Maximum number of tasks. Default: 100,000. If it is reached, a new task replaces the task that finished first. If
+   * all tasks are unfinished, new tasks are refused.
    */
   readonly maxTasks?: number | undefined;
-  /** The same limit in bytes, roughly counted. Default: 1 GiB. */
+  /** Maximum size of all tasks in bytes, roughly counted. Default: 1 GiB. */
   readonly maxBytes?: number | undefined;
-  /** The clock, in milliseconds. */
+  /** Returns the current time in milliseconds. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
 }
 
-/** A store for one process: fast, and gone when it ends. */
+/** Makes a task store in memory. Its tasks are lost when the process ends. */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return new MemoryStore(options);
 }
 
-/** The store that `memoryStore` returns. Its methods return without a promise. */
+/** The store that `memoryStore` returns. Its methods return values, not promises. */
 export class MemoryStore implements TaskStore {
   readonly name = 'memory';
   readonly durable = false;
@@ -66,7 +67,7 @@ export class MemoryStore implements TaskStore {
   readonly #numbered: (StoredTask | undefined)[] = [];
   readonly #free: number[] = [];
   readonly #scopes = new Map<string, ScopeIndex>();
-  /** Terminal tasks of every scope, in the order in which they ended. */
+  /** Terminal tasks of all scopes, in the order in which they ended. */
   readonly #finished = new Chain();
   readonly #expiring = new ExpiryIndex<StoredTask>();
   readonly #links: TaskLinks = {
@@ -78,7 +79,7 @@ export class MemoryStore implements TaskStore {
   readonly #maxTasks: number;
   readonly #maxBytes: number;
   #bytes = 0;
-  /** The bytes of finished tasks, which may be removed. */
+  /** Size of the finished tasks in bytes. Only finished tasks are removed to make room. */
   #finishedBytes = 0;
   readonly #clock: ChangeClock;
   readonly #cursors = new Cursors(randomBytes(32));
@@ -96,7 +97,7 @@ export class MemoryStore implements TaskStore {
     return outcomes;
   }
 
-  /** Removes the oldest finished tasks, except those in the batch: a client waits for them. */
+  /** Removes the oldest finished tasks, except those in the batch, because clients wait for them. */
   #makeRoom(batch: readonly Append[]): void {
     const written = new Set(batch.map(({ taskId }) => taskId));
     while (this.#isFull()) {
@@ -106,7 +107,7 @@ export class MemoryStore implements TaskStore {
     }
   }
 
-  /** Whether there is room for one more task beside the unfinished ones. */
+  /** Returns whether a new task would fit if all finished tasks were removed. */
   #hasRoom({ bytes = 0 }: Append): boolean {
     const kept = this.#tasks.size - this.#finished.size;
     return kept < this.#maxTasks && this.#bytes - this.#finishedBytes + bytes <= this.#maxBytes;
@@ -281,14 +282,16 @@ export class MemoryStore implements TaskStore {
     return number === undefined ? undefined : this.#numbered[number];
   }
 
-  /** The tasks of a chain starting at `from`, newest first. */
+  /** Yields the tasks of a chain from `from` on, newest first. */
   *#walk(links: ChainLinks, from: number | undefined): Generator<StoredTask> {
     for (let number = from; number !== undefined; number = Chain.older(links, number)) {
       yield this.#numbered[number]!;
     }
   }
 
-  /** The first task of a page. It is searched for only if the cursor's task has moved in the chain. */
+  /**
+   * Returns the number of the first task of a page. Searches for it only if the cursor's task has moved in the chain.
+   */
   #start(
     { chain, links }: Found,
     query: ListQuery,
@@ -317,7 +320,10 @@ export class MemoryStore implements TaskStore {
     return count;
   }
 
-  /** Decodes a cursor: the last task of the previous page, if it has not moved since, and its change number. */
+  /**
+   * Decodes a cursor. Returns the change number of the previous page's last task, and the task itself if its status has
+   * not changed since then.
+   */
   #position(scope: Scope, cursor: string): Position {
     const text = this.#cursors.read(scope, cursor);
     const dot = text.indexOf('.');
@@ -332,7 +338,7 @@ interface Position {
   readonly task: StoredTask | undefined;
 }
 
-/** The links of all chains of one kind. */
+/** The links of the chains, one `ChainLinks` per kind of chain. */
 interface TaskLinks {
   readonly all: ChainLinks;
   readonly state: ChainLinks;
@@ -360,7 +366,7 @@ class StoredTask implements Scope {
   messageIds = NO_IDS;
   push: Map<string, PushRecord> | undefined;
   status: TaskStatus;
-  /** The number of its last status change. 0 until it is in the chains. */
+  /** The number of the last status change. It is 0 until the task is in the chains. */
   changed = 0;
   bytes = 0;
   createdAt = 0;
@@ -405,14 +411,14 @@ class StoredTask implements Scope {
   }
 }
 
-/** The tasks of one scope. */
+/** The indexes of the tasks of one scope. */
 class ScopeIndex {
   readonly all = new Chain();
   readonly states = new Map<TaskState, Chain>();
   readonly contexts = new Map<string, Chain>();
   readonly messages = new Map<string, StoredTask>();
 
-  /** The shortest chain that has every match of the query. */
+  /** Returns a chain that contains all tasks that match the query. */
   chain({ contextId, state }: ListQuery, links: TaskLinks): Found | undefined {
     if (contextId !== undefined) return found(this.contexts.get(contextId), links.context);
     if (state !== undefined) return found(this.states.get(state), links.state);
@@ -449,7 +455,7 @@ function chainOf<Key>(chains: Map<Key, Chain>, key: Key): Chain {
   return chain;
 }
 
-/** Whether the task is in the query's chain. */
+/** Returns whether the task is in the chain that `ScopeIndex.chain` returns for the query. */
 function isIn(task: StoredTask, { contextId, state }: ListQuery): boolean {
   if (contextId !== undefined) return task.contextId === contextId;
   return state === undefined || task.status.state === state;

@@ -11,10 +11,10 @@ import {
 } from '../../protocol/index.ts';
 import type { Append, Scope } from './store.ts';
 
-/** The states of a task that is being executed. After a restart, such a task was interrupted. */
+/** The states of a task that is being executed. A task in one of these states after a restart was interrupted. */
 export const UNFINISHED = ['submitted', 'working'] as const satisfies readonly TaskState[];
 
-/** Throws for an invalid append. That is a bug in the caller, not a conflict. */
+/** Throws if the append is invalid. This is a bug in the caller and not a conflict with another writer. */
 export function checkAppend({ taskId, expected, entries }: Append): void {
   const first = entries[0];
   if (first === undefined) throw new Error(`an append to task ${taskId} has no entries`);
@@ -30,7 +30,7 @@ export function checkAppend({ taskId, expected, entries }: Append): void {
   }
 }
 
-/** Whether the event changes the status of a task that is in `state`, as `reduce` would. */
+/** Returns whether the event changes the status of a task in `state`. The result must agree with `reduce`. */
 export function setsStatus(
   taskId: string,
   state: TaskState | undefined,
@@ -41,19 +41,22 @@ export function setsStatus(
   return refusal(state, event) === undefined;
 }
 
-/** The status after the event, as `reduce` makes it: a message from the user goes into the history instead. */
+/**
+ * Returns the status after the event, as `reduce` computes it: without a user message, which `reduce` moves to the
+ * history.
+ */
 export function foldedStatus(event: Task | TaskStatusUpdateEvent): TaskStatus {
   if (event.kind === 'task' || event.status.message?.role !== 'user') return event.status;
   const { message: _, ...status } = event.status;
   return status;
 }
 
-/** Change numbers per millisecond. No store makes that many changes. */
+/** Maximum number of changes per millisecond. No store is that fast. */
 const PER_MILLISECOND = 1024;
 
 /**
- * Numbers the changes of status, so that lists have a total order. A number is the time in milliseconds followed by a
- * counter. Numbers only grow, even when the system's clock is set back.
+ * Numbers the status changes, so that lists have a total order. A number consists of the time in milliseconds and a
+ * counter. Numbers only increase, even if the system clock is set back.
  */
 export class ChangeClock {
   #last: number;
@@ -69,25 +72,25 @@ export class ChangeClock {
     return this.#last;
   }
 
-  /** The time of a change, in milliseconds. */
+  /** Returns the time of a change in milliseconds. */
   static time(change: number): number {
     return Math.floor(change / PER_MILLISECOND);
   }
 
-  /** The first number that a change at this time can have. */
+  /** Returns the lowest number that a change at this time can have. */
   static first(time: number): number {
     return Math.ceil(time) * PER_MILLISECOND;
   }
 }
 
-/** A map key that is unique for each scope. */
+/** Returns a map key that is unique for each scope. */
 export function scopeKey({ tenant, owner }: Scope): string {
   return `${tenant.length}:${tenant}${owner}`;
 }
 
 const SIGNATURE_BYTES = 9;
 
-/** Encodes list positions as opaque cursors. Each is signed for one scope. */
+/** Encodes list positions as opaque cursors. Each cursor is signed for one scope. */
 export class Cursors {
   readonly #key: Uint8Array;
 

@@ -1,8 +1,9 @@
 /**
  * The interface of a task store. One contract suite tests every implementation.
  *
- * The log is the source of truth. Beside the entries a store keeps each task's head: enough to find, list and count
- * tasks without folding their logs. Methods may return a value or a promise, so that a store in memory causes no delay.
+ * The log is the source of truth. In addition, a store keeps the head of each task, so that tasks can be found, listed
+ * and counted without folding their logs. Methods may return a value or a promise, so that a store in memory causes no
+ * delay.
  */
 import type { MaybePromise } from '../../base/index.ts';
 import type {
@@ -13,51 +14,53 @@ import type {
   TaskStatus,
 } from '../../protocol/index.ts';
 
-/** A log entry, with its JSON in the inner shape if the store has serialised it already. */
+/** A log entry, with its JSON in the internal format if it was already serialized. */
 export interface SerializedEntry extends LogEntry {
   readonly json?: string | undefined;
 }
 
-/** The owner of tasks. Every lookup has a scope, and finds no tasks of other scopes. */
+/** The tenant and the owner of a task. Every lookup has a scope and finds only the tasks of this scope. */
 export interface Scope {
   readonly tenant: string;
   readonly owner: string;
 }
 
-/** A task without its log. */
+/** The data about a task that a store has without reading the log. */
 export interface TaskHead extends Scope {
   readonly taskId: string;
   readonly contextId: string;
-  /** Sequence number of the last entry. The next append must expect it. */
+  /** Sequence number of the last entry. The next append must have it as `expected`. */
   readonly seq: number;
   readonly status: TaskStatus;
-  /** When the status last changed, in milliseconds. Lists are ordered by it, newest first. */
+  /** Time of the last status change, in milliseconds. Lists are sorted by it, newest first. */
   readonly updatedAt: number;
   readonly createdAt: number;
-  /** When the task expires, in milliseconds. */
+  /** Time at which the task expires, in milliseconds. Undefined if it never expires. */
   readonly expiresAt?: number | undefined;
   /** Rough size of the log, if the store limits its memory. */
   readonly bytes?: number | undefined;
 }
 
-/** Entries to append to one task, whose last entry must be number `expected`. */
+/** Entries to append to one task. */
 export interface Append extends Scope {
   readonly taskId: string;
   readonly contextId: string;
-  /** 0 creates the task. Its first entry is the Task itself. */
+  /**
+   * The expected sequence number of the task's last entry. 0 creates the task: the first new entry is the Task itself.
+   */
   readonly expected: number;
   readonly entries: readonly LogEntry[];
-  /** Ids of the user's messages in these entries, so that a repeated message finds its task. */
+  /** Ids of the user's messages in these entries, to find the task of a repeated message. */
   readonly messageIds?: readonly string[] | undefined;
-  /** When a new task expires, in milliseconds. `setExpiry` changes it later. */
+  /** Time at which a new task expires, in milliseconds. `setExpiry` can change it later. */
   readonly expiresAt?: number | undefined;
   /** Rough size of the entries, for stores that limit their memory. */
   readonly bytes?: number;
 }
 
 /**
- * `conflict`: the task's last entry is not `expected` because of another writer, or a message id is taken. `full`: there
- * is no room for a new task. In both cases nothing was written.
+ * `conflict`: another writer has appended to the task, or a message id is already used. `full`: there is no room for a
+ * new task. In both cases nothing was written.
  */
 export type AppendOutcome = 'ok' | 'conflict' | 'full';
 
@@ -70,7 +73,7 @@ export interface ListQuery extends Scope {
   readonly limit: number;
   /** The previous page's `next`. A store throws A2AError `invalidParams` for a cursor that it did not create. */
   readonly cursor?: string | undefined;
-  /** False: do not count. The page then has no total. */
+  /** False if the matching tasks need not be counted. Then the page has no total. */
   readonly total?: false | undefined;
 }
 
@@ -83,7 +86,9 @@ export interface ListPage {
   readonly next?: string | undefined;
 }
 
-/** A webhook of a task. It receives events in `version`, the protocol version in which it was set. */
+/**
+ * A webhook of a task. Events are sent to it in `version`, the protocol version of the request that set the webhook.
+ */
 export interface PushRecord {
   readonly taskId: string;
   readonly config: PushNotificationConfig & { readonly id: string };
@@ -91,47 +96,49 @@ export interface PushRecord {
 }
 
 /**
- * Keeps tasks. Test a store of your own with `parley-a2a/store/contract`.
+ * Stores tasks. Test your own store with `parley-a2a/store/contract`.
  *
  *   serve(agent, { store: sqliteStore('tasks.db') });
  */
 export interface TaskStore {
   readonly name: string;
-  /** Whether tasks survive the process. */
+  /** Whether tasks survive the end of the process. */
   readonly durable: boolean;
 
   /**
-   * Writes the appends in one transaction and in order, so that one may follow another. Returns an outcome for each.
-   * Throws only if nothing was written.
+   * Writes the appends in one transaction, in their order. A batch may have several appends to one task. Returns one
+   * outcome for each append. Throws only if nothing was written.
    */
   append(batch: readonly Append[]): MaybePromise<readonly AppendOutcome[]>;
 
-  /** Returns the head of a task, if the task belongs to the scope. */
+  /** Returns the head of a task, or undefined if the task does not belong to the scope. */
   head(scope: Scope, taskId: string): MaybePromise<TaskHead | undefined>;
 
-  /** Returns at most `limit` entries after `after`, in order. The caller has checked with `head` that the task exists. */
+  /** Returns at most `limit` entries after `after`, in order. Callers check with `head` first that the task exists. */
   read(taskId: string, after: number, limit: number): MaybePromise<readonly SerializedEntry[]>;
 
   /** Returns the id of the task that has the message with this id. */
   findMessage(scope: Scope, messageId: string): MaybePromise<string | undefined>;
 
-  /** Newest status first. */
+  /** Returns a page of tasks. The task whose status changed last is first. */
   list(query: ListQuery): MaybePromise<ListPage>;
 
-  /** Returns the submitted and working tasks of every scope, for recovery at the start. */
+  /** Returns the submitted and working tasks of all scopes, for recovery when the server starts. */
   unfinished(): MaybePromise<readonly TaskHead[]>;
 
-  /** Returns at most `limit` tasks of every scope that have expired at `now`, the earliest first. */
+  /** Returns at most `limit` tasks that have expired at `now`, from all scopes, earliest first. */
   expired(now: number, limit: number): MaybePromise<readonly TaskHead[]>;
 
-  /** Changes when a task expires. Undefined: never. Does nothing if there is no such task. */
+  /**
+   * Sets the time at which a task expires, or undefined if it never expires. Does nothing if the task does not exist.
+   */
   setExpiry(scope: Scope, taskId: string, at: number | undefined): MaybePromise<void>;
 
   /** Removes the task, its log and its webhooks. Returns whether the task existed. */
   delete(scope: Scope, taskId: string): MaybePromise<boolean>;
 
   savePush(record: PushRecord): MaybePromise<void>;
-  /** In the order in which they were first saved. */
+  /** Returns the task's webhooks in the order in which they were first saved. */
   listPush(taskId: string): MaybePromise<readonly PushRecord[]>;
   deletePush(taskId: string, configId: string): MaybePromise<void>;
 
