@@ -9,7 +9,7 @@ const MEANINGS: Readonly<Record<ApprovalMode, string>> = {
   ask: 'the agent asks before every change',
   'auto-edit': 'the agent edits files without asking',
   yolo: 'the agent never asks',
-  plan: 'the agent changes and runs nothing',
+  plan: 'the agent changes no files and runs no commands',
 };
 
 export const approvalCommand: CoderCommand = {
@@ -34,7 +34,7 @@ export const approvalCommand: CoderCommand = {
   },
 };
 
-/** Whether the message sets the mode. Only members who may approve calls are allowed to do that. */
+/** Returns whether the message sets the mode. Only clients with the role `approve` may set it. */
 export function setsApproval({ parts: [first] }: Message): boolean {
   if (first?.kind !== 'text') return false;
   const typed = parseTyped(first.text, [approvalCommand]);
@@ -43,19 +43,19 @@ export function setsApproval({ parts: [first] }: Message): boolean {
 
 function refusal(mode: ApprovalMode, { agent }: CommandContext): string {
   if (agent.loosest !== 'plan') {
-    return `${mode} is not allowed on this server; start it with --approval yolo or --allow-auto-execute`;
+    return `${mode} is not allowed on this server; to allow it, start the server with --approval yolo or --allow-auto-execute`;
   }
   return `${mode} is not allowed on this server, which was started with --approval plan`;
 }
 
-/** The approval mode of the session. */
+/** Returns the approval mode of the session. */
 export function modeIn({ run, agent }: CommandContext): ApprovalMode {
   return modeOf(agent, (key) => run.state.get(key));
 }
 
-/** Commands do not change anything in plan mode either. */
+/** Throws in plan mode, because commands must not change anything in this mode either. */
 export function refuseInPlan(context: CommandContext): void {
   if (modeIn(context) === 'plan') {
-    throw new CommandError('Nothing can be changed in plan mode; see /approval.');
+    throw new CommandError('Nothing can be changed in plan mode; use /approval to set another mode.');
   }
 }

@@ -1,8 +1,8 @@
 /**
  * A slash command: its description for clients, and either a function to run or a prompt for the model.
  *
- * A command runs as a run of the session, but not as a part of the conversation. It yields its output like a custom agent,
- * and throws a CommandError with one line for the person.
+ * A command is executed as a run of the session, but it is not part of the conversation. It yields its output like a
+ * custom agent. If it fails, it throws a CommandError with one line for the person.
  */
 import type { RunContext, CustomAgentYield } from '../../agent/index.ts';
 import type { SlashCommand, SlashCommandArgument } from '../../protocol/development-tool/index.ts';
@@ -14,7 +14,7 @@ export interface CommandContext {
   readonly run: RunContext;
   readonly agent: WorkspaceAgent;
   readonly configFolder: string;
-  /** All commands, including the user's own. */
+  /** All commands, including custom commands. */
   readonly commands: readonly CoderCommand[];
 }
 
@@ -23,15 +23,15 @@ export interface CoderCommand {
   readonly description: string;
   readonly arguments?: readonly SlashCommandArgument[];
   readonly subCommands?: readonly CoderCommand[];
-  /** Whether the command may ask a person first, with these arguments. */
+  /** Returns whether the command, with these arguments, may ask a person first. */
   readonly asks?: (args: string) => boolean;
-  /** After an answer or a crash, it runs again from the start. */
+  /** Runs the command. After an answer or a crash, the command runs again from the start. */
   readonly run?: (args: string, context: CommandContext) => AsyncIterable<CustomAgentYield>;
-  /** The prompt for the model, and the command lines to run first. */
+  /** Returns the prompt for the model, and the command lines to run first. */
   readonly prompt?: (args: string) => Filled;
 }
 
-/** Why a command failed, in one line for the person. */
+/** The reason why a command failed, in one line for the person. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
@@ -44,7 +44,7 @@ export function argument(
   return { name, description, is_required: isRequired };
 }
 
-/** The command as the development-tool extension describes it. */
+/** Converts a command to the format of the development-tool extension. */
 export function toSlashCommand(command: CoderCommand): SlashCommand {
   return {
     name: command.name,
@@ -54,7 +54,7 @@ export function toSlashCommand(command: CoderCommand): SlashCommand {
   };
 }
 
-/** `/memory add TEXT`, `/restore [ID]`. */
+/** Returns the syntax of a command, for example `/memory add TEXT` or `/restore [ID]`. */
 export function commandSyntax(
   path: readonly string[],
   { arguments: taken = [] }: CoderCommand,

@@ -4,9 +4,9 @@
  *   ~/.config/parley/commands/review.md          /review
  *   WORKSPACE/.parley/commands/git/commit.md     /git commit      (only when the workspace is trusted)
  *
- * The typed arguments replace `$ARGUMENTS` or `{{args}}`. If the file has neither, they are appended. `!{git diff}` runs a
- * command first, if the policy allows it, and gives its output to the model (template.ts). The file may start with a
- * header:
+ * The typed arguments replace `$ARGUMENTS` or `{{args}}`. If the file has neither, they are appended. `!{git diff}`
+ * runs a command first, if the policy allows it, and gives its output to the model (template.ts). The file may start
+ * with a header:
  *
  *   ---
  *   description: Fix an issue
@@ -15,7 +15,8 @@
  *     - [note]: additional notes        (in brackets: optional)
  *   ---
  *
- * `arguments: issue, [note]` is another form. A workspace's command overrides the user's command with the same name.
+ * The arguments can also be written in one line: `arguments: issue, [note]`. A workspace's command overrides the user's
+ * command with the same name.
  */
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { systemCode, reasonOf } from '../../base/index.ts';
@@ -38,22 +39,22 @@ const MAX_SHELL = 8;
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
 export interface FileCommand {
-  /** `['git', 'commit']` for /git commit. */
+  /** The names of the command, for example `['git', 'commit']` for /git commit. */
   readonly path: readonly string[];
   readonly description: string;
   readonly arguments: readonly SlashCommandArgument[];
   readonly source: 'user' | 'workspace';
   readonly file: string;
-  /** The file contains command lines. */
+  /** Whether the file contains command lines. */
   readonly runs: boolean;
-  /** The prompt with the typed arguments. */
+  /** Returns the prompt with the typed arguments. */
   prompt(args: string): Filled;
 }
 
 export interface FileCommands {
-  /** Sorted by name. */
+  /** The commands, sorted by name. */
   readonly commands: readonly FileCommand[];
-  /** Files that were ignored, each with the reason, in one line. */
+  /** One line for each file that was ignored, with the reason. */
   readonly problems: readonly string[];
 }
 
@@ -78,7 +79,7 @@ export async function loadFileCommands(options: {
     }
   };
   await load(path.join(configFolder, 'commands'), 'user');
-  // Files of a workspace must be inside it. The user's own folder may contain links.
+  // Files of a workspace must be inside the workspace. The user's own folder may contain links to other places.
   if (trusted) {
     const real = await realpath(workspace);
     await load(workspaceCommandsFolder(real), 'workspace', real);
@@ -89,7 +90,10 @@ export async function loadFileCommands(options: {
   return { commands, problems };
 }
 
-/** The commands as a tree: a folder becomes a command with subcommands, and may have a file of its own. */
+/**
+ * Returns the commands as a tree. A folder becomes a command with subcommands. A file with the same name as the folder
+ * makes this command runnable too.
+ */
 export function toCommands(files: readonly FileCommand[], depth = 0): CoderCommand[] {
   const groups = Map.groupBy(files, ({ path }) => path[depth]!);
   return Array.from(groups, ([name, group]): CoderCommand => {
@@ -108,7 +112,7 @@ export function toCommands(files: readonly FileCommand[], depth = 0): CoderComma
   });
 }
 
-/** The Markdown files in a folder and its subfolders, sorted by name. */
+/** Returns the Markdown files in a folder and its subfolders, sorted by name. */
 async function filesIn(root: string, problems: string[]): Promise<string[]> {
   const files: string[] = [];
   let seen = 0;

@@ -5,11 +5,11 @@ const PROMPT = `Write AGENTS.md in the root of this workspace: what an agent, or
 here.
 
 Look around first: the README, the manifest and its scripts, the layout of folders, the configuration of tests, linters \
-and CI, a few typical source files. If there is an AGENTS.md, GEMINI.md or CLAUDE.md, keep what is right in it.
+and CI, a few typical source files. If there is an AGENTS.md, GEMINI.md or CLAUDE.md, keep its correct parts.
 
 Then write, in at most a page: what the project is, in two sentences; how to build, test and check it, with the exact \
-commands; how the code is laid out; the conventions that are not obvious from any single file. Only what you have seen: \
-no guesses, no commonplaces.`;
+commands; how the code is laid out; the conventions that are not obvious from any single file. Write only what you \
+have seen, without guesses and platitudes.`;
 
 export const initCommand: CoderCommand = {
   name: 'init',

@@ -6,7 +6,7 @@ import { argument, CommandError, type CoderCommand, type CommandContext } from '
 export const memoryCommand: CoderCommand = {
   name: 'memory',
   description:
-    'Shows or extends what the agent knows from the start: your memory, AGENTS.md, GEMINI.md and CLAUDE.md.',
+    'Shows or extends the memory of the agent: your own memory file, AGENTS.md, GEMINI.md and CLAUDE.md.',
   subCommands: [
     {
       name: 'show',
@@ -31,7 +31,7 @@ export const memoryCommand: CoderCommand = {
     },
     {
       name: 'list',
-      description: 'Lists the files that are read.',
+      description: 'Lists the memory files.',
       async *run(_args, context) {
         yield listOf(await load(context));
       },
@@ -42,7 +42,7 @@ export const memoryCommand: CoderCommand = {
       async *run(_args, context) {
         const memory = await load(context);
         const size = memoryText(memory)?.length ?? 0;
-        // The instructions are built for every request, so there is nothing else to refresh.
+        // The system instruction is built for every request, so there is nothing else to refresh.
         yield `${memory.files.length} files, ${size} characters. They are read before every answer.\n`;
         yield listOf(memory);
       },

@@ -7,7 +7,7 @@ import { argument, CommandError, type CoderCommand } from './command.ts';
 export const modelCommand: CoderCommand = {
   name: 'model',
   description: 'Shows or sets the model of this session.',
-  arguments: [argument('NAME', 'A model as for --model: google:NAME, offline, …', false)],
+  arguments: [argument('NAME', 'The model, written as for --model: google:NAME, offline, …', false)],
   async *run(name, { agent, run }) {
     const { state } = run;
     if (name === '') {
@@ -21,7 +21,7 @@ export const modelCommand: CoderCommand = {
 };
 
 function check(name: string): void {
-  // A script is a file on the server, which clients may not choose.
+  // A scripted model reads a file on the server, and clients may not select files there.
   if (name.startsWith('scripted'))
     throw new CommandError('A scripted model can only be set when Parley starts.');
   try {

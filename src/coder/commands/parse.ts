@@ -1,8 +1,8 @@
 /**
  * Parses typed text as a command.
  *
- * Only known names are commands: `/etc/hosts is broken` is plain text. `//help` sends the text `/help` to the model. The
- * text after the names of the command and its subcommands is the arguments, as one string.
+ * Only known names are commands: `/etc/hosts is broken` is plain text. `//help` sends the text `/help` to the model.
+ * All text after the names of the command and its subcommands is passed to the command as one string.
  */
 import { commandSyntax, type CoderCommand } from './command.ts';
 
@@ -14,7 +14,7 @@ export type Typed =
       readonly command: CoderCommand;
       readonly args: string;
     }
-  /** A command that cannot run. The line says why. */
+  /** A command that cannot run. `problem` is the reason, in one line. */
   | { readonly kind: 'problem'; readonly problem: string };
 
 export function parseTyped(text: string, commands: readonly CoderCommand[]): Typed {
@@ -66,7 +66,7 @@ function problemOf(
   if (args === '' && taken.some(({ is_required }) => is_required)) {
     return `An argument is missing: ${commandSyntax(path, command)}`;
   }
-  // A prompt takes any arguments.
+  // A command with a prompt accepts any arguments.
   if (prompt || args === '' || taken.length > 0) return undefined;
   return `/${path.join(' ')} takes no arguments${names === '' ? '' : `; its subcommands are ${names}`}`;
 }

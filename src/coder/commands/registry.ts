@@ -1,4 +1,7 @@
-/** All commands: the built-in ones, then the user's own, which cannot override a built-in one. */
+/**
+ * All commands: first the built-in commands, then the custom commands. A custom command cannot override a built-in
+ * command.
+ */
 import { isTrusted } from '../settings/trust.ts';
 import { approvalCommand } from './approval.ts';
 import { clearCommand } from './clear.ts';
@@ -30,7 +33,7 @@ const BUILT_IN: readonly CoderCommand[] = [
 
 export interface CommandsPlace {
   readonly configFolder: string;
-  /** Undefined if the workspace is not known: then only the user's commands are loaded. */
+  /** The workspace, or undefined if it is unknown. Then only the user's commands are loaded. */
   readonly workspace: string | undefined;
 }
 

@@ -1,9 +1,9 @@
 /**
  * /restore: restores the files and the conversation of a checkpoint.
  *
- * Files are overwritten, so a person is asked first, as for any tool call. The conversation goes back to the point before
- * the model requested the change. A checkpoint of another conversation or of a sub-agent has only files. A restore can be
- * undone, because it takes a checkpoint first.
+ * Files are overwritten, so a person is asked first, as for any tool call. The conversation goes back to the point
+ * before the model requested the change. From a checkpoint of another conversation or of a helper, only the files are
+ * restored. A restore can be undone, because a checkpoint is taken before it.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -22,7 +22,7 @@ import { modeIn, refuseInPlan } from './approval.ts';
 import { argument, CommandError, type CoderCommand, type CommandContext } from './command.ts';
 
 const NAME = 'restore';
-/** Older checkpoints are not listed, but can be restored by id. */
+/** Maximum number of listed checkpoints. Older checkpoints can still be restored by id. */
 const MAX_LISTED = 30;
 
 export const restoreCommand: CoderCommand = {
@@ -105,7 +105,10 @@ async function* restore(id: string, context: CommandContext): AsyncGenerator<Cus
   };
 }
 
-/** The position in the conversation, if the checkpoint belongs to this conversation. */
+/**
+ * Returns the position in the conversation to go back to, or undefined if the checkpoint does not belong to this
+ * conversation.
+ */
 function rewindTo({ extra }: Checkpoint, { run }: CommandContext): Rewind | undefined {
   const { session, runId, callId, eventId } = extra;
   if (session !== run.session.id) return undefined;
@@ -125,7 +128,7 @@ function isQuestion({ runId, actions }: Event, wanted: string): boolean {
   return runId === wanted && actions.questions !== undefined;
 }
 
-/** Asks for approval like for a tool call, although the model did not make the call. */
+/** Returns a request for approval, in the same form as for a tool call of the model. */
 function askFirst(id: string, { id: checkpoint, label, at }: Checkpoint): CustomAgentYield {
   const args = { id: checkpoint };
   const when = new Date(at).toISOString();

@@ -1,9 +1,9 @@
 /**
- * Slash commands for clients: lists the commands and runs one as a task.
+ * Slash commands for clients: lists the commands and runs a command as a task.
  *
- * A message that starts with the name of a command runs that command, whichever client sends it. Its output is the answer
- * of the turn. If a command fails, the turn still completes, with one line that says why. The line is also the `error` of
- * the last event, and the task still accepts messages.
+ * A message from any client that starts with the name of a command runs this command. The output of the command is the
+ * answer of the turn. If a command fails, the turn still completes, and the task still accepts messages. The answer is
+ * then the reason for the failure in one line, which is also the `error` of the last event.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -37,7 +37,10 @@ import { loadCommands } from './registry.ts';
 export interface CommandService {
   /** The top-level commands with their subcommands. */
   list(): Promise<SlashCommand[]>;
-  /** Starts a command as the task `execution_id`, whose events have the output. */
+  /**
+   * Starts a command as a task. The response contains the task's id as `execution_id`. The task's events contain the
+   * output.
+   */
   execute(
     request: ExecuteSlashCommandRequest,
     call: Call,
@@ -51,13 +54,13 @@ export const BESIDE = { [BESIDE_KEY]: true };
 
 /** How the agent handles a message. */
 export interface ReadMessage {
-  /** The agent that runs the message. For a command it has the runner for commands. */
+  /** The agent that handles the message. For a command, its runner is the runner for commands. */
   readonly agent: WorkspaceAgent;
-  /** The message is not part of the conversation. */
+  /** True if the message is not part of the conversation. */
   readonly aside: boolean;
   /** Command lines to run before the model is called. */
   readonly shell: readonly string[];
-  /** The content, with the files that it mentions. */
+  /** Returns the content of the message, with the files that the message mentions. */
   readonly parts: (signal: AbortSignal) => Promise<readonly ContentPart[]>;
 }
 
@@ -75,7 +78,10 @@ export function createCommands(options: CommandsOptions): Commands {
   const { configFolder, roots, sessions } = options;
   const runners = new WeakMap<WorkspaceAgent, WorkspaceAgent['runner']>();
 
-  /** The commands of a conversation, from its workspace. A new conversation uses the only root, if there is one. */
+  /**
+   * Returns the commands of a conversation's workspace. If there is only one root, it is the workspace of a new
+   * conversation.
+   */
   async function commandsFor(call: Call, contextId: string | undefined): Promise<CoderCommand[]> {
     const { user } = call;
     const owner = userOf({ user, tenant: user?.tenant ?? '' });
@@ -105,7 +111,7 @@ export function createCommands(options: CommandsOptions): Commands {
         try {
           if (typed.command.asks?.(typed.args) === true && run.state.get(BESIDE_KEY) === true) {
             throw new CommandError(
-              `/${typed.path.join(' ')} asks a question itself: answer the open question first.`,
+              `/${typed.path.join(' ')} has to ask a question itself: answer the open question first.`,
             );
           }
           yield* typed.command.run(typed.args, { run, agent, configFolder, commands });
@@ -174,7 +180,10 @@ export function createCommands(options: CommandsOptions): Commands {
 
 const GONE = 'The command no longer exists; /help lists the commands.';
 
-/** The response for a started command. If it may ask first, waits until it asks, continues or ends. */
+/**
+ * Returns the response for a started command. If the command may ask a question first, waits until it asks, continues
+ * or ends.
+ */
 async function beginning(
   events: AsyncIterable<{ readonly event: StreamEvent }>,
   mayAsk: boolean,

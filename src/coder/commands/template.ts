@@ -1,12 +1,12 @@
 /**
- * Fills the typed arguments into the text of a command file: they replace `$ARGUMENTS` or `{{args}}`, or are appended.
- * `!{git diff}` is a command line whose output the model gets. Arguments in a command line are quoted as one word, so that
- * they cannot add commands.
+ * Inserts the typed arguments into the text of a command file. They replace `$ARGUMENTS` or `{{args}}`, or are
+ * appended. `!{git diff}` is a command line, and the model gets its output. Arguments in a command line are quoted as
+ * one word, so that they cannot add commands.
  */
 
 export interface Filled {
   readonly text: string;
-  /** Command lines, in order. */
+  /** The command lines to run, in order. */
   readonly shell: readonly string[];
 }
 
@@ -27,7 +27,10 @@ export function fillTemplate(body: string, typed: string): Filled {
   return { text: isTaken || typed === '' ? text : `${text}\n\n${typed}`, shell };
 }
 
-/** One pass with a function: the typed text is not searched again, and `$` in it is not special. */
+/**
+ * Replaces the placeholders in one pass, so that the typed text is not searched for placeholders. The replacement is a
+ * function, so that `$` in the typed text is not special.
+ */
 function replaced(source: string, typed: string): string {
   return source.replaceAll(PLACEHOLDER, () => typed);
 }
@@ -50,7 +53,10 @@ function piecesOf(body: string): Piece[] {
   }
 }
 
-/** The position of the brace that closes the one at `open`. Nested pairs are counted, so a command may contain them. */
+/**
+ * Returns the position of the brace that closes the brace at `open`. Nested pairs are counted, so that a command may
+ * contain braces.
+ */
 function closing(body: string, open: number): number | undefined {
   let depth = 0;
   for (let at = open; at < body.length; at += 1) {

@@ -11,7 +11,7 @@ export const toolsCommand: CoderCommand = {
   },
 };
 
-/** The name and the first sentence of the description. */
+/** Returns a tool's name and the first sentence of its description. */
 export function lineOf({ name, description }: Tool): string {
   const [sentence = ''] = description.split(/(?<=\.)\s|\n/, 1);
   return `${name}: ${sentence}`;

@@ -1,4 +1,7 @@
-/** Checks that a path is inside the workspace: by its text, and by its real path after links are followed. */
+/**
+ * Checks that a path is inside the workspace. Checks the text of the path, and the real path after links have been
+ * followed.
+ */
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve } from 'node:path';
 import { toFileError, FileError } from './file-error.ts';
@@ -6,14 +9,17 @@ import { openPathHandle, type PathHandle } from './path-handle.ts';
 import { checkPath, isInside, isOfSystem } from './path-rules.ts';
 
 export interface Access {
-  /** Real paths. */
+  /** The real paths of the root folders. */
   readonly roots: readonly string[];
-  /** The absolute path, from the text alone, without access to the disk. Throws if it is outside. */
+  /** Returns the absolute path, without access to the disk. Throws if the path is outside the workspace. */
   readonly locate: (path: string) => string;
-  /** The path for people and models: relative to the first root if it is inside that root. */
+  /** Returns the path for people and models. It is relative to the first root if it is inside this root. */
   readonly show: (path: string) => string;
   readonly rootOf: (absolute: string) => string | undefined;
-  /** Opens a handle on what the path leads to. Throws if that is outside. `shown` is the path for the error. */
+  /**
+   * Opens a handle on the file or folder at the path. Throws if its real path is outside the workspace. `shown` is the
+   * path in the error message.
+   */
   readonly openHandle: (path: string, shown: string, noFollow?: boolean) => Promise<PathHandle>;
 }
 
@@ -32,7 +38,7 @@ export async function openAccess(folders: readonly string[], pin: boolean): Prom
     }
   }
   const first = given[0]?.real;
-  if (first === undefined) throw new FileError('bad-path', 'a workspace needs a folder');
+  if (first === undefined) throw new FileError('bad-path', 'a workspace needs at least one folder');
   const roots = [...new Set(given.map(({ real }) => real))];
   const rootOf = (absolute: string): string | undefined =>
     roots.find((root) => isInside(root, absolute));
@@ -46,7 +52,7 @@ export async function openAccess(folders: readonly string[], pin: boolean): Prom
       const wanted = resolve(first, path);
       for (const { named, real } of given) {
         if (isInside(real, wanted)) return wanted;
-        // The root's name as it was given may be a link.
+        // The path of the root may have been given as a link.
         if (isAbsolute(path) && isInside(named, wanted)) return join(real, relative(named, wanted));
       }
       throw outside(path);

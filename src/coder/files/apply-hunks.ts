@@ -1,12 +1,12 @@
 /**
  * Applies the hunks of a patch to a text. A hunk is found by its lines. If it has a line number, the match nearest to
- * that line is taken. Spaces at the ends of lines may differ; kept lines stay as they are in the file.
+ * this line is used. Spaces at the ends of lines are ignored. Lines that the hunk keeps stay as they are in the file.
  */
 import { FileError } from './file-error.ts';
 import { explainMissing } from './explain-missing.ts';
 import type { Hunk } from './patch.ts';
 
-/** The new text. Lines end with LF, in `text` and in the result. */
+/** Returns the new text. Lines end with LF, both in `text` and in the result. */
 export function applyHunks(text: string, hunks: readonly Hunk[], shown: string): string {
   const endsWithNewline = text.endsWith('\n');
   const lines = text === '' ? [] : (endsWithNewline ? text.slice(0, -1) : text).split('\n');
@@ -33,7 +33,7 @@ export function applyHunks(text: string, hunks: readonly Hunk[], shown: string):
   return result.length === 0 ? '' : result.join('\n') + (newline ? '\n' : '');
 }
 
-/** The number of lines before the hunk; undefined if it is not found. */
+/** Returns the number of lines before the hunk, or undefined if the hunk is not found. */
 function place(
   lines: readonly string[],
   old: readonly string[],
@@ -46,7 +46,7 @@ function place(
   if (old.length === 0) {
     if (hunk.after !== undefined)
       return Math.min(Math.max(hunk.after + drift, start), lines.length);
-    // The hunk only adds lines: after its anchors, or at the end of the file.
+    // The hunk only adds lines. It adds them after its anchors, or at the end of the file if it has no anchors.
     return hunk.anchors === undefined ? lines.length : start;
   }
   const same = (a: string, b: string): boolean => a === b;

@@ -3,9 +3,9 @@
  *
  *   *** Begin Patch
  *   *** Add File: PATH           then lines that start with +
- *   *** Update File: PATH        then optionally *** Move to: PATH, then hunks. A hunk is @@, optionally with a line that
- *                                comes before it, and lines that start with a space, - or +. *** End of File marks a
- *                                hunk at the end of the file
+ *   *** Update File: PATH        then optionally *** Move to: PATH, then hunks. A hunk consists of @@, optionally with a
+ *                                line that precedes the hunk, and lines that start with a space, - or +.
+ *                                *** End of File marks a hunk at the end of the file
  *   *** Delete File: PATH
  *   *** End Patch
  */
@@ -16,7 +16,7 @@ const HEADER = /^\*\*\* (Add|Update|Delete) File: (.+)$/;
 export function parseBeginPatch(all: readonly string[]): FilePatch[] {
   const begin = all.findIndex((line) => line.trimEnd() === '*** Begin Patch');
   const end = all.findLastIndex((line) => line.trimEnd() === '*** End Patch');
-  if (end < begin) throw badPatch('has no *** End Patch: it may be cut off');
+  if (end < begin) throw badPatch('has no *** End Patch, so it may be incomplete');
   const lines = all.slice(begin + 1, end);
   const files: FilePatch[] = [];
   let at = 0;

@@ -1,15 +1,15 @@
 /** Explains why a quoted passage is not in a text, and finds the most similar place, to help a model correct the quote. */
 
-/** Limits: the hint must not take longer than the edit. */
+/** Limits, so that finding the hint does not take longer than the edit. */
 const MAX_LINES = 20_000;
 const MAX_PLACES_PER_LINE = 200;
 const MAX_COMPARED = 200;
 const SHOWN_LINES = 8;
 const SHOWN_CHARS = 200;
-/** Less similar lines are not shown. */
+/** The minimum similarity of a line that is shown. */
 const MIN_SIMILARITY = 0.5;
 
-/** One or more sentences that say what is wrong with the quote. */
+/** Returns one or more sentences that explain what is wrong with the quote. */
 export function explainMissing(text: string, passage: string): string {
   const lines = text.split('\n').slice(0, MAX_LINES);
   const wanted = passage.replace(/^\n+|\n+$/g, '').split('\n');
@@ -42,7 +42,7 @@ export function explainMissing(text: string, passage: string): string {
   return `The most similar passage is at ${place}; ${difference}.\n${show(found, start)}`;
 }
 
-/** The place where most lines of the passage match. */
+/** Returns the line at which the passage matches best, by whole lines. */
 function bestStart(lines: readonly string[], wanted: readonly string[]): number | undefined {
   const places = new Map<string, number[]>();
   for (const [at, line] of lines.entries()) {
@@ -67,7 +67,7 @@ function bestStart(lines: readonly string[], wanted: readonly string[]): number 
   return best;
 }
 
-/** The place of the line that is most similar to the passage's longest line. */
+/** Returns the line at which the passage would start if its longest line were the most similar line of the text. */
 function mostSimilar(lines: readonly string[], wanted: readonly string[]): number | undefined {
   const longest = wanted.reduce(
     (best, line, at) => (line.trim().length > (wanted[best] ?? '').trim().length ? at : best),
@@ -102,7 +102,7 @@ function show(found: readonly (string | undefined)[], start: number): string {
   return shown.join('\n');
 }
 
-/** Quoted, so that tabs and spaces are visible. */
+/** Quotes a line, so that tabs and spaces are visible. */
 function quote(line: string | undefined): string {
   return JSON.stringify((line ?? '').slice(0, SHOWN_CHARS));
 }

@@ -6,7 +6,9 @@ export type FileErrorCode =
   | 'bad-path'
   | 'not-found'
   | 'exists'
-  /** A folder instead of a file, a file instead of a folder, or neither: a device, a pipe, a socket. */
+  /**
+   * A folder instead of a file, a file instead of a folder, or something else, such as a device, a pipe or a socket.
+   */
   | 'wrong-kind'
   | 'too-large'
   | 'binary'
@@ -44,7 +46,10 @@ const REASONS: Readonly<Record<string, readonly [FileErrorCode, string]>> = {
   ENFILE: ['failed', 'cannot be opened: too many files are open; try again'],
 };
 
-/** A system error about the file `shown` as a FileError. The system's own text would contain internal paths. */
+/**
+ * Converts a system error about the file `shown` to a FileError. The system's message is not used, because it would
+ * contain internal paths.
+ */
 export function toFileError(error: unknown, shown: string): FileError {
   if (error instanceof FileError) return error;
   const code = systemCode(error);

@@ -2,8 +2,8 @@
  * Patterns for paths: `*` and `?` within a name, `**` for any number of folders, `[a-z]`, `{a,b}`. A pattern without a
  * slash matches names in any folder, as in .gitignore.
  *
- * The patterns come from models, so they are not compiled to regular expressions, which can take exponential time. Here
- * matching takes time proportional to the length of the path times the length of the pattern.
+ * The patterns come from models. They are not compiled to regular expressions, because matching these can take
+ * exponential time. Here, the time is proportional to the length of the path times the length of the pattern.
  */
 import { FileError } from './file-error.ts';
 
@@ -19,12 +19,12 @@ type Token =
       readonly not: boolean;
     };
 
-/** One name of a pattern, or `**`. */
+/** The pattern for one name of a path, or `**`. */
 type Step = readonly Token[] | '**';
 
 /**
- * Returns a function that tells whether a relative path with slashes matches. `anchored`: a pattern without a slash
- * matches only names in the root.
+ * Returns a function that checks whether a relative path with slashes matches. If `anchored` is true, a pattern without
+ * a slash matches only names in the root.
  */
 export function compileGlob(
   pattern: string,
@@ -45,7 +45,7 @@ export function compileGlob(
   };
 }
 
-/** The patterns without braces, one for each combination of choices. */
+/** Returns patterns without braces, one for each combination of the alternatives. */
 function expand(pattern: string): string[] {
   let done = [''];
   let at = 0;
@@ -74,7 +74,10 @@ function expand(pattern: string): string[] {
   return done;
 }
 
-/** The position of the brace that closes the one at `open`; undefined if there is none or no comma between them. */
+/**
+ * Returns the position of the brace that closes the brace at `open`, or undefined if there is no such brace or no comma
+ * between them.
+ */
 function closing(pattern: string, open: number): number | undefined {
   let depth = 0;
   for (let at = open; at < pattern.length; at += 1) {
@@ -105,12 +108,12 @@ function split(inner: string): string[] {
   return parts;
 }
 
-/** A pattern that matches exactly this path. */
+/** Returns a pattern that matches exactly this path. */
 export function literalGlob(path: string): string {
   return path.replaceAll(/[\\*?[\]{}]/g, '\\$&');
 }
 
-/** Whether a name matches a pattern in which only `*` and `?` are special. */
+/** Returns whether a name matches a pattern in which only `*` and `?` are special. */
 export function matchesName(pattern: string, name: string): boolean {
   const tokens = Array.from(pattern, (char): Token => {
     if (char === '*') return { kind: 'many' };
@@ -130,7 +133,7 @@ function tokensOf(name: string): Token[] {
   for (let at = 0; at < chars.length; at += 1) {
     const char = chars[at] ?? '';
     if (char === '*') {
-      // Several in a row are equivalent to one.
+      // Several `*` in a row are equivalent to one `*`.
       if (tokens.at(-1)?.kind !== 'many') tokens.push({ kind: 'many' });
     } else if (char === '?') tokens.push({ kind: 'one' });
     else if (char === '\\' && at + 1 < chars.length) {
@@ -160,7 +163,7 @@ function setOf(chars: readonly string[]): Token {
   return { kind: 'set', ranges, not };
 }
 
-/** Whether the names match, folder by folder. */
+/** Returns whether the names match, folder by folder. */
 function matchSteps(steps: readonly Step[], names: readonly string[]): boolean {
   return wild(
     steps.length,
@@ -192,8 +195,9 @@ function matchChar(token: Token | undefined, char: string): boolean {
 }
 
 /**
- * Matches a sequence of items against a sequence of patterns, some of which match any number of items. On a mismatch only
- * the last of those is retried with one item more: an earlier one cannot match what a later one could not.
+ * Matches a sequence of items against a sequence of patterns, some of which match any number of items. After a
+ * mismatch, only the last of these patterns is retried with one more item. The earlier ones need not be retried,
+ * because the last one can already skip as many items as necessary.
  */
 function wild(
   patterns: number,

@@ -1,14 +1,14 @@
 /**
- * What the agent knows from the start: the user's memory (AGENTS.md in the configuration folder), and AGENTS.md,
- * GEMINI.md and CLAUDE.md in the workspace and its parent folders. The outermost folder comes first, because models
- * give more weight to what they read last.
+ * The memory of the agent: the user's memory (AGENTS.md in the configuration folder), and AGENTS.md, GEMINI.md and
+ * CLAUDE.md in the workspace and its parent folders. The outermost folder comes first, because models give more weight
+ * to what they read last.
  *
- * Parent folders count up to the root of the repository. Without a repository they count up to the home folder. Outside
- * the home folder only the workspace itself counts: other users can write to folders such as /tmp, and must not give
- * instructions to the agent.
+ * Parent folders are read up to the root of the repository, or up to the home folder if there is no repository. Outside
+ * the home folder, only the workspace itself is read, because other users can write to folders such as /tmp and must
+ * not give instructions to the agent.
  *
- * The content of these files is sent to the model, so a link must not lead out of the outermost folder. A file that
- * exists twice, as a link or as a copy, is read once.
+ * The content of these files is sent to the model, so a link must not lead out of the outermost folder. If a file
+ * exists twice, as a link or as a copy, only one of them is used.
  */
 import { realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -21,9 +21,9 @@ import { isThere, readBounded } from './read-bounded.ts';
 import { writePrivate } from './config-folder.ts';
 
 const NAMES = ['AGENTS.md', 'GEMINI.md', 'CLAUDE.md'];
-/** Only the start of a longer file is read. */
+/** Maximum size of one file. Only the start of a larger file is read. */
 const MAX_FILE_BYTES = 64 * 1024;
-/** The limit for all files together. The nearest files take precedence. */
+/** Maximum total size of all files. The files that are nearest to the workspace take precedence. */
 const MAX_TOTAL_CHARACTERS = 256 * 1024;
 const MAX_FOLDERS = 64;
 /** The maximum length of one entry of the user's memory. */
@@ -33,18 +33,18 @@ export interface MemoryFile {
   readonly path: string;
   readonly scope: 'user' | 'workspace';
   readonly text: string;
-  /** `text` is not the whole file. */
+  /** True if `text` is not the whole file. */
   readonly cut: boolean;
 }
 
 export interface Memory {
-  /** In reading order. */
+  /** The files, in the order in which the model reads them. */
   readonly files: readonly MemoryFile[];
-  /** Files that were not read, each with the reason, in one line. */
+  /** One line for each file that was not read, with the reason. */
   readonly problems: readonly string[];
 }
 
-/** The file that `addMemory` writes to. */
+/** Returns the path of the file that `addMemory` writes to. */
 export function userMemoryFile(configFolder: string): string {
   return path.join(configFolder, 'AGENTS.md');
 }
@@ -60,7 +60,7 @@ export async function loadMemory(options: {
   const folders = await foldersAround(workspace, options.home ?? homedir());
   const within = folders[0]!;
   const candidates = [
-    // This file may be a link to anywhere.
+    // This file may be a link to any other file.
     { file: userMemoryFile(configFolder), scope: 'user' as const },
     ...folders.flatMap((folder) =>
       NAMES.map((name) => ({ file: path.join(folder, name), scope: 'workspace' as const, within })),
@@ -95,7 +95,7 @@ export async function loadMemory(options: {
   return { files: files.toReversed(), problems };
 }
 
-/** The files as one text for a model's instructions; undefined when there are none. */
+/** Returns the files as one text for the system instruction, or undefined if there are no files. */
 export function memoryText({ files }: Memory): string | undefined {
   if (files.length === 0) return undefined;
   return files
@@ -107,8 +107,8 @@ export function memoryText({ files }: Memory): string | undefined {
 }
 
 /**
- * Adds a line to the user's memory and returns the file. With `once`, a line that is there already is not added again,
- * and the result is undefined. Throws a RangeError if the memory is full.
+ * Adds a line to the user's memory and returns the path of the file. If `once` is true and the memory already has this
+ * line, adds nothing and returns undefined. Throws a RangeError if the memory is full.
  */
 export async function addMemory(
   configFolder: string,
@@ -139,19 +139,19 @@ export async function addMemory(
   });
 }
 
-/** Whether the text has this line, ignoring case, white space and list markers. */
+/** Returns whether the text has this line, ignoring case, white space and list markers. */
 function hasLine(text: string, line: string): boolean {
   const wanted = line.toLowerCase();
   const plain = (each: string): string => foldSpace(each).replace(/^[-*] /, '');
   return text.split('\n').some((each) => plain(each).toLowerCase() === wanted);
 }
 
-/** The text on one line, without control characters. */
+/** Returns the text on one line, without control characters. */
 export function foldSpace(text: string): string {
   return text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim();
 }
 
-/** The folders whose files count, the outermost first, the workspace last. */
+/** Returns the folders whose files are read, the outermost first, the workspace last. */
 async function foldersAround(workspace: string, home: string): Promise<string[]> {
   const around = [workspace];
   while (around.length < MAX_FOLDERS && path.dirname(around[0]!) !== around[0]) {

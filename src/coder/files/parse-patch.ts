@@ -27,7 +27,9 @@ function withoutFence(lines: readonly string[]): readonly string[] {
   return lines.slice(first + 1, last > first ? last : undefined);
 }
 
-/** Replaces CRLF by LF if the patch itself uses CRLF. Otherwise a CR belongs to a line of the file. */
+/**
+ * Replaces CRLF with LF if the header lines of the patch end with CRLF. Otherwise a CR belongs to a line of the file.
+ */
 function plainEnds(patch: string): string {
   return /^(?:@@ -[\d,]+ \+[\d,]+ @@|\*\*\* Begin Patch)\r$/m.test(patch)
     ? patch.replaceAll('\r\n', '\n')

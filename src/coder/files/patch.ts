@@ -1,4 +1,6 @@
-/** A parsed patch, in either format: the change of each file, in hunks that are found by their lines. */
+/**
+ * A parsed patch: the changes of each file, as hunks that are found by their lines. It is the same for both formats.
+ */
 import { FileError } from './file-error.ts';
 
 export interface HunkLine {
@@ -7,16 +9,16 @@ export interface HunkLine {
 }
 
 export interface Hunk {
-  /** For errors: `hunk 2 (@@ -4,2 +4,3 @@)`. */
+  /** The name in error messages, for example `hunk 2 (@@ -4,2 +4,3 @@)`. */
   readonly name: string;
   readonly lines: readonly HunkLine[];
-  /** The number of lines before the hunk; undefined if the patch does not say. */
+  /** The number of lines before the hunk, or undefined if the patch does not contain it. */
   readonly after?: number;
   /** Lines that come somewhere before the hunk, in this order. */
   readonly anchors?: readonly string[];
-  /** The hunk is at the end of the file. */
+  /** Whether the hunk is at the end of the file. */
   readonly atEnd?: boolean;
-  /** Whether the file ends with a line feed; undefined leaves it unchanged. */
+  /** Whether the file ends with a line feed. If undefined, the end of the file is unchanged. */
   readonly newlineAtEnd?: boolean;
 }
 
@@ -35,7 +37,10 @@ const KINDS: Readonly<Record<string, HunkLine['kind']>> = {
   '+': 'add',
 };
 
-/** A line of a hunk. An empty line is an empty line of the file that lost its space. Undefined for any other line. */
+/**
+ * Parses a line of a hunk. Returns undefined for any other line. An empty line counts as an unchanged empty line,
+ * because some programs remove the space at its start.
+ */
 export function hunkLine(line: string): HunkLine | undefined {
   const kind = KINDS[line[0] ?? ' '];
   return kind && { kind, text: line.slice(1) };

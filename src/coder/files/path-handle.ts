@@ -1,14 +1,14 @@
 /**
  * A handle on a file or folder that stays valid when the path is renamed or replaced by a link.
  *
- * A path that was checked may lead elsewhere by the time it is opened. On Linux a handle is an open O_PATH descriptor:
- * it follows links, but it does not open devices and does not wake pipes. The kernel gives its real path through
- * /proc/self/fd/N after it was opened. All further work goes through the descriptor: /proc/self/fd/N is the file
- * itself, and /proc/self/fd/N/name is a name in that very folder. So there is no gap between the check and the use.
+ * A path that was checked may lead elsewhere by the time it is opened. On Linux a handle is an open O_PATH descriptor.
+ * Opening it follows links, but does not open devices or pipes. After it has been opened, /proc/self/fd/N gives its
+ * real path. All further work uses the descriptor: /proc/self/fd/N is the file itself, and /proc/self/fd/N/name is a
+ * name in exactly this folder. So the file cannot be replaced between the check and the use.
  *
- * Without /proc, the real path is resolved first, and `confirm` resolves it again after the use. It compares the opened
- * file with the checked one. A write is confirmed between writing the temporary file and renaming it. A link that is
- * swapped in and out again within that gap is not noticed there.
+ * Without /proc, the real path is resolved first. After the use, `confirm` resolves it again and compares the file with
+ * the checked file. A write is confirmed after the temporary file has been written and before it is renamed. A link
+ * that is inserted and removed again between these checks is not detected.
  */
 import type { BigIntStats } from 'node:fs';
 import { constants, existsSync } from 'node:fs';
@@ -16,9 +16,9 @@ import { lstat, open, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { FileError } from './file-error.ts';
 
-/** The value on Linux, for every architecture that Node supports. Node does not export it. */
+/** The value of O_PATH on Linux, for every architecture that Node supports. Node does not export it. */
 const O_PATH = 0o10000000;
-/** Attempts to open a file that is being replaced all the time. */
+/** Maximum number of attempts to open a file that is being replaced continuously. */
 const ATTEMPTS = 32;
 /** The kernel appends this to the path of a file that was removed or replaced. */
 const DELETED = ' (deleted)';
@@ -29,9 +29,9 @@ export interface PathHandle extends AsyncDisposable {
   readonly stats: BigIntStats;
   /** A path to the file itself, for system calls. */
   readonly self: string;
-  /** A path to a name in the folder, for system calls. Use O_NOFOLLOW or calls that do not follow links. */
+  /** Returns a path to a name in the folder, for system calls. Use O_NOFOLLOW or calls that do not follow links. */
   at(name: string): string;
-  /** Throws if `self` may lead to another file by now. Does nothing on Linux. */
+  /** Throws if `self` may lead to another file in the meantime. Does nothing on Linux. */
   confirm(): Promise<void>;
 }
 
@@ -39,13 +39,16 @@ export interface PathHandle extends AsyncDisposable {
 export const canPin = process.platform === 'linux' && existsSync('/proc/self/fd');
 
 export interface PathHandleOptions {
-  /** False: behave as on a system without /proc. */
+  /** If false, behaves as on a system without /proc. */
   readonly pin?: boolean;
-  /** Opens a link at the end of the path itself, not its target. */
+  /** If the path is a link, opens the link itself and not its target. */
   readonly noFollow?: boolean;
 }
 
-/** Opens what the path leads to, links followed. It may be of any kind and anywhere: check `path` and `stats` before use. */
+/**
+ * Opens the file or folder at the path, and follows links. It may be of any kind and in any place, so check `path` and
+ * `stats` before you use it.
+ */
 export function openPathHandle(path: string, options: PathHandleOptions = {}): Promise<PathHandle> {
   return (options.pin ?? canPin) ? pinned(path, options) : resolved(path, options);
 }
@@ -57,7 +60,7 @@ async function pinned(path: string, { noFollow = false }: PathHandleOptions): Pr
       const self = `/proc/self/fd/${handle.fd}`;
       const real = await readlink(self);
       const stats = await handle.stat({ bigint: true });
-      // The file was replaced just now: open the new one.
+      // The file has just been replaced, so open the new file.
       if (real.endsWith(DELETED) && !(await isSame(real, stats))) {
         await handle.close();
         continue;
@@ -112,7 +115,7 @@ export function sameFile(a: BigIntStats, b: BigIntStats): boolean {
   return a.dev === b.dev && a.ino === b.ino;
 }
 
-/** The same file with, as far as the system can tell, the same content. */
+/** Returns whether both are the same file with the same size and times, so that the content is probably the same. */
 export function sameVersion(a: BigIntStats, b: BigIntStats): boolean {
   return sameFile(a, b) && a.size === b.size && a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs;
 }

@@ -1,8 +1,8 @@
 /**
  * Rules for paths that need no access to the disk.
  *
- * Names that some file system treats as equal are treated as equal here on every system, because a workspace may move
- * between machines: `.GIT`, `.git.`, `.g<zero width>it` and `GIT~1` are all `.git` on some system.
+ * Names that are equal on some file system are treated as equal on every system, because a workspace may move between
+ * machines. For example, `.GIT`, `.git.`, `.g<zero width>it` and `GIT~1` are the same as `.git` on some systems.
  */
 import { isAbsolute, relative, sep } from 'node:path';
 import { FileError } from './file-error.ts';
@@ -12,13 +12,13 @@ const MAX_NAME_BYTES = 255;
 
 // oxlint-disable-next-line no-control-regex -- searches for control characters
 const CONTROL = /[\u0000-\u001f\u007f]/;
-/** They change the direction of text: a person may see `exe.txt` for `txt.exe`. */
+/** Characters that change the direction of text. With them, a person may see `exe.txt` instead of `txt.exe`. */
 const BIDIRECTIONAL = /[\u202a-\u202e\u2066-\u2069]/;
 const INVISIBLE = /[\u00ad\u200b-\u200f\u2060-\u2064\u206a-\u206f\ufeff]/g;
 const WINDOWS_DEVICE = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
 const SHORT_GIT = /^git~\d+$/;
 
-/** Throws if a path is not acceptable as the name of a file. */
+/** Throws if the path is not a valid path of a file. */
 export function checkPath(path: string, platform: NodeJS.Platform = process.platform): void {
   const refuse = (why: string): never => {
     throw new FileError('bad-path', `the path ${JSON.stringify(path.slice(0, 200))} ${why}`);
@@ -38,24 +38,27 @@ export function checkPath(path: string, platform: NodeJS.Platform = process.plat
     }
     if (platform === 'win32' && WINDOWS_DEVICE.test(name)) refuse('is the name of a device');
   }
-  // A colon after the drive letter selects another stream of the file.
+  // Another colon than that of the drive letter would select another stream of the file.
   if (platform === 'win32' && path.replace(/^[a-z]:/i, '').includes(':')) {
     refuse('contains a colon');
   }
 }
 
-/** Whether `path` is `root` or inside it. Both are absolute and normalized. */
+/** Returns whether `path` is `root` or inside `root`. Both must be absolute and normalized. */
 export function isInside(root: string, path: string): boolean {
   const way = relative(root, path);
   return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }
 
-/** Whether the path is in the kernel's virtual file systems. These are refused even if the workspace is `/`. */
+/**
+ * Returns whether the path is in one of the kernel's virtual file systems. These are refused even if the workspace is
+ * `/`.
+ */
 export function isOfSystem(path: string): boolean {
   return ['/proc', '/sys', '/dev'].some((folder) => isInside(folder, path));
 }
 
-/** The name as the most lenient file system compares it. */
+/** Returns the name in the form in which the most lenient file system would compare it. */
 function plain(name: string): string {
   return name
     .normalize('NFKC')
@@ -65,7 +68,9 @@ function plain(name: string): string {
     .toLowerCase();
 }
 
-/** Why tools may not write to this path, relative to a root; undefined if they may. */
+/**
+ * Returns the reason why tools may not write to this path, or undefined if they may. The path is relative to a root.
+ */
 export function protectedName(way: string): string | undefined {
   const names = way.split(/[/\\]/).map(plain);
   for (const [at, name] of names.entries()) {

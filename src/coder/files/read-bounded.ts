@@ -8,15 +8,15 @@ import { isInside, isOfSystem } from './path-rules.ts';
 export interface BoundedRead {
   /** The real path, without links. */
   readonly path: string;
-  /** At most `limit` bytes. */
+  /** The start of the file, at most `limit` bytes. */
   readonly bytes: Buffer;
   /** The size of the whole file. */
   readonly size: number;
 }
 
 /**
- * The first `limit` bytes. `within` is a real path: a file whose real path is outside it is refused. Throws a FileError or
- * the system's own error.
+ * Reads the first `limit` bytes of a file. `within` is the real path of a folder. A file whose real path is outside
+ * this folder is refused. Throws a FileError or a system error.
  */
 export async function readBounded(
   path: string,
@@ -44,7 +44,7 @@ export async function readBounded(
   return { path: held.path, bytes: buffer.subarray(0, filled), size };
 }
 
-/** Whether the name exists, also as a broken link. */
+/** Returns whether the file exists. A broken link counts as existing. */
 export async function isThere(file: string): Promise<boolean> {
   return lstat(file).then(
     () => true,

@@ -1,27 +1,27 @@
-/** Reads a range of lines from a file in pieces, so that the size of the file does not matter. */
+/** Reads a range of lines from a file in pieces, so that files of any size can be read. */
 import type { FileHandle } from 'node:fs/promises';
 
 const PIECE = 256 * 1024;
 const FEED = 0x0a;
 
 export interface LineWindow {
-  /** Without line ends, each cut to `maxLine` bytes. */
+  /** The lines without line ends, each truncated to `maxLine` bytes. */
   readonly lines: readonly Buffer[];
-  /** Some lines were cut. */
+  /** Whether some lines were truncated. */
   readonly cutLines: boolean;
-  /** There are lines after the range. */
+  /** Whether there are lines after the range. */
   readonly more: boolean;
-  /** The number of lines that were counted. It is the whole file if `countedAll` is set. */
+  /** The number of lines that were counted. If `countedAll` is true, it is the number of lines of the whole file. */
   readonly counted: number;
   readonly countedAll: boolean;
 }
 
 export interface WindowOptions {
-  /** The first line, from 1. */
+  /** The number of the first line, starting from 1. */
   readonly offset: number;
   readonly limit: number;
   readonly maxLine: number;
-  /** For all lines together. */
+  /** Maximum total size of the lines. */
   readonly maxBytes: number;
   /** After the range, lines are counted up to this position in the file. */
   readonly countBytes: number;
@@ -32,7 +32,7 @@ export async function readLines(handle: FileHandle, options: WindowOptions): Pro
   const { offset, limit, maxLine, maxBytes, countBytes, signal } = options;
   const piece = Buffer.allocUnsafe(PIECE);
   const lines: Buffer[] = [];
-  /** The kept part and the length of the current line. */
+  /** The part of the current line that is kept, and the length of the whole line. */
   let kept: Buffer[] = [];
   let length = 0;
   let total = 0;
@@ -84,7 +84,7 @@ export async function readLines(handle: FileHandle, options: WindowOptions): Pro
       return { lines, cutLines, more: true, counted: number - 1, countedAll: false };
     }
   }
-  // The last line has no line end.
+  // The last line may have no line end.
   if (length > 0) close();
   const counted = number - 1;
   return { lines, cutLines, more: full, counted, countedAll: true };

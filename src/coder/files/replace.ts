@@ -1,18 +1,18 @@
 /**
- * Replaces a passage of a text. Line ends (LF or CRLF) are ignored in the comparison, because models write LF. The
+ * Replaces a passage of a text. The comparison ignores whether lines end with LF or CRLF, because models write LF. The
  * replacement gets the line ends of the passage.
  */
 import { toCrlf, toLf } from './text.ts';
 
 export interface Match {
-  /** Start and end in the text. */
+  /** The start and the end of the match in the text. */
   readonly from: number;
   readonly to: number;
-  /** The number of the first line, from 1. */
+  /** The number of the first line, starting from 1. */
   readonly line: number;
 }
 
-/** All occurrences of `passage`, which is not empty, without overlaps. */
+/** Returns all occurrences of `passage` that do not overlap. `passage` must not be empty. */
 export function findPassage(text: string, passage: string): Match[] {
   const plain = toLf(text);
   const wanted = toLf(passage);
@@ -52,7 +52,7 @@ export function replaceMatches(
   return result + text.slice(done);
 }
 
-/** The replacement with the line ends of the line in which the passage starts. */
+/** Returns the replacement with the line ends of the line in which the passage starts. */
 function withEndsOf(text: string, from: number, replacement: string): string {
   const next = text.indexOf('\n', from);
   const end = next === -1 ? text.lastIndexOf('\n', from) : next;

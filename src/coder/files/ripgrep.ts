@@ -1,8 +1,8 @@
 /**
- * Runs ripgrep in a folder and passes on its output line by line.
+ * Runs ripgrep in a folder and reports its output line by line.
  *
- * Its results are only hints. It opens files by path, so a folder that is replaced by a link while it runs may lead it out
- * of the workspace. A caller that shows results must read the files through the workspace first.
+ * Its results are not trusted. Ripgrep opens files by path, so it may leave the workspace if a folder is replaced by a
+ * link while it runs. Therefore a caller must read the files through the workspace before it shows results.
  */
 import { spawn } from 'node:child_process';
 import { FileError } from './file-error.ts';
@@ -12,7 +12,7 @@ const TIMEOUT_MS = 30_000;
 const MAX_LINE = 64 * 1024;
 const MAX_ERRORS = 16 * 1024;
 
-/** Includes hidden files, but no ignored files. Follows no links and reads no configuration. */
+/** Options for every run: include hidden files but no ignored files, follow no links, and read no configuration. */
 const ALWAYS = [
   '--no-config',
   '--color=never',
@@ -23,17 +23,17 @@ const ALWAYS = [
 ];
 
 export interface Outcome {
-  /** Why it was stopped early: `onLine` returned false, or the timeout. */
+  /** Why ripgrep was stopped early: `onLine` returned false (`enough`), or the time limit was reached (`timeout`). */
   readonly stopped: 'enough' | 'timeout' | undefined;
 }
 
-/** The path of the program. */
+/** Returns the path of the ripgrep program. */
 export async function ripgrepFile(): Promise<string> {
   const { rgPath } = await import('@vscode/ripgrep');
   return rgPath;
 }
 
-/** Runs ripgrep. `onLine` returns false to stop. */
+/** Runs ripgrep. If `onLine` returns false, ripgrep is stopped. */
 export async function ripgrep(
   folder: PathHandle,
   args: readonly string[],
@@ -46,7 +46,7 @@ export async function ripgrep(
   let stopped: Outcome['stopped'];
   const { promise, resolve, reject } = Promise.withResolvers<number | null>();
   const child = spawn(file, [...ALWAYS, ...args], {
-    // On Linux this is the folder's descriptor, so a renamed or replaced folder makes no difference.
+    // On Linux this is the folder's descriptor, so it stays valid if the folder is renamed or replaced.
     cwd: folder.self,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
@@ -72,7 +72,7 @@ export async function ripgrep(
   try {
     const code = await promise;
     signal.throwIfAborted();
-    // Exit code 1 means no match. A file that cannot be read gives 2 without a message.
+    // Exit code 1 means that there was no match. For a file that cannot be read, the exit code is 2, without a message.
     if (stopped === undefined && code !== 0 && code !== 1 && errors.trim() !== '') {
       throw new FileError('bad-pattern', errors.trim());
     }

@@ -1,4 +1,4 @@
-/** The diff of a changed file for people. Long content is cut, with a note. */
+/** The diff of a changed file, for people. Long content is truncated, with a note. */
 import { basename } from 'node:path';
 import { cutText } from '../../base/index.ts';
 import { formatPatch, structuredPatch } from 'diff';
@@ -6,16 +6,16 @@ import type { FileDiff } from '../../protocol/development-tool/index.ts';
 import { binaryKind, sizeOf } from './text.ts';
 import type { Change } from './write.ts';
 
-/** The limit for the old and the new content. A person can edit the new content only if it is complete. */
+/** Maximum length of the old and of the new content. A person can edit the new content only if it is complete. */
 const MAX_CONTENT = 256 * 1024;
 const MAX_DIFF = 64 * 1024;
-/** Files with more differences are not compared line by line, which would take too long. */
+/** Maximum number of differences. If there are more, no diff is shown, because the comparison would take too long. */
 const MAX_DIFFERENCES = 4000;
 const MAX_DIFF_MS = 1000;
 
 /**
- * The old and new content with their diff. `movedFrom` is the old path of a file that moves. `show` converts a path for
- * the header of the diff.
+ * Returns the old and the new content with their diff. `movedFrom` is the old path of a moved file. `show` converts a
+ * path for the header of the diff.
  */
 export function fileDiff(
   { path, before, after }: Change,
@@ -38,7 +38,7 @@ export function fileDiff(
   };
 }
 
-/** Whether `fileDiff` contains the complete new content. */
+/** Returns whether `fileDiff` would contain the complete new content. */
 export function isShownWhole({ after }: Change): boolean {
   if (after === undefined || binaryKind(after) !== undefined) return false;
   return after.toString().length <= MAX_CONTENT;
@@ -58,7 +58,7 @@ function formatDiff(oldName: string, newName: string, old: string, next: string)
   return cut(formatPatch(patch, headers), MAX_DIFF);
 }
 
-/** Cuts at the end of a line. */
+/** Truncates a text at the end of a line. */
 function cut(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const kept = cutText(text, limit);

@@ -1,20 +1,23 @@
 /** Converts bytes to text and back, with line ends and the byte order mark. Recognizes binary files. */
 import { FileError } from './file-error.ts';
 
-/** Larger files are not edited. */
+/** Maximum size of a file that can be edited. */
 export const MAX_TEXT_BYTES = 10 * 1024 * 1024;
-/** A file with a NUL in its first bytes is binary. Git uses the same limit. */
+/** Number of bytes in which a NUL byte marks a binary file. Git uses the same number. */
 export const SNIFF_BYTES = 8000;
 
 const BOM = '\uFEFF';
 
 export interface Text {
-  /** Without the byte order mark, with its own line ends. */
+  /** The text without the byte order mark, with its original line ends. */
   readonly text: string;
   readonly bom: boolean;
 }
 
-/** The text of a file. Throws if it is not UTF-8 text, because it could not be written back unchanged. */
+/**
+ * Returns the text of a file. Throws if the file is not UTF-8 text, because such a file could not be written back
+ * unchanged.
+ */
 export function decodeText(bytes: Buffer, shown: string): Text {
   const kind = binaryKind(bytes);
   if (kind !== undefined) {
@@ -35,7 +38,7 @@ export function encodeText({ text, bom }: Text): Buffer {
   return Buffer.from(bom && !text.startsWith(BOM) ? BOM + text : text);
 }
 
-/** Whether most lines end with CRLF. */
+/** Returns whether most lines end with CRLF. */
 export function usesCrlf(text: string): boolean {
   const crlf = text.split('\r\n').length - 1;
   return crlf > 0 && crlf * 2 > text.split('\n').length - 1;
@@ -61,7 +64,10 @@ const IMAGES: readonly (readonly [type: string, at: number, magic: string])[] = 
   ['image/webp', 8, 'WEBP'],
 ];
 
-/** The media type of an image that models support, from its first bytes. File names are not reliable. */
+/**
+ * Returns the media type of an image, or undefined if models do not support it. It is determined from the first bytes,
+ * because file names are not reliable.
+ */
 export function imageType(head: Buffer): string | undefined {
   const found = IMAGES.find(
     ([, at, magic]) => head.toString('latin1', at, at + magic.length) === magic,
@@ -80,7 +86,7 @@ const BINARIES: readonly (readonly [kind: string, magic: string])[] = [
   ['UTF-16 text', '\xfe\xff'],
 ];
 
-/** The kind of a binary file, from its first bytes; undefined for text. */
+/** Returns the kind of a binary file, determined from its first bytes, or undefined for text. */
 export function binaryKind(bytes: Buffer): string | undefined {
   const head = bytes.subarray(0, SNIFF_BYTES);
   const known = BINARIES.find(([, magic]) => head.toString('latin1', 0, magic.length) === magic);

@@ -1,8 +1,9 @@
 /**
- * Parses unified diffs, plain and git's.
+ * Parses unified diffs, with and without the headers of git.
  *
- * The header of a hunk says where it is and how many lines it has. Models miscount, so a hunk ends where its lines end.
- * The numbers only decide ambiguous cases: whether `--- x` is a removed line or the header of the next file.
+ * The header of a hunk contains its position and its number of lines. Models often miscount, so a hunk ends where its
+ * lines end. The numbers are used only in ambiguous cases: `--- x` may be a removed line or the header of the next
+ * file.
  */
 import { badPatch, hunkLine, type FilePatch, type Hunk, type HunkLine } from './patch.ts';
 
@@ -38,7 +39,9 @@ export function parseUnifiedDiff(lines: readonly string[]): FilePatch[] {
   return files;
 }
 
-/** Reads up to the first hunk, or up to the next file if there are no hunks. Undefined at the end of the patch. */
+/**
+ * Reads up to the first hunk, or up to the next file if there are no hunks. Returns undefined at the end of the patch.
+ */
 function readHead(reader: Reader): Head | undefined {
   const head: Head = {};
   let begun = false;
@@ -52,7 +55,8 @@ function readHead(reader: Reader): Head | undefined {
     if (line.startsWith('diff --git ')) {
       if (begun) return head;
       begun = true;
-      // Used only if no other line names the file: for an empty file or a change of mode.
+      // These names are used only if no other line contains the name of the file, as for an empty file or a change of
+      // mode.
       const names = /^diff --git a\/(.+) b\/(.+)$/.exec(line);
       if (names?.[1] !== undefined && names[1] === names[2]) {
         head.old = `a/${names[1]}`;
@@ -111,7 +115,8 @@ function readHunk(reader: Reader, index: number): Hunk {
     const line = reader.lines[reader.at] ?? '';
     const counted = oldLeft > 0 || newLeft > 0;
     if (NO_NEWLINE.test(line)) {
-      // Refers to the previous line. If only the old file has no line feed at its end, the new file gets one.
+      // This line refers to the previous line. If only the old file has no line feed at its end, the new file gets a
+      // line feed.
       newlineAtEnd = lines.at(-1)?.kind === 'remove';
       continue;
     }
@@ -134,7 +139,8 @@ function readHunk(reader: Reader, index: number): Hunk {
   return {
     name,
     lines,
-    // A hunk without old lines comes after the line in its header. Any other hunk starts with that line.
+    // A hunk without old lines comes after the line whose number is in its header. Any other hunk starts with this
+    // line.
     ...(numbers !== null && {
       after: Number(numbers[2] ?? 1) === 0 ? start : Math.max(0, start - 1),
     }),
@@ -142,7 +148,10 @@ function readHunk(reader: Reader, index: number): Hunk {
   };
 }
 
-/** Whether a hunk has more lines than its header says: the next line that is not empty looks like a line of a hunk. */
+/**
+ * Returns whether a hunk has more lines than its header says, because the next line that is not empty looks like a line
+ * of a hunk.
+ */
 function continues({ lines, at }: Reader): boolean {
   const next = lines.findIndex((line, index) => index >= at && line !== '');
   const line = lines[next] ?? '';
@@ -168,12 +177,12 @@ function filePatch(head: Head, hunks: readonly Hunk[]): FilePatch {
   return { kind: 'update', path: from, ...(from !== to && { moveTo: to }), hunks, ...executable };
 }
 
-/** A new file ends with a line feed unless the patch says otherwise. */
+/** Returns the hunks of a new file. The file ends with a line feed unless the patch says otherwise. */
 function asNewFile(hunks: readonly Hunk[]): Hunk[] {
   return hunks.map((hunk) => ({ ...hunk, newlineAtEnd: hunk.newlineAtEnd ?? true }));
 }
 
-/** The names without git's a/ and b/, if both have them. */
+/** Returns the names without the prefixes a/ and b/ of git, if both names have them. */
 function stripped(old: string | undefined, next: string | undefined): (string | undefined)[] {
   const a = old === '/dev/null' || old?.startsWith('a/') === true;
   const b = next === '/dev/null' || next?.startsWith('b/') === true;
@@ -181,7 +190,7 @@ function stripped(old: string | undefined, next: string | undefined): (string | 
   return [old, next].map((name) => (name === '/dev/null' ? name : name?.slice(2)));
 }
 
-/** The name in a --- or +++ line, without the date after a tab and without git's quotes. */
+/** Returns the name in a --- or +++ line, without the date after a tab and without the quotes of git. */
 function nameIn(field: string): string {
   const [name = ''] = field.split('\t');
   const trimmed = name.trimEnd();

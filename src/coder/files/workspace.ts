@@ -1,17 +1,18 @@
 /**
  * The folders that the coding agent works in. Its tools access files only through this module.
  *
- * A path from a model or a peer is relative to the first root, or absolute inside one of the roots. `..` is resolved in
- * the text first. Then links are followed, and the real path must be inside a root too, even if a link is replaced at the
- * same time (see files/path-handle.ts).
+ * A path from a model or a peer is relative to the first root, or absolute inside one of the roots. First, `..` is
+ * resolved in the text. Then links are followed, and the real path must be inside a root too. This is guaranteed even
+ * if a link is replaced at the same time (see files/path-handle.ts).
  *
  * - Only regular files and folders are used. Devices, pipes and sockets are refused, and so are /proc, /sys and /dev.
  * - A file is replaced by renaming a complete new file, so readers see either the old or the new content. Its mode is
- *   kept. A link at the end of the path is followed if its target is a file inside; the link itself stays.
- * - `.git`, `.parley/settings.json` and Parley's own folders for settings and data can be read but not written, under any
- *   of their names.
- * - A hard link cannot be distinguished from a file. Reading shows the shared content. Writing creates a new file, so it
- *   never changes a file outside. A file system that is mounted inside a root counts as inside.
+ *   kept. A link at the end of the path is followed if its target is a file inside a root. The link itself stays.
+ * - `.git`, `.parley/settings.json` and Parley's own folders for settings and data can be read but not written, even
+ *   under other names that lead to them.
+ * - A hard link cannot be distinguished from a file. Reading it returns the shared content. Writing it creates a new
+ *   file, so writing never changes a file outside the roots. A file system that is mounted inside a root counts as
+ *   inside.
  */
 import type { BigIntStats } from 'node:fs';
 import { constants } from 'node:fs';
@@ -35,26 +36,29 @@ export interface OpenFile extends AsyncDisposable {
 }
 
 export interface Workspace extends Writer {
-  /** Real paths. Relative paths start at the first one. */
+  /** The real paths of the root folders. Relative paths start at the first root. */
   readonly roots: readonly string[];
-  /** The absolute path, from the text alone, without access to the disk. Throws if it is outside. */
+  /** Returns the absolute path, without access to the disk. Throws if the path is outside the workspace. */
   locate(path: string): string;
-  /** The path for people and models: relative to the first root if it is inside that root. */
+  /** Returns the path for people and models. It is relative to the first root if it is inside this root. */
   show(path: string): string;
-  /** The real path; undefined if nothing exists there. */
+  /** Returns the real path, or undefined if the path does not exist. */
   realPath(path: string): Promise<string | undefined>;
   openFile(path: string): Promise<OpenFile>;
   openFolder(path: string): Promise<PathHandle>;
-  /** The whole file; undefined if it does not exist. Throws if it is larger than `maxBytes`, by default MAX_TEXT_BYTES. */
+  /**
+   * Returns the whole file, or undefined if it does not exist. Throws if the file is larger than `maxBytes`, by default
+   * MAX_TEXT_BYTES.
+   */
   read(path: string, maxBytes?: number): Promise<Snapshot | undefined>;
   /** Runs the work while no other work in this process uses any of these files. */
   exclusively<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>;
 }
 
 export interface WorkspaceOptions {
-  /** False: behave as on a system without /proc. */
+  /** If false, behaves as on a system without /proc. */
   readonly pin?: boolean;
-  /** Parley's own folders for settings and data; absolute. */
+  /** The absolute paths of Parley's own folders for settings and data. */
   readonly own?: readonly string[];
 }
 

@@ -1,9 +1,9 @@
 /**
- * Applies changes to several files: all of them or none.
+ * Applies either all changes to several files or none of them.
  *
- * First all new content is written to temporary files next to the old ones and flushed to the disk. Most errors happen in
- * this step, before any file has changed. Then each temporary file is renamed. If a rename fails, the earlier ones are
- * undone.
+ * First all new content is written to temporary files next to the old files and flushed to the disk. Most errors happen
+ * in this step, before any file has changed. Then each temporary file is renamed. If a rename fails, the earlier
+ * renames are undone.
  */
 import { randomBytes } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
@@ -30,13 +30,13 @@ export interface Snapshot {
 
 /** The change of one file. */
 export interface Change {
-  /** The path as the caller wrote it. */
+  /** The path as the caller specified it. */
   readonly path: string;
-  /** The old content; undefined if the file must not exist. */
+  /** The old content, or undefined if the file must not exist yet. */
   readonly before: Snapshot | undefined;
-  /** The new content; undefined removes the file. */
+  /** The new content, or undefined to remove the file. */
   readonly after: Buffer | undefined;
-  /** Sets or clears the executable bit; undefined leaves it unchanged. */
+  /** Whether the file is executable. If undefined, this is unchanged. */
   readonly executable?: boolean | undefined;
 }
 
@@ -45,19 +45,19 @@ interface Place {
   readonly folder: PathHandle;
   readonly name: string;
   readonly shown: string;
-  /** Folders that were created for it, the outermost first. */
+  /** The folders that were created for this file, the outermost first. */
   readonly made: readonly string[];
 }
 
 interface Staged {
   readonly change: Change;
   readonly place: Place;
-  /** The name of the temporary file next to the old one; undefined if the file is removed. */
+  /** The name of the temporary file in the same folder, or undefined if the file is to be removed. */
   readonly temporary: string | undefined;
 }
 
 export interface Writer {
-  /** Throws if the path is not writable for tools. Creates nothing. */
+  /** Throws if tools may not write to the path. Creates nothing. */
   checkWritable(path: string): Promise<void>;
   /** Applies all changes or none. Fails if a file differs from `before`. */
   apply(changes: readonly Change[]): Promise<void>;
@@ -67,7 +67,7 @@ export interface Writer {
 export function createWriter(access: Access, own: readonly string[]): Writer {
   const { roots, locate, show, rootOf, openHandle } = access;
 
-  /** Refuses protected names, and paths that a protected name leads to. */
+  /** Throws if the name is protected, or if a protected name is a link to this path. */
   async function refuseProtected(absolute: string): Promise<void> {
     const root = rootOf(absolute);
     if (root === undefined) throw outside(show(absolute));
@@ -84,7 +84,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     }
     for (const folder of own) {
       const real = await realName(folder);
-      // A workspace inside this folder is not protected by it.
+      // If the workspace itself is inside this folder, its files are not protected.
       if (!isInside(real, absolute) || isInside(real, root)) continue;
       throw new FileError(
         'protected',
@@ -93,7 +93,10 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     }
   }
 
-  /** The file that a change applies to. A link at the end is followed if its target is a file inside. */
+  /**
+   * Returns the real path of the file that a change applies to. A link at the end of the path is followed if its target
+   * is a file inside a root.
+   */
   async function destination(path: string, removes: boolean): Promise<string> {
     const absolute = locate(path);
     const shown = show(absolute);
@@ -119,7 +122,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     }
   }
 
-  /** The deepest parent folder that exists. */
+  /** Opens the deepest folder of the path that exists. */
   async function nearest(absolute: string): Promise<PathHandle> {
     try {
       return await openHandle(absolute, show(absolute));
@@ -256,7 +259,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
           done += 1;
         }
       } catch (error) {
-        // An undo may fail for the same reason as the change. The others are still undone.
+        // An undo may fail for the same reason as the change. The other changes are still undone.
         for (const one of staged.slice(0, done).toReversed()) await undo(one).catch(() => {});
         for (const { place, temporary } of staged.slice(done)) {
           if (temporary !== undefined) await unlink(place.folder.at(temporary)).catch(() => {});
@@ -285,13 +288,13 @@ async function writeTemporary(
     await handle.writeFile(bytes);
     if (like !== undefined) {
       const mine = await handle.stat({ bigint: true });
-      // Only root may change the owner; for other users the file keeps theirs.
+      // Only root may change the owner. For other users, the error is ignored.
       if (mine.uid !== like.uid || mine.gid !== like.gid) {
         await handle.chown(Number(like.uid), Number(like.gid)).catch(() => {});
       }
       await handle.chmod(modeLike(Number(like.mode) & MODE_BITS, executable));
     }
-    // Flushed before the rename: after a crash the file has the old or the new content and is never empty.
+    // The file is flushed before the rename. So after a crash, it has the old or the new content and is never empty.
     await handle.datasync();
     return name;
   } catch (error) {
@@ -302,7 +305,7 @@ async function writeTemporary(
   }
 }
 
-/** An executable file may be run by everyone who may read it. */
+/** Returns the mode with the executable bits set or cleared. Everyone who may read an executable file may run it. */
 function modeLike(mode: number, executable: boolean | undefined): number {
   if (executable === undefined) return mode;
   return executable ? mode | ((mode & READ_BITS) >> 2) : mode & ~RUN_BITS;
@@ -314,7 +317,7 @@ async function undo({ change: { before }, place: { folder, name } }: Staged): Pr
   return rename(folder.at(temporary), folder.at(name));
 }
 
-/** The real path of a folder, or the path that it would have. */
+/** Returns the real path of a folder, or the real path that it would have if it existed. */
 async function realName(folder: string): Promise<string> {
   const parent = dirname(folder);
   const real = await realpath(folder).catch(() => undefined);
@@ -329,7 +332,7 @@ export function checkFile(stats: BigIntStats, shown: string): void {
   );
 }
 
-/** Refuses a broken link, for a path that was not found. */
+/** Throws if a path that was not found is a broken link. */
 async function refuseBroken(absolute: string, shown: string): Promise<void> {
   const found = await lstat(absolute).catch(() => undefined);
   if (found?.isSymbolicLink() === true) throw brokenLink(shown);

@@ -24,7 +24,7 @@ const Confirmation = z.looseObject({
   kind: z.literal('tool-call-confirmation'),
   toolCallId: Id,
   approved: z.boolean(),
-  /** The chosen option. By default `proceed_once` or `cancel`, depending on `approved`. */
+  /** The selected option. Default: `proceed_once` or `cancel`, depending on `approved`. */
   optionId: Id.optional(),
 });
 type Confirmation = z.infer<typeof Confirmation>;
@@ -47,19 +47,19 @@ export const StreamMessage = z.looseObject({
         Confirmation,
       ]),
     ],
-    { error: 'text, or an object of the kind text-content or tool-call-confirmation' },
+    { error: 'must be text, or an object of the kind text-content or tool-call-confirmation' },
   ),
   agentSettings: Settings.optional(),
 });
 type StreamMessage = z.infer<typeof StreamMessage>;
 
 export const ExecuteCommand = z.looseObject({
-  /** For example `memory add`; a leading slash is optional. */
+  /** The name of the command, for example `memory add`. A leading slash is optional. */
   command: z.string().min(1).max(1024),
   args: z.array(z.string().max(MAX_TEXT)).max(MAX_ARGUMENTS).default([]),
 });
 
-/** Message metadata that contain the settings. */
+/** Returns message metadata that contains the settings. */
 export function settingsMetadata(settings: Settings | undefined): Metadata | undefined {
   if (!settings) return undefined;
   const { workspacePath, autoExecute, mcpServers } = settings;

@@ -1,4 +1,4 @@
-/** Slash commands in the flat API: a client runs one by name and gets its text. */
+/** Slash commands in the flat API: a client runs a command by its name and gets the output as text. */
 import { readStatus, type SlashCommand } from '../../protocol/development-tool/index.ts';
 import { A2AError, isTerminal, type Call, type TaskState } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
@@ -58,7 +58,7 @@ export async function executeCommand(
   });
 }
 
-/** Finds the command. Leading arguments that name subcommands become part of its path. */
+/** Finds the command. If the first arguments are names of subcommands, they become part of its path. */
 function resolve(
   commands: readonly SlashCommand[],
   command: string,
@@ -84,7 +84,7 @@ interface Outcome {
   readonly text: string;
 }
 
-/** Follows the task until it ends or waits. */
+/** Follows the task until it ends or waits for an answer. */
 async function outcome(id: string, call: Call, handler: RequestHandler): Promise<Outcome> {
   const stream = await handler.subscribe({ id, after: 0 }, call);
   const leave = (): void => stream.close();

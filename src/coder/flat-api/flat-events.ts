@@ -1,15 +1,16 @@
 /**
- * A task's events in the flat API: plain objects with a kebab-case `kind`. One `FlatEvents` per stream.
+ * Converts the events of a task to events of the flat API, which are plain objects with a kebab-case `kind`. Each
+ * stream needs its own `FlatEvents`.
  *
- *   state-change            { state, error? }                   when the state differs from the one before
+ *   state-change            { state, error? }                   when the state has changed
  *   thought                 { subject, description }
  *   text-content            { text }
  *   tool-call-update        { toolCallId, toolName, status, inputParameters, liveContent?, result?, error? }
  *   tool-call-confirmation  { toolCallId, toolName, inputParameters, confirmationRequest }
- *   agent-settings          { workspacePath, autoExecute }      when they differ from what the client asked for
- *   citation                { url }                             a page that the turn has read, sent at its end
+ *   agent-settings          { workspacePath, autoExecute }      when they differ from the requested settings
+ *   citation                { url }                             a page that the turn has read; sent when the turn ends
  *
- * Each event also has the `taskId` and the `contextId`. Prompts are not sent: a client knows its own.
+ * Each event also has the `taskId` and the `contextId`. Prompts are not sent, because a client knows its own prompts.
  */
 import {
   readStatus,
@@ -38,9 +39,9 @@ export interface SettingsInForce {
 }
 
 export interface FlatEventsOptions {
-  /** The task existed before this request, so its initial state is not sent. */
+  /** Whether the task existed before this request. If so, its initial state is not sent. */
   readonly known: boolean;
-  /** Sent at the start of the stream. */
+  /** The settings to send at the start of the stream. */
   readonly settings?: SettingsInForce | undefined;
 }
 
@@ -54,7 +55,7 @@ export class FlatEvents {
     this.#options = options;
   }
 
-  /** Translates one event of the task into zero or more flat events, in order. */
+  /** Converts one event of the task to zero or more flat events, in order. */
   take(event: StreamEvent): FlatEvent[] {
     if (event.kind === 'task') {
       const { id: taskId, contextId, status } = event;
@@ -81,7 +82,7 @@ export class FlatEvents {
     this.#state = state;
     const error = state === 'failed' && message ? { error: textOf(message.parts) } : {};
     const change: FlatEvent = { kind: 'state-change', state, ...error };
-    // Content precedes the state that it leads to. `working` is the exception: content follows it.
+    // Content is sent before the new state. Only the state `working` is sent before the content.
     if (state === 'working') return [change, ...content];
     const cited = isTerminal(state) ? [...this.#pages] : [];
     return [...content, ...cited.map((url) => ({ kind: 'citation', url })), change];
@@ -94,7 +95,7 @@ export class FlatEvents {
     const { tool_name, status, input_parameters, output } = fact.call;
     if (tool_name !== FETCH_TOOL || status !== 'SUCCEEDED') return;
     const { url } = input_parameters;
-    // A redirect to another host has no text: the page itself was not read.
+    // After a redirect to another host there is no text, because the page itself was not read.
     if (typeof url === 'string' && output?.text !== undefined) this.#pages.add(url);
   }
 }
@@ -164,7 +165,7 @@ function requestOf(call: ToolCall): FlatRequest | undefined {
   return { title, prompt, type: severityOf(call), options };
 }
 
-/** Tools that write files but may preview the change as text only. */
+/** Tools that write files. Their confirmation request may have no file details. */
 const CHANGES = new Set(['apply_patch', 'edit', 'write_file', 'save_memory']);
 
 function severityOf({ confirmation_request: request, tool_name }: ToolCall): Severity {

@@ -8,8 +8,8 @@
  *   GET  /listCommands                                                                 {commands}
  *   POST /executeCommand       {command, args[]}                                       {name, data}
  *
- * A task created by POST /tasks is `submitted` until its first message, which may come through any API. Errors are
- * `{error}` with the matching HTTP status; an answer that comes too late gets 409.
+ * A task created by POST /tasks is `submitted` until its first message, which may come through any API. An error is
+ * `{error}` with the matching HTTP status. An answer that arrives too late gets 409.
  */
 import { EXTENSION_URI } from '../../protocol/development-tool/index.ts';
 import { parseWith, type A2AError, type Call, type Task } from '../../protocol/index.ts';
@@ -33,7 +33,7 @@ export interface FlatApiOptions {
   readonly commands: CommandService;
 }
 
-/** Requests of this API get the extension's events, so the extension is active. */
+/** The extension is active for requests of this API, because the flat events are made from the extension's events. */
 const COMMON = { implies: [EXTENSION_URI], error: flatError };
 
 export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[] {
@@ -73,7 +73,10 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
     },
   };
 
-  /** The task's own settings, if the message asks for different ones: the first message decides. */
+  /**
+   * Returns the task's own settings if the message requests different settings. Only the settings of the first message
+   * are used.
+   */
   async function overruled(
     task: Task,
     asked: Settings,
@@ -133,7 +136,7 @@ function placeOf({ user }: Call, contextId: string): SessionOwner {
   return { user, tenant: user?.tenant ?? '', contextId };
 }
 
-/** One log entry can become several events. The last of them carries its sequence number as the SSE id. */
+/** Encodes the events of one log entry as SSE. The last event has the sequence number of the entry as its SSE id. */
 function framed(events: readonly object[], seq: number | undefined): string {
   return events
     .map((event, at) => {

@@ -6,9 +6,11 @@ import type { RequestHandler } from '../../tasks/index.ts';
 import type { WorkspaceAgent } from '../session/workspace-agent.ts';
 import type { WorkspaceAgents } from '../session/workspace-agents.ts';
 
-/** A list contains at most this many tasks, the most recently changed ones. */
+/** Maximum number of tasks in a list. The most recently changed tasks are listed. */
 const MAX_LISTED = 100;
-/** Requests the complete history, because the settings are in one of the messages. */
+/**
+ * A history length that requests the complete history. It is needed because the settings are in one of the messages.
+ */
 const WHOLE_HISTORY = 1_000_000;
 
 interface ToolInfo {
@@ -57,7 +59,7 @@ export async function listMetadata(
   return all;
 }
 
-/** Looks up the tools of each workspace only once. */
+/** Returns a function that describes a task. It looks up the tools of each workspace only once. */
 function describer(workspaces: WorkspaceAgents, call: Call): (task: Task) => Promise<TaskMetadata> {
   const known = new Map<WorkspaceAgent, Promise<Surroundings>>();
   return async (task) => {
@@ -75,7 +77,7 @@ function describer(workspaces: WorkspaceAgents, call: Call): (task: Task) => Pro
   };
 }
 
-/** Undefined if the workspace no longer exists or is no longer allowed. */
+/** Returns the agent of a task, or undefined if its workspace no longer exists or is no longer allowed. */
 async function agentFor(
   workspaces: WorkspaceAgents,
   task: Task,

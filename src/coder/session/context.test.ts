@@ -132,7 +132,7 @@ test('long files are cut and say so, large pictures are left out and said', asyn
     `[File long.txt]\n${'x'.repeat(262_144)}\n[long.txt continues: its total size is 293.0 KB]`,
   );
   assert.equal(texts[2], '[File large.png: image/png, 5.7 MB, too large]');
-  assert.match(problems.join(), /^large\.png is left out/);
+  assert.match(problems.join(), /^large\.png was left out/);
 });
 
 test("a message's text, files, pictures, addresses and data all arrive", async (t) => {

@@ -31,7 +31,7 @@ const Limits = z.strictObject({
     .min(1)
     .max(10_000)
     .optional()
-    .describe('Maximum number of checkpoints. Older ones are removed.'),
+    .describe('Maximum number of checkpoints. Older checkpoints are removed.'),
   retentionDays: z
     .int()
     .min(1)

@@ -2,8 +2,8 @@
  * Loads and merges settings: the user's (`settings.json` in the configuration folder), then the workspace's
  * (`.parley/settings.json`), which are used only if the user trusts the workspace.
  *
- * The workspace's fields override the user's; MCP servers and limits are merged by name. The workspace's policy rules
- * come after the user's. The last rule that matches a call decides.
+ * A field of the workspace's settings overrides the same field of the user's settings. MCP servers and limits are
+ * merged by name. The workspace's policy rules come after the user's rules. The last rule that matches a call decides.
  */
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
@@ -21,7 +21,7 @@ import { Settings } from './schema.ts';
 const MAX_FILE_BYTES = 1024 * 1024;
 const FORMAT = { formattingOptions: { insertSpaces: true, tabSize: 2 } };
 
-/** A settings file is invalid or cannot be read. The message names the file, the line and the field. */
+/** Thrown if a settings file is invalid or cannot be read. The message names the file, the line and the field. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
   readonly file: string;
@@ -45,7 +45,7 @@ export interface LoadedSettings {
   readonly settings: Settings;
   /** The files that the settings came from. */
   readonly files: readonly string[];
-  /** The settings file or commands folder of a workspace that is not trusted. It was ignored. */
+  /** The settings file or commands folder that was ignored, because the workspace is not trusted. */
   readonly untrusted?: string;
 }
 
@@ -90,7 +90,7 @@ export async function loadSettings(options: {
   };
 }
 
-/** Fields of `over` override those of `under`. */
+/** Merges settings. Fields of `over` override fields of `under`. */
 export function mergeSettings(under: Settings, over: Settings): Settings {
   const merged: Settings = { ...under, ...over };
   if (under.policy && over.policy) merged.policy = [...under.policy, ...over.policy];
@@ -106,7 +106,10 @@ export function parseSettings(file: string, text: string): Settings {
   return readWith(file, text, Checked);
 }
 
-/** Also refuses policy rules that can never match, because such a rule protects against nothing. */
+/**
+ * The schema of the settings. It also refuses policy rules that can never match, because such a rule protects against
+ * nothing.
+ */
 const Checked = Settings.check(({ value: { policy = [] }, issues }) => {
   for (const [at, rule] of policy.entries()) {
     const message = problemOf(rule);
@@ -116,7 +119,7 @@ const Checked = Settings.check(({ value: { policy = [] }, issues }) => {
   }
 });
 
-/** Parses JSON with comments. An error names the line and the field. */
+/** Parses JSON with comments and checks it with the schema. An error message contains the line and the field. */
 export function readWith<T>(file: string, text: string, schema: z.ZodType<T>): T {
   const json = parsed(file, text);
   const result = schema.safeParse(json.value);
@@ -127,7 +130,7 @@ export function readWith<T>(file: string, text: string, schema: z.ZodType<T>): T
 
 /**
  * Adds a rule at the end of the user's policy. The rest of the file, including comments, stays as it is. Does nothing
- * if the rule is already the last one.
+ * if the rule is already the last rule.
  */
 export async function saveRule(configFolder: string, rule: PolicyRule): Promise<void> {
   const file = userSettingsFile(configFolder);
@@ -162,7 +165,10 @@ function parsed(file: string, text: string) {
   }
 }
 
-/** The text of a file, or undefined if it does not exist. `within`: symbolic links must stay inside that folder. */
+/**
+ * Returns the text of a file, or undefined if the file does not exist. If `within` is given, symbolic links must not
+ * lead out of this folder.
+ */
 export async function readText(file: string, within?: string): Promise<string | undefined> {
   try {
     const read = await readBounded(file, MAX_FILE_BYTES, {

@@ -1,6 +1,6 @@
 /**
- * Fetches a web page whose URL someone else chose. Private networks are closed. Redirects are followed only on the same
- * host, because the host is what a person approves. Size and time are limited.
+ * Fetches a web page whose URL is not trusted. Private networks are not allowed. Redirects are followed only on the
+ * same host, because a person approves a host. Size and time are limited.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
@@ -9,10 +9,10 @@ import { reasonOf } from '../../base/index.ts';
 import { AddressError, guardedRequest, networkGuard } from '../../base/net/index.ts';
 
 export interface FetchPageOptions {
-  /** Private networks that may be reached, in CIDR notation. */
+  /** Private networks that are allowed, in CIDR notation. */
   readonly allowNetworks?: readonly string[] | undefined;
   readonly timeoutMs?: number;
-  /** Of the decompressed body. The rest is not read. */
+  /** Maximum size of the decompressed body. The rest is not read. */
   readonly maxBytes?: number;
 }
 
@@ -20,13 +20,13 @@ export interface Page {
   /** The URL after all redirects. */
   readonly url: URL;
   readonly status: number;
-  /** Lower case, without parameters. */
+  /** The media type in lower case, without parameters. */
   readonly mediaType: string;
   readonly charset: string;
   readonly body: Buffer;
-  /** The body was longer than `maxBytes`. */
+  /** True if the body was longer than `maxBytes`. */
   readonly cut: boolean;
-  /** The page redirects to this URL at another host, which was not requested. */
+  /** The target of a redirect to another host. It was not requested. */
   readonly redirect?: URL;
 }
 
@@ -40,7 +40,7 @@ const HEADERS = {
   'accept-encoding': 'gzip, br, deflate',
 };
 
-/** A page could not be fetched. The message is one line. */
+/** Thrown if a page could not be fetched. The message is one line. */
 export class FetchError extends Error {
   override readonly name = 'FetchError';
 }
@@ -97,7 +97,7 @@ export function pageFetcher(options: FetchPageOptions = {}) {
   };
 }
 
-/** Whether a redirect goes from http to https on the same host, both on the default port. */
+/** Returns whether a redirect goes from http to https on the same host, both on the default port. */
 function isSameHostWithTls(from: URL, to: URL): boolean {
   return (
     from.protocol === 'http:' &&

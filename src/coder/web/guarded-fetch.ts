@@ -1,15 +1,18 @@
 /**
- * `fetch` for MCP servers whose URL someone else chose. Private networks are closed. Redirects are not followed, because
- * a token in a header is meant for this host alone.
+ * A `fetch` function for MCP servers whose URL is not trusted. Private networks are not allowed. Redirects are not
+ * followed, because a token in a header is meant only for this host.
  */
 import { Readable } from 'node:stream';
 import type { IncomingMessage } from 'node:http';
 import { guardedRequest, networkGuard } from '../../base/net/index.ts';
 
-/** Until the response begins. A streamed body may take longer. */
+/** Timeout until the response starts. A streamed body may take longer. */
 const RESPONSE_MS = 60_000;
 
-/** Supports what an MCP client needs: method, headers, a body of text or bytes, the signal, a streamed response. */
+/**
+ * Returns a `fetch` function with the features that an MCP client needs: a method, headers, a body of text or bytes, a
+ * signal, and a streamed response.
+ */
 export function guardedFetch(
   options: { readonly allowNetworks?: readonly string[] | undefined } = {},
 ): typeof fetch {
@@ -22,7 +25,7 @@ export function guardedFetch(
     try {
       const response = await guardedRequest(guard, guard.parse(request.url), {
         method: request.method,
-        // A compressed response would have to be decompressed here.
+        // Compression is turned off, because this function does not decompress responses.
         headers: { ...Object.fromEntries(request.headers), 'accept-encoding': 'identity' },
         body: request.body === null ? undefined : new Uint8Array(await request.arrayBuffer()),
         signal: AbortSignal.any([request.signal, timeout.signal]),
@@ -45,7 +48,7 @@ function toWebResponse(response: IncomingMessage): Response {
   }
   const empty = status === 204 || status === 205 || status === 304;
   if (empty) response.resume();
-  // Node's own type of a web stream, which is the one that Response takes.
+  // The cast is needed because `toWeb` returns Node's own type of a web stream. `Response` accepts it.
   const body = empty ? null : (Readable.toWeb(response) as ReadableStream<Uint8Array<ArrayBuffer>>);
   return new Response(body, { status, headers });
 }

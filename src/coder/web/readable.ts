@@ -1,9 +1,9 @@
 /**
- * The readable text of an HTML page: words, headings, lists, links and preformatted blocks, without scripts and styles.
- * It is meant for models to read; it does not reproduce the page.
+ * Converts an HTML page to readable text with headings, lists, links and preformatted blocks, but without scripts and
+ * styles. The text is meant for models and does not reproduce the layout of the page.
  *
- * Uses the tokenizer of htmlparser2 and not its parser: the parser keeps a stack of open elements and takes quadratic
- * time on deeply nested pages.
+ * Uses the tokenizer of htmlparser2 and not its parser, because the parser keeps a stack of open elements and takes
+ * quadratic time on deeply nested pages.
  */
 import { Tokenizer } from 'htmlparser2';
 
@@ -36,20 +36,21 @@ const NO_BREAK_SPACE = 0xa0;
  */
 export function readableText(html: string, base: URL): string {
   const writer = createWriter();
-  // The tokenizer would drop a `<` at the end, which is text.
+  // The tokenizer would drop a `<` at the end of the page, although it is text.
   let rest = html.replace(/<$/, '&lt;');
   for (;;) {
     const unfinished = tokenize(rest, base, writer);
-    // A quote that is never closed swallows the rest of the page. Continue after the tag, without the quote.
+    // If a quote in a tag is never closed, the rest of the page counts as part of the tag. So continue after the next
+    // `>`.
     const end = unfinished === undefined ? -1 : rest.indexOf('>', unfinished);
     if (end < 0) return writer.done();
     rest = rest.slice(end + 1);
   }
 }
 
-/** Writes the text of a page. Returns the offset of a tag that does not end, if there is one. */
+/** Writes the text of a page. Returns the offset of a tag that does not end, or undefined if all tags end. */
 function tokenize(html: string, base: URL, writer: Writer): number | undefined {
-  /** The link of each open `a` element; empty if it has none. */
+  /** The link of each open `a` element, or an empty string if it has no link. */
   const links: string[] = [];
   let skipped = '';
   let skippedDepth = 0;
@@ -125,7 +126,7 @@ function tokenize(html: string, base: URL, writer: Writer): number | undefined {
 
 type Writer = ReturnType<typeof createWriter>;
 
-/** Collects text. Folds white space, and begins each block on a new line. */
+/** Collects text. Replaces white space with single spaces, and starts each block on a new line. */
 function createWriter() {
   const lines: string[] = [];
   let line: string[] = [];
