@@ -1,5 +1,5 @@
 /**
- * Sessions and artifacts in a SQLite file.
+ * Stores for sessions and artifacts in a SQLite file.
  *
  *   createRunner({ agent, sessions: sqliteSessions('agent.db'), artifacts: sqliteArtifacts('agent.db') });
  */

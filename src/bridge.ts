@@ -1,5 +1,5 @@
 /**
- * Connects the agent framework with A2A, in both directions.
+ * Connects the agent framework to A2A, in both directions.
  *
  *   await serve(toA2AAgent(llmAgent({ name: 'weather', model: 'offline' }))).listen(4000);
  *   const weather = remoteAgent({ name: 'weather', url: 'http://localhost:4000' });

@@ -1,5 +1,5 @@
 /**
- * The client: finds agents, talks to them, and continues their streams after a broken connection.
+ * The client: finds agents, sends messages to them, and resumes their streams after a lost connection.
  *
  *   const agent = await connect('http://localhost:4000');
  *   for await (const text of agent.stream('Hello').textChunks()) process.stdout.write(text);

@@ -1,5 +1,5 @@
 /**
- * Everything of `parley-a2a/server`, `parley-a2a/client` and `parley-a2a/protocol` in one import.
+ * All exports of `parley-a2a/server`, `parley-a2a/client` and `parley-a2a/protocol`.
  *
  *   import { connect, createAgent, serve } from 'parley-a2a';
  */

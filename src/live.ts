@@ -1,5 +1,5 @@
 /**
- * The client of a live session. Runs in browsers too.
+ * The client of a live session. It also runs in browsers.
  *
  *   const session = await joinLive('http://localhost:1234');
  */

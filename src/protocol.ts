@@ -1,5 +1,5 @@
 /**
- * The vocabulary of A2A: its types, each with its zod schema, its errors, and the codecs of both versions.
+ * The A2A protocol: its types with their zod schemas, its errors, and the codecs of both versions.
  *
  *   import { Task, v1 } from 'parley-a2a/protocol';
  *   const task = Task.parse(JSON.parse(stored));

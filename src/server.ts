@@ -1,5 +1,5 @@
 /**
- * Serves an agent over HTTP: joins the task handler with the HTTP adapters.
+ * Serves an agent over HTTP: connects the task handler to the HTTP adapters.
  *
  *   await serve(agent).listen(4000);
  */
@@ -56,11 +56,14 @@ export interface ServeLimits extends NonNullable<HandlerOptions['limits']> {
   readonly maxStreams?: number;
   readonly maxStreamsPerClient?: number;
   readonly heartbeatMs?: number;
-  /** Disconnects a client that does not read its response for this long. It can resume a stream by its last event id. */
+  /**
+   * A client that does not read its response for this long is disconnected. It can resume a stream with the id of its
+   * last event.
+   */
   readonly stallMs?: number;
-  /** The timeout for receiving a request, headers and body. */
+  /** The timeout for receiving a request, including headers and body. */
   readonly requestTimeoutMs?: number;
-  /** How many WebSockets may be open at the same time. */
+  /** Maximum number of WebSockets that are open at the same time. */
   readonly maxSockets?: number;
 }
 
@@ -74,10 +77,10 @@ const LIMITS = {
   maxSockets: 4000,
 } satisfies ServeLimits;
 
-/** The timeout for the headers of a request, and the interval of its checks. */
+/** The timeout for the headers of a request. It is also the interval at which timeouts are checked. */
 const HEADERS_MS = 15_000;
 
-/** How long a closing server waits at least until responses are sent. */
+/** Minimum time that a closing server waits until its responses are sent. */
 const FLUSH_MS = 500;
 
 /**
@@ -89,13 +92,13 @@ export interface ServeOptions {
   /** Fields of the agent card that override the agent's profile. */
   readonly card?: Partial<AgentCard>;
   /**
-   * Fields of the extended card that override the card. `true` declares an extended card that is not configured. Every
-   * caller may read it; with `authenticate`, every authenticated caller.
+   * Fields of the extended card that override the card. `true` declares an extended card that is not configured. All
+   * callers may read the extended card. With `authenticate`, only authenticated callers may read it.
    */
   readonly extendedCard?: Partial<AgentCard> | ((call: Call) => Partial<AgentCard>) | true;
   readonly store?: HandlerOptions['store'];
   readonly authenticate?: Authenticate;
-  /** Webhooks. By default they are on, and reach only public addresses. */
+  /** The settings for webhooks, or false to turn them off. By default, webhooks reach only public addresses. */
   readonly push?: boolean | WebhookOptions;
   readonly limits?: ServeLimits;
   readonly logger?: Logger;
@@ -111,26 +114,28 @@ export interface ServeOptions {
   readonly methods?: Readonly<Record<string, OwnMethod>>;
   /** Additional HTTP routes. */
   readonly routes?: readonly OwnRoute[];
-  /** Other agents that use the same handler, each at its own path. */
+  /** Other agents that this server offers with the same handler, each at its own path. */
   readonly mounts?: MountOptions;
-  /** The response to an error on a path outside the protocol. Undefined: the protocol's error response. */
+  /**
+   * Returns the response to an error on a path outside the protocol, or undefined for the protocol's error response.
+   */
   readonly describe?: (error: A2AError) => RouteReply | undefined;
-  /** Additional WebSocket routes. They need `listen`. */
+  /** Additional WebSocket routes. They work only with `listen`. */
   readonly sockets?: readonly SocketRoute[];
   readonly onState?: HandlerOptions['onState'];
-  /** Called for every response; for a stream, when it opens. Must not throw. */
+  /** Called for every response. For a stream, it is called when the stream opens. Must not throw. */
   readonly observe?: (request: TransportRequest, status: number, seconds: number) => void;
-  /** Wraps the handler for all requests. It refuses an operation by throwing an A2AError. */
+  /** Wraps the handler of all requests. To refuse an operation, the wrapper throws an A2AError. */
   readonly guard?: (handler: RequestHandler) => RequestHandler;
   /**
-   * The URI on the card for an extension that a request names by another URI, in a compatible version. Undefined: the
+   * Maps the URI of an extension in a request to the URI of a compatible version on the card. Returns undefined if the
    * extension is unknown. Throws an A2AError for an incompatible version.
    */
   readonly extensionOf?: (uri: string) => string | undefined;
 }
 
 /**
- * A served agent: it listens itself, or is a handler in another server.
+ * A served agent. It listens on its own port, or is a handler in another server.
  *
  *   express().use('/agent', serve(agent).node);
  */
@@ -138,17 +143,20 @@ export interface AgentServer {
   readonly handler: RequestHandler;
   /** The number of open streams. */
   readonly streams: number;
-  /** For node:http, Express, connect. */
+  /** The handler for node:http, Express and Connect. */
   readonly node: NodeHandler;
-  /** For servers that use functions from `Request` to `Response`. */
+  /** The handler for servers that use functions from `Request` to `Response`. */
   readonly fetch: FetchHandler;
-  /** Starts a server. Addresses other than loopback require `authenticate`. Port 0 chooses a free port. */
+  /**
+   * Starts a server. Addresses other than loopback addresses require `authenticate`. With port 0, the system chooses a
+   * free port.
+   */
   listen(port?: number, host?: string): Promise<Listening>;
   /** Refuses new requests, waits up to `ms` for executions to end, and closes the store. */
   close(ms?: number): Promise<void>;
 }
 
-/** A server that listens, with its URL. */
+/** A listening server, with its URL. */
 export interface Listening {
   readonly url: string;
   readonly port: number;
@@ -157,7 +165,7 @@ export interface Listening {
 }
 
 /**
- * Puts an agent behind HTTP.
+ * Serves an agent over HTTP.
  *
  *   const { url } = await serve(agent).listen(4000);
  *   http.createServer(serve(agent).node);
@@ -183,7 +191,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     const differs = typeof extendedCard === 'function' ? extendedCard(call) : extendedCard;
     return cardAt(call.base ?? publicUrl ?? listeningAt, differs === true ? {} : (differs ?? {}));
   };
-  // The capabilities on the final card decide, including those that `options.card` sets.
+  // The capabilities on the final card are used, including those that `options.card` sets.
   const offered = cardAt(listeningAt).capabilities;
   if (push === false && offered.pushNotifications) {
     throw new TypeError(
@@ -198,7 +206,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     limits: options.limits,
     deliver: webhooks && webhookDelivery(webhooks),
     streaming: offered.streaming,
-    // Without explicit modes every type is accepted, although the card then names only text.
+    // If no modes are given, every type is accepted, although the card lists only text.
     inputModes: options.card?.defaultInputModes ?? agent.profile.inputModes,
     deduplicate: options.deduplicate,
     onState: options.onState,
@@ -256,7 +264,8 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     const requestTimeout = limits.requestTimeoutMs;
     const headersTimeout = Math.min(HEADERS_MS, requestTimeout);
     const upgrades = await openUpgrades();
-    // Not by `import`: the module namespace of node:http loads undici, which takes most of the start-up time.
+    // The module is not imported, because the module namespace of node:http loads undici, which takes most of the
+    // start-up time.
     const server = process.getBuiltinModule('node:http').createServer(
       {
         requestTimeout,
@@ -286,7 +295,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
       server,
       async close(ms = 0) {
         const until = performance.now() + ms;
-        // Not the close of node:http, which drops responses that are written but not sent.
+        // The `close` of node:http is not used, because it drops responses that are written but not sent yet.
         NetServer.prototype.close.call(server);
         await close(ms);
         upgrades?.close();
@@ -323,7 +332,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
   };
 }
 
-/** Says what to do with a value that is not an A2A agent, such as an agent of the framework. */
+/** Throws an error with advice if the value is not an A2A agent, for example if it is an agent of the framework. */
 function checkAgent(
   agent: Partial<A2AAgent> & { readonly run?: unknown; readonly name?: unknown },
 ): void {
@@ -345,7 +354,7 @@ function observed(app: App, observe: NonNullable<ServeOptions['observe']>): App 
   };
 }
 
-/** Waits until all responses are sent, at most `ms`. */
+/** Waits until all responses are sent, but at most `ms` milliseconds. */
 async function flushed(sockets: ReadonlySet<Socket>, ms: number): Promise<void> {
   const until = performance.now() + ms;
   do await delay(5);

@@ -1,5 +1,5 @@
 /**
- * Tasks in a SQLite file.
+ * A store for tasks in a SQLite file.
  *
  *   serve(agent, { store: sqliteStore('tasks.db') });
  */

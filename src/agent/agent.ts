@@ -14,41 +14,44 @@ import type { SessionKey } from './session.ts';
 import type { MutableState, Tool, Toolset } from './tool.ts';
 
 /**
- * Does the work of a run. Make one with `llmAgent`, `customAgent`, `sequentialAgent`, `parallelAgent` or `loopAgent`.
+ * An agent does the work of a run. Create an agent with `llmAgent`, `customAgent`, `sequentialAgent`, `parallelAgent`
+ * or `loopAgent`.
  *
  *   const agent: Agent = llmAgent({ name: 'weather', model: 'offline', tools: [forecast] });
  *   await createRunner({ agent }).runToEnd({ user: 'ann', session: 's1', message: 'Rain in Rome?' });
  */
 export interface Agent {
-  /** Unique among the agents that run together. Letters, digits, `_` and `-`; `user` is reserved. */
+  /** Letters, digits, `_` and `-`. Unique among the agents that run together. The name `user` is reserved. */
   readonly name: string;
-  /** The purpose of the agent. Other agents and people choose by it. */
+  /** The purpose of the agent. Other agents and people use it to decide which agent to choose. */
   readonly description: string;
   readonly subAgents: readonly Agent[];
   /** The tools that the agent card lists. */
   readonly tools?: readonly (Tool | Toolset)[];
   readonly callbacks?: Callbacks;
   /**
-   * Does the work. Each event is stored before the next one is requested, so `context.events` includes it. The function
-   * also returns when it waits for a person. When the answer arrives, it is called again with the same run id.
+   * Does the work and yields events. Each event is stored before the next one is requested, and is then in
+   * `context.events`. If the agent has to wait for a person, the function returns. When the answer arrives, the
+   * function is called again with the same run id.
    */
   run(context: RunContext): AsyncIterable<Event>;
   /**
-   * Called when a run was canceled that may have waited for this agent. Ends the work that the agent has delegated, for
-   * example a remote task. Work in this process ends by its signal. Errors are ignored.
+   * Called after a run was canceled, if the run may have been waiting for this agent. Ends the work that the agent has
+   * delegated, for example a remote task. Work in this process is stopped by the run's abort signal instead. Errors are
+   * ignored.
    */
   cancel?(run: CanceledRun): Promise<void>;
 }
 
 /**
- * What an agent knows about its run, and the functions that it works with.
+ * The data of a run for its agent, and the functions that the agent can call.
  *
  *   customAgent({ name: 'greeter' }, async function* (ctx: RunContext) { yield `Hello, ${ctx.session.user}`; });
  */
 export interface RunContext {
   readonly runId: string;
   readonly agent: Agent;
-  /** The position of the agent in this run, with iterations: `root/loop#2/writer`. */
+  /** The position of the agent in this run, including loop iterations. Example: `root/loop#2/writer`. */
   readonly path: string;
   readonly branch: string | undefined;
   readonly session: SessionKey;
@@ -59,25 +62,29 @@ export interface RunContext {
   readonly state: MutableState;
   readonly artifacts: Artifacts;
   readonly signal: AbortSignal;
-  /** The run was resumed after an answer or a crash. */
+  /** Whether the run was resumed after an answer or a crash. */
   readonly resumed: boolean;
-  /** The answer to this question in this run. */
+  /** Returns the answer to this question in this run, or undefined if there is none yet. */
   answer(questionId: string): Answer | undefined;
-  /** The last checkpoint that this agent stored at this path in this run (`actions.checkpoint`). */
+  /** Returns the last checkpoint that this agent stored at this path in this run (`actions.checkpoint`). */
   checkpoint(): JsonValue | undefined;
-  /** Creates an event of this agent, with the changes of `state` and `artifacts` since its last event. */
+  /**
+   * Creates an event of this agent. It includes the changes of `state` and `artifacts` since the agent's last event.
+   */
   event(fields?: EventFields): Event;
-  /** Creates an event that asks a question. Return after yielding it. The agent chooses `id`. */
+  /**
+   * Creates an event that asks a question. The agent chooses the `id`. It must return after it has yielded the event.
+   */
   question(id: string, question: Partial<Question> & Pick<Question, 'text'>): Event;
-  /** Runs another agent in this run, with its callbacks. */
+  /** Runs another agent, including its callbacks, as part of this run. */
   run(agent: Agent, options?: ChildOptions): AsyncIterable<Event>;
 }
 
-/** How an agent runs another one: `ctx.run(agent, { step: 2 })`. */
+/** The options of `ctx.run`. Example: `ctx.run(agent, { step: 2 })`. */
 export interface ChildOptions {
-  /** Distinguishes repeated runs of the same agent in the path. */
+  /** The number of the repetition, if the same agent runs several times. It becomes part of the path. */
   readonly step?: number;
-  /** Gives the agent its own branch, for agents that run in parallel. */
+  /** Whether the agent gets its own branch. Set this for agents that run in parallel. */
   readonly parallel?: boolean;
   readonly signal?: AbortSignal;
 }

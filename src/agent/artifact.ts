@@ -9,25 +9,30 @@ import type { SessionKey } from './session.ts';
 export type ArtifactContent = TextContentPart | BlobPart;
 
 /**
- * Keeps artifacts: `memoryArtifacts()`, or `sqliteArtifacts(path)` of `parley-a2a/agent/sqlite`.
+ * A store for artifacts. Create one with `memoryArtifacts()`, or with `sqliteArtifacts(path)` from
+ * `parley-a2a/agent/sqlite`.
  *
  *   const version = await store.save(key, 'plan.md', { kind: 'text', text: '# Plan' });
  *   const latest = await store.load(key, 'plan.md');
  */
 export interface ArtifactStore {
-  /** Stores a new version and returns its number; the first is 0. */
+  /** Stores a new version and returns its number. The first version has the number 0. */
   save(key: SessionKey, name: string, content: ArtifactContent): Promise<number>;
-  /** Returns the latest version by default. */
+  /** Returns a version of the artifact (by default the latest), or undefined if it does not exist. */
   load(key: SessionKey, name: string, version?: number): Promise<ArtifactContent | undefined>;
-  /** The session's names, then the user's, each sorted. */
+  /**
+   * Returns the names of the session's artifacts, followed by those of the user's artifacts. Both groups are sorted.
+   */
   list(key: SessionKey): Promise<readonly string[]>;
   versions(key: SessionKey, name: string): Promise<readonly number[]>;
-  /** Deletes all versions. Returns whether there was one. */
+  /** Deletes all versions of the artifact. Returns whether the artifact existed. */
   delete(key: SessionKey, name: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** The artifacts of one session, for an agent or a tool. A saved version appears in the event's artifact delta. */
+/**
+ * The artifacts of one session, for an agent or a tool. The next event's `artifactDelta` contains the saved versions.
+ */
 export interface Artifacts {
   save(name: string, content: ArtifactContent): Promise<number>;
   load(name: string, version?: number): Promise<ArtifactContent | undefined>;

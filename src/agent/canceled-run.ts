@@ -1,11 +1,11 @@
-/** A canceled run: the text that later prompts show, and the data for agents that have delegated part of it. */
+/** The text that tells models about a canceled run, and the data for agents that have delegated part of the run. */
 import type { Event } from './event.ts';
 import type { SessionKey, SessionStore } from './session.ts';
 
-/** The log has this text after the canceled request, as a message of the user. */
+/** When a request is canceled, this text is stored after it as a message of the user. */
 export const CANCELED_REQUEST = '[The user canceled this request.]';
 
-/** The run that was canceled, for `cancel` of an agent or a tool. */
+/** The canceled run: the argument of `cancel` of an agent or a tool. */
 export interface CanceledRun {
   readonly runId: string;
   readonly session: SessionKey;

@@ -13,7 +13,7 @@ export interface TextContentPart {
   readonly provider?: JsonObject;
 }
 
-/** Reasoning of a model before its answer. It is never part of the answer. */
+/** A model's reasoning before its answer. It is never part of the answer. */
 export interface ThoughtPart {
   readonly kind: 'thought';
   readonly text: string;
@@ -38,24 +38,24 @@ export interface FileContentPart {
   readonly provider?: JsonObject;
 }
 
-/** Structured data other than a call or a response. A model reads it as JSON text. */
+/** Structured data other than a call or a response. Models get it as JSON text. */
 export interface DataContentPart {
   readonly kind: 'data';
   readonly data: JsonObject;
 }
 
-/** A model's call of a tool. */
+/** A tool call of a model. */
 export interface FunctionCallPart {
   readonly kind: 'function-call';
   readonly id: string;
   readonly name: string;
   readonly args: JsonObject;
-  /** What is wrong with the arguments, if the model did not write a JSON object. `args` is empty then. */
+  /** An error message if the model's arguments are not a JSON object. In this case, `args` is empty. */
   readonly problem?: string;
   readonly provider?: JsonObject;
 }
 
-/** The response to a call of a tool. */
+/** The response to a tool call. */
 export interface FunctionResponsePart {
   readonly kind: 'function-response';
   /** The call's id. */
@@ -65,7 +65,7 @@ export interface FunctionResponsePart {
   readonly isError?: boolean;
   /** Images and files in addition to the response. */
   readonly parts?: readonly (BlobPart | FileContentPart)[];
-  /** Shown to people instead of the response. A model never sees it. */
+  /** A value that people see instead of the response. Models never see it. */
   readonly display?: JsonValue;
 }
 
@@ -80,16 +80,16 @@ export type ContentPart =
   | FunctionResponsePart;
 
 /**
- * A message: `{ role: 'user', parts: [{ kind: 'text', text: 'Hello' }] }`. `userContent('Hello')` makes the same.
+ * A message: `{ role: 'user', parts: [{ kind: 'text', text: 'Hello' }] }`. `userContent('Hello')` returns the same.
  */
 export interface Content {
-  /** `user`: from outside, including tool responses. `model`: from an agent. */
+  /** `user`: a message from outside the agent, or tool responses. `model`: a message from an agent. */
   readonly role: 'user' | 'model';
   readonly parts: readonly ContentPart[];
 }
 
 /**
- * The text of a message, without thoughts.
+ * Returns the text of a message, without thoughts.
  *
  *   contentText(userContent('Hello')); // 'Hello'
  */
@@ -100,7 +100,7 @@ export function contentText(content: Content | undefined): string {
 }
 
 /**
- * Makes a user's message of text or parts.
+ * Makes a user message from text or parts. A complete message is returned unchanged.
  *
  *   userContent([{ kind: 'file', uri: 'https://example.org/plan.pdf' }]);
  */
@@ -109,12 +109,12 @@ export function userContent(said: string | readonly ContentPart[] | Content): Co
   return 'role' in said ? said : { role: 'user', parts: said };
 }
 
-/** The calls of tools in a message. */
+/** Returns the tool calls in a message. */
 export function functionCalls(content: Content | undefined): FunctionCallPart[] {
   return (content?.parts ?? []).filter((part) => part.kind === 'function-call');
 }
 
-/** The responses of tools in a message. */
+/** Returns the tool responses in a message. */
 export function functionResponses(content: Content | undefined): FunctionResponsePart[] {
   return (content?.parts ?? []).filter((part) => part.kind === 'function-response');
 }

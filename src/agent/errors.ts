@@ -26,7 +26,7 @@ export class RunError extends Error {
   }
 }
 
-/** Thrown by an agent: ends the run with an error event of this code. */
+/** An error that an agent throws to end the run. The run's error event has the same code. */
 export class RunFailure extends Error {
   override readonly name = 'RunFailure';
   readonly code: string;
@@ -44,7 +44,7 @@ export class RunOver extends Error {
   }
 }
 
-/** The session store failed, so no event can be stored. The caller gets the cause. */
+/** The session store failed, so no event can be stored. The runner's caller gets the cause. */
 export class StoreFailure extends Error {
   override readonly name = 'StoreFailure';
   constructor(cause: unknown) {
@@ -52,7 +52,7 @@ export class StoreFailure extends Error {
   }
 }
 
-/** The message of any thrown value, short enough to store. */
+/** Returns the message of any thrown value, shortened so that it can be stored. */
 export function messageOf(error: unknown): string {
   try {
     const said: unknown = error instanceof Error ? error.message : error;

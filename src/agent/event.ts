@@ -5,7 +5,8 @@
  * run's id. Everything that a run needs after a restart is in its events: calls without a response, open questions and
  * their answers, and the checkpoints of sequences. So any process with the same session store can continue a run.
  *
- * Partial events are chunks of a complete event that follows, and have its id. They are shown but not stored.
+ * A partial event is a chunk of a complete event that follows, and has the same id. Partial events are shown but not
+ * stored.
  */
 import type { JsonObject, JsonValue } from '../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
@@ -23,13 +24,15 @@ export interface Usage {
 
 /** A question to a person. The run continues when it is answered. */
 export interface Question {
-  /** For a tool's question, the call's id. */
+  /** The question's id. For the question of a tool, it is the call's id. */
   readonly id: string;
-  /** `confirmation`: whether a call is allowed. `auth`: asks for authorization. `input`: anything else. */
+  /**
+   * `confirmation`: asks whether a call is allowed. `auth`: asks for authorization. `input`: asks for anything else.
+   */
   readonly kind: 'confirmation' | 'input' | 'auth';
-  /** The question, for people. */
+  /** The text of the question, for people. */
   readonly text: string;
-  /** The agent that asks. */
+  /** The name of the agent that asks. */
   readonly agent: string;
   readonly tool?: string;
   readonly args?: JsonObject;
@@ -45,41 +48,44 @@ export interface Question {
  */
 export interface Answer {
   readonly questionId: string;
-  /** For a confirmation. Absent means no. */
+  /** The answer to a confirmation. If it is missing, the answer is no. */
   readonly confirmed?: boolean;
-  /** For a confirmation: arguments that replace those of the call. */
+  /** In the answer to a confirmation: arguments that replace those of the call. */
   readonly args?: JsonObject;
-  /** For any other question. */
+  /** The answer to any other question, or the reason why a call is declined. */
   readonly value?: JsonValue;
 }
 
 /** A summary that replaces the older part of the conversation. */
 export interface Compaction {
-  /** The last event that the summary covers. */
+  /** The id of the last event that the summary covers. */
   readonly upTo: string;
   readonly summary: string;
 }
 
-/** The conversation continues from an earlier point: see conversation.ts. */
+/** A rewind: the conversation continues from an earlier point. See run/conversation.ts. */
 export interface Rewind {
-  /** The last event that remains part of the conversation; null starts it over. */
+  /** The id of the last event that remains part of the conversation, or null to restart the conversation. */
   readonly to: string | null;
 }
 
 /** The effects of an event, in addition to its content. */
 export interface Actions {
-  /** Keys to set; null removes a key. The prefix `user:`, `app:` or `temp:` is the scope; without one it is the session. */
+  /**
+   * The state keys to set, with their values. Null removes a key. The prefix `user:`, `app:` or `temp:` sets the scope.
+   * Without a prefix, the scope is the session.
+   */
   readonly stateDelta?: Readonly<Record<string, JsonValue>>;
-  /** Artifacts that were saved, with their new version. */
+  /** The saved artifacts, with their new version numbers. */
   readonly artifactDelta?: Readonly<Record<string, number>>;
-  /** The name of the agent that continues. */
+  /** The name of the agent to which the conversation is transferred. */
   readonly transferTo?: string;
-  /** Returns control to the parent agent. A loop ends. */
+  /** Whether the agent escalates. This ends the sequences around it, up to and including the nearest loop. */
   readonly escalate?: boolean;
   readonly questions?: readonly Question[];
-  /** In the user's event that resumes a run. */
+  /** Answers to open questions of the run. */
   readonly answers?: readonly Answer[];
-  /** The progress of the agent at this path, for a run that is resumed. */
+  /** The progress of the agent at `path`. A resumed run continues from there. */
   readonly checkpoint?: { readonly path: string; readonly value: JsonValue };
   /** In a partial event: the progress of a running call. */
   readonly progress?: { readonly callId: string; readonly value: JsonValue };
@@ -89,9 +95,9 @@ export interface Actions {
 
 /** Why a run failed. */
 export interface EventError {
-  /** For programs: `model-rate-limit`, `step-limit`, `unknown-agent`. */
+  /** The error code for programs, for example `model-rate-limit`, `step-limit` or `unknown-agent`. */
   readonly code: string;
-  /** For the operator. It may name causes, so the bridge does not show it to peers. */
+  /** The message for the operator. It may contain internal details, so the bridge does not send it to clients. */
   readonly message: string;
 }
 
@@ -105,21 +111,24 @@ export interface Event {
   readonly runId: string;
   /** `user`, or the agent's name. */
   readonly author: string;
-  /** Agents that run in parallel see only the events before the branch and those of their own branch: `team.left`. */
+  /**
+   * The branch of an agent that runs in parallel, for example `team.left`. The agent sees only the events before the
+   * branch and those of its own branch.
+   */
   readonly branch?: string;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
   readonly partial?: boolean;
-  /** In the user's event that starts a run: models never see this run. */
+  /** In the user's event that starts a run: whether the run is an aside, which models never see. */
   readonly aside?: boolean;
   readonly content?: Content;
   readonly usage?: Usage;
-  /** The run has failed and ended. */
+  /** The error that ended the run. */
   readonly error?: EventError;
-  /** Calls in `content` that remain open when the run stops. */
+  /** The ids of the calls of long-running tools in `content`. They may remain open when the run stops. */
   readonly longRunningToolIds?: readonly string[];
   readonly actions: Actions;
-  /** The agent's own data. A remote agent keeps the remote task's ids here. */
+  /** Data of the agent itself. For example, a remote agent stores the ids of the remote task here. */
   readonly metadata?: JsonObject;
 }
 
@@ -127,7 +136,7 @@ export interface Event {
 export type EventFields = Partial<Omit<Event, 'id' | 'runId' | 'timestamp'>>;
 
 /**
- * Makes an event with a new id and the current time.
+ * Creates an event with a new id and the current time.
  *
  *   createEvent({ runId, author: 'greeter' }, { content: { role: 'model', parts: [{ kind: 'text', text: 'Hello' }] } });
  */
@@ -147,7 +156,7 @@ export function createEvent(
 }
 
 /**
- * Whether the event is an agent's answer: complete, without calls, responses and questions.
+ * Returns whether the event is a complete answer of an agent, without calls, responses and questions.
  *
  *   if (isFinalResponse(event)) console.log(contentText(event.content));
  */

@@ -1,7 +1,7 @@
 /**
- * The interface of a language model: from a conversation to a stream of chunks.
+ * The interface of a language model. A model gets a conversation and returns a stream of chunks.
  *
- * models/ has the built-in models: those of vendors (through the `ai` provider interface), `scripted` and `offline`.
+ * models/ has the built-in models: those of vendors (through the AI SDK), `scripted` and `offline`.
  */
 import type { JsonObject } from '../base/index.ts';
 import type {
@@ -17,29 +17,32 @@ import type { Usage } from './event.ts';
 export interface ToolDeclaration {
   readonly name: string;
   readonly description: string;
-  /** The arguments: a JSON Schema of type `object`. */
+  /** The JSON Schema of the arguments. Its type is `object`. */
   readonly parameters: JsonObject;
 }
 
 /** One request to a model. */
 export interface ModelRequest {
   readonly system?: string;
-  /** Each function call is followed by its response. */
+  /** The conversation. Each function call in it is followed by its response. */
   readonly messages: readonly Content[];
   readonly tools?: readonly ToolDeclaration[];
-  /** `none`: answer with text; `required`: call any tool; a name: call this tool. */
+  /**
+   * Whether the model calls tools. `none`: it must answer with text. `required`: it must call a tool. `tool`: it must
+   * call this tool. Default: `auto`.
+   */
   readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string };
   readonly maxOutputTokens?: number;
   readonly temperature?: number;
   readonly topP?: number;
-  /** The answer ends before any of these texts. */
+  /** Stop sequences. The answer ends before the first of these texts that occurs. */
   readonly stop?: readonly string[];
   readonly seed?: number;
   readonly presencePenalty?: number;
   readonly frequencyPenalty?: number;
-  /** The answer is JSON of this schema. */
+  /** The answer must be JSON that matches this schema. */
   readonly outputSchema?: JsonObject;
-  /** The answer is JSON of any shape. */
+  /** The answer must be JSON, with any structure. */
   readonly json?: true;
 }
 
@@ -52,22 +55,24 @@ export type ModelChunk =
   | ThoughtPart
   | BlobPart
   | FunctionCallPart
-  /** Always the last chunk. A stream that ends without it was interrupted, and throws. */
+  /** Always the last chunk. A stream that is interrupted before this chunk throws an error. */
   | { readonly kind: 'finish'; readonly reason: FinishReason; readonly usage?: Usage };
 
 /**
- * A language model. `model('google:gemini-3-flash')` makes one by name.
+ * A language model. `model('google:gemini-3-flash')` creates a model by its name.
  *
  *   for await (const chunk of model.generate({ messages: [userContent('Hello')] }, signal)) console.log(chunk);
  */
 export interface Model {
-  /** The name as on the command line: `google:gemini-3-flash`. */
+  /** The name, as it is given on the command line: `google:gemini-3-flash`. */
   readonly name: string;
-  /** In tokens, if known. */
+  /** The size of the context window in tokens, if it is known. */
   readonly contextWindow?: number;
-  /** Throws a ModelError if a request cannot succeed, for example without a key. */
+  /** Throws a ModelError if a request cannot succeed, for example because the key is missing. */
   check?(): void;
-  /** Streams one answer. Throws a ModelError, also in the middle, or the signal's reason after an abort. */
+  /**
+   * Streams one answer. May throw a ModelError, even after some chunks. After an abort it throws the signal's reason.
+   */
   generate(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelChunk>;
 }
 
@@ -97,7 +102,7 @@ export class ModelError extends Error {
   override readonly name = 'ModelError';
   readonly code: ModelErrorCode;
   readonly status: number | undefined;
-  /** The same request may succeed later. */
+  /** Whether the same request may succeed later. */
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
 

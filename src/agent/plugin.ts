@@ -1,9 +1,10 @@
 /**
  * Hooks into a run. Callbacks belong to one agent; plugins belong to a runner and apply to all of its agents.
  *
- * Plugins are called first, in their order, then the agent's own callback. The first hook that returns a value decides,
- * and the others are not called. A hook that returns nothing changes nothing. An error in a hook ends the run with an
- * error event, unless the hook says otherwise. A hook must observe `signal`: an aborted run does not wait for it.
+ * The hooks of the plugins are called first, in the order of the plugins, then the agent's own callback. The first hook
+ * that returns a value decides, and the others are not called. A hook that returns nothing changes nothing. An error in
+ * a hook ends the run with an error event; the exceptions are described at the hooks. An aborted run does not wait for
+ * its hooks, so a hook should stop when `signal` is aborted.
  */
 import type { MaybePromise, JsonObject, JsonValue } from '../base/index.ts';
 import type { Artifacts } from './artifact.ts';
@@ -34,15 +35,15 @@ export interface ModelAnswer {
   readonly finishReason?: FinishReason;
 }
 
-/** A call of a tool, for hooks. */
+/** A tool call, for hooks. */
 export interface ToolInvocation {
   readonly id: string;
   readonly tool: Tool;
-  /** Valid according to the tool's schema. */
+  /** The arguments. They match the tool's schema. */
   readonly args: JsonObject;
 }
 
-/** The result of a call, for hooks. */
+/** The result of a tool call, for hooks. */
 export interface ToolResult {
   readonly response: JsonValue;
   readonly isError?: boolean;
@@ -58,30 +59,40 @@ export type HookResult<T> = MaybePromise<T | undefined | void>;
  */
 export interface Callbacks {
   /**
-   * Called before the agent starts, and again when it is resumed after a person's answer. A returned content is the
-   * agent's answer, and the agent does not run.
+   * Called before the agent starts, and again when it is resumed after a person's answer. If the hook returns a
+   * content, this is the agent's answer, and the agent does not run.
    */
   beforeAgent?(context: HookContext): HookResult<Content>;
-  /** Called when the agent is done, but not if it waits or failed. A returned content is added to its answer. */
+  /**
+   * Called when the agent is done, but not if it waits or has failed. A returned content is added to the agent's
+   * answer.
+   */
   afterAgent?(context: HookContext): HookResult<Content>;
-  /** Called before each request. Returns another request to send, or an answer to use without asking the model. */
+  /**
+   * Called before each request. May return another request to send, or an answer. With an answer, the model is not
+   * called.
+   */
   beforeModel?(
     request: ModelRequest,
     context: HookContext,
   ): HookResult<{ readonly request: ModelRequest } | { readonly answer: ModelAnswer }>;
-  /** Called after each complete answer. May replace it, but chunks of the original may already have been shown. */
+  /** Called after each complete answer. May replace the answer, but its chunks may already have been shown. */
   afterModel?(answer: ModelAnswer, context: HookContext): HookResult<ModelAnswer>;
-  /** Called when the model failed. Returns an answer to use; otherwise the run fails. */
+  /** Called when the model failed. May return an answer to use. Otherwise the run fails. */
   onModelError?(error: Error, request: ModelRequest, context: HookContext): HookResult<ModelAnswer>;
   /**
-   * Called before a tool runs and before its confirmation, and again when the call is resumed. Returns other arguments
-   * to use, which are not validated, or a result to use without running the tool. The model gets its errors.
+   * Called before a tool call is confirmed and run, and again when the call is resumed. May return other arguments,
+   * which are not validated, or a result. With a result, the tool does not run. An error in this hook becomes the
+   * response to the call.
    */
   beforeTool?(
     call: ToolInvocation,
     context: ToolContext,
   ): HookResult<{ readonly args: JsonObject } | { readonly result: ToolResult }>;
-  /** Called after a tool returned or failed. May replace the result. The model gets its errors. */
+  /**
+   * Called after a tool returned or failed. May replace the result. An error in this hook becomes the response to the
+   * call.
+   */
   afterTool?(
     call: ToolInvocation,
     result: ToolResult,
@@ -108,11 +119,13 @@ export interface Plugin extends Callbacks {
   /** Called before the user's message is stored. May replace it. */
   onUserMessage?(message: Content, run: RunInfo): HookResult<Content>;
   /**
-   * Called for each event, including partial ones, before it is stored and shown. May replace it, except for its id, run,
-   * author, branch and `partial`. Every plugin is called, each with the result of the previous one.
+   * Called for each event, including partial ones, before it is stored and shown. May replace the event, but not its
+   * id, run, author, branch and `partial`. Every plugin is called, each with the result of the previous one.
    */
   onEvent?(event: Event, run: RunInfo): HookResult<Event>;
-  /** Called when the run has ended, waits, or was aborted. An aborted run does not wait for it. Must not throw. */
+  /**
+   * Called when the run has ended, waits, or was aborted. An aborted run does not wait for this hook. Must not throw.
+   */
   afterRun?(outcome: RunOutcome, run: RunInfo): MaybePromise<void>;
 }
 

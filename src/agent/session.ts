@@ -1,8 +1,11 @@
 /**
  * Conversations and their state. Every store passes test/contract/session-store.ts.
  *
- * State has four scopes, given by the key's prefix: no prefix is the session, `user:` is shared by the user's sessions in
- * the app, `app:` by all sessions of the app, and `temp:` lasts for the run and is never stored.
+ * State has four scopes. The prefix of a key determines its scope:
+ * - no prefix: this session
+ * - `user:`: all sessions of the user in the app
+ * - `app:`: all sessions of the app
+ * - `temp:`: the current run; these keys are never stored
  */
 import type { JsonValue } from '../base/index.ts';
 import type { Event } from './event.ts';
@@ -14,7 +17,7 @@ export interface SessionKey {
   readonly id: string;
 }
 
-/** State by key, with the prefixes of the scopes. */
+/** The values of the state, by key. The keys include the prefixes of the scopes. */
 export type State = Readonly<Record<string, JsonValue>>;
 
 /** A session without its events and state. Times are in milliseconds. */
@@ -25,14 +28,15 @@ export interface SessionSummary extends SessionKey {
 
 /** A session with its events and state. */
 export interface Session extends SessionSummary {
-  /** All scopes except `temp:`, with their prefixes. */
+  /** The state of all scopes except `temp:`. The keys include the prefixes. */
   readonly state: State;
-  /** In the order in which they were appended. */
+  /** The events, in the order in which they were appended. */
   readonly events: readonly Event[];
 }
 
 /**
- * Keeps sessions: `memorySessions()`, or `sqliteSessions(path)` of `parley-a2a/agent/sqlite`.
+ * A store for sessions. Create one with `memorySessions()`, or with `sqliteSessions(path)` from
+ * `parley-a2a/agent/sqlite`.
  *
  *   const runner = createRunner({ agent, sessions: sqliteSessions('agent.db') });
  */
@@ -41,19 +45,23 @@ export interface SessionStore {
   open(key: SessionKey, state?: State): Promise<Session>;
   get(key: SessionKey): Promise<Session | undefined>;
   /**
-   * Stores the events and their state deltas, all or none, in the order of the calls. They are stored when the promise
-   * resolves. Events whose id the session already has are skipped; the result is the number of stored events. Partial
-   * events and `temp:` keys are not stored. The cost does not depend on the number of events in the session.
+   * Stores the events and their state deltas, either all of them or none. Several calls take effect in their order. The
+   * events are stored when the promise resolves. Events whose id is already in the session are skipped. Partial events
+   * and `temp:` keys are not stored. Returns the number of stored events. The cost of a call does not depend on the
+   * number of events in the session.
    */
   append(key: SessionKey, events: readonly Event[]): Promise<number>;
-  /** The user's sessions, latest first. `before` is the last session of the previous page. */
+  /**
+   * Returns the user's sessions. The session that changed last comes first. `before` is the id of the last session of
+   * the previous page.
+   */
   list(
     owner: Pick<SessionKey, 'app' | 'user'>,
     page?: { readonly limit?: number; readonly before?: string },
   ): Promise<readonly SessionSummary[]>;
-  /** Returns whether there was such a session. The user's and the app's state are kept. */
+  /** Deletes the session, but not the state of the user and the app. Returns whether the session existed. */
   delete(key: SessionKey): Promise<boolean>;
-  /** Deletes the app's sessions, of all users, whose last change was before this time. Returns their number. */
+  /** Deletes all sessions of the app whose last change was before this time. Returns the number of deleted sessions. */
   prune?(app: string, before: number): Promise<number>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** The errors of session and artifact stores, and the checks that all of them make. */
+/** The errors of session and artifact stores, and the checks that all of these stores make. */
 import type { SessionKey } from './session.ts';
 
 /** Maximum length, in UTF-16 units, of an app, a user, the id of a session or an event, or an artifact's name. */
@@ -43,7 +43,7 @@ export function checkKey(key: SessionKey): void {
   checkId('session id', key.id);
 }
 
-/** Refuses lone surrogates and NUL, because a database would store two different ids as the same text. */
+/** Checks an id. Refuses lone surrogates and NUL, because a database could store two different ids as the same text. */
 export function checkId(what: string, id: string): void {
   if (typeof id !== 'string') throw new StorageError('invalid', `the ${what} is not a string`);
   if (id === '') throw new StorageError('invalid', `the ${what} is empty`);
@@ -55,11 +55,11 @@ export function checkId(what: string, id: string): void {
   }
 }
 
-/** A value as JSON text. */
+/** Converts a value to JSON text. Throws a StorageError if this is impossible. */
 export function toJson(what: string, value: unknown): string {
   try {
     const json = JSON.stringify(value);
-    // A function or undefined has no JSON.
+    // The JSON of a function or of undefined is undefined.
     if (json !== undefined) return json;
   } catch (cause) {
     throw new StorageError('invalid', `the ${what} is not JSON: it cannot be stored`, cause);

@@ -1,15 +1,15 @@
 /**
  * Converts the result of a function to JSON for models and stores.
  *
- * The conversion never fails. Values that JSON does not have are described in words. From values that are too long, the
- * start and the end are kept.
+ * The conversion never fails. Values that JSON cannot represent are described in words. Of a text that is too long,
+ * only the start and the end are kept.
  */
 import type { JsonObject, JsonValue } from '../base/index.ts';
 
-/** In characters of JSON, about 25,000 tokens. */
+/** Maximum length of a response in characters of JSON. This is about 25,000 tokens. */
 export const MAX_RESPONSE_LENGTH = 100_000;
 const MAX_DEPTH = 100;
-/** Limit for the number of converted values. More values give more text than is kept. */
+/** Maximum number of values that are converted, so that a conversion does not take too long. */
 const MAX_VALUES = 200_000;
 
 export function jsonResponse(value: unknown, maxLength = MAX_RESPONSE_LENGTH): JsonValue {
@@ -20,11 +20,11 @@ export function jsonResponse(value: unknown, maxLength = MAX_RESPONSE_LENGTH): J
   return text.length > maxLength ? elide(text, maxLength) : json;
 }
 
-/** Shortens a long text: keeps its start and end, and says how much is left out between them. */
+/** Shortens a long text: keeps its start and its end, with a note between them about the omitted characters. */
 export function elide(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   const half = Math.floor(maxLength / 2);
-  // A surrogate pair is not cut in two.
+  // A surrogate pair must not be split.
   const head = text.slice(0, half).replace(/[\ud800-\udbff]$/, '');
   const tail = text.slice(-half).replace(/^[\udc00-\udfff]/, '');
   const missing = text.length - head.length - tail.length;
@@ -33,7 +33,7 @@ export function elide(text: string, maxLength: number): string {
 
 class Conversion {
   readonly #maxLength: number;
-  /** The objects around the current value, to detect cycles. */
+  /** The objects that contain the current value, to detect cycles. */
   readonly #above = new Set<object>();
   #values = 0;
 
@@ -41,7 +41,7 @@ class Conversion {
     this.#maxLength = maxLength;
   }
 
-  /** Returns undefined for values that JSON omits. */
+  /** Converts a value to JSON. Returns undefined for values that JSON omits, such as functions. */
   convert(value: unknown, depth: number): JsonValue | undefined {
     if (++this.#values > MAX_VALUES) return '[left out]';
     switch (typeof value) {

@@ -1,5 +1,6 @@
 /**
- * The interface between a tool and an agent. tools/ makes tools of functions with a zod schema, and of an MCP server.
+ * The interface between a tool and an agent. tools/ makes tools from functions with a zod schema, and from the tools of
+ * an MCP server.
  *
  * A tool that throws does not end the run: the model gets the error's message as the call's response. Only an abort of
  * the signal ends the run.
@@ -12,35 +13,38 @@ import type { Answer, Question } from './event.ts';
 import type { Model, ToolDeclaration } from './model.ts';
 import type { SessionKey, SessionStore } from './session.ts';
 
-/** The state for a tool or a callback. A value that is set appears in `get` at once, and in the event's state delta. */
+/**
+ * The state, for agents, tools and callbacks. After `set`, `get` returns the new value at once. The change is stored
+ * with the next event.
+ */
 export interface MutableState {
   get(key: string): JsonValue | undefined;
-  /** Null removes the key. */
+  /** Changes the value of a key. Null removes the key. */
   set(key: string, value: JsonValue): void;
 }
 
 /**
- * What a tool knows about its call, and the functions that it works with.
+ * The data of a tool call for the tool, and the functions that the tool can call.
  *
  *   run: ({ city }, context: ToolContext) => context.answer ? book(city) : context.ask({ text: 'Are you sure?' })
  */
 export interface ToolContext {
   readonly callId: string;
   readonly runId: string;
-  /** The agent that calls. */
+  /** The name of the agent that calls the tool. */
   readonly agent: string;
   readonly session: SessionKey;
   readonly state: MutableState;
   readonly artifacts: Artifacts;
-  /** Aborted when the run is aborted. The run does not wait for a tool that ignores it. */
+  /** Aborted when the run is aborted. The run does not wait for a tool that ignores the signal. */
   readonly signal: AbortSignal;
   /** The conversation so far, including the call. */
   readonly history: readonly Content[];
-  /** The person's answer to this tool's question; undefined on the first call. */
+  /** The person's answer to the tool's question, or undefined when the tool is first called. */
   readonly answer: Answer | undefined;
-  /** The person's answer to the confirmation of this call; undefined if none was needed. */
+  /** The person's answer to the confirmation of this call, or undefined if no confirmation was needed. */
   readonly confirmation?: Answer | undefined;
-  /** Shows people the progress of the call. Not stored. */
+  /** Shows the progress of the call to people. The progress is not stored. */
   progress(value: JsonValue): void;
   /** Asks a person: `return ctx.ask({ text: 'Which city?' })`. The tool is called again with the answer. */
   ask(question: Partial<Omit<Question, 'id' | 'agent'>> & Pick<Question, 'text'>): Waiting;
@@ -48,7 +52,7 @@ export interface ToolContext {
   transferTo(agent: string): void;
   /** After this step, the agent ends and returns control to its parent. */
   escalate(): void;
-  /** For tools that run another agent. */
+  /** The services for tools that run another agent. */
   readonly services: ToolServices;
 }
 
@@ -58,7 +62,10 @@ export interface ToolServices {
   readonly defaultModel: Model | undefined;
 }
 
-/** Marks, because the tool may come from another copy of this package, where `instanceof` would fail. */
+/**
+ * Symbols that identify the classes below. A tool may come from another copy of this package, and then a plain
+ * `instanceof` would fail.
+ */
 const WAITING = Symbol.for('parley.waiting');
 const RICH_RESPONSE = Symbol.for('parley.rich-response');
 
@@ -80,7 +87,7 @@ export class Waiting {
 }
 
 /**
- * A tool's response with images or files for the model, or with another text for people.
+ * A tool's response with images or files for the model, or with a different text for people.
  *
  *   return new RichResponse('3 rows', { display: table });
  */
@@ -114,26 +121,26 @@ export interface ToolConfirmation {
 }
 
 /**
- * A function that a model can call. Make one with `tool`, `agentTool` or `mcpToolset`.
+ * A function that a model can call. Create one with `tool`, `agentTool` or `mcpToolset`.
  *
  *   const now: Tool = tool({ name: 'now', description: 'The time', input: z.object({}), run: () => new Date().toISOString() });
  */
 export interface Tool extends ToolDeclaration {
   /**
-   * Whether a person must confirm this call: false, true (the question is made from the call), or the question. Called
-   * before `run`, with valid arguments.
+   * Returns whether a person must confirm this call: false, true, or the question to ask. With true, the question is
+   * generated from the call. Called before `run`, with valid arguments.
    */
   confirm?(args: JsonObject, context: ToolContext): MaybePromise<boolean | ToolConfirmation>;
   /** Validates and converts the arguments. Throws an error that tells the model what is wrong. */
   parse?(args: JsonObject): JsonObject;
   /**
-   * Returns the response: JSON, undefined, a RichResponse, or `ctx.ask(…)`. If the tool is `longRunning`, the call stays
-   * open after `run`, and the answer to it is the response.
+   * Runs the tool. Returns the response: JSON, undefined, a RichResponse, or `ctx.ask(…)`. If the tool is
+   * `longRunning`, the call stays open after `run`, and an answer that arrives later is the response.
    */
   run(args: JsonObject, context: ToolContext): MaybePromise<unknown>;
-  /** The response arrives later, from outside. Until then people see what `run` returned. */
+  /** Whether the response arrives later, from outside. Until then, people see the value that `run` returned. */
   readonly longRunning?: boolean;
-  /** Called when the run of an open call was canceled. Ends the work that the call has delegated. */
+  /** Called after the run of an open call was canceled. Ends the work that the call has delegated. */
   cancel?(callId: string, run: CanceledRun): Promise<void>;
 }
 
@@ -144,7 +151,7 @@ export interface Toolset {
   close?(): Promise<void>;
 }
 
-/** Whether the value is a toolset and not a single tool. */
+/** Returns whether the value is a toolset and not a single tool. */
 export function isToolset(tool: Tool | Toolset): tool is Toolset {
   return 'tools' in tool;
 }

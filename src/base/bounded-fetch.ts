@@ -1,6 +1,6 @@
 /**
- * The same response, whose body fails as soon as `check` throws. `check` sees each chunk before the reader does, so it
- * can limit how much a server sends.
+ * Returns a copy of the response. Its body fails as soon as `check` throws. `check` gets each chunk before the reader,
+ * so it can limit the size of the response.
  *
  *     let bytes = 0;
  *     limitBody(response, (chunk) => {
@@ -18,7 +18,7 @@ export function limitBody(response: Response, check: (chunk: Uint8Array) => void
         try {
           check(value);
         } catch (error) {
-          // The connection is not needed any longer.
+          // The connection is no longer needed.
           reader.cancel(error).catch(() => undefined);
           throw error;
         }
@@ -29,15 +29,15 @@ export function limitBody(response: Response, check: (chunk: Uint8Array) => void
     { highWaterMark: 0 },
   );
   const { status, statusText, headers, url } = response;
-  // A constructed response has no URL, and error messages name it.
+  // A constructed response has no URL, but error messages need it.
   return Object.defineProperty(new Response(body, { status, statusText, headers }), 'url', {
     value: url,
   });
 }
 
 /**
- * `fetch` for servers that the operator chose. It does not follow redirects, because the credentials would go to the
- * new address too, and it fails once a response is larger than `maxBytes`.
+ * Returns a `fetch` for servers that the operator has chosen. It does not follow redirects, because the credentials
+ * would also be sent to the new address. It fails if a response is larger than `maxBytes`.
  */
 export function boundedFetch(maxBytes: number): typeof globalThis.fetch {
   return async (input, init) => {

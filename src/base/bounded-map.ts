@@ -1,4 +1,4 @@
-/** A map with a maximum size. A full map drops its least recently used entry. */
+/** A map with a maximum size. When it is full, it drops the least recently used entry. */
 export class BoundedMap<Value> {
   readonly #entries = new Map<string, Value>();
   readonly #max: number;

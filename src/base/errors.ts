@@ -1,12 +1,12 @@
-/** Reading errors of unknown origin. */
+/** Helpers for errors of unknown origin. */
 
-/** The error's message on one line, or its name if it has no message. */
+/** Returns the error's message in one line, or its name if it has no message. */
 export function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message || error.name : String(error);
   return message.replaceAll(/\s*\n\s*/g, ' ').trim();
 }
 
-/** The code of a failed system call, such as `ENOENT`. */
+/** Returns the code of a failed system call, such as `ENOENT`. */
 export function systemCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string'
     ? error.code

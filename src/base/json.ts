@@ -7,13 +7,13 @@ export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 
-/** Whether the value is an object and not an array. */
+/** Returns whether the value is an object and not an array. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**
- * A copy without the members that are undefined, so that spreading it keeps the defaults of those members.
+ * Returns a copy without the members that are undefined. If the copy is spread, the defaults of these members are kept.
  *
  *     const settings = { retries: 3, ...defined(options) };
  */

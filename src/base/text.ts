@@ -1,18 +1,21 @@
-/** Shortening text, and finding the name that a misspelled word was meant to be. */
+/** Helpers that shorten a text, and that find the intended name for a misspelled word. */
 
-/** The first `limit` characters. Never cuts a surrogate pair in two. */
+/** Returns the first `limit` characters. Never splits a surrogate pair. */
 export function cutText(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const last = text.charCodeAt(limit - 1);
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? limit - 1 : limit);
 }
 
-/** The text, or its first `limit` characters and an ellipsis. */
+/** Returns the text. If it is longer than `limit`, returns its first `limit` characters and an ellipsis. */
 export function shorten(text: string, limit: number): string {
   return text.length > limit ? `${cutText(text, limit)}…` : text;
 }
 
-/** Levenshtein distance: how many letters to add, remove or replace to turn one word into the other. */
+/**
+ * Returns the Levenshtein distance of two words: the number of letters to add, remove or replace to get from one to the
+ * other.
+ */
 export function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let i = 0; i < from.length; i++) {
@@ -27,7 +30,7 @@ export function distance(from: string, to: string): number {
 }
 
 /**
- * The names that a misspelled word may have meant, the most similar first.
+ * Returns the names that may be meant by a misspelled word. The most similar name comes first.
  *
  *     nearestNames('strat', ['start', 'stop']) // ['start']
  */

@@ -1,20 +1,20 @@
-/** Waiting: with an abort signal, with a timeout, and with a growing delay between attempts. */
+/** Functions that wait: with an abort signal, with a timeout, or with a growing delay between attempts. */
 
 export type MaybePromise<T> = T | Promise<T>;
 
-/** The longest delay that a timer accepts. A longer one would fire at once. */
+/** The longest delay that a timer accepts. A timer with a longer delay would fire at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Resolves or rejects as `value` does, or rejects with the signal's reason as soon as the signal is aborted. Works also
- * when the producer of `value` ignores the signal.
+ * Waits for `value`. Rejects with the signal's reason as soon as the signal is aborted, even if the producer of `value`
+ * ignores the signal.
  */
 export function raceAbort<T>(value: T | PromiseLike<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason);
     if (signal.aborted) onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
-    // Handles a late rejection of `value` too, so that it is never reported as unhandled.
+    // This also handles a late rejection of `value`, so that it is never reported as unhandled.
     void Promise.resolve(value)
       .then(resolve, reject)
       .finally(() => signal.removeEventListener('abort', onAbort));
@@ -32,7 +32,7 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   }
 }
 
-/** Resolves when `work` does or after `ms` milliseconds, whichever is first. Rejects if `work` rejects in time. */
+/** Waits for `work`, but at most `ms` milliseconds. Rejects if `work` rejects within this time. */
 export async function waitAtMost(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const elapsed = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
@@ -44,8 +44,8 @@ export async function waitAtMost(ms: number, work: Promise<unknown>): Promise<vo
 }
 
 /**
- * Exponential backoff with jitter: the delay after the given number of attempts. It doubles with each attempt up to
- * `maxMs`, then is reduced by up to half at random. `random: () => 1` turns the jitter off.
+ * Returns the delay after the given number of attempts (exponential backoff with jitter). The delay doubles with each
+ * attempt, up to `maxMs`. Then it is randomly reduced by up to half. `random: () => 1` turns the jitter off.
  *
  *     await pause(backoffMs(attempt, 500, 15_000), signal);
  */

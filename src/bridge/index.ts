@@ -1,4 +1,4 @@
-/** Connects the agent framework with A2A, in both directions. */
+/** Connects the agent framework to A2A, in both directions. */
 export { toA2AAgent, type A2AAgentOptions } from './a2a-agent.ts';
 export {
   fromA2AMessage,

@@ -1,8 +1,10 @@
 /**
- * An agent as a tool of another agent. It runs in its own session, and its answer is the call's response.
+ * Makes an agent available as a tool of another agent, the caller. The agent runs in its own session, and its answer is
+ * the response to the call.
  *
- * It shares the caller's state and artifacts. When it asks a person, the call asks, and the answer resumes its run in any
- * process. Its session is named after the call, and is deleted when the run ends or is canceled.
+ * The agent shares the state and the artifacts of the caller. When the agent asks a question, the call asks the same
+ * question, and any process can resume the agent's run with the answer. The id of the agent's session is derived from
+ * the call. The session is deleted when the run ends or is canceled.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import { hash } from 'node:crypto';
@@ -17,7 +19,7 @@ import { makeRunner, type Runner } from '../run/runner.ts';
 import type { Tool, ToolContext } from '../tool.ts';
 import { checkArguments, parametersOf } from '../tools/function-tool.ts';
 
-/** How the tool is named and described to the calling model. */
+/** The name and the description of the tool for the calling model. */
 export interface AgentToolOptions {
   /** Default: the agent's name. */
   readonly name?: string;
@@ -33,7 +35,7 @@ const TEXT_REQUEST: JsonObject = {
 };
 
 /**
- * Makes a tool of an agent.
+ * Makes a tool from an agent.
  *
  *   const host = llmAgent({ name: 'host', tools: [agentTool(weather)] });
  */
@@ -102,7 +104,7 @@ function runnerFor(agent: Agent, context: ToolContext): Runner {
 }
 
 function innerSession({ session, callId }: Pick<ToolContext, 'session' | 'callId'>): string {
-  // A hash, so that the length does not grow with the nesting of agents.
+  // The id contains a hash, so that nested agents do not make it longer.
   return `agent-tool-${hash('sha256', JSON.stringify([session.id, callId])).slice(0, 32)}`;
 }
 
@@ -115,7 +117,7 @@ async function* begin(
   const { answer, signal, callId: runId } = context;
   const at = { user: context.session.user, session: innerSession(context), runId };
   if (!answer) return yield* runner.run({ ...at, message, signal });
-  // Its questions are asked one at a time, so the first open one was asked.
+  // The agent's questions are asked one at a time, so the answer belongs to the first open question.
   const [question] = await runner.pending(at);
   if (!question) throw new Error('the agent has no open question');
   return yield* runner.resume({ ...at, answers: [{ ...answer, questionId: question.id }], signal });

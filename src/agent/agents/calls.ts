@@ -12,7 +12,7 @@ export interface CallsSetup {
   readonly scope: RunScope;
   readonly calls: readonly OpenCall[];
   readonly tools: ReadonlyMap<string, Tool>;
-  /** The calls that were made since the run was started or resumed. */
+  /** The ids of the calls that were made since the run was started or resumed. */
   readonly made: ReadonlySet<string>;
   readonly history: () => readonly Content[];
 }
@@ -20,9 +20,9 @@ export interface CallsSetup {
 export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
   const { scope, calls, tools, made, history } = setup;
   const outcomes: (() => Event)[] = [];
-  /** The latest progress of each call. A slow reader misses some, and does not delay the calls. */
+  /** The latest progress of each call. A slow reader misses some values, but does not delay the calls. */
   const shown = new Map<string, JsonValue>();
-  /** Calls with an open question. Its answer may arrive while other calls run. */
+  /** Calls with an open question. The answer may arrive while other calls run. */
   const asking = new Map<string, OpenCall>();
   const { inbox } = scope.inner;
   let wake: (() => void) | undefined;
@@ -63,7 +63,8 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
 
   while (open > 0) {
     const showing = [...shown];
-    // Only once per round, so that frequent progress of one call does not delay the outcomes of others.
+    // Progress is shown only once per round, so that frequent progress of one call does not delay the outcomes of
+    // others.
     shown.clear();
     for (const [callId, value] of showing) {
       yield scope.event({ partial: true, actions: { progress: { callId, value } } });
@@ -86,7 +87,7 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
   }
 }
 
-/** A call whose question now has an answer. */
+/** Returns a call whose question now has an answer, together with the answer. */
 function firstAnswered(
   asking: ReadonlyMap<string, OpenCall>,
   inbox: AnswerInbox | undefined,

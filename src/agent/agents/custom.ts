@@ -1,5 +1,5 @@
 /**
- * An agent from an async generator function:
+ * Makes an agent from an async generator function:
  *
  *   const greeter = customAgent({ name: 'greeter' }, async function* (ctx) {
  *     const city = ctx.answer('city');
@@ -7,9 +7,9 @@
  *     else yield ctx.question('city', { text: 'Which city?' });
  *   });
  *
- * Strings are chunks of one answer. They are shown at once, and stored together at the next event or at the end. When
- * the run is resumed after an answer or a crash, the function runs again from its start. `ctx.answer` and
- * `ctx.checkpoint` tell it what was done before.
+ * The yielded strings are chunks of one answer. They are shown at once, and stored together at the next event or at the
+ * end. When the run is resumed after an answer or a crash, the function runs again from its start. With `ctx.answer`
+ * and `ctx.checkpoint` it can find out what was done before.
  */
 import type { Agent, RunContext } from '../agent.ts';
 import type { Content } from '../content.ts';
@@ -17,7 +17,10 @@ import { RunFailure } from '../errors.ts';
 import type { Event, EventFields } from '../event.ts';
 import { agentOf, type WorkflowOptions } from './workflow.ts';
 
-/** What a custom agent may yield: a chunk of its answer, fields of an event, or an event of `ctx.event` or `ctx.run`. */
+/**
+ * What a custom agent may yield: a chunk of its answer, the fields of an event, or an event from `ctx.event` or
+ * `ctx.run`.
+ */
 export type CustomAgentYield = string | EventFields | Event;
 
 /** The work of a custom agent. */
@@ -25,15 +28,15 @@ export type CustomAgentFunction = (context: RunContext) => AsyncIterable<CustomA
 
 /** The name, the description and the hooks of a custom agent. */
 export interface CustomAgentOptions extends Omit<WorkflowOptions, 'subAgents'> {
-  /** The agents that it runs with `ctx.run`. */
+  /** The agents that the custom agent runs with `ctx.run`. */
   readonly subAgents?: readonly Agent[];
 }
 
-/** Maximum length of one answer. */
+/** Maximum length of one answer in characters. */
 const MAX_TEXT = 32 * 2 ** 20;
 
 /**
- * Makes an agent of an async generator function.
+ * Makes an agent from an async generator function.
  *
  *   const shout = customAgent({ name: 'shout' }, async function* (ctx) { yield contentText(ctx.input).toUpperCase(); });
  */

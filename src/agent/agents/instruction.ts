@@ -1,6 +1,6 @@
 /**
- * An agent's instruction: text with the placeholders `{key}` for a value of the state and `{artifact.name}` for the text
- * of an artifact. `{key?}` may be missing. `{{key}}` is the literal text `{key}`.
+ * An agent's instruction: text with the placeholders `{key}` for a value of the state and `{artifact.name}` for the
+ * text of an artifact. The value of `{key?}` may be missing. `{{key}}` is the literal text `{key}`.
  *
  * Inserted values are not searched for placeholders.
  */

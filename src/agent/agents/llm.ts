@@ -3,8 +3,8 @@
  *
  *   const weather = llmAgent({ name: 'weather', model: 'google:gemini-3-flash', instruction: '…', tools: [forecast] });
  *
- * The log says what to do next. If there are calls without a response, they are run; otherwise the model is asked. An
- * answer without calls is the last one. So any process can resume a run where it stopped.
+ * The session's events determine the next step. If there are calls without a response, the tools are run. Otherwise the
+ * model is called. An answer without calls is the last one. So any process can resume a run where it stopped.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import type { z } from 'zod';
@@ -34,18 +34,18 @@ export interface LlmAgentOptions {
   readonly model?: string | Model;
   readonly instruction?: Instruction;
   readonly tools?: readonly (Tool | Toolset)[];
-  /** The agents to which it may transfer the conversation. */
+  /** The agents to which this agent may transfer the conversation. */
   readonly subAgents?: readonly Agent[];
-  /** The key of the state that gets the answer: its text, or its value if there is an `outputSchema`. */
+  /** The state key under which the answer is stored: as text, or as a parsed value if there is an `outputSchema`. */
   readonly outputKey?: string;
-  /** The answer must be JSON of this schema. Otherwise the run fails. */
+  /** The answer must be JSON that matches this schema. Otherwise the run fails. */
   readonly outputSchema?: z.ZodType;
-  /** The arguments of the agent as a tool. Default: one text, `request`. */
+  /** The schema of the arguments when the agent is used as a tool. Default: one string, `request`. */
   readonly inputSchema?: z.ZodObject;
   /** `none`: the model sees only the current turn, and not the conversation before it. */
   readonly includeContents?: 'default' | 'none';
   readonly generation?: GenerationOptions;
-  /** When a summary replaces older parts of the conversation. False: never. */
+  /** The conditions for replacing older parts of the conversation with a summary. False: never replace them. */
   readonly compaction?: CompactionOptions | false;
   readonly callbacks?: Callbacks;
   readonly disallowTransferToParent?: boolean;
@@ -65,7 +65,7 @@ export interface LlmAgent extends ConversationalAgent {
 }
 
 /**
- * Makes an agent with a language model.
+ * Makes an agent that uses a language model.
  *
  *   const weather = llmAgent({ name: 'weather', model: 'google:gemini-3-flash', tools: [forecast] });
  *   await serve(toA2AAgent(weather)).listen(4000);
@@ -126,9 +126,9 @@ async function* converse(scope: RunScope, conversation: Conversation): AsyncGene
     model: model.name,
   };
   const history = () => historyOf(scope.events, { ...view, openCalls: true });
-  /** The calls that were made since the run was started or resumed. */
+  /** The ids of the calls that were made since the run was started or resumed. */
   const made = new Set<string>();
-  /** After a failed summary, no other attempt is made in this run. */
+  /** Whether the conversation may be compacted. After a failed attempt, there is no further attempt in this run. */
   let compacts = options.compaction !== false && view.include === 'default';
 
   for (;;) {
@@ -167,7 +167,7 @@ async function requestOf(
   const instruction = await resolveInstruction(options.instruction ?? '', scope.hookContext);
   const system = [instruction, transferText(scope)].filter((text) => text !== '').join('\n\n');
   const messages = historyOf(scope.events, view);
-  // Models require that the last message is the user's.
+  // Models require that the last message is from the user.
   if (messages.at(-1)?.role !== 'user') {
     messages.push({ role: 'user', parts: [{ kind: 'text', text: 'Go on.' }] });
   }
@@ -185,7 +185,10 @@ function declarationOf({ name, description, parameters }: Tool): ToolDeclaration
   return { name, description, parameters };
 }
 
-/** The actions of the answer's event, and which of its calls stay open. An answer without calls ends the agent. */
+/**
+ * Returns the actions for the answer's event, and the ids of the calls that stay open. An answer without calls is the
+ * agent's last one.
+ */
 function completed(
   { content }: ModelAnswer,
   scope: RunScope,
@@ -245,6 +248,6 @@ function checkToolNames(agent: string, tools: readonly { readonly name: string }
 
 function jsonSchemaOf(schema: z.ZodType): JsonObject {
   const { $schema: _, ...rest } = schema.toJSONSchema();
-  // A JSON Schema is JSON; zod's type for it is wider.
+  // A JSON Schema is plain JSON, but zod's type for it is wider.
   return JSON.parse(JSON.stringify(rest)) as JsonObject;
 }

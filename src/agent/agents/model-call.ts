@@ -1,4 +1,7 @@
-/** One request to a model, with its hooks. Yields chunks as they arrive, then the complete answer as one event. */
+/**
+ * Sends one request to a model, and calls the hooks before and after it. Yields the chunks as they arrive, then the
+ * complete answer as one event.
+ */
 import type { JsonObject } from '../../base/index.ts';
 import { randomUUID } from 'node:crypto';
 import type { FunctionCallPart, ContentPart } from '../content.ts';
@@ -17,7 +20,7 @@ import type { RunScope } from '../run/run-context.ts';
 /** Maximum size of an answer, in characters of text, thoughts, base64 and calls. */
 const MAX_ANSWER = 32 * 2 ** 20;
 const MAX_CALLS = 128;
-/** Includes empty chunks. */
+/** Maximum number of chunks of an answer, including empty chunks. */
 const MAX_CHUNKS = 2_000_000;
 
 export interface ModelCall {
@@ -83,11 +86,11 @@ export async function* callModel(call: ModelCall): AsyncGenerator<Event> {
     },
     actions,
   });
-  // The chunks had this id, so that readers can match them with the complete answer.
+  // The complete answer has the same id as its chunks, so that readers can match them.
   yield { ...event, id: piece.id };
 }
 
-/** Vendors expect their own id back. A new id is made only where theirs is not unique. */
+/** Keeps the vendor's id of a call, because the vendor expects it back. Replaces it only if it is not unique. */
 function withOwnId(part: FunctionCallPart, { inner }: RunScope): FunctionCallPart {
   const id = inner.newCallId(part.id);
   if (id !== undefined) return part;
@@ -103,7 +106,7 @@ class WholeAnswer {
   #calls = 0;
   #chunks = 0;
   #finish: { reason: FinishReason; usage?: Usage } | undefined;
-  /** The current text part, in chunks. */
+  /** The text or thought whose chunks are currently arriving. */
   #open:
     | { kind: 'text' | 'thought'; pieces: string[]; provider: JsonObject | undefined }
     | undefined;
@@ -112,7 +115,7 @@ class WholeAnswer {
     this.#model = model;
   }
 
-  /** Returns the chunk to show, if any. */
+  /** Adds a chunk. Returns the part to show, or undefined if there is nothing to show. */
   add(chunk: ModelChunk): ContentPart | undefined {
     if (this.#finish)
       throw new ModelError('failed', `${this.#model} sent data after the end of its answer`);

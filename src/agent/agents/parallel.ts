@@ -1,8 +1,8 @@
 /**
- * Agents in parallel. Each has its own branch and does not see the others.
+ * Runs agents in parallel. Each agent has its own branch and does not see the events of the other branches.
  *
- * An agent continues only after its last event was stored and shown. An agent that waits for a person does not block the
- * others. When one fails, the run ends and the others are aborted.
+ * An agent continues only after its last event was stored and shown. An agent that waits for a person does not block
+ * the others. When an agent fails, the run ends and the other agents are aborted.
  */
 import type { Agent, RunContext } from '../agent.ts';
 import type { Event } from '../event.ts';
@@ -65,7 +65,7 @@ async function* runInParallel(
 
 /** The steps of all lanes, in order of arrival. A lane continues only when `ask` is called for it. */
 class Arrivals {
-  /** Lanes that were asked and have not ended. */
+  /** The number of requested steps that `next` has not returned yet. */
   open = 0;
   readonly #arrived: (() => Step)[] = [];
   #wake: (() => void) | undefined;

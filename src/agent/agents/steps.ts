@@ -9,7 +9,10 @@ import type { Event } from '../event.ts';
 import { runScopeOf, type RunScope } from '../run/run-context.ts';
 import { Waits } from '../run/run-index.ts';
 
-/** In a loop, the number of the round is part of each agent's path, and an escalation ends only the loop. */
+/**
+ * Runs the agents in order. In a loop, the number of the round is part of each agent's path, and an escalation ends
+ * only the loop.
+ */
 export async function* runSteps(
   context: RunContext,
   agents: readonly Agent[],
@@ -51,8 +54,8 @@ function progressOf(noted: JsonValue | undefined): { round: number; step: number
 }
 
 /**
- * Whether an agent escalated before the process died, without a checkpoint after it. Only events after the last
- * checkpoint of this sequence, or of one around it, count.
+ * Returns whether an agent escalated before the process died and no checkpoint was stored after that. Only events after
+ * the last checkpoint of this sequence, or of a sequence around it, are checked.
  */
 function hasEscalated({ events, runId, path }: RunScope, agents: readonly Agent[]): boolean {
   const names = new Set<string>();
@@ -74,7 +77,7 @@ function isAbove(path: string, other: string): boolean {
   return other.startsWith(path) && /^[/#~]/.test(other.slice(path.length));
 }
 
-/** The agent that `loopAgent` returns. Escalations of its sub-agents end it. */
+/** The agent that `loopAgent` returns. It ends when one of its sub-agents escalates. */
 export interface LoopAgent extends Agent {
   readonly kind: 'loop';
 }

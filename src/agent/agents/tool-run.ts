@@ -1,8 +1,8 @@
 /**
- * One call of a tool, from its arguments to its response or its question.
+ * Makes one tool call. The result is an event with the tool's response or with a question.
  *
- * An error becomes the response, so that the model can correct its call. A call that was active when the process died is
- * not repeated, because its effects are unknown.
+ * An error becomes the response, so that the model can correct its call. A call that was active when the process died
+ * is not repeated, because its effects are unknown.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import { Changes } from '../run/changes.ts';
@@ -17,14 +17,14 @@ import { toJson } from '../storage-error.ts';
 import { jsonResponse } from '../tool-result.ts';
 import { RichResponse, Waiting, type Tool, type ToolContext } from '../tool.ts';
 
-/** In characters of JSON. Models cannot read more. */
+/** Maximum length of a response in characters of JSON. Models cannot read more. */
 const MAX_RESPONSE = 1_000_000;
 
 export interface CallSetup {
   readonly scope: RunScope;
   readonly call: OpenCall;
   readonly tools: ReadonlyMap<string, Tool>;
-  /** False for a call from before the run was resumed. */
+  /** Whether the call was made since the run was started or resumed. */
   readonly isNew: boolean;
   readonly history: () => readonly Content[];
   readonly progress: (value: JsonValue) => void;
@@ -138,7 +138,7 @@ class CallWork {
     return this.responded({ response: message, isError: true });
   }
 
-  /** The question is already in the log. A partial event shows again what the run waits for. */
+  /** Shows an open question again. The event is partial, because the question is already stored. */
   askAgain(question: Question): Event {
     return this.#setup.scope.event({ partial: true, actions: { questions: [question] } });
   }
@@ -207,7 +207,10 @@ function asJson({ response, isError }: ToolResult): ToolResult {
   };
 }
 
-/** Throws if the files or the display text cannot be stored. The model gets the error. */
+/**
+ * Returns the response if its files and its display value can be stored. Otherwise throws an error, which the model
+ * gets.
+ */
 function storable(rich: RichResponse): RichResponse {
   toJson('display', rich.display ?? null);
   toJson('files', rich.parts);

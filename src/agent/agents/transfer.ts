@@ -1,11 +1,13 @@
-/** Transfer of the conversation to another agent: the tool, and the instruction that tells the model when to use it. */
+/**
+ * Transfers a conversation to another agent: the tool, and the instruction that tells the model when to use the tool.
+ */
 import type { Agent } from '../agent.ts';
 import { TRANSFER_TOOL } from '../run/history.ts';
 import type { RunScope } from '../run/run-context.ts';
 import type { Tool } from '../tool.ts';
 import { isConversational } from '../run/tree.ts';
 
-/** Empty if there is no agent to transfer to. */
+/** Returns the tool, or an empty array if there is no agent to transfer to. */
 export function transferTool(scope: RunScope): Tool[] {
   const names = targetsOf(scope).map(({ name }) => name);
   if (names.length === 0) return [];

@@ -13,22 +13,22 @@ export interface WorkflowOptions {
 
 /** The options of `loopAgent`. */
 export interface LoopOptions extends WorkflowOptions {
-  /** Default: 10. */
+  /** Maximum number of iterations. Default: 10. */
   readonly maxIterations?: number;
 }
 
 const DEFAULT_ITERATIONS = 10;
 const MAX_ITERATIONS = 10_000;
 
-/** An agent with these options and this function. */
+/** Returns an agent with these options and this `run` function. */
 export function agentOf(options: WorkflowOptions, run: Agent['run']): Agent {
   const { name, description = '', subAgents, callbacks } = options;
   return { name, description, subAgents, ...(callbacks && { callbacks }), run };
 }
 
 /**
- * Makes an agent that runs its sub-agents in order. Each sees the answers of those before it. An agent that escalates
- * ends the sequence.
+ * Makes an agent that runs its sub-agents in order. Each agent sees the answers of the agents before it. An agent that
+ * escalates ends the sequence.
  *
  *   const report = sequentialAgent({ name: 'report', subAgents: [research, editor] });
  */

@@ -1,5 +1,5 @@
 /**
- * Artifacts in memory. Nothing is removed to make room: a save that does not fit is refused.
+ * Keeps artifacts in memory. An artifact that does not fit is refused. No other artifact is removed to make room.
  */
 import type { ArtifactContent, ArtifactStore } from '../artifact.ts';
 import { deepFreeze } from '../sessions/freeze.ts';
@@ -9,18 +9,18 @@ import { checkArtifact, checkArtifactKey, isUsers, MAX_VERSIONS } from './rules.
 
 /** The limit of `memoryArtifacts`. */
 export interface MemoryArtifactsOptions {
-  /** The total size, in characters. Default: 256 Mi. */
+  /** Maximum total size of all artifacts, in characters. Default: 256 Mi. */
   readonly maxSize?: number;
 }
 
 /**
- * Keeps artifacts in the memory of this process.
+ * Returns a store that keeps artifacts in the memory of this process.
  *
  *   const runner = createRunner({ agent, artifacts: memoryArtifacts() });
  */
 export function memoryArtifacts(options: MemoryArtifactsOptions = {}): ArtifactStore {
   const maxSize = options.maxSize ?? 2 ** 28;
-  /** Versions by owner and name. */
+  /** The versions of all artifacts, by owner and name. */
   const folders = new Map<string, Map<string, Version[]>>();
   let total = 0;
   let closed = false;

@@ -3,11 +3,11 @@ import type { ArtifactContent } from '../artifact.ts';
 import type { SessionKey } from '../session.ts';
 import { checkId, checkKey, StorageError, toJson } from '../storage-error.ts';
 
-/** In characters of text or base64. */
+/** Maximum size of an artifact, in characters of text or base64. */
 export const MAX_ARTIFACT_SIZE = 64 * 2 ** 20;
 export const MAX_VERSIONS = 10_000;
 
-/** Whether the artifact belongs to the user and not to the session. */
+/** Returns whether the artifact belongs to the user and not to the session. */
 export function isUsers(name: string): boolean {
   return name.startsWith('user:');
 }
@@ -17,7 +17,7 @@ export function checkArtifactKey(key: SessionKey, name: string): void {
   checkId("artifact's name", name);
 }
 
-/** Returns the content's size, and its vendor data as JSON. */
+/** Checks the content. Returns its size, and its vendor data as JSON. */
 export function checkArtifact(content: ArtifactContent): {
   readonly size: number;
   readonly provider?: string;

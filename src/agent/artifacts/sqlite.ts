@@ -1,4 +1,4 @@
-/** Artifacts in a SQLite file. Several processes may share it, and it may also contain sessions. */
+/** Keeps artifacts in a SQLite file. Several processes may share the file, and it may also contain sessions. */
 import type { ArtifactContent, ArtifactStore } from '../artifact.ts';
 import type { SessionKey } from '../session.ts';
 import { Database, readable, type SqliteOptions } from '../sessions/database.ts';
@@ -6,7 +6,8 @@ import { StorageError } from '../storage-error.ts';
 import { checkArtifact, checkArtifactKey, isUsers, MAX_VERSIONS } from './rules.ts';
 
 /**
- * Opens the artifacts in a file, and creates the file if it does not exist. Throws a StorageError if that fails.
+ * Opens an artifact store in a file, and creates the file if it does not exist. Throws a StorageError if the file
+ * cannot be used.
  *
  *   const artifacts = sqliteArtifacts('/var/lib/parley/agent.db');
  */
@@ -95,7 +96,7 @@ function prepare(db: Database) {
   };
 }
 
-/** Artifacts of the user are stored with an empty session id. */
+/** Returns the owner's columns. Artifacts of the user are stored with an empty session id. */
 function place({ app, user, id }: SessionKey, name: string): [string, string, string] {
   return [app, user, isUsers(name) ? '' : id];
 }

@@ -1,4 +1,4 @@
-/** Parts of the framework for our own rooms. They are not part of the package's public interface. */
+/** Parts of the framework for other folders of this repository. They are not part of the package's public interface. */
 export { RunFailure } from '../errors.ts';
 export { offlineEmbeddings, type EmbeddingModel } from '../models/embeddings.ts';
 export { estimateUsage } from '../models/pieces.ts';

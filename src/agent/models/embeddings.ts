@@ -1,5 +1,5 @@
 /**
- * Embedding models: adapters for those of the AI SDK, and one that needs no network.
+ * Embedding models: an adapter for the embedding models of the AI SDK, and a model that needs no network.
  *
  * A vendor's answer is checked: it must have one vector for each text, and all vectors must have the same length.
  */
@@ -12,19 +12,19 @@ import { isCount } from './provider.ts';
 import { vendorError, type ErrorSource } from './vendor-error.ts';
 
 export interface Embeddings {
-  /** One for each text, in order. */
+  /** One vector for each text, in the order of the texts. */
   readonly vectors: readonly (readonly number[])[];
-  /** Undefined if the vendor sent no count. */
+  /** The number of input tokens, or undefined if the vendor sent no count. */
   readonly inputTokens?: number;
 }
 
 export interface EmbeddingModel {
   readonly name: string;
-  /** Throws a ModelError, or the signal's reason if the signal is aborted. */
+  /** Returns the vectors of the texts. Throws a ModelError, or the signal's reason if the signal is aborted. */
   embed(texts: readonly string[], signal: AbortSignal): Promise<Embeddings>;
 }
 
-/** Typed structurally, for the same reason as ProviderModel (provider.ts). */
+/** An embedding model of the AI SDK. It is typed structurally, for the same reason as ProviderModel in provider.ts. */
 export interface ProviderEmbeddings {
   readonly specificationVersion: 'v3' | 'v4';
   readonly provider: string;
@@ -37,17 +37,17 @@ export interface EmbeddingOptions {
   readonly keyVariable?: string;
   /** The key. It is removed from error messages. */
   readonly secret?: string;
-  /** For all texts together. Default: 2 minutes. */
+  /** Timeout for all texts together. Default: 2 minutes. */
   readonly timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 2 * 60_000;
 const MAX_TEXTS = 2048;
 const MAX_DIMENSIONS = 65_536;
-/** In one call, if the vendor states no limit. */
+/** Maximum number of texts in one call, if the vendor states no limit. */
 const MAX_TEXTS_PER_CALL = 2048;
 
-/** A vendor's model with a timeout and limits. It does not retry. */
+/** Returns a vendor's model with a timeout and limits. It does not retry failed requests. */
 export function embeddingsFrom(
   given: ProviderEmbeddings,
   options: EmbeddingOptions = {},
@@ -113,15 +113,15 @@ export function embeddingsFrom(
 }
 
 const OFFLINE_DIMENSIONS = 256;
-/** Several positions per word, so that two words rarely collide. */
+/** Number of positions of each word. There are several, so that two words rarely collide. */
 const PLACES_PER_WORD = 8;
-/** A longer text would block the event loop. */
+/** Maximum length of a text. A longer text would block the event loop. */
 const MAX_OFFLINE_CHARS = 100_000;
 
 /**
- * An embedding model that needs no network. It hashes each word, ignoring case, to a few positions and signs of a vector
- * of length 1. Texts with words in common get similar vectors, and the same text always gets the same vector. It has no
- * knowledge of meaning.
+ * Returns an embedding model that needs no network. It hashes each word, ignoring case, to a few positions of a vector,
+ * each with a sign, and then normalizes the vector. Texts with words in common get similar vectors, and the same text
+ * always gets the same vector. The model has no knowledge of meaning.
  */
 export function offlineEmbeddings(): EmbeddingModel {
   return {
@@ -147,7 +147,7 @@ export function offlineEmbeddings(): EmbeddingModel {
 function hashed(text: string): readonly number[] {
   const vector = Array.from({ length: OFFLINE_DIMENSIONS }, () => 0);
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  // A text without words gets a vector, too.
+  // A text without words also gets a vector.
   for (const word of words.length > 0 ? words : ['']) {
     const digest = createHash('sha256').update(word).digest();
     for (let at = 0; at < PLACES_PER_WORD; at++) {

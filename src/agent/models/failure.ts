@@ -1,4 +1,4 @@
-/** The meaning of a vendor's HTTP status. Scripted models use it too. */
+/** Converts the HTTP status of a vendor's error to a ModelError. Scripted models use this too. */
 import { ModelError, type ModelErrorCode } from '../model.ts';
 
 const BY_STATUS: Readonly<Record<number, ModelErrorCode>> = {
@@ -20,7 +20,7 @@ export function codeOf(status: number): ModelErrorCode {
   return BY_STATUS[status] ?? 'failed';
 }
 
-/** The request is valid, and may succeed later. */
+/** Returns whether the same request may succeed later. */
 export function isRetryable(status: number): boolean {
   return status === 408 || status === 409 || status === 429 || status >= 500;
 }

@@ -9,14 +9,14 @@ import type { JsonObject } from '../../base/index.ts';
 export interface Step {
   readonly tool: string;
   readonly args: JsonObject;
-  /** The report after success: `I wrote a.txt.` */
+  /** The report after success, for example `I wrote a.txt.` */
   readonly done: string;
   /** Whether the report includes the tool's response. */
   readonly shows: boolean;
 }
 
 interface Form {
-  /** How to write it, for the help text. */
+  /** The syntax of the request, for the help text. */
   readonly usage: string;
   readonly tool: string;
   readonly parse: (said: string) => Omit<Step, 'tool'> | undefined;
@@ -25,7 +25,10 @@ interface Form {
 const FILLER = String.raw`(?:(?:me|the|a|an|all|new|text|file|files|folder|directory|contents?|of|in|called|named)\s+)*`;
 /** One word, or one quoted text. */
 const WORD = String.raw`(\S+)`;
-/** Any text, greedy or lazy. It neither begins nor ends with a space, because that would be ambiguous and slow. */
+/**
+ * Any text, matched greedily (TEXT) or lazily (SHORT_TEXT). It neither begins nor ends with a space, because otherwise
+ * the patterns would be ambiguous and slow.
+ */
 const TEXT = String.raw`(\S(?:.*\S)?)`;
 const SHORT_TEXT = String.raw`(\S(?:.*?\S)?)`;
 const IN_FILE = String.raw`in\s+(?:the\s+)?(?:file\s+)?`;
@@ -120,7 +123,7 @@ export const FORMS: readonly Form[] = [
   ),
 ];
 
-/** The step for this request, if it matches one of the forms. */
+/** Returns the step for this request, or undefined if it matches none of the forms. */
 export function parseForm(said: string): Step | undefined {
   for (const { tool, parse } of FORMS) {
     const step = parse(said);
@@ -130,8 +133,8 @@ export function parseForm(said: string): Step | undefined {
 }
 
 /**
- * Splits a text into requests. `then` separates two requests only if a request follows it; otherwise it is a word of the
- * text.
+ * Splits a text into requests. `then` separates two requests only if a request follows it; otherwise it is a word of
+ * the text.
  */
 export function splitRequests(text: string, isRequest: (said: string) => boolean): string[] {
   const { masked, restore } = maskQuotes(text);
@@ -147,7 +150,7 @@ export function splitRequests(text: string, isRequest: (said: string) => boolean
 
 const JOINT = /((?<!\s)(?:\s*[,;.])?\s+(?:and\s+)?then\s*,?\s+)/i;
 
-/** Removes polite words and the full stop. */
+/** Removes polite words and the final punctuation. */
 function withoutPoliteness(said: string): string {
   return said
     .trim()
@@ -192,7 +195,7 @@ function operand(
 
 const QUOTED = /"[^"]*"|`[^`]*`|“[^”]*”|(?<=^|\s)'[^']*'(?=$|[\s.,;!?])/g;
 
-/** Replaces each quoted text by one placeholder, so that no pattern matches inside it. */
+/** Replaces each quoted text with one placeholder, so that no pattern matches inside a quoted text. */
 function maskQuotes(text: string): { masked: string; restore: (text: string) => string } {
   const quoted: string[] = [];
   const masked = text

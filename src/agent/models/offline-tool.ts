@@ -1,7 +1,7 @@
 /**
- * Calls of tools that the offline model knows only by their declaration: `get_weather Paris`,
- * `get_weather {"city":"Paris"}`, `what is the weather in Paris?`. A call is made only if exactly one tool matches and
- * its arguments are clear: JSON, none, or the single required one.
+ * Finds the tool call for a request to the offline model, using only the declarations of the tools. Examples of
+ * requests: `get_weather Paris`, `get_weather {"city":"Paris"}`, `what is the weather in Paris?`. A call is made only
+ * if exactly one tool matches and its arguments are clear: they are given as JSON, or at most one argument is required.
  */
 import { type JsonObject, type JsonValue, isObject } from '../../base/index.ts';
 import type { ToolDeclaration } from '../model.ts';
@@ -14,7 +14,7 @@ const LEADING =
   /^(?:(?:in|for|of|at|about|on|from|to|with|by|the|is|like|right now|now|today|please|tool)\b|[\s:,=-])+/i;
 const TRAILING = /(?<!\s)(?:\s+(?:right now|now|today|currently|please|like))+$/i;
 
-/** The call for this request, if exactly one tool matches. */
+/** Returns the call for this request, or undefined unless exactly one tool matches. */
 export function matchTool(said: string, tools: readonly ToolDeclaration[]): Step | undefined {
   const named = tools.find(({ name }) => startsWithName(said, name));
   if (named !== undefined) return call(named, said.slice(named.name.length), said);
@@ -28,7 +28,7 @@ export function matchTool(said: string, tools: readonly ToolDeclaration[]): Step
   return tie ? undefined : call(best.tool, best.after, said);
 }
 
-/** How to write the request: `get_weather CITY`. */
+/** Returns the syntax of a request for this tool, for example `get_weather CITY`. */
 export function usageOf({ name, parameters }: ToolDeclaration): string {
   const required = requiredOf(parameters);
   if (required.length === 0) return name;
@@ -60,7 +60,7 @@ function fill(required: readonly Parameter[], after: string, said: string): Json
   return value === undefined ? undefined : { [only.name]: value };
 }
 
-/** The only value that the request mentions. */
+/** Returns the only value that the request mentions, or undefined if it mentions none or several. */
 function chosen(values: readonly string[], said: string): string | undefined {
   const words = said.toLowerCase();
   const [found, another] = values.filter((value) => words.includes(value.toLowerCase()));
@@ -115,7 +115,10 @@ function startsWithName(said: string, name: string): boolean {
   );
 }
 
-/** The text after the words of the tool's name, or the text before them if nothing follows. Undefined if a word is missing. */
+/**
+ * Returns the text after the words of the tool's name, or the text before them if nothing follows. Returns undefined if
+ * the request does not contain all of these words.
+ */
 function afterWords(said: string, name: string): string | undefined {
   const words = wordsOf(name);
   if (words.length === 0) return undefined;
@@ -131,7 +134,9 @@ function afterWords(said: string, name: string): string | undefined {
   return /\w/.test(after.replace(LEADING, '')) ? after : said.slice(0, first);
 }
 
-/** The significant words of a name: `getWeather`, `get_weather` and `maps__get-weather` all contain `weather`. */
+/**
+ * Returns the significant words of a name: `getWeather`, `get_weather` and `maps__get-weather` all contain `weather`.
+ */
 function wordsOf(name: string): string[] {
   const words = name
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')

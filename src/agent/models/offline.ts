@@ -1,11 +1,11 @@
 /**
- * A deterministic stand-in for a model, which needs no network and no key. It tells users what it is.
+ * A deterministic substitute for a language model. It needs no network and no key, and tells users what it is.
  *
- * It understands a few plain requests (`list`, `read`, `search`, `create`, `replace`, `run`, `fetch`, `remember`, joined
- * by `then`), and calls of other tools if the request is unambiguous. Each request becomes a real tool call, with real
- * approvals, one after the other. Then it reports what was done.
+ * It understands a few plain requests (`list`, `read`, `search`, `create`, `replace`, `run`, `fetch`, `remember`,
+ * joined by `then`). It also calls other tools if the request is unambiguous. Each request becomes a real tool call,
+ * with real approvals. The calls are made one after the other. Then the model reports what was done.
  *
- * It has no state of its own: its progress is in the conversation.
+ * It has no state of its own. It finds its progress in the conversation.
  */
 import { type JsonObject, type JsonValue, shorten } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
@@ -36,7 +36,7 @@ const FOR_A_MODEL =
 const ABOUT_ME =
   /\b(?:who|what)(?:\s+are|['’]re)\s+you\b|\byour name\b|\bare you (?:an? )?(?:ai|bot|human|robot|model|person)\b/i;
 
-/** The model called `offline`. `advice` tells the user how to get another model. */
+/** Returns the model `offline`. `advice` is a text that tells the user how to get another model. */
 export function offlineModel(advice: string = FOR_A_MODEL): Model {
   return {
     name: 'offline',
@@ -56,7 +56,7 @@ export function offlineModel(advice: string = FOR_A_MODEL): Model {
   };
 }
 
-/** The next call, or the text of the answer. */
+/** Returns the next call, or the text of the answer. */
 function decide({ messages, tools = [], toolChoice }: ModelRequest, advice: string): Step | string {
   const offered = toolChoice === 'none' ? [] : tools;
   const at = messages.findLastIndex(
@@ -90,10 +90,13 @@ function decide({ messages, tools = [], toolChoice }: ModelRequest, advice: stri
   return report.join('\n\n');
 }
 
-/** The form in which history.ts reports what other agents said and did. */
+/** Matches the texts with which history.ts describes what other agents said and did. */
 const TOLD = /^\s*\[[\w-]{1,64}\] (?:said|called|got from|sent)\b/;
 
-/** `own`: the user's text. `all`: with the text of other agents, which may contain the request. */
+/**
+ * Returns the text of a message. `own` is the user's text. `all` also has the text of other agents, which may contain
+ * the request.
+ */
 function wordsOf(content: Content | undefined): { readonly own: string; readonly all: string } {
   const said = (content?.parts ?? []).flatMap((part) => (part.kind === 'text' ? [part.text] : []));
   const texts = said.slice(said.lastIndexOf(CANCELED_REQUEST) + 1);
@@ -102,7 +105,7 @@ function wordsOf(content: Content | undefined): { readonly own: string; readonly
   return { own: own.trim() || all, all };
 }
 
-/** The requested calls, or undefined if any part of the request was not understood. */
+/** Returns the requested calls, or undefined if any part of the request was not understood. */
 function planOf(asked: string, offered: readonly ToolDeclaration[]): Step[] | undefined {
   const requests = splitRequests(asked, (said) => understand(said, offered) !== undefined);
   const steps = requests.map((said) => understand(said, offered));
@@ -128,7 +131,7 @@ function outcome(step: Step, response: FunctionResponsePart | undefined): string
   return `${step.done}\n${came}`;
 }
 
-/** A tool's response for people: its text if it has one. */
+/** Returns a tool's response for people: only its text, if it has one. */
 function shown(response: JsonValue): string {
   const text = wordsIn(response);
   if (text === '') return '(nothing)';
@@ -142,7 +145,7 @@ function wordsIn(response: JsonValue): string {
     const values: JsonValue[] = Object.values(response);
     const [only, another] = values;
     if (typeof only === 'string' && another === undefined) return only.trimEnd();
-    // The output of a shell command. The exit code is shown only for a failure.
+    // This is the output of a shell command. The exit code is shown only if the command failed.
     const { output, exit_code: code } = response as JsonObject;
     if (typeof output === 'string' && typeof code === 'number') {
       const end = code === 0 ? '' : `[exit code ${code}]`;
@@ -159,7 +162,7 @@ function answer(asked: string, offered: readonly ToolDeclaration[], advice: stri
   return `${opening} I am the offline model and cannot answer that.\n\n${help(offered, advice)}`;
 }
 
-/** Lists the possible requests. */
+/** Returns a list of the possible requests. */
 function help(offered: readonly ToolDeclaration[], advice: string): string {
   const known = new Map(FORMS.map(({ tool, usage }) => [tool, usage]));
   const usages = offered.map((tool) => known.get(tool.name) ?? usageOf(tool)).slice(0, MAX_USAGES);
@@ -169,7 +172,7 @@ function help(offered: readonly ToolDeclaration[], advice: string): string {
   return `You can ask me to:\n${list}\nJoin several with "then", and put quotes around a text to keep it as it is. ${advice}`;
 }
 
-/** The form's name, or the tool's. */
+/** Returns the syntax of the request, or the name of the tool. */
 function formOf({ tool }: Step): string {
   return FORMS.find((each) => each.tool === tool)?.usage ?? tool;
 }

@@ -1,14 +1,14 @@
-/** Streaming of the built-in models: small pieces of text, and estimated token counts. */
+/** Helpers for the built-in models: they stream a text in small pieces, and estimate token counts. */
 import { setImmediate } from 'node:timers/promises';
 import type { Usage } from '../event.ts';
 import type { ModelRequest } from '../model.ts';
 
 const PIECE_CHARS = 16;
-/** Of one text, however long it is. */
+/** Maximum number of pieces of one text. The pieces of a long text are larger. */
 const MAX_PIECES = 1024;
 const CHARS_PER_TOKEN = 4;
 
-/** Splits a text into small pieces. Never cuts a surrogate pair in two. */
+/** Splits a text into small pieces. Never splits a surrogate pair. */
 export function* pieces(text: string): Generator<string> {
   const size = Math.max(PIECE_CHARS, Math.ceil(text.length / MAX_PIECES));
   let from = 0;
@@ -20,7 +20,10 @@ export function* pieces(text: string): Generator<string> {
   }
 }
 
-/** The text as chunks. Yields to the event loop after each one, so that readers see it grow and an abort takes effect. */
+/**
+ * Yields the text in chunks. The event loop runs after each chunk, so that readers see the text grow and an abort takes
+ * effect.
+ */
 export async function* streamed<Kind extends 'text' | 'thought'>(
   kind: Kind,
   text: string,
@@ -33,7 +36,7 @@ export async function* streamed<Kind extends 'text' | 'thought'>(
   }
 }
 
-/** A deterministic estimate of the token counts. */
+/** Returns a deterministic estimate of the token counts. */
 export function estimateUsage(request: ModelRequest, answerChars: number): Usage {
   let chars = (request.system ?? '').length;
   for (const { parts } of request.messages) {

@@ -23,7 +23,7 @@ import type {
 import type { ModelRequest } from '../model.ts';
 import { answerSchema, toolSchema } from './schema.ts';
 
-/** What a model accepts besides text. */
+/** What a model accepts in addition to text. */
 export interface Abilities {
   /** Patterns of URLs that the vendor fetches itself, by media type. */
   readonly urls: Readonly<Record<string, readonly RegExp[]>>;
@@ -93,7 +93,7 @@ function responseFormatOf({ outputSchema, json }: ModelRequest): Pick<Call, 'res
   return json === true ? { responseFormat: { type: 'json' } } : {};
 }
 
-/** The same for specification version 3, which represents files differently. */
+/** Converts the options for specification version 3, which represents files differently. */
 export function callOptionsV3({ tools, ...call }: Call): LanguageModelV3CallOptions {
   const prompt = call.prompt.map((message): LanguageModelV3Message => {
     if (message.role === 'user') return { ...message, content: message.content.map(partV3) };
@@ -115,7 +115,10 @@ function isFile(part: { type: string }): part is FileMessagePart {
   return part.type === 'file';
 }
 
-/** Vendors require responses directly after their calls, so responses come first. Their files follow as a user message. */
+/**
+ * Converts a content to prompt messages. Vendors require tool responses directly after the calls, so the responses come
+ * before the other user parts. The files of the responses follow in a user message.
+ */
 function messages(content: Content, abilities: Abilities): Message[] {
   const responses = content.parts.filter((part) => part.kind === 'function-response');
   const rest = content.parts.filter((part) => part.kind !== 'function-response');
@@ -183,7 +186,10 @@ function blob(part: BlobPart): UserPart {
   };
 }
 
-/** A file that the vendor cannot fetch is only named in the text. Nothing is fetched here. */
+/**
+ * Converts a file. If the vendor cannot fetch the file, only its name and URI are sent, as text. Nothing is fetched
+ * here.
+ */
 function file({ uri, mediaType, name, provider }: FileContentPart, { urls }: Abilities): UserPart {
   if (mediaType !== undefined && URL.canParse(uri) && fetchesItself(urls, mediaType, uri)) {
     return {
@@ -228,11 +234,11 @@ function filesOf({ name, parts = [] }: FunctionResponsePart, abilities: Abilitie
 }
 
 function carried(provider: JsonObject | undefined): { providerOptions?: SharedV4ProviderOptions } {
-  // provider.ts received it from the provider in this form, as plain JSON.
+  // provider.ts received this metadata from the vendor in the same form.
   return provider === undefined ? {} : { providerOptions: provider as SharedV4ProviderOptions };
 }
 
-/** The vendor validates the schema. */
+/** Changes only the type. The schema is not checked here, because the vendor validates it. */
 function jsonSchema(schema: JsonObject): JSONSchema7 {
   return schema as JSONSchema7;
 }

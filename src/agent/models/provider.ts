@@ -4,11 +4,12 @@
  *     import { createGroq } from '@ai-sdk/groq';
  *     const model = fromProvider(createGroq({ apiKey })('llama-4'));
  *
- * Vendor metadata that must be sent back later (signatures of thoughts, ids of items) is a chunk's `provider`, and later
- * the part's. A block of text or thought with metadata ends with a chunk that carries it. So chunks of one kind belong
- * to one block, up to and including the first chunk that has a `provider`.
+ * Vendor metadata that must be sent back later (signatures of thoughts, ids of items) is in the field `provider` of a
+ * chunk, and later in the same field of the part that is made from the chunks. If a block of text or thought has
+ * metadata, it ends with a chunk that has this metadata. So consecutive chunks of the same kind belong to one block,
+ * and a chunk with a `provider` is the last one of its block.
  *
- * A stream that ends without the vendor's finish event is an error, never a short answer.
+ * A stream that ends without the vendor's finish event is treated as an error, never as a short answer.
  */
 import type {
   LanguageModelV3,
@@ -31,8 +32,8 @@ import { cutOff, vendorError, type ErrorSource } from './vendor-error.ts';
 import { isJsonObject } from './schema.ts';
 
 /**
- * A language model of the AI SDK, specification version 4 or 3. It is typed structurally, so that users of this package
- * need no particular release of the AI SDK's types.
+ * A language model of the AI SDK, specification version 4 or 3. It is typed structurally, so that this package works
+ * with different releases of the AI SDK.
  */
 export interface ProviderModel {
   readonly specificationVersion: 'v3' | 'v4';
@@ -45,27 +46,32 @@ export interface ProviderModel {
 export interface ProviderOptions {
   /** Display name. Default: the provider's name and the model's id. */
   readonly name?: string;
-  /** Size in tokens. */
+  /** The size of the context window in tokens. */
   readonly contextWindow?: number;
   /** Vendor-specific options by vendor, sent with each request. */
   readonly providerOptions?: Readonly<Record<string, JsonObject>>;
-  /** The environment variable that holds the key. Errors name it when the key is refused. */
+  /** The environment variable that contains the key. If the key is refused, the error message names this variable. */
   readonly keyVariable?: string;
   /** The key. It is removed from error messages. */
   readonly secret?: string;
-  /** False: never retry. */
+  /** The settings for retries. False: never retry. */
   readonly retry?: ModelRetryOptions | false;
-  /** Until the vendor's first event. Default: `idleTimeoutMs`. */
+  /** Maximum time until the vendor's first event. Default: `idleTimeoutMs`. */
   readonly firstEventTimeoutMs?: number;
-  /** Between two events of the vendor. Default: 5 minutes, because some models think that long without output. */
+  /**
+   * Maximum time between two events of the vendor. Default: 5 minutes, because some models think that long without
+   * output.
+   */
   readonly idleTimeoutMs?: number;
-  /** For a whole answer. Default: 30 minutes. */
+  /** Maximum time for a whole answer. Default: 30 minutes. */
   readonly timeoutMs?: number;
-  /** Maximum characters of one answer: text, thoughts, arguments and files together. Default: 32 million. */
+  /** Maximum number of characters of one answer: text, thoughts, arguments and files together. Default: 32 million. */
   readonly maxChars?: number;
-  /** Maximum tool calls in one answer. Default: 128. */
+  /** Maximum number of tool calls in one answer. Default: 128. */
   readonly maxCalls?: number;
-  /** Fail if the vendor does not support a setting of the request. Default: the setting is ignored. */
+  /**
+   * Whether a request fails if the vendor does not support one of its settings. By default, such a setting is ignored.
+   */
   readonly strict?: boolean;
 }
 
@@ -80,7 +86,7 @@ type StreamPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart;
 
 /** Returns the model with timeouts, limits and retries. */
 export function fromProvider(given: ProviderModel, options: ProviderOptions = {}): Model {
-  // `specificationVersion` tells the two apart.
+  // `specificationVersion` shows whether the model has version 3 or 4.
   const languageModel = given as LanguageModel;
   const { name = `${given.provider}:${given.modelId}`, contextWindow, retry } = options;
   const source: ErrorSource = { name, keyVariable: options.keyVariable, secret: options.secret };
@@ -118,7 +124,7 @@ async function open(
   const call = callOptions(request, { urls: await languageModel.supportedUrls });
   const settings = {
     abortSignal,
-    // Every event of the vendor restarts the idle timeout, including those without content.
+    // Raw chunks are needed, because every event of the vendor restarts the idle timeout, even one without content.
     includeRawChunks: true,
     ...(providerOptions !== undefined && { providerOptions }),
   };
@@ -186,7 +192,7 @@ async function* chunks(
         break;
       }
       case 'tool-input-delta':
-        // The complete call follows in a part of its own. Only the size counts here.
+        // The complete call follows in a separate part. Here only the size is counted.
         count(part.delta);
         break;
       case 'tool-call': {
@@ -239,11 +245,11 @@ async function* chunks(
 }
 
 interface Timeouts {
-  /** Aborted when the caller's signal is, or on a timeout. Its reason says which. */
+  /** Aborted when the caller's signal is aborted, or on a timeout. The abort reason shows which of the two it was. */
   readonly signal: AbortSignal;
-  /** Settles as `step` does, or rejects when the signal is aborted or the idle timeout expires. */
+  /** Waits for `step` and returns its result. Rejects when the signal is aborted or the idle timeout expires. */
   step<T>(step: PromiseLike<T>): Promise<T>;
-  /** Call it when the vendor's first event has arrived. */
+  /** Stops the timeout for the first event. Call it when this event has arrived. */
   readonly clearFirst: () => void;
   end(): void;
 }
@@ -296,7 +302,7 @@ function startTimeouts(name: string, signal: AbortSignal, options: ProviderOptio
   };
 }
 
-/** Settings that change the answer, and that a vendor may not support. */
+/** Settings that change the answer, but that a vendor may not support. */
 const SETTINGS: Readonly<Record<string, string>> = {
   temperature: 'a temperature',
   maxOutputTokens: 'this number of output tokens',
@@ -336,7 +342,7 @@ function parseArguments(input: string): { readonly args: JsonObject; readonly pr
   }
 }
 
-/** Responses are matched by the call's id, so it must be valid and unique. */
+/** Returns the call's id, or a new id if it is invalid or not unique. Responses are matched with calls by this id. */
 function freshId(id: string, taken: Set<string>): string {
   const usable = id !== '' && id.length <= MAX_CALL_ID_CHARS && !taken.has(id);
   const fresh = usable ? id : `call_${crypto.randomUUID()}`;
@@ -344,19 +350,19 @@ function freshId(id: string, taken: Set<string>): string {
   return fresh;
 }
 
-/** The content of a file in base64, or its URL. Accepts the forms of both versions. */
+/** Returns the content of a file in base64, or its URL. Accepts the formats of both specification versions. */
 function base64(data: Extract<StreamPart, { type: 'file' }>['data']): string | URL {
   if (typeof data === 'string') return data;
   if (data instanceof Uint8Array) return Buffer.from(data).toString('base64');
   return data.type === 'url' ? data.url : base64(data.data);
 }
 
-/** Whether a vendor's token count is a valid number. Budgets depend on it. */
+/** Returns whether a vendor's token count is a valid number. Budgets depend on it. */
 export function isCount(value: number | undefined): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
-/** Empty if the vendor sent no counts, or invalid ones. */
+/** Returns the token counts, or an empty object if the vendor sent no counts or invalid ones. */
 function usageOf(usage: Extract<LanguageModelV4StreamPart, { type: 'finish' }>['usage']): {
   readonly usage?: Usage;
 } {
@@ -386,7 +392,7 @@ function merge(
   return merged;
 }
 
-/** Metadata as plain JSON, because it is stored with the conversation. */
+/** Converts vendor metadata to plain JSON, because it is stored with the conversation. */
 function json(metadata: unknown): JsonObject | undefined {
   if (metadata === undefined) return undefined;
   const plain: unknown = JSON.parse(JSON.stringify(metadata));

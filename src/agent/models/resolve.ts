@@ -1,6 +1,6 @@
 /**
- * Models by name: `google:NAME`, `anthropic:NAME`, `openai:NAME`, `openai-compatible:NAME`, `offline`, `scripted:FILE`.
- * Keys and base URLs come from environment variables.
+ * Creates models by name: `google:NAME`, `anthropic:NAME`, `openai:NAME`, `openai-compatible:NAME`, `offline`,
+ * `scripted:FILE`. Keys and base URLs come from environment variables.
  */
 import { distance } from '../../base/index.ts';
 import { ModelError, type Model } from '../model.ts';
@@ -10,16 +10,16 @@ import { scriptFromFile } from './scripted.ts';
 import { vendorModel } from './vendor-model.ts';
 import { addressOf, VENDORS, type VendorEnvironment, type Vendor } from './vendors.ts';
 
-/** The options of `model`: the environment for keys and addresses, and retries. */
+/** The options of `model`. */
 export interface ResolveOptions {
   /** Environment variables. Default: `process.env`. */
   readonly env?: VendorEnvironment;
-  /** Throw immediately if a key or base URL is missing, not at the first request. */
+  /** Whether a missing key or base URL is reported at once, and not only at the first request. */
   readonly checkKey?: boolean;
   readonly retry?: ModelRetryOptions;
-  /** Between two events of the vendor. */
+  /** Maximum time between two events of the vendor. */
   readonly idleTimeoutMs?: number;
-  /** For a whole answer. */
+  /** Maximum time for a whole answer. */
   readonly timeoutMs?: number;
 }
 
@@ -29,7 +29,7 @@ const FORMS = [
   'scripted:FILE',
 ];
 
-/** Of an unknown name in an error message. */
+/** Maximum length of an unknown model name in an error message. */
 const MAX_NAME_CHARS = 80;
 
 /** Returns the model with this name. A Model is returned unchanged. */
@@ -48,7 +48,7 @@ export function resolveModel(nameOrModel: string | Model, options: ResolveOption
   return fromEnvironment(vendor, prefix, rest, options);
 }
 
-/** The value of `PARLEY_MODEL`, or the default model of the first vendor whose key is set, or `offline`. */
+/** Returns the value of `PARLEY_MODEL`, or the default model of the first vendor whose key is set, or `offline`. */
 export function defaultModelName(env: VendorEnvironment = process.env): string {
   const named = valueOf(env, 'PARLEY_MODEL');
   if (named !== undefined) return named;
@@ -90,7 +90,7 @@ function missing(name: string, variable: string): ModelError {
   );
 }
 
-/** An empty variable counts as not set. */
+/** Returns the value of an environment variable. An empty variable counts as not set. */
 function valueOf(env: VendorEnvironment, variable: string): string | undefined {
   const value = env[variable]?.trim();
   return value === '' ? undefined : value;
@@ -106,7 +106,7 @@ function unknownModel(given: string): ModelError {
   );
 }
 
-/** Guesses the intended model: the vendor's prefix is missing, or misspelled. */
+/** Guesses the intended model if the vendor's prefix is missing or misspelled. */
 function nearest(name: string): string | undefined {
   for (const [prefix, { family }] of Object.entries(VENDORS)) {
     const bare = name.slice(name.search(/[:/]/) + 1);

@@ -1,8 +1,9 @@
 /**
  * Retries a request after a temporary failure of the vendor: too many requests, a server error, no connection.
  *
- * A request is retried only before the first chunk of its answer, because a chunk that a person has seen cannot be taken
- * back. The AI SDK's models do not retry. The gateway does not use this: it fails over to another provider instead.
+ * A request is retried only before the first chunk of its answer, because a chunk that a person has seen cannot be
+ * taken back. The AI SDK's models do not retry. The gateway does not use this module, because it fails over to another
+ * provider instead.
  */
 import { backoffMs, pause } from '../../base/index.ts';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
@@ -11,17 +12,23 @@ import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../m
 export interface ModelRetryOptions {
   /** Maximum number of requests. Default: 4. 1 turns retries off. */
   readonly attempts?: number;
-  /** The first delay; it doubles with each retry and is shortened by up to half at random. Default: 500 ms. */
+  /**
+   * The delay before the first retry. It doubles with each retry, and is randomly shortened by up to half. Default: 500
+   * ms.
+   */
   readonly delayMs?: number;
-  /** Maximum of that delay. Default: 15 seconds. */
+  /** Maximum delay between two attempts, if the vendor asks for none. Default: 15 seconds. */
   readonly maxDelayMs?: number;
-  /** Maximum delay that a vendor may ask for (Retry-After). If it asks for more, the request fails. Default: 60 seconds. */
+  /**
+   * Maximum delay that a vendor may ask for (Retry-After). If the vendor asks for more, the request fails. Default: 60
+   * seconds.
+   */
   readonly maxRetryAfterMs?: number;
   /** Called before each delay. Must not throw. */
   readonly onRetry?: (error: ModelError, attempt: number, delayMs: number) => void;
 }
 
-/** The same model, with retries. */
+/** Returns the same model, but with retries. */
 export function withRetry(model: Model, options: ModelRetryOptions = {}): Model {
   const { attempts = 4, delayMs = 500, maxDelayMs = 15_000, maxRetryAfterMs = 60_000 } = options;
 
@@ -49,7 +56,10 @@ export function withRetry(model: Model, options: ModelRetryOptions = {}): Model 
   return { ...model, generate };
 }
 
-/** Whether to retry. Our own timeout is not retried, because the caller has waited long enough. */
+/**
+ * Returns whether to retry after this error. There is no retry after our own timeout, because the caller has already
+ * waited long enough.
+ */
 export function mayTryAgain(error: unknown): error is ModelError {
   if (!(error instanceof ModelError) || !error.retryable) return false;
   return error.code !== 'timeout' || error.status !== undefined;

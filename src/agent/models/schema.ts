@@ -1,16 +1,16 @@
 /**
  * Converts JSON Schemas to a form that every vendor accepts.
  *
- * The AI SDK handles the peculiarities of each vendor. This module does what is the same for all: the root becomes a
- * plain object with properties, and keywords that some vendors refuse are removed. The result is never stricter than
- * the original; the tool validates its arguments itself.
+ * The AI SDK handles the peculiarities of each vendor. This module makes the changes that are the same for all vendors:
+ * it turns the root into a plain object with properties, and removes keywords that some vendors refuse. The result is
+ * never stricter than the original. This is enough, because the tool validates its arguments itself.
  */
 import { type JsonObject, type JsonValue, isObject } from '../../base/index.ts';
 
 const MAX_DEPTH = 64;
 const REMOVED = new Set(['$schema', '$id', '$comment', '~standard', 'propertyNames']);
 
-/** The schema of a tool's arguments. */
+/** Converts the schema of a tool's arguments. */
 export function toolSchema(schema: JsonObject): JsonObject {
   const root = clean(schema, 0);
   const { anyOf, oneOf, allOf, ...rest } = root;
@@ -27,12 +27,12 @@ export function toolSchema(schema: JsonObject): JsonObject {
   };
 }
 
-/** For values that come from parsed JSON. */
+/** Returns whether a value from parsed JSON is an object. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return isObject(value);
 }
 
-/** The schema of an answer. */
+/** Converts the schema of an answer. */
 export function answerSchema(schema: JsonObject): JsonObject {
   return clean(schema, 0);
 }
@@ -42,7 +42,7 @@ function clean(schema: JsonObject, depth: number): JsonObject {
   const entries: [string, JsonValue][] = [];
   for (const [key, value] of Object.entries(schema)) {
     if (REMOVED.has(key) || isSafeIntegerBound(key, value)) continue;
-    // `enum` is equivalent, and every vendor supports it.
+    // An `enum` with one value is equivalent to `const`, and every vendor supports it.
     if (key === 'const') entries.push(['enum', [value]]);
     else if (key === 'properties' || key === '$defs' || key === 'definitions') {
       entries.push([key, isObject(value) ? cleanEach(value, depth) : {}]);
@@ -57,7 +57,7 @@ function clean(schema: JsonObject, depth: number): JsonObject {
   return Object.fromEntries(entries);
 }
 
-/** For maps whose keys are names, not keywords. */
+/** Converts a map of schemas. Its keys are names, not keywords. */
 function cleanEach(schemas: JsonObject, depth: number): JsonObject {
   return Object.fromEntries(
     Object.entries(schemas).map(([name, schema]) => [
@@ -67,7 +67,7 @@ function cleanEach(schemas: JsonObject, depth: number): JsonObject {
   );
 }
 
-/** The bounds that zod adds to every integer. */
+/** Returns whether this is one of the bounds that zod adds to every integer. */
 function isSafeIntegerBound(key: string, value: JsonValue): boolean {
   return (
     (key === 'minimum' && value === Number.MIN_SAFE_INTEGER) ||

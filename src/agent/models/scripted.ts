@@ -1,8 +1,8 @@
 /**
  * A model that replays a script: for tests, demonstrations and benchmarks.
  *
- * A script is an array of responses. Each request takes the next one; when none is left, the request fails. A response
- * is an array of steps:
+ * A script is an array of responses. Each request takes the next response. When no response is left, the request fails.
+ * A response is an array of steps:
  *
  *     [
  *       [{ "thought": { "subject": "Weather", "description": "I have to look it up" } },
@@ -21,12 +21,12 @@ import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../m
 import { statusError } from './failure.ts';
 import { estimateUsage, streamed } from './pieces.ts';
 
-/** A step has exactly one of these fields. */
+/** One step of a response. It has exactly one of these fields. */
 export interface ScriptStep {
   readonly thought?: { readonly subject: string; readonly description?: string };
-  /** Streamed in small chunks. */
+  /** A text, which is streamed in small chunks. */
   readonly text?: string;
-  /** Several calls in one response are parallel calls. */
+  /** A tool call. Several calls in one response are parallel calls. */
   readonly call?: { readonly name: string; readonly args?: JsonObject };
   readonly delayMs?: number;
   readonly error?: { readonly status?: number; readonly message: string };
@@ -46,7 +46,7 @@ const MAX_SCRIPT_BYTES = 64 * 1024 * 1024;
 const MAX_DELAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * A model that gives these responses, one for each request.
+ * Returns a model that gives these responses, one for each request.
  *
  *     scriptedModel([[{ call: { name: 'get_weather', args: { city: 'Paris' } } }], [{ text: 'It is sunny.' }]])
  */
@@ -99,7 +99,7 @@ export function scriptedModel(
   return { name, generate };
 }
 
-/** Reads a script from a file. Each model that is created starts at the first response. */
+/** Reads a script from a file. Each model that this function creates starts at the first response. */
 export function scriptFromFile(path: string, options: ScriptedOptions = {}): Model {
   const name = `scripted:${path}`;
   let script: unknown;
@@ -117,7 +117,7 @@ export function scriptFromFile(path: string, options: ScriptedOptions = {}): Mod
   return scriptedModel(script, { name, ...options });
 }
 
-/** Written by hand, because loading zod would take half of the framework's load time. */
+/** Checks a script. This does not use zod, because loading zod would take half of the framework's load time. */
 function checkScript(script: unknown, name: string): asserts script is readonly ScriptedResponse[] {
   function refuse(where: string, what: string): never {
     throw new ModelError('invalid-request', `${name} is not a valid script${where}: ${what}`);
@@ -135,7 +135,7 @@ function checkScript(script: unknown, name: string): asserts script is readonly 
 
 type Check = (value: unknown) => boolean;
 
-/** The check for each kind of step, or for each of its fields. */
+/** The checks for each kind of step: one check for the step, or one for each of its fields. */
 const STEPS: Readonly<
   Record<string, Check | Readonly<Record<string, readonly [Check, 'optional'?]>>>
 > = {

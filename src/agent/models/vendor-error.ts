@@ -1,8 +1,9 @@
 /**
- * Converts a vendor's error to a ModelError with one line that says what to do. The line may quote the vendor's message,
- * shortened and without keys.
+ * Converts a vendor's error to a ModelError with one line that says what to do. The line may quote the vendor's
+ * message, shortened and without keys.
  *
- * Errors are recognised by their fields, not their class, so that any provider package and any copy of it works.
+ * Errors are recognized by their fields, not their class, so that all provider packages work, even if a package is
+ * installed twice.
  */
 import { shorten } from '../../base/index.ts';
 import { ModelError, type ModelErrorCode } from '../model.ts';
@@ -85,7 +86,7 @@ function inVariable({ keyVariable }: ErrorSource): string {
   return keyVariable === undefined ? '' : `: set ${keyVariable}`;
 }
 
-/** OpenAI's code for an account without credit. A retry does not help. */
+/** Returns whether OpenAI reports that the account has no credit left. In this case a retry does not help. */
 function isOutOfCredit(error: unknown): boolean {
   const problem = field(field(error, 'data'), 'error');
   return (
@@ -94,7 +95,7 @@ function isOutOfCredit(error: unknown): boolean {
   );
 }
 
-/** The delay that the vendor asks for, in milliseconds: from a header, or from the body (Google). */
+/** Returns the delay that the vendor asks for, in milliseconds: from a header, or from the body (Google). */
 function retryAfter(error: unknown): number | undefined {
   const headers = field(error, 'responseHeaders');
   const precise = Number(field(headers, 'retry-after-ms') ?? Number.NaN);
@@ -119,7 +120,9 @@ function statusOf(error: unknown): number | undefined {
   return typeof status === 'number' ? status : undefined;
 }
 
-/** The system's error code of a failed connection, such as `ECONNREFUSED`, from anywhere in the chain of causes. */
+/**
+ * Returns the system's error code of a failed connection, such as `ECONNREFUSED`. Searches the whole chain of causes.
+ */
 function networkCode(error: unknown): string | undefined {
   let current = error;
   for (let depth = 0; depth < 8 && current !== undefined && current !== null; depth++) {
@@ -139,7 +142,7 @@ function messageOf(error: unknown): string {
   return 'it gave no reason';
 }
 
-/** One line of limited length, without keys. */
+/** Converts a text to one line of limited length, without keys. */
 function tidy(text: string, { secret }: ErrorSource): string {
   const short = text.slice(0, 4 * MAX_CHARS);
   const safe = secret === undefined ? short : short.replaceAll(secret, '[key]');

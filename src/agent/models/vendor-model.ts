@@ -1,6 +1,6 @@
 /**
- * A vendor's models, with a given key and base URL. These come from the environment (resolve.ts) or from a configuration.
- * The vendor's package is loaded at the first request.
+ * Creates the models of a vendor, with a given key and base URL. Both come from the environment (resolve.ts) or from a
+ * configuration. The vendor's package is loaded at the first request.
  */
 import { ModelError, type Model } from '../model.ts';
 import { embeddingsFrom, type EmbeddingModel, type EmbeddingOptions } from './embeddings.ts';
@@ -11,13 +11,13 @@ export interface VendorModelOptions extends Omit<
   ProviderOptions,
   'contextWindow' | 'providerOptions' | 'secret'
 > {
-  /** Why the model cannot be used. Thrown by `check` and `generate`. */
+  /** The reason why the model cannot be used. `check` and `generate` throw it. */
   readonly problem?: ModelError | undefined;
-  /** Ask the vendor for the model's thoughts. */
+  /** Whether to request the model's thoughts from the vendor. */
   readonly thoughts?: boolean;
 }
 
-/** The model `id` of the vendor `type`. */
+/** Returns the model `id` of the vendor `type`. */
 export function vendorModel(
   type: string,
   id: string,
@@ -50,7 +50,7 @@ export function vendorModel(
   };
 }
 
-/** The same for embeddings. Throws a ModelError if the vendor has no embedding models. */
+/** Returns the embedding model `id` of the vendor `type`. Throws a ModelError if the vendor has no embedding models. */
 export function vendorEmbeddings(
   type: string,
   id: string,
@@ -80,7 +80,7 @@ function vendorOf(type: string): Vendor {
   throw new ModelError('invalid-request', `unknown vendor ${type}: use one of ${known}`);
 }
 
-/** Loads once. A failed load is tried again at the next call. */
+/** Returns a function that calls `load` only once. After a failure, the next call tries again. */
 function once<T>(name: string, load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | undefined;
   return () => {

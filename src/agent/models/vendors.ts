@@ -1,6 +1,6 @@
 /**
- * The supported vendors: the environment variables with their key and base URL, and how to load their models. A vendor's
- * package is loaded when one of its models is first used.
+ * The supported vendors: the environment variables for their keys and base URLs, and functions that load their models.
+ * A vendor's package is loaded when one of its models is first used.
  */
 import { type JsonObject, boundedFetch } from '../../base/index.ts';
 import type { ProviderEmbeddings } from './embeddings.ts';
@@ -17,28 +17,37 @@ export interface VendorSettings {
 }
 
 export interface Vendor {
-  /** Variables for the key. The first one that is set is used; error messages name the first one. */
+  /**
+   * The environment variables for the key. The first variable that is set is used. If none is set, error messages name
+   * the first one.
+   */
   readonly keys: readonly [string, ...string[]];
   readonly keyOptional?: boolean;
   /** The variable that overrides the base URL. */
   readonly addressVariable: string;
-  /** The default base URL. Undefined: the variable is required. */
+  /** The default base URL. Without it, the variable is required. */
   readonly address?: string;
-  /** Used if only the key is set. */
+  /** The model that is used if only the key is set. */
   readonly defaultModel?: string;
-  /** Matches names of its models without the vendor's prefix, for suggestions. */
+  /** Matches names of the vendor's models without the prefix. Used for suggestions in error messages. */
   readonly family?: RegExp;
-  /** Options beyond the vendor's defaults: no storage at the vendor, and thoughts if wanted. */
+  /**
+   * Returns options that differ from the vendor's defaults: no storage at the vendor, and thoughts if they are
+   * requested.
+   */
   options?(model: string, thoughts: boolean): Readonly<Record<string, JsonObject>> | undefined;
   load(model: string, settings: VendorSettings): Promise<ProviderModel>;
-  /** Absent: the vendor has no embedding models. */
+  /** Loads an embedding model. Missing if the vendor has no embedding models. */
   readonly loadEmbeddings?: (
     model: string,
     settings: VendorSettings,
   ) => Promise<ProviderEmbeddings>;
 }
 
-/** Of one response. Images come in base64, and each token in a JSON object of its own. */
+/**
+ * Maximum size of one response. It is large, because images are sent in base64, and each token in a separate JSON
+ * object.
+ */
 const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
 const fetch = boundedFetch(MAX_RESPONSE_BYTES);
 
@@ -122,7 +131,7 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
   },
 };
 
-/** The base URL to use. A URL without a path gets the path of the vendor's default. */
+/** Returns the base URL to use. A URL without a path gets the path of the vendor's default URL. */
 export function addressOf({ address }: Vendor, given: string | undefined): string | undefined {
   if (given === undefined || address === undefined || !URL.canParse(given)) return given ?? address;
   const url = new URL(given);
@@ -130,7 +139,10 @@ export function addressOf({ address }: Vendor, given: string | undefined): strin
   return url.href;
 }
 
-/** Sizes in tokens. The first match is used. Where models of a family differ, it is the smaller size. */
+/**
+ * The sizes of context windows in tokens. The first match is used. If the models of a family differ, the smaller size
+ * is listed.
+ */
 const CONTEXT_WINDOWS: readonly (readonly [RegExp, number])[] = [
   [/^google:gemini-/, 1_048_576],
   [/^anthropic:claude-(fable|opus-5|sonnet-5|(opus|sonnet)-4-[6-9])/, 1_000_000],

@@ -1,8 +1,9 @@
-/** Iterating with an abort signal. */
+/** Makes an iteration abortable. */
 
 /**
- * Yields the items of `source` until the signal is aborted; then throws the signal's reason, even if `source` ignores the
- * signal. One listener serves the whole iteration: a race per item would add a reaction to the signal's promise each time.
+ * Yields the items of `source` until the signal is aborted. Then throws the signal's reason, even if `source` ignores
+ * the signal. There is only one listener for the whole iteration, because a race for each item would add a listener
+ * each time.
  */
 export async function* abortable<T>(
   source: AsyncIterable<T>,
@@ -28,7 +29,7 @@ export async function* abortable<T>(
     }
   } finally {
     signal.removeEventListener('abort', leave);
-    // Not waited for: a generator that is waiting itself returns only after its next item.
+    // The result is not awaited, because a generator that is waiting for something returns only after its next item.
     if (!ended) iterator.return?.().catch(() => undefined);
   }
 }

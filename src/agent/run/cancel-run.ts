@@ -1,6 +1,7 @@
 /**
- * Cancels a run that waits or was aborted. The log records it: the run takes no more answers, and later prompts say that
- * the request was canceled. Without that, a model would treat the unanswered request as still open.
+ * Cancels a run that waits or was aborted. The cancellation is stored as an event. So the run accepts no more answers,
+ * and later requests tell the model that the user's request was canceled. Otherwise a model would treat the unanswered
+ * request as still open.
  */
 import type { Agent } from '../agent.ts';
 import { CANCELED_REQUEST } from '../canceled-run.ts';
@@ -14,7 +15,7 @@ import type { AgentTree } from './tree.ts';
 const CANCELED = userContent(CANCELED_REQUEST);
 const ERROR = { code: 'canceled', message: 'the run was canceled' };
 
-/** Waits for an active run to end: the caller should abort it first. */
+/** Cancels a run. If the run is active, this waits until it ends, so the caller should abort it first. */
 export async function cancelRun(
   { agents }: AgentTree,
   sessions: SessionStore,

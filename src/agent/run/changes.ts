@@ -18,7 +18,7 @@ export class Changes {
         return value === undefined ? read(key) : (value ?? undefined);
       },
       set: (key, value) => {
-        // Checked here, because an error when the event is stored would not show which code set the value.
+        // The value is checked here, because an error when the event is stored would not show which code set the value.
         if (value !== undefined) toJson(`value of ${key}`, value);
         this.#values.set(key, value);
       },

@@ -1,6 +1,6 @@
 /**
- * Compaction: when a conversation outgrows the model's context window, a summary by the same model replaces its older
- * part.
+ * Compaction: when a conversation becomes too long for the model's context window, a summary by the same model replaces
+ * its older part.
  *
  * The summary is stored as an event, so it is made once and all later requests use it. The older events remain in the
  * session. A call and its response stay on the same side of the cut. If the summary fails, the conversation is not
@@ -14,15 +14,15 @@ import type { RunScope } from './run-context.ts';
 
 /** When a conversation is compacted. */
 export interface CompactionOptions {
-  /** Compacts a conversation of more tokens than this. Default: 80 % of the model's context window. */
+  /** A conversation with more tokens is compacted. Default: 80 % of the model's context window. */
   readonly atTokens?: number;
-  /** How many of the latest events are not summarized. Default: 20. */
+  /** The number of latest events that are not summarized. Default: 20. */
   readonly keepEvents?: number;
 }
 
 const WINDOW_SHARE = 0.8;
 const KEEP_EVENTS = 20;
-/** Fewer events are not summarized. */
+/** Minimum number of events to summarize. */
 const MIN_EVENTS = 4;
 const CHARS_PER_TOKEN = 4;
 const MAX_SUMMARY_CHARS = 64_000;
@@ -61,7 +61,7 @@ export async function compact(
   });
 }
 
-/** The vendor's last count, plus an estimate for later events. */
+/** Returns the vendor's last token count, plus an estimate for later events. */
 function tokensOf(events: readonly Event[], summary: string, agent: string): number {
   let chars = summary.length;
   let counts = true;
@@ -76,7 +76,7 @@ function tokensOf(events: readonly Event[], summary: string, agent: string): num
   return chars / CHARS_PER_TOKEN;
 }
 
-/** How many events to summarize: as many as possible without separating a call from its response. */
+/** Returns the number of events to summarize: as many as possible without separating a call from its response. */
 export function cutOf(events: readonly Event[], keep: number): number {
   const answered = new Set(
     events.flatMap(({ content }) => functionResponses(content).map(({ id }) => id)),
@@ -119,7 +119,7 @@ async function summarise(
   return { summary: summary.slice(0, MAX_SUMMARY_CHARS), usage };
 }
 
-/** As text, because models that see calls tend to make calls themselves. */
+/** Returns the conversation as text, because a model that sees calls tends to make calls itself. */
 function transcript(messages: readonly Content[]): string {
   const lines: string[] = [];
   for (const content of messages) {

@@ -1,21 +1,24 @@
 /**
- * Selects the session's events that form the conversation that models see. The log itself is append-only.
+ * Selects the session's events that form the conversation for models. The session itself is append-only.
  *
  * - An aside, such as a command to the program, is excluded with all events of its run.
- * - A rewind resets the conversation to the state in which the named event was the last one. The excluded events stay in
- *   the log, so another rewind can restore them.
+ * - A rewind resets the conversation to the state in which the named event was the last one. The excluded events stay
+ *   in the session, so another rewind can restore them.
  * - If a rewind excludes the latest event of a run, the run's later events are excluded too. The run itself still sees
  *   the conversation in which it started.
  */
 import type { Event } from '../event.ts';
 
-/** `runId` is the run for which the conversation is selected. */
+/** Returns the events of the conversation. `runId` is the run for which the conversation is selected. */
 export function conversationOf(events: readonly Event[], runId?: string): readonly Event[] {
   const isPlain = events.every(({ aside, actions }) => aside !== true && !actions.rewind);
   return isPlain ? events : new Conversation(events, runId).events;
 }
 
-/** The id of the event before `id` in the conversation; null if it is the first or not part of it. */
+/**
+ * Returns the id of the event before `id` in the conversation, or null if `id` is the first event or not in the
+ * conversation.
+ */
 export function eventBefore(events: readonly Event[], id: string): string | null {
   return new Conversation(events, undefined).before(id);
 }

@@ -1,10 +1,10 @@
 /**
- * The conversation as an agent's model gets it, made from the session's events.
+ * Makes the conversation for an agent's model from the session's events.
  *
- * The agent's own turns have the role `model`. Other agents' turns are described as text with the role `user`. Each call
- * is followed by its response, in the order of the calls. A call without a response (its run waits or was interrupted)
- * is omitted, and so is a response without a call. Events before a summary, and events that are not part of the
- * conversation (conversation.ts), are omitted too.
+ * The agent's own turns have the role `model`. Other agents' turns are described as text with the role `user`. Each
+ * call is followed by its response, in the order of the calls. A call without a response (its run waits or was
+ * interrupted) is omitted. A response without a call is omitted too. Events before a summary, and events that are not
+ * part of the conversation (conversation.ts), are omitted too.
  */
 import { hash } from 'node:crypto';
 import {
@@ -22,15 +22,17 @@ export interface HistoryOptions {
   readonly agent: string;
   readonly runId: string;
   readonly branch: string | undefined;
-  /** `none`: only the current turn. */
+  /** Which events are included. `none`: only those of the current turn. */
   readonly include: 'default' | 'none';
-  /** Vendor data in a part is sent only to the model that made it. */
+  /** The name of the model. Vendor data in a part is sent only to the model that created it. */
   readonly model: string;
-  /** Includes calls without a response. For tools and hooks; models refuse such a history. */
+  /**
+   * Whether calls without a response are included. This is for tools and hooks, because models refuse such a history.
+   */
   readonly openCalls?: boolean;
 }
 
-/** Longer arguments and responses of other agents' calls are cut. */
+/** Maximum length of the arguments and responses in the description of other agents' calls. */
 const MAX_TOLD = 2000;
 /** Calls of this tool are not described to other agents. */
 export const TRANSFER_TOOL = 'transfer_to_agent';
@@ -78,7 +80,7 @@ function add(history: Draft[], role: Content['role'], parts: readonly ContentPar
 }
 
 interface Calls {
-  /** By their calls' keys. */
+  /** The responses, by the keys of their calls. */
   readonly responses: ReadonlyMap<string, FunctionResponsePart>;
   readonly idOf: (event: Event, call: FunctionCallPart) => string;
 }
@@ -95,7 +97,8 @@ function addOwn(
   for (const given of event.content?.parts ?? []) {
     let part = given;
     if (part.kind === 'function-response') continue;
-    // Thoughts are sent only within their run, and only to the model that made them, which can read their signature.
+    // Thoughts are sent only within their run, and only to the model that created them, because it can read their
+    // signature.
     if (part.kind === 'thought' && !(sameModel && event.runId === options.runId)) continue;
     if (part.kind === 'function-call') {
       const response = responses.get(callKey(event, part));
@@ -112,12 +115,15 @@ function addOwn(
   add(history, 'user', heard);
 }
 
-/** Concurrent runs may have calls with the same id. */
+/** Returns the key of a call. It includes the run's id, because concurrent runs may have calls with the same id. */
 function callKey({ runId }: Event, { id }: { readonly id: string }): string {
   return `${runId} ${id}`;
 }
 
-/** Vendors refuse two calls with the same id. The current run's call keeps the id, the others get a new one. */
+/**
+ * Returns a function that makes the ids of calls unique, because vendors refuse two calls with the same id. The call of
+ * the current run keeps the id, and the other calls get a new id.
+ */
 function uniqueIds(events: readonly Event[], { agent, runId }: HistoryOptions): Calls['idOf'] {
   const owners = new Map<string, string>();
   for (const event of events) {
@@ -142,7 +148,7 @@ function withoutProvider(part: ContentPart): ContentPart {
   return rest;
 }
 
-/** Another agent's turn as text, without its thoughts. */
+/** Describes another agent's turn as text, without its thoughts. */
 function told({ author, content }: Event): ContentPart[] {
   const parts: ContentPart[] = [];
   const tell = (text: string): void => void parts.push({ kind: 'text', text });
@@ -180,7 +186,7 @@ function cut(text = 'nothing'): string {
   return text.length > MAX_TOLD ? `${text.slice(0, MAX_TOLD)}…` : text;
 }
 
-/** The last message of another author in this run, and the agent's events after it. */
+/** Returns the last message of another author in this run, and the agent's events after it. */
 function ownTurn(events: readonly Event[], { agent, runId }: HistoryOptions): Event[] {
   const turn: Event[] = [];
   for (let index = events.length - 1; index >= 0; index--) {
@@ -199,8 +205,8 @@ interface Remaining {
 }
 
 /**
- * The latest summary and the events that it does not cover. A summary made in a parallel branch covers only that branch,
- * and a run's summary does not cover events that other runs added after it had read the session.
+ * Returns the latest summary and the events that it does not cover. A summary from a parallel branch covers only this
+ * branch. A summary from a run does not cover events that other runs added after this run had read the session.
  */
 export function afterSummary(
   events: readonly Event[],

@@ -1,7 +1,7 @@
 /**
- * A run as its session's log describes it, with its open questions.
+ * Opens a run: reads its session and determines its open questions.
  *
- * The session is read once, when the run is opened. From then on the run adds its own events, so that its caller sees
+ * The session is read once, when the run is opened. After that the run adds its own events, so that the caller sees
  * the open questions and the session's state without reading the session again.
  *
  *   using opened = await openRun(sessions, key, runId);
@@ -13,29 +13,33 @@ import { RunIndex } from './run-index.ts';
 import type { Run } from './run.ts';
 import type { Session, SessionKey, SessionStore } from '../session.ts';
 
-/** A run that the caller has opened, and must dispose of. */
+/** An open run. The caller must dispose it. */
 export interface OpenRun extends Disposable {
   readonly key: SessionKey;
   readonly runId: string;
-  /** The session as this run knows it; undefined if it did not exist when the run was opened. */
+  /** The session as it was read, with the run's own later events. Undefined if the session did not exist. */
   readonly session: Session | undefined;
   /** The run's own events. */
   readonly events: readonly Event[];
-  /** The questions that have no answer, in the order in which they were asked. */
+  /** The open questions, in the order in which they were asked. */
   readonly questions: readonly Question[];
 }
 
-/** How a run is opened. */
+/** The options of `openRun`. */
 export interface OpenRunOptions {
-  /** Creates the session if it does not exist. */
+  /** Whether to create the session if it does not exist. */
   readonly create?: boolean | undefined;
-  /** The questions that the caller wants to answer. It fails at once if another caller is answering one of them. */
+  /**
+   * The ids of the questions that the caller wants to answer. `openRun` fails at once if another caller is answering
+   * one of them.
+   */
   readonly answering?: readonly string[];
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Waits until no other caller in this process has the run open, then reads its session. Dispose of the result when done.
+ * Opens a run. Waits until no other caller in this process has the run open, then reads its session. The caller must
+ * dispose the result.
  *
  *   using opened = await openRun(sessions, key, runId);
  */
@@ -55,11 +59,11 @@ export async function openRun(
   }
 }
 
-/** An open run with the data for the runner. */
+/** An open run, with additional data for the runner. */
 export class LoadedRun implements OpenRun {
   readonly key: SessionKey;
   readonly index: RunIndex;
-  /** The current or the latest part of the run. */
+  /** The part of the run that is active or was active last. Each part ends when the run waits for a person. */
   current: Run | undefined;
   readonly #read: Session | undefined;
   readonly #claim: Disposable;

@@ -1,6 +1,6 @@
 /**
- * Locks for runs: only one caller in this process runs or resumes a run at a time, until its iteration ends. Between
- * processes the store decides (see `resume`).
+ * Locks for runs. Only one caller in this process can have a run open at a time. Between processes, the session store
+ * prevents that a run is resumed twice (see `proceed` in runner.ts).
  */
 import { raceAbort } from '../../base/index.ts';
 import { RunError } from '../errors.ts';
@@ -13,7 +13,7 @@ interface Claim {
 
 const claims = new WeakMap<SessionStore, Map<string, Claim>>();
 
-/** Waits for the lock. Fails at once if another caller is answering one of the same questions. */
+/** Waits for the lock of a run and takes it. Fails at once if another caller is answering one of the same questions. */
 export async function claimRun(
   store: SessionStore,
   key: SessionKey,

@@ -1,5 +1,5 @@
 /**
- * The context of an agent in a run, and how one agent runs another.
+ * The context of an agent in a run, and the function that runs an agent.
  *
  * `runAgent` stores each event of an agent, follows its transfers, and turns an error into the run's error event. This
  * happens for each agent and not only at the root, so that events are stored even if the parent does not yield them.
@@ -35,7 +35,7 @@ export class RunScope implements RunContext {
   readonly artifacts: Artifacts;
   readonly changes: Changes;
   readonly #view: Event[] | undefined;
-  /** How often each agent was run from this one. */
+  /** How many times this agent has run each of the other agents, by place. */
   readonly #times = new Map<string, number>();
   #viewed = 0;
 
@@ -145,19 +145,22 @@ export class RunScope implements RunContext {
     return signal ? abortable(events, signal) : events;
   }
 
-  /** Includes the path, because several agents may use the same name for a question. */
+  /** Returns the full id of a question. It includes the path, because several agents may use the same id. */
   #questionId(id: string): string {
     return `${this.path}:${id}`;
   }
 }
 
-/** The scope behind a context, for the built-in agents. */
+/** Returns the RunScope of a context, for the built-in agents. */
 export function runScopeOf(context: RunContext): RunScope {
   if (context instanceof RunScope) return context;
   throw new TypeError('pass the context of the agent unchanged: a copy cannot be used');
 }
 
-/** Only parallel branches hide each other. A parent sees the branches of its sub-agents. */
+/**
+ * Returns whether an agent in the branch `from` sees the events of `branch`. Parallel branches do not see each other. A
+ * parent sees the branches of its sub-agents.
+ */
 export function isVisible(branch: string | undefined, from: string | undefined): boolean {
   if (branch === undefined || from === undefined || branch === from) return true;
   return from.startsWith(`${branch}.`) || branch.startsWith(`${from}.`);
@@ -176,7 +179,7 @@ export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGene
       try {
         checkDepth(scope);
         for await (const given of withCallbacks(scope)) {
-          // Ignores events of an agent that continues after an abort.
+          // The events of an agent that continues after an abort are ignored.
           place.signal.throwIfAborted();
           const isNew = run.isNew(given);
           const event = isNew ? await run.take(withTransfer(given, path)) : given;
@@ -217,12 +220,12 @@ function transferOf(scope: RunScope): string | undefined {
   return isNote && typeof noted.transferTo === 'string' ? noted.transferTo : undefined;
 }
 
-/** Whether an agent is done or has transferred to another one. */
+/** Returns whether an agent is done or has transferred the conversation to another agent. */
 export function isFinished(scope: RunScope): boolean {
   return scope.checkpoint() === DONE || transferOf(scope) !== undefined;
 }
 
-/** The checkpoint in an agent's last event. */
+/** The value of the checkpoint in an agent's last event. */
 export const DONE = 'done';
 
 async function* withCallbacks(scope: RunScope): AsyncGenerator<Event> {

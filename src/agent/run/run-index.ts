@@ -1,6 +1,6 @@
 /**
  * The status of a run, derived from its events: calls without a response, questions without an answer, and checkpoints.
- * It is read from the log when a run is resumed, and updated with each event.
+ * It is built from the session's events when a run is opened, and updated with each new event.
  */
 import type { JsonValue } from '../../base/index.ts';
 import { functionCalls, functionResponses, type FunctionCallPart } from '../content.ts';
@@ -8,9 +8,9 @@ import type { Answer, Event, Question } from '../event.ts';
 import { RunError } from '../errors.ts';
 import { SessionNotFound, type Session, type SessionKey } from '../session.ts';
 
-/** The reason for a call's question, which decides how its answer is used. Stored in the metadata of the event. */
+/** The reason for a call's question. It determines how the answer is used, and is stored in the event's metadata. */
 export type Asks =
-  /** Whether the call is allowed. */
+  /** The question is whether the call is allowed. */
   | 'confirmation'
   /** The tool asks, and runs again with the answer. */
   | 'tool'
@@ -24,11 +24,11 @@ export interface OpenCall {
   /** The last question of this call. */
   question?: Question;
   asks?: Asks;
-  /** The answer to that question. */
+  /** The answer to the last question. */
   answer?: Answer;
   /** The answer to the confirmation. Later questions do not change it. */
   confirmation?: Answer;
-  /** The answer came with the current resume, so it was not used before. */
+  /** Whether the answer arrived after the run was last resumed, so that no tool has used it yet. */
   unused?: boolean;
 }
 
@@ -108,7 +108,7 @@ export class RunIndex {
   }
 }
 
-/** The session of a run that has begun. Throws if the session or the run does not exist. */
+/** Returns the session of a run that has begun. Throws if the session or the run does not exist. */
 export function requireRun(
   session: Session | undefined,
   { events, runId }: RunIndex,
@@ -119,7 +119,7 @@ export function requireRun(
   throw new RunError('unknown-run', `the session ${key.id} has no run ${runId}`);
 }
 
-/** Tracks whether questions are still open: answers may arrive while other agents run. */
+/** Tracks whether the questions in the noted events are still open. Answers may arrive while other agents run. */
 export class Waits {
   readonly #index: RunIndex;
   readonly #asked = new Set<string>();
@@ -132,7 +132,7 @@ export class Waits {
     for (const { id } of actions.questions ?? []) this.#asked.add(id);
   }
 
-  /** Valid after the noted events were stored. */
+  /** Whether any of the questions is still open. Valid only after the noted events were stored. */
   get any(): boolean {
     return [...this.#asked].some((id) => this.#index.questions.has(id));
   }

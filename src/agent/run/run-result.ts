@@ -7,14 +7,14 @@ export interface RunResult {
   readonly runId: string;
   /** The last answer of an agent. */
   readonly text: string;
-  /** The questions that the run waits for. */
+  /** The open questions of the run. */
   readonly questions: readonly Question[];
-  /** Set if the run has failed. */
+  /** The error, if the run has failed. */
   readonly error?: EventError;
 }
 
 /**
- * Waits until the run ends or waits for a person.
+ * Reads all events until the run ends or waits for a person, and returns the result.
  *
  *   const { text } = await resultOf(runner.resume({ user, session, runId, answers }));
  */

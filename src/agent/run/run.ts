@@ -1,8 +1,9 @@
 /**
  * One run, or the part of it between two waits: its log, its state, its limits.
  *
- * The session is read once, when the run is started or resumed. After that the run adds its own events, and does not see
- * those that other runs add to the session. The cost of an event does not depend on their number.
+ * The session is read once, when the run is started or resumed. After that the run adds its own events, and does not
+ * see events that other runs add to the session. The cost of an event does not depend on the number of events in the
+ * session.
  */
 import type { JsonValue } from '../../base/index.ts';
 import { setImmediate } from 'node:timers/promises';
@@ -20,15 +21,15 @@ import { StorageError } from '../storage-error.ts';
 import type { MutableState, ToolServices } from '../tool.ts';
 import type { AgentTree } from './tree.ts';
 
-/** The limits of a run. Reaching one ends the run with an error event. */
+/** The limits of a run. A run that reaches a limit ends with an error event. */
 export interface RunLimits {
-  /** Requests to models. Default: 100. */
+  /** Maximum number of requests to models. Default: 100. */
   readonly steps: number;
-  /** From the start or the last answer until the run ends or waits. Default: 30 minutes. */
+  /** Maximum time from the start or the last answer until the run ends or waits. Default: 30 minutes. */
   readonly timeMs: number;
-  /** Stored events. Default: 10,000. */
+  /** Maximum number of stored events. Default: 10,000. */
   readonly events: number;
-  /** Nesting of agents, including agents as tools. Default: 16. */
+  /** Maximum nesting depth of agents, including agents that run as tools. Default: 16. */
   readonly depth: number;
 }
 
@@ -49,7 +50,7 @@ export interface RunServices {
   readonly plugins: readonly Plugin[];
   readonly limits: RunLimits;
   readonly defaultModel: Model | undefined;
-  /** Nesting of the agents around this runner. */
+  /** Nesting depth of the agents around this runner. */
   readonly depth: number;
   /** The caller's state, for keys that the session does not have. */
   readonly outerState: MutableState | undefined;
@@ -75,9 +76,9 @@ export class Run {
   readonly artifacts: Artifacts;
   readonly signal: AbortSignal;
   readonly inbox: AnswerInbox | undefined;
-  /** The session's events as this run knows them. Append-only. */
+  /** The session's events that this run has read, followed by its own events. Append-only. */
   readonly log: Event[];
-  /** The last event of the session that this run has read. */
+  /** The id of the last event that this run has read from the session. */
   readonly lastRead: string | undefined;
   /** Escalations that have already ended a loop. */
   readonly escalationsSettled = new WeakSet<Event>();
@@ -111,7 +112,7 @@ export class Run {
     return this.index.runId;
   }
 
-  /** The session as this run knows it, with the run's own events and changes. */
+  /** The session as it was read, with the run's own events and changes. */
   get session(): Session {
     const stored = [...this.#state].filter(([key]) => stateScopeOf(key) !== 'temp');
     return { ...this.#session, events: this.log, state: Object.fromEntries(stored) };
@@ -120,7 +121,7 @@ export class Run {
   readState = (key: string): JsonValue | undefined =>
     this.#state.get(key) ?? this.services.outerState?.get(key);
 
-  /** Whether the event has not been taken yet. */
+  /** Returns whether the event has not been passed to `take` yet. */
   isNew(event: Event): boolean {
     return !this.#taken.has(event) && (event.partial === true || !this.#ids.has(event.id));
   }
@@ -167,7 +168,7 @@ export class Run {
     return event;
   }
 
-  /** Called before each request to a model. */
+  /** Counts a request to a model. Throws if the limit is reached. */
   countStep(): void {
     const { steps } = this.services.limits;
     if (this.#steps >= steps) {
@@ -176,7 +177,7 @@ export class Run {
     this.#steps++;
   }
 
-  /** Reserves the id. Returns undefined if it is empty or the session already has such a call. */
+  /** Reserves the id of a call and returns it. Returns undefined if the id is empty or already used in the session. */
   newCallId(id: string): string | undefined {
     if (id === '' || this.#callIds.has(id)) return undefined;
     this.#callIds.add(id);
@@ -214,7 +215,7 @@ export class Run {
   }
 }
 
-/** What an agent that runs as a tool inherits from the run around it. */
+/** The data that an agent that runs as a tool inherits from the run around it. */
 export interface Surroundings {
   readonly services: RunServices;
   readonly depth: number;
@@ -228,7 +229,7 @@ export function toolServices(services: RunServices, depth: number): ToolServices
   return shown;
 }
 
-/** Returns undefined for services that the framework did not make. */
+/** Returns the surroundings of a tool, or undefined for services that the framework did not create. */
 export function surroundingsOf(services: ToolServices): Surroundings | undefined {
   return surroundings.get(services);
 }

@@ -4,10 +4,10 @@
  *   const runner = createRunner({ agent });
  *   for await (const event of runner.run({ user: 'ann', session: 's1', message: 'Hello' })) …
  *
- * Events are yielded after they were stored; partial events are not stored. A run that fails ends with an event that has
- * an `error`. A run that needs a person ends with questions, and `resume` continues it, in this process or another. The
- * iteration throws only where no event is possible: the reason of an abort, a failure of the store, or a RunError for an
- * invalid request.
+ * Events are yielded after they were stored; partial events are not stored. A run that fails ends with an event that
+ * has an `error`. A run that needs a person ends with questions, and `resume` continues it, in this process or another.
+ * The iteration throws only if no event can be yielded. It throws the reason of an abort, an error of the store, or a
+ * RunError for an invalid request.
  *
  * The run starts with the iteration. Leaving the iteration early stops the run.
  */
@@ -40,13 +40,13 @@ export interface RunnerOptions {
   readonly agent: Agent;
   /** The app of the sessions. Default: the agent's name. */
   readonly app?: string;
-  /** Default: in memory. */
+  /** Default: a store in memory. */
   readonly sessions?: SessionStore;
-  /** Default: in memory. */
+  /** Default: a store in memory. */
   readonly artifacts?: ArtifactStore;
   readonly plugins?: readonly Plugin[];
   readonly limits?: Partial<RunLimits>;
-  /** For agents without a model. */
+  /** The model for agents that have no model of their own. */
   readonly defaultModel?: string | Model;
 }
 
@@ -59,11 +59,11 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
   /** Default: a new id. */
   readonly runId?: string;
-  /** Set before the agent starts. */
+  /** State that is set before the agent starts. */
   readonly state?: State;
-  /** Excludes this run from the conversation: later prompts do not see it. */
+  /** Whether to exclude this run from the conversation, so that models do not see it in later runs. */
   readonly aside?: boolean;
-  /** Supplies answers while the run is active. Without it, answers have to wait until the run stops. */
+  /** Supplies answers while the run is active. Without an inbox, answers have to wait until the run stops. */
   readonly inbox?: AnswerInbox;
 }
 
@@ -81,7 +81,7 @@ export interface CancelOptions extends PendingOptions {
 
 /** The run to resume, and the answers to its questions. */
 export interface ResumeRunOptions extends PendingOptions {
-  /** Answers to open questions. Empty: continues a run that was interrupted by a crash. */
+  /** Answers to open questions. An empty array continues a run that was interrupted by a crash. */
   readonly answers: readonly Answer[];
   /** A message in addition to the answers. */
   readonly message?: string | readonly ContentPart[] | Content;
@@ -109,18 +109,19 @@ export interface Runner {
   resume(options: ResumeRunOptions): AsyncIterable<Event>;
   /** Like `resume`, for a run that the caller has opened and will dispose of. */
   proceed(opened: OpenRun, options: ProceedOptions): AsyncIterable<Event>;
-  /** The open questions of the run, in the order in which they were asked. */
+  /** Returns the open questions of the run, in the order in which they were asked. */
   pending(options: PendingOptions): Promise<readonly Question[]>;
   /**
-   * Cancels a run that waits or was aborted. It takes no more answers, work that it delegated to remote agents is
-   * canceled, and later prompts say that the request was canceled. Waits for an active run to end: abort it first.
+   * Cancels a run that waits or was aborted. The run accepts no more answers, and work that it has delegated to remote
+   * agents is canceled. In later requests, the model is told that the user's request was canceled. If the run is
+   * active, this waits until it ends, so abort it first.
    */
   cancel(options: CancelOptions): Promise<void>;
-  /** Runs until the agent is done or waits, and returns the result. Throws the errors of `run`. */
+  /** Runs until the agent is done or waits, and returns the result. Throws the same errors as `run`. */
   runToEnd(options: RunOptions): Promise<RunResult>;
 }
 
-/** What an agent that runs as a tool inherits from the run around it. */
+/** The data that an agent that runs as a tool inherits from the run around it. */
 export interface Outer {
   readonly state: MutableState;
   readonly artifacts: Artifacts;
@@ -261,7 +262,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
       const waits = new Waits(index);
       for await (const event of abortable(runAgent(run, first, place), signal)) {
         waits.note(event);
-        // Set here, because many callers leave the iteration at the error.
+        // The outcome is set here, because many callers end the iteration at the error event.
         if (event.error) outcome = 'failed';
         yield event;
       }
@@ -336,7 +337,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
 interface Begin {
   readonly session: Session;
   readonly input: Content;
-  /** The agent that has the conversation when the run starts. */
+  /** The agent that starts the run. */
   readonly first: Agent;
 }
 

@@ -7,7 +7,7 @@ import type { Model } from '../model.ts';
 /** An agent that has a conversation with the user and can transfer it. */
 export interface ConversationalAgent extends Agent {
   readonly kind: 'llm';
-  /** Undefined: the runner's default is used. */
+  /** The agent's model, or undefined to use the runner's default model. */
   readonly model: Model | undefined;
   readonly disallowTransferToParent?: boolean;
   readonly disallowTransferToPeers?: boolean;
@@ -58,7 +58,9 @@ export class AgentTree {
     return this.#agents.get(name);
   }
 
-  /** The agents to which this one may transfer: its sub-agents, its parent, and its parent's other sub-agents. */
+  /**
+   * Returns the agents to which this agent may transfer: its sub-agents, its parent, and its parent's other sub-agents.
+   */
   transferTargets(agent: ConversationalAgent): Agent[] {
     const targets = [...agent.subAgents];
     const parent = this.#parents.get(agent);
@@ -70,7 +72,10 @@ export class AgentTree {
     return targets;
   }
 
-  /** The agent for the next message: the one that answered last, if it can transfer back to the root; else the root. */
+  /**
+   * Returns the agent for the next message: the agent that answered last, if it can transfer back to the root,
+   * otherwise the root.
+   */
   next(events: readonly Event[]): Agent {
     for (const { author } of events.toReversed()) {
       if (author === 'user') continue;

@@ -1,6 +1,6 @@
 /**
- * The SQLite file of sessions and artifacts. Several stores and processes may have it open; a write waits for the others
- * for a limited time.
+ * The SQLite file that contains sessions and artifacts. Several stores and processes may have it open. A write waits
+ * for other writes, but only for a limited time.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import {
@@ -14,13 +14,15 @@ import { StorageError } from '../storage-error.ts';
 
 /** The options of the SQLite stores. */
 export interface SqliteOptions {
-  /** `normal` (the default): an append survives the end of the process. `full`: it survives a power failure. */
+  /** `normal` (the default): stored data survives a crash of the process. `full`: it also survives a power failure. */
   readonly durability?: 'normal' | 'full';
-  /** How long a call waits for other processes, in milliseconds (default 5,000). It blocks this process. */
+  /**
+   * Maximum time that a call waits for other processes, in milliseconds. The wait blocks this process. Default: 5,000.
+   */
   readonly busyTimeout?: number;
   /** Maximum size of the file, in pages of 4 KiB. */
   readonly maxPages?: number;
-  /** The clock, in milliseconds. */
+  /** Returns the current time in milliseconds. Default: `Date.now`. */
   readonly now?: () => number;
 }
 
@@ -41,7 +43,7 @@ const STEPS: readonly string[] = [
   );
   CREATE INDEX sessions_by_change ON sessions (app, user, changed);
 
-  -- In the order of their ids.
+  -- The order of the events is the order of their ids.
   CREATE TABLE events (
     id INTEGER PRIMARY KEY,
     session INTEGER NOT NULL,
@@ -51,7 +53,8 @@ const STEPS: readonly string[] = [
   );
   CREATE INDEX events_by_session ON events (session);
 
-  -- Of an app: user is '' and session 0. Of a user: session 0. A key is JSON text, which can hold any string.
+  -- In the state of an app, user is '' and session is 0. In the state of a user, session is 0.
+  -- A key is stored as JSON text, so that it can be any string.
   CREATE TABLE state (
     app TEXT NOT NULL,
     user TEXT NOT NULL,
@@ -61,7 +64,7 @@ const STEPS: readonly string[] = [
     PRIMARY KEY (app, user, session, key)
   ) WITHOUT ROWID;
 
-  -- Of a user: session_id is ''.
+  -- In the artifacts of a user, session_id is ''.
   CREATE TABLE artifacts (
     id INTEGER PRIMARY KEY,
     app TEXT NOT NULL,
@@ -75,10 +78,10 @@ const STEPS: readonly string[] = [
   `,
 ];
 
-/** "Pagt". */
+/** The application id is "Pagt" in ASCII. */
 const SESSIONS: Schema = { applicationId: 0x50616774, steps: STEPS };
 
-/** An open database. Its failures are StorageErrors, and a call that fails has changed nothing. */
+/** An open database. Its methods throw StorageErrors. A call that fails changes nothing. */
 export class Database {
   readonly #db: DatabaseSync;
   readonly #file: string;
@@ -123,7 +126,7 @@ export class Database {
       this.#db.exec('COMMIT');
       return result;
     } catch (error) {
-      // A full disk has already rolled the transaction back.
+      // If the disk is full, SQLite has already rolled back the transaction.
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
       throw toStorageError(toStoreError(error, this.#file, action));
     }

@@ -1,4 +1,4 @@
-/** Freezes a JSON value deeply and returns it. Not recursive, because the value may be deep. */
+/** Freezes a JSON value deeply and returns it. It is not recursive, because the value may be deeply nested. */
 export function deepFreeze<T>(value: T): T {
   const open: unknown[] = [value];
   while (open.length > 0) {

@@ -1,11 +1,11 @@
 /**
- * Sessions in memory.
+ * Keeps sessions in memory.
  *
  * An event is kept as JSON text until it is first read, and as a frozen object after that. So the store never shares an
  * object with the caller who appended it, stored events cannot change, and a `get` parses only new events.
  *
- * When a limit is reached, the store removes the session with the oldest change. The state of users and apps is never
- * removed; when it fills the store, appends are refused.
+ * When a limit is reached, the store removes the session whose last change is the oldest. The state of users and apps
+ * is never removed. When this state fills the store, appends are refused.
  */
 import type { JsonValue } from '../../base/index.ts';
 import type { Event } from '../event.ts';
@@ -24,18 +24,24 @@ import { checkKey, checkOwner, StorageError, toJson } from '../storage-error.ts'
 
 /** The limits of `memorySessions`. */
 export interface MemorySessionsOptions {
-  /** With more sessions than this, the one with the oldest change is removed. Default: 100,000. */
+  /**
+   * Maximum number of sessions. If there are more, the session whose last change is the oldest is removed. Default:
+   * 100,000.
+   */
   readonly maxSessions?: number;
-  /** The same for the total size, in characters of JSON. Default: 256 Mi. */
+  /**
+   * Maximum total size, in characters of JSON. If it is exceeded, sessions are removed in the same way. Default: 256
+   * Mi.
+   */
   readonly maxSize?: number;
-  /** Appends beyond this size of a session are refused. In characters of JSON; default: 64 Mi. */
+  /** Maximum size of one session, in characters of JSON. Appends beyond it are refused. Default: 64 Mi. */
   readonly maxSessionSize?: number;
-  /** The clock, in milliseconds. */
+  /** Returns the current time in milliseconds. Default: `Date.now`. */
   readonly now?: () => number;
 }
 
 /**
- * Keeps sessions in the memory of this process.
+ * Returns a store that keeps sessions in the memory of this process.
  *
  *   const runner = createRunner({ agent, sessions: memorySessions({ maxSessions: 1000 }) });
  */
@@ -46,7 +52,7 @@ export function memorySessions(options: MemorySessionsOptions = {}): SessionStor
 const MEBI = 2 ** 20;
 
 class MemorySessions implements SessionStore {
-  /** In the order of their last change, also for each owner. */
+  /** All sessions, and below the sessions of each owner. Both are in the order of the last change. */
   readonly #sessions = new Map<string, StoredSession>();
   readonly #owners = new Map<string, Map<string, StoredSession>>();
   /** The state of users and apps. */
@@ -137,7 +143,7 @@ class MemorySessions implements SessionStore {
     return this.#sessions.get(sessionKey(key));
   }
 
-  /** Makes all checks before the first change. Returns the time of the change. */
+  /** Writes events and state. All checks are made before the first change. Returns the time of the change. */
   #write(session: StoredSession, events: readonly PreparedEvent[], changes: Changes): number {
     let size = 0;
     for (const { json } of events) size += json.length;
@@ -164,7 +170,7 @@ class MemorySessions implements SessionStore {
     return this.#now();
   }
 
-  /** The state of a user or an app. An empty one is not kept. */
+  /** Returns the state of a user or an app. A new state is kept only if there are changes for it. */
   #scope(key: string, changes: ReadonlyMap<string, unknown>): ScopeState {
     const scope = this.#shared.get(key) ?? new ScopeState();
     if (changes.size > 0) this.#shared.set(key, scope);
@@ -182,7 +188,10 @@ class MemorySessions implements SessionStore {
     sessions.set(session.key.id, session);
   }
 
-  /** Never removes the session that was just written: it is the last one, and is within the limits. */
+  /**
+   * Removes the oldest sessions until the limits are met. The session that was just written is never removed, because
+   * it is the last one and is within the limits.
+   */
   #makeRoom(): void {
     for (const session of this.#sessions.values()) {
       const fits = this.#size + this.#sharedSize <= this.#maxSize;
@@ -224,7 +233,7 @@ class StoredSession {
   readonly state = new ScopeState();
   size = 0;
   readonly #parsed: Event[] = [];
-  /** The events after the parsed ones. */
+  /** The events after the parsed events, as JSON text. */
   #texts: string[] = [];
 
   constructor({ app, user, id }: SessionKey, now: number) {
@@ -249,7 +258,7 @@ class StoredSession {
   }
 }
 
-/** A change of one key: JSON text, or undefined for its removal. */
+/** Changes by scope and key. A value is JSON text, or undefined if the key is removed. */
 type Changes = Readonly<Record<StoredScope, ReadonlyMap<string, string | undefined>>>;
 
 function changesOf(deltas: readonly (State | undefined)[]): Changes {
@@ -269,7 +278,7 @@ function changesOf(deltas: readonly (State | undefined)[]): Changes {
 class ScopeState {
   readonly #values = new Map<string, { readonly value: JsonValue; readonly size: number }>();
 
-  /** How much larger the changes would make it. */
+  /** Returns by how many characters the changes would increase the size. */
   growth(changes: ReadonlyMap<string, string | undefined>): number {
     let growth = 0;
     for (const [key, json] of changes) {
@@ -295,7 +304,7 @@ class ScopeState {
   }
 }
 
-/** JSON, because names may contain any separator. */
+/** The key is JSON, because names may contain any separator. */
 function sessionKey({ app, user, id }: SessionKey): string {
   return JSON.stringify([app, user, id]);
 }

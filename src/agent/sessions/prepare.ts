@@ -14,7 +14,7 @@ export interface PreparedEvent {
   readonly json: string;
 }
 
-/** The events to store, as JSON, without duplicates. */
+/** Checks the events. Returns those to store, as JSON and without duplicates. */
 export function prepareEvents(events: readonly Event[]): PreparedEvent[] {
   if (events.length > MAX_BATCH) {
     throw new StorageError('invalid', `more than ${MAX_BATCH} events in one append`);

@@ -1,11 +1,11 @@
 /**
- * Sessions in a SQLite file, which several processes may share.
+ * Keeps sessions in a SQLite file, which several processes may share.
  *
- * An append is one transaction: it adds the events and the keys that they set, and updates the session's row. If it
+ * An append is one transaction: it adds the events, changes the state, and updates the session's row. If it
  * fails, for example because the disk is full, nothing is stored, and a later append may succeed.
  *
- * Events never change, so the events of recently read sessions are cached. A repeated read loads only newer events, even
- * if another process has written them.
+ * Events never change, so the events of recently read sessions are cached. A repeated read loads only newer events,
+ * even if another process has written them.
  */
 import { BoundedMap, type JsonValue } from '../../base/index.ts';
 import type { Event } from '../event.ts';
@@ -25,13 +25,13 @@ import { checkKey, checkOwner, StorageError, toJson } from '../storage-error.ts'
 
 /** The options of `sqliteSessions`. */
 export interface SqliteSessionsOptions extends SqliteOptions {
-  /** Appends beyond this size of a session are refused. In characters of JSON; default: 64 Mi. */
+  /** Maximum size of one session, in characters of JSON. Appends beyond it are refused. Default: 64 Mi. */
   readonly maxSessionSize?: number;
 }
 
 /**
- * Opens the sessions in a file, and creates the file if it does not exist. Throws a StorageError if that fails. Artifacts
- * may be in the same file.
+ * Opens a session store in a file, and creates the file if it does not exist. Throws a StorageError if the file cannot
+ * be used. The file may also contain artifacts.
  *
  *   const sessions = sqliteSessions('/var/lib/parley/agent.db');
  */
@@ -45,7 +45,7 @@ export function sqliteSessions(path: string, options: SqliteSessionsOptions = {}
   }
 }
 
-/** How many sessions one transaction removes. */
+/** Maximum number of sessions that one transaction removes. */
 const PRUNE_AT_ONCE = 50;
 
 /** The row of a session. */
@@ -55,7 +55,7 @@ interface Row extends SessionSummary {
   readonly size: number;
 }
 
-/** How many sessions are cached, and the maximum size of each, in characters of JSON. */
+/** Maximum number of cached sessions, and the maximum size of each in characters of JSON. */
 const MAX_KEPT = 32;
 const MAX_KEPT_SIZE = 8 * 2 ** 20;
 
@@ -63,16 +63,16 @@ const MAX_KEPT_SIZE = 8 * 2 ** 20;
 interface Kept {
   readonly row: number;
   readonly createdAt: number;
-  /** Deeply frozen. */
+  /** The events, deeply frozen. */
   readonly events: readonly Event[];
-  /** The row of the last event. */
+  /** The row id of the last event. */
   readonly last: number;
   readonly size: number;
 }
 
 class SqliteSessions implements SessionStore {
   readonly #db: Database;
-  /** In the order of the last read. */
+  /** The cached sessions, in the order of the last read. */
   readonly #kept = new BoundedMap<Kept>(MAX_KEPT);
   readonly #sql: ReturnType<typeof prepare>;
   readonly #maxSessionSize: number;
@@ -87,7 +87,7 @@ class SqliteSessions implements SessionStore {
 
   async open(key: SessionKey, state?: State): Promise<Session> {
     checkKey(key);
-    // Most sessions exist, and a read does not wait for writers.
+    // Usually the session exists, and a read does not wait for writers.
     const known = this.#db.read(() => this.#load(key));
     if (known) return known;
     return this.#db.write(() => {

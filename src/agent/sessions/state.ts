@@ -1,8 +1,9 @@
 /**
- * The rules of the four scopes, for all stores.
+ * The rules for the four scopes of the state, which all stores follow.
  *
- * A key's prefix is its scope, and part of the stored key: `user:name` is stored for the user as `user:name`. Any string
- * is a valid key, even `__proto__`. So stores keep scopes in Maps, and convert them to objects with own properties only.
+ * The prefix of a key determines its scope, and is part of the stored key: `user:name` is stored for the user as
+ * `user:name`. Any string is a valid key, even `__proto__`. So stores keep scopes in Maps, and convert them to objects
+ * with own properties only.
  */
 import type { JsonValue } from '../../base/index.ts';
 import type { Event } from '../event.ts';
@@ -17,7 +18,7 @@ export function stateScopeOf(key: string): StateScope {
   return key.startsWith('temp:') ? 'temp' : 'session';
 }
 
-/** The changes that a delta makes in the stored scopes, without `temp:`. Null removes the key. */
+/** Yields the changes of a delta in the stored scopes, that is, without `temp:`. Null removes the key. */
 export function* storedChanges(
   delta: State | undefined,
 ): Generator<readonly [scope: StoredScope, key: string, value: JsonValue]> {
@@ -28,7 +29,7 @@ export function* storedChanges(
   }
 }
 
-/** The event as it is stored: without `temp:` keys. Returns undefined for a partial event. */
+/** Returns the event as it is stored, without `temp:` keys. Returns undefined for a partial event. */
 export function storedEvent(event: Event): Event | undefined {
   if (event.partial === true) return undefined;
   const { stateDelta, ...actions } = event.actions;

@@ -1,5 +1,6 @@
 /**
- * A function as a tool. The schema describes the arguments to the model, validates them, and types the function.
+ * Makes a tool from a function. The schema describes the arguments to the model, validates them, and types the
+ * function.
  *
  *   const weather = tool({
  *     name: 'get_weather',
@@ -8,7 +9,7 @@
  *     run: ({ city }) => lookUp(city),
  *   });
  *
- * This module does not load zod: a caller with a schema has already loaded it.
+ * This module does not load zod, because a caller that has a schema has already loaded it.
  */
 import type { MaybePromise, JsonObject } from '../../base/index.ts';
 import type { z } from 'zod';
@@ -21,26 +22,29 @@ import {
 } from '../tool.ts';
 import { jsonResponse } from '../tool-result.ts';
 
-/** Accepted by every vendor. */
+/** Tool names that every vendor accepts. */
 const TOOL_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
-/** In an error message for the model. */
+/** Maximum number of issues in an error message for the model. */
 const MAX_ISSUES = 5;
 const MAX_ISSUE_LENGTH = 200;
 
 /** The options of `tool`. */
 export interface FunctionToolOptions<Input extends z.ZodObject> {
-  /** At most 64 letters, digits, `_` and `-`. It begins with a letter or `_`. */
+  /** The tool's name: at most 64 letters, digits, `_` and `-`. It begins with a letter or `_`. */
   readonly name: string;
   /** What the tool does and when to use it. The model chooses tools by their description. */
   readonly description: string;
   readonly input: Input;
-  /** Whether a person must approve a call: always, or as the function decides. */
+  /** Whether a person must approve each call. A function decides this for each call separately. */
   readonly confirm?:
     | boolean
     | ((args: z.output<Input>, context: ToolContext) => MaybePromise<boolean | ToolConfirmation>);
-  /** The response comes later, from outside the run. */
+  /** Whether the response arrives later, from outside the run. */
   readonly longRunning?: boolean;
-  /** The result is converted to JSON and shortened if it is too long. The model sees the message of an error. */
+  /**
+   * Runs the tool. The result is converted to JSON, and shortened if it is too long. If the function throws, the model
+   * gets the error's message.
+   */
   run(args: z.output<Input>, context: ToolContext): MaybePromise<unknown>;
 }
 
@@ -53,7 +57,7 @@ export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Inp
     );
   }
   let parameters: JsonObject | undefined;
-  /** Results of `parse`. They are not parsed again, because a schema may transform its input. */
+  /** The results of `parse`. They must not be parsed again, because a schema may transform its input. */
   const accepted = new WeakMap<object, z.output<Input>>();
 
   function parse(args: JsonObject): JsonObject {
@@ -94,7 +98,10 @@ export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Inp
   };
 }
 
-/** The JSON Schema of the input, before defaults and transformations. Types without a JSON Schema accept anything. */
+/**
+ * Returns the JSON Schema of the input, before defaults and transformations. Types without a JSON Schema accept
+ * anything.
+ */
 export function parametersOf(input: z.ZodObject): JsonObject {
   const schema: Record<string, unknown> = input.toJSONSchema({
     io: 'input',

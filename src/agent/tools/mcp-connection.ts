@@ -1,5 +1,5 @@
 /**
- * The connection to an MCP server. It is opened when it is needed, and again after it was lost.
+ * The connection to an MCP server. It is opened when it is first needed, and reopened after it was lost.
  *
  * Concurrent requests share one attempt to connect. After a failed attempt the next one is delayed, with exponential
  * backoff up to half a minute; until then, requests fail at once with the reason. A call is not repeated on a new
@@ -13,17 +13,17 @@ import { openTransport, type McpServerConfig } from './mcp-transport.ts';
 
 const CLIENT = { name: 'parley', version: '0.1.0' };
 const MAX_RETRY_DELAY_MS = 30_000;
-/** How long to wait when a session is ended. */
+/** Maximum time to wait for the end of a session. */
 const END_TIMEOUT_MS = 1_000;
-/** Of a list of tools. */
+/** Maximum number of pages in the list of tools. */
 const MAX_PAGES = 100;
-/** Also ends calls that keep reporting progress. */
+/** Maximum time of a call, even if it keeps reporting progress. */
 const MAX_CALL_MS = 60 * 60_000;
 
 export interface ConnectionOptions {
   readonly connectTimeoutMs: number;
   readonly callTimeoutMs: number;
-  /** Delay before the second attempt. It doubles for each further one. */
+  /** Delay before the second attempt. It doubles for each further attempt. */
   readonly retryDelayMs: number;
   readonly log: ((line: string) => void) | undefined;
   /** Called when the list of tools may have changed. */
@@ -59,7 +59,7 @@ export class McpConnection {
     this.#options = options;
   }
 
-  /** The server's tools, at most `limit`. */
+  /** Returns the server's tools, at most `limit`. */
   async listTools(limit: number, signal: AbortSignal): Promise<Tool[]> {
     const tools: Tool[] = [];
     let cursor: string | undefined;
@@ -161,7 +161,7 @@ export class McpConnection {
         capabilities: {},
         listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: changed } },
       });
-      // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is no EventTarget
+      // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is not an EventTarget
       client.onerror = (error) => {
         reason = shortReason(error);
       };
@@ -256,7 +256,9 @@ function statusOf(error: unknown): number | undefined {
 
 const MAX_REASON_LENGTH = 300;
 
-/** Finds the reason why a program did not start: the first line of its stderr that mentions an error, or the last line. */
+/**
+ * Finds the reason why a program did not start: the first line of its stderr that mentions an error, or the last line.
+ */
 function createComplaint() {
   let said = '';
   let telling = false;
@@ -270,11 +272,11 @@ function createComplaint() {
   };
 }
 
-/** One line. For a failed fetch, the cause has the actual reason. */
+/** Returns the reason for an error in one line. For a failed fetch, the actual reason is in the cause. */
 function shortReason(error: unknown): string {
   const { cause } = error instanceof Error ? error : {};
   const message = error instanceof Error ? error.message : String(error);
   const text = cause instanceof Error ? `${message}: ${cause.message}` : message;
-  // Shortened first: the text comes from the server, and the pattern is slow on very long white space.
+  // The text is shortened first, because it comes from the server, and the pattern is slow on very long white space.
   return reasonOf(text.slice(0, 4 * MAX_REASON_LENGTH)).slice(0, MAX_REASON_LENGTH);
 }

@@ -1,14 +1,14 @@
-/** Names of an MCP server's tools for models: `SERVER__TOOL`, with only the characters that vendors accept. */
+/** The names of an MCP server's tools for models: `SERVER__TOOL`, with only the characters that vendors accept. */
 import { createHash } from 'node:crypto';
 
 const MAX_NAME_LENGTH = 64;
-/** Hash characters that make a name unique. */
+/** Number of hash characters that make a name unique. */
 const HASH_LENGTH = 8;
 
 /**
  * Gives each tool of a server a unique name. It depends only on the names of the server and its tools, not on their
- * order. If several tools would get the same name, the one whose name needed no change keeps it and the others get a
- * hash. A tool that is listed twice counts once.
+ * order. If several tools would get the same name, the tool whose name needed no change keeps it, and a hash is added
+ * to the names of the others. A tool that is listed twice counts once.
  */
 export function offeredNames(server: string, tools: readonly string[]): Map<string, string> {
   const wanted = new Map<string, string[]>();

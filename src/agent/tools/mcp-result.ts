@@ -1,4 +1,4 @@
-/** Converts the result of an MCP tool to a response for the model: text or data, with images and files beside it. */
+/** Converts the result of an MCP tool to a response for the model: text or data, and in addition images and files. */
 import type { JsonValue } from '../../base/index.ts';
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
 import type { BlobPart, FileContentPart } from '../content.ts';
@@ -6,14 +6,14 @@ import { RichResponse } from '../tool.ts';
 import { McpError } from './mcp-error.ts';
 import { elide, jsonResponse, MAX_RESPONSE_LENGTH } from '../tool-result.ts';
 
-/** Images and files of one response. */
+/** Maximum number of images and files in one response. */
 const MAX_PARTS = 20;
-/** Total size of them, in characters of base64. */
+/** Maximum total size of the images and files in one response, in characters of base64. */
 const MAX_PARTS_SIZE = 10 * 2 ** 20;
-/** Of an error message, which is stored in the conversation and in logs. */
+/** Maximum length of an error message, which is stored in the conversation and in logs. */
 const MAX_ERROR_LENGTH = 4_000;
 
-/** Throws if the tool reported an error, so that the model sees it like any other error. */
+/** Converts the result. Throws if the tool reported an error, so that the model gets it like any other error. */
 export function readResult(result: CallToolResult): JsonValue | RichResponse {
   const words: string[] = [];
   const parts: (BlobPart | FileContentPart)[] = [];

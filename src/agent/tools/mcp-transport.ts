@@ -3,22 +3,25 @@ import type { Transport } from '@modelcontextprotocol/client';
 import { limitBody } from '../../base/index.ts';
 
 const NEW_LINE = 10;
-/** Of one message of a server. */
+/** Maximum size of one message from a server. */
 const MAX_MESSAGE_BYTES = 16 * 2 ** 20;
 const MAX_LOG_LINE = 4_000;
 
-/** A program. It is started when it is needed, and ended when the toolset is closed. */
+/** An MCP server that is a program. It is started when it is needed, and ended when the toolset is closed. */
 export interface McpCommand {
-  /** Prefix of the names of its tools. */
+  /** The prefix of the names of the server's tools. */
   readonly name: string;
   readonly command: string;
   readonly args?: readonly string[];
-  /** Added to a few standard variables (PATH, HOME, …). The program gets no other variables, so it sees none of our keys. */
+  /**
+   * Environment variables for the program, in addition to a few standard ones (PATH, HOME, …). The program gets no
+   * other variables, so it does not see our keys.
+   */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
 
-/** A running server, reached by streamable HTTP. */
+/** An MCP server that is already running, and that is reached by Streamable HTTP. */
 export interface McpUrl {
   readonly name: string;
   readonly url: string | URL;
@@ -30,9 +33,9 @@ export interface McpUrl {
 export type McpServerConfig = McpCommand | McpUrl;
 
 export interface TransportEvents {
-  /** A line of the program's stderr. */
+  /** Called for each line of the program's stderr. */
   readonly log: (line: string) => void;
-  /** The server sent a message that is too large. */
+  /** Called when the server has sent a message that is too large. */
   readonly overflow: (reason: string) => void;
 }
 
@@ -83,7 +86,10 @@ function lines(log: (line: string) => void) {
   };
 }
 
-/** Fails and reports an overflow once a message is too large. In a stream of events, each event is one message. */
+/**
+ * Returns a `fetch` that fails and calls `overflow` if a message is too large. In an event stream, each event is one
+ * message.
+ */
 function limitMessages(
   fetchIt: typeof fetch,
   overflow: (reason: string) => void,

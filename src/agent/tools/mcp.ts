@@ -1,5 +1,5 @@
 /**
- * The tools of an MCP server, started as a program or reached by streamable HTTP.
+ * The tools of an MCP server, which is started as a program or reached by Streamable HTTP.
  *
  *   const files = mcpToolset({ name: 'files', command: 'npx', args: ['some-mcp-server', '/data'] });
  *   const agent = llmAgent({ name: 'helper', tools: [files] });
@@ -20,20 +20,21 @@ export { McpError, type McpErrorCode } from './mcp-error.ts';
 export type { McpCommand, McpServerConfig, McpUrl } from './mcp-transport.ts';
 
 const MAX_TOOLS = 250;
-/** Tools that are read from the server's list, before `include` and `exclude` are applied. */
+/** Maximum number of tools that are read from the server's list, before `include` and `exclude` are applied. */
 const MAX_LISTED = 2_000;
 const MAX_DESCRIPTION_LENGTH = 4_000;
-/** Characters of one tool's JSON Schema. */
+/** Maximum length of one tool's JSON Schema, in characters. */
 const MAX_SCHEMA_LENGTH = 50_000;
 
 /** The options of `mcpToolset`. */
 export interface McpOptions {
-  /** Offer only these tools, by the server's own names. */
+  /** The only tools to offer, by the server's own names. Default: all tools. */
   readonly include?: readonly string[];
   readonly exclude?: readonly string[];
   /**
-   * Which calls a person must approve. Default: none. `all`: every call. `writes`: calls of tools that are not marked as
-   * read-only; the server sets that mark itself, so use it only with trusted servers. A function decides for each call.
+   * Which calls a person must approve. Default: none. `all`: every call. `writes`: calls of tools that are not marked
+   * as read-only; the server sets that mark itself, so use it only with trusted servers. A function decides for each
+   * call.
    */
   readonly confirm?:
     | 'all'
@@ -42,13 +43,13 @@ export interface McpOptions {
         tool: { readonly name: string; readonly readOnly: boolean; readonly destructive: boolean },
         args: JsonObject,
       ) => MaybePromise<boolean | ToolConfirmation>);
-  /** Until the server is ready. Default: 30,000. */
+  /** Maximum time until the server is ready. Default: 30,000. */
   readonly connectTimeoutMs?: number;
-  /** Until a call has a response or reports progress. Default: 120,000. */
+  /** Maximum time until a call has a response or reports progress. Default: 120,000. */
   readonly callTimeoutMs?: number;
-  /** Delay after a failed connection; it doubles each time. Default: 500. */
+  /** Delay after a failed attempt to connect. It doubles each time. Default: 500. */
   readonly retryDelayMs?: number;
-  /** Maximum number of tools; the first ones are offered. Default: 250. */
+  /** Maximum number of offered tools. If there are more, the first ones are offered. Default: 250. */
   readonly maxTools?: number;
   /** Receives the lines of the program's stderr, and notes about tools that are not offered. Must not throw. */
   readonly log?: (line: string) => void;

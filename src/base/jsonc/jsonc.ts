@@ -1,4 +1,7 @@
-/** JSON with comments and trailing commas, as people write it in configuration files. Knows the line of each value. */
+/**
+ * Parses JSON with comments and trailing commas, as people write it in configuration files. The result has the line of
+ * each value.
+ */
 import {
   findNodeAtLocation,
   parse,
@@ -13,7 +16,10 @@ const SYNTAX = { allowTrailingComma: true };
 
 export interface Jsonc {
   readonly value: unknown;
-  /** The line, counted from 1, of the value at this path, or of the nearest value that contains it. */
+  /**
+   * Returns the line of the value at this path, counted from 1. If there is no such value, returns the line of the
+   * innermost value that exists on the path.
+   */
   lineOf(path: readonly PropertyKey[]): number;
 }
 
@@ -54,7 +60,7 @@ const MESSAGES: Readonly<Record<ReturnType<typeof printParseErrorCode>, string>>
  *     json.value; // { port: 80 }
  */
 export function parseJsonc(source: string): Jsonc {
-  // A space instead of a byte order mark keeps the offsets.
+  // A byte order mark is replaced with a space, so that all offsets stay the same.
   const text = source.replace(/^\ufeff/, ' ');
   check(text);
   const root = parseTree(text, [], SYNTAX)!;
@@ -67,7 +73,7 @@ export function parseJsonc(source: string): Jsonc {
   };
 }
 
-/** Throws for the first error in the text, for a duplicate key, and for values that are nested too deeply. */
+/** Checks the text. Throws at the first syntax error, duplicate key or value that is nested too deeply. */
 function check(text: string): void {
   const keys: Set<string>[] = [];
   let depth = 0;
@@ -97,7 +103,7 @@ function check(text: string): void {
       onArrayBegin: (_offset, _length, line) => begin(line),
       onArrayEnd: end,
       onError(code, offset, _length, line) {
-        // One character only: the text may be a secret.
+        // Only one character is shown, because the text may be a secret.
         const found =
           offset < text.length ? `found ${JSON.stringify(text[offset])}` : 'the file ends';
         fail(`${MESSAGES[printParseErrorCode(code)]}, ${found}`, line);

@@ -1,11 +1,11 @@
-/** The errors of a schema in a JSON file with comments, each with its line and field. */
+/** Finds the line and the field of each schema error in a JSON file with comments. */
 import type * as z from 'zod';
 import { wordIssue } from '../issue.ts';
 import type { Jsonc } from './jsonc.ts';
 
 export interface JsoncProblem {
   readonly line: number;
-  /** `providers.main.apiKey`; empty for the whole file. */
+  /** The path of the field, such as `providers.main.apiKey`. It is empty if the problem concerns the whole file. */
   readonly field: string;
   readonly problem: string;
 }

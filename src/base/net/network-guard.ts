@@ -1,8 +1,9 @@
 /**
- * Protection against server-side request forgery: which addresses may be reached when someone else chose the URL.
+ * Protects against server-side request forgery: limits the addresses that can be reached when a URL comes from someone
+ * else.
  *
- * Private networks are closed unless the operator opened them. The check runs when a connection is made, after the host
- * name was resolved, so a name cannot point to a private address later.
+ * Private networks are closed unless the operator has opened them. An address is checked when the connection is made,
+ * after the host name was resolved. So a name cannot point to a private address after the check.
  */
 import { lookup as resolve } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
@@ -40,25 +41,30 @@ const CLOSED = [
 
 const closed = networks(CLOSED);
 
-/** The URL must not be requested: it is invalid, or its address is closed. */
+/** The error for a URL that must not be requested, because it is invalid or its address is in a closed network. */
 export class AddressError extends Error {
   override readonly name = 'AddressError';
 }
 
 export interface NetworkGuard {
-  /** Whether an IP address may be reached. Anything that is not an IP address may not. */
+  /** Returns whether an IP address may be reached. Returns false if the text is not an IP address. */
   allows(address: string): boolean;
-  /** Whether the URL contains a closed address in writing, so that no lookup is needed to know it. */
+  /**
+   * Returns whether the host of the URL is an IP address (or localhost) in a closed network. Does not resolve names.
+   */
   closes(url: URL): boolean;
-  /** Parses an http or https URL without credentials. Throws an AddressError for any other, and for a closed address. */
+  /**
+   * Parses an http or https URL without credentials. Throws an AddressError for any other URL, and for an address in a
+   * closed network.
+   */
   parse(text: string, base?: URL): URL;
   /** Resolves a host name for a socket and returns only the addresses that may be reached. */
   readonly lookup: LookupFunction;
 }
 
 /**
- * Decides which addresses may be reached. `allowNetworks` are private networks that the operator opened, in CIDR
- * notation.
+ * Creates a guard that decides which addresses may be reached. `allowNetworks` are the private networks that the
+ * operator has opened, in CIDR notation.
  *
  *     const guard = networkGuard(['10.0.0.0/8']);
  *     const response = await guardedRequest(guard, guard.parse(text), { signal });
@@ -130,14 +136,17 @@ function add(list: BlockList, cidr: string): void {
   list.addSubnet(address, bits, family === 6 ? 'ipv6' : 'ipv4');
 }
 
-/** The address that a URL contains in writing. A socket connects to it without a lookup. */
+/**
+ * Returns the IP address in the URL, or undefined if the host is a name that must be resolved. For localhost, returns
+ * 127.0.0.1.
+ */
 export function literalAddress(url: URL): string | undefined {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   if (isIP(host) !== 0) return host;
   return /^(.+\.)?localhost\.?$/i.test(host) ? '127.0.0.1' : undefined;
 }
 
-/** ::ffff:127.0.0.1 and ::ffff:7f00:1 are 127.0.0.1. */
+/** Converts an IPv4-mapped IPv6 address to IPv4: `::ffff:127.0.0.1` and `::ffff:7f00:1` become `127.0.0.1`. */
 function unmapped(address: string): string {
   const mapped = /^::ffff:(?:(\d+\.\d+\.\d+\.\d+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i.exec(address);
   if (!mapped) return address;

@@ -1,4 +1,4 @@
-/** Opens a SQLite file, or throws a StoreError that says in one line why not. */
+/** Opens a SQLite file, or throws a StoreError with the reason in one line. */
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -6,14 +6,14 @@ import { systemCode } from '../errors.ts';
 import { checkVersion, migrate, type Schema } from './schema.ts';
 import { StoreError, toStoreError } from './store-error.ts';
 
-/** Limits the space that the write-ahead log keeps after a large transaction. */
+/** Maximum size of the write-ahead log after a large transaction. */
 const JOURNAL_BYTES = 64 * 1024 * 1024;
 
 export interface DatabaseOptions {
   readonly schema: Schema;
-  /** How long to wait for other processes. This process is blocked meanwhile. */
+  /** Maximum time to wait for other processes. This process is blocked meanwhile. */
   readonly busyMs: number;
-  /** `FULL`: a commit survives a power failure. `NORMAL` (the default): it survives the end of the process. */
+  /** `FULL`: a commit survives a power failure. `NORMAL` (the default): a commit survives a crash of the process. */
   readonly synchronous?: 'NORMAL' | 'FULL' | undefined;
   readonly foreignKeys?: boolean;
   /** Maximum size of the file, in pages of 4 KiB. */
@@ -21,7 +21,7 @@ export interface DatabaseOptions {
 }
 
 /**
- * Opens a database in WAL mode with its newest schema. Several processes may do so at the same time.
+ * Opens a database in WAL mode and migrates it to the newest schema. Several processes may open it at the same time.
  *
  *     const db = openDatabase(prepareFile('agent.db'), { schema: SCHEMA, busyMs: 5000 });
  */
@@ -43,7 +43,10 @@ export function openDatabase(file: string, options: DatabaseOptions): DatabaseSy
   }
 }
 
-/** The real path of a database file, which need not exist yet. Creates its folder, for the owner only. */
+/**
+ * Returns the real path of a database file, even if the file does not exist yet. Creates its folder with access for the
+ * owner only.
+ */
 export function prepareFile(path: string): string {
   const wanted = resolve(path);
   try {
@@ -60,7 +63,10 @@ export function prepareFile(path: string): string {
   }
 }
 
-/** Not `recursive`: with it, Node never returns if the system answers ENOENT for a folder it cannot create (/proc). */
+/**
+ * Creates a folder and its parents. This does not use `recursive`: with this option, Node never returns if the system
+ * reports ENOENT for a folder that it cannot create (for example in /proc).
+ */
 function makeFolder(path: string): void {
   if (existsSync(path)) return;
   if (dirname(path) !== path) makeFolder(dirname(path));
@@ -71,7 +77,7 @@ function makeFolder(path: string): void {
   }
 }
 
-/** Creates an empty file for the owner only. Returns false, and does not open the file, if it exists. */
+/** Creates an empty file with access for the owner only. If the file exists, returns false and does not open it. */
 export function createFile(path: string): boolean {
   try {
     closeSync(openSync(path, 'wx', 0o600));

@@ -1,17 +1,17 @@
 /**
- * Schema versions. A database's `user_version` is the number of migration steps it has seen. Steps are added at the end
- * and never changed; there are no downgrades.
+ * Schema versions. The `user_version` of a database is the number of migration steps that were applied to it. New steps
+ * are added at the end, and steps are never changed. There are no downgrades.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { StoreError } from './store-error.ts';
 
 export interface Schema {
-  /** SQLite's `application_id`. It keeps us from changing the database of another program. */
+  /** SQLite's `application_id`. It prevents changes to the database of another program. */
   readonly applicationId: number;
   readonly steps: readonly string[];
 }
 
-/** Throws if the database belongs to another program or to a newer version of this one. Changes nothing. */
+/** Throws if the database belongs to another program or to a newer version of Parley. Changes nothing. */
 export function checkVersion(
   db: DatabaseSync,
   path: string,
@@ -34,7 +34,7 @@ export function checkVersion(
   }
 }
 
-/** Applies the steps up to `to` that the database has not seen, all of them or none. */
+/** Applies the missing steps up to `to`, either all of them or none. */
 export function migrate(
   db: DatabaseSync,
   { applicationId, steps }: Schema,
@@ -43,7 +43,7 @@ export function migrate(
   if (pragma(db, 'user_version') >= to) return;
   db.exec('BEGIN EXCLUSIVE');
   try {
-    // Read again: another process may have migrated the database in the meantime.
+    // The version is read again, because another process may have migrated the database in the meantime.
     for (const step of steps.slice(pragma(db, 'user_version'), to)) db.exec(step);
     db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${to}; COMMIT`);
   } catch (error) {

@@ -1,17 +1,17 @@
 import { reasonOf } from '../errors.ts';
 
-/** Why a store cannot be used. */
+/** The reason why a store cannot be used. */
 export type StoreErrorCode =
-  /** Another process holds the file for too long. The same call may succeed later. */
+  /** Another process has locked the file for too long. The same call may succeed later. */
   | 'busy'
-  /** The disk or the allowed size of the file is full. */
+  /** The disk is full, or the file has reached its maximum size. */
   | 'full'
   /** The file is damaged. */
   | 'corrupt'
   /** The file cannot be opened, or is not a database of this program. */
   | 'unusable';
 
-/** A store cannot be used. The message is one line; `hint` says what to do. */
+/** The error for a store that cannot be used. The message is one line. `hint` tells the user what to do. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
   readonly code: StoreErrorCode;
@@ -33,7 +33,7 @@ const CORRUPT = 11;
 const FULL = 13;
 const NOT_A_DATABASE = 26;
 
-/** SQLite's primary result code, or undefined if the error is not one of SQLite. */
+/** Returns SQLite's primary result code, or undefined if the error does not come from SQLite. */
 export function sqliteCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error)) return undefined;
   return typeof error.errcode === 'number' ? error.errcode & 0xff : undefined;
@@ -45,7 +45,7 @@ export function isDatabaseBusy(error: unknown): boolean {
 }
 
 /**
- * An error of SQLite or of the system as a StoreError. Other errors are returned as they are.
+ * Converts an error of SQLite or of the system to a StoreError. Other errors are returned unchanged.
  *
  *     throw toStoreError(error, file, 'write to');
  */

@@ -110,7 +110,7 @@ function fixed(client: AgentClient): RemoteConnection {
   return { card: client.card, open: async () => client, forget() {} };
 }
 
-/** Whether the remote refused a new message because its task has ended. */
+/** Returns whether the remote refused a new message because its task has ended. */
 function isOver(error: unknown, { fresh, taskId }: RemoteTurn): boolean {
   return (
     fresh &&

@@ -233,7 +233,7 @@ function taskIdOf(event: StreamEvent): string | undefined {
   return event.kind === 'task' ? event.id : event.taskId;
 }
 
-/** Whether the connection was refused. Nothing was sent then, so sending again is safe with any server. */
+/** Returns whether the connection was refused. Nothing was sent then, so sending again is safe with any server. */
 function wasRefused(error: ConnectionError): boolean {
   for (let cause = error.cause; cause instanceof Error; cause = cause.cause) {
     if (systemCode(cause) === 'ECONNREFUSED') return true;

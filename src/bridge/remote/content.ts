@@ -138,7 +138,7 @@ export class RemoteContent {
     return shown;
   }
 
-  /** Whether this text repeats the text of some artifacts. */
+  /** Returns whether this text repeats the text of some artifacts. */
   #repeats(text: string): boolean {
     if (text === '') return false;
     const sections = [...this.#artifacts.values()];
@@ -161,7 +161,7 @@ export class RemoteContent {
 }
 
 /**
- * Whether the text consists only of some of the pieces, in any order, ignoring white space. Each piece is compared only
+ * Returns whether the text consists only of some of the pieces, in any order, ignoring white space. Each piece is compared only
  * at the end of the previous one: searching the whole text for each could take quadratic time.
  */
 function isMadeOf(text: string, pieces: readonly string[]): boolean {
