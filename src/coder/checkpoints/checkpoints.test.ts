@@ -330,7 +330,7 @@ test('without git there is one clear line', async (t) => {
   await assert.rejects(openCheckpoints(places), (error: unknown) => {
     assert.ok(error instanceof CheckpointError);
     assert.equal(error.code, 'no-git');
-    assert.match(error.message, /^checkpoints are not available: git is not installed/);
+    assert.match(error.message, /^checkpoints are not available, because git is not installed/);
     return true;
   });
 });

@@ -1,13 +1,13 @@
 /**
- * Checkpoints: earlier states of the workspace's files, stored in a separate git repository in the data folder. Its work
- * tree is the workspace. The workspace's own .git is never read or written, and need not exist.
+ * Checkpoints: earlier states of the workspace's files, stored in a separate git repository in the data folder. The
+ * work tree of this repository is the workspace. The workspace's own .git is never read or written, and need not exist.
  *
  * A checkpoint is a commit without parents under refs/checkpoints/ID, with a JSON message. So each checkpoint can be
- * removed separately, and git shares common content.
+ * removed separately, and git stores common content only once.
  *
  * These files are not in a checkpoint, and `restore` does not touch them: files ignored by .gitignore, folders such as
- * node_modules, files larger than MAX_FILE_BYTES or not readable, and repositories inside the workspace. Of the
- * permissions only the executable bit is stored. Empty folders are not stored.
+ * node_modules, files that are larger than MAX_FILE_BYTES or not readable, and repositories inside the workspace. Of
+ * the permissions, only the executable bit is stored. Empty folders are not stored.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -38,41 +38,41 @@ const MAX_LABEL = 500;
 const MAX_EXTRA_BYTES = 64 * 1024;
 const DEFAULT_KEEP = 100;
 const DEFAULT_KEEP_DAYS = 30;
-/** Old checkpoints are removed after this many new ones. */
+/** The number of new checkpoints after which old checkpoints are removed. */
 const PRUNE_EVERY = 25;
 const REFS = 'refs/checkpoints/';
 
 export interface Checkpoint {
   readonly id: string;
-  /** Milliseconds since 1970. */
+  /** The time, in milliseconds since 1970. */
   readonly at: number;
   /** The change before which the checkpoint was taken. */
   readonly label: string;
-  /** Data of the caller: the position in the conversation. */
+  /** Data of the caller, for example the position in the conversation. */
   readonly extra: JsonObject;
-  /** Files that are missing although they are not ignored: too large, not readable, or in another repository. */
+  /** Files that are not ignored but missing, because they are too large, not readable, or in another repository. */
   readonly skipped: readonly string[];
 }
 
 export interface Checkpoints {
   /** Stores the current files. */
   take(label: string, extra?: JsonObject, signal?: AbortSignal): Promise<Checkpoint>;
-  /** The newest first. */
+  /** Returns the checkpoints, newest first. */
   list(signal?: AbortSignal): Promise<readonly Checkpoint[]>;
   /**
-   * Restores the files. Files that were added since are removed. First a checkpoint `before` is taken with the data
-   * `extra`, so that the restore can be undone.
+   * Restores the files, and removes files that were added later. Before that, takes a checkpoint with the data `extra`
+   * and returns it as `before`, so that the restore can be undone.
    */
   restore(
     id: string,
     signal?: AbortSignal,
     extra?: JsonObject,
   ): Promise<Restored & { readonly before: Checkpoint }>;
-  /** Waits for running work. */
+  /** Waits until all running work has ended. */
   close(): Promise<void>;
 }
 
-/** Checkpoints are not available, or a checkpoint does not exist. The message is one line that says what to do. */
+/** Thrown if checkpoints are not available, or if a checkpoint does not exist. The message is one line. */
 export class CheckpointError extends Error {
   override readonly name = 'CheckpointError';
   readonly code: 'no-git' | 'too-many-files' | 'not-found' | 'failed';
@@ -103,12 +103,12 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
   const name = createHash('sha256').update(workspace).digest('hex').slice(0, 16);
   const repository = path.join(path.resolve(options.dataFolder), 'checkpoints', name);
   const shared = path.join(repository, 'index');
-  // A separate index per process: no lock of another process, or of a crashed one, can block this one.
+  // Each process has its own index, so that a lock of another process, or of a crashed process, cannot block it.
   const index = path.join(repository, `index-${randomBytes(6).toString('hex')}`);
   const place: Place = { repository, workspace, index };
   await explained(() => prepare(place, options.dataFolder));
   await copyIndex(shared, index).catch(() => {});
-  // A damaged index is removed. It is only a cache.
+  // A damaged index is removed, because it is only a cache.
   await git(place, ['ls-files', '-z']).catch(() => rm(index, { force: true }));
 
   let queue: Promise<unknown> = Promise.resolve();
@@ -147,7 +147,7 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
     await git(place, ['update-ref', REFS + id, commit.toString().trim()], { signal });
     await saveIndex(index, shared);
     taken += 1;
-    // Runs in the background. If it fails, it is tried again later.
+    // This runs in the background. If it fails, it is tried again later.
     if (taken % PRUNE_EVERY === 1) inTurn(removeOld).catch(() => {});
     return { id, ...note };
   }
@@ -173,7 +173,7 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
         }
         const target = REFS + id;
         const args = ['ls-tree', '-r', '-z', '--name-only', '--full-tree', target];
-        // Also stores files that will be overwritten and are now ignored.
+        // Also store files that will be overwritten and are ignored now.
         const also = splitZ(await git(place, args, { signal }));
         const note = { ...extra, restores: id };
         const before = await take(`before restoring ${id}`, note, signal, also);
@@ -197,7 +197,7 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
   };
 }
 
-/** An id that sorts by time and is short enough to type: `20261103-101530-042-1f3a`. */
+/** Returns an id that sorts by time and is short enough to type, for example `20261103-101530-042-1f3a`. */
 function nameOf(at: number): string {
   const digits = new Date(at).toISOString().replaceAll(/\D/g, '');
   const time = `${digits.slice(0, 8)}-${digits.slice(8, 14)}-${digits.slice(14, 17)}`;
@@ -205,7 +205,7 @@ function nameOf(at: number): string {
 }
 
 const ATTRIBUTES = '* -text -eol -crlf -ident -filter -diff -merge !working-tree-encoding\n';
-/** Always ignored, for workspaces without a .gitignore. */
+/** Folders that are always ignored, even in workspaces without a .gitignore. */
 const EXCLUDED = ['node_modules/', '.venv/', '__pycache__/'];
 
 async function prepare({ repository, workspace }: Place, dataFolder: string): Promise<void> {
@@ -223,8 +223,8 @@ async function prepare({ repository, workspace }: Place, dataFolder: string): Pr
 }
 
 /**
- * Adds all files of a checkpoint to the index, and the files `also` even if they are ignored. Returns the files that were
- * skipped.
+ * Adds all files of a checkpoint to the index. Also adds the files in `also`, even if they are ignored. Returns the
+ * files that were skipped.
  */
 async function stage(
   place: Place,
@@ -239,7 +239,7 @@ async function stage(
   const tooMany = () =>
     new CheckpointError(
       'too-many-files',
-      `no checkpoint was taken: there are more than ${MAX_FILES} files; add more of them to .gitignore`,
+      `no checkpoint was taken: there are more than ${MAX_FILES} files; add some of them to .gitignore`,
     );
   if (new Set([...known, ...changed]).size > MAX_FILES) throw tooMany();
 
@@ -255,7 +255,7 @@ async function stage(
     else skipped.push(file);
   }
   if (skipped.length > MAX_SKIPPED) throw tooMany();
-  // Files that are in the index but ignored or skipped now.
+  // Remove files that are in the index but are ignored or skipped now.
   const kept = new Set(also);
   const ignored = (await ls('--cached', '--ignored')).filter((file) => !kept.has(file));
   const out = [...ignored, ...gone, ...skipped.filter(isPlain)];
@@ -275,14 +275,17 @@ async function update(
   await git(place, ['update-index', ...flags, '-z', '--stdin'], { input, signal });
 }
 
-/** False for a repository inside the work tree, which git lists as a folder, and for a name that is not valid UTF-8. */
+/**
+ * Returns false for a repository inside the work tree, which git lists as a folder, and for a name that is not valid
+ * UTF-8.
+ */
 function isPlain(file: string): boolean {
   return !file.endsWith('/') && !file.includes('\ufffd');
 }
 
-/** Classifies a file that git reports as new or changed. */
+/** Returns a function that classifies a file that git reports as new or changed. */
 function classifier(workspace: string): (file: string) => Promise<'kept' | 'skipped' | 'gone'> {
-  /** Whether the path of a folder contains no link. */
+  /** For each folder, whether its path contains no link. */
   const folders = new Map<string, boolean>();
   const isOwn = async (folder: string): Promise<boolean> => {
     const known = folders.get(folder);
@@ -327,14 +330,14 @@ async function drop(place: Place, ids: readonly string[]): Promise<void> {
   await git(place, ['update-ref', '--stdin'], { input });
 }
 
-/** Saves the index for the next process, so that it does not have to read all files again. */
+/** Saves the index for the next process, so that this process does not have to read all files again. */
 async function saveIndex(index: string, shared: string): Promise<void> {
   const draft = `${index}-draft`;
   await copyIndex(index, draft);
   await rename(draft, shared);
 }
 
-/** Copies the index with its time: git reads files again that are as new as the index. */
+/** Copies the index with its time, because git reads all files again that are not older than the index. */
 async function copyIndex(from: string, to: string): Promise<void> {
   const { mtimeMs } = await stat(from);
   await copyFile(from, to);
@@ -349,7 +352,7 @@ async function explained<T>(work: () => Promise<T>): Promise<T> {
     if (!(error instanceof GitError)) throw error;
     if (error.missing) {
       const line =
-        'checkpoints are not available: git is not installed; install it to use /restore';
+        'checkpoints are not available, because git is not installed; install git to use /restore';
       throw new CheckpointError('no-git', line, error);
     }
     throw new CheckpointError('failed', `the checkpoint failed: ${error.message}`, error);

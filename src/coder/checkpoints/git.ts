@@ -1,10 +1,10 @@
 /**
  * Runs git on a separate repository whose work tree is the user's workspace.
  *
- * No file in the workspace and no user configuration may make git run a program. Hooks, the file system monitor, filters
- * and pagers are off. Git reads neither the system's nor the user's configuration, and its environment is built from
- * scratch. Attributes in the work tree cannot change content: the repository's own info/attributes takes precedence and
- * disables all of them.
+ * No file in the workspace and no user configuration may make git run a program. Hooks, the file system monitor,
+ * filters and pagers are off. Git reads neither the system's nor the user's configuration, and its environment is built
+ * from scratch. Attributes in the work tree cannot change content, because the repository's own info/attributes takes
+ * precedence and disables them all.
  */
 import { execFile, type ExecFileException } from 'node:child_process';
 import { devNull } from 'node:os';
@@ -13,12 +13,12 @@ import path from 'node:path';
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 const TIMEOUT_MS = 120_000;
 
-/** Git failed. The message is one line with git's own error text. */
+/** Thrown if git fails. The message is one line with git's own error text. */
 export class GitError extends Error {
   override readonly name = 'GitError';
-  /** Git is not installed. */
+  /** True if git is not installed. */
   readonly missing: boolean;
-  /** The exit code. */
+  /** The exit code, or undefined if git has not exited normally. */
   readonly code: number | undefined;
   constructor(
     message: string,
@@ -38,7 +38,7 @@ export interface Place {
   /** The git directory. */
   readonly repository: string;
   readonly workspace: string;
-  /** The index file; by default the repository's own. */
+  /** The index file. Default: the repository's own index. */
   readonly index?: string;
 }
 
@@ -91,7 +91,7 @@ export async function git(
         reject(signal?.aborted ? signal.reason : gitError(`git ${args[0]}`, error, stderr));
       else resolve(stdout);
     });
-    // If git ends before it has read its input, standard error has the reason.
+    // If git ends before it has read its input, the reason is in its standard error.
     child.stdin?.on('error', () => {});
     child.stdin?.end(input);
   });
@@ -111,7 +111,7 @@ function gitError(command: string, cause: ExecFileException, stderr: Buffer): Gi
   return new GitError(`${command} ${why}`, { cause });
 }
 
-/** Splits the output of git with `-z`. */
+/** Splits the output of a git command with `-z`. */
 export function splitZ(output: Buffer): string[] {
   const text = output.toString('utf8');
   return text === '' ? [] : text.replace(/\0$/, '').split('\0');
@@ -122,7 +122,7 @@ export function joinZ(items: readonly string[]): string {
 }
 
 function environment(place: Place): NodeJS.ProcessEnv {
-  // With a relative folder in PATH, a `git` in the workspace could be run.
+  // Relative folders are removed from PATH, because a program `git` in the workspace could be run otherwise.
   const folders = (process.env['PATH'] ?? '')
     .split(path.delimiter)
     .filter((folder) => path.isAbsolute(folder));

@@ -1,22 +1,22 @@
-/** Removes old checkpoints, by number, age and size of the repository. */
+/** Removes old checkpoints, depending on their number, their age and the size of the repository. */
 import { readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { git, type Place } from './git.ts';
 
-/** Above this size the older half of the checkpoints is removed. */
+/** Maximum size of the repository. If it is larger, the older half of the checkpoints is removed. */
 const MAX_REPOSITORY_KIB = 1024 * 1024;
-/** Above this number of loose objects, git packs them. */
+/** Maximum number of loose objects. If there are more, git packs them. */
 const MAX_LOOSE_OBJECTS = 5000;
-/** Unused objects are kept for this time, because another process may be about to use them. */
+/** How long unused objects are kept, because another process may be about to use them. */
 const GRACE = '1.hour.ago';
-/** An older index belongs to a process that has crashed. */
+/** The age from which an index is assumed to belong to a crashed process. */
 const STALE_INDEX_MS = 24 * 3_600_000;
 
 export interface PruneOptions {
   readonly keep: number;
-  /** Older checkpoints are removed. Milliseconds since 1970. */
+  /** Checkpoints from before this time are removed. In milliseconds since 1970. */
   readonly after: number;
-  /** The newest first. */
+  /** All checkpoints, newest first. */
   readonly checkpoints: readonly { readonly id: string; readonly at: number }[];
   drop(ids: readonly string[]): Promise<void>;
 }

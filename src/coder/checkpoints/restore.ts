@@ -1,4 +1,4 @@
-/** Restores the files of a checkpoint. Only files that differ between two checkpoints are touched. */
+/** Restores the files of a checkpoint. Only files that differ between the two checkpoints are changed. */
 import { lstat, realpath, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import { git, GitError, joinZ, splitZ, type Place } from './git.ts';
@@ -6,23 +6,23 @@ import { git, GitError, joinZ, splitZ, type Place } from './git.ts';
 export interface Restored {
   /** Files that were restored. */
   readonly written: readonly string[];
-  /** Files that were added since the checkpoint and are removed now. */
+  /** Files that were added after the checkpoint and have now been removed. */
   readonly removed: readonly string[];
   /**
-   * Files that were not restored, because what is in their place now is in no checkpoint: a folder with other files, or a
-   * file that is too large.
+   * Files that were not restored, because a folder with other files, or a file that is too large, is now in their
+   * place. These are in no checkpoint, so they are not overwritten.
    */
   readonly blocked: readonly string[];
 }
 
 export interface RestoreOptions {
-  /** A checkpoint of the current files. The index matches it. */
+  /** A checkpoint of the current files, which matches the index. */
   readonly now: string;
   /** The checkpoint to restore. */
   readonly target: string;
   /** Current files that are not in `now`. */
   readonly unkept: readonly string[];
-  /** Files that existed when `target` was taken but are not in it. */
+  /** Files that existed when `target` was taken but are not in `target`. */
   readonly absent: readonly string[];
 }
 
@@ -36,7 +36,8 @@ export async function restoreFiles(place: Place, options: RestoreOptions): Promi
     (changes[at] === 'D' ? added : wanted).push(changes[at + 1]!);
   }
 
-  // Restores .gitignore files first: files that they ignored may have existed, although no checkpoint has them.
+  // Restore .gitignore files first. Files that they ignored may have existed at the time of the checkpoint, although no
+  // checkpoint contains them.
   const rules = wanted.filter((file) => path.posix.basename(file) === '.gitignore');
   const rulesGone = added.filter((file) => path.posix.basename(file) === '.gitignore');
   const removed = await remove(place, rulesGone);
@@ -65,11 +66,11 @@ export async function restoreFiles(place: Place, options: RestoreOptions): Promi
   return { written: free, removed, blocked };
 }
 
-/** The files that .gitignore files in the work tree ignore, regardless of the index. */
+/** Returns the files that are ignored by .gitignore files in the work tree, regardless of the index. */
 async function ignoredOf(place: Place, files: readonly string[]): Promise<string[]> {
   if (files.length === 0) return [];
   try {
-    // Git reads these as patterns. With ./ in front, no name starts with a special character.
+    // Git reads these names as patterns. With the prefix `./`, no name starts with a special character.
     const input = joinZ(files.map((file) => `./${file}`));
     const output = await git(place, ['check-ignore', '--no-index', '-z', '--stdin'], { input });
     return splitZ(output).map((file) => file.slice(2));
@@ -80,7 +81,10 @@ async function ignoredOf(place: Place, files: readonly string[]): Promise<string
   }
 }
 
-/** Git does not write through links, and replaces a link or file that is in the place of a folder. */
+/**
+ * Writes files from the index to the work tree. Git does not write through links, and replaces a link or a file that is
+ * in the place of a folder.
+ */
 async function write(place: Place, files: readonly string[]): Promise<void> {
   if (files.length === 0) return;
   const input = joinZ(files);
@@ -93,7 +97,7 @@ async function remove(place: Place, files: readonly string[]): Promise<string[]>
   for (const file of files) {
     const where = path.join(place.workspace, file);
     const folder = path.dirname(where);
-    // If the folder has become a link, the file is not the one in the checkpoint.
+    // If the folder has become a link, this is not the file that is in the checkpoint.
     if ((await realpath(folder).catch(() => undefined)) !== folder) continue;
     if (await isFolder(where)) continue;
     await rm(where, { force: true });

@@ -100,7 +100,7 @@ export function memoryText({ files }: Memory): string | undefined {
   if (files.length === 0) return undefined;
   return files
     .map(({ path, text, cut }) => {
-      const note = cut ? '\n[The file is longer; this is its start.]' : '';
+      const note = cut ? '\n[The file is longer. This is its start.]' : '';
       return `## From ${path}\n\n${text.trim()}${note}`;
     })
     .join('\n\n');

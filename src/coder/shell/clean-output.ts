@@ -2,10 +2,10 @@
  * Converts terminal output to readable text: removes escape sequences, keeps only the last version of a line that is
  * overwritten (a progress bar), and applies backspaces.
  *
- * Works on chunks; a sequence may be split between chunks. Memory is bounded for any input.
+ * The output is processed in chunks. A sequence may be split between chunks. Memory is bounded for any input.
  */
 
-/** A longer line is passed on in pieces. Only its last piece can still be overwritten. */
+/** Maximum length of a line. A longer line is returned in pieces, and only its last piece can still be overwritten. */
 const MAX_LINE = 4096;
 /** The maximum length of an escape sequence. */
 const MAX_SEQUENCE = 4096;
@@ -20,17 +20,17 @@ const SEQUENCE =
 const INCOMPLETE = /^\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)$/;
 
 export interface Cleaner {
-  /** Takes a chunk and returns the lines that are complete. */
+  /** Processes a chunk and returns the lines that are now complete. */
   write(chunk: string): string;
-  /** The current, incomplete line. */
+  /** Returns the current, incomplete line. */
   line(): string;
 }
 
 export function createCleaner(): Cleaner {
-  /** The start of an escape sequence, or a carriage return at the end of a chunk. */
+  /** The end of the last chunk, if it is an incomplete escape sequence or a carriage return. */
   let held = '';
   let line = '';
-  /** The cursor is at the start of the line: new text replaces the line. */
+  /** True if the cursor is at the start of the line, so that new text replaces the line. */
   let returned = false;
 
   /** Adds plain text and returns the lines that are now complete. */
@@ -86,7 +86,7 @@ export function createCleaner(): Cleaner {
   return { write, line: () => line };
 }
 
-/** The readable text of a complete output. */
+/** Returns the readable text of a complete output. */
 export function cleaned(output: string): string {
   const cleaner = createCleaner();
   return cleaner.write(output) + cleaner.line();

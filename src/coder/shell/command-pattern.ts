@@ -1,13 +1,14 @@
 /**
- * Matches the pattern of a policy rule against a simple command. A pattern is the first words of a command:
+ * Matches the pattern of a policy rule against a simple command. A pattern consists of the first words of a command:
  *
  *   git status        git status, git status --short
- *   npm run * $       npm run with exactly one more word
- *   rm                every rm
+ *   npm run * $       npm run, followed by exactly one word
+ *   rm                every rm command
  *
  * `*` matches any one word. `$` at the end means that no more words follow. To allow a command, a pattern must match
- * exactly: the same words, and no assigned variables. To deny or to ask, a looser match is enough: the program under any
- * path, and the words in this order with other words between them. If an expansion hides a word, the answer is "maybe".
+ * exactly, with the same words and without variable assignments. To deny or to ask, a looser match is enough: the
+ * program may have any path, and other words may be between the words of the pattern. If a word contains an expansion,
+ * so that its value is unknown, the result is "maybe".
  */
 import { parseWords } from './parse.ts';
 import type { SimpleCommand, Word } from './simple-command.ts';
@@ -17,7 +18,7 @@ export interface Pattern {
   readonly exact: boolean;
 }
 
-/** Parses a pattern; undefined if it is invalid. */
+/** Parses a pattern. Returns undefined if it is invalid. */
 export function parsePattern(text: string): Pattern | undefined {
   const all = parseWords(text);
   if (!all) return undefined;
@@ -30,7 +31,7 @@ function isAny(word: Word): boolean {
   return !word.literal && word.text === '*';
 }
 
-/** Whether the pattern certainly matches this command. */
+/** Returns whether the pattern certainly matches this command. */
 export function covers({ words, exact }: Pattern, command: SimpleCommand): boolean {
   if (command.assigns) return false;
   if (exact && command.words.length !== words.length) return false;
@@ -40,7 +41,7 @@ export function covers({ words, exact }: Pattern, command: SimpleCommand): boole
   });
 }
 
-/** Whether the pattern may match this command. */
+/** Returns whether the pattern matches or may match this command. */
 export function concerns(
   { words, exact }: Pattern,
   command: SimpleCommand,
@@ -60,12 +61,12 @@ export function concerns(
   return next === wanted.length ? 'yes' : 'no';
 }
 
-/** In lower case, because some file systems ignore case. */
+/** Returns the name of a program without its path, in lower case, because some file systems ignore case. */
 function base(program: string): string {
   return program.slice(program.lastIndexOf('/') + 1).toLowerCase();
 }
 
-/** The pattern that matches only this command; undefined if there is none. */
+/** Returns the pattern that matches only this command, or undefined if there is no such pattern. */
 export function exactPattern({ words, assigns }: SimpleCommand): string | undefined {
   if (assigns || words.length === 0 || !words.every((word) => word.literal)) return undefined;
   return [...words.map((word) => quoted(word.text)), '$'].join(' ');

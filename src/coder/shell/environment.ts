@@ -3,10 +3,10 @@
 /** API keys of models, and Parley's own variables. */
 const SECRET =
   /^(PARLEY_.*|(GEMINI|GOOGLE|GOOGLE_GENERATIVE_AI|ANTHROPIC|OPENAI|OPENAI_COMPATIBLE)_API_KEY|ANTHROPIC_AUTH_TOKEN)$/i;
-/** They would make the shell run other code before the approved command. */
+/** Variables that would make the shell run other code before the approved command. */
 const SHELL_STARTUP = /^(BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|PS4|BASH_FUNC_.*)$/;
 
-/** Marks the processes of a command; see process-tree.ts. */
+/** The variable that marks the processes of a command (see process-tree.ts). */
 export const MARKER = 'PARLEY_COMMAND';
 
 const NON_INTERACTIVE: Readonly<Record<string, string>> = {
@@ -17,7 +17,7 @@ const NON_INTERACTIVE: Readonly<Record<string, string>> = {
   GIT_PAGER: 'cat',
   MANPAGER: 'cat',
   SYSTEMD_PAGER: 'cat',
-  // A real editor would wait for ever. This one leaves the text unchanged.
+  // A real editor would wait forever. The program `true` leaves the text unchanged.
   EDITOR: 'true',
   VISUAL: 'true',
   GIT_EDITOR: 'true',

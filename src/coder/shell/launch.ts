@@ -18,17 +18,17 @@ export interface Launched {
   readonly pid: number;
   /** Resolves when the program has ended and its output has been read. */
   readonly exited: Promise<Exit>;
-  /** Stops waiting for output. */
+  /** Stops reading the output. A program on a pseudo-terminal is killed. */
   close(): void;
 }
 
 export interface Exit {
-  /** Null if a signal ended the program. */
+  /** The exit code, or null if a signal ended the program. */
   readonly code: number | null;
   readonly signal: string | null;
 }
 
-/** Wide, so that programs wrap few lines. */
+/** The width of the terminal. It is large, so that programs wrap few lines. */
 const COLUMNS = 160;
 const ROWS = 50;
 /** How long to wait for output of child processes after the program has ended. */
@@ -37,13 +37,13 @@ const DRAIN_MS = 200;
 type Pty = typeof import('@lydell/node-pty');
 let pty: Promise<Pty | undefined> | undefined;
 
-/** Undefined on systems without a prebuilt native module. */
+/** Loads the pseudo-terminal module. Returns undefined on systems without a prebuilt native module. */
 function loadPty(): Promise<Pty | undefined> {
   pty ??= import('@lydell/node-pty').catch(() => undefined);
   return pty;
 }
 
-/** Whether programs get a pseudo-terminal on this system. */
+/** Returns whether programs get a pseudo-terminal on this system. */
 export async function hasTerminal(): Promise<boolean> {
   return (await loadPty()) !== undefined;
 }
@@ -96,7 +96,7 @@ async function onPipes({ file, args, cwd, environment, onData }: Launch): Promis
     stream.on('error', () => {});
   }
   const exited = new Promise<Exit>((resolve) => {
-    // Child processes may keep the pipes open for ever.
+    // Child processes may keep the pipes open forever, so they are closed after a while.
     child.once('exit', () => setTimeout(close, DRAIN_MS).unref());
     child.once('close', (code, signal) => resolve({ code, signal }));
   });

@@ -1,12 +1,13 @@
 /**
- * Parses a bash command line for the policy: which simple commands can run, with which words, and which files are written
- * by redirections. It never runs anything and never throws.
+ * Parses a bash command line for the policy. Finds the simple commands that can run, with their words, and the files
+ * that are written by redirections. Never runs anything and never throws.
  *
- *   parseCommandLine('git status && rm -rf x').commands   // two of them
+ *   parseCommandLine('git status && rm -rf x').commands   // two commands
  *
- * Nested commands are included: substitutions, subshells, `bash -c`, `xargs`, `find -exec` and the like (see wrappers.ts).
- * If a part is not understood with certainty (functions, loops, arithmetic, arrays, a program name from an expansion …),
- * `problem` says so. The commands are then incomplete: they may be used to deny the line, but never to allow it.
+ * Nested commands are included: substitutions, subshells, `bash -c`, `xargs`, `find -exec` and similar commands (see
+ * wrappers.ts). Some parts cannot be parsed reliably, for example functions, arithmetic, arrays, and a program name
+ * from an expansion. `problem` is then the reason, and the commands may be incomplete. Incomplete commands may be used
+ * to deny the line, but never to allow it.
  */
 import type { SimpleCommand, Word } from './simple-command.ts';
 import { hidesCommand, setsVariables, unwrap } from './wrappers.ts';
@@ -15,11 +16,11 @@ export interface CommandLine {
   readonly commands: readonly SimpleCommand[];
   /** Files that are written by redirections. */
   readonly writes: readonly string[];
-  /** Why the line is not understood; undefined if it is. */
+  /** The reason why the line cannot be parsed reliably, or undefined if it can. */
   readonly problem: string | undefined;
 }
 
-/** Longer lines are not parsed. */
+/** Maximum length of a line. Longer lines are not parsed. */
 export const MAX_LINE = 32 * 1024;
 const MAX_DEPTH = 16;
 
@@ -31,20 +32,22 @@ const NAME = /(?:[A-Za-z_]\w*|[0-9@*#?$!-])/y;
 const BRACED_NAME = /\{(?:[A-Za-z_]\w*|[0-9]+|[@*#?$!-])\}/y;
 // oxlint-disable-next-line no-control-regex -- searches for control characters
 const CONTROL = /[\0-\x08\x0b-\x1f\x7f-\x9f]/;
-/** A person would read something else than what runs. */
+/** Invisible characters. With them, a person would see another command than the command that runs. */
 const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/;
-/** Bash joins continued lines before parsing: a `$` and a `(` on two lines may become `$(`. */
+/**
+ * A continued line. Bash joins continued lines before parsing, so that a `$` and a `(` on two lines may become `$(`.
+ */
 const JOINED = /[^ \t\n]\\\n/;
 /** Reserved words that are followed by a command or by nothing. */
 const KEYWORDS = new Set(['if', 'then', 'else', 'elif', 'fi', 'while', 'until', 'do', 'done', '!']);
 const BRACES = new Set(['{', '}']);
-/** Reserved words with their own grammar, or that set variables. They are not parsed. */
+/** Reserved words that have their own grammar or set variables. They are not supported. */
 const UNSUPPORTED = new Set(['for', 'select', 'case', 'esac', 'function', 'coproc', '[[', ']]']);
 const HARMLESS_TARGET = new Set(['/dev/null', '/dev/stdout', '/dev/stderr']);
 
 /** Collects the results. */
 interface Found {
-  /** Without the commands that other commands run. */
+  /** If true, commands that other commands run are left out. */
   readonly shallow: boolean;
   readonly commands: SimpleCommand[];
   readonly writes: string[];
@@ -57,7 +60,7 @@ export function parseCommandLine(text: string): CommandLine {
   return parse(text, false);
 }
 
-/** The words of a line that is a single simple command; otherwise undefined. */
+/** Returns the words of a line that is a single simple command, or undefined for any other line. */
 export function parseWords(text: string): readonly Word[] | undefined {
   const { commands, writes, problem } = parse(text, true);
   const [command] = commands;
@@ -112,7 +115,7 @@ interface HereDocument {
 
 interface ReadWord extends Word {
   readonly raw: string;
-  /** A part is quoted, so it is not a reserved word. */
+  /** True if a part of the word is quoted, so that it is not a reserved word. */
   readonly quoted: boolean;
 }
 
@@ -129,7 +132,7 @@ function reader(text: string, found: Found) {
     if (depth > MAX_DEPTH) throw new TooDeep();
     let words: Word[] = [];
     let assigns = false;
-    /** A redirection comes before the words, so none of them is reserved. */
+    /** True after a redirection, because the next word is then not a reserved word. */
     let redirected = false;
 
     function finish(): void {
@@ -205,7 +208,7 @@ function reader(text: string, found: Found) {
     for (const { delimiter, quoted, tabs } of begun) {
       const start = at;
       for (;;) {
-        // Bash joins continued lines of a body before it looks for the end.
+        // Bash joins continued lines of a here-document before it looks for the end.
         if (!quoted && text.startsWith('\\\n', text.indexOf('\n', at) - 1)) {
           problem('a line of a here-document is continued');
         }
@@ -226,7 +229,7 @@ function reader(text: string, found: Found) {
     }
   }
 
-  /** The body of a here-document, in which only expansions are special. */
+  /** Reads the body of a here-document, in which only expansions are special. */
   function hereText(depth: number): void {
     if (depth > MAX_DEPTH) throw new TooDeep();
     while (at < text.length) {
@@ -307,7 +310,7 @@ function reader(text: string, found: Found) {
         const piece = dollar(depth, false);
         plain += piece;
         literal &&= piece === '$';
-        // In `$"…"` the quoted part follows.
+        // In `$"…"`, the quoted part follows the dollar sign.
         quoted ||= text[at] === '"';
       } else if (char === '`') {
         backtick(depth, false);
@@ -322,7 +325,7 @@ function reader(text: string, found: Found) {
     }
     at = Math.min(at, text.length);
     const raw = text.slice(start, at);
-    // Only these are brace expansions.
+    // Braces are an expansion only if they contain `,` or `..`.
     if (braces && /,|\.\./.test(raw)) literal = false;
     // A single bracket is the program `[` or its last argument, not a pattern.
     if (raw === '[' || raw === ']') literal = true;
@@ -360,7 +363,10 @@ function reader(text: string, found: Found) {
     return { text: plain, literal };
   }
 
-  /** Versions of bash parse a substitution after a here-document operator on the same line differently. */
+  /**
+   * Reports a substitution that follows a here-document operator on the same line, because versions of bash parse it
+   * differently.
+   */
   function substitution(): void {
     if (waiting.length > 0) problem('a substitution follows a here-document');
   }
@@ -402,7 +408,7 @@ function reader(text: string, found: Found) {
     return '';
   }
 
-  /** `inside`: inside double quotes or a here-document. */
+  /** Reads a command in backticks. `inside` is true inside double quotes or a here-document. */
   function backtick(depth: number, inside: boolean): void {
     substitution();
     let script = '';
@@ -413,7 +419,7 @@ function reader(text: string, found: Found) {
         script += next;
         at += 2;
       } else {
-        // Versions of bash differ in when they remove the backslash.
+        // Versions of bash remove the backslash at different times.
         if (inside && text[at] === '\\' && next === '"')
           problem('a backtick contains an escaped quote');
         script += text[at++];

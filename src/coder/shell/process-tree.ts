@@ -1,28 +1,29 @@
 /**
  * Kills a command with all processes that it started.
  *
- * On Linux they are found in /proc: the command's session, its descendants, and every process with the command's mark in
- * its environment. The mark also finds a process that started its own session and was adopted by init. On other systems it
- * is the command's process group. A process that clears its environment and is adopted by init is found only in the
- * sandbox, which ends with the command.
+ * On Linux the processes are found in /proc: the processes of the command's session, its descendants, and every process
+ * with the command's mark in its environment. With the mark, even a process that started its own session and was
+ * adopted by init is found. On other systems the processes are those of the command's process group. A process that
+ * clears its environment and is adopted by init is not found. Only in the sandbox, such a process ends with the
+ * command.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 
 export interface Root {
-  /** The session leader. */
+  /** The process id of the session leader. */
   readonly pid: number;
-  /** `NAME=value` in the environment of its processes. */
+  /** The mark in the environment of its processes, as `NAME=value`. */
   readonly mark: string;
 }
 
 /** How long a process may run after SIGTERM. */
 const GRACE_MS = 2000;
-/** How long to wait after SIGKILL: a process may have forked in the meantime. */
+/** How long to wait after SIGKILL, because a process may have started others in the meantime. */
 const KILL_MS = 3000;
 const POLL_MS = 25;
 
-/** Kills all processes: SIGTERM, then SIGKILL. True if none is left. */
+/** Kills all processes, first with SIGTERM, then with SIGKILL. Returns true if no process is left. */
 export async function endTree(root: Root, graceMs = GRACE_MS): Promise<boolean> {
   for (const [signal, waitMs] of [
     ['SIGTERM', graceMs],
@@ -55,12 +56,12 @@ function send(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Process ids. A negative id is a process group. */
+/** Returns the ids of the processes. A negative id means a process group. */
 function membersOf(root: Root): number[] {
   try {
     if (process.platform === 'linux') return fromProc(root);
   } catch {
-    // Without /proc: as on other systems.
+    // There is no /proc, so continue as on other systems.
   }
   try {
     process.kill(-root.pid, 0);
@@ -84,7 +85,7 @@ function fromProc({ pid: root, mark }: Root): number[] {
     if (pid === root || Number(session) === root) found.add(pid);
     else if (`\0${read(pid, 'environ')}`.includes(`\0${mark}\0`)) found.add(pid);
   }
-  // Iterating over a set includes elements that are added meanwhile.
+  // The iteration over a set includes elements that are added during the iteration.
   for (const pid of found) for (const child of children.get(pid) ?? []) found.add(child);
   return [...found];
 }

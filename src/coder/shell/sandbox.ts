@@ -1,6 +1,6 @@
 /**
- * Runs commands in a sandbox with bubblewrap: no network, write access only to the workspace and a private /tmp, and no
- * process survives the command.
+ * Runs commands in a sandbox with bubblewrap. The sandbox has no network, and write access only to the workspace and a
+ * private /tmp. All its processes end with the command.
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -15,7 +15,7 @@ export class SandboxUnavailable extends Error {
   override readonly name = 'SandboxUnavailable';
 }
 
-/** A sandbox for this workspace. Throws SandboxUnavailable if the system does not support it. */
+/** Opens a sandbox for this workspace. Throws SandboxUnavailable if the system does not support it. */
 export async function openSandbox(workspace: string, signal?: AbortSignal): Promise<Sandbox> {
   const sandbox = bubblewrap(workspace);
   const { file, args } = sandbox('/bin/sh', ['-c', 'true']);
@@ -26,7 +26,7 @@ export async function openSandbox(workspace: string, signal?: AbortSignal): Prom
     const missing = systemCode(error) === 'ENOENT';
     const why =
       process.platform !== 'linux'
-        ? 'the sandbox needs Linux; remove --sandbox'
+        ? 'the sandbox is available only on Linux; remove --sandbox'
         : missing
           ? 'the sandbox needs bubblewrap; install the package "bubblewrap" or remove --sandbox'
           : 'bubblewrap does not work on this system (are user namespaces allowed?); remove --sandbox';
@@ -46,10 +46,10 @@ export function bubblewrap(workspace: string): Sandbox {
       '/dev',
       '--proc',
       '/proc',
-      // Before the workspace, which may be inside /tmp.
+      // This comes before the workspace, because the workspace may be inside /tmp.
       '--tmpfs',
       '/tmp',
-      // Hides the sockets of services, which could act outside the sandbox.
+      // This hides the sockets of services, because services could act outside the sandbox.
       '--tmpfs',
       '/run',
       '--bind',
@@ -57,9 +57,9 @@ export function bubblewrap(workspace: string): Sandbox {
       workspace,
       '--chdir',
       workspace,
-      // Separate network, processes, host name and shared memory.
+      // This separates the network, the processes, the host name and shared memory.
       '--unshare-all',
-      // The command cannot type into Parley's terminal.
+      // This prevents the command from typing into Parley's terminal.
       '--new-session',
       '--die-with-parent',
       '--',

@@ -5,8 +5,9 @@
  *   const outcome = await shell.run('npm test', { signal, onOutput: (recent) => … });
  *   const job = await shell.start('npm run dev');
  *
- * A command writes to a pseudo-terminal, and its standard input is empty. When it ends, the processes that it left running
- * are killed. A background job is killed by `stop`, by its timeout or by `close`. The memory for output is bounded.
+ * A command writes to a pseudo-terminal, and its standard input is empty. When the command ends, the processes that it
+ * left running are killed. A background job is killed by `stop`, by its timeout or by `close`. The memory for output is
+ * bounded.
  */
 import { randomUUID } from 'node:crypto';
 import { accessSync, constants } from 'node:fs';
@@ -21,9 +22,9 @@ export interface ShellOptions {
   /** The root of the workspace. */
   readonly cwd: string;
   readonly sandbox?: Sandbox | undefined;
-  /** The environment that commands inherit, without Parley's secrets. By default the process's own. */
+  /** The environment that commands inherit, without Parley's secrets. Default: the environment of this process. */
   readonly environment?: NodeJS.ProcessEnv;
-  /** Starts a program; replaced in tests without a terminal. */
+  /** Starts a program. Tests replace it to run programs without a terminal. */
   readonly launch?: typeof launch;
 }
 
@@ -31,8 +32,8 @@ export interface ShellRunOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs?: number | undefined;
   /**
-   * Called with the last 8 KB of output: up to eight times a second at first, less often the longer the command runs,
-   * because listeners may store it. Must not throw.
+   * Called with the last 8 KB of output, at first up to eight times a second. The longer the command runs, the less
+   * often this is called, because listeners may store the output. Must not throw.
    */
   readonly onOutput?: (recent: string) => void;
 }
@@ -47,22 +48,22 @@ export interface Job {
   readonly id: string;
   readonly command: string;
   readonly startedAt: number;
-  /** Undefined while the job runs. */
+  /** Returns the outcome, or undefined while the job runs. */
   outcome(): Outcome | undefined;
-  /** The output since the last call. */
+  /** Returns the output since the last call. */
   read(): string;
   /** Kills the job and all processes that it started. */
   stop(): Promise<Outcome>;
 }
 
 export interface Shell extends AsyncDisposable {
-  /** Runs a command to its end. If the signal is aborted, kills the command and throws the signal's reason. */
+  /** Runs a command until it ends. If the signal is aborted, kills the command and throws the signal's reason. */
   run(command: string, options: ShellRunOptions): Promise<Outcome>;
   /** Starts a background job. */
   start(command: string, timeoutMs?: number): Promise<Job>;
-  /** The running jobs and the last ended ones, the oldest first. */
+  /** Returns the running jobs and the last ended jobs, oldest first. */
   jobs(): readonly Job[];
-  /** Kills everything that runs. */
+  /** Kills all running commands and jobs. */
   close(): Promise<void>;
 }
 
@@ -70,18 +71,22 @@ export interface Shell extends AsyncDisposable {
 export const MAX_JOBS = 16;
 /** The maximum number of ended jobs that are kept. */
 const MAX_ENDED_JOBS = 16;
-/** Eight times a second. */
+/** The minimum interval between two updates of the output. */
 const LIVE_INTERVAL_MS = 125;
-/** The interval as a share of the running time: ten minutes give about 280 updates, an hour about 370. */
+/**
+ * The interval as a share of the running time. A command that runs for ten minutes has about 280 updates, and one that
+ * runs for an hour about 370.
+ */
 const LIVE_SHARE = 1 / 50;
 const LIVE_BYTES = 8 * 1024;
-/** How long to wait for the end after all processes were killed. */
+/** How long to wait for the end of a command after all its processes were killed. */
 const LAST_WAIT_MS = 1000;
 
 /**
  * The outer shell sets up the terminal and is then replaced by the shell of the command, with empty standard input. The
- * terminal does not process output (-opost): its handling of line ends is twelve times slower with short lines. One more
- * descriptor keeps the terminal open: it would hang up if the command redirected all output (`exec >log 2>&1`).
+ * terminal does not process output (-opost), because its handling of line ends is twelve times slower with short lines.
+ * An additional descriptor keeps the terminal open, which would otherwise hang up if the command redirected all output
+ * (`exec >log 2>&1`).
  */
 const PROLOGUE = 'stty -opost 2>/dev/null; exec "$0" -c "$1" </dev/null 8>&1';
 
@@ -241,7 +246,7 @@ export function openShell(options: ShellOptions): Shell {
   };
 }
 
-/** The interval between two updates of a command that has run for this long. */
+/** Returns the interval between two updates of a command that has run for this long. */
 export function liveInterval(elapsedMs: number): number {
   return Math.max(LIVE_INTERVAL_MS, elapsedMs * LIVE_SHARE);
 }
@@ -269,8 +274,8 @@ function liveUpdates(onOutput: (recent: string) => void): {
 }
 
 /**
- * Bash, or else sh, whose syntax parse.ts understands. The user's own shell may parse a command differently than the policy
- * did.
+ * Returns the path of bash, or of sh if there is no bash. The user's own shell is not used, because it may parse a
+ * command differently from the policy (parse.ts).
  */
 function findShell(searchPath: string): string {
   for (const name of ['bash', 'sh']) {
@@ -281,7 +286,7 @@ function findShell(searchPath: string): string {
         else continue;
         return file;
       } catch {
-        // Not here.
+        // The shell is not in this folder.
       }
     }
   }

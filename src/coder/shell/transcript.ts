@@ -1,21 +1,21 @@
 /**
- * The output of a command as readable text, in bounded memory: its start and its end, with the number of characters cut
- * between them.
+ * The output of a command as readable text, in bounded memory. Only the start and the end of a long output are kept,
+ * with a note about the number of characters between them.
  */
 import { createCleaner } from './clean-output.ts';
 
 const HEAD_CHARACTERS = 10_000;
 const TAIL_CHARACTERS = 20_000;
-/** Bytes per UTF-16 code unit. */
+/** The number of bytes of a UTF-16 code unit. */
 const UNIT = 2;
 
 export interface Transcript {
   write(chunk: string): void;
-  /** The number of characters so far. */
+  /** Returns the number of characters so far. */
   length(): number;
-  /** The text after the first `from` characters. A note replaces the part that was not kept. */
+  /** Returns the text after the first `from` characters. A note replaces the part that was not kept. */
   text(from?: number): string;
-  /** The end of the text, at most this many bytes of UTF-8. */
+  /** Returns the end of the text, at most this many bytes of UTF-8. */
   tail(bytes: number): string;
 }
 
@@ -23,8 +23,8 @@ export function createTranscript(): Transcript {
   const cleaner = createCleaner();
   let head = '';
   /**
-   * The end of the text after `head`, in UTF-16. It has twice the promised size, so that not every chunk causes a copy. A
-   * buffer, because many short-lived strings would make the heap grow by tens of megabytes.
+   * The end of the text after `head`, in UTF-16. It is twice as large as necessary, so that not every chunk causes a
+   * copy. It is a buffer, because many short-lived strings would make the heap grow by tens of megabytes.
    */
   const tail = Buffer.alloc(UNIT * 2 * TAIL_CHARACTERS);
   let kept = 0;
@@ -48,7 +48,7 @@ export function createTranscript(): Transcript {
     kept += text.length;
   }
 
-  /** The last `count` characters of the tail. */
+  /** Returns the last `count` characters of the tail. */
   function lastOf(count: number): string {
     return tail.toString('utf16le', UNIT * Math.max(0, kept - count), UNIT * kept);
   }
@@ -76,7 +76,7 @@ export function createTranscript(): Transcript {
       const encoded = Buffer.from(recent.toWellFormed());
       if (encoded.length <= bytes) return recent.toWellFormed();
       let start = encoded.length - bytes;
-      // Does not cut inside a character.
+      // Start at the next complete character.
       while (start < encoded.length && (encoded[start]! & 0xc0) === 0x80) start++;
       return encoded.toString('utf8', start);
     },

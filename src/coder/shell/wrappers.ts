@@ -1,4 +1,4 @@
-/** Programs that run other programs: finds the commands that a simple command would run. */
+/** Finds the commands that a simple command would run, if it is a program that runs other programs. */
 import type { SimpleCommand, Word } from './simple-command.ts';
 
 export interface Inner {
@@ -20,7 +20,7 @@ interface Options {
   readonly operands?: number;
 }
 
-/** Programs whose options are followed by a command. A command with any other option is not understood. */
+/** Programs whose options are followed by a command. A command with other options cannot be checked. */
 const PREFIXES: Readonly<Record<string, Options>> = {
   sudo: { flags: 'AbEHknPS', valued: 'CDghpRTuU' },
   doas: { flags: 'n', valued: 'Cu' },
@@ -71,7 +71,7 @@ const SHELL_OPTIONS: Options = {
   long: ['--norc', '--noprofile', '--posix'],
 };
 
-/** Programs that run others in a way that is not parsed, or that use another shell language. */
+/** Programs that run other programs in a way that is not parsed, or that use another shell language. */
 const OPAQUE = new Set(
   (
     'zsh fish csh tcsh pwsh parallel su script nsenter unshare systemd-run pkexec runuser chrt ' +
@@ -87,27 +87,27 @@ const SETTERS = new Set(
     'unalias enable hash'
   ).split(' '),
 );
-/** Builtins that take a variable name and evaluate its subscript, including command substitutions. */
+/** Builtins that have a variable name as an argument and evaluate its subscript, including command substitutions. */
 const NAMING = new Set([...SETTERS, 'test', '[', 'printf', 'wait']);
 
 const RESERVED = /^(?:!|\{|\[\[|if|while|until|for|case|select|function|coproc)$/;
 
 const ANYTHING: Word = { text: '…', literal: false };
 
-/** Whether the command sets variables, which may change the meaning of later commands. */
+/** Returns whether the command sets variables, which may change the meaning of later commands. */
 export function setsVariables({ words: [program, ...rest] }: SimpleCommand): boolean {
   if (program?.text === 'printf') return rest[0]?.text.startsWith('-v') ?? false;
   return program !== undefined && SETTERS.has(program.text);
 }
 
-/** Whether a literal word contains a command that is evaluated: `test -v 'a[$(rm x)]'`. */
+/** Returns whether a literal word contains a command that is evaluated, as in `test -v 'a[$(rm x)]'`. */
 export function hidesCommand({ words: [program, ...rest] }: SimpleCommand): boolean {
   return NAMING.has(program?.text ?? '') && rest.some(({ text }) => /\[.*(?:\$\(|`)/s.test(text));
 }
 
 export function unwrap({ words }: SimpleCommand): Inner {
   const path = words[0]!.text;
-  // Some file systems ignore case.
+  // The name is in lower case, because some file systems ignore case.
   const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
   const problem = `it is not clear what "${name}" would run`;
   if (OPAQUE.has(name)) return { problem };
@@ -116,7 +116,7 @@ export function unwrap({ words }: SimpleCommand): Inner {
   if (name === 'trap') return trap(words) ?? { problem };
   if (name === 'find') return find(words) ?? { problem };
   if (!Object.hasOwn(PREFIXES, name)) return {};
-  // `command -v git` only prints where git is.
+  // `command -v git` only prints the path of git.
   if (name === 'command' && /^-[vV]+$/.test(words[1]?.text ?? '')) return {};
   const options = PREFIXES[name]!;
   const first = operandOf(words, options);
@@ -139,7 +139,7 @@ export function unwrap({ words }: SimpleCommand): Inner {
   return { commands: [{ words: rest, assigns }] };
 }
 
-/** The index of the first operand; undefined if the options are not understood. */
+/** Returns the index of the first operand, or undefined if an option is unknown. */
 function operandOf(words: readonly Word[], options: Options): number | undefined {
   const { flags = '', valued = '', long = [], longValued = [] } = options;
   let index = 1;
@@ -202,12 +202,12 @@ function find(words: readonly Word[]): Inner | undefined {
     if (index === start || index >= words.length) return undefined;
     commands.push({ words: withUnknown(words.slice(start, index), '{}'), assigns: false });
   }
-  // An expansion could result in any of these options.
+  // If a word starts with an expansion, it could become one of these options.
   const unclear = words.some((word) => !word.literal && /^[$`]/.test(word.text));
   return unclear ? undefined : { commands, writes };
 }
 
-/** The text that xargs replaces by its input; undefined if xargs appends the input. */
+/** Returns the text that xargs replaces with its input, or undefined if xargs appends the input. */
 function replaced(options: readonly Word[]): string | undefined {
   for (const [index, { text }] of options.entries()) {
     if (text.startsWith('--replace')) return text.slice('--replace='.length) || '{}';
@@ -217,7 +217,7 @@ function replaced(options: readonly Word[]): string | undefined {
   return undefined;
 }
 
-/** The command, with the words that will contain unknown input marked as not literal. */
+/** Returns the command. Words that will contain unknown input are marked as not literal. */
 function withUnknown(words: readonly Word[], place: string | undefined): Word[] {
   if (place === undefined) return [...words, ANYTHING];
   return words.map((word) => (word.text.includes(place) ? { ...word, literal: false } : word));

@@ -1,4 +1,4 @@
-/** apply_patch: changes to several files at once, all of them or none. */
+/** apply_patch: changes several files at once. Either all changes are applied or none. */
 import * as z from 'zod';
 import { applyHunks } from '../files/apply-hunks.ts';
 import { FileError } from '../files/file-error.ts';
@@ -17,7 +17,7 @@ import type { CoderTool } from './tool.ts';
 import type { Snapshot, Workspace } from '../files/workspace.ts';
 import { fileChangeTool } from './file-change.ts';
 
-/** The limit for the old and new content of all files: a patch is applied in memory first. */
+/** Maximum total size of the old and new content of all files, because a patch is applied in memory first. */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 const LISTED_PATHS = 3;
 
@@ -25,14 +25,14 @@ const Arguments = z.strictObject({
   patch: z.string().describe('A unified diff, or *** Begin Patch … *** End Patch.'),
 });
 
-const DESCRIPTION = `Changes, adds, deletes and moves files. All changes are applied, or none. The patch is a unified \
+const DESCRIPTION = `Changes, adds, deletes and moves files. Either all changes are applied or none. The patch is a unified \
 diff or this format:
 *** Begin Patch
 *** Add File: path/new.ts
 +each line with a plus
 *** Update File: path/old.ts
 *** Move to: path/other.ts
-@@ optionally a whole line that comes before
+@@ optionally a whole line that precedes the change
  a line that is kept
 -a line that is removed
 +a line that is added
@@ -73,7 +73,7 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
       );
     }
   };
-  /** Files are identified by their real paths, because a file may have two names. */
+  /** Returns the state of a file. Files are identified by their real paths, because a file may have two names. */
   async function take(path: string): Promise<{ key: string; shown: string; file: Working }> {
     const key = (await workspace.realPath(path)) ?? workspace.locate(path);
     let file = files.get(key);
@@ -90,7 +90,7 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
     const { key, shown, file } = await take(patch.path);
     if (patch.kind === 'add') {
       if (file.after !== undefined) {
-        throw new FileError('exists', `${shown} already exists, so it cannot be added; update it`);
+        throw new FileError('exists', `${shown} already exists, so it cannot be added; update the file instead`);
       }
       file.after = Buffer.from(applyHunks('', patch.hunks, shown));
       file.executable = patch.executable;
@@ -143,11 +143,11 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
   return { changes, moves, summary: summary[0]?.toUpperCase() + summary.slice(1) };
 }
 
-/** The content after the hunks, with its own line ends and byte order mark. */
+/** Returns the content after all hunks have been applied. Line ends and the byte order mark are kept. */
 function patched(content: Buffer, { hunks }: FilePatch, shown: string): Buffer {
   if (hunks.length === 0) return content;
   const { text, bom } = decodeText(content, shown);
-  // Models usually leave out CRs. If a patch has CRs, they are meant.
+  // Models usually leave out CRs. If a patch contains CRs, they are intended.
   const crlf = hasOnlyCrlf(text) && !hunks.some(({ lines }) => lines.some(endsWithCr));
   const result = applyHunks(crlf ? toLf(text) : text, hunks, shown);
   return encodeText({ text: crlf ? toCrlf(result) : result, bom: bom && result !== '' });

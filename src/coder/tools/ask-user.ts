@@ -15,7 +15,7 @@ const Arguments = z.strictObject({
 });
 
 const DESCRIPTION = `Asks the user and waits for the answer. Use it when you need a decision from the user to \
-continue; not for what you can find out yourself, and not for permissions, which are requested automatically.`;
+continue. Do not use it for facts that you can find out yourself, or for permissions, which are requested automatically.`;
 
 export function askUserTool(): CoderTool {
   return defineTool({

@@ -10,7 +10,7 @@ export interface ToolDefinition<Input extends z.ZodObject> {
   readonly input: Input;
   readonly effect: Effect;
   readonly describe: (args: z.output<Input>) => string;
-  /** By default the preview is the description. */
+  /** Returns the preview of a call. Default: the description. */
   readonly preview?: (args: z.output<Input>, context: ToolContext) => MaybePromise<Preview>;
   readonly run: (
     args: z.output<Input>,
@@ -19,11 +19,11 @@ export interface ToolDefinition<Input extends z.ZodObject> {
   ) => MaybePromise<unknown>;
 }
 
-/** An argument of several tools. */
+/** The schema of a path argument, which several tools have. */
 export const workspacePath = () =>
   z.string().describe('Relative to the workspace, or absolute inside it.');
 
-/** A response for the model, and the text that people see. */
+/** Returns a response for the model, with the text that people see. */
 export function respond(response: JsonObject | string, text: string): RichResponse {
   const display: Display = { text };
   return new RichResponse(response, { display });
@@ -40,7 +40,7 @@ export function defineTool<Input extends z.ZodObject>(
   };
   return {
     ...base,
-    // Bypasses the framework's limit on responses: these tools have their own limits.
+    // This bypasses the framework's limit on responses, because these tools have their own limits.
     run: (args, context, preview) => run(typed(args), context, preview),
     effect,
     describe: (args) => definition.describe(typed(args)),

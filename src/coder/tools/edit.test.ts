@@ -60,7 +60,7 @@ test('a passage that is there twice is refused with its lines', async (t) => {
   const { workspace } = await makeWorkspace(t, { 'a.txt': 'x\ny\nx\nx\n' });
   await assert.rejects(call(editTool(workspace), { path: 'a.txt', old: 'x', new: 'z' }), {
     message:
-      '"old" occurs 3 times in a.txt, at lines 1, 3, 4; quote more lines around the intended one, or set "all"',
+      '"old" occurs 3 times in a.txt, at lines 1, 3, 4; quote more lines around the intended passage, or set "all"',
   });
 });
 
@@ -137,7 +137,7 @@ test('what was allowed is done as it was shown, or not at all', async (t) => {
   await writeFile(at('a.txt'), 'one more\ntwo\n');
   await assert.rejects(
     call(edit, args, { confirmation: answer }),
-    /changed after the change was approved/,
+    /modified after the change was approved/,
   );
   await writeFile(at('a.txt'), 'one\ntwo\n');
   await call(edit, args, { confirmation: answer });

@@ -1,4 +1,4 @@
-/** edit: replaces a passage of a file, which is quoted exactly. */
+/** edit: replaces a passage of a file. The passage must be quoted exactly. */
 import * as z from 'zod';
 import { FileError } from '../files/file-error.ts';
 import { explainMissing } from '../files/explain-missing.ts';
@@ -20,12 +20,12 @@ const Arguments = z.strictObject({
   all: z
     .boolean()
     .optional()
-    .describe('Replace all occurrences. Otherwise there must be exactly one.'),
+    .describe('Replace all occurrences. Without this, there must be exactly one occurrence.'),
 });
 
-const DESCRIPTION = `Replaces a passage of a file. "old" must be in the file exactly, and only once unless "all" is \
-set: quote enough lines around the change to make it unique. Line ends (LF or CRLF) are kept. Read the file first; to \
-create a file use write_file.`;
+const DESCRIPTION = `Replaces a passage of a file. The file must contain "old" exactly as quoted, and only once unless "all" is \
+set. Quote enough lines around the change to make the passage unique. Line ends (LF or CRLF) are kept. Read the file \
+first. To create a file, use write_file.`;
 
 export function editTool(workspace: Workspace): CoderTool {
   return fileChangeTool(workspace, {
@@ -74,7 +74,7 @@ export function editTool(workspace: Workspace): CoderTool {
 function ambiguous(shown: string, matches: readonly Match[]): FileError {
   return new FileError(
     'no-match',
-    `"old" occurs ${matches.length} times in ${shown}, at ${lineList(matches)}; quote more lines around the intended one, or set "all"`,
+    `"old" occurs ${matches.length} times in ${shown}, at ${lineList(matches)}; quote more lines around the intended passage, or set "all"`,
   );
 }
 

@@ -12,7 +12,7 @@ import { RichResponse } from '../../agent/tool.ts';
 import type { FetchPageOptions } from '../web/fetch-page.ts';
 import { fetchUrlTool } from './fetch-url.ts';
 
-const CUT = 'The page is longer; this is its start.';
+const CUT = 'The page is longer. This is its start.';
 const OPEN: FetchPageOptions = { allowNetworks: ['127.0.0.0/8'] };
 
 async function site(t: TestContext, listener: RequestListener): Promise<string> {

@@ -1,8 +1,9 @@
 /**
- * The common part of write_file, edit and apply_patch: they read files, plan changes, and show or apply them.
+ * The common part of write_file, edit and apply_patch, which read files, plan changes, and show or apply these changes.
  *
- * A change that a person approved is applied exactly as it was shown, or not at all. The preview has a fingerprint, a hash
- * of the old files. It comes back in the answer, and the call fails if a file has changed since.
+ * A change that a person approved is applied exactly as it was shown, or not at all. The preview contains a
+ * fingerprint, which is a hash of the old files. The answer contains the fingerprint too, and the call fails if a file
+ * has changed since the preview.
  */
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
@@ -31,7 +32,7 @@ export interface FileChangeDefinition<Input extends z.ZodObject> extends Pick<
   ToolDefinition<Input>,
   'name' | 'description' | 'input' | 'describe'
 > {
-  /** The files that the call changes. */
+  /** Returns the paths of the files that the call changes. */
   readonly paths: (args: z.output<Input>) => readonly string[];
   readonly plan: (args: z.output<Input>) => Promise<Plan>;
 }
@@ -40,7 +41,7 @@ export function fileChangeTool<Input extends z.ZodObject>(
   workspace: Workspace,
   { paths, plan, ...definition }: FileChangeDefinition<Input>,
 ): CoderTool {
-  /** The plan of each preview. */
+  /** The plan that each preview was made from. */
   const plans = new WeakMap<Preview, Plan>();
 
   async function prepare(args: z.output<Input>): Promise<Plan> {
@@ -85,7 +86,7 @@ function sizeOf({ changes }: Plan): number {
   return size;
 }
 
-/** The plan with the current files; undefined if a file has changed since it was made. */
+/** Returns the plan with the current files, or undefined if a file has changed since the plan was made. */
 async function stillFits(plan: Plan, workspace: Workspace): Promise<Plan | undefined> {
   const changes: Change[] = [];
   for (const change of plan.changes) {
@@ -101,7 +102,7 @@ function sameContent(one: Snapshot | undefined, other: Snapshot | undefined): bo
   return one.stats.mode === other.stats.mode && one.bytes.equals(other.bytes);
 }
 
-/** The plan with the person's modification. Throws if it is not the plan that the person saw. */
+/** Returns the plan with the person's modification. Throws if it is not the plan that the person saw. */
 function asAnswered(
   planned: Plan,
   { confirmation: answer }: ToolContext,
@@ -111,7 +112,7 @@ function asAnswered(
   if (expected !== undefined && expected !== fingerprint(planned.changes, workspace)) {
     throw new FileError(
       'changed',
-      `${planned.changes.map(({ path }) => workspace.show(path)).join(', ')}: changed after the change was approved, so nothing was written; read it again and propose the change again`,
+      `${planned.changes.map(({ path }) => workspace.show(path)).join(', ')}: modified after the change was approved, so nothing was written; read the file again and repeat the change`,
     );
   }
   const content = newContentOf(answer);
@@ -157,7 +158,7 @@ function displayOf(planned: Plan, workspace: Workspace): Display {
   return { text: all.map(({ formatted_diff }) => formatted_diff).join('\n') };
 }
 
-/** New content with the line ends and the byte order mark of the old content. */
+/** Returns the new content with the line ends and the byte order mark of the old content. */
 export function contentLike(before: Snapshot | undefined, content: string, shown: string): Buffer {
   if (before === undefined) return Buffer.from(content);
   try {

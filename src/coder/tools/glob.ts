@@ -18,11 +18,11 @@ const Arguments = z.strictObject({
   path: z
     .string()
     .optional()
-    .describe('The folder to search, to which the pattern is relative; by default the workspace.'),
+    .describe('The folder to search. The pattern is relative to this folder. Default: the workspace.'),
 });
 
 const DESCRIPTION = `Finds files by a path pattern: * and ? within a name, ** for any number of folders, [a-z], \
-{a,b}. Hidden files are included, files ignored by .gitignore are not. The newest come first, at most ${MAX_FILES}.`;
+{a,b}. Hidden files are included, but files ignored by .gitignore are not. Returns at most ${MAX_FILES} files, newest first.`;
 
 export function globTool(workspace: Workspace): CoderTool {
   return defineTool({
@@ -58,7 +58,7 @@ export function globTool(workspace: Workspace): CoderTool {
   });
 }
 
-/** False if a link has been put into the path since ripgrep found the file. */
+/** Returns false if a part of the path was replaced by a link after ripgrep found the file. */
 async function isFileInside(workspace: Workspace, path: string): Promise<boolean> {
   try {
     return (await workspace.realPath(path)) === path;

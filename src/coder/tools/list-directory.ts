@@ -8,18 +8,18 @@ import type { PathHandle, Workspace } from '../files/workspace.ts';
 import { defineTool, respond } from './define-tool.ts';
 
 const MAX_SHOWN = 1000;
-/** Names that are read and sorted. */
+/** Maximum number of names that are read and sorted. */
 const MAX_READ = 20_000;
 
 const Arguments = z.strictObject({
   path: z
     .string()
     .optional()
-    .describe('Relative to the workspace, or absolute inside it; by default the workspace.'),
+    .describe('Relative to the workspace, or absolute inside it. Default: the workspace.'),
 });
 
-const DESCRIPTION = `Lists a folder, hidden names included: folders first, with a slash, then files with their size, \
-and symbolic links with their targets. At most ${MAX_SHOWN} names. To find files by name in all folders use glob.`;
+const DESCRIPTION = `Lists a folder, including hidden names. Folders come first, with a slash, then files with their size \
+and symbolic links with their targets. Returns at most ${MAX_SHOWN} names. To find files by name in all folders, use glob.`;
 
 export function listDirectoryTool(workspace: Workspace): CoderTool {
   return defineTool({
@@ -79,7 +79,7 @@ async function line(folder: PathHandle, name: string): Promise<string> {
     if (stats.isSymbolicLink()) return `${shown} -> ${await readlink(folder.at(name))}`;
     return stats.isFile() ? `${shown} (${sizeOf(stats.size)})` : `${shown} (not a file)`;
   } catch {
-    // Removed in the meantime, or not readable.
+    // The file was removed in the meantime, or is not readable.
     return shown;
   }
 }

@@ -11,25 +11,25 @@ import { defineTool, respond, workspacePath } from './define-tool.ts';
 const DEFAULT_LINES = 2000;
 const MAX_LINE_BYTES = 2000;
 const MAX_BYTES = 64 * 1024;
-/** For files up to this size the total number of lines is reported. */
+/** Maximum size of a file whose total number of lines is reported. */
 const MAX_COUNTED_BYTES = 16 * 1024 * 1024;
-/** 5 MB in base64, the limit of the model providers. */
+/** Maximum size of an image. It corresponds to 5 MB in base64, which is the limit of the model providers. */
 const MAX_IMAGE_BYTES = 3_750_000;
 
 const Arguments = z.strictObject({
   path: workspacePath(),
-  offset: z.int().min(1).optional().describe('The number of the first line to read, from 1.'),
+  offset: z.int().min(1).optional().describe('The number of the first line to read, starting from 1.'),
   limit: z
     .int()
     .min(1)
     .max(DEFAULT_LINES)
     .optional()
-    .describe(`The maximum number of lines; ${DEFAULT_LINES} by default.`),
+    .describe(`The maximum number of lines. Default: ${DEFAULT_LINES}.`),
 });
 
-const DESCRIPTION = `Reads a text file or an image (PNG, JPEG, GIF, WebP). Each line has its number and a tab before \
-it, which are not part of the file. Returns at most ${DEFAULT_LINES} lines and ${MAX_BYTES / 1024} KB; for longer files it \
-returns the offset for the next call. Lines are cut after ${MAX_LINE_BYTES} bytes.`;
+const DESCRIPTION = `Reads a text file or an image (PNG, JPEG, GIF, WebP). Each line is preceded by its number and a \
+tab, which are not part of the file. Returns at most ${DEFAULT_LINES} lines and ${MAX_BYTES / 1024} KB. For longer files, it \
+also returns the offset for the next call. Lines are truncated after ${MAX_LINE_BYTES} bytes.`;
 
 export function readFileTool(workspace: Workspace): CoderTool {
   return defineTool({

@@ -1,6 +1,6 @@
 /**
- * run_shell_command: runs a command in the workspace, in the foreground or as a background job (see shell-jobs.ts). If the
- * command fails, the call still succeeds: the model gets the exit code.
+ * run_shell_command: runs a command in the workspace, in the foreground or as a background job (see shell-jobs.ts). If
+ * the command fails, the call still succeeds, and the model gets the exit code.
  */
 import { type JsonObject, shorten } from '../../base/index.ts';
 import * as z from 'zod';
@@ -25,7 +25,7 @@ const Arguments = z.strictObject({
     .min(1)
     .max(MAX_TIMEOUT_MS)
     .optional()
-    .describe('The timeout in milliseconds; two minutes by default.'),
+    .describe('The timeout in milliseconds. Default: two minutes.'),
   background: z
     .boolean()
     .optional()
@@ -33,15 +33,15 @@ const Arguments = z.strictObject({
 });
 
 const DESCRIPTION = `Runs a command line with bash in the workspace and returns its output, exit code and duration. The \
-command is not interactive: standard input is empty, pagers and editors are off. Of long output only the start and the \
-end are kept. Processes that are still running when the command ends are killed. For a server use "background", and \
-shell_jobs to read its output and to stop it. A background job has no timeout unless one is given.`;
+command is not interactive: standard input is empty, and pagers and editors are off. Of a long output, only the start \
+and the end are kept. Processes that are still running when the command ends are killed. To start a server, use \
+"background". To read its output or to stop it, use shell_jobs. A background job has no timeout unless one is given.`;
 
 export interface RunShellCommandOptions {
   readonly shell: Shell;
-  /** The root of the workspace, for people. */
+  /** The root of the workspace, which is shown to people. */
   readonly root: string;
-  /** For commands without timeout_ms. */
+  /** The timeout of commands without `timeout_ms`. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -61,7 +61,7 @@ export function runShellCommandTool(options: RunShellCommandOptions): CoderTool 
       if (background) {
         context.signal.throwIfAborted();
         const job = await shell.start(command, timeout_ms);
-        const note = `It runs in the background as ${job.id}; shell_jobs shows its output and stops it.`;
+        const note = `The command runs in the background as ${job.id}. Use shell_jobs to read its output or to stop it.`;
         return respond({ job: job.id, note }, note);
       }
       const outcome = await shell.run(command, {
@@ -74,7 +74,7 @@ export function runShellCommandTool(options: RunShellCommandOptions): CoderTool 
   });
 }
 
-/** The result of a command, for the model. */
+/** Returns how a command ended, for the model. */
 export function endOf({ code, signal, durationMs, timedOut }: Outcome): JsonObject {
   return {
     exit_code: code,

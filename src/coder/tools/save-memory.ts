@@ -14,9 +14,9 @@ const Arguments = z.strictObject({
     .describe('One fact, in a sentence that can be understood without this conversation.'),
 });
 
-const DESCRIPTION = `Remembers a fact about the user or how they want things done, for all later sessions. Use it when \
-the user asks for it, or states a lasting preference; not for facts about the current task only, and never for \
-passwords or keys.`;
+const DESCRIPTION = `Remembers a fact about the user or a preference of the user for all later sessions. Use it when \
+the user asks for it or states a lasting preference. Do not use it for facts that concern only the current task, and never \
+for passwords or keys.`;
 
 export function saveMemoryTool(configFolder: string): CoderTool {
   return defineTool({
@@ -27,7 +27,7 @@ export function saveMemoryTool(configFolder: string): CoderTool {
     describe: ({ text }) => `Remember: ${foldSpace(text)}`,
     async run({ text }) {
       const saved = (await addMemory(configFolder, foldSpace(text), { once: true })) !== undefined;
-      return { saved, note: saved ? 'It is remembered.' : 'It was remembered already.' };
+      return { saved, note: saved ? 'The fact was saved.' : 'The fact was already saved earlier.' };
     },
   });
 }

@@ -12,7 +12,7 @@ import { defineTool, respond } from './define-tool.ts';
 const MAX_MATCHES = 200;
 const MAX_PATTERN = 2000;
 const MAX_LINE = 300;
-/** Bytes of a long line that are read before and after the match. */
+/** Maximum number of bytes of a line that are read before and after the match. */
 const BEFORE = 512;
 const AFTER = 2048;
 
@@ -21,8 +21,8 @@ const Arguments = z.strictObject({
     .string()
     .min(1)
     .max(MAX_PATTERN)
-    .describe('A regular expression in ripgrep syntax; (?i) at the start ignores case.'),
-  path: z.string().optional().describe('A folder or a file; by default the whole workspace.'),
+    .describe('A regular expression in ripgrep syntax. To ignore case, start it with (?i).'),
+  path: z.string().optional().describe('A folder or a file. Default: the whole workspace.'),
   include: z
     .string()
     .optional()
@@ -30,8 +30,8 @@ const Arguments = z.strictObject({
 });
 
 const DESCRIPTION = `Searches files for a regular expression, line by line, and returns path:line: text. Hidden \
-files are included, binary files and files ignored by .gitignore are not. At most ${MAX_MATCHES} lines, each cut to \
-${MAX_LINE} characters around the match. Escape special characters: foo\\(.`;
+files are included, but binary files and files ignored by .gitignore are not. Returns at most ${MAX_MATCHES} lines, each \
+truncated to ${MAX_LINE} characters around the match. Escape special characters: foo\\(.`;
 
 /** A matching line, as reported by ripgrep. */
 interface Hit {
@@ -61,13 +61,13 @@ export function searchTool(workspace: Workspace): CoderTool {
         '--with-filename',
         '--line-number',
         '--byte-offset',
-        // Only positions: the text is read below, through the workspace.
+        // Print only positions, because the text is read below, through the workspace.
         '--only-matching',
         '--replace=',
         // A byte order mark must not shift the offsets.
         '--encoding=none',
         '--path-separator=/',
-        // Unlike a glob, a type does not override .gitignore.
+        // A file type is used, because it does not override .gitignore, unlike a glob.
         ...(include !== undefined && !include.includes('/')
           ? [`--type-add=wanted:${include}`, '--type=wanted']
           : []),
@@ -96,7 +96,7 @@ export function searchTool(workspace: Workspace): CoderTool {
   });
 }
 
-/** The folder to search, and the name of the file if `path` is a file. */
+/** Returns the folder to search, and the name of the file if `path` is a file. */
 async function placeOf(
   workspace: Workspace,
   path: string,
@@ -107,13 +107,15 @@ async function placeOf(
     return { folder: real, name: '' };
   } catch (error) {
     if (!(error instanceof FileError) || error.code !== 'wrong-kind') throw error;
-    // Refuses anything that is not a regular file.
+    // This throws if it is not a regular file.
     await using _ = await workspace.openFile(real);
     return { folder: dirname(real), name: basename(real) };
   }
 }
 
-/** Parses `./name NUL line:offset:`. Any other line is a message, for example about a binary file. */
+/**
+ * Parses `./name NUL line:offset:`. Returns undefined for any other line, for example a message about a binary file.
+ */
 function hitIn(printed: string): Hit | undefined {
   const [path, numbers] = printed.split('\0');
   const found = /^(\d+):(\d+):/.exec(numbers ?? '');
@@ -138,19 +140,19 @@ async function readHits(
     const path = join(folder, name);
     try {
       await using file = await workspace.openFile(path);
-      // The path now leads through a link.
+      // Skip the file if its path now contains a link.
       if (file.path !== path) continue;
       for (const hit of byFile.get(name) ?? []) {
         lines.push(`${workspace.show(path)}:${hit.line}: ${await lineAt(file, hit.offset)}`);
       }
     } catch {
-      // Removed, or no longer readable.
+      // The file was removed, or is no longer readable.
     }
   }
   return lines;
 }
 
-/** The line at the offset, or the part of a long line around it. */
+/** Returns the line at the offset. Of a long line, returns only the part around the offset. */
 async function lineAt({ handle }: OpenFile, offset: number): Promise<string> {
   const from = Math.max(0, offset - BEFORE);
   const buffer = Buffer.alloc(BEFORE + AFTER);

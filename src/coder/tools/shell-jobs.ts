@@ -1,6 +1,6 @@
 /**
- * shell_jobs: lists background commands, shows the new output of one, and stops one. It affects only commands that were
- * approved before, so it needs no approval.
+ * shell_jobs: lists background commands, shows the new output of a command, or stops a command. It affects only
+ * commands that were approved before, so it needs no approval.
  */
 import type { JsonObject } from '../../base/index.ts';
 import * as z from 'zod';
@@ -14,8 +14,9 @@ const Arguments = z.strictObject({
   stop: z.boolean().optional().describe('Stop the job and all processes that it started.'),
 });
 
-const DESCRIPTION = `Manages the background jobs of run_shell_command. Without arguments it lists them. With "job" it \
-returns the output of that job since the last call, and the exit code if it has ended. With "stop" it stops the job first.`;
+const DESCRIPTION = `Manages the background jobs of run_shell_command. Without arguments, it lists the jobs. With "job", \
+it returns the output of this job since the last call, and the exit code if the job has ended. With "stop", it stops the \
+job first.`;
 
 export function shellJobsTool(shell: Shell): CoderTool {
   function find(id: string): Job {

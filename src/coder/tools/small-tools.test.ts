@@ -57,7 +57,7 @@ test('a fact is remembered on one line, once, whatever the order', async (t) => 
   await Promise.all([save('Likes\n\n# tabs'), save('likes # tabs'), save('Uses pnpm')]);
   assert.deepEqual(await save('  uses pnpm '), {
     saved: false,
-    note: 'It was remembered already.',
+    note: 'The fact was already saved earlier.',
   });
   assert.equal(await readFile(userMemoryFile(folder), 'utf8'), '- Likes # tabs\n- Uses pnpm\n');
 });

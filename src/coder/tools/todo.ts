@@ -14,7 +14,7 @@ const Item = z.strictObject({
 });
 
 const Arguments = z.strictObject({
-  items: z.array(Item).max(MAX_ITEMS).describe('The whole list; it replaces the old list.'),
+  items: z.array(Item).max(MAX_ITEMS).describe('The whole list, which replaces the old list.'),
 });
 
 const MARKS = { pending: '[ ]', in_progress: '[>]', completed: '[x]' } as const;

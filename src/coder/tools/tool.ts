@@ -6,15 +6,19 @@ import type { MaybePromise, JsonObject } from '../../base/index.ts';
 import type { Answer, Tool, ToolContext } from '../../agent/index.ts';
 import type { FileDiff, ToolOutput } from '../../protocol/development-tool/index.ts';
 
-/** The effect of a tool. The approval modes are defined by effects. */
+/** The effect of a tool. It determines in which approval modes a call needs approval. */
 export type Effect = 'read' | 'edit' | 'execute' | 'network' | 'memory' | 'talk';
 
-/** What a call would do. The kinds match the details of a confirmation in the development-tool extension. */
+/**
+ * A description of what a call would do. The kinds match the details of a confirmation request in the development-tool
+ * extension.
+ */
 export type Preview =
   | { readonly kind: 'execute'; readonly command: string; readonly workingDirectory: string }
   /**
-   * One diff per file. `fingerprint` is a hash of the old files, and comes back in the answer's value. `modifiable`: there
-   * is one file and its new content is complete, so a person may replace it.
+   * A change with one diff per file. `fingerprint` is a hash of the old files, which is also in the value of the
+   * answer. `modifiable` is true if there is only one file and its new content is shown completely, so that a person
+   * may replace the content.
    */
   | {
       readonly kind: 'edit';
@@ -27,26 +31,30 @@ export type Preview =
 
 export interface CoderTool extends Tool {
   readonly effect: Effect;
-  /** One line for people: `Write src/a.ts`. */
+  /** Describes a call in one line for people, for example `Write src/a.ts`. */
   describe(args: JsonObject): string;
   /**
-   * Says what the call would do, without doing it. Throws what `run` would throw if that is known beforehand. A person
-   * may answer an `edit` of one file with other content: `run` reads it with `newContentOf(context.confirmation)`.
+   * Returns what the call would do, without doing it. If it is already known that `run` would throw an error, throws
+   * this error. A person may answer the `edit` of one file with other content, which `run` reads with
+   * `newContentOf(context.confirmation)`.
    */
   preview(args: JsonObject, context: ToolContext): MaybePromise<Preview>;
-  /** `preview` is the preview of this call, if there was one, so that `run` does not plan the change again. */
+  /**
+   * Runs the call. `preview` is the preview of this call, if there was one. With it, `run` does not have to plan the
+   * change again.
+   */
   run(args: JsonObject, context: ToolContext, preview?: Preview): MaybePromise<unknown>;
 }
 
-/** What people see of a successful call: the `display` of a response. */
+/** The output of a successful call that people see. It is the `display` of a response. */
 export type Display = ToolOutput;
 
-/** The content with which a person replaced the proposed content. */
+/** Returns the content with which a person replaced the proposed content, or undefined if it was not replaced. */
 export function newContentOf(answer: Answer | undefined): string | undefined {
   return textIn(answer, 'new_content');
 }
 
-/** The fingerprint of the preview that the person saw. `run` fails if the files have changed since. */
+/** Returns the fingerprint of the preview that the person saw. `run` fails if the files have changed since then. */
 export function fingerprintOf(answer: Answer | undefined): string | undefined {
   return textIn(answer, 'fingerprint');
 }

@@ -12,8 +12,8 @@ const Arguments = z.strictObject({
   content: z.string().describe('The whole content of the file.'),
 });
 
-const DESCRIPTION = `Writes a file and creates missing folders. An existing file is replaced, so read it first; its line \
-ends, byte order mark and mode are kept. To change a part of a file use edit or apply_patch.`;
+const DESCRIPTION = `Writes a file and creates missing folders. An existing file is replaced, so read it first. Its line \
+ends, byte order mark and mode are kept. To change a part of a file, use edit or apply_patch.`;
 
 export function writeFileTool(workspace: Workspace): CoderTool {
   return fileChangeTool(workspace, {
