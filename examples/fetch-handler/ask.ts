@@ -1,4 +1,7 @@
-/** Calls the handler of server.ts directly: the client's `fetch` is the handler, so it needs no port and no network. */
+/**
+ * Calls the handler of server.ts directly. The client uses the handler as its `fetch`, so it needs no port and no
+ * network.
+ */
 import { connect } from 'parley-a2a/client';
 import server from './server.ts';
 

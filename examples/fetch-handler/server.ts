@@ -1,7 +1,7 @@
 /**
  * The weather agent as a fetch handler, for Deno (`deno serve`), Bun, Hono or a worker.
  *
- * ask.ts calls it directly, without a port:
+ * ask.ts calls the handler directly, without a port:
  *
  *   npx node examples/fetch-handler/ask.ts "What is the weather in Paris?"
  */

@@ -1,6 +1,6 @@
 /**
- * Joins a live session with only a WebSocket: prints its events, sends a prompt, and approves requests with --allow.
- * docs/live-session.md describes the messages.
+ * Joins a live session, using only a WebSocket. Prints the session's events and sends a prompt. With --allow, approves
+ * tool calls. docs/live-session.md describes the messages.
  *
  *   npx parley --a2a-port 1234 --model offline
  *   npx node examples/live-client/client.js ws://localhost:1234/ws "create a.txt with hello" --allow

@@ -1,11 +1,11 @@
 /**
- * Three researchers in parallel, then an editor who combines their findings.
+ * Three researchers that work in parallel, and an editor that combines their findings.
  *
  *   npx parley serve --agent examples/research-team/agent.ts --port 4000
  *   npx parley send http://localhost:4000 "Look up tea"
  *
- * The researchers do not see each other. Each stores its answer in the state (`outputKey`), where the editor's tool reads
- * it.
+ * The researchers do not see each other's answers. Each researcher stores its answer in the state (`outputKey`). The
+ * editor's tool reads the answers from there.
  */
 import { llmAgent, parallelAgent, sequentialAgent, tool } from 'parley-a2a/agent';
 import { z } from 'zod';

@@ -2,7 +2,7 @@
  * An agent that asks a question during its work and continues with the answer, even after a restart.
  *
  *   npx parley serve --agent examples/trip-planner/agent.ts --port 4000
- *   npx parley send http://localhost:4000 "Plan a trip to Rome"          asks, and prints how to answer
+ *   npx parley send http://localhost:4000 "Plan a trip to Rome"          asks a question, and prints how to answer
  *   npx parley send http://localhost:4000 "2" --task ID
  */
 import { llmAgent, tool } from 'parley-a2a/agent';
@@ -21,7 +21,7 @@ const planTrip = tool({
     const sights = SIGHTS[city.toLowerCase()];
     if (!sights) throw new Error(`there is no guide to ${city}`);
     const options = sights.map((_, day) => `${day + 1}`);
-    // The first call asks. With the answer, the tool is called again.
+    // The first call asks the question. When the answer arrives, the tool is called again.
     const days = Number(context.answer?.value);
     if (!options.includes(`${days}`)) {
       return context.ask({ text: `How many days do you have for ${city}?`, options });

@@ -1,5 +1,5 @@
 /**
- * Two processes: this agent calls the agent of ../weather over A2A and adds advice.
+ * Two processes: this agent calls the agent in ../weather over A2A, and adds advice.
  *
  *   npx parley serve --agent examples/weather/agent.ts --port 4001
  *   WEATHER_URL=http://localhost:4001 npx parley serve --agent examples/two-processes/agent.ts --port 4000

@@ -1,5 +1,6 @@
 /**
- * A loop: a writer drafts and a critic checks, until the critic accepts (`escalate`) or after three rounds.
+ * A loop: a writer writes a draft, and a critic checks it. The loop ends when the critic accepts the draft
+ * (`escalate`), or after three rounds.
  *
  *   npx parley serve --agent examples/writer-critic/agent.ts --port 4000
  *   npx parley send http://localhost:4000 "A slogan for a tea house" --stream

@@ -1,17 +1,17 @@
 /**
- * Turns any agent of the framework into an agent for the A2A server.
+ * Converts any agent of the framework to an agent for the A2A server.
  *
  *   await serve(toA2AAgent(llmAgent({ name: 'weather', … }))).listen(4000);
  *
- * turn.ts runs a turn. presenter.ts decides what the peer hears of it, question.ts how the peer is asked and how it
- * answers. A run ends in one of these ways:
+ * turn.ts runs a turn. presenter.ts decides what is sent to the client. question.ts writes the questions for the client
+ * and reads its answers. A run ends in one of these ways:
  *
- * - the agent is done, or has escalated and has no agent above it: `completed`, with the text of the answer;
- * - questions are open: `input-required`, or `auth-required` if each of them asks for an authorization;
- * - an error event: `failed`. Only our log has the cause;
- * - the task is canceled: its run is canceled too, and with it what remote agents do for the run.
+ * - The agent is done, or has escalated without a parent agent: `completed`, with the text of the answer.
+ * - Questions are open: `input-required`, or `auth-required` if all of them ask for authorization.
+ * - There is an error event: `failed`. The cause is only in our log.
+ * - The task is canceled: its run is canceled too, including the tasks of remote agents for this run.
  *
- * Nothing is kept between executions: what a waiting run needs is in its session.
+ * Nothing is kept in memory between executions, because the session contains everything that a waiting run needs.
  */
 import type { A2AAgent, AgentOptions, AgentProfile, ExecutionContext } from '../tasks/index.ts';
 import {
@@ -29,15 +29,15 @@ import { profileOf } from './profile.ts';
 import { readAnswers } from './question.ts';
 import { openTurn, placeOf, runTurn } from './turn.ts';
 
-/** The options of `toA2AAgent`: those of the runner, and what clients see. */
+/** The options of `toA2AAgent`: those of the runner, and those that control what clients see. */
 export interface A2AAgentOptions
   extends ConverterOptions, Partial<Omit<RunnerOptions, 'agent'>>, Pick<AgentOptions, 'continues'> {
-  /** Overrides what the agent says about itself on its card. */
+  /** Fields that override the agent's profile on its card. */
   readonly profile?: Partial<AgentProfile>;
 }
 
 /**
- * Makes an A2A agent of an agent of the framework.
+ * Makes an A2A agent from an agent of the framework.
  *
  *   await serve(toA2AAgent(llmAgent({ name: 'weather', model: 'offline' }))).listen(4000);
  */
@@ -82,7 +82,10 @@ export function toA2AAgent(agent: Agent, options: A2AAgentOptions = {}): A2AAgen
   };
 }
 
-/** The task was canceled before its run began, or the session has been deleted. */
+/**
+ * Returns whether the run does not exist, because the task was canceled before its run began or the session was
+ * deleted.
+ */
 function isUnknown(error: unknown): boolean {
   const unknownRun = error instanceof RunError && error.code === 'unknown-run';
   return unknownRun || error instanceof SessionNotFound;

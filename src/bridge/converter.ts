@@ -1,5 +1,5 @@
 /**
- * Converts between the parts of A2A and those of the framework. Pure functions; none of them throws.
+ * Converts between the parts of A2A and those of the framework. All functions are pure, and none of them throws.
  *
  *   framework                 A2A
  *   text                      text
@@ -7,15 +7,15 @@
  *   blob (base64)             file with bytes
  *   file (a URI)              file with a URI
  *   data                      data
- *   function call, response   left out; with `exposeToolCalls` a data part, marked with `parley.functionCall: true` or
+ *   function call, response   not sent; with `exposeToolCalls` a data part, marked with `parley.functionCall: true` or
  *                             `parley.functionResponse: true`, followed by the response's files with the same mark
  *
- * Parts from a peer are only content. A part that is marked as a thought becomes one. No other metadata has an effect,
- * and a data part stays data. So a peer cannot make or answer a call, transfer the conversation, or set state. What a
- * vendor needs back with its parts (`provider`) is never sent to a peer.
+ * Parts from a peer are only content. A part that is marked as a thought becomes a thought. No other metadata has an
+ * effect, and a data part stays data. So a peer cannot make or answer a call, transfer the conversation, or set state.
+ * The metadata of model vendors (`provider`) is never sent to a peer.
  *
- * Data that is not an object, which 1.0 allows, becomes `{ value }`. Bytes without a media type get
- * `application/octet-stream`. Base64 in another alphabet, which 0.3 accepts, is rewritten as standard base64.
+ * A2A 1.0 allows data that is not an object. It becomes `{ value }`. Bytes without a media type get
+ * `application/octet-stream`. A2A 0.3 accepts base64 in another alphabet. It is converted to standard base64.
  */
 import { type JsonObject, type JsonValue, isObject } from '../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
@@ -31,14 +31,14 @@ import type {
   ThoughtPart,
 } from '../agent/index.ts';
 
-/** The metadata keys that this bridge sets on parts. Only the key of thoughts is ever read. */
+/** The metadata keys that this bridge sets on parts. In received parts, only the key of thoughts is read. */
 export const MARKS = {
   thought: 'parley.thought',
   functionCall: 'parley.functionCall',
   functionResponse: 'parley.functionResponse',
 } as const;
 
-/** The media type of bytes that have none. */
+/** The media type for bytes without a media type. */
 const UNKNOWN_MEDIA_TYPE = 'application/octet-stream';
 
 /** The parts that a peer can send: neither calls nor responses. */
@@ -49,7 +49,7 @@ export type ReceivedPart =
   | FileContentPart
   | DataContentPart;
 
-/** What clients see of thoughts and tool calls. */
+/** Whether clients see thoughts and tool calls. */
 export interface ConverterOptions {
   /** Whether thoughts are sent. Default: true. */
   readonly exposeThoughts?: boolean | undefined;
@@ -57,7 +57,7 @@ export interface ConverterOptions {
   readonly exposeToolCalls?: boolean | undefined;
 }
 
-/** These parts as a peer may see them. */
+/** Converts parts of the framework to parts for a peer. */
 export function toA2AParts(
   parts: readonly ContentPart[],
   options: ConverterOptions = {},
@@ -65,12 +65,12 @@ export function toA2AParts(
   return parts.flatMap((part) => toA2APart(part, options));
 }
 
-/** A peer's parts as content. */
+/** Converts parts from a peer to content of the framework. */
 export function fromA2AParts(parts: readonly A2APart[]): ReceivedPart[] {
   return parts.flatMap((part) => fromA2APart(part) ?? []);
 }
 
-/** Undefined if the content has no part that a peer may see. */
+/** Converts a message of the framework to an A2A message. Returns undefined if it has no part that a peer may see. */
 export function toA2AMessage(content: Content, options?: ConverterOptions): Message | undefined {
   const parts = toA2AParts(content.parts, options);
   if (parts.length === 0) return undefined;
@@ -131,7 +131,7 @@ function responseOf({ id, name, response, isError, parts = [] }: FunctionRespons
   ];
 }
 
-/** Undefined for an invalid part. */
+/** Converts a part from a peer. Returns undefined for an invalid part. */
 function fromA2APart(part: A2APart): ReceivedPart | undefined {
   switch (part.kind) {
     case 'text':
@@ -169,6 +169,6 @@ function plainBase64(bytes: string): string {
 }
 
 function objectOf(data: unknown): JsonObject {
-  // Data from a codec is JSON, although its schema says `unknown`.
+  // Data from a codec is JSON, although its type is `unknown`.
   return isObject(data) ? (data as JsonObject) : { value: data as JsonValue };
 }

@@ -1,4 +1,4 @@
-/** What the peer of a plain A2A agent hears of a run: its answers, its saved artifacts, its questions and its end. */
+/** Sends a run to the client of a plain A2A agent: its answers, its saved artifacts, its questions and its end. */
 import type { TaskState } from '../protocol/index.ts';
 import type { ExecutorEvent } from '../tasks/index.ts';
 import type { ArtifactContent, BlobPart, Event, Question } from '../agent/index.ts';
@@ -8,12 +8,12 @@ import { createTranslation } from './translation.ts';
 import type { TurnPresenter } from './turn.ts';
 
 interface PresenterOptions extends ConverterOptions {
-  /** Of the task, when the execution starts. */
+  /** The state of the task when the execution starts. */
   readonly state: TaskState;
   readonly loadArtifact: (name: string, version: number) => Promise<ArtifactContent | undefined>;
 }
 
-/** A longer answer is only in its artifact, not in the completing status as well. */
+/** Maximum length of an answer in the status `completed`. A longer answer is only in its artifact. */
 const MAX_FINAL_TEXT = 256 * 1024;
 
 export function a2aPresenter(options: PresenterOptions): TurnPresenter {
@@ -41,7 +41,7 @@ export function a2aPresenter(options: PresenterOptions): TurnPresenter {
   };
 }
 
-/** For our log. */
+/** An error for our log, with the cause of a failed run. */
 class RunFailed extends Error {
   override readonly name = 'RunFailed';
   constructor({ author, error }: Event) {
@@ -55,7 +55,10 @@ function asking(questions: readonly Question[], problem?: string): ExecutorEvent
   return { kind: 'status-update', state, message: questionMessage(questions, problem) };
 }
 
-/** A text is sent as a file too, so that it is not mistaken for a part of the answer. */
+/**
+ * Returns the event for a saved artifact. Even a text is sent as a file, so that it is not mistaken for a part of the
+ * answer.
+ */
 function saved(name: string, content: ArtifactContent): ExecutorEvent {
   const part = content.kind === 'text' ? asBlob(content.text) : content;
   const parts = toA2AParts([{ ...part, name: part.name ?? name }]);

@@ -1,21 +1,23 @@
 /**
- * The profile on an agent's card, made from the agent's name, description and tools.
+ * Makes the profile for an agent's card from the agent's name, description and tools.
  *
- * There is a skill for the agent, for each of its sub-agents and for each of their tools. A toolset is one skill: its
- * tools are listed only when a run needs them, which may need a network. An agent or a tool without a description is
- * described by its name, because the card requires a text (A2A 1.0, AgentCard and AgentSkill). To show other skills,
- * or none, use the overrides.
+ * There is a skill for the agent, for each of its sub-agents and for each of their tools. A toolset is one skill,
+ * because its tools are listed only when a run needs them, and listing them may require a network. If an agent or a
+ * tool has no description, its name is used, because the card requires a text (A2A 1.0, AgentCard and AgentSkill). To
+ * show other skills or none, use the overrides.
  */
 import type { AgentSkill } from '../protocol/index.ts';
 import type { AgentProfile } from '../tasks/index.ts';
 import { type Agent, isToolset } from '../agent/index.ts';
 
 const DEFAULT_VERSION = '1.0.0';
-/** Text and data are always read. Files of every type are accepted; the agent decides which ones it can use. */
+/** Text and data are always read. Files of every type are accepted, and the agent decides which files it can use. */
 const INPUT_MODES = ['text/plain', 'application/json', '*/*'];
-/** Answers are text, and questions have a data part. An agent that makes files names their types in the overrides. */
+/**
+ * Answers are text, and questions have a data part. An agent that creates files must list their types in the overrides.
+ */
 const OUTPUT_MODES = ['text/plain', 'application/json'];
-/** Every client that connects reads the whole card. */
+/** Maximum number of skills on the card. It is limited, because every client reads the whole card. */
 const MAX_SKILLS = 200;
 const MAX_DESCRIPTION = 1000;
 
@@ -31,7 +33,9 @@ export function profileOf(agent: Agent, overrides: Partial<AgentProfile> = {}): 
   };
 }
 
-/** Expects a tree that the runner has accepted: names are unique, and there are no cycles. */
+/**
+ * Returns the skills of an agent. The runner has already checked that names are unique and that there are no cycles.
+ */
 function skillsOf(root: Agent): AgentSkill[] {
   const skills: AgentSkill[] = [];
   const add = (id: string, name: string, description: string, tags: string[]) => {

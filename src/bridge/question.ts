@@ -1,20 +1,20 @@
 /**
- * The message that asks a person, and the answers that are read from the person's reply.
+ * Makes the message that asks a person, and reads the answers from the person's reply.
  *
- * The message asks in words. It lists the options, and shows the tool and its arguments if the question is whether a
- * call may be made. For programs it has a data part:
- * `{ "questions": [{ id, kind, text, agent, tool?, args?, options?, detail? }] }`.
+ * The message has the question as text. It lists the options. For a confirmation it also shows the tool and its
+ * arguments. For programs it has a data part: `{ "questions": [{ id, kind, text, agent, tool?, args?, options?, detail?
+ * }] }`.
  *
- * The next message on the task answers in one of two ways:
+ * The next message to the task answers in one of two ways:
  *
- * - with a data part for each question: `{ "questionId": …, "confirmed": true }` for a confirmation, with `args` to
- *   change the arguments of the call; `{ "questionId": …, "value": … }` for any other question;
- * - in words, if exactly one question is open: yes or no to a confirmation, any text or file to another question.
+ * - With a data part for each question. For a confirmation it is `{ "questionId": …, "confirmed": true }`. `args`
+ *   changes the arguments of the call. For any other question it is `{ "questionId": …, "value": … }`.
+ * - With text, if exactly one question is open: yes or no for a confirmation, any text or file for another question.
  *
- * Files that come with an answer are added to the conversation: models see them, tools have them in their history.
+ * Files in the message are added to the conversation, so models see them, and tools find them in their history.
  *
- * A reply that is neither a clear yes nor a clear no decides nothing, and the question is asked again. The same goes
- * for words while several questions are open, because they do not say which question they answer.
+ * If a reply to a confirmation is neither a clear yes nor a clear no, the question is asked again. A text while several
+ * questions are open is not accepted either, because it is unclear which question it answers.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { isObject, type JsonObject, type JsonValue, shorten } from '../base/index.ts';
@@ -24,10 +24,10 @@ import { fromA2AParts, type ReceivedPart } from './converter.ts';
 import type { ReadAnswers } from './turn.ts';
 import { yesOrNo } from './yes-no.ts';
 
-/** Longer arguments are shortened in the text; the data part has them in full. */
+/** Maximum length of the arguments in the text. The data part has the complete arguments. */
 const MAX_ARGS_TEXT = 2000;
 
-/** The message that asks these questions. `problem` says why the last answer was not accepted. */
+/** Returns the message that asks these questions. `problem` is the reason why the last answer was not accepted. */
 export function questionMessage(questions: readonly Question[], problem?: string): Message {
   const several = questions.length > 1;
   const lines = questions.map((question, index) =>
@@ -63,7 +63,10 @@ interface CallQuestion extends Pick<Question, 'kind' | 'text'> {
   readonly args?: object | undefined;
 }
 
-/** The question's text, followed by the call that it is about, unless the text names the call already. */
+/**
+ * Returns the question's text. If the question is about a call that the text does not mention, the call follows the
+ * text.
+ */
 export function withCall({ kind, text, tool, args }: CallQuestion): string {
   const lines = [text];
   const named = tool !== undefined && text.includes(tool);
@@ -130,12 +133,12 @@ function answerOf(data: JsonObject, question: Question): Answer | undefined {
     questionId,
     confirmed: said,
     ...(args !== undefined && { args }),
-    // A value beside the decision is its reason. A value that was the decision itself is not repeated.
+    // A value in addition to the decision is the reason for it. A value that was the decision itself is not repeated.
     ...(value !== undefined && word === undefined && { value }),
   };
 }
 
-/** The text; without text, the data; without data, the names of the files. */
+/** Returns the text. If there is no text, returns the data. If there is no data, returns the names of the files. */
 function spoken(text: string, parts: readonly ReceivedPart[]): JsonValue | undefined {
   if (text !== '') return text;
   const data = parts.find((part) => part.kind === 'data')?.data;
@@ -146,7 +149,10 @@ function spoken(text: string, parts: readonly ReceivedPart[]): JsonValue | undef
   return data ?? (names.length > 0 ? names.join(', ') : undefined);
 }
 
-/** The option as it was offered, if the answer names it in another spelling. */
+/**
+ * Returns the offered option that the answer names, even if the case of the letters differs. Otherwise returns the
+ * answer.
+ */
 function chosen(value: JsonValue, { options = [] }: Question): JsonValue {
   if (typeof value !== 'string') return value;
   const named = value.trim().toLowerCase();

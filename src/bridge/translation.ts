@@ -1,14 +1,14 @@
 /**
- * Translates the events of a run into events of a task.
+ * Converts the events of a run to events of a task.
  *
- * - One answer of a model is one artifact. Its pieces are sent as they arrive. The complete answer that follows adds
- *   only what the pieces lack, and closes the artifact (`lastChunk`). If a callback has changed the answer, the complete
+ * - Each answer of a model is one artifact. Its pieces are sent as they arrive. The complete answer follows. It adds
+ *   only the missing parts, and closes the artifact (`lastChunk`). If a callback has changed the answer, the complete
  *   answer replaces the pieces.
- * - Thoughts are sent in a `working` status, as parts that are marked as thoughts, before the answer that they lead to.
- *   They are sent as a whole, because each message stays in the task's history.
- * - Calls and their responses are sent only with `exposeToolCalls`, also in a `working` status.
+ * - Thoughts are sent in a `working` status before their answer, as parts that are marked as thoughts. They are not
+ *   sent in pieces, because each message stays in the task's history.
+ * - Calls and their responses are sent in a `working` status, and only with `exposeToolCalls`.
  *
- * Agents that run in parallel answer at the same time. The author and the branch tell their answers apart. A
+ * Agents that run in parallel may answer at the same time. Their answers are distinguished by author and branch. A
  * translation belongs to one execution.
  */
 import { randomUUIDv7 } from 'node:crypto';
@@ -17,15 +17,15 @@ import type { ArtifactEvent, ExecutorEvent } from '../tasks/index.ts';
 import { type ContentPart, contentText, type Event, isFinalResponse } from '../agent/index.ts';
 import { type ConverterOptions, toA2AParts } from './converter.ts';
 
-/** The metadata key for the name of the agent whose answer an artifact is. */
+/** The metadata key of an artifact for the name of the agent that gave this answer. */
 const AUTHOR = 'parley.author';
 
 export interface Translation {
-  /** The task's events for an event of the run. Its artifact delta, questions and error are ignored. */
+  /** Returns the task's events for an event of the run. The event's artifact delta, questions and error are ignored. */
   translate(event: Event): ExecutorEvent[];
   /**
-   * The last answer or, if agents ran in parallel, the last answer of each. Answers from before a question are left
-   * out, because the peer has them already.
+   * Returns the last answer. If agents ran in parallel, returns the last answer of each agent. Answers before a
+   * question are omitted, because the client already has them.
    */
   finalText(): string;
 }
@@ -33,7 +33,7 @@ export interface Translation {
 /** An answer that is being sent. */
 interface Utterance {
   readonly artifactId: string;
-  /** The text that was sent so far. */
+  /** The text that has been sent so far. */
   text: string;
   thought: string;
   thoughtSent: number;
@@ -77,7 +77,7 @@ export function createTranslation(options: ConverterOptions): Translation {
     const sent = utterance.text;
     const text = contentText({ role: 'model', parts: answer });
     if (sent === '' || !text.startsWith(sent)) {
-      // An artifact needs at least one part, also if its text was withdrawn.
+      // An artifact needs at least one part, even if its text was removed.
       const all = answer.length > 0 ? toA2AParts(answer) : [EMPTY];
       if (answer.length > 0 || sent !== '') {
         events.push({ ...artifact(utterance.artifactId, event, all, false), lastChunk: true });
@@ -95,7 +95,7 @@ export function createTranslation(options: ConverterOptions): Translation {
     if (event.author === 'user' || !event.content) return [];
     const { parts } = event.content;
     if (event.partial === true) return piece(event, parts);
-    // Responses of tools arrive between the pieces of an answer, and do not end it.
+    // Tool responses may arrive between the pieces of an answer. They do not end the answer.
     const responds = parts.length > 0 && parts.every(({ kind }) => kind === 'function-response');
     const events = responds ? [] : whole(event, parts);
     const calls = parts.filter((part) => !isSaid(part));
@@ -122,7 +122,7 @@ function isAnswer(part: ContentPart): boolean {
   return isSaid(part) && part.kind !== 'thought' && (part.kind !== 'text' || part.text !== '');
 }
 
-/** The thoughts that were not sent yet. */
+/** Returns the event for the thoughts that have not been sent yet. */
 function thoughts(utterance: Utterance, options: ConverterOptions): ExecutorEvent[] {
   const text = utterance.thought.slice(utterance.thoughtSent);
   utterance.thoughtSent = utterance.thought.length;
@@ -146,7 +146,10 @@ function working(parts: A2APart[]): ExecutorEvent {
   return { kind: 'status-update', state: 'working', message };
 }
 
-/** An answer replaces earlier ones of its own branch, of the branches above it and of those below it. */
+/**
+ * Stores a final answer. It replaces earlier answers of its own branch, of the branches that contain it, and of the
+ * branches in it.
+ */
 function noteFinal(finals: Map<string, string>, event: Event): void {
   const { branch = '' } = event;
   const text = contentText(event.content);

@@ -1,11 +1,11 @@
 /**
  * Runs a turn of a task as a run of the agent framework.
  *
- * The task's context is the session, and its user is the one that the server has authenticated. A turn is one run. Its
- * id is derived from the task, so an answer finds its run in any process that has the same session store.
+ * The session is identified by the task's context and the user that the server has authenticated. A turn is one run.
+ * The run's id is derived from the task, so any process with the same session store can find the run for an answer.
  *
- * A presenter decides what the peer hears of the run. A reader decides what an answer means. The questions that wait
- * for a person are those in the session's log; the task's log only shows them.
+ * A presenter decides what is sent to the client about the run. A reader interprets the answers. The open questions are
+ * those in the session. The task's log only shows them.
  *
  *   using run = await openTurn(sessions, app, context);
  *   yield* runTurn({ context, run, runner, presenter, reader, begin });
@@ -36,40 +36,47 @@ import type {
 
 type Events = Iterable<ExecutorEvent> | AsyncIterable<ExecutorEvent>;
 
-/** Decides what the peer hears of a run. It belongs to one execution. */
+/** Decides what is sent to the client about a run. A presenter belongs to one execution. */
 export interface TurnPresenter {
-  /** What the task's log gets before the run goes on. */
+  /** Returns the events to send before the run starts or continues. */
   start(): Events;
-  /** Takes in what the run did in earlier executions, and returns what the task's log lacks of it. */
+  /**
+   * Processes the events of earlier executions of the run, and returns the events that are missing in the task's log.
+   */
   recall?(run: OpenRun): Events;
-  /** The run gets these answers. */
+  /** Called when the run gets these answers. */
   answered?(answers: readonly Answer[]): void;
   present(event: Event): Events;
-  /** Set while the presenter holds text back: if no event comes for so long, `flush` is called. */
+  /** Set while the presenter holds text back. If no event arrives within this time, `flush` is called. */
   readonly flushAfterMs?: number | undefined;
   flush?(): Events;
-  /** The run waits for answers. `problem` says why the last one was not accepted. */
+  /**
+   * Returns the event for a run that waits for answers. `problem` is the reason why the last answer was not accepted.
+   */
   ask(questions: readonly Question[], problem?: string): ExecutorEvent;
   complete(): ExecutorEvent;
-  /** The event has the error. May throw instead; then the server reports the failure. */
+  /**
+   * Returns the event for a failed run. `event` has the error. May throw instead, and then the server reports the
+   * failure.
+   */
   fail(event: Event): ExecutorEvent;
-  /** The session no longer has the question that the message answers. */
+  /** Returns the event for a message that answers a question which is no longer in the session. */
   lost(message: string): ExecutorEvent;
 }
 
 export interface ReadAnswers {
-  /** Clear answers to open questions, at most one for each. */
+  /** Clear answers to open questions, at most one for each question. */
   readonly answers: readonly Answer[];
-  /** Files that came with the answers. */
+  /** The files in the message. */
   readonly files?: readonly (BlobPart | FileContentPart)[];
-  /** If there is no answer: what is wrong, for the sender. The question is asked again. */
+  /** The reason why there is no answer, for the sender. The question is asked again. */
   readonly problem?: string;
 }
 
-/** Decides what the messages of a turn mean as answers. */
+/** Reads answers from the messages of a turn. */
 export interface TurnReader {
   read(questions: readonly Question[]): ReadAnswers;
-  /** Takes answers that arrive while the turn runs. It is closed before the turn ends. */
+  /** Receives answers that arrive while the turn runs. It is closed before the turn ends. */
   readonly inbox?: AnswerInbox & { close(): void };
 }
 
@@ -79,7 +86,7 @@ export interface Turn {
   readonly runner: Runner;
   readonly presenter: TurnPresenter;
   readonly reader: TurnReader;
-  /** What the run begins with. Called only if it has not begun. */
+  /** Returns the message and the options for the start of the run. Called only if the run has not begun. */
   begin(): MaybePromise<Omit<BeginOptions, 'signal' | 'inbox'>>;
 }
 
@@ -113,7 +120,7 @@ export async function* runTurn(turn: Turn): AsyncGenerator<ExecutorEvent> {
   }
   for (;;) {
     const failure = yield* present(events, presenter);
-    // The server knows why it stopped the turn, and says so.
+    // The server has stopped the turn, and reports the reason itself.
     if (signal.aborted) return;
     if (failure) {
       yield presenter.fail(failure);
@@ -131,7 +138,7 @@ export async function* runTurn(turn: Turn): AsyncGenerator<ExecutorEvent> {
   }
 }
 
-/** Presents a run's events. Returns the event with which the run failed. */
+/** Presents the events of a run. Returns the error event if the run failed. */
 export async function* present(
   events: AsyncIterable<Event>,
   presenter: TurnPresenter,
@@ -168,7 +175,7 @@ async function settlesWithin(ms: number, work: Promise<unknown>): Promise<boolea
   return settled;
 }
 
-/** Opens the run of a task's turn. Its session is read once, here. */
+/** Opens the run of a task's turn. This reads its session, which is not read again during the turn. */
 export function openTurn(
   sessions: SessionStore,
   app: string,
@@ -180,27 +187,30 @@ export function openTurn(
   return openRun(sessions, { app, user, id: session }, runId, { create, signal });
 }
 
-/** The user, the session and the run of a task's turn. */
+/** Returns the user, the session and the run of a task's turn. */
 export function placeOf(context: CancelContext): PendingOptions {
   return { user: userOf(context), session: context.contextId, runId: runIdOf(context) };
 }
 
-/** The id of the task. In a later turn it is followed by the number of user messages before that turn. */
+/**
+ * Returns the id of the run: the id of the task, in a later turn followed by the number of user messages before this
+ * turn.
+ */
 function runIdOf({ task, turn }: CancelContext): string {
   const before = messagesOf(task).filter(({ role }) => role === 'user').length - turn.length;
   return before > 0 ? `${task.id}:${before}` : task.id;
 }
 
-/** The user of a session whose caller the server does not know. */
+/** The user of a session without an authenticated caller. */
 const ANONYMOUS = 'anonymous';
 
-/** The user of a session. The same id in two tenants is two users. An empty id counts as no id. */
+/** Returns the user of a session. The same id in two tenants stands for two users. An empty id counts as no id. */
 export function userOf({ user, tenant }: Pick<RequestContext, 'user' | 'tenant'>): string {
   const id = user === undefined || user.id === '' ? ANONYMOUS : escaped(user.id);
   return tenant === '' ? id : `${encodeURIComponent(tenant)}/${id}`;
 }
 
-/** So that no id equals the anonymous user's, or another tenant's. */
+/** Escapes an id, so that it cannot be equal to the anonymous user or to a user of another tenant. */
 function escaped(id: string): string {
   return id === ANONYMOUS || id.includes('/') ? `/${id}` : id;
 }

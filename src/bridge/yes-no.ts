@@ -1,4 +1,4 @@
-/** Reads yes and no from what a person writes. */
+/** Recognizes yes and no in the text of a person. */
 const YES = new Set([
   ...words('yes y yep yeah ok okay sure confirm confirmed approve approved allow accept proceed'),
   'true',
@@ -10,10 +10,13 @@ const NO = new Set([
   "don't",
 ]);
 
-/** No phrase above is longer. The limit keeps the time bounded that a text of any length can take. */
+/**
+ * Maximum length of a text that is checked. All phrases above are shorter. Without a limit, a very long text could take
+ * too much time.
+ */
 const MAX_LENGTH = 100;
 
-/** Undefined if the text is neither a clear yes nor a clear no. */
+/** Returns true for a clear yes, false for a clear no, and otherwise undefined. */
 export function yesOrNo(text: string): boolean | undefined {
   const said = text.trim();
   if (said.length > MAX_LENGTH) return undefined;

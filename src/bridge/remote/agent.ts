@@ -1,16 +1,18 @@
 /**
- * A remote A2A agent as an agent of the framework, in any composition.
+ * Makes a remote A2A agent usable like any other agent of the framework.
  *
  *   const weather = remoteAgent({ name: 'weather', description: 'Knows the weather', url: 'https://weather.example' });
  *   const team = sequentialAgent({ name: 'team', subAgents: [planner, weather] });
  *
- * Each session has one conversation (`contextId`) with the remote. The remote receives what was said since its last turn.
- * Its content arrives as partial events and then as one complete event. Its questions are questions of the run, and the
- * answers go to the same task. Aborting a run, or canceling it while it waits, cancels the remote's task. Our events
- * contain the task's ids, so a run can continue after a crash, whether the remote is working or waits for an answer.
+ * Each session has one conversation (`contextId`) with the remote agent. The remote agent receives everything that was
+ * said since its last turn. Its content arrives as partial events and then as one complete event. Its questions become
+ * questions of the run, and the answers are sent to the same task. Aborting a run, or canceling it while it waits,
+ * cancels the remote task. Our events contain the ids of the remote task. So a run can continue after a crash, no
+ * matter whether the remote agent is working or waits for an answer.
  *
- * The remote is not trusted. What it sends becomes content and nothing else: its metadata cannot set state, branch, author
- * or transfer. If it breaks the protocol or a limit, the run ends with an error event.
+ * The remote agent is not trusted. Everything that it sends becomes content only. Its metadata cannot change the state,
+ * the branch or the author, and cannot transfer the conversation. If the remote agent violates the protocol or a limit,
+ * the run ends with an error event.
  */
 import { reasonOf } from '../../base/index.ts';
 import type { Agent } from '../../agent/index.ts';
@@ -34,11 +36,14 @@ import { nextTurn, openQuestions, toNewTask, type RemoteTurn } from './turn.ts';
 
 /** The options of `remoteAgent` that do not depend on the connection. */
 export interface RemoteAgentProfile {
-  /** Unique among the agents of a run. */
+  /** The name of the agent. It must be unique among the agents of a run. */
   readonly name: string;
-  /** Other agents choose by it. Default: the card's description, once the card is known. */
+  /**
+   * The purpose of the agent. Other agents use it to decide which agent to choose. Default: the card's description,
+   * once the card is known.
+   */
   readonly description?: string;
-  /** Whether a message to a completed task continues that task. Default: it starts a new task. */
+  /** Whether a message after a completed task continues this task. By default, it starts a new task. */
   readonly continues?: boolean;
   readonly limits?: RemoteLimits;
 }
@@ -47,14 +52,17 @@ export interface RemoteAgentProfile {
 export type RemoteAgentOptions = RemoteAgentProfile &
   (
     | RemoteConnectionOptions
-    /** A client of your own, for example of an agent in the same process. It has its own credentials and version. */
+    /**
+     * An existing client, for example for an agent in the same process. It has its own credentials and protocol
+     * version.
+     */
     | { readonly client: AgentClient }
   );
 
 const MAX_DESCRIPTION = 1000;
 
 /**
- * Makes an agent of the framework of a remote A2A agent.
+ * Makes an agent of the framework from a remote A2A agent.
  *
  *   const weather = remoteAgent({ name: 'weather', url: 'http://localhost:4000' });
  */
@@ -74,7 +82,8 @@ export function remoteAgent(options: RemoteAgentOptions): Agent {
       const { signal } = context;
       signal.throwIfAborted();
       const open = openQuestions(context);
-      // Asked again, because a composite agent reads the questions from the events of each agent.
+      // The open questions are asked again, because a composite agent reads the questions from the events of each
+      // agent.
       for (const [id, question] of open) yield context.question(id, question);
       let turn = open.length > 0 ? undefined : nextTurn(context, name, continues);
       while (turn) {

@@ -1,4 +1,4 @@
-/** One turn of a remote agent: from a message to its result, its question, or its failure. */
+/** Runs one turn of a remote agent. It starts with a message and ends with a result, a question or a failure. */
 import { pause, raceAbort, systemCode } from '../../base/index.ts';
 import type { RunContext, Event, EventFields } from '../../agent/index.ts';
 import {
@@ -27,7 +27,7 @@ import { remoteQuestions } from './question.ts';
 import { RemoteReading } from './reading.ts';
 import type { RemoteTurn } from './turn.ts';
 
-/** How long a stream may stay open after its last event. */
+/** Maximum time that a stream may stay open after its last event. */
 const GRACE_MS = 1000;
 
 const ENDED_AS: Partial<Record<TaskState, RemoteErrorCode>> = {
@@ -42,17 +42,19 @@ export class RemoteCall {
   readonly #limits: Required<RemoteLimits>;
   readonly #continues: boolean;
   readonly #reading: RemoteReading;
-  /** The lifetime of the connections. It outlasts an abort of the run, so that the remote can be told to cancel. */
+  /**
+   * The lifetime of the connections. It continues after an abort of the run, so that the remote task can be canceled.
+   */
   readonly #lifetime = new Lifetime();
-  /** Aborted with the run or with the lifetime. */
+  /** Aborted when the run or the lifetime is aborted. */
   readonly #over: AbortSignal;
-  /** Partial events have the id of the complete one. */
+  /** A partial event. All partial events have the id of the complete event. */
   readonly #piece: Event;
   #received = false;
-  /** The remote's turn has ended. */
+  /** Whether the turn of the remote agent has ended. */
   #complete = false;
   #items: AsyncIterator<StreamItem> | undefined;
-  /** The next item, while it is awaited. */
+  /** The next item of the stream, while it is awaited. */
   #pending: Promise<IteratorResult<StreamItem, unknown>> | undefined;
 
   constructor(
@@ -71,12 +73,15 @@ export class RemoteCall {
     this.#over = AbortSignal.any([context.signal, this.#lifetime.signal]);
   }
 
-  /** Whether the remote has responded to the message. */
+  /** Whether the remote agent has responded to the message. */
   get received(): boolean {
     return this.#received;
   }
 
-  /** The remote's turn as events. Leaving it cancels the remote's task, unless that is settled. */
+  /**
+   * Yields the events of the turn. If the caller stops the iteration, the remote task is canceled, unless it has
+   * already ended.
+   */
   async *events(): AsyncGenerator<Event> {
     const lifetime = this.#lifetime;
     let client: AgentClient | undefined;
@@ -90,22 +95,22 @@ export class RemoteCall {
       lifetime.release();
       if (client && !this.#complete) await this.#abandon(client);
       lifetime.end(new ConnectionError('closed', 'the turn has ended'));
-      // Not awaited: the remote may be slow to close.
+      // This is not awaited, because the remote agent may be slow to close the stream.
       this.#items?.return?.().catch(() => undefined);
     }
     yield* this.#outcome();
   }
 
-  /** The event that ends the run. */
+  /** Returns the error event that ends the run. */
   failure({ code, message }: RemoteAgentError): Event {
     const fields: EventFields = { error: { code, message } };
-    // Without a note, the message is sent again in the next turn.
+    // Without a note in this event, the message is sent again in the next turn.
     if (!this.#received) return this.#context.event(fields);
     const { state = 'unknown' } = this.#reading;
     return this.#keep(fields, isSettled(state) && !isInterrupted(state) ? state : 'canceled');
   }
 
-  /** Fetches the card if necessary, within `quietMs`. */
+  /** Connects to the remote agent. If its card must be fetched, this may take at most `quietMs`. */
   #connect(): Promise<AgentClient> {
     const { quietMs } = this.#limits;
     const late = `its card did not come within ${quietMs} ms`;
@@ -121,7 +126,7 @@ export class RemoteCall {
       return client.resubscribe(taskId, options)[Symbol.asyncIterator]();
     }
     const streams = client.card.capabilities.streaming === true;
-    // The id of a new task is needed at once: without it the task can be neither resumed nor canceled.
+    // The id of a new task is needed at once, because without it the task can be neither resumed nor canceled.
     const blocking = streams ? {} : { blocking: taskId !== undefined };
     const stream = client.stream(
       { messageId, parts: [...parts] },
@@ -130,7 +135,7 @@ export class RemoteCall {
         taskId,
         contextId,
         configuration: { historyLength: 0, ...blocking },
-        // A remote that waits for an answer may be restarting.
+        // An answer is sent again if the connection is refused, because the remote agent may be restarting.
         retrySend: (error) => taskId !== undefined && wasRefused(error),
       },
     );
@@ -186,7 +191,10 @@ export class RemoteCall {
     yield this.#asking(state);
   }
 
-  /** All questions of the remote in one event, so that all of them are stored with the note, or none. */
+  /**
+   * Returns one event with all questions of the remote agent, so that either all of them are stored together with the
+   * note, or none.
+   */
   #asking(state: TaskState): Event {
     const asked = remoteQuestions(this.#reading.lastMessage, state === 'auth-required');
     const named = asked.map(({ remote, question }, at) => {
@@ -211,7 +219,7 @@ export class RemoteCall {
     return keeping(note, this.#context.path);
   }
 
-  /** Cancels the remote's task. Takes at most `cancelMs`. */
+  /** Cancels the remote task. This takes at most `cancelMs`. */
   async #abandon(client: AgentClient): Promise<void> {
     const { over, state = 'unknown' } = this.#reading;
     if (over && isTerminal(state)) return;
@@ -233,7 +241,9 @@ function taskIdOf(event: StreamEvent): string | undefined {
   return event.kind === 'task' ? event.id : event.taskId;
 }
 
-/** Returns whether the connection was refused. Nothing was sent then, so sending again is safe with any server. */
+/**
+ * Returns whether the connection was refused. In this case nothing was sent, so it is safe to send the message again.
+ */
 function wasRefused(error: ConnectionError): boolean {
   for (let cause = error.cause; cause instanceof Error; cause = cause.cause) {
     if (systemCode(cause) === 'ECONNREFUSED') return true;

@@ -1,9 +1,9 @@
 /**
- * The connection to a remote agent. The card is fetched when it is first needed and then kept. Each run has its own
- * client, with the run's credentials and limits.
+ * The connection to a remote agent. The agent's card is fetched when it is first needed, and then reused. Each run has
+ * its own client, with the run's credentials and limits.
  *
- * Credentials are sent only to the origin of the address: neither a redirect nor a card can direct them elsewhere, unless
- * `origins` allows it.
+ * Credentials are sent only to the origin of the address and to the origins in `origins`. No redirect and no card can
+ * cause them to be sent elsewhere.
  */
 import type { CanceledRun, SessionKey } from '../../agent/index.ts';
 import type { MaybePromise } from '../../base/index.ts';
@@ -20,7 +20,7 @@ import {
 } from '../../client/index.ts';
 import type { AgentCard } from '../../protocol/index.ts';
 
-/** The request that a header function is asked for. */
+/** The request for which a function returns the headers. */
 export interface RemoteRequest {
   readonly url: string;
   readonly method: string;
@@ -31,26 +31,26 @@ export interface RemoteRequest {
 /** Headers by name. */
 export type RemoteHeaders = Readonly<Record<string, string>>;
 
-/** How a remote agent is reached, and with which credentials. */
+/** The address of a remote agent, and the settings for requests to it. */
 export interface RemoteConnectionOptions extends Preference {
   /** The address of the agent or of its card. */
   readonly url: string | URL;
   /** Headers for every request, usually credentials. A function is called for each request and may be async. */
   readonly headers?: RemoteHeaders | ((request: RemoteRequest) => MaybePromise<RemoteHeaders>);
-  /** Further origins that the card may lead to. */
+  /** Further origins to which the URLs on the card may point. */
   readonly origins?: readonly string[];
-  /** URIs of the extensions for every request. */
+  /** The URIs of the extensions that every request activates. */
   readonly extensions?: readonly string[];
   readonly retry?: RetryOptions;
   readonly fetch?: typeof globalThis.fetch;
 }
 
 export interface RemoteConnection {
-  /** The card that was fetched last. */
+  /** The card that was fetched last, or undefined if none was fetched yet. */
   readonly card: AgentCard | undefined;
-  /** A client for one run. The signal ends only the search for the card. */
+  /** Returns a client for one run. The signal aborts only the request for the card. */
   open(run: Pick<CanceledRun, 'runId' | 'session'>, signal: AbortSignal): Promise<AgentClient>;
-  /** Marks the card as outdated: the next `open` fetches it again. */
+  /** Marks the card as outdated, so that the next `open` fetches it again. */
   forget(): void;
 }
 
@@ -78,7 +78,7 @@ export function remoteConnection(
             ? (request: { url: string; method: string }) => headers({ ...request, session, runId })
             : headers,
         fetch,
-        // RemoteCall limits the time until a response.
+        // There is no timeout here, because RemoteCall limits the time until a response.
         timeoutMs: 0,
         idleTimeoutMs: limits.idleMs,
         maxEventBytes: limits.maxEventBytes,

@@ -1,9 +1,10 @@
 /**
- * The content of a remote agent's turn, assembled from its stream.
+ * Assembles the content of a remote agent's turn from its stream.
  *
- * The artifacts are the answer, in the order in which they started. The message of a status is a thought, unless there is
- * no other content. The message of the last status is added, unless it repeats the artifacts. Each piece is returned as
- * it arrives. Together the pieces are the complete content, unless the remote replaces an artifact.
+ * The artifacts are the answer, in the order in which they started. The message of a status is a thought, unless there
+ * is no other content. The message of the last status is added to the answer, unless it repeats the artifacts. Each
+ * piece is returned as it arrives. The pieces together are the complete content, unless the remote agent replaces an
+ * artifact.
  */
 import type { Artifact, Part as A2APart } from '../../protocol/index.ts';
 import { fromA2AParts, type ReceivedPart } from '../converter.ts';
@@ -14,7 +15,7 @@ interface Section {
   /** The length of the artifact before this turn. */
   base: SaidLength;
   parts: ReceivedPart[];
-  /** Whether some of its text was returned. */
+  /** Whether any text of the artifact was returned. */
   hasText: boolean;
 }
 
@@ -29,7 +30,7 @@ export class RemoteContent {
   /** Whether the text so far ends in the middle of a line. */
   #open = false;
 
-  /** `said`: for a task that continues, the length of each artifact that this session has. */
+  /** For a continued task, `said` is the length of each artifact that is already in this session. */
   constructor(guard: RemoteTaskGuard, said: Readonly<Record<string, SaidLength>> | undefined) {
     this.#guard = guard;
     this.#continues = said !== undefined;
@@ -38,7 +39,7 @@ export class RemoteContent {
     }
   }
 
-  /** An artifact, or a chunk of it. Returns the new parts. */
+  /** Adds an artifact or a chunk of it. Returns the new parts. */
   artifact({ artifactId, parts }: Artifact, append: boolean): ReceivedPart[] {
     const known = this.#artifacts.get(artifactId);
     if (append && !known && !this.#continues) {
@@ -47,25 +48,25 @@ export class RemoteContent {
     const section = known ?? this.#begin(artifactId);
     const received = this.#receive(parts);
     if (append) return this.#add(section, received);
-    // The artifact is replaced, including its content of earlier turns.
+    // The artifact is replaced, including its content from earlier turns.
     section.base = [0, 0];
     return this.#replace(section, received);
   }
 
-  /** An artifact of a task snapshot. Returns the new parts. */
+  /** Adds an artifact from a snapshot of the task. Returns the new parts. */
   snapshot({ artifactId, parts }: Artifact): ReceivedPart[] {
     const section = this.#artifacts.get(artifactId) ?? this.#begin(artifactId);
     return this.#replace(section, without(this.#receive(parts, false), section.base));
   }
 
-  /** The message of a status before the end. */
+  /** Adds the message of a status that is not the last one. Returns the new parts. */
   progress(parts: readonly A2APart[]): ReceivedPart[] {
     const said = this.#receive(parts);
     this.#progress.push(...said);
     return said.map(asThought);
   }
 
-  /** The message of the last status, or the message that is the whole answer. Returns the new parts. */
+  /** Adds the message of the last status, or the message that is the whole answer. Returns the new parts. */
   closing(parts: readonly A2APart[]): ReceivedPart[] {
     const said = this.#receive(parts);
     const text = textIn(said);
@@ -74,7 +75,7 @@ export class RemoteContent {
     return this.#show(rest, { hasText: false });
   }
 
-  /** All content of this turn. */
+  /** Returns all content of this turn. */
   whole(): ReceivedPart[] {
     const sections = [...this.#artifacts.values()].map(({ parts }) => parts);
     sections.push(this.#closing);
@@ -88,7 +89,7 @@ export class RemoteContent {
     return all;
   }
 
-  /** The length of each artifact so far, for a later turn of the task. */
+  /** Returns the current length of each artifact, for a later turn of the task. */
   said(): Record<string, SaidLength> {
     const entries = [...this.#artifacts].map(([id, { base, parts }]): [string, SaidLength] => {
       const [text, others] = measure(parts);
@@ -125,7 +126,10 @@ export class RemoteContent {
     return this.#show(added, section);
   }
 
-  /** A snapshot repeats parts that were counted when they arrived. */
+  /**
+   * Converts received parts and checks the limits. `isNew` is false for a snapshot, because its parts were counted when
+   * they arrived.
+   */
   #receive(parts: readonly A2APart[], isNew = true): ReceivedPart[] {
     this.#guard.parts(parts, isNew);
     return fromA2AParts(parts).filter((part) => !('text' in part) || part.text !== '');
@@ -149,10 +153,10 @@ export class RemoteContent {
       )
     )
       return true;
-    // Some remotes include thoughts in the summary.
+    // Some remote agents include their thoughts in the last message.
     const withThoughts = sections.map(({ parts }) => allText(parts));
     if (isMadeOf(text, withThoughts)) return true;
-    // Some include earlier turns, of which only the length is known here.
+    // Some remote agents also include earlier turns. Only the length of these turns is known here.
     return sections.some(({ base }, at) => {
       const said = withThoughts[at]!;
       return base[0] > 0 && text.length === base[0] + said.length && text.endsWith(said);
@@ -161,8 +165,9 @@ export class RemoteContent {
 }
 
 /**
- * Returns whether the text consists only of some of the pieces, in any order, ignoring white space. Each piece is compared only
- * at the end of the previous one: searching the whole text for each could take quadratic time.
+ * Returns whether the text consists only of some of the pieces, in any order, ignoring white space. Each piece is
+ * compared only at the end of the previous piece, because searching the whole text for each piece could take quadratic
+ * time.
  */
 function isMadeOf(text: string, pieces: readonly string[]): boolean {
   const whole = squeeze(text);
@@ -207,7 +212,10 @@ function append(parts: ReceivedPart[], part: ReceivedPart): void {
   }
 }
 
-/** With a blank line before the first text, if the text before it is `open`. */
+/**
+ * Returns the parts, with a blank line before the first text if the previous text ends in the middle of a line
+ * (`open`).
+ */
 function separated(parts: readonly ReceivedPart[], open: boolean): ReceivedPart[] {
   const first = open ? parts.findIndex((part) => part.kind === 'text') : -1;
   return parts.map((part, at) =>
@@ -230,7 +238,7 @@ function measure(parts: readonly ReceivedPart[]): SaidLength {
   return [text, others];
 }
 
-/** The parts after the given length. */
+/** Returns the parts without the given length at the start. */
 function without(parts: readonly ReceivedPart[], [text, others]: SaidLength): ReceivedPart[] {
   return parts.flatMap((part): ReceivedPart[] => {
     if (!('text' in part)) return others-- > 0 ? [] : [part];
@@ -240,7 +248,7 @@ function without(parts: readonly ReceivedPart[], [text, others]: SaidLength): Re
   });
 }
 
-/** What `after` adds to `before`. All of `after` if it does not continue `before`. */
+/** Returns the parts that `after` adds to `before`. Returns all of `after` if it does not continue `before`. */
 function partsAfter(
   before: readonly ReceivedPart[],
   after: readonly ReceivedPart[],
@@ -253,7 +261,7 @@ function partsAfter(
     } else if ('text' in part && 'text' in old && part.kind === old.kind) {
       if (!part.text.startsWith(old.text)) return [...after];
       if (part.text.length > old.text.length) {
-        // Only the last known part can have grown.
+        // Only the last known part may have become longer.
         if (at < before.length - 1) return [...after];
         added.push({ kind: part.kind, text: part.text.slice(old.text.length) });
       }

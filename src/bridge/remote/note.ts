@@ -1,13 +1,16 @@
 /**
- * The state of the conversation with a remote agent, stored in the `metadata.a2a` of its events and as the run's
- * checkpoint. Another process can continue from it.
+ * The state of the conversation with a remote agent. It is stored in `metadata.a2a` of the agent's events and as the
+ * run's checkpoint, so that another process can continue the conversation.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import * as z from 'zod';
 import type { Event } from '../../agent/index.ts';
 import { isInterrupted, TaskState } from '../../protocol/index.ts';
 
-/** How much of an artifact this session has: the length of its texts, and the number of its other parts. */
+/**
+ * The size of the part of an artifact that is already in this session: the length of its texts, and the number of its
+ * other parts.
+ */
 const SaidLength = z.tuple([z.int().min(0), z.int().min(0)]);
 export type SaidLength = z.infer<typeof SaidLength>;
 
@@ -15,11 +18,11 @@ const RemoteNote = z.object({
   contextId: z.string().optional(),
   taskId: z.string().optional(),
   state: TaskState,
-  /** The id of the last session event that the remote has received. */
+  /** The id of the last session event that the remote agent has received. */
   seen: z.string().optional(),
-  /** For a task that continues: the length of each artifact. */
+  /** The length of each artifact, if the task may be continued. */
   said: z.record(z.string(), SaidLength).optional(),
-  /** The open questions: our ids, and the remote's ids if it has any. */
+  /** The open questions: our ids, and the ids of the remote agent if it has sent any. */
   questions: z.array(z.object({ id: z.string(), remote: z.string().optional() })).optional(),
 });
 export type RemoteNote = z.infer<typeof RemoteNote>;
@@ -32,7 +35,10 @@ export function noteOf(event: Event): RemoteNote | undefined {
   return parseNote(event.metadata?.['a2a']);
 }
 
-/** The remote's tasks that wait for an answer in this run, one for each path in the run. */
+/**
+ * Returns the ids of the remote tasks that wait for an answer in this run. There is at most one for each path in the
+ * run.
+ */
 export function waitingTasks(events: readonly Event[], agent: string, runId: string): string[] {
   const latest = new Map<string, RemoteNote>();
   for (const event of events) {
@@ -45,7 +51,7 @@ export function waitingTasks(events: readonly Event[], agent: string, runId: str
   );
 }
 
-/** The event fields that store the note. */
+/** Returns the event fields that store the note. */
 export function keeping(note: RemoteNote, path: string) {
   // JSON drops members that are undefined.
   const value = JSON.parse(JSON.stringify(note)) as JsonObject;

@@ -1,9 +1,9 @@
 /**
- * The message to a remote agent: everything in the session that it has not received yet.
+ * Makes the message to a remote agent from everything in the session that the agent has not received yet.
  *
- * The user's content is sent unchanged. Turns of other agents are sent as context, "[name] said: …", with a mark in the
- * metadata. Tool calls, their responses, thoughts and the remote's own turns are not sent. Neither are instructions,
- * because they are not events.
+ * The user's content is sent unchanged. Turns of other agents are sent as context, "[name] said: …", and marked in the
+ * metadata. Tool calls, their responses, thoughts and the remote agent's own turns are not sent. Instructions are not
+ * sent either, because they are not events.
  */
 import { createHash } from 'node:crypto';
 import type { RunContext, ContentPart, Event } from '../../agent/index.ts';
@@ -11,10 +11,10 @@ import type { Part as A2APart } from '../../protocol/index.ts';
 import { toA2AParts } from '../converter.ts';
 import { noteOf } from './note.ts';
 
-/** Metadata key of a part that is not the user's: its author. */
+/** The metadata key of a part that is not from the user. Its value contains the author. */
 const CONTEXT_MARK = 'parley.context';
 
-/** Only the end of a longer conversation is sent. */
+/** Maximum length of the conversation that is sent. Only the end of a longer conversation is sent. */
 const MAX_CONTEXT_LENGTH = 2 ** 20;
 const MAX_CONTEXT_PARTS = 500;
 
@@ -22,11 +22,13 @@ const HIDDEN = { exposeThoughts: false, exposeToolCalls: false } as const;
 
 export interface Unseen {
   readonly parts: A2APart[];
-  /** The id of the last session event. These parts bring the remote up to it. */
+  /** The id of the last session event that these parts cover. */
   readonly seen: string | undefined;
 }
 
-/** The parts of these events that `agent` has not received. The events are those that its branch sees. */
+/**
+ * Returns the parts of these events that `agent` has not received. The events are those that the agent's branch sees.
+ */
 export function unseen(events: readonly Event[], agent: string): Unseen {
   const received = receivedBy(events, agent);
   const turns: A2APart[][] = [];
@@ -63,8 +65,8 @@ function apart(turns: readonly A2APart[][]): A2APart[] {
 }
 
 /**
- * Returns whether the agent has received an event. Each of its notes has the last event it received, in the branch of the
- * note's event. Events of parallel branches do not count as received.
+ * Returns a function that checks whether the agent has received an event. Each note of the agent contains the last
+ * event that the agent received in the branch of the note. Events of parallel branches do not count as received.
  */
 function receivedBy(
   events: readonly Event[],
@@ -93,7 +95,7 @@ function sees(branch: string | undefined, other: string | undefined): boolean {
 function partsOf(event: Event): A2APart[] {
   const parts =
     event.content?.parts.filter((part) => part.kind !== 'text' || part.text !== '') ?? [];
-  // Including the user's messages about a cancellation.
+  // This includes the messages that are stored in the user's name after a cancellation.
   if (event.author === 'user') return toA2AParts(parts, HIDDEN);
   return event.error ? [] : parts.flatMap((part) => contextOf(part, event.author));
 }
@@ -109,8 +111,9 @@ function contextText(text: string, author: string): A2APart {
 }
 
 /**
- * The id of a message. It is the same in every process for the same message at the same point of a run. So a server that
- * recognizes messages by their id, as Parley's do, ignores a message that is sent again after a crash.
+ * Returns the id of a message. The same message at the same point of a run has the same id in every process. So a
+ * server that detects duplicate messages by their id, such as a Parley server, ignores a message that is sent again
+ * after a crash.
  */
 export function messageIdFor(
   { session: { app, user, id }, runId, path }: RunContext,

@@ -1,8 +1,9 @@
 /**
- * Converts a remote agent's questions into questions of the run, and the answers into a message to the remote.
+ * Converts a remote agent's questions to questions of the run, and the answers to a message for the remote agent.
  *
- * Every remote asks in text. Parley's agents also ask as data (question.ts): then each question is passed on with its
- * options and, in `detail`, everything else. All of it is only shown to people: a remote's tool is not one of our tools.
+ * All remote agents ask in text. Parley's agents also send their questions as data (../question.ts). In this case each
+ * question keeps its options, and everything else is in `detail`. All of this is only shown to people, because a tool
+ * of the remote agent is not one of our tools.
  */
 import { type JsonValue, isObject, shorten } from '../../base/index.ts';
 import * as z from 'zod';
@@ -12,7 +13,7 @@ import { withCall } from '../question.ts';
 import type { RemoteNote } from './note.ts';
 
 export interface RemoteQuestion {
-  /** The remote's id of the question. */
+  /** The remote agent's own id of the question, or undefined if it has sent none. */
   readonly remote: string | undefined;
   readonly question: Pick<Question, 'kind' | 'text'> &
     Pick<Partial<Question>, 'options' | 'detail'>;
@@ -42,7 +43,7 @@ const Asked = z.object({
 });
 type Asked = z.infer<typeof Asked>['questions'][number];
 
-/** The questions in these parts. There is always at least one, with a default text if the parts have none. */
+/** Returns the questions in these parts. If the parts contain no question, returns one with a default text. */
 export function remoteQuestions(parts: readonly A2APart[], auth: boolean): RemoteQuestion[] {
   for (const part of parts) {
     const asked = part.kind === 'data' ? Asked.safeParse(part.data).data : undefined;
@@ -71,13 +72,13 @@ function passedOn({ id, kind, text, tool, args, options, detail }: Asked): Remot
   };
 }
 
-/** The detail, if it is not too long. JSON drops members that are undefined. */
+/** Returns the detail, unless it is too long. JSON drops members that are undefined. */
 function detailed([detail]: readonly unknown[]): { readonly detail?: JsonValue } {
   const json = detail === undefined ? '' : JSON.stringify(detail);
   return json === '' || json.length > MAX_DETAIL ? {} : { detail: JSON.parse(json) as JsonValue };
 }
 
-/** The answers as parts of a message to the remote. */
+/** Converts the answers to parts of a message for the remote agent. */
 export function remoteAnswers(
   questions: NonNullable<RemoteNote['questions']>,
   answerTo: (id: string) => Answer | undefined,
@@ -95,7 +96,7 @@ function asData({ confirmed, args, value }: Answer, questionId: string): A2APart
     ...(args !== undefined && { args }),
     ...(value !== undefined && { value }),
   };
-  // An empty answer means no, as for our own tools.
+  // An empty answer means no. The same applies to our own tools.
   const data = Object.keys(given).length > 0 ? given : { confirmed: false };
   return { kind: 'data', data: { questionId, ...data } };
 }

@@ -1,6 +1,6 @@
 /**
- * Reads the events of a remote agent's turn. They must keep to the protocol: one task (or one message), one context, and
- * nothing after the end. Otherwise `take` throws.
+ * Reads the events of a remote agent's turn. The events must follow the protocol: one task or one message, one context,
+ * and nothing after the end. Otherwise `take` throws.
  */
 import { RemoteAgentError, RemoteTaskGuard, type RemoteLimits } from '../../client/index.ts';
 import {
@@ -17,12 +17,12 @@ import { RemoteContent } from './content.ts';
 import type { SaidLength } from './note.ts';
 
 export interface Expected {
-  /** The task that the message is for. */
+  /** The id of the task that the message belongs to, or undefined for a new task. */
   readonly taskId: string | undefined;
   readonly contextId: string | undefined;
   /** The state of the task when the message was sent. */
   readonly before: TaskState | undefined;
-  /** For a task that continues: the length of each artifact that this session has. */
+  /** For a continued task: the length of each artifact that is already in this session. */
   readonly said: Readonly<Record<string, SaidLength>> | undefined;
 }
 
@@ -57,12 +57,12 @@ export class RemoteReading {
     return this.#guard.contextId;
   }
 
-  /** Undefined until the first event. */
+  /** The state of the task, or undefined before the first event. */
   get state(): TaskState | undefined {
     return this.#state;
   }
 
-  /** The turn has ended. No event may follow. */
+  /** Whether the turn has ended. After that, no event may follow. */
   get over(): boolean {
     return this.#over;
   }
@@ -72,9 +72,9 @@ export class RemoteReading {
     return this.#lastMessage;
   }
 
-  /** All content of this turn, once the stream has ended. */
+  /** Returns all content of this turn. To be called after the stream has ended. */
   whole(): ReceivedPart[] {
-    // Nothing followed the snapshot, so it was the result and not the state before the message.
+    // Nothing followed the snapshot, so it is the result of the message and not the state before it.
     if (this.#stale && this.#state === 'completed') this.#content.closing(this.#lastMessage);
     return this.#content.whole();
   }
@@ -86,7 +86,7 @@ export class RemoteReading {
   take(event: StreamEvent): Taken {
     this.#guard.event();
     if (this.#over) {
-      // A new subscription may start with the task as it ended.
+      // A new subscription may start with the final state of the task.
       const repeats =
         event.kind === 'task' && event.id === this.taskId && event.status.state === this.#state;
       if (repeats) return { parts: [], progress: false };
@@ -120,11 +120,11 @@ export class RemoteReading {
   #status({ state, message }: TaskStatus, first: boolean): Taken {
     const changed = state !== this.#state;
     this.#state = state;
-    // A stream may start with the task as it was before the message arrived.
+    // A stream may start with the state of the task before the message arrived.
     this.#stale = first && state === this.#before;
     if (isSettled(state) && !this.#stale) this.#over = true;
     if (changed) this.#lastMessage = [];
-    // A message with the role "user" is our own, repeated for other readers.
+    // A message with the role "user" is our own message, which the server repeats for other readers.
     if (message === undefined || message.role === 'user') return { parts: [], progress: changed };
     this.#guard.parts(message.parts, false);
     this.#lastMessage = message.parts;

@@ -1,4 +1,7 @@
-/** Decides the next turn of a remote agent in a run: a new message, an answer, or following a running task. */
+/**
+ * Decides what the next turn of a remote agent in a run is: to send a new message, to send an answer, or to follow a
+ * running task.
+ */
 import type { RunContext, Question } from '../../agent/index.ts';
 import { isInterrupted, isSettled, type Part as A2APart } from '../../protocol/index.ts';
 import { noteOf, parseNote, type RemoteNote } from './note.ts';
@@ -7,17 +10,17 @@ import { remoteAnswers } from './question.ts';
 import type { Expected } from './reading.ts';
 
 export interface RemoteTurn extends Expected {
-  /** What to send. Absent: the task is running already, started by an earlier process. */
+  /** The parts to send. Undefined if the task was started by an earlier process and is still running. */
   readonly parts: readonly A2APart[] | undefined;
-  /** The id of the message. The ids of the remote's questions start with it. */
+  /** The id of the message. The ids of the remote agent's questions start with this id. */
   readonly messageId: string;
-  /** The id of the last session event that the remote will have received. */
+  /** The id of the last session event that the remote agent has received after this turn. */
   readonly seen: string | undefined;
-  /** Whether the message may start a new task if this one has ended. */
+  /** Whether the message may start a new task if the current task has ended. */
   readonly fresh: boolean;
 }
 
-/** Undefined if there is nothing new for the remote. */
+/** Returns the next turn, or undefined if there is nothing new for the remote agent. */
 export function nextTurn(
   context: RunContext,
   agent: string,
@@ -54,7 +57,7 @@ export function nextTurn(
   return send(isOpen ? continuing(last) : newTask(last?.contextId), news.parts, true);
 }
 
-/** The remote's unanswered questions of this run, with our ids. */
+/** Returns the open questions of the remote agent in this run, with our ids. */
 export function openQuestions(context: RunContext): [string, Question][] {
   const noted = parseNote(context.checkpoint());
   if (!noted?.questions || !isInterrupted(noted.state)) return [];
@@ -69,7 +72,7 @@ export function openQuestions(context: RunContext): [string, Question][] {
   });
 }
 
-/** The same message as the first of a new task in the same conversation. */
+/** Returns a turn that sends the same message as the first message of a new task in the same conversation. */
 export function toNewTask(turn: RemoteTurn): RemoteTurn {
   return { ...turn, ...newTask(turn.contextId) };
 }
