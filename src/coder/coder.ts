@@ -15,7 +15,7 @@ import {
 } from './session/workspace-agents.ts';
 
 export interface CoderOptions extends WorkspaceAgentsOptions {
-  /** Overrides parts of the agent card. */
+  /** Fields of the agent card that override the defaults. */
   readonly profile?: Partial<AgentProfile>;
   /** Whether only the terminal may set the approval mode in a live session. Default: false. */
   readonly terminalSetsMode?: boolean;
@@ -25,7 +25,7 @@ export interface Coder {
   readonly agent: A2AAgent;
   readonly workspaces: WorkspaceAgents;
   readonly commands: CommandService;
-  /** The ids of the tasks that are live sessions (live/hub.ts). */
+  /** The ids of the current tasks of live sessions (live/hub.ts). */
   readonly live: Set<string>;
   /** Stops all background work. Close the server before you call this, and close the session store afterwards. */
   close(): Promise<void>;

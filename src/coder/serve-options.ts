@@ -51,7 +51,10 @@ export function coderServeOptions(
   };
 }
 
-/** Returns the URI that is on the card for every 0.x version of the extension. Refuses other major versions. */
+/**
+ * For every 0.x version of the extension, returns the URI that is on the card. For other extensions, returns undefined.
+ * Refuses other major versions.
+ */
 function extensionOf(uri: string): string | undefined {
   refuseIncompatible([uri]);
   return isCompatible(uri) ? EXTENSION_URI : undefined;

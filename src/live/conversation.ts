@@ -132,7 +132,7 @@ export class Conversation {
     return this.#queue.map(({ text, from }) => ({ text, from }));
   }
 
-  /** Returns whether a client can resume in this task, because it is the current task or a known earlier task. */
+  /** Returns whether a client can resume in this task. It can if this is the current task or a known earlier task. */
   leads(taskId: string): boolean {
     return taskId === this.#task.id || this.#former.has(taskId);
   }
@@ -342,7 +342,8 @@ export class Conversation {
   #saw(event: StreamEvent, seq: number): void {
     this.#seq = seq;
     if (event.kind === 'status-update') {
-      // Text is most of a turn, and changes no call.
+      // Only events with data and the end of a turn change the waiting calls. Most events are text, so they are
+      // skipped.
       if (isTerminal(event.status.state) || hasData(event)) {
         for (const fact of readStatus(event).facts) this.#waiting.take(fact);
       }

@@ -1,7 +1,7 @@
 /**
  * The calls of a task and the decisions about them, computed from the task's log. So every process, and every client
- * that joins late, has the same data. It determines which answers are accepted: only the first answer to a request
- * counts.
+ * that joins late, has the same data. This data determines which answers are accepted: only the first answer to a
+ * request counts.
  */
 import { yesOrNo } from '../../bridge/index.ts';
 import {

@@ -57,9 +57,9 @@ function detailsOf(preview: Preview): Omit<ConfirmationRequest, 'options'> {
   }
 }
 
-/** The option of a tool's question that has no options of its own. */
+/** The option to answer in a message. It is offered if a tool's question has no options of its own. */
 export const FREE_TEXT: ConfirmationOption = { id: 'answer', name: 'Answer in a message' };
-/** The option that every question of a tool has in addition to its other options. */
+/** The option not to answer. Every question of a tool has it in addition to its other options. */
 export const CANCEL: ConfirmationOption = { id: 'cancel', name: 'Do not answer' };
 
 /** Returns the confirmation request that represents a question. */

@@ -145,7 +145,7 @@ function inMode(mode: ApprovalMode, { name, effect }: Subject, ruled: Ruled | un
 
 /** The decision of the rules. */
 interface Ruled extends Verdict {
-  /** True if the call needs approval because a rule may deny it, but this cannot be determined. */
+  /** True if the call needs approval because it is uncertain whether a rule denies it. */
   readonly mayBeDenied?: boolean;
 }
 
@@ -187,7 +187,7 @@ function strictest(verdicts: readonly (Ruled | undefined)[]): Ruled | undefined 
   return result;
 }
 
-// The shell
+// Rules for the shell
 
 interface ShellRule {
   readonly rule: PolicyRule;
@@ -237,7 +237,7 @@ function commandVerdict(
   return undefined;
 }
 
-// Paths, hosts and the rest
+// Rules for paths, hosts and other calls
 
 /** A file or host that a call uses, with every name that a pattern may match. */
 interface Target {

@@ -7,7 +7,7 @@ export type ApprovalMode = z.infer<typeof ApprovalMode>;
 export const PolicyDecision = z.enum(['allow', 'ask', 'deny']);
 export type PolicyDecision = z.infer<typeof PolicyDecision>;
 
-/** One rule. The last rule that matches a call decides. */
+/** A policy rule. The last rule that matches a call decides. */
 export const PolicyRule = z.strictObject({
   tool: z
     .string()

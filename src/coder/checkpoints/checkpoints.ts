@@ -97,7 +97,7 @@ const Note = z.object({
   skipped: z.array(z.string()),
 });
 
-/** Opens the workspace's checkpoints and creates their repository if needed. Throws a CheckpointError. */
+/** Opens the workspace's checkpoints and creates their repository if needed. Throws a CheckpointError if this fails. */
 export async function openCheckpoints(options: CheckpointOptions): Promise<Checkpoints> {
   const workspace = await realpath(options.workspace);
   const name = createHash('sha256').update(workspace).digest('hex').slice(0, 16);

@@ -7,14 +7,14 @@ import { git, type Place } from './git.ts';
 const MAX_REPOSITORY_KIB = 1024 * 1024;
 /** Maximum number of loose objects. If there are more, git packs them. */
 const MAX_LOOSE_OBJECTS = 5000;
-/** How long unused objects are kept, because another process may be about to use them. */
+/** How long unused objects are kept. They are kept because another process may be about to use them. */
 const GRACE = '1.hour.ago';
 /** The age from which an index is assumed to belong to a crashed process. */
 const STALE_INDEX_MS = 24 * 3_600_000;
 
 export interface PruneOptions {
   readonly keep: number;
-  /** Checkpoints from before this time are removed. In milliseconds since 1970. */
+  /** The time, in milliseconds since 1970, before which checkpoints are removed. */
   readonly after: number;
   /** All checkpoints, newest first. */
   readonly checkpoints: readonly { readonly id: string; readonly at: number }[];

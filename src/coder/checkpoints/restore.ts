@@ -10,7 +10,7 @@ export interface Restored {
   readonly removed: readonly string[];
   /**
    * Files that were not restored, because a folder with other files, or a file that is too large, is now in their
-   * place. These are in no checkpoint, so they are not overwritten.
+   * place. Such a folder or file is in no checkpoint, so it is not overwritten.
    */
   readonly blocked: readonly string[];
 }

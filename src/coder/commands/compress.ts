@@ -1,11 +1,11 @@
-/** /compress: replaces the conversation by a summary. */
+/** /compress: replaces the conversation with a summary. */
 import { compact, runScopeOf } from '../../agent/internal/index.ts';
 import { APP } from '../session/workspace-agent.ts';
 import { CommandError, type CoderCommand } from './command.ts';
 
 export const compressCommand: CoderCommand = {
   name: 'compress',
-  description: 'Replaces the conversation by a summary that the model writes.',
+  description: 'Replaces the conversation with a summary that the model writes.',
   async *run(_args, { agent, run }) {
     const model = agent.modelOf((key) => run.state.get(key));
     const { runId, branch } = run;

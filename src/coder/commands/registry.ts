@@ -33,7 +33,7 @@ const BUILT_IN: readonly CoderCommand[] = [
 
 export interface CommandsPlace {
   readonly configFolder: string;
-  /** The workspace, or undefined if it is unknown. Then only the user's commands are loaded. */
+  /** The workspace. If it is unknown (undefined), only the user's commands are loaded. */
   readonly workspace: string | undefined;
 }
 

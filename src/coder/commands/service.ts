@@ -1,7 +1,7 @@
 /**
  * Slash commands for clients: lists the commands and runs a command as a task.
  *
- * A message from any client that starts with the name of a command runs this command. The output of the command is the
+ * If a message from any client starts with the name of a command, this command is run. The output of the command is the
  * answer of the turn. If a command fails, the turn still completes, and the task still accepts messages. The answer is
  * then the reason for the failure in one line, which is also the `error` of the last event.
  */
@@ -35,7 +35,7 @@ import { parsePath, parseTyped } from './parse.ts';
 import { loadCommands } from './registry.ts';
 
 export interface CommandService {
-  /** The top-level commands with their subcommands. */
+  /** Returns the top-level commands with their subcommands. */
   list(): Promise<SlashCommand[]>;
   /**
    * Starts a command as a task. The response contains the task's id as `execution_id`. The task's events contain the

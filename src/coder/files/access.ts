@@ -1,7 +1,4 @@
-/**
- * Checks that a path is inside the workspace. Checks the text of the path, and the real path after links have been
- * followed.
- */
+/** Checks that a path is inside the workspace, both by its text and by its real path after links have been followed. */
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve } from 'node:path';
 import { toFileError, FileError } from './file-error.ts';

@@ -108,7 +108,7 @@ function noMatch(
   });
   let why: string;
   if (anchor !== undefined) {
-    why = `the line ${JSON.stringify(anchor)} of its @@ is not in the file${from > 0 ? ` after line ${from}` : ''}.`;
+    why = `the line ${JSON.stringify(anchor)} after its @@ is not in the file${from > 0 ? ` after line ${from}` : ''}.`;
   } else if (find(lines, old, 0, (a, b) => a.trimEnd() === b.trimEnd()).length > 0) {
     why =
       'its lines are in the file, but before the lines of the previous hunk; put the hunks in order.';

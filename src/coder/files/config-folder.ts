@@ -12,7 +12,7 @@ export function configFolder(environment: Readonly<Record<string, string | undef
   return path.join(base, 'parley');
 }
 
-/** Writes a file that only the user may read. The replacement is atomic. */
+/** Writes a file that only the user may read. An existing file is replaced atomically. */
 export async function writePrivate(file: string, text: string): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${randomBytes(6).toString('hex')}`;

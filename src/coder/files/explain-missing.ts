@@ -42,7 +42,7 @@ export function explainMissing(text: string, passage: string): string {
   return `The most similar passage is at ${place}; ${difference}.\n${show(found, start)}`;
 }
 
-/** Returns the line at which the passage matches best, by whole lines. */
+/** Returns the index of the line at which most lines of the passage match, or undefined if too few lines match. */
 function bestStart(lines: readonly string[], wanted: readonly string[]): number | undefined {
   const places = new Map<string, number[]>();
   for (const [at, line] of lines.entries()) {
@@ -67,7 +67,10 @@ function bestStart(lines: readonly string[], wanted: readonly string[]): number 
   return best;
 }
 
-/** Returns the line at which the passage would start if its longest line were the most similar line of the text. */
+/**
+ * Finds the line that is most similar to the longest line of the passage. Returns the index of the line at which the
+ * passage would then start.
+ */
 function mostSimilar(lines: readonly string[], wanted: readonly string[]): number | undefined {
   const longest = wanted.reduce(
     (best, line, at) => (line.trim().length > (wanted[best] ?? '').trim().length ? at : best),

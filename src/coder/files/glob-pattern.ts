@@ -196,7 +196,7 @@ function matchChar(token: Token | undefined, char: string): boolean {
 
 /**
  * Matches a sequence of items against a sequence of patterns, some of which match any number of items. After a
- * mismatch, only the last of these patterns is retried with one more item. The earlier ones need not be retried,
+ * mismatch, only the last such pattern is retried with one more item. Earlier such patterns need not be retried,
  * because the last one can already skip as many items as necessary.
  */
 function wild(

@@ -1,5 +1,6 @@
 /**
- * A parsed patch: the changes of each file, as hunks that are found by their lines. It is the same for both formats.
+ * A parsed patch: the changes of each file, as hunks that are found by their lines. The structure is the same for both
+ * patch formats.
  */
 import { FileError } from './file-error.ts';
 
@@ -12,7 +13,7 @@ export interface Hunk {
   /** The name in error messages, for example `hunk 2 (@@ -4,2 +4,3 @@)`. */
   readonly name: string;
   readonly lines: readonly HunkLine[];
-  /** The number of lines before the hunk, or undefined if the patch does not contain it. */
+  /** The number of lines before the hunk, or undefined if the patch does not contain this number. */
   readonly after?: number;
   /** Lines that come somewhere before the hunk, in this order. */
   readonly anchors?: readonly string[];
@@ -25,7 +26,7 @@ export interface Hunk {
 export interface FilePatch {
   readonly kind: 'add' | 'update' | 'delete';
   readonly path: string;
-  /** The new path of a file that moves. */
+  /** The new path of a moved file. */
   readonly moveTo?: string;
   readonly hunks: readonly Hunk[];
   readonly executable?: boolean | undefined;

@@ -1,10 +1,10 @@
 /**
  * A handle on a file or folder that stays valid when the path is renamed or replaced by a link.
  *
- * A path that was checked may lead elsewhere by the time it is opened. On Linux a handle is an open O_PATH descriptor.
- * Opening it follows links, but does not open devices or pipes. After it has been opened, /proc/self/fd/N gives its
- * real path. All further work uses the descriptor: /proc/self/fd/N is the file itself, and /proc/self/fd/N/name is a
- * name in exactly this folder. So the file cannot be replaced between the check and the use.
+ * After a path was checked, it may lead to another file by the time it is opened. On Linux a handle is an open O_PATH
+ * descriptor. Opening it follows links, but does not open devices or pipes. After it has been opened, /proc/self/fd/N
+ * gives its real path. All further work uses the descriptor: /proc/self/fd/N is the file itself, and
+ * /proc/self/fd/N/name is a name in exactly this folder. So the file cannot be replaced between the check and the use.
  *
  * Without /proc, the real path is resolved first. After the use, `confirm` resolves it again and compares the file with
  * the checked file. A write is confirmed after the temporary file has been written and before it is renamed. A link
@@ -31,7 +31,7 @@ export interface PathHandle extends AsyncDisposable {
   readonly self: string;
   /** Returns a path to a name in the folder, for system calls. Use O_NOFOLLOW or calls that do not follow links. */
   at(name: string): string;
-  /** Throws if `self` may lead to another file in the meantime. Does nothing on Linux. */
+  /** Throws if `self` may now lead to another file. Does nothing on Linux. */
   confirm(): Promise<void>;
 }
 
@@ -115,7 +115,10 @@ export function sameFile(a: BigIntStats, b: BigIntStats): boolean {
   return a.dev === b.dev && a.ino === b.ino;
 }
 
-/** Returns whether both are the same file with the same size and times, so that the content is probably the same. */
+/**
+ * Returns whether both are the same file with the same size and the same times. In this case the content is probably
+ * the same too.
+ */
 export function sameVersion(a: BigIntStats, b: BigIntStats): boolean {
   return sameFile(a, b) && a.size === b.size && a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs;
 }

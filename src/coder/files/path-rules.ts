@@ -1,5 +1,5 @@
 /**
- * Rules for paths that need no access to the disk.
+ * Rules for paths. They need no access to the disk.
  *
  * Names that are equal on some file system are treated as equal on every system, because a workspace may move between
  * machines. For example, `.GIT`, `.git.`, `.g<zero width>it` and `GIT~1` are the same as `.git` on some systems.
@@ -38,7 +38,7 @@ export function checkPath(path: string, platform: NodeJS.Platform = process.plat
     }
     if (platform === 'win32' && WINDOWS_DEVICE.test(name)) refuse('is the name of a device');
   }
-  // Another colon than that of the drive letter would select another stream of the file.
+  // Except after the drive letter, a colon selects another stream of the file.
   if (platform === 'win32' && path.replace(/^[a-z]:/i, '').includes(':')) {
     refuse('contains a colon');
   }

@@ -1,9 +1,12 @@
-/** Converts bytes to text and back, with line ends and the byte order mark. Recognizes binary files. */
+/** Converts bytes to text and back, and preserves line ends and the byte order mark. Recognizes binary files. */
 import { FileError } from './file-error.ts';
 
 /** Maximum size of a file that can be edited. */
 export const MAX_TEXT_BYTES = 10 * 1024 * 1024;
-/** Number of bytes in which a NUL byte marks a binary file. Git uses the same number. */
+/**
+ * Number of bytes at the start of a file in which a NUL byte is searched. A NUL byte marks a binary file. Git uses the
+ * same number.
+ */
 export const SNIFF_BYTES = 8000;
 
 const BOM = '\uFEFF';
@@ -65,8 +68,8 @@ const IMAGES: readonly (readonly [type: string, at: number, magic: string])[] = 
 ];
 
 /**
- * Returns the media type of an image, or undefined if models do not support it. It is determined from the first bytes,
- * because file names are not reliable.
+ * Returns the media type of an image, or undefined if the file is not an image that models support. It is determined
+ * from the first bytes, because file names are not reliable.
  */
 export function imageType(head: Buffer): string | undefined {
   const found = IMAGES.find(

@@ -149,8 +149,8 @@ function readHunk(reader: Reader, index: number): Hunk {
 }
 
 /**
- * Returns whether a hunk has more lines than its header says, because the next line that is not empty looks like a line
- * of a hunk.
+ * Returns whether a hunk has more lines than its header says. This is assumed if the next line that is not empty looks
+ * like a line of a hunk.
  */
 function continues({ lines, at }: Reader): boolean {
   const next = lines.findIndex((line, index) => index >= at && line !== '');

@@ -1,5 +1,5 @@
 /**
- * Applies either all changes to several files or none of them.
+ * Applies changes to several files, either all of them or none.
  *
  * First all new content is written to temporary files next to the old files and flushed to the disk. Most errors happen
  * in this step, before any file has changed. Then each temporary file is renamed. If a rename fails, the earlier

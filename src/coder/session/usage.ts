@@ -23,7 +23,7 @@ const Tally = z.object({
   requests: Count,
   inputTokens: Count,
   outputTokens: Count,
-  /** Input tokens that came from the vendor's cache. */
+  /** The number of input tokens that came from the vendor's cache. */
   cachedTokens: Count,
 });
 export type Tally = Readonly<z.infer<typeof Tally>>;

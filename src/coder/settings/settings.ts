@@ -21,7 +21,7 @@ import { Settings } from './schema.ts';
 const MAX_FILE_BYTES = 1024 * 1024;
 const FORMAT = { formattingOptions: { insertSpaces: true, tabSize: 2 } };
 
-/** Thrown if a settings file is invalid or cannot be read. The message names the file, the line and the field. */
+/** Thrown if a settings file is invalid or cannot be read. The message contains the file, the line and the field. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
   readonly file: string;

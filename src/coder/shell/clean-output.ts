@@ -1,6 +1,6 @@
 /**
  * Converts terminal output to readable text: removes escape sequences, keeps only the last version of a line that is
- * overwritten (a progress bar), and applies backspaces.
+ * overwritten (such as a progress bar), and applies backspaces.
  *
  * The output is processed in chunks. A sequence may be split between chunks. Memory is bounded for any input.
  */

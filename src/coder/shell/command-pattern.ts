@@ -5,7 +5,7 @@
  *   npm run * $       npm run, followed by exactly one word
  *   rm                every rm command
  *
- * `*` matches any one word. `$` at the end means that no more words follow. To allow a command, a pattern must match
+ * `*` matches any single word. `$` at the end means that no more words follow. To allow a command, a pattern must match
  * exactly, with the same words and without variable assignments. To deny or to ask, a looser match is enough: the
  * program may have any path, and other words may be between the words of the pattern. If a word contains an expansion,
  * so that its value is unknown, the result is "maybe".

@@ -1,6 +1,6 @@
 /** The environment of a command: the user's environment without Parley's secrets, and without interactive programs. */
 
-/** API keys of models, and Parley's own variables. */
+/** The names of variables that commands do not get: API keys of models, and Parley's own variables. */
 const SECRET =
   /^(PARLEY_.*|(GEMINI|GOOGLE|GOOGLE_GENERATIVE_AI|ANTHROPIC|OPENAI|OPENAI_COMPATIBLE)_API_KEY|ANTHROPIC_AUTH_TOKEN)$/i;
 /** Variables that would make the shell run other code before the approved command. */

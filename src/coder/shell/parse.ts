@@ -32,7 +32,7 @@ const NAME = /(?:[A-Za-z_]\w*|[0-9@*#?$!-])/y;
 const BRACED_NAME = /\{(?:[A-Za-z_]\w*|[0-9]+|[@*#?$!-])\}/y;
 // oxlint-disable-next-line no-control-regex -- searches for control characters
 const CONTROL = /[\0-\x08\x0b-\x1f\x7f-\x9f]/;
-/** Invisible characters. With them, a person would see another command than the command that runs. */
+/** Invisible characters. With them, a person would see a command that differs from the command that runs. */
 const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/;
 /**
  * A continued line. Bash joins continued lines before parsing, so that a `$` and a `(` on two lines may become `$(`.
@@ -45,7 +45,7 @@ const BRACES = new Set(['{', '}']);
 const UNSUPPORTED = new Set(['for', 'select', 'case', 'esac', 'function', 'coproc', '[[', ']]']);
 const HARMLESS_TARGET = new Set(['/dev/null', '/dev/stdout', '/dev/stderr']);
 
-/** Collects the results. */
+/** The results so far. */
 interface Found {
   /** If true, commands that other commands run are left out. */
   readonly shallow: boolean;
@@ -132,7 +132,7 @@ function reader(text: string, found: Found) {
     if (depth > MAX_DEPTH) throw new TooDeep();
     let words: Word[] = [];
     let assigns = false;
-    /** True after a redirection, because the next word is then not a reserved word. */
+    /** True after a redirection. The next word is then not a reserved word. */
     let redirected = false;
 
     function finish(): void {

@@ -4,7 +4,7 @@
  * On Linux the processes are found in /proc: the processes of the command's session, its descendants, and every process
  * with the command's mark in its environment. With the mark, even a process that started its own session and was
  * adopted by init is found. On other systems the processes are those of the command's process group. A process that
- * clears its environment and is adopted by init is not found. Only in the sandbox, such a process ends with the
+ * clears its environment and is adopted by init is not found. In the sandbox, even such a process ends with the
  * command.
  */
 import { readdirSync, readFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ export interface Root {
 
 /** How long a process may run after SIGTERM. */
 const GRACE_MS = 2000;
-/** How long to wait after SIGKILL, because a process may have started others in the meantime. */
+/** How long to look for remaining processes after SIGKILL. A process may have started others in the meantime. */
 const KILL_MS = 3000;
 const POLL_MS = 25;
 

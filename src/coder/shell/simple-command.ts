@@ -10,6 +10,6 @@ export interface Word {
 export interface SimpleCommand {
   /** The words of the command, starting with the program. Empty if the command only assigns variables. */
   readonly words: readonly Word[];
-  /** True if the command sets variables, because `PATH=/tmp git status` is not the same as `git status`. */
+  /** True if the command sets variables. For example, `PATH=/tmp git status` is not the same as `git status`. */
   readonly assigns: boolean;
 }

@@ -183,7 +183,7 @@ const MISFITS: Readonly<Record<string, readonly [patch: string, message: RegExp]
   ],
   'an anchor that is not there': [
     begin('*** Update File: a', '@@ nowhere', '-two', '+2'),
-    /"nowhere" of its @@ is not in the file/,
+    /"nowhere" after its @@ is not in the file/,
   ],
   'a file that is not there': [begin('*** Update File: x', '-a', '+b'), /x does not exist/],
   'a deletion of nothing': [begin('*** Delete File: x'), /x does not exist/],

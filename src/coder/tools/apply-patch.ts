@@ -17,7 +17,9 @@ import type { CoderTool } from './tool.ts';
 import type { Snapshot, Workspace } from '../files/workspace.ts';
 import { fileChangeTool } from './file-change.ts';
 
-/** Maximum total size of the old and new content of all files, because a patch is applied in memory first. */
+/**
+ * Maximum total size of the old and new content of all files. It is limited because a patch is applied in memory first.
+ */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 const LISTED_PATHS = 3;
 

@@ -16,7 +16,7 @@ import { fingerprintOf, newContentOf, type CoderTool, type Display, type Preview
 import type { Change, Snapshot, Workspace } from '../files/workspace.ts';
 import { defineTool, type ToolDefinition } from './define-tool.ts';
 
-/** Larger plans are not kept from the preview to the run. */
+/** Maximum size of a plan that is kept in memory between the preview and the run. */
 const MAX_KEPT_BYTES = 2 ** 20;
 
 /** Planned changes that belong together. */
@@ -60,7 +60,7 @@ export function fileChangeTool<Input extends z.ZodObject>(
         fingerprint: fingerprint(planned.changes, workspace),
         modifiable: diffs.length === 1 && planned.changes.some(isShownWhole),
       };
-      // A large plan is made again rather than kept in memory until its call runs.
+      // A large plan is not kept in memory. It is made again when its call runs.
       if (sizeOf(planned) <= MAX_KEPT_BYTES) plans.set(preview, planned);
       return preview;
     },
@@ -77,7 +77,7 @@ export function fileChangeTool<Input extends z.ZodObject>(
   });
 }
 
-/** The size of the old and new files. */
+/** Returns the total size of the old and new files. */
 function sizeOf({ changes }: Plan): number {
   let size = 0;
   for (const { before, after } of changes) {

@@ -67,7 +67,7 @@ export function searchTool(workspace: Workspace): CoderTool {
         // A byte order mark must not shift the offsets.
         '--encoding=none',
         '--path-separator=/',
-        // A file type is used, because it does not override .gitignore, unlike a glob.
+        // A file type is used instead of a glob, because a glob would override .gitignore.
         ...(include !== undefined && !include.includes('/')
           ? [`--type-add=wanted:${include}`, '--type=wanted']
           : []),
@@ -107,7 +107,7 @@ async function placeOf(
     return { folder: real, name: '' };
   } catch (error) {
     if (!(error instanceof FileError) || error.code !== 'wrong-kind') throw error;
-    // This throws if it is not a regular file.
+    // This throws if the path is not a regular file.
     await using _ = await workspace.openFile(real);
     return { folder: dirname(real), name: basename(real) };
   }

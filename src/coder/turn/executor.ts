@@ -235,7 +235,7 @@ function readerOf(context: ExecutionContext, inbox: Inbox, isAnswer: boolean): T
     read: (questions) => ({
       answers: questions.flatMap((question) => {
         if (resumed) return unheardAnswer(messagesOf(task), question) ?? [];
-        // A confirmation that was accepted meanwhile comes before words.
+        // A confirmation that was accepted in the meantime takes precedence over text.
         const accepted = inbox.take(question);
         return accepted ?? (isAnswer ? answerIn(message, question) : undefined) ?? [];
       }),
@@ -243,7 +243,7 @@ function readerOf(context: ExecutionContext, inbox: Inbox, isAnswer: boolean): T
   };
 }
 
-/** Returns whether the client supports the extension, because its request names or uses the extension. */
+/** Returns whether the client supports the extension. It does if its request names or uses the extension. */
 function isActive(context: RequestContext): boolean {
   return namedExtensions(context).some(isCompatible);
 }

@@ -85,7 +85,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   #said = '';
   /** The agent's last answer. */
   #final = '';
-  /** Why a slash command failed. */
+  /** The reason why a slash command failed. */
   #problem: string | undefined;
   #model: string;
 
@@ -295,7 +295,9 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     return [...this.flush(), ...this.#begin(call), this.#update(running)];
   }
 
-  /** Returns whether a running call is shown again, because its output is new and enough time has passed. */
+  /**
+   * Returns whether a running call should be shown again. It should if its output is new and enough time has passed.
+   */
   #isDue(callId: string, live: string | undefined): boolean {
     if (live === undefined || live === this.#calls.get(callId)?.live_content) return false;
     const now = performance.now();

@@ -46,7 +46,8 @@ export class FetchError extends Error {
 }
 
 /**
- * Returns a function that fetches a page. It throws a FetchError, or the signal's reason if the signal is aborted.
+ * Returns a function that fetches a page. The function throws a FetchError if the page cannot be fetched, or the
+ * signal's reason if the signal is aborted.
  *
  *     const page = await pageFetcher()('https://example.com/', signal);
  */

@@ -1,4 +1,4 @@
-/** The browser-safe half: joins a session over its WebSocket. */
+/** The part of this module that also runs in browsers. It joins a session over WebSocket. */
 export { joinLive, type JoinOptions } from './join.ts';
 export { LIVE_ROLES } from './session.ts';
 export type * from './session.ts';

@@ -1,5 +1,5 @@
 /**
- * A live session, as one client sees it: the terminal, an editor or another agent.
+ * A live session from the view of one client, such as the terminal, an editor or another agent.
  *
  * It is one conversation with the coding agent, shared by any number of clients. All clients see the same events in the
  * same order. A client may send prompts and answer questions if its roles allow it. The first answer to a question
@@ -17,7 +17,7 @@ import type {
 } from '../../protocol/development-tool/index.ts';
 import type { Part, StreamEvent, Task } from '../../protocol/index.ts';
 
-/** The access of a client: to view the session, to send prompts, or to answer questions. */
+/** The roles of a client: to view the session, to send prompts, and to answer questions. */
 export const LIVE_ROLES = ['view', 'prompt', 'approve'] as const;
 export type LiveRole = (typeof LIVE_ROLES)[number];
 

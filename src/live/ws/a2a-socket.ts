@@ -134,7 +134,7 @@ export class A2aSocket implements SocketListener, LiveSink {
     try {
       const raw = parseObject(text);
       inspectJson(raw);
-      // Ignore responses: the server sends no requests.
+      // Ignore responses, because the server sends no requests.
       if (!('method' in raw) && ('result' in raw || 'error' in raw)) return;
       const { method, params } = readEnvelope(raw, (found) => (id = found));
       answer = { result: await callMethod(method, params, this.#options) };

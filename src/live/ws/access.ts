@@ -27,7 +27,7 @@ export function liveAuthentication(tokens: readonly LiveToken[]): Authenticate {
     const [scheme, given] = (header('authorization') ?? '').split(' ', 2);
     if (scheme?.toLowerCase() !== 'bearer' || !given) return undefined;
     let found: User | undefined;
-    // Compares all tokens, so that the timing does not reveal which one matched.
+    // Compares all tokens, so that the timing does not reveal which token matched.
     for (const { token, user } of known) if (sameSecret(given, token)) found = user;
     return found;
   };
