@@ -235,7 +235,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 }
 
-/** The salt for agents' credentials. It differs from the pepper's salt, although both use PARLEY_SECRET_KEY. */
+/**
+ * Returns the salt for the encryption of agents' headers. It differs from the salt for the pepper, because both secrets
+ * are derived from PARLEY_SECRET_KEY.
+ */
 function sealSalt(register: Register): Uint8Array {
   return createHash('sha256').update('parley agents').update(saltOf(register)).digest();
 }

@@ -1,8 +1,8 @@
-/** A key's budget, and the periods that it is counted in. Days and months are in UTC. */
+/** A key's budget and its periods. Days and months are in UTC. */
 import * as z from 'zod';
 
 const MAX_TOKENS = 1_000_000_000_000;
-/** In billionths of the currency this is still a safe integer. */
+/** Maximum amount. In billionths of the currency, it is still a safe integer. */
 const MAX_AMOUNT = 1_000_000;
 const DAY_MS = 86_400_000;
 
@@ -28,14 +28,14 @@ export type Budget = Readonly<z.infer<typeof Budget>>;
 
 export interface Period {
   readonly name: string;
-  /** The first day (inclusive) and the last (exclusive), as text that sorts by time. */
+  /** The first day (inclusive) and the last day (exclusive), as text that sorts by time. */
   readonly from: string;
   readonly to: string;
-  /** When the next period begins. Absent for the period `total`. */
+  /** The time when the next period begins. Undefined for the period `total`. */
   readonly endsAt?: number;
 }
 
-/** `2026-11-15`. */
+/** Returns the day in UTC, for example `2026-11-15`. */
 export function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
 }

@@ -1,4 +1,4 @@
-/** Usage over HTTP: what keys and workspaces have used, by day and model. */
+/** The HTTP routes for the usage of keys and workspaces, by day and model. */
 import * as z from 'zod';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { Budget, dayOf } from './budget.ts';

@@ -1,12 +1,14 @@
 /**
- * Spending: counts durably what each key has used, and decides whether its budget allows another call.
+ * Stores the usage of each key, and decides whether the key's budget allows another call.
  *
- * The table has one row per key, UTC day, model and currency. Amounts are integers, money in billionths of its
- * currency. Each use is one statement. The sums that are compared with a budget are read once and then kept in memory,
- * because this process is the only writer. A use that cannot be stored is kept in memory and retried with a later use.
+ * The table has one row per key, UTC day, model and currency. All amounts are integers. Money is stored in billionths
+ * of its currency. Each use is stored with one statement. The sums that are compared with a budget are read once and
+ * then kept in memory, because this process is the only writer. A use that cannot be stored is kept in memory, and is
+ * stored together with a later use.
  *
- * The usage of a call is known only when the call ends. Until then it counts as the key's average call, so that many
- * calls at once do not exceed the budget by all that they use. A key without completed calls may make only a few at once.
+ * The usage of a call is known only when the call ends. Until then, the average usage of the key's earlier calls is
+ * assumed. Without this estimate, many concurrent calls could exceed the budget by far. A key without completed calls
+ * may make only a few concurrent calls.
  */
 import * as z from 'zod';
 import { BoundedMap } from '../../base/index.ts';
@@ -18,16 +20,18 @@ import type { Caller } from '../api/caller.ts';
 import { Budget, dayOf, type Period, periodAt } from './budget.ts';
 
 const NANOS = 1_000_000_000;
-/** Concurrent calls of a key without completed calls: there is no average yet. */
+/** Maximum number of concurrent calls of a key without completed calls, because it has no average usage yet. */
 const MAX_UNKNOWN = 4;
-/** Retry-After while calls in progress need the rest of the budget. */
+/** The Retry-After while the rest of the budget is reserved for calls in progress. */
 const WAIT_SECONDS = 1;
 const MAX_KEYS_IN_MEMORY = 10_000;
-/** Rows kept in memory while the register cannot be written. There is one for each key, model and day. */
+/**
+ * Maximum number of rows in memory while the register cannot be written. There is one row for each key, model and day.
+ */
 const MAX_UNWRITTEN = 10_000;
-/** Time between attempts to write after a failure. An attempt may block the event loop for a while. */
+/** Minimum time between attempts to write after a failure, because an attempt may block the event loop. */
 const RETRY_MS = 5000;
-/** The rows of older days are merged into one row per month. */
+/** Number of days that keep their own rows. The rows of older days are merged into one row per month. */
 const DAYS_KEPT = 400;
 const DAY_MS = 86_400_000;
 
@@ -45,11 +49,11 @@ export interface Use {
 
 export interface Money {
   readonly amount: number;
-  /** ISO 4217. */
+  /** The currency code of ISO 4217. */
   readonly currency: string;
 }
 
-/** A key's budget and how much of it is spent. */
+/** A key's budget, and how much of it is used up. */
 export interface BudgetStatus {
   readonly budget: Budget;
   /** `amount` is in the budget's currency. */
@@ -71,7 +75,7 @@ export type UsageRow = Readonly<z.infer<typeof UsageRow>>;
 
 export interface UsageQuery {
   readonly keyId?: string | undefined;
-  /** Days, both inclusive. */
+  /** The first and the last day, both inclusive. */
   readonly from: string;
   readonly to: string;
   readonly limit: number;
@@ -79,19 +83,20 @@ export interface UsageQuery {
 
 export interface Spending {
   /**
-   * Throws `rateLimited` with the reason BUDGET_EXHAUSTED if the key's budget is spent, and without that reason if calls
-   * in progress need the rest. Throws `forbidden` if the budget is in money and the model has no price in its currency.
+   * Checks the key's budget. Throws `rateLimited` with the reason BUDGET_EXHAUSTED if the budget is used up. Throws
+   * `rateLimited` without this reason if the rest of the budget is reserved for calls in progress. Throws `forbidden`
+   * if the budget is in money and the model has no price in its currency.
    */
   check(caller: Pick<Caller, 'keyId'>, pricing: Pricing | undefined): void;
-  /** A call is in progress until the returned function is called. Throws as `check` does. */
+  /** Marks a call as in progress until the returned function is called. Throws the same errors as `check`. */
   begin(caller: Pick<Caller, 'keyId'>, pricing: Pricing | undefined): () => void;
   /** Counts one use. Never throws: a use that cannot be stored is logged and counted in memory. */
   record(use: Use): void;
-  /** Undefined if the key has no budget. */
+  /** Returns the status of the key's budget, or undefined if the key has no budget. */
   budgetStatus(keyId: string): BudgetStatus | undefined;
-  /** Usage rows, newest days first. */
+  /** Returns the rows of the workspace, newest days first. */
   usage(workspace: string, query: UsageQuery): readonly UsageRow[];
-  /** Stores what could not be stored so far. Never throws. */
+  /** Stores the usage that could not be stored before. Never throws. */
   flush(): void;
 }
 
@@ -117,12 +122,12 @@ interface Sum {
 /** A key's budget, and its sums in the current period. */
 interface Account {
   readonly budget: Budget | undefined;
-  /** The period of the sums. In another period they are read again. */
+  /** The period of the sums. When another period begins, the sums are read again. */
   period: string | undefined;
   uses: number;
   tokens: number;
   nanos: number;
-  /** Calls in progress. */
+  /** The number of calls in progress. */
   running: number;
 }
 
@@ -130,7 +135,7 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
   const sql = statements(register);
   const accounts = new BoundedMap<Account>(MAX_KEYS_IN_MEMORY);
   const unwritten = new Map<string, Sum>();
-  /** When writing failed. Undefined if the last write succeeded. */
+  /** The time when the last write failed, or undefined if it succeeded. */
   let failedAt: number | undefined;
   let foldedOn = '';
 
@@ -145,7 +150,7 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
     return account;
   }
 
-  /** Makes sure that the account's sums are those of the period. */
+  /** Reads the account's sums again if they belong to another period. */
   function settle(account: Account, keyId: string, budget: Budget, period: Period): void {
     if (account.period === period.name) return;
     const { currency = '' } = budget;
@@ -199,7 +204,7 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
     }
   }
 
-  /** Once a day, merges old days into months, which keeps the table small. */
+  /** Merges the rows of old days into months, to keep the table small. Does this only once a day. */
   function fold(today: string): void {
     if (today === foldedOn || failedAt !== undefined) return;
     foldedOn = today;
@@ -214,7 +219,10 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
     }
   }
 
-  /** The key's account if it may make another call. Undefined if it has no budget. Throws as `check` does. */
+  /**
+   * Returns the key's account if the key may make another call. Returns undefined if the key has no budget. Throws the
+   * same errors as `check`.
+   */
   function needBudget(keyId: string, pricing: Pricing | undefined): Account | undefined {
     const account = accountOf(keyId);
     const { budget } = account;
@@ -311,14 +319,14 @@ const PHRASES = { day: ' for today', month: ' for this month', total: '' } as co
 function statements({ db }: Register) {
   const columns =
     'workspace, key_id, day, model, currency, uses, input_tokens, output_tokens, nanos';
-  // A vendor may report absurd numbers. A sum beyond SQLite's range could never be stored.
+  // A vendor may report absurdly large numbers. A sum that is too large for SQLite could not be stored.
   const added = ['uses', 'input_tokens', 'output_tokens', 'nanos'].map(
     (name) => `${name} = min(${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`,
   );
   const conflict = `ON CONFLICT DO UPDATE SET ${added.join(', ')}`;
   return {
     budget: db.prepare('SELECT budget FROM api_keys WHERE id = ?'),
-    // total() returns a float: a sum beyond the safe integers is rounded instead of an error.
+    // total() returns a float. So a very large sum is rounded and does not cause an error.
     spent: db.prepare(`
       SELECT total(uses) AS uses, total(input_tokens + output_tokens) AS tokens,
              total(CASE WHEN currency = $currency THEN nanos ELSE 0 END) AS nanos
@@ -362,7 +370,7 @@ function sumOf(
   };
 }
 
-/** A vendor's number as a safe, non-negative integer. */
+/** Converts a vendor's number to a safe, non-negative integer. */
 function wholeNumber(number: number): number {
   return Number.isFinite(number)
     ? Math.min(Math.max(0, Math.round(number)), Number.MAX_SAFE_INTEGER)

@@ -30,7 +30,10 @@ const CHAT_COMPLETION: AgentSkill = {
   },
 };
 
-/** `agentSkills`: a client uses one by naming the agent, in the path `/agents/NAME` or in `metadata.agent`. */
+/**
+ * Returns the gateway's profile. To use a skill in `agentSkills`, a client sends its request to `/agents/NAME`, or sets
+ * `metadata.agent` to the agent's name.
+ */
 export function gatewayProfile(
   version: string,
   agentSkills: readonly AgentSkill[],
@@ -43,7 +46,10 @@ export function gatewayProfile(
   };
 }
 
-/** The authentication part of the card: `authentication` for clients of the dialect, the rest for A2A clients. */
+/**
+ * The fields of the card for authentication. `authentication` is for clients of the dialect, the other fields are for
+ * A2A clients.
+ */
 export const GATEWAY_CARD: Partial<AgentCard> = {
   authentication: { schemes: ['Bearer', 'APIKey'] },
   securitySchemes: {

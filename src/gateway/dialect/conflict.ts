@@ -1,10 +1,10 @@
-/** Errors of the task handler in the dialect's terms. */
+/** Converts errors of the task handler to errors of the dialect. */
 import { A2AError, isTerminal, TaskState } from '../../protocol/index.ts';
 import { dialectStatus } from './translation.ts';
 
 export type TaskAction = 'message' | 'cancel';
 
-/** The error to throw for an error of the handler about the task that the request names. */
+/** Converts an error of the handler about the task in the request. Other errors are returned unchanged. */
 export function dialectError(error: unknown, action: TaskAction): unknown {
   if (!(error instanceof A2AError)) return error;
   const { kind, message, detail } = error;
@@ -20,7 +20,10 @@ export function dialectError(error: unknown, action: TaskAction): unknown {
   return new A2AError('conflict', (state && explanation(state, action)) ?? message, detail);
 }
 
-/** Why the state does not allow the action, and what it allows. Undefined if the state is not the reason. */
+/**
+ * Explains why the state does not allow the action, and which action is possible. Returns undefined if the state is not
+ * the reason.
+ */
 function explanation(state: TaskState, action: TaskAction): string | undefined {
   const status = dialectStatus(state);
   if (action === 'cancel') {

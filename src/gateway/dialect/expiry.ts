@@ -1,17 +1,25 @@
-/** When a task expires: by `expiresAt` in the request's metadata, else by the configuration. */
+/**
+ * Determines when a task expires: at `expiresAt` in the request's metadata, or after the lifetime in the configuration.
+ */
 import { A2AError, type Metadata } from '../../protocol/index.ts';
 
 export interface ExpiryConfig {
-  /** For tasks without `expiresAt`. Absent: they do not expire. */
+  /** The lifetime of tasks without `expiresAt`. If undefined, only `maxTtlSeconds` applies. */
   readonly ttlSeconds?: number | undefined;
-  /** The longest lifetime that a client may ask for. */
+  /** The maximum lifetime of all tasks. If undefined, it is unlimited. */
   readonly maxTtlSeconds?: number | undefined;
 }
 
-/** An RFC 3339 time with a time zone. Date.parse reads other formats in the machine's local time. */
+/**
+ * Matches an RFC 3339 time with a time zone. Other formats are refused, because Date.parse would interpret them as
+ * local time.
+ */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 
-/** The time in milliseconds. Undefined: never. Throws `invalidParams` if the time is invalid, past or too late. */
+/**
+ * Returns the time of expiry in milliseconds, or undefined if the task never expires. Throws `invalidParams` if
+ * `expiresAt` is invalid, in the past or too late.
+ */
 export function expiryOf(
   metadata: Metadata | undefined,
   config: ExpiryConfig,

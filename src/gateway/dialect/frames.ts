@@ -1,11 +1,11 @@
 /**
- * A task's events in the dialect: one server-sent event for each entry of the task's log.
+ * Formats a task's events for the dialect: one server-sent event for each entry of the task's log.
  *
  *   id: 1
  *   data: {"type":"status","taskId":"…","status":"submitted","timestamp":"…", …}
  *
- * `type` is `status` or `artifact`. When the task stops, it is `completed`, `failed`, `cancelled` or `input-required`.
- * A stream that is replayed from before an answered question continues after it.
+ * The `type` of an event is `status` or `artifact`. When the task stops, the `type` is `completed`, `failed`,
+ * `cancelled` or `input-required`. A replayed stream does not end at a question that has already been answered.
  */
 import { isSettled, type StreamEvent, type TaskStatus } from '../../protocol/index.ts';
 import type { Opening, Published } from '../../tasks/index.ts';
@@ -21,8 +21,8 @@ import {
 type Item = Published | Opening;
 
 /**
- * Returns a function that formats events. Each event is offered to all readers of its task in a row, so caching the last
- * frame is enough to format it once.
+ * Returns a function that formats events. Each event is sent to all readers of its task one after another, so it is
+ * enough to cache the last result.
  */
 export function createFrames(now: () => number = Date.now): (item: Item) => string {
   let last: Item | undefined;
@@ -39,7 +39,7 @@ export function createFrames(now: () => number = Date.now): (item: Item) => stri
 function eventOf({ event, seq }: Item, now: () => number): DialectEvent | undefined {
   switch (event.kind) {
     case 'task': {
-      // A client that continues a task already knows the task's earlier state.
+      // A client that continues a task already has the task's earlier state.
       if (seq !== 1) return undefined;
       const { id: taskId, status, history } = event;
       const { metadata, ...beginning } = dialectBeginning(event);
@@ -67,7 +67,7 @@ function eventOf({ event, seq }: Item, now: () => number): DialectEvent | undefi
         timestamp: new Date(now()).toISOString(),
       };
     }
-    // The gateway's executors always create a task, never a lone message.
+    // The gateway's executors always create a task, and never send a message without a task.
     default:
       return undefined;
   }

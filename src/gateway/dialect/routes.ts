@@ -1,13 +1,13 @@
 /**
- * The gateway's REST dialect. It shows the same tasks as A2A, in another format.
+ * The routes of the dialect, the gateway's own REST API. It serves the same tasks as A2A, in another format.
  *
  *   POST /a2a/tasks/send            {sessionId?, taskId?, message, metadata?, expiresAt?}    {task}, once it has stopped
  *   POST /a2a/tasks/sendSubscribe   the same, or {taskId} to follow a task                   events (frames.ts)
  *   GET  /a2a/tasks/{taskId}                                                                 {task}
  *   POST /a2a/tasks/cancel          {taskId}                                                 {task}
  *
- * To resume a broken stream, a client sends the same body with the same `message.messageId`, or only the `taskId`. It
- * sends the last event id that it has seen in `Last-Event-ID` or `?after=`.
+ * To resume a broken stream, a client sends the same body with the same `message.messageId`, or only the `taskId`. In
+ * `Last-Event-ID` or `?after=`, it sends the id of the last event that it received.
  */
 import { A2AError, type SendResult, type Task } from '../../protocol/index.ts';
 import { lastEventId } from '../../http/index.ts';
@@ -70,7 +70,8 @@ export function dialectRoutes(): GatewayRoute[] {
         checkExpiry(body);
         const seen = lastEventId(input, input.query.after) ?? 0;
         if (message !== undefined) {
-          // `seen` matters only for a message that was sent before: its task is replayed from there.
+          // `seen` has an effect only if the same message was sent before. Then the later events of its task are
+          // replayed.
           const sent = handler.streamMessage(paramsOf({ ...body, message }), call, seen);
           return { stream: await translated(sent, taskId, 'message'), frame };
         }
@@ -113,7 +114,7 @@ function taskIn(result: SendResult): Task {
   throw new TypeError('expected a task, got a message');
 }
 
-/** The handler's result. Its errors about the task `taskId` are translated into the dialect's. */
+/** Returns the handler's result. Converts errors about the task `taskId` to errors of the dialect. */
 async function translated<Result>(
   work: Promise<Result>,
   taskId: string | undefined,
@@ -126,7 +127,7 @@ async function translated<Result>(
   }
 }
 
-/** `expiresAt` is set when a task starts and cannot be changed. */
+/** Throws if the request sets `expiresAt` for an existing task. It can be set only when a task starts. */
 function checkExpiry({ taskId, expiresAt }: Pick<SendBody, 'taskId' | 'expiresAt'>): void {
   if (taskId === undefined || expiresAt === undefined) return;
   throw new A2AError(

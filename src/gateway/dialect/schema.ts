@@ -1,8 +1,8 @@
 /**
  * The schemas of the dialect's requests and responses, for validation and for `/openapi.json`.
  *
- * `sessionId` is A2A's `contextId`, `content` is a message's parts, and `cancelled` is A2A's `canceled`. Unknown fields of
- * a request are ignored.
+ * `sessionId` is the `contextId` of A2A, `content` is the `parts` of a message, and `cancelled` is the state `canceled`
+ * of A2A. Unknown fields of a request are ignored.
  */
 import * as z from 'zod';
 import { Id, Metadata } from '../../protocol/index.ts';

@@ -1,4 +1,4 @@
-/** Translates between A2A's objects and the dialect's. */
+/** Converts between the objects of A2A and the objects of the dialect. */
 import { isObject } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -21,7 +21,9 @@ import type {
   Status,
 } from './schema.ts';
 
-/** The dialect has six of A2A's states. The gateway's tasks never enter `unknown` and `unspecified`. */
+/**
+ * Converts a state of A2A to one of the dialect's six states. The gateway's tasks are never `unknown` or `unspecified`.
+ */
 export function dialectStatus(state: TaskState): Status {
   switch (state) {
     case 'canceled':
@@ -58,7 +60,10 @@ export function paramsOf({ message, ...rest }: SendBody): MessageSendParams {
   };
 }
 
-/** The same fields with another discriminator. The cast is needed because a spread loses the union. */
+/**
+ * Converts a part. Only the name of the discriminator differs. The cast is needed because a spread loses the union
+ * type.
+ */
 function partFrom({ type, ...rest }: DialectPart): Part {
   return { ...rest, kind: type } as Part;
 }
@@ -72,7 +77,7 @@ export function dialectMessage({ role, parts, messageId, metadata }: Message): D
   return { role, content, messageId, ...(metadata && { metadata }) };
 }
 
-/** A whole artifact, or one chunk of it. */
+/** Converts an artifact, or one chunk of an artifact. */
 export function dialectArtifact(artifact: Artifact): DialectArtifact {
   const { artifactId, name, description, parts, metadata } = artifact;
   return {
@@ -113,7 +118,10 @@ export function errorOf({ state, message }: TaskStatus): string | undefined {
   return dialectStatus(state) === 'failed' && message ? textOf(message.parts) : undefined;
 }
 
-/** The fields that are set when a task starts. `expiresAt` is in the task's metadata, so that A2A clients see it, too. */
+/**
+ * Returns the fields that are set when a task starts. `expiresAt` is in the task's metadata, so that A2A clients see it
+ * too.
+ */
 export function dialectBeginning({ contextId, metadata }: Task) {
   const { expiresAt, ...rest } = metadata ?? {};
   return {
@@ -127,7 +135,7 @@ export function dialectTask(task: Task): DialectTask {
   const { id, status, artifacts = [] } = task;
   const history = [...(task.history ?? [])];
   const said = status.message;
-  // A2A moves the status message into the history only when the next one comes.
+  // In A2A, a status message is moved to the history only when the next one arrives.
   if (said && history.at(-1)?.messageId !== said.messageId) history.push(said);
   const first = history[0];
   const createdAt = createdAtOf(task);
@@ -147,7 +155,7 @@ export function dialectTask(task: Task): DialectTask {
   };
 }
 
-/** The last message has the tokens and the cost. */
+/** Returns the usage, which is in the metadata of the last message. */
 function usageIn(said: Message | undefined): Metadata {
   const usage = said?.metadata?.['usage'];
   return isObject(usage) ? { usage } : {};
@@ -155,7 +163,9 @@ function usageIn(said: Message | undefined): Metadata {
 
 const UUID_V7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7/i;
 
-/** A task's id is a UUID of version 7: its first 48 bits are the creation time. */
+/**
+ * Returns the creation time of a task. A task's id is a UUID of version 7, and its first 48 bits are the creation time.
+ */
 function createdAtOf({ id, status }: Task): string {
   const [, high, low] = UUID_V7.exec(id) ?? [];
   if (high === undefined || low === undefined) return status.timestamp ?? new Date(0).toISOString();

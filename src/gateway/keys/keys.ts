@@ -1,6 +1,6 @@
 /**
- * API keys: creates, lists, rotates and revokes them, with an audit entry for each change. A secret is returned only by
- * the call that creates it; the register stores its keyed hash.
+ * Creates, lists, rotates and revokes API keys, with an audit entry for each change. A secret is returned only by the
+ * call that creates it. The register stores only a keyed hash of the secret.
  *
  *   const { key, secret } = keys.create({ workspace: 'default', name: 'ci', scopes: ['tasks:write'] }, 'cli');
  *   keys.verify(secret)?.id === key.id;
@@ -17,37 +17,37 @@ import { Key, type MadeKey, NewKey, Rotation, WorkspaceName } from './schema.ts'
 import { makeToken, type RandomBytes, shownPrefix, type Token } from './token.ts';
 import { createVerifier, type VerifiedKey } from './verifier.ts';
 
-/** Keys that are not revoked. */
+/** Maximum number of keys that are not revoked. */
 const MAX_KEYS_PER_WORKSPACE = 1000;
-/** Revoked keys that are still listed. */
+/** Maximum number of revoked keys that are still listed. */
 const MAX_REVOKED_PER_WORKSPACE = 1000;
-/** The most keys that a workspace can have. */
+/** Maximum number of keys of a workspace, including revoked keys. */
 export const MAX_LISTED = MAX_KEYS_PER_WORKSPACE + MAX_REVOKED_PER_WORKSPACE;
-/** Secrets of one key that are valid at the same time, while rotations overlap. */
+/** Maximum number of secrets of one key that are valid at the same time, while rotations overlap. */
 const MAX_SECRETS_PER_KEY = 5;
 const PREFIX_TRIES = 10;
 
 export interface Keys {
   create(fields: NewKey & { readonly workspace: string }, actor: string): MadeKey;
-  /** Newest first. */
+  /** Lists the keys of the workspace, newest first. */
   list(
     workspace: string,
     page?: KeyPage,
   ): { readonly items: readonly Key[]; readonly total: number };
-  /** Throws `notFound`. */
+  /** Returns a key. Throws `notFound` if the workspace has no such key. */
   get(workspace: string, id: string): Key;
-  /** Gives the key a new secret. The old one works until the overlap ends. */
+  /** Gives the key a new secret. The old secret works until the overlap ends. */
   rotate(workspace: string, id: string, rotation: Rotation, actor: string): MadeKey;
   /**
-   * Takes effect at once and cannot be undone. Throws `conflict` for the workspace's last key with `keys:write`, unless
-   * forced. Does nothing if the key is already revoked.
+   * Revokes a key. This takes effect at once and cannot be undone. Throws `conflict` for the workspace's last key with
+   * `keys:write`, unless `force` is true. Does nothing if the key is already revoked.
    */
   revoke(workspace: string, id: string, options: { readonly force?: boolean }, actor: string): Key;
   /** Whether the register has any key, in any workspace. */
   any(): boolean;
-  /** The number of unexpired keys that were created with another pepper and so cannot be verified. */
+  /** Returns the number of unexpired keys that cannot be verified, because they were created with another pepper. */
   unusable(): number;
-  /** The key of a secret, if both are valid now. Takes microseconds. */
+  /** Returns the key of a secret, or undefined if the secret or the key is not valid now. Takes only microseconds. */
   verify(secret: string): VerifiedKey | undefined;
 }
 
@@ -110,7 +110,7 @@ export function createKeys(options: KeysOptions): Keys {
     return keyOf(Row.parse(row), now(), pepper.id);
   }
 
-  /** A prefix identifies one secret, so it must be unique. */
+  /** Creates a token with an unused prefix, because a prefix must identify exactly one secret. */
   function unusedToken(): Token {
     for (let tries = 0; tries < PREFIX_TRIES; tries++) {
       const token = makeToken(random);
@@ -183,7 +183,7 @@ export function createKeys(options: KeysOptions): Keys {
           throw new A2AError('conflict', `The key is ${status}: create a new one`);
         }
         const time = now();
-        // Ended secrets are deleted: they must not become valid again if the clock is set back.
+        // Ended secrets are deleted, so that they do not become valid again if the clock is set back.
         sql.dropEnded.run(id, time);
         if (overlapSeconds === 0) sql.dropSecrets.run(id);
         else sql.endSecrets.run(time + overlapSeconds * 1000, id);
@@ -215,7 +215,7 @@ export function createKeys(options: KeysOptions): Keys {
         sql.revoke.run(now(), id);
         sql.dropOldSecrets.run(id);
         audit.record({ workspace, actor, action: 'key.revoke', subject: id });
-        // Read before old keys are removed: after a change of the clock this key may be one of them.
+        // Read the key before old keys are removed, because it may be one of them if the clock was set back.
         const revoked = find(workspace, id);
         for (const { id: old } of sql.tooOld.all(workspace, MAX_REVOKED_PER_WORKSPACE)) {
           sql.dropSecrets.run(String(old));

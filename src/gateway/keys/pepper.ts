@@ -1,14 +1,14 @@
 /**
- * The pepper: the secret that API keys are hashed with. It is not stored in the register, so the register alone is not
- * enough to use a key or to test a guess.
+ * The pepper is a secret that is needed to hash API keys. It is not stored in the register. So the register alone is
+ * not enough to use a key, or to check whether a guessed key is correct.
  *
- * With PARLEY_SECRET_KEY the pepper is derived from that value. The value may be a passphrase, and the register stores
- * the pepper's fingerprint. Therefore the derivation is slow on purpose (about 50 ms, once), so that passphrases cannot
- * be tried quickly. Without PARLEY_SECRET_KEY the pepper is a random file next to the register, `REGISTER.pepper`. Back
- * it up together with the register, but give access to it separately.
+ * If PARLEY_SECRET_KEY is set, the pepper is derived from it. PARLEY_SECRET_KEY may be a passphrase, and the register
+ * stores the pepper's fingerprint. Therefore the derivation is deliberately slow (about 50 ms, once), so that
+ * passphrases cannot be tried quickly. If PARLEY_SECRET_KEY is not set, the pepper is a file with random bytes next to
+ * the register, `REGISTER.pepper`. Back it up together with the register, but give access to it separately.
  *
- * If the pepper is lost or PARLEY_SECRET_KEY changes, existing keys no longer match. They are listed as `unusable`, and
- * the log has one line about it. Restore the pepper, or create new keys.
+ * If the pepper is lost or PARLEY_SECRET_KEY changes, existing keys cannot be verified. They are listed as `unusable`,
+ * and a line in the log reports the problem. Restore the pepper, or create new keys.
  */
 import { createHmac, randomBytes, scryptSync } from 'node:crypto';
 import { reasonOf, systemCode } from '../../base/index.ts';
@@ -27,13 +27,13 @@ export interface Pepper {
 
 export interface PepperOptions {
   readonly register: Register;
-  /** The register's file. Undefined: the register and the pepper are in memory. */
+  /** The register's file. If undefined, the register and the pepper are in memory. */
   readonly path?: string | undefined;
-  /** PARLEY_SECRET_KEY. */
+  /** The value of PARLEY_SECRET_KEY, or undefined if it is not set. */
   readonly secretKey?: string | undefined;
 }
 
-/** Throws a StoreError with a one-line message. */
+/** Reads or creates the pepper. Throws a StoreError with a one-line message. */
 export function openPepper({ register, path, secretKey }: PepperOptions): Pepper {
   if (secretKey !== undefined && secretKey !== '') {
     return pepperOf(scryptSync(secretKey, saltOf(register), PEPPER_BYTES));
@@ -47,14 +47,17 @@ function pepperOf(secret: Uint8Array): Pepper {
   return { id: hash('parley pepper').toString('hex').slice(0, FINGERPRINT_CHARS), hash };
 }
 
-/** The register's salt, for secrets derived from PARLEY_SECRET_KEY. */
+/** Returns the register's salt, for secrets that are derived from PARLEY_SECRET_KEY. */
 export function saltOf(register: Register): Uint8Array {
   const row = register.read(() => register.db.prepare('SELECT salt FROM key_salt').get());
   if (row?.['salt'] instanceof Uint8Array) return row['salt'];
   throw new StoreError('the register has no salt for its keys: restore it from a backup');
 }
 
-/** The first process creates the file. The register's write lock prevents a second process from creating another. */
+/**
+ * Reads the file. If it does not exist, creates it. The register's write lock prevents two processes from creating
+ * different files.
+ */
 function fromFile(register: Register, file: string): Buffer {
   const there = read(file);
   if (there) return there;
@@ -75,7 +78,7 @@ function read(file: string): Buffer | undefined {
   });
 }
 
-/** Atomic: the file is complete or absent, even after a power failure. */
+/** Creates the file atomically: even after a power failure, it is either complete or missing. */
 function make(file: string): Buffer {
   const secret = randomBytes(PEPPER_BYTES);
   const draft = `${file}.new`;

@@ -1,9 +1,9 @@
 /**
- * API keys over HTTP. Callers see the keys of their own workspace only. A secret is in the response that creates it, and
- * in no other.
+ * The HTTP routes for API keys. Callers see only the keys of their own workspace. A secret is only in the response to
+ * the request that created it.
  *
- * A key with `keys:write` may give other keys any budget, limit and expiry. It may not give a scope that it does not
- * have: neither by creating a key, nor by rotating a key with more scopes.
+ * With the scope `keys:write`, a caller may create keys with any budget, rate limit and expiry. But a caller may not
+ * create or rotate a key with a scope that the caller does not have.
  */
 import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';

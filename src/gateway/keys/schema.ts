@@ -1,4 +1,4 @@
-/** API keys: the request that creates one, and how it is shown. */
+/** The schemas of API keys in requests and responses. */
 import * as z from 'zod';
 import { SCOPES } from '../api/caller.ts';
 import { Budget } from '../budgets/budget.ts';
@@ -16,7 +16,7 @@ export const WorkspaceName = z
     'up to 64 letters, digits and . _ -, starting and ending with a letter or digit',
   );
 
-/** No characters that could move a terminal's cursor or be invisible in a list. */
+/** A name must not contain characters that could move a terminal's cursor or be invisible in a list. */
 const KeyName = z
   .string()
   .trim()
@@ -64,18 +64,21 @@ export const Key = z.object({
   id: z.string(),
   workspaceId: WorkspaceName,
   name: z.string(),
-  /** The start of the secret: enough to recognise it, not enough to use it. */
+  /** The start of the secret. It is enough to recognize the secret, but not enough to use it. */
   prefix: z.string(),
   scopes: z.array(KeyScope),
-  /** `unusable`: created with another PARLEY_SECRET_KEY or pepper file, so its secret cannot be verified. */
+  /**
+   * A key is `unusable` if it was created with another PARLEY_SECRET_KEY or pepper file, so that its secret cannot be
+   * verified.
+   */
   status: z.enum(['active', 'expired', 'revoked', 'unusable']),
   createdAt: z.iso.datetime(),
   expiresAt: z.iso.datetime().optional(),
   rotatedAt: z.iso.datetime().optional(),
-  /** Until then an older secret works, too. */
+  /** Until this time, an older secret also works. */
   overlapEndsAt: z.iso.datetime().optional(),
   revokedAt: z.iso.datetime().optional(),
-  /** Accurate to the minute. */
+  /** The time of the last use, accurate to the minute. */
   lastUsedAt: z.iso.datetime().optional(),
   rateLimit: RateLimit.optional(),
   budget: Budget.optional(),

@@ -21,17 +21,17 @@ export function makeToken(random: RandomBytes = randomBytes): Token {
   return { prefix, text: `${START}${prefix}_${random(SECRET_BYTES).toString('base64url')}` };
 }
 
-/** The prefix of a well-formed secret. */
+/** Returns the prefix of a secret, or undefined if the secret is not well-formed. */
 export function prefixOf(text: string): string | undefined {
   return SHAPE.exec(text)?.[1];
 }
 
-/** Whether the text is meant as a key, well-formed or not. */
+/** Whether the text starts like a key. The text does not have to be well-formed. */
 export function looksLikeKey(text: string): boolean {
   return text.startsWith(START);
 }
 
-/** The start of a secret with this prefix, to show to users. */
+/** Returns the start of a secret with this prefix, to show to users. */
 export function shownPrefix(prefix: string): string {
   return START + prefix;
 }

@@ -1,6 +1,6 @@
 /**
  * Verifies secrets. This runs for every request, so valid secrets are cached by their SHA-256 until the register
- * changes. A cache hit takes about 2 µs; most of that is the check whether another process has written to the register.
+ * changes. A cache hit takes about 2 µs, mostly for the check whether another process has written to the register.
  * Invalid secrets are not cached, so that guesses cannot fill the memory.
  */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -13,7 +13,7 @@ import { RateLimit } from './schema.ts';
 import { prefixOf } from './token.ts';
 
 const MAX_REMEMBERED = 10_000;
-/** `last_used_at` is written at most this often. */
+/** Minimum time between two updates of a key's `last_used_at`. */
 const TOUCH_MS = 60_000;
 
 const Found = z.object({
@@ -37,14 +37,14 @@ export interface VerifiedKey {
 
 interface Remembered {
   readonly key: VerifiedKey;
-  /** When the secret or the key ends, whichever is first. */
+  /** The time when the secret ends or the key expires, whichever is earlier. */
   readonly until: number;
   touchedAt: number;
 }
 
 export interface Verifier {
   verify(text: string): VerifiedKey | undefined;
-  /** Clears the cache, after a change by this process. */
+  /** Clears the cache. Called after a change by this process. */
   forget(): void;
 }
 
@@ -63,7 +63,10 @@ export function createVerifier({ register, pepper, logger, now }: VerifierOption
     FROM key_secrets s JOIN api_keys k ON k.id = s.key_id WHERE s.prefix = ?`);
   const touch = db.prepare('UPDATE api_keys SET last_used_at = ? WHERE id = ?');
   const remembered = new BoundedMap<Remembered>(MAX_REMEMBERED);
-  /** The hash that an unknown prefix is compared with, so that the timing does not reveal whether a prefix exists. */
+  /**
+   * A random hash. A secret with an unknown prefix is compared with it, so that the response time does not reveal
+   * whether a prefix exists.
+   */
   const noHash = randomBytes(32);
   const warned = new Set<string>();
   let version = register.changed();

@@ -1,20 +1,20 @@
-/** Metrics of provider calls, and one span for each request. */
+/** Records metrics of provider calls, and one span for each request. */
 import type { FinishReason, ModelRequest } from '../../agent/index.ts';
 import type { Attributes, Meter, Tracer } from '../telemetry/telemetry.ts';
 import { GEN_AI, GEN_AI_OPERATIONS } from '../telemetry/gen-ai.ts';
 import type { Candidate, ModelTarget } from './catalogue.ts';
 import type { Used } from './cost.ts';
 
-/** One request. It has one span, however many providers are called for it. */
+/** Records one request. The request has only one span, even if several providers are called for it. */
 export interface RequestWatch {
   call(candidate: Candidate): CallWatch;
   /** `outcome` is `ok` or an error code. */
   end(outcome: string, answer?: Answered): void;
 }
 
-/** One call to one provider. */
+/** Records one call to one provider. */
 export interface CallWatch {
-  /** The first chunk of the answer has arrived. */
+  /** Called when the first chunk of the answer has arrived. */
   begun(): void;
   /** `outcome` is `ok` or an error code. */
   end(outcome: string): void;
@@ -28,7 +28,7 @@ export interface Answered {
 
 export interface RequestDetails {
   readonly traceparent: string | undefined;
-  /** The context id of the task. */
+  /** The context id of the task, for the span. */
   readonly conversation?: string | undefined;
   /** Settings of the request that become attributes of the span. */
   readonly settings?: Pick<ModelRequest, 'maxOutputTokens' | 'temperature'> | undefined;
@@ -40,7 +40,7 @@ export interface Watch {
   used(used: Used): void;
 }
 
-/** Provider names of OpenTelemetry's conventions. Other providers have their configured name. */
+/** Provider names in OpenTelemetry's conventions, by type of provider. For other types, the configured name is used. */
 const VENDOR_NAMES: Readonly<Record<string, string>> = {
   openai: 'openai',
   anthropic: 'anthropic',
@@ -86,7 +86,7 @@ export function createWatch({
       return {
         call(candidate) {
           const { name: provider, config } = candidate.provider;
-          // The provider that is called last is the one that answers.
+          // Each call overwrites the attribute. So at the end it contains the provider that answered.
           span?.set({ [GEN_AI.provider]: VENDOR_NAMES[config.type] ?? provider });
           return callOf(operation, candidate);
         },

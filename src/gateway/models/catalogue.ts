@@ -23,21 +23,21 @@ export interface ModelTarget {
   readonly name: string;
   readonly apiType: ApiType;
   readonly pricing: Pricing | undefined;
-  /** At least one. */
+  /** The providers that can serve the model. There is at least one. */
   readonly candidates: readonly Candidate[];
 }
 
 export interface ListedModel {
   readonly name: string;
-  /** In milliseconds. Undefined for models without a card. */
+  /** The creation time of the model card, in milliseconds. Undefined for models without a card. */
   readonly createdAt?: number;
   readonly owner: string;
 }
 
 export interface Catalogue {
-  /** Throws `invalidParams` if the name is unknown or has no usable provider. */
+  /** Finds the providers of a model. Throws `invalidParams` if the name is unknown or has no usable provider. */
   resolve(workspace: string, name: string, apiType: ApiType): ModelTarget;
-  /** The models that the workspace can use, at most MAX_LISTED. */
+  /** Returns the models that the workspace can use, at most MAX_LISTED. */
   list(workspace: string): readonly ListedModel[];
   find(workspace: string, name: string): ListedModel | undefined;
 }
@@ -53,17 +53,17 @@ interface ModelEntry {
   readonly pricing?: Pricing | undefined;
 }
 
-/** The reason of an error about an unknown model name. */
+/** The `reason` of an error about an unknown model name. */
 export const MODEL_NOT_FOUND = 'MODEL_NOT_FOUND';
 
 const MAX_LISTED = 1000;
 const MAX_NEAREST = 5;
-/** Only the first characters of names are compared. */
+/** Maximum number of characters of a name that are compared with other names. */
 const MAX_COMPARED_CHARS = 48;
 const MAX_SHOWN_CHARS = 80;
 const OWNER = 'gateway';
 
-/** Throws if a model in the configuration names an unknown provider. */
+/** Creates the catalogue. Throws if a model in the configuration refers to an unknown provider. */
 export function createCatalogue(
   cards: CardLookup,
   models: ModelsConfig,
@@ -95,14 +95,17 @@ export function createCatalogue(
     return { name, apiType, pricing: entry.pricing, candidates };
   }
 
-  /** All providers that list the name. */
+  /** Returns all providers that list the name. */
   function servers(name: string, apiType: ApiType): Candidate[] {
     return [...providers.values()]
       .filter(({ serves }) => serves[apiType].includes(name))
       .map((provider) => ({ provider, model: name, weight: 1 }));
   }
 
-  /** The candidates of an entry. `otherwise` is the provider's model name if the entry has none. */
+  /**
+   * Returns the candidates of an entry. `otherwise` is the provider's name for the model if the entry does not specify
+   * one.
+   */
   function follow(
     name: string,
     entry: ModelEntry,

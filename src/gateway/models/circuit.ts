@@ -1,6 +1,7 @@
 /**
- * A circuit breaker for a provider. While it is closed, every call is allowed. After several failures in a row it opens
- * for a while and rejects all calls. Then it allows one call, the probe: its outcome closes or reopens the circuit.
+ * A circuit breaker for a provider. While it is closed, every call is allowed. After several consecutive failures, it
+ * opens for some time and rejects all calls. Then it allows one call, the probe. The outcome of the probe closes the
+ * circuit or opens it again.
  */
 export interface CircuitSettings {
   /** The number of consecutive failures within `windowMs` that opens the circuit. */
@@ -9,25 +10,28 @@ export interface CircuitSettings {
   readonly openMs: number;
 }
 
-/** An allowed call. It ends once, by one of `ok`, `failed` and `leave`. */
+/** The permission for one call. At the end of the call, exactly one of `ok`, `failed` and `leave` is called. */
 export interface Permit {
-  /** The answer has started. A probe closes the circuit now, because the whole answer may take minutes. */
+  /**
+   * Called when the answer has started. At this point a probe closes the circuit, because the whole answer may take
+   * minutes.
+   */
   begun(): void;
   ok(): void;
   failed(): void;
-  /** The caller left: the call says nothing about the provider. */
+  /** Called if the call was canceled. The state of the provider remains unknown. */
   leave(): void;
 }
 
 export interface Circuit {
-  /** Undefined: the circuit is open. */
+  /** Returns the permit for a call, or undefined if the circuit is open. */
   enter(): Permit | undefined;
   readonly open: boolean;
-  /** Milliseconds until a call may be allowed. 0: now. */
+  /** Number of milliseconds until a call may be allowed, or 0 if it is allowed now. */
   readonly waitMs: number;
 }
 
-/** The wait while a probe is in progress: its duration is unknown. */
+/** The value of `waitMs` while a probe is in progress. The duration of the probe is unknown. */
 const PROBE_WAIT_MS = 1000;
 
 export function createCircuit(settings: CircuitSettings, now: () => number): Circuit {
@@ -42,7 +46,7 @@ export function createCircuit(settings: CircuitSettings, now: () => number): Cir
 
   const closed: Permit = {
     begun() {},
-    // Calls from before the circuit opened have no effect while it is open.
+    // Calls that started before the circuit opened have no effect while it is open.
     ok() {
       if (openUntil === undefined) failures = [];
     },
@@ -54,7 +58,10 @@ export function createCircuit(settings: CircuitSettings, now: () => number): Cir
     },
     leave() {},
   };
-  /** A call that decides whether the circuit closes. Afterwards it counts like any other call. */
+  /**
+   * Returns the permit of a probe. Its first outcome closes the circuit or opens it again. Later outcomes count like
+   * those of any other call.
+   */
   function probe(): Permit {
     let deciding = true;
     const decide = (): boolean => {

@@ -1,6 +1,6 @@
 /**
- * The models in the configuration: the providers that serve them (`providers`), names for all workspaces (`models`),
- * and the default model.
+ * The configuration of models: the providers (`providers`), the model names for all workspaces (`models`), and the
+ * default model (`defaultModel`).
  *
  *   "providers": { "east": { "type": "openai", "apiKey": "${EAST_KEY}", "models": ["gpt-6.1-sol"] } },
  *   "models": { "fast": { "routes": [{ "provider": "east", "model": "gpt-6.1-sol" }, { "provider": "west" }] } },

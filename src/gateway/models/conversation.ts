@@ -1,6 +1,6 @@
 /**
- * The earlier turns of a conversation, from the completed tasks of the same context. The size is limited: the oldest
- * turns are left out.
+ * Reads the earlier turns of a conversation from the completed tasks of the same context. If they are too large, the
+ * oldest turns are left out.
  */
 import type { Content } from '../../agent/index.ts';
 import { fromA2AParts } from '../../bridge/index.ts';
@@ -19,12 +19,18 @@ export const ANSWER = 'answer';
 
 const MAX_TASKS = 50;
 const MAX_CHARS = 400_000;
-/** A task that a model executes has one message of the user. */
+/** A task that a model executes has only one user message, so a short history is enough. */
 const HISTORY = 2;
 
-/** `handler` is a function because the handler is created after the executor that uses this. */
+/**
+ * `handler` is a function, because the request handler is created after the executor that uses the result of
+ * `earlierTurns`.
+ */
 export function earlierTurns(handler: () => Pick<RequestHandler, 'listTasks'>): EarlierTurns {
-  /** Reads one at a time: tasks may be large, and many reads at once could exhaust the memory. */
+  /**
+   * The last read. Each read waits for the previous one, because tasks may be large, and many concurrent reads could
+   * exhaust the memory.
+   */
   let reading: Promise<unknown> = Promise.resolve();
   return async (call, contextId, beforeTask) => {
     const page = reading.then(() =>
@@ -44,7 +50,7 @@ export function earlierTurns(handler: () => Pick<RequestHandler, 'listTasks'>): 
     const { tasks } = await page;
     const turns: Content[][] = [];
     let chars = 0;
-    // Newest first, so that the oldest are left out.
+    // The tasks are sorted from newest to oldest, so the oldest ones are left out.
     for (const task of tasks) {
       if (task.id === beforeTask || task.metadata?.['api_type'] === 'embeddings') continue;
       const turn = turnOf(task);
@@ -56,7 +62,10 @@ export function earlierTurns(handler: () => Pick<RequestHandler, 'listTasks'>): 
   };
 }
 
-/** The user's message and the answer. Empty if one is missing, because models require alternating roles. */
+/**
+ * Returns the user's message and the answer. Returns an empty array if one of them is missing, because models require
+ * alternating roles.
+ */
 function turnOf({ history = [], status, artifacts = [] }: Task): Content[] {
   const asked = history.filter(({ role }) => role === 'user').flatMap(({ parts }) => parts);
   // A long answer is complete only in its artifact.

@@ -1,4 +1,4 @@
-/** The tokens of an answer, as the vendor reports them, and its cost by the model card. */
+/** The tokens of an answer as the vendor reports them, and the cost according to the model card. */
 import type { Usage } from '../../agent/index.ts';
 import type { Pricing } from '../cards/schema.ts';
 import type { Money } from '../budgets/spending.ts';
@@ -6,14 +6,17 @@ import type { Candidate } from './catalogue.ts';
 
 /** The `usage` in a task's last message. */
 export interface Used extends Usage {
-  /** The vendor reported no tokens: they are estimated from the length of the texts. */
+  /** True if the vendor reported no tokens. Then they are estimated from the length of the texts. */
   readonly estimated?: true;
   readonly cost?: Money;
   readonly provider: string;
   readonly model: string;
 }
 
-/** Cuts off floating-point noise, far below the price of a token. */
+/**
+ * Number of decimal places of an amount. This removes floating-point errors, which are much smaller than the price of a
+ * token.
+ */
 const DECIMALS = 12;
 
 export function usedAt(

@@ -1,9 +1,9 @@
 /**
  * Executes the gateway's own tasks with a model.
  *
- * The answer is streamed as the artifact `answer`. The last status repeats the whole text; the metadata of its message
- * has the usage. The completed tasks of the same context are the conversation so far. Embeddings are one artifact with a
- * data part.
+ * The answer is streamed as the artifact `answer`. The last status repeats the whole text, and the metadata of its
+ * message contains the usage. The model also gets the earlier turns of the conversation: the completed tasks of the
+ * same context. Embeddings are returned as one artifact with a data part.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Content } from '../../agent/index.ts';
@@ -21,12 +21,12 @@ import type { ApiType } from './provider.ts';
 
 export interface ModelExecutorOptions {
   readonly models: Models;
-  /** Absent: the model sees no earlier tasks. */
+  /** Reads the earlier turns of the conversation. If undefined, the model gets only the current task. */
   readonly earlierTurns?: EarlierTurns | undefined;
 }
 
 const EMBEDDINGS = 'embeddings';
-/** A longer answer is only in the artifact, not in the completing status as well. */
+/** Maximum length of an answer that the last status repeats. A longer answer is only in the artifact. */
 const MAX_FINAL_TEXT = 256 * 1024;
 const TOO_LONG = 'The answer is in the artifact';
 
@@ -129,7 +129,7 @@ function answerChunk(
   return { kind: 'artifact-update', artifact: { artifactId: ANSWER, name: ANSWER, parts }, ...how };
 }
 
-/** The last status. An interrupted answer has a `usage`, too. */
+/** Returns the last status. It contains the `usage` even if the answer was interrupted. */
 function ended(
   state: 'completed' | 'failed',
   text: string,
@@ -148,7 +148,7 @@ function ended(
   };
 }
 
-/** The texts to embed: one for each text part. */
+/** Returns the texts to embed, one for each text part. */
 function textsOf({ turn }: Pick<ExecutionContext, 'turn'>): string[] {
   const texts = turn
     .flatMap(({ parts }) => parts)

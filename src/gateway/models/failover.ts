@@ -1,9 +1,9 @@
 /**
- * Tries one candidate after the other until one starts to answer. From then on only that candidate is used, so that two
+ * Tries one candidate after another until one starts to answer. From then on, only this candidate is used, so that two
  * answers are never mixed.
  *
- * A candidate is retried if that may help and the wait is short; otherwise the next one is tried. A candidate whose
- * circuit is open is skipped. A candidate without a free slot is tried after the others.
+ * A candidate is retried if a retry may succeed and the wait is short. Otherwise the next candidate is tried. A
+ * candidate whose circuit is open is skipped. A candidate without a free slot is tried after the others.
  */
 import { backoffMs, pause } from '../../base/index.ts';
 import { ModelError } from '../../agent/index.ts';
@@ -13,18 +13,21 @@ import { failsOver, isProviderFault } from './failure.ts';
 
 export interface FailoverOptions<Answer> {
   readonly candidates: readonly Candidate[];
-  /** Resolves as soon as the answer has started. Throws a ModelError. */
+  /** Calls a candidate. Resolves as soon as its answer has started. Throws a ModelError if the call fails. */
   begin(candidate: Candidate, signal: AbortSignal): Promise<Answer>;
   /** The caller's signal. */
   readonly signal: AbortSignal;
-  /** The deadline for all candidates together, in the time of `performance.now`. */
+  /** The deadline for all candidates together, as a time of `performance.now`. */
   readonly deadline: number;
   /** Aborted by the caller's signal or at the deadline. */
   readonly within: AbortSignal;
   readonly random: () => number;
-  /** The wait before the first retry. It doubles with each further retry. */
+  /** The delay before the first retry. It doubles with each further retry. */
   readonly delayMs: number;
-  /** Called for each failure, with what happens next. Must not throw. */
+  /**
+   * Called for each failure. `next` is the next step: try the same candidate again, try another one, or give up. Must
+   * not throw.
+   */
   onFailure?(
     candidate: Candidate,
     error: ModelError,
@@ -36,18 +39,21 @@ export interface FailoverOptions<Answer> {
 export interface Answering<Answer> {
   readonly candidate: Candidate;
   readonly answer: Answer;
-  /** The answer has ended: complete, broken off, or abandoned by its reader. Only the first call has an effect. */
+  /**
+   * Called when the answer has ended: it is complete, the model failed, or the reader stopped. Only the first call has
+   * an effect.
+   */
   end(how: 'whole' | 'broken' | 'left'): void;
 }
 
-/** The longest backoff. */
+/** Maximum delay before a retry, if the provider does not request a longer one. */
 const MAX_DELAY_MS = 5000;
-/** If a candidate asks for more (Retry-After), another candidate is tried. */
+/** If a candidate requests a longer delay (Retry-After), another candidate is tried. */
 const SHORT_WAIT_MS = 1000;
-/** The longest Retry-After that is accepted from the last candidate. */
+/** Maximum Retry-After that is accepted from the last candidate. */
 const LONG_WAIT_MS = 30_000;
 
-/** No candidate answered. The error's message contains the candidate's name for the model. */
+/** Thrown if no candidate answered. The message may contain the candidate's name for the model. */
 export class NoAnswer extends Error {
   readonly error: ModelError;
   readonly candidate: Candidate | undefined;
@@ -59,7 +65,10 @@ export class NoAnswer extends Error {
   }
 }
 
-/** Throws NoAnswer. If the caller's signal is aborted, throws its reason. */
+/**
+ * Returns the first answer that starts. Throws NoAnswer if no candidate answers. If the caller's signal is aborted,
+ * throws its reason.
+ */
 export async function firstAnswer<Answer>(
   options: FailoverOptions<Answer>,
 ): Promise<Answering<Answer>> {
@@ -84,7 +93,7 @@ export async function firstAnswer<Answer>(
       release?.();
       signal.throwIfAborted();
       const known = modelError(error);
-      // Of several errors, a retryable one is reported.
+      // If there are several errors, a retryable one is reported.
       if (!failure?.error.retryable || known.retryable) failure = new NoAnswer(known, candidate);
       const over = !failsOver(known) || within.aborted;
       options.onFailure?.(candidate, known, over || queue.length === 0 ? 'nothing' : 'elsewhere');
@@ -96,7 +105,10 @@ export async function firstAnswer<Answer>(
   throw failure ?? new NoAnswer(allOpen(candidates));
 }
 
-/** Tries one candidate up to its number of attempts. Undefined: its circuit is open. Throws the last error. */
+/**
+ * Calls one candidate, and retries up to its number of attempts. Returns undefined if its circuit is open. If all
+ * attempts fail, throws the last error.
+ */
 async function tryCandidate<Answer>(
   candidate: Candidate,
   options: FailoverOptions<Answer>,
@@ -142,7 +154,7 @@ async function tryCandidate<Answer>(
   }
 }
 
-/** The wait before a retry. Undefined: do not retry. */
+/** Returns the delay before a retry, or undefined if there should be no retry. */
 function waitBefore(
   attempt: number,
   error: ModelError,
@@ -168,7 +180,10 @@ function allOpen(candidates: readonly Candidate[]): ModelError {
   );
 }
 
-/** Any other error is internal: the caller learns only that the call failed, the log has the cause. */
+/**
+ * Converts an error to a ModelError. For an internal error, the caller gets only the information that the call failed.
+ * The cause is in the log.
+ */
 export function modelError(error: unknown): ModelError {
   if (error instanceof ModelError) return error;
   return new ModelError('failed', 'the call failed', { cause: error });

@@ -1,6 +1,6 @@
 /**
- * Errors for callers when a model does not answer: the model's name and the kind of failure. The provider's message,
- * address and model name go to the log only.
+ * Creates errors for callers when a model does not answer. They contain the model's name and the kind of failure. The
+ * provider's message, address and name for the model are only in the log.
  */
 import { ModelError, type ModelErrorCode } from '../../agent/index.ts';
 import { A2AError, type ErrorKind } from '../../protocol/index.ts';
@@ -22,20 +22,23 @@ const WORDS: Readonly<Record<ModelErrorCode, readonly [ErrorKind, string]>> = {
   failed: ['upstreamFailed', 'failed: try again later'],
 };
 
-/** `as` is the model's name in the error's message. It is replaced by `name`, the name that the caller uses. */
+/**
+ * Converts a ModelError to an error for the caller. `as` is the model's name in the message of `error`. It is replaced
+ * by `name`, the caller's name for the model.
+ */
 export function failureOf(error: ModelError, name: string, as?: string): A2AError {
   const [kind, words] = WORDS[error.code];
   const { retryAfterMs } = error;
   const detail = retryAfterMs !== undefined && {
     retryAfterSeconds: Math.max(1, Math.ceil(retryAfterMs / 1000)),
   };
-  // Without a status the request was rejected on our side: the message is ours and says what to change.
+  // Without a status, our own code rejected the request. Then the message is our own, and explains what to change.
   const own = error.code === 'invalid-request' && error.status === undefined && as !== undefined;
   const message = own ? error.message.replaceAll(as, name) : `${name} ${words}`;
   return new A2AError(kind, `The model ${message}`, detail || {});
 }
 
-/** An answer that broke off after it had started. No other provider is tried, and the usage is charged. */
+/** Thrown if a model fails after its answer has started. No other provider is tried, and the usage is charged. */
 export class CutOff extends A2AError {
   readonly used: Used;
 
@@ -47,14 +50,15 @@ export class CutOff extends A2AError {
   }
 }
 
-/** Whether another provider may succeed. Errors about the request itself would be the same everywhere. */
+/** Whether another provider may succeed. An error about the request itself would occur with every provider. */
 export function failsOver({ code }: ModelError): boolean {
   return code !== 'invalid-request' && code !== 'too-long' && code !== 'refused';
 }
 
 /**
- * Whether the error counts for the circuit breaker. Unknown models, models that the key may not use (403) and rate
- * limits do not: otherwise one workspace's card for such a model would block the provider for all others.
+ * Whether the circuit breaker counts the error. It does not count unknown models, models that the key may not use
+ * (403), and rate limits. Otherwise one workspace's card for such a model would block the provider for all other
+ * workspaces.
  */
 export function isProviderFault(error: ModelError): boolean {
   const { code, status } = error;

@@ -1,4 +1,7 @@
-/** The order in which candidates are tried: the first is drawn at random by weight, the others follow by weight. */
+/**
+ * Returns the candidates in the order in which they are tried. The first one is chosen at random, according to the
+ * weights. The others follow in descending order of weight.
+ */
 export function ordered<Item extends { readonly weight: number }>(
   candidates: readonly Item[],
   random: () => number,
@@ -7,7 +10,7 @@ export function ordered<Item extends { readonly weight: number }>(
   const total = byWeight.reduce((sum, { weight }) => sum + weight, 0);
   let point = random() * total;
   const at = byWeight.findIndex(({ weight }) => (point -= weight) < 0);
-  // -1 if all weights are 0, or by a rounding error: take the first.
+  // `at` is -1 if all weights are 0, or because of a rounding error. Then take the first candidate.
   const [first] = byWeight.splice(Math.max(0, at), 1);
   return first === undefined ? [] : [first, ...byWeight];
 }

@@ -1,4 +1,4 @@
-/** A provider: its clients, its circuit breaker and its limit of concurrent calls. */
+/** A provider of models, with its clients, its circuit breaker and its limit of concurrent calls. */
 import { isDeepStrictEqual } from 'node:util';
 import { ModelError, type Model, offlineModel, type VendorEnvironment } from '../../agent/index.ts';
 import {
@@ -25,19 +25,19 @@ export interface Provider {
   readonly slots: Slots;
   /** Whether the provider supports the API type at all. */
   readonly can: Readonly<Record<ApiType, boolean>>;
-  /** The listed models. */
+  /** The models that the configuration lists for this provider. */
   readonly serves: Readonly<Record<ApiType, readonly string[]>>;
-  /** A client for any model, listed or not. */
+  /** Returns a client for a model. The model does not have to be listed. */
   chat(model: string): Model;
   embeddings(model: string): EmbeddingModel;
 }
 
-/** Cached clients of one provider. Their number is limited because a model card may name any model. */
+/** Maximum number of cached clients of one provider. It is needed because a model card may contain any model name. */
 const MAX_KEPT = 256;
 
 /**
- * The configured and the implied providers by name. Providers in `before` with the same settings are kept, with the
- * state of their circuit breakers.
+ * Returns the configured providers and those that need no configuration, by name. Providers in `before` with the same
+ * settings are kept, with the state of their circuit breakers.
  */
 export function createProviders(
   config: ProvidersConfig,
@@ -72,7 +72,9 @@ function createProvider(
   };
 }
 
-/** The hint of the offline model. Callers of the gateway cannot set an API key. */
+/**
+ * The hint that the offline model gives. It does not mention API keys, because callers of the gateway cannot set one.
+ */
 const ANOTHER_MODEL =
   'To use a real model, name one of those that /v1/models lists. The operator of this gateway can add more.';
 
@@ -102,7 +104,7 @@ function clientsOf(
   }
   const vendor = VENDORS[type];
   if (vendor === undefined) throw new ModelError('invalid-request', `unknown vendor ${type}`);
-  // The key in the environment is only for the vendor's own address.
+  // The key in the environment must be sent only to the vendor's own address.
   const apiKey = config.apiKey ?? (config.baseUrl === undefined ? keyIn(env, vendor) : undefined);
   const keyProblem =
     apiKey === undefined && vendor.keyOptional !== true
@@ -135,7 +137,7 @@ function clientsOf(
   };
 }
 
-/** Makes one client per model, and keeps the most recently used ones. */
+/** Returns a function that creates one client per model. It caches the most recently used clients. */
 function kept<T>(make: (model: string) => T): (model: string) => T {
   const made = new BoundedMap<T>(MAX_KEPT);
   return (model) => {

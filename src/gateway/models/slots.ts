@@ -1,12 +1,12 @@
 /** Limits the number of concurrent calls. Further calls wait in a queue. */
 import { ModelError } from '../../agent/index.ts';
 
-/** The longest queue. Further calls are rejected. */
+/** Maximum number of calls in the queue. Further calls are rejected. */
 const MAX_WAITING = 1000;
 
 export interface Slots {
   readonly free: boolean;
-  /** Waits for a slot and returns a function that releases it. Throws the signal's reason if it is aborted. */
+  /** Waits for a slot and returns a function that releases it. If the signal is aborted, throws its reason. */
   take(signal: AbortSignal): Promise<() => void>;
 }
 
@@ -20,7 +20,7 @@ export function createSlots(max = Number.POSITIVE_INFINITY): Slots {
     else next();
   }
 
-  /** A release function. Only its first call has an effect. */
+  /** Returns a function that releases a slot. Only its first call has an effect. */
   function held(): () => void {
     let holding = true;
     return () => {

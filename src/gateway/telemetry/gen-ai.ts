@@ -7,7 +7,7 @@
 export const GEN_AI = {
   /** One of GEN_AI_OPERATIONS. */
   operation: 'gen_ai.operation.name',
-  /** `openai`, `anthropic`, `gcp.gemini`, or the name of the configured provider. `a2a` for agents. */
+  /** `openai`, `anthropic`, `gcp.gemini`, or the name of the configured provider. For agents: `a2a`. */
   provider: 'gen_ai.provider.name',
   /** The caller's name for the model. */
   requestModel: 'gen_ai.request.model',

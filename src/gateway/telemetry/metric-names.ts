@@ -1,6 +1,6 @@
 /**
- * The metrics at `/metrics`. They cover the whole process, so no label may reveal data of a workspace, such as the names
- * of its agents and model cards. Provider names come from the operator and are allowed.
+ * The metrics at `/metrics`. They cover the whole process, so labels must not reveal data of a workspace, such as the
+ * names of its agents and model cards. Provider names are allowed, because they come from the operator.
  */
 export interface MetricFamily {
   readonly type: 'counter' | 'gauge' | 'histogram';
@@ -10,7 +10,7 @@ export interface MetricFamily {
   readonly buckets?: readonly number[];
 }
 
-/** Bounds for HTTP requests (QUICK), and for calls to models and agents (SLOW). */
+/** Bucket bounds for HTTP requests (QUICK), and for calls to models and agents (SLOW). */
 const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const SLOW = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320];
 

@@ -1,8 +1,9 @@
 /**
  * Metrics in Prometheus's text format 0.0.4. The names are fixed (metric-names.ts).
  *
- * Counters and histograms are updated by events. Gauges are read at each scrape. A family has a limited number of
- * series, so that callers cannot exhaust the memory. Further series are merged into one whose labels are all `other`.
+ * Counters and histograms are updated by events. Gauges are read at each scrape. Each metric has a limited number of
+ * series, so that callers cannot exhaust the memory. Further series are merged into one series whose labels are all
+ * `other`.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Labels, Meter } from './telemetry.ts';
@@ -10,7 +11,7 @@ import { METRICS, type MetricFamily, type MetricName } from './metric-names.ts';
 
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** The most series of one family. */
+/** Maximum number of series of one metric. */
 const MAX_SERIES = 1000;
 /** Longer label values are truncated. */
 const MAX_LABEL_CHARS = 200;
@@ -21,18 +22,21 @@ const LAG_RESOLUTION_MS = 50;
 export type Reading = number | Iterable<readonly [labels: Labels, value: number]>;
 
 export interface Metrics extends Meter {
-  /** Registers a gauge, or a counter that is kept elsewhere. `read` is called at each scrape; if it throws, the metric is omitted. */
+  /**
+   * Registers a gauge, or a counter whose value is stored elsewhere. `read` is called at each scrape. If it throws, the
+   * metric is omitted.
+   */
   gauge(name: MetricName, read: () => Reading): void;
-  /** All metrics in Prometheus's text format. */
+  /** Returns all metrics in Prometheus's text format. */
   text(): string;
   close(): void;
 }
 
 interface Series {
-  /** `{verb="GET",route="/x"}`, or empty. */
+  /** The labels as text, for example `{verb="GET",route="/x"}`. Empty if there are no labels. */
   readonly labels: string;
   value: number;
-  /** For a histogram: observations per bucket, not cumulative. */
+  /** The number of observations in each bucket of a histogram, not cumulative. */
   readonly buckets?: number[];
   count: number;
 }
@@ -157,14 +161,14 @@ function* histogramOf(name: string, family: MetricFamily, series: Series): Gener
   yield `${name}_count${series.labels} ${series.count}`;
 }
 
-/** The family's labels, in its order. A missing label is empty. */
+/** Returns the labels as text, in the order of the metric's definition. A missing label is empty. */
 function labelsText(family: MetricFamily, labels: Labels): string {
   const names = family.labels ?? [];
   if (names.length === 0) return '';
   return `{${names.map((name) => `${name}="${escapeLabel(labels[name] ?? '')}"`).join(',')}}`;
 }
 
-/** The key of a series in its family. Not escaped: every request computes some keys. */
+/** Returns the key of a series of a metric. It is not escaped, to save time: every request computes some keys. */
 function keyOf({ labels: names = [] }: MetricFamily, labels: Labels): string {
   let key = '';
   for (const name of names) key += `${(labels[name] ?? '').slice(0, MAX_LABEL_CHARS)}\0`;

@@ -1,7 +1,7 @@
 /**
- * Exports spans to a collector, as OTLP over HTTP with JSON, in batches. If the queue is full, new spans are dropped:
- * tracing must never slow requests down. If the collector is busy (429, 502, 503, 504) or unreachable, a batch is
- * retried a few times. Batches that it rejects otherwise are dropped.
+ * Exports spans in batches to a collector, as OTLP over HTTP with JSON. If the queue is full, new spans are dropped,
+ * because tracing must never slow down requests. If the collector is busy (429, 502, 503, 504) or unreachable, a batch
+ * is retried a few times. If the collector responds with another error, the batch is dropped.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../tasks/index.ts';
@@ -10,15 +10,15 @@ import type { TraceContext } from './trace-context.ts';
 
 const MAX_QUEUE = 2048;
 const BATCH = 512;
-/** How long a span waits for a batch to fill. */
+/** Maximum time that a span waits until its batch is full. */
 const LINGER_MS = 2000;
 const TIMEOUT_MS = 10_000;
 const MAX_TRIES = 4;
 const MAX_WAIT_MS = 30_000;
-/** The longest time that `close` waits. */
+/** Maximum time that `close` waits. */
 const CLOSE_MS = 3000;
 const RETRYABLE = new Set([429, 502, 503, 504]);
-/** OTLP's SpanKind. */
+/** The values of SpanKind in OTLP. */
 const KINDS = { internal: 1, server: 2, client: 3 } as const;
 const STATUS_ERROR = 2;
 
@@ -34,22 +34,22 @@ export interface EndedSpan {
 }
 
 export interface ExporterOptions {
-  /** The full address: `http://127.0.0.1:4318/v1/traces`. */
+  /** The full address, for example `http://127.0.0.1:4318/v1/traces`. */
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Resource attributes: `service.name` and others. */
+  /** The resource attributes, such as `service.name`. */
   readonly resource: Attributes;
   readonly version: string;
   readonly logger: Logger;
   readonly meter?: Pick<Meter, 'count'> | undefined;
   readonly lingerMs?: number;
-  /** The wait before the first retry. It doubles with each retry. */
+  /** The delay before the first retry. It doubles with each further retry. */
   readonly retryMs?: number;
 }
 
 export interface Exporter {
   add(span: EndedSpan): void;
-  /** Sends the remaining spans, for a limited time. */
+  /** Sends the remaining spans. Waits only for a limited time. */
   close(): Promise<void>;
 }
 
@@ -71,7 +71,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     timer = undefined;
     return (sending ??= drain().finally(() => {
       sending = undefined;
-      // Spans that were added while the last batch was sent.
+      // Send the spans that were added while the last batch was being sent.
       if (queue.length > 0 && !closed) schedule();
     }));
   }
@@ -95,7 +95,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     }
   }
 
-  /** Undefined if the batch was accepted, otherwise the problem. */
+  /** Sends a batch. Returns undefined if it was accepted, otherwise the problem. */
   async function deliver(batch: readonly EndedSpan[]): Promise<string | undefined> {
     const body = JSON.stringify({
       resourceSpans: [
@@ -168,7 +168,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     async close() {
       closed = true;
       const limit = setTimeout(() => ended.abort(), CLOSE_MS);
-      // The first waits for the current batch, the second sends what was added meanwhile.
+      // The first call waits for the current batch. The second call sends the spans that were added in the meantime.
       await send();
       await send();
       clearTimeout(limit);
@@ -177,7 +177,7 @@ export function createExporter(options: ExporterOptions): Exporter {
   };
 }
 
-/** The number of spans that the collector reports as rejected. */
+/** Returns the number of spans that the collector reports as rejected. */
 function rejectedOf(text: string): number {
   try {
     const { partialSuccess } = JSON.parse(text) as {
@@ -207,7 +207,7 @@ function attributesOf(attributes: Attributes): object[] {
   return Object.entries(attributes).map(([key, value]) => ({ key, value: valueOf(value) }));
 }
 
-/** In OTLP's JSON a 64-bit integer is a string. */
+/** Converts a value to OTLP's JSON, in which a 64-bit integer is a string. */
 function valueOf(value: Attributes[string]): object {
   switch (typeof value) {
     case 'string':

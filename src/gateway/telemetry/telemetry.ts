@@ -1,7 +1,7 @@
-/** The interfaces that the gateway's parts report to: a meter for metrics, a tracer for spans. */
+/** The interfaces for telemetry: a meter for metrics, and a tracer for spans. */
 import type { MetricName } from './metric-names.ts';
 
-/** Counts and durations for `/metrics`. The names are those of metric-names.ts. */
+/** Records counts and durations for `/metrics`. The names of the metrics are in metric-names.ts. */
 export interface Meter {
   count(name: MetricName, labels?: Labels, by?: number): void;
   observe(name: MetricName, labels: Labels, seconds: number): void;
@@ -9,7 +9,9 @@ export interface Meter {
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** Starts spans, by OpenTelemetry's conventions for generative AI. Does nothing if no exporter is configured. */
+/**
+ * Starts spans, according to OpenTelemetry's conventions for generative AI. Does nothing if no exporter is configured.
+ */
 export interface Tracer {
   start(name: string, options?: SpanOptions): Span;
 }
@@ -24,11 +26,14 @@ export interface SpanOptions {
 export type Attributes = Readonly<Record<string, string | number | boolean | readonly string[]>>;
 
 export interface Span {
-  /** The `traceparent` header for calls that are made within the span. Undefined if nothing is traced. */
+  /** The `traceparent` header for calls that are made within the span. Undefined if tracing is off. */
   readonly traceparent: string | undefined;
   set(attributes: Attributes): void;
-  /** `errorType` is a short code such as `timeout`, never a message: messages may contain secrets. */
+  /**
+   * Marks the span as failed. `errorType` is a short code such as `timeout`. It is never a message, because messages
+   * may contain secrets.
+   */
   fail(errorType: string): void;
-  /** Only the first call has an effect. */
+  /** Ends the span. Only the first call has an effect. */
   end(): void;
 }

@@ -9,11 +9,11 @@ export interface TraceContext {
   readonly sampled: boolean;
 }
 
-// Later versions may append fields. The version ff and ids of zeros only are invalid.
+// Later versions may append fields. The version ff, and ids that consist only of zeros, are invalid.
 const HEADER =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
-/** Undefined if the header is absent or invalid: then a new trace starts. */
+/** Parses the header. Returns undefined if the header is missing or invalid. In that case, a new trace starts. */
 export function parseTraceparent(header: string | undefined): TraceContext | undefined {
   if (header === undefined || header.length > 256) return undefined;
   const [, version, traceId, spanId, flags, more] = HEADER.exec(header) ?? [];
@@ -26,7 +26,10 @@ export function traceparentOf({ traceId, spanId, sampled }: TraceContext): strin
   return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`;
 }
 
-/** The context of a new span, in the trace of its parent or in a new one. It inherits `sampled` from its parent. */
+/**
+ * Returns the context of a new span. The span belongs to the trace of its parent, and inherits `sampled` from the
+ * parent. Without a parent, a new trace starts.
+ */
 export function childOf(parent: TraceContext | undefined): TraceContext {
   return {
     traceId: parent?.traceId ?? randomBytes(16).toString('hex'),

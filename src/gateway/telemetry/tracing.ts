@@ -12,11 +12,11 @@ import { createExporter, type Exporter, type ExporterOptions } from './otlp.ts';
 import { childOf, parseTraceparent, traceparentOf } from './trace-context.ts';
 
 const SERVICE_NAME = 'parley-gateway';
-/** Attributes of one span, and characters of one value. */
+/** Maximum number of attributes of a span, and maximum length of a value. */
 const MAX_ATTRIBUTES = 64;
 const MAX_VALUE_CHARS = 1024;
 
-/** The part `telemetry` of the configuration. */
+/** The `telemetry` section of the configuration. */
 export interface Telemetry {
   /** The collector's address. `/v1/traces` is appended. */
   readonly endpoint?: string | undefined;
@@ -24,20 +24,23 @@ export interface Telemetry {
   readonly serviceName?: string | undefined;
 }
 
-/** Where spans are exported to. */
+/** The settings for the export of spans. */
 export interface TracingOptions extends Pick<ExporterOptions, 'url' | 'headers' | 'resource'> {
-  /** A warning about a setting in the environment that is not supported. */
+  /** A warning about an environment variable with an unsupported value. */
   readonly remark?: string;
 }
 
 export interface ClosableTracer extends Tracer {
-  /** Sends the remaining spans, for a limited time. */
+  /** Sends the remaining spans. Waits only for a limited time. */
   close(): Promise<void>;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads the configuration, then OpenTelemetry's environment variables. Undefined: tracing is off. */
+/**
+ * Reads the settings from the configuration and from OpenTelemetry's environment variables. Returns undefined if
+ * tracing is off.
+ */
 export function tracingOptions(
   telemetry: Telemetry = {},
   environment: Environment = {},
@@ -70,7 +73,7 @@ export function tracingOptions(
   };
 }
 
-/** Parses OpenTelemetry's list format: `a=1,b=two%20words`. */
+/** Parses OpenTelemetry's list format, for example `a=1,b=two%20words`. */
 function pairs(text = ''): Record<string, string> {
   const found: Record<string, string> = {};
   for (const pair of text.split(',')) {
@@ -121,7 +124,8 @@ function startSpan(
   const parent = parseTraceparent(options.parent);
   const context = childOf(parent);
   const traceparent = traceparentOf(context);
-  // The caller does not sample this trace. The traceparent passes that on to nested calls.
+  // The caller does not sample this trace, so the span is not exported. The traceparent passes this decision on to
+  // nested calls.
   if (!context.sampled) return { ...NO_SPAN, traceparent };
   const attributes: Record<string, Attributes[string]> = {};
   const startNs = now();
@@ -162,7 +166,7 @@ function startSpan(
   };
 }
 
-/** Nanoseconds since 1970, by the monotonic clock. */
+/** Returns the number of nanoseconds since 1970, from the monotonic clock. */
 function now(): bigint {
   return BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)) * 1000n;
 }

@@ -1,4 +1,4 @@
-/** Converts an answer into OpenAI's format: a complete response, or the chunks of a stream. */
+/** Converts an answer to OpenAI's format, as a complete response or as the chunks of a stream. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { FinishReason } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
@@ -24,7 +24,7 @@ export function headOf(model: string): Head {
   return { id: `chatcmpl-${randomUUIDv7()}`, created: Math.floor(Date.now() / 1000), model };
 }
 
-/** The complete response. */
+/** Returns the complete response. */
 export async function completion(head: Head, chunks: AsyncIterable<AnswerChunk>): Promise<unknown> {
   let text = '';
   const calls: object[] = [];
@@ -46,8 +46,8 @@ export async function completion(head: Head, chunks: AsyncIterable<AnswerChunk>)
 }
 
 /**
- * The answer as server-sent events. A failure is sent as an event, and the stream ends without [DONE], so that clients
- * do not mistake it for a short answer.
+ * Returns the answer as server-sent events. A failure is sent as an event. Then the stream ends without [DONE], so that
+ * clients do not mistake it for a short answer.
  */
 export async function* completionFrames(
   head: Head,
@@ -120,7 +120,7 @@ function toolCall(chunk: Exclude<AnswerChunk, { kind: 'text' | 'finish' }>, head
   };
 }
 
-/** Google requires the signature of a thought in the next request. */
+/** Returns the signature of a thought. Google requires it in the next request. */
 function signatureIn(own: unknown): string | undefined {
   const signature: unknown =
     typeof own === 'object' && own !== null ? Reflect.get(own, 'thoughtSignature') : undefined;

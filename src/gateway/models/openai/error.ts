@@ -3,7 +3,7 @@ import type { A2AError } from '../../../protocol/index.ts';
 import type { RouteAnswer } from '../../api/route.ts';
 import { MODEL_NOT_FOUND } from '../catalogue.ts';
 
-/** The reason of a budget error (budgets/spending.ts). */
+/** The `reason` of a budget error (budgets/spending.ts). */
 const BUDGET = 'BUDGET_EXHAUSTED';
 
 export function errorBody(error: A2AError): unknown {

@@ -1,6 +1,6 @@
 /**
- * Converts an OpenAI chat request. All system and developer messages become the one system instruction. Unsupported
- * fields that would change the answer are rejected, never ignored.
+ * Converts an OpenAI chat request to a ModelRequest. All system and developer messages are joined into one system
+ * instruction. Unsupported fields that would change the answer are rejected, never ignored.
  */
 import { type JsonObject, isObject } from '../../../base/index.ts';
 import type {
@@ -13,7 +13,10 @@ import type {
 import { A2AError } from '../../../protocol/index.ts';
 import type { ChatBody, ChatMessage, ChatToolCall, UserPart } from './schema.ts';
 
-/** Unsupported fields that would change the answer. The function tells which values have no effect and are accepted. */
+/**
+ * Unsupported fields that would change the answer. Each function returns true for values that have no effect. These
+ * values are accepted.
+ */
 const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
   n: (value) => value === 1,
   logprobs: (value) => value === false,
@@ -31,7 +34,7 @@ const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
 
 const AUDIO_TYPES = { wav: 'audio/wav', mp3: 'audio/mpeg' } as const;
 
-/** Throws `invalidParams` with the name of the field. */
+/** Converts the request. Throws `invalidParams` with the name of an invalid field. */
 export function chatRequest(body: ChatBody): ModelRequest {
   for (const [field, hasNoEffect] of Object.entries(UNSUPPORTED)) {
     const value = body[field];
@@ -89,10 +92,13 @@ function toolsOf({
   };
 }
 
-/** Consecutive tool messages become one content, because models require all responses directly after their calls. */
+/**
+ * Converts the messages. Consecutive tool messages become one content, because models require the responses to all
+ * calls directly after the calls.
+ */
 function contentsOf(messages: readonly ChatMessage[]): Content[] {
   const contents: Content[] = [];
-  /** Calls without a response so far, by id. */
+  /** Tool calls that have no response yet, by id. */
   let open = new Map<string, FunctionCallPart>();
   let responses: ContentPart[] = [];
 
@@ -165,7 +171,7 @@ function userPart(part: UserPart, at: string): ContentPart {
   }
 }
 
-/** Only data URLs: the gateway does not download anything, and not every provider does. */
+/** Parses a data URL. Other URLs are refused, because the gateway downloads no files, and not all providers do. */
 function dataUrl(url: string, at: string): BlobPart {
   const match = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.+-]+)*;base64,([\w+/=-]*)$/.exec(url);
   const [, mediaType, data] = match ?? [];
@@ -194,7 +200,7 @@ function argumentsOf(text: string, at: string): JsonObject {
   if (text.trim() === '') return {};
   try {
     const args: unknown = JSON.parse(text);
-    // The result of JSON.parse is JSON.
+    // The cast is safe, because the result of JSON.parse is JSON.
     if (isObject(args)) return args as JsonObject;
   } catch {
     // Reported below, together with JSON that is not an object.

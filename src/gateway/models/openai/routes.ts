@@ -1,5 +1,5 @@
 /**
- * The OpenAI-compatible API: `/v1/chat/completions`, `/v1/embeddings` and `/v1/models`. Requests create no task; only
+ * The OpenAI-compatible API: `/v1/chat/completions`, `/v1/embeddings` and `/v1/models`. Requests create no task. Only
  * their usage is stored.
  */
 import { A2AError, type Call } from '../../../protocol/index.ts';
@@ -31,7 +31,7 @@ const UPSTREAM = {
 
 export interface OpenaiRoutes {
   readonly routes: readonly GatewayRoute[];
-  /** Answers in progress. They are not tasks, so the task handler does not count them. */
+  /** The number of answers in progress. They are not tasks, so the task handler does not count them. */
   readonly running: number;
 }
 
@@ -56,7 +56,7 @@ export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRou
     const head = headOf(body.model);
     if (body.stream !== true)
       return { body: await unlessDisconnected(completion(head, chunks), signal) };
-    // Until the first chunk arrives, a failure can still set the HTTP status.
+    // Wait for the first chunk, because an earlier failure can still set the HTTP status.
     const first = await unlessDisconnected(chunks.next(), signal);
     const includeUsage = body.stream_options?.include_usage === true;
     const frames = completionFrames(head, startingWith(first, chunks), {
@@ -178,7 +178,7 @@ function base64(vector: readonly number[]): string {
   return Buffer.from(Float32Array.from(vector).buffer).toString('base64');
 }
 
-/** A signal that is aborted with the caller's request, or by `leave`. */
+/** Returns a signal that is aborted when the caller's request is aborted, or by `leave`. */
 function abortable({ signal }: Call): { readonly signal: AbortSignal; readonly leave: () => void } {
   const own = new AbortController();
   return {
@@ -187,7 +187,10 @@ function abortable({ signal }: Call): { readonly signal: AbortSignal; readonly l
   };
 }
 
-/** A disconnected client is not an internal error. */
+/**
+ * Returns the result of `work`. If it fails because the client has disconnected, throws `unavailable`, because this is
+ * not an internal error.
+ */
 async function unlessDisconnected<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   try {
     return await work;
@@ -197,7 +200,7 @@ async function unlessDisconnected<T>(work: Promise<T>, signal: AbortSignal): Pro
   }
 }
 
-/** The item that was already taken from the source, then the rest of the source. */
+/** Yields the item that was already read from the source, then the rest of the source. */
 async function* startingWith<T>(
   first: IteratorResult<T>,
   rest: AsyncGenerator<T>,
@@ -211,7 +214,10 @@ async function* startingWith<T>(
   }
 }
 
-/** The same items. If the reader stops early, `end` stops the source at once instead of waiting for its next item. */
+/**
+ * Returns the items of the source. If the reader stops early, calls `end`, which stops the source at once. Otherwise
+ * the source would continue until its next item.
+ */
 function stoppable<T>(source: AsyncGenerator<T>, end: () => void): AsyncIterable<T> {
   return {
     [Symbol.asyncIterator]: () => ({

@@ -1,6 +1,6 @@
 /**
- * The requests of OpenAI clients, with the fields that the gateway reads. Other fields are ignored, as OpenAI does;
- * request.ts rejects unsupported fields that would change the answer.
+ * The schemas of OpenAI requests and responses, with the fields that the gateway uses. Other fields are ignored, except
+ * that request.ts rejects unsupported fields that would change the answer.
  */
 import * as z from 'zod';
 
@@ -112,7 +112,7 @@ export const EmbeddingsBody = z.looseObject({
 
 const Usage = z.looseObject({ prompt_tokens: z.int(), total_tokens: z.int() });
 
-/** Response schemas, for `/openapi.json`. */
+/** The response schemas are used only for `/openapi.json`. */
 export const ChatAnswer = z.looseObject({
   id: z.string(),
   object: z.literal('chat.completion'),
