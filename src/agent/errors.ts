@@ -1,7 +1,7 @@
 /** The errors of a run. */
 import { elide, MAX_RESPONSE_LENGTH } from './tool-result.ts';
 
-/** Why the runner refused a request. */
+/** The reason why the runner refused a request. */
 export type RunErrorCode =
   /** The agents cannot run together, for example because two have the same name. */
   | 'invalid-agents'

@@ -93,7 +93,7 @@ export interface Actions {
   readonly rewind?: Rewind;
 }
 
-/** Why a run failed. */
+/** The reason why a run failed. */
 export interface EventError {
   /** The error code for programs, for example `model-rate-limit`, `step-limit` or `unknown-agent`. */
   readonly code: string;
@@ -116,7 +116,7 @@ export interface Event {
    * branch and those of its own branch.
    */
   readonly branch?: string;
-  /** Milliseconds since 1970. */
+  /** The time of the event, in milliseconds since 1970. */
   readonly timestamp: number;
   readonly partial?: boolean;
   /** In the user's event that starts a run: whether the run is an aside, which models never see. */

@@ -46,7 +46,7 @@ export interface ModelRequest {
   readonly json?: true;
 }
 
-/** Why an answer ended. */
+/** The reason why an answer ended. */
 export type FinishReason = 'stop' | 'tool-calls' | 'length' | 'content-filter' | 'other';
 
 /** One chunk of a streamed answer, by `kind`. */
@@ -76,7 +76,7 @@ export interface Model {
   generate(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelChunk>;
 }
 
-/** Why a model failed. */
+/** The reason why a model failed. */
 export type ModelErrorCode =
   | 'no-key'
   | 'bad-key'

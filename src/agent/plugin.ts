@@ -1,5 +1,5 @@
 /**
- * Hooks into a run. Callbacks belong to one agent; plugins belong to a runner and apply to all of its agents.
+ * Hooks into a run. Callbacks belong to one agent. Plugins belong to a runner and apply to all of its agents.
  *
  * The hooks of the plugins are called first, in the order of the plugins, then the agent's own callback. The first hook
  * that returns a value decides, and the others are not called. A hook that returns nothing changes nothing. An error in

@@ -4,7 +4,7 @@ import type { SessionKey } from './session.ts';
 /** Maximum length, in UTF-16 units, of an app, a user, the id of a session or an event, or an artifact's name. */
 export const MAX_ID_LENGTH = 512;
 
-/** Why a store failed. */
+/** The reason why a store failed. */
 export type StorageErrorCode =
   /** An argument cannot be stored: an id is too long, or a value is not JSON. */
   | 'invalid'

@@ -13,8 +13,8 @@ export function shorten(text: string, limit: number): string {
 }
 
 /**
- * Returns the Levenshtein distance of two words: the number of letters to add, remove or replace to get from one to the
- * other.
+ * Returns the Levenshtein distance of two words: the number of letters that must be added, removed or replaced to turn
+ * one word into the other.
  */
 export function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);

@@ -49,7 +49,7 @@ export type ReceivedPart =
   | FileContentPart
   | DataContentPart;
 
-/** Whether clients see thoughts and tool calls. */
+/** Options that decide whether clients see thoughts and tool calls. */
 export interface ConverterOptions {
   /** Whether thoughts are sent. Default: true. */
   readonly exposeThoughts?: boolean | undefined;

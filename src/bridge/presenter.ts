@@ -1,4 +1,4 @@
-/** Sends a run to the client of a plain A2A agent: its answers, its saved artifacts, its questions and its end. */
+/** Converts a run to events for the client of a plain A2A agent: its answers, saved artifacts, questions and end. */
 import type { TaskState } from '../protocol/index.ts';
 import type { ExecutorEvent } from '../tasks/index.ts';
 import type { ArtifactContent, BlobPart, Event, Question } from '../agent/index.ts';

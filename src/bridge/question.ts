@@ -2,8 +2,8 @@
  * Makes the message that asks a person, and reads the answers from the person's reply.
  *
  * The message has the question as text. It lists the options. For a confirmation it also shows the tool and its
- * arguments. For programs it has a data part: `{ "questions": [{ id, kind, text, agent, tool?, args?, options?, detail?
- * }] }`.
+ * arguments. For programs it has a data part:
+ * `{ "questions": [{ id, kind, text, agent, tool?, args?, options?, detail? }] }`.
  *
  * The next message to the task answers in one of two ways:
  *
@@ -13,8 +13,8 @@
  *
  * Files in the message are added to the conversation, so models see them, and tools find them in their history.
  *
- * If a reply to a confirmation is neither a clear yes nor a clear no, the question is asked again. A text while several
- * questions are open is not accepted either, because it is unclear which question it answers.
+ * If a reply to a confirmation is neither a clear yes nor a clear no, the question is asked again. If several questions
+ * are open, a reply in text is not accepted, because it is unclear which question it answers.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { isObject, type JsonObject, type JsonValue, shorten } from '../base/index.ts';

@@ -17,7 +17,7 @@ import type { ArtifactEvent, ExecutorEvent } from '../tasks/index.ts';
 import { type ContentPart, contentText, type Event, isFinalResponse } from '../agent/index.ts';
 import { type ConverterOptions, toA2AParts } from './converter.ts';
 
-/** The metadata key of an artifact for the name of the agent that gave this answer. */
+/** The metadata key of an answer's artifact. Its value is the name of the agent that gave the answer. */
 const AUTHOR = 'parley.author';
 
 export interface Translation {
@@ -147,8 +147,8 @@ function working(parts: A2APart[]): ExecutorEvent {
 }
 
 /**
- * Stores a final answer. It replaces earlier answers of its own branch, of the branches that contain it, and of the
- * branches in it.
+ * Stores a final answer. The answer replaces earlier answers of the same branch, of the branches around it, and of the
+ * branches inside it.
  */
 function noteFinal(finals: Map<string, string>, event: Event): void {
   const { branch = '' } = event;

@@ -60,7 +60,7 @@ export interface TurnPresenter {
    * failure.
    */
   fail(event: Event): ExecutorEvent;
-  /** Returns the event for a message that answers a question which is no longer in the session. */
+  /** Returns the event for an answer to a question that is no longer in the session. */
   lost(message: string): ExecutorEvent;
 }
 
@@ -193,8 +193,8 @@ export function placeOf(context: CancelContext): PendingOptions {
 }
 
 /**
- * Returns the id of the run: the id of the task, in a later turn followed by the number of user messages before this
- * turn.
+ * Returns the id of the run. For the first turn, it is the id of the task. For a later turn, the number of user
+ * messages before this turn is added.
  */
 function runIdOf({ task, turn }: CancelContext): string {
   const before = messagesOf(task).filter(({ role }) => role === 'user').length - turn.length;

@@ -23,7 +23,7 @@ import { agentOf, type WorkflowOptions } from './workflow.ts';
  */
 export type CustomAgentYield = string | EventFields | Event;
 
-/** The work of a custom agent. */
+/** The function that does the work of a custom agent. */
 export type CustomAgentFunction = (context: RunContext) => AsyncIterable<CustomAgentYield>;
 
 /** The name, the description and the hooks of a custom agent. */
@@ -43,7 +43,7 @@ const MAX_TEXT = 32 * 2 ** 20;
 export function customAgent(options: CustomAgentOptions, run: CustomAgentFunction): Agent {
   return agentOf({ ...options, subAgents: options.subAgents ?? [] }, async function* (context) {
     let text = '';
-    /** Chunks have the id of the complete event that follows. */
+    /** The event for chunks. It has the id of the complete event that follows. */
     let piece = context.event({ partial: true });
     function whole(): Event {
       const event = { ...context.event({ content: said(text) }), id: piece.id };

@@ -1,10 +1,11 @@
 /**
- * An agent that asks a language model and runs the tools that the model calls:
+ * An agent that calls a language model and runs the tools that the model requests:
  *
  *   const weather = llmAgent({ name: 'weather', model: 'google:gemini-3-flash', instruction: '…', tools: [forecast] });
  *
  * The session's events determine the next step. If there are calls without a response, the tools are run. Otherwise the
- * model is called. An answer without calls is the last one. So any process can resume a run where it stopped.
+ * model is called. An answer without tool calls ends the agent's work. So any process can resume a run where it
+ * stopped.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import type { z } from 'zod';
@@ -186,8 +187,8 @@ function declarationOf({ name, description, parameters }: Tool): ToolDeclaration
 }
 
 /**
- * Returns the actions for the answer's event, and the ids of the calls that stay open. An answer without calls is the
- * agent's last one.
+ * Returns the actions for the answer's event, and the ids of the calls that stay open. An answer without calls ends the
+ * agent's work.
  */
 function completed(
   { content }: ModelAnswer,

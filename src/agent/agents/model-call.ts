@@ -27,7 +27,7 @@ export interface ModelCall {
   readonly scope: RunScope;
   readonly model: Model;
   readonly request: ModelRequest;
-  /** Returns the actions of the event, and the calls that stay open. */
+  /** Returns the actions for the answer's event, and the ids of the calls that stay open. */
   readonly complete: (answer: ModelAnswer) => { actions: Actions; longRunning: string[] };
 }
 

@@ -63,7 +63,10 @@ async function* runInParallel(
   }
 }
 
-/** The steps of all lanes, in order of arrival. A lane continues only when `ask` is called for it. */
+/**
+ * Collects the steps of all lanes in the order of their arrival. There is one lane for each agent. A lane continues
+ * only when `ask` is called for it.
+ */
 class Arrivals {
   /** The number of requested steps that `next` has not returned yet. */
   open = 0;

@@ -208,8 +208,8 @@ function asJson({ response, isError }: ToolResult): ToolResult {
 }
 
 /**
- * Returns the response if its files and its display value can be stored. Otherwise throws an error, which the model
- * gets.
+ * Checks that the files and the display value of the response can be stored. Otherwise throws an error, which becomes
+ * the response to the model.
  */
 function storable(rich: RichResponse): RichResponse {
   toJson('display', rich.display ?? null);

@@ -1,5 +1,6 @@
 /**
- * Transfers a conversation to another agent: the tool, and the instruction that tells the model when to use the tool.
+ * The tool that transfers a conversation to another agent, and the instruction that tells the model when to use this
+ * tool.
  */
 import type { Agent } from '../agent.ts';
 import { TRANSFER_TOOL } from '../run/history.ts';

@@ -156,7 +156,7 @@ function hashed(text: string): readonly number[] {
     }
   }
   const norm = Math.hypot(...vector);
-  // The words cancelled each other out.
+  // The values of the words add up to zero.
   if (norm === 0) return vector.with(0, 1);
   return vector.map((value) => value / norm);
 }

@@ -133,8 +133,7 @@ export function parseForm(said: string): Step | undefined {
 }
 
 /**
- * Splits a text into requests. `then` separates two requests only if a request follows it; otherwise it is a word of
- * the text.
+ * Splits a text into requests. The word `then` separates two requests only if the text after it is a request.
  */
 export function splitRequests(text: string, isRequest: (said: string) => boolean): string[] {
   const { masked, restore } = maskQuotes(text);

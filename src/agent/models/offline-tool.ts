@@ -14,7 +14,7 @@ const LEADING =
   /^(?:(?:in|for|of|at|about|on|from|to|with|by|the|is|like|right now|now|today|please|tool)\b|[\s:,=-])+/i;
 const TRAILING = /(?<!\s)(?:\s+(?:right now|now|today|currently|please|like))+$/i;
 
-/** Returns the call for this request, or undefined unless exactly one tool matches. */
+/** Returns the call for this request, or undefined if the tool or its arguments are not clear. */
 export function matchTool(said: string, tools: readonly ToolDeclaration[]): Step | undefined {
   const named = tools.find(({ name }) => startsWithName(said, name));
   if (named !== undefined) return call(named, said.slice(named.name.length), said);

@@ -156,7 +156,7 @@ function modelParts(part: ContentPart, abilities: Abilities): ModelPart[] {
 function userParts(part: ContentPart, abilities: Abilities): UserPart[] {
   switch (part.kind) {
     case 'text':
-      // Vendors refuse empty text, unless it carries their metadata.
+      // Vendors refuse an empty text, unless it has vendor metadata.
       if (part.text === '' && part.provider === undefined) return [];
       return [{ type: 'text', text: part.text, ...carried(part.provider) }];
     case 'data':

@@ -143,7 +143,7 @@ async function* chunks(
   options: ProviderOptions & { readonly onEvent: () => void },
 ): AsyncGenerator<ModelChunk> {
   const { maxChars = MAX_CHARS, maxCalls = MAX_CALLS } = options;
-  /** Open blocks, with the vendor metadata of each. */
+  /** The open blocks, each with its vendor metadata. */
   const open = new Map<string, { kind: 'text' | 'thought'; provider: JsonObject | undefined }>();
   const callIds = new Set<string>();
   let chars = 0;
@@ -239,7 +239,7 @@ async function* chunks(
         return;
       }
       default:
-      // Pings, sources, raw events and tools that the vendor ran itself are not used by agents.
+      // Agents do not use pings, sources, raw events, and the results of tools that the vendor runs itself.
     }
   }
 }
@@ -296,7 +296,7 @@ function startTimeouts(name: string, signal: AbortSignal, options: ProviderOptio
       clearTimeout(first);
       signal.removeEventListener('abort', onAbort);
       leave = undefined;
-      // Closes the connection if the answer was not read to its end.
+      // This closes the connection if the answer was not read completely.
       lifetime.abort(new Error('the answer is not needed any more'));
     },
   };

@@ -8,9 +8,9 @@
 import { backoffMs, pause } from '../../base/index.ts';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
 
-/** How often a failed request to a model is repeated. */
+/** The settings for retries of failed requests to a model. */
 export interface ModelRetryOptions {
-  /** Maximum number of requests. Default: 4. 1 turns retries off. */
+  /** Maximum number of attempts. With 1, there are no retries. Default: 4. */
   readonly attempts?: number;
   /**
    * The delay before the first retry. It doubles with each retry, and is randomly shortened by up to half. Default: 500

@@ -12,7 +12,7 @@
  *       [{ "error": { "status": 429, "message": "slow down" } }]
  *     ]
  *
- * An error step acts like an error of a vendor: if it is retryable, the retry takes the next response.
+ * An error step acts like an error of a vendor. If the error is retryable, the retry takes the next response.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { pause, type JsonObject, isObject, reasonOf } from '../../base/index.ts';

@@ -1,6 +1,6 @@
 /**
- * Converts a vendor's error to a ModelError with one line that says what to do. The line may quote the vendor's
- * message, shortened and without keys.
+ * Converts a vendor's error to a ModelError. Its message is one line and tells the user what to do. It may quote the
+ * vendor's message, shortened and without keys.
  *
  * Errors are recognized by their fields, not their class, so that all provider packages work, even if a package is
  * installed twice.
@@ -12,7 +12,7 @@ import { isRetryable, statusError } from './failure.ts';
 export interface ErrorSource {
   /** The model's name. */
   readonly name: string;
-  /** The environment variable that holds the key. */
+  /** The environment variable that contains the key. */
   readonly keyVariable?: string | undefined;
   /** The key, which is removed from messages. */
   readonly secret?: string | undefined;

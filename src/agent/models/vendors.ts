@@ -12,7 +12,7 @@ export type VendorEnvironment = Readonly<Record<string, string | undefined>>;
 export interface VendorSettings {
   readonly apiKey?: string;
   readonly baseURL: string;
-  /** For OpenAI-compatible servers: the server accepts a JSON schema for the answer. */
+  /** For OpenAI-compatible servers: whether the server accepts a JSON Schema for the answer. */
   readonly structuredOutputs?: boolean;
 }
 

@@ -12,9 +12,9 @@ import { afterSummary, historyOf, type HistoryOptions } from './history.ts';
 import type { Model } from '../model.ts';
 import type { RunScope } from './run-context.ts';
 
-/** When a conversation is compacted. */
+/** The conditions for compacting a conversation. */
 export interface CompactionOptions {
-  /** A conversation with more tokens is compacted. Default: 80 % of the model's context window. */
+  /** A conversation with more than this number of tokens is compacted. Default: 80 % of the model's context window. */
   readonly atTokens?: number;
   /** The number of latest events that are not summarized. Default: 20. */
   readonly keepEvents?: number;
@@ -43,7 +43,7 @@ export async function compact(
   const { summary: before = '', events } = afterSummary(scope.events, view);
   if (tokensOf(events, before, scope.agent.name) <= limit) return undefined;
   const keep = options.keepEvents ?? KEEP_EVENTS;
-  // A few long events may also exceed the limit, so try again with fewer kept events.
+  // A few long events may also exceed the limit, so the second attempt keeps fewer events.
   const end = [keep, Math.min(keep, MIN_EVENTS)]
     .map((kept) => cutOf(events, kept))
     .find((cut) => cut >= MIN_EVENTS);

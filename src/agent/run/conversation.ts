@@ -2,7 +2,7 @@
  * Selects the session's events that form the conversation for models. The session itself is append-only.
  *
  * - An aside, such as a command to the program, is excluded with all events of its run.
- * - A rewind resets the conversation to the state in which the named event was the last one. The excluded events stay
+ * - A rewind resets the conversation to the point directly after its target event. The excluded events stay
  *   in the session, so another rewind can restore them.
  * - If a rewind excludes the latest event of a run, the run's later events are excluded too. The run itself still sees
  *   the conversation in which it started.

@@ -2,9 +2,9 @@
  * Makes the conversation for an agent's model from the session's events.
  *
  * The agent's own turns have the role `model`. Other agents' turns are described as text with the role `user`. Each
- * call is followed by its response, in the order of the calls. A call without a response (its run waits or was
- * interrupted) is omitted. A response without a call is omitted too. Events before a summary, and events that are not
- * part of the conversation (conversation.ts), are omitted too.
+ * call is followed by its response, in the order of the calls. Calls without a response are omitted, because their
+ * run waits or was interrupted. Responses without a call are omitted too. Events before a summary, and events that are
+ * not part of the conversation (conversation.ts), are omitted too.
  */
 import { hash } from 'node:crypto';
 import {
@@ -71,7 +71,7 @@ interface Draft extends Content {
   readonly parts: ContentPart[];
 }
 
-/** Merges consecutive parts of one role into one content. */
+/** Adds parts to the history. Consecutive parts of the same role are merged into one content. */
 function add(history: Draft[], role: Content['role'], parts: readonly ContentPart[]): void {
   if (parts.length === 0) return;
   const last = history.at(-1);
@@ -97,8 +97,8 @@ function addOwn(
   for (const given of event.content?.parts ?? []) {
     let part = given;
     if (part.kind === 'function-response') continue;
-    // Thoughts are sent only within their run, and only to the model that created them, because it can read their
-    // signature.
+    // Thoughts are sent only within their run, and only to the model that created them, because only this model
+    // can read their signature.
     if (part.kind === 'thought' && !(sameModel && event.runId === options.runId)) continue;
     if (part.kind === 'function-call') {
       const response = responses.get(callKey(event, part));

@@ -12,7 +12,7 @@ import { SessionNotFound, type Session, type SessionKey } from '../session.ts';
 export type Asks =
   /** The question is whether the call is allowed. */
   | 'confirmation'
-  /** The tool asks, and runs again with the answer. */
+  /** The tool asks, and is called again with the answer. */
   | 'tool'
   /** The answer is the call's response. */
   | 'response';
@@ -75,7 +75,7 @@ export class RunIndex {
     }
   }
 
-  /** This agent's calls without a response, in order. */
+  /** Returns this agent's calls without a response, in order. */
   callsOf(agent: string, branch: string | undefined): OpenCall[] {
     return [...this.openCalls.values()].filter(
       (call) => call.agent === agent && call.branch === branch,
@@ -93,7 +93,7 @@ export class RunIndex {
 
   #resume(): void {
     this.resumes++;
-    // A call that was answered earlier and has no response was active when the process died.
+    // If the question of a call was answered earlier and the call has no response, it was active when the process died.
     for (const call of this.openCalls.values()) call.unused = false;
   }
 

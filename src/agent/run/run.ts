@@ -1,5 +1,5 @@
 /**
- * One run, or the part of it between two waits: its log, its state, its limits.
+ * One run, or the part of a run between two waits, with its events, its state and its limits.
  *
  * The session is read once, when the run is started or resumed. After that the run adds its own events, and does not
  * see events that other runs add to the session. The cost of an event does not depend on the number of events in the
@@ -215,7 +215,7 @@ export class Run {
   }
 }
 
-/** The data that an agent that runs as a tool inherits from the run around it. */
+/** The data that an agent inherits from the run around it when it runs as a tool. */
 export interface Surroundings {
   readonly services: RunServices;
   readonly depth: number;

@@ -50,7 +50,7 @@ export interface RunnerOptions {
   readonly defaultModel?: string | Model;
 }
 
-/** The message of a run, and its session. */
+/** The options of `runner.run`: the message of the run, and its session. */
 export interface RunOptions {
   readonly user: string;
   /** The session's id. The session is created if it does not exist. */
@@ -104,10 +104,10 @@ export interface Runner {
   readonly app: string;
   readonly sessions: SessionStore;
   run(options: RunOptions): AsyncIterable<Event>;
-  /** Like `run`, for a run that the caller has opened and will dispose of. */
+  /** Like `run`, but for a run that the caller has opened and must dispose. */
   begin(opened: OpenRun, options: BeginOptions): AsyncIterable<Event>;
   resume(options: ResumeRunOptions): AsyncIterable<Event>;
-  /** Like `resume`, for a run that the caller has opened and will dispose of. */
+  /** Like `resume`, but for a run that the caller has opened and must dispose. */
   proceed(opened: OpenRun, options: ProceedOptions): AsyncIterable<Event>;
   /** Returns the open questions of the run, in the order in which they were asked. */
   pending(options: PendingOptions): Promise<readonly Question[]>;
@@ -121,7 +121,7 @@ export interface Runner {
   runToEnd(options: RunOptions): Promise<RunResult>;
 }
 
-/** The data that an agent that runs as a tool inherits from the run around it. */
+/** The data that an agent inherits from the run around it when it runs as a tool. */
 export interface Outer {
   readonly state: MutableState;
   readonly artifacts: Artifacts;
@@ -215,7 +215,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     );
     // If two processes resume the run at the same point, only one of them can store this id.
     const claim = { ...event, id: `${runId}.${index.resumes + 1}` };
-    // An answer that is stored without being acted on would make its call's outcome unknown.
+    // If an answer were stored but not used, the outcome of its call would be unknown.
     asked.signal?.throwIfAborted();
     if ((await store.append(key, [claim])) === 0) {
       throw new RunError(

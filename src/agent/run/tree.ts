@@ -42,7 +42,7 @@ export class AgentTree {
     }
   }
 
-  /** Throws if an agent has no model. */
+  /** Throws a RunError if an agent has no model. */
   checkModels(): void {
     for (const agent of this.#agents.values()) {
       if (!isConversational(agent) || agent.model) continue;

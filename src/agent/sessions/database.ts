@@ -138,7 +138,7 @@ function toStorageError(error: unknown): unknown {
   return new StorageError(error.code, `${error.message}: ${error.hint}`, error.cause);
 }
 
-/** Parses a stored value: `readable('an event', (): Event => JSON.parse(json))`. */
+/** Parses a stored value, or throws a StorageError. Example: `readable('an event', (): Event => JSON.parse(json))`. */
 export function readable<T>(what: string, parse: () => T): T {
   try {
     return parse();

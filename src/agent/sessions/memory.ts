@@ -2,7 +2,7 @@
  * Keeps sessions in memory.
  *
  * An event is kept as JSON text until it is first read, and as a frozen object after that. So the store never shares an
- * object with the caller who appended it, stored events cannot change, and a `get` parses only new events.
+ * object with its callers, stored events cannot change, and a `get` parses only new events.
  *
  * When a limit is reached, the store removes the session whose last change is the oldest. The state of users and apps
  * is never removed. When this state fills the store, appends are refused.
@@ -52,7 +52,7 @@ export function memorySessions(options: MemorySessionsOptions = {}): SessionStor
 const MEBI = 2 ** 20;
 
 class MemorySessions implements SessionStore {
-  /** All sessions, and below the sessions of each owner. Both are in the order of the last change. */
+  /** All sessions, in the order of their last change. The sessions in `#owners` have the same order. */
   readonly #sessions = new Map<string, StoredSession>();
   readonly #owners = new Map<string, Map<string, StoredSession>>();
   /** The state of users and apps. */

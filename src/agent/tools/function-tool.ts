@@ -4,7 +4,7 @@
  *
  *   const weather = tool({
  *     name: 'get_weather',
- *     description: 'The weather in a city, now',
+ *     description: 'The current weather in a city',
  *     input: z.object({ city: z.string() }),
  *     run: ({ city }) => lookUp(city),
  *   });
@@ -35,7 +35,7 @@ export interface FunctionToolOptions<Input extends z.ZodObject> {
   /** What the tool does and when to use it. The model chooses tools by their description. */
   readonly description: string;
   readonly input: Input;
-  /** Whether a person must approve each call. A function decides this for each call separately. */
+  /** Whether a person must approve every call, or a function that decides this for each call. */
   readonly confirm?:
     | boolean
     | ((args: z.output<Input>, context: ToolContext) => MaybePromise<boolean | ToolConfirmation>);
@@ -99,8 +99,8 @@ export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Inp
 }
 
 /**
- * Returns the JSON Schema of the input, before defaults and transformations. Types without a JSON Schema accept
- * anything.
+ * Returns the JSON Schema of the input, before defaults and transformations. Types that JSON Schema cannot represent
+ * accept any value.
  */
 export function parametersOf(input: z.ZodObject): JsonObject {
   const schema: Record<string, unknown> = input.toJSONSchema({

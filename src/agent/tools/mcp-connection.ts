@@ -1,10 +1,10 @@
 /**
  * The connection to an MCP server. It is opened when it is first needed, and reopened after it was lost.
  *
- * Concurrent requests share one attempt to connect. After a failed attempt the next one is delayed, with exponential
- * backoff up to half a minute; until then, requests fail at once with the reason. A call is not repeated on a new
- * connection, because the server may have executed it. The only exception is a call that the server refused because it
- * did not know the session any more.
+ * Concurrent requests share one attempt to connect. After a failed attempt the next attempt is delayed, with
+ * exponential backoff up to 30 seconds. Until then, requests fail at once with the reason. A call is not repeated on a
+ * new connection, because the server may have executed it. The only exception is a call that the server refused because
+ * the session no longer existed there.
  */
 import { backoffMs, raceAbort, reasonOf, type JsonObject } from '../../base/index.ts';
 import type { CallToolResult, Client, Tool } from '@modelcontextprotocol/client';
@@ -166,7 +166,7 @@ export class McpConnection {
         reason = shortReason(error);
       };
       const made: Live = { client, worked: false, end: () => this.#end(client, end) };
-      // oxlint-disable-next-line unicorn/prefer-add-event-listener -- likewise
+      // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is not an EventTarget
       client.onclose = () => this.#lost(made, reason);
       live = made;
       const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeout)]);

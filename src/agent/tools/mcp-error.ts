@@ -1,4 +1,4 @@
-/** Why an MCP server failed. */
+/** The reason why an MCP server failed. */
 export type McpErrorCode =
   /** The tool reported an error, or the server refused the call. */
   | 'tool'

@@ -6,9 +6,9 @@ const MAX_NAME_LENGTH = 64;
 const HASH_LENGTH = 8;
 
 /**
- * Gives each tool of a server a unique name. It depends only on the names of the server and its tools, not on their
- * order. If several tools would get the same name, the tool whose name needed no change keeps it, and a hash is added
- * to the names of the others. A tool that is listed twice counts once.
+ * Gives each tool of a server a unique name. The name depends only on the names of the server and its tools, not on the
+ * order of the tools. If several tools would get the same name, the tool whose name needed no change keeps it, and a
+ * hash is added to the names of the others. A tool that is listed twice counts once.
  */
 export function offeredNames(server: string, tools: readonly string[]): Map<string, string> {
   const wanted = new Map<string, string[]>();

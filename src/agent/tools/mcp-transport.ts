@@ -67,7 +67,7 @@ export async function openTransport(
   return { transport };
 }
 
-/** Splits the output of a program into lines, and shortens long ones. */
+/** Splits the output of a program into lines, and shortens long lines. */
 function lines(log: (line: string) => void) {
   const decoder = new TextDecoder();
   let begun = '';
@@ -105,7 +105,7 @@ function limitMessages(
         overflow(reason);
         throw new Error(reason);
       }
-      // Servers write an event's data on one line, so a line break ends the message.
+      // Servers write the data of an event in one line, so a line break ends the message.
       const end = isStream ? chunk.lastIndexOf(NEW_LINE) : -1;
       if (end >= 0) bytes = chunk.length - end - 1;
     });

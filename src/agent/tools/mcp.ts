@@ -28,13 +28,13 @@ const MAX_SCHEMA_LENGTH = 50_000;
 
 /** The options of `mcpToolset`. */
 export interface McpOptions {
-  /** The only tools to offer, by the server's own names. Default: all tools. */
+  /** The names of the tools to offer, as the server lists them. Default: all tools. */
   readonly include?: readonly string[];
   readonly exclude?: readonly string[];
   /**
    * Which calls a person must approve. Default: none. `all`: every call. `writes`: calls of tools that are not marked
-   * as read-only; the server sets that mark itself, so use it only with trusted servers. A function decides for each
-   * call.
+   * as read-only. The server itself sets this mark, so use `writes` only with trusted servers. A function decides for
+   * each call.
    */
   readonly confirm?:
     | 'all'

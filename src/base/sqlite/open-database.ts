@@ -6,7 +6,7 @@ import { systemCode } from '../errors.ts';
 import { checkVersion, migrate, type Schema } from './schema.ts';
 import { StoreError, toStoreError } from './store-error.ts';
 
-/** Maximum size of the write-ahead log after a large transaction. */
+/** Maximum size of the write-ahead log file that remains after a large transaction. */
 const JOURNAL_BYTES = 64 * 1024 * 1024;
 
 export interface DatabaseOptions {

@@ -10,9 +10,9 @@
  * cancels the remote task. Our events contain the ids of the remote task. So a run can continue after a crash, no
  * matter whether the remote agent is working or waits for an answer.
  *
- * The remote agent is not trusted. Everything that it sends becomes content only. Its metadata cannot change the state,
- * the branch or the author, and cannot transfer the conversation. If the remote agent violates the protocol or a limit,
- * the run ends with an error event.
+ * The remote agent is not trusted. Everything that it sends is used only as content. Its metadata cannot change the
+ * state, the branch or the author, and cannot transfer the conversation. If the remote agent violates the protocol or a
+ * limit, the run ends with an error event.
  */
 import { reasonOf } from '../../base/index.ts';
 import type { Agent } from '../../agent/index.ts';
@@ -119,7 +119,7 @@ function fixed(client: AgentClient): RemoteConnection {
   return { card: client.card, open: async () => client, forget() {} };
 }
 
-/** Returns whether the remote refused a new message because its task has ended. */
+/** Returns whether the remote agent refused a new message because its task has ended. */
 function isOver(error: unknown, { fresh, taskId }: RemoteTurn): boolean {
   return (
     fresh &&

@@ -164,7 +164,7 @@ export class RemoteCall {
         yield this.#keep({}, 'working');
       }
       if (parts.length > 0) yield { ...this.#piece, content: { role: 'model', parts } };
-      // After the last event only the grace period counts.
+      // After the last event, only the grace period limits the time.
       lifetime.wait(!reading.over);
     }
   }

@@ -238,7 +238,7 @@ function measure(parts: readonly ReceivedPart[]): SaidLength {
   return [text, others];
 }
 
-/** Returns the parts without the given length at the start. */
+/** Removes the given length from the start of the parts, and returns the rest. */
 function without(parts: readonly ReceivedPart[], [text, others]: SaidLength): ReceivedPart[] {
   return parts.flatMap((part): ReceivedPart[] => {
     if (!('text' in part)) return others-- > 0 ? [] : [part];

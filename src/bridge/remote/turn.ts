@@ -1,5 +1,5 @@
 /**
- * Decides what the next turn of a remote agent in a run is: to send a new message, to send an answer, or to follow a
+ * Determines the next turn of a remote agent in a run. The turn sends a new message, sends an answer, or follows a
  * running task.
  */
 import type { RunContext, Question } from '../../agent/index.ts';
@@ -14,7 +14,7 @@ export interface RemoteTurn extends Expected {
   readonly parts: readonly A2APart[] | undefined;
   /** The id of the message. The ids of the remote agent's questions start with this id. */
   readonly messageId: string;
-  /** The id of the last session event that the remote agent has received after this turn. */
+  /** The id of the last session event that the remote agent will have received after this turn. */
   readonly seen: string | undefined;
   /** Whether the message may start a new task if the current task has ended. */
   readonly fresh: boolean;
