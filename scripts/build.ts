@@ -1,10 +1,10 @@
 // Builds dist/, the folder that is packed and published:
-//   the library   tsc over the sources of package.json's exports and what they import
-//   the program   one esbuild bundle of src/cli/main.ts, with chunks for what it imports lazily
+//   the library   compiled by tsc: the sources of package.json's exports and the files that they import
+//   the program   an esbuild bundle of src/cli/main.ts, with chunks for lazy imports
 //   settings.schema.json, gateway.schema.json  JSON Schemas of the configuration files, for editors
-//   package.json  the root one, with paths from dist/ and only the dependencies that the files above need
+//   package.json  a copy of the root package.json, with paths relative to dist/ and only the dependencies that are needed
 // Skips the build when nothing has changed since the last one, unless --force is given.
-// Only errors and notes are printed, and on standard error, so that `npm start` leaves standard output to the program.
+// Prints only errors and notes, on standard error: with `npm start`, standard output is for the program.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -33,16 +33,19 @@ interface Manifest {
   peerDependenciesMeta?: Record<string, unknown>;
 }
 
-/** Packages with native code or data files: they stay outside the bundle and are installed. */
+/** Packages with native code or data files. They are not bundled, so they must be installed. */
 const NATIVE_PACKAGES = ['@lydell/node-pty', '@vscode/ripgrep', 'pg-native'];
 /** Optional packages that Ink tries to load. */
 const OPTIONAL_PACKAGES = ['react-devtools-core'];
 const CLI = 'src/cli/main.ts';
-/** The contract of a task store: tests that are published, as `parley-a2a/store/contract`. */
+/** The tests that every task store must pass. They are published as `parley-a2a/store/contract`. */
 const CONTRACT = './test/contract/task-store';
 const STAMP = '.stamp';
 
-/** Yoga reads its embedded WebAssembly with `fetch` if there is one. Loading `fetch` would double the start-up time. */
+/**
+ * Hides `fetch` from Yoga. Otherwise Yoga would decode its embedded WebAssembly with `fetch`, and loading `fetch` would
+ * double the start-up time.
+ */
 const YOGA_WITHOUT_FETCH: Plugin = {
   name: 'yoga-without-fetch',
   setup(esbuild) {
@@ -72,7 +75,7 @@ if (process.argv.includes('--force') || readIfThere(path.join('dist', STAMP)) !=
 
 async function buildInto(staging: string): Promise<void> {
   const exported = exportsWithSource();
-  // allSettled: both writers must have stopped before the folder is removed.
+  // `allSettled`, because both writers must have stopped before the folder is removed.
   const [library, program] = await Promise.allSettled([
     emitLibrary(staging, exported),
     bundleProgram(staging),
@@ -98,12 +101,12 @@ function stampOfInputs(): string {
   return hash.digest('hex');
 }
 
-/** The exports of package.json whose source exists. */
+/** Returns the exports of package.json whose source exists. */
 function exportsWithSource(): Record<string, Target> {
   const entries = Object.entries(manifest.exports).filter(([subpath, target]) => {
     const source = sourceOf(target);
     const there = source === undefined || fs.existsSync(source);
-    if (!there) process.stderr.write(`build: ${subpath} is left out, there is no ${source}\n`);
+    if (!there) process.stderr.write(`build: skipped ${subpath}, because ${source} does not exist\n`);
     return there;
   });
   return Object.fromEntries(entries);
@@ -151,10 +154,10 @@ function run(command: string, args: string[]): Promise<void> {
   });
 }
 
-/** Bundles the program and returns the packages that stay outside the bundle; undefined if there is no program. */
+/** Bundles the program. Returns the packages that are not bundled, or undefined if there is no program. */
 async function bundleProgram(staging: string): Promise<Set<string> | undefined> {
   if (!fs.existsSync(CLI)) {
-    process.stderr.write(`build: the program is left out, there is no ${CLI}\n`);
+    process.stderr.write(`build: skipped the program, because ${CLI} does not exist\n`);
     return undefined;
   }
   const { metafile } = await build({
@@ -231,7 +234,8 @@ function writePackage(
     peerDependencies: manifest.peerDependencies,
     peerDependenciesMeta: manifest.peerDependenciesMeta,
   };
-  // Packages outside the bundle may be optional (pg tries pg-native); those of the library are required.
+  // All packages that the library imports must be dependencies. The program may import packages that are not installed:
+  // pg tries to load pg-native.
   for (const dependency of library) {
     const sections = [
       published.dependencies,
@@ -254,7 +258,10 @@ function publishedTarget(target: Target): Target {
   );
 }
 
-/** The packages that the library's files import, types included: a consumer needs them installed too. */
+/**
+ * Returns the packages that the library's files import. Imports of types are included, because a consumer must install
+ * those packages too.
+ */
 function packagesImportedBy(staging: string): Set<string> {
   const files = fs
     .globSync('**/*.{js,d.ts}', { cwd: staging })
@@ -269,7 +276,7 @@ function packageName(specifier: string): string {
   return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
 }
 
-/** Replaces the old folder by the finished one. If two builds run at once, the first to finish stays. */
+/** Replaces the old folder with the finished one. If two builds run at once, the result of the first is kept. */
 function swapIn(staging: string): void {
   const old = `${staging}-old`;
   try {

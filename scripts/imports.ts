@@ -1,8 +1,9 @@
 import { parseSync, Visitor } from 'oxc-parser';
 
 /**
- * The specifiers that a source imports, in order of appearance: import and export-from, with and without `type`,
- * `import('…')` as an expression and as a type. Dynamic imports of computed specifiers are not found.
+ * Returns the specifiers that a source file imports, in order of appearance. Finds `import` and `export … from`, with
+ * and without `type`, and `import('…')` as an expression and as a type. Does not find dynamic imports of computed
+ * specifiers.
  */
 export function importsOf(file: string, source: string): string[] {
   const { program, errors } = parseSync(file, source);
@@ -23,7 +24,7 @@ export function importsOf(file: string, source: string): string[] {
   return specifiers;
 }
 
-/** The names that a source declares and exports; re-exports do not count. */
+/** Returns the names that a source file declares and exports. Re-exports are not included. */
 export function exportedNames(file: string, source: string): string[] {
   const names: string[] = [];
   new Visitor({

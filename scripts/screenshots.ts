@@ -1,5 +1,5 @@
-// Pictures of the terminal UI for docs/images/: each scene drives it on a pseudo-terminal, with a
-// scripted session, and draws the emulator's screen as SVG.
+// Creates the pictures of the terminal UI in docs/images/. Each scene runs the UI with a scripted session on a
+// pseudo-terminal, and draws the emulator's screen as SVG.
 //   node --conditions=parley-source scripts/screenshots.ts [SCENE …]
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -146,7 +146,7 @@ interface Run {
   readonly underline: boolean;
 }
 
-/** Joins neighbouring cells of the same style. Several spaces split a run, so that columns stay aligned. */
+/** Joins neighbouring cells of the same style into runs. Two or more spaces end a run, so that columns stay aligned. */
 function runsOf(screen: Terminal['screen'], row: number): Run[] {
   const line = screen.buffer.active.getLine(row);
   if (!line) return [];
@@ -189,7 +189,7 @@ function trimmed(run: Run): Run {
   return { ...run, text, cells: run.cells - (run.text.length - text.length) };
 }
 
-/** One of the 256 terminal colours: 16 basic ones, a 6 × 6 × 6 cube, and greys. */
+/** Returns the RGB value of a terminal colour: 16 to 231 are a 6 × 6 × 6 cube, and 232 to 255 are greys. */
 function hex(color: number): string {
   const level = (step: number): number => (step === 0 ? 0 : 55 + step * 40);
   const channels =

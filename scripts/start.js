@@ -1,5 +1,5 @@
-// `npm start`: the built program, which serves unless a command is named: `npm start -- gateway --port 0`.
-// Plain JavaScript, and in this same process, for the reasons that bin/parley.js has.
+// `npm start` runs the built program. The default command is `serve`; another one: `npm start -- gateway --port 0`.
+// This file is plain JavaScript and starts no second process, for the reasons given in bin/parley.js.
 const [first] = process.argv.slice(2);
 if (first === undefined || first.startsWith('-')) process.argv.splice(2, 0, 'serve');
 await import('../bin/parley.js');

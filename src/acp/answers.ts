@@ -1,8 +1,8 @@
 /**
  * Drops responses to requests that were never sent, or were withdrawn.
  *
- * The SDK writes the id of an unexpected response to standard error without escaping it, so a peer could write to the
- * terminal by inventing ids. Late responses to withdrawn requests are normal.
+ * The SDK writes the id of an unexpected response to standard error without escaping it, so a peer could write escape
+ * sequences to the terminal by inventing ids. Late responses to withdrawn requests are normal.
  */
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
 import { isObject } from '../base/index.ts';
@@ -29,7 +29,7 @@ export function askedOnly({ readable, writable }: Stream): Stream {
   return { readable: readable.pipeThrough(heard), writable: sent.writable };
 }
 
-/** The id of a response. Undefined for anything else; the SDK validates those messages. */
+/** Returns the id of a response, or undefined for any other message. The SDK validates other messages. */
 function answerIn(message: unknown): { readonly id: unknown } | undefined {
   if (!isObject(message) || 'method' in message || !('id' in message)) return undefined;
   return { id: message['id'] };

@@ -54,11 +54,11 @@ function embedded({ resource }: EmbeddedResource): Part[] {
   const bytes =
     'text' in resource ? Buffer.from(resource.text, 'utf8').toString('base64') : resource.blob;
   const { mimeType } = resource;
-  // The file name marks the position in the sentence. The content follows as a file part.
+  // The file name marks the file's position in the prompt. The content follows as a file part.
   return [text(`\`${name}\``), file({ bytes, name, ...(mimeType && { mimeType }) })];
 }
 
-/** The content block for a part. Undefined if the part has nothing to show. */
+/** Returns the content block for a part, or undefined if no block is needed. */
 export function blockFrom(part: Part): ContentBlock | undefined {
   if (part.kind === 'text') return { type: 'text', text: part.text };
   if (part.kind === 'data') return { type: 'text', text: JSON.stringify(part.data) };
@@ -67,7 +67,7 @@ export function blockFrom(part: Part): ContentBlock | undefined {
   if (bytes !== undefined && mimeType?.startsWith('image/')) {
     return { type: 'image', data: bytes, mimeType };
   }
-  // Other embedded files: the text before the part already names them.
+  // Other embedded files need no block, because the text before the part already names them.
   return undefined;
 }
 
@@ -79,7 +79,7 @@ function file(content: FilePart['file']): Part {
   return { kind: 'file', file: content };
 }
 
-/** A display name: the path of a file, with the line range that an editor appends (`#L3:9`). */
+/** Returns a name for display: the path of a file, with the line range that an editor appends (`#L3:9`). */
 function nameOf(uri: string): string {
   const path = pathOf(uri);
   return path === undefined ? uri : path + (URL.parse(uri)?.hash ?? '');

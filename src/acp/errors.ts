@@ -6,7 +6,7 @@ import type { Logger } from '../tasks/index.ts';
 const INTERNAL = -32603;
 const NOT_FOUND = -32002;
 
-/** The error for the peer. Details of unexpected errors go only to the server's log. */
+/** Returns the error to send to the client. Details of unexpected errors go only to the server's log. */
 export function requestError(error: unknown, logger: Logger): RequestError {
   if (error instanceof RequestError) return error;
   if (!(error instanceof A2AError)) {

@@ -4,8 +4,8 @@ import type { SessionMode, SessionModeState } from '@agentclientprotocol/sdk';
 const MODES: readonly SessionMode[] = [
   { id: 'ask', name: 'Ask', description: 'Asks before every change' },
   { id: 'auto-edit', name: 'Auto-edit', description: 'Edits files without asking' },
-  { id: 'plan', name: 'Plan', description: 'Changes and runs nothing' },
-  { id: 'yolo', name: 'Yolo', description: 'Asks nothing' },
+  { id: 'plan', name: 'Plan', description: 'Changes no files and runs no commands' },
+  { id: 'yolo', name: 'Yolo', description: 'Never asks for approval' },
 ];
 
 export function modeState(currentModeId: string): SessionModeState {
@@ -20,7 +20,7 @@ export function commandFor(mode: string): string {
   return `/approval ${mode}`;
 }
 
-/** The mode that a prompt sets. It takes effect when the turn of the prompt completes. */
+/** Returns the mode that a prompt sets, or undefined. The mode takes effect when the prompt's turn completes. */
 export function modeSetBy(prompt: string): string | undefined {
   const [, mode = ''] = /^\/approval\s+(\S+)\s*$/.exec(prompt) ?? [];
   return isMode(mode) ? mode : undefined;

@@ -1,8 +1,8 @@
 /**
  * Tracks the prompts of one client, from sending to the end of their turns.
  *
- * The session reports each prompt when its turn starts, in the order of sending. Their source identifies the client's
- * own prompts. A queued prompt can also be dropped, which the session reports too.
+ * The session reports each prompt when its turn starts, in the order of sending. The client's own prompts are
+ * recognized by their source. The session also reports when it drops a queued prompt.
  */
 import type { StopReason } from '@agentclientprotocol/sdk';
 import type { LiveSession } from '../live/client/index.ts';
@@ -10,9 +10,9 @@ import type { Part } from '../protocol/index.ts';
 
 interface Sent {
   readonly done: PromiseWithResolvers<StopReason>;
-  /** The client canceled after sending the prompt. */
+  /** True if the client canceled after it sent the prompt. */
   doomed: boolean;
-  /** The reply is not shown to the client. */
+  /** Whether the reply is hidden from the client. */
   readonly quiet: boolean;
 }
 
@@ -25,7 +25,7 @@ export class OwnPrompts {
     this.#session = session;
   }
 
-  /** Whether the reply of the running turn is not shown to the client. */
+  /** Whether the reply of the running turn is hidden from the client. */
   get quiet(): boolean {
     return [...this.#begun].some(({ quiet }) => quiet);
   }
@@ -36,7 +36,7 @@ export class OwnPrompts {
   ): Promise<{ readonly queued: boolean; readonly done: Promise<StopReason> }> {
     const sent: Sent = { done: Promise.withResolvers(), doomed: false, quiet };
     const { promise } = sent.done;
-    // Callers handle rejections. This avoids an unhandled rejection if there is no caller.
+    // Callers that wait handle a rejection. This line prevents an unhandled rejection if no caller waits.
     promise.catch(() => {});
     this.#waiting.push(sent);
     try {
@@ -50,13 +50,13 @@ export class OwnPrompts {
     }
   }
 
-  /** A prompt has started a turn, or answers a question in one. */
+  /** Called when a prompt has started a turn, or has answered a question in the running turn. */
   began({ own }: { readonly own: boolean }): void {
     const sent = own ? this.#waiting.shift() : undefined;
     if (sent) this.#begun.add(sent);
   }
 
-  /** The turn has ended, or waits for an answer in words. */
+  /** Called when the turn has ended, or when it waits for an answer that is a text. */
   end(outcome: StopReason | Error): void {
     for (const { done } of this.#begun) settle(done, outcome);
     this.#begun.clear();

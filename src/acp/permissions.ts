@@ -1,5 +1,5 @@
 /**
- * Permission requests to the client.
+ * Sends permission requests to the client.
  *
  * Each confirmation request is sent once. The first answer counts, from any client. If another client answers first,
  * the request is withdrawn with `$/cancel_request`, and a later reply to it is ignored.
@@ -40,7 +40,10 @@ export class Permissions {
     this.#options = options;
   }
 
-  /** Sends the request, unless it was sent before, is answered in words, or the client may not approve. */
+  /**
+   * Sends the confirmation request of a call. Does nothing if it was already sent, if it must be answered with a text,
+   * or if the client may not approve.
+   */
   ask(call: ToolCall): void {
     const { client, session, sessionId, workspace, logger, signal } = this.#options;
     const { tool_call_id: id, correlationId, confirmation_request: request } = call;
@@ -66,7 +69,7 @@ export class Permissions {
       })
       .then(async ({ outcome }) => {
         if (this.#open.get(id)?.withdrawal === withdrawal) this.#open.delete(id);
-        // A dismissed dialog is no answer: other clients may still give one.
+        // A dismissed dialog is not an answer, because another client may still answer.
         if (outcome.outcome !== 'selected') return;
         await session.confirm({
           tool_call_id: id,

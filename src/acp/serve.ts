@@ -4,8 +4,8 @@
  *   const served = serveAcp(stdioStream(), { version, logger, join: (wanted) => live.join({ kind: 'acp', … }) });
  *   await served.closed;
  *
- * `join` decides which session a client gets: the live one, or a session of its own. When a client disconnects, it
- * leaves its sessions, which continue without it.
+ * `join` returns the session for a client: a shared live session, or a new session for this client. When a client
+ * disconnects, its sessions continue.
  */
 import {
   agent,
@@ -36,19 +36,19 @@ export interface Wanted {
   /** The working directory. */
   readonly cwd: string;
   readonly mcpServers: McpServers;
-  /** The client's name for itself. */
+  /** The name that the client sent in `initialize`, or an empty string. */
   readonly clientName: string;
 }
 
 export interface AcpOptions {
   /**
    * Returns the session for the client. Throws the A2AError `taskNotFound` if there is no session with the requested
-   * id. A session with another id is treated as not found.
+   * id. If the returned session has another id, the client gets the error "session not found".
    */
   join(wanted: Wanted): LiveSession | Promise<LiveSession>;
   /** Called when the client leaves a session. By default the session is closed. */
   leave?(session: LiveSession): Promise<void>;
-  /** Parley's version, for the client to show. */
+  /** Parley's version, which the client may display. */
   readonly version: string;
   readonly logger: Logger;
 }
@@ -123,7 +123,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     }
   }
 
-  /** Leaves a session that this connection no longer uses. */
+  /** Leaves the session, unless this connection still uses it. */
   async function release(session: LiveSession): Promise<void> {
     if ([...joined.values()].some((each) => each.session === session)) return;
     try {
@@ -143,7 +143,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     return one.start(() => void leave(one));
   }
 
-  /** Starts the updates after the response, because the client learns the session id from it. */
+  /** Starts the updates after the response, because the client learns the session id from the response. */
   function startSoon(one: AcpSession): { sessionId: string; modes: SessionModeState } {
     // AcpSession logs its own errors.
     setImmediate(() => void start(one).catch(() => {}));
@@ -156,7 +156,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     return found;
   }
 
-  /** Wraps a handler so that its errors are converted for the peer. */
+  /** Wraps a handler so that its errors are converted to ACP errors. */
   function handled<Context, Result>(handle: (context: Context) => Result | Promise<Result>) {
     return async (context: Context): Promise<Result> => {
       try {
@@ -240,7 +240,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
   };
 }
 
-/** Converts ACP's list of MCP servers. Names are changed to be valid in tool names. */
+/** Converts ACP's list of MCP servers. Replaces characters in their names that are not valid in tool names. */
 function serversFrom(servers: readonly AcpMcpServer[]): McpServers {
   return Object.fromEntries(
     servers.map((server) => [

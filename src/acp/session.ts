@@ -1,8 +1,9 @@
 /**
- * One ACP client in one live session: sends it the session's updates, and settles its prompts when their turns end.
+ * Connects one ACP client to one live session: sends the session's updates to the client, and responds to the client's
+ * prompts when their turns end.
  *
- * One loop reads the session. It waits until the client has taken each update before it reads the next event, so a
- * slow client neither delays other clients nor fills memory.
+ * One loop reads the session. It reads the next event only after the updates for the previous event have been sent. So
+ * a slow client does not delay other clients, and unsent updates do not fill the memory.
  */
 import {
   methods,
@@ -40,7 +41,7 @@ const MAX_COMMANDS = 500;
 export interface AcpSessionOptions {
   readonly session: LiveSession;
   readonly client: AgentContext;
-  /** Whether the client is sent the conversation so far. */
+  /** Whether to send the earlier conversation to the client. */
   readonly history: boolean;
   readonly logger: Logger;
   /** Aborted when the client disconnects. */
@@ -58,11 +59,11 @@ export class AcpSession {
   readonly #prompts: OwnPrompts;
   readonly #waiting = new WaitingCalls();
   readonly #current = Promise.withResolvers<void>();
-  /** True while the updates being sent are older than the moment of joining. */
+  /** True while the updates that are sent date from before the client joined. */
   #history: boolean;
   #started = false;
   #mode: string;
-  /** The mode that the present turn sets if it completes. */
+  /** The mode that the current turn sets if it completes. */
   #nextMode: string | undefined;
 
   static async open(options: AcpSessionOptions): Promise<AcpSession> {
@@ -100,7 +101,7 @@ export class AcpSession {
     void this.#run()
       .catch((error: unknown) => {
         const { logger, signal } = this.#options;
-        if (!signal.aborted) logger.warn({ err: error }, 'an ACP client lost the session');
+        if (!signal.aborted) logger.warn({ err: error }, 'failed to send session updates to an ACP client');
       })
       .then(() => {
         this.stop();
@@ -118,7 +119,7 @@ export class AcpSession {
     return this.#prompts.cancel();
   }
 
-  /** Sets the mode for all clients. While a turn runs, the change is queued after it. */
+  /** Sets the mode for all clients. If a turn is running, the change takes effect after this turn. */
   async setMode(mode: string): Promise<void> {
     if (!isMode(mode)) throw RequestError.invalidParams({}, `modeId: unknown mode ${mode}`);
     const { queued, done } = await this.#prompts.send(commandFor(mode), { quiet: true });
@@ -162,7 +163,7 @@ export class AcpSession {
     }
   }
 
-  /** Sends the tasks that the conversation was in before the present one. */
+  /** Sends the earlier tasks of this conversation. */
   async #sendEarlier(): Promise<void> {
     for (const task of this.#snapshot.earlier ?? []) {
       let answer = '';
@@ -178,7 +179,7 @@ export class AcpSession {
     }
   }
 
-  /** Takes a snapshot: the first one, or the one that says that the conversation continues in another task. */
+  /** Handles a received snapshot: the first one, or one that means that the conversation continues in another task. */
   async #enter({ approval, pending }: LiveSnapshot): Promise<void> {
     this.#reachPresent();
     this.#permissions.withdrawAll();
@@ -193,7 +194,7 @@ export class AcpSession {
     }
   }
 
-  /** From here on, updates are current: asks for the permissions that are still open. */
+  /** Called when the history has been sent. Asks the client for the permissions that are still open. */
   #reachPresent(): void {
     const asks = this.#history;
     this.#history = false;
@@ -211,7 +212,7 @@ export class AcpSession {
   }
 
   async #show(fact: Fact): Promise<void> {
-    // The reply to /approval is for people who typed it. This client chose from a menu.
+    // Do not show the reply to /approval: this client selected the mode in a menu and did not type the command.
     if (fact.kind === 'text' && this.#prompts.quiet) return;
     await this.#send(this.#updates.of(fact, { history: this.#history }));
   }
@@ -259,7 +260,9 @@ export class AcpSession {
     }
   }
 
-  /** A question that is answered in words ends the client's turn: its next prompt is the answer. */
+  /**
+   * If all open questions must be answered with a text, ends the client's turn. The client's next prompt is the answer.
+   */
   async #wait(): Promise<void> {
     const { calls } = this.#waiting;
     if (!calls.every((call) => hasOption(call, OPTION.words))) return;
@@ -281,7 +284,7 @@ export class AcpSession {
   }
 
   async #setMode(mode: string): Promise<void> {
-    // The response to session/new or session/load has already told the client the current mode.
+    // The client already has the current mode, from the response to session/new or session/load.
     if (this.#history || mode === this.#mode) return;
     this.#mode = mode;
     await this.#send([{ sessionUpdate: 'current_mode_update', currentModeId: mode }]);
@@ -314,7 +317,7 @@ function sessionEnded(): A2AError {
   return new A2AError('unavailable', 'The session has ended');
 }
 
-/** `text` is meant for people. Its correlation id leads to the cause in the server's log. */
+/** Returns the result of a failed turn. The correlation id in `text` identifies the cause in the server's log. */
 function failure(text: string, code: string | undefined): StopReason | RequestError {
   if (code === 'step-limit') return 'max_turn_requests';
   return RequestError.internalError({}, text === '' ? 'The turn failed' : text);

@@ -1,5 +1,5 @@
 /**
- * Transports of ACP: standard input and output (one message per line), and WebSocket (one message per text frame).
+ * The transports of ACP: standard input and output (one message per line), and WebSocket (one message per text frame).
  *
  * With stdio, only messages may be written to standard output. Logs go to standard error.
  */
@@ -10,30 +10,30 @@ import { inspectJson } from '../protocol/index.ts';
 import { CLOSE, type PeerSocket, type SocketListener } from '../http/index.ts';
 import { serveAcp, type AcpOptions } from './serve.ts';
 
-/** Maximum length of a line. Images are sent inline. WebSocket frames are limited by the server. */
+/** Maximum length of a line on standard input. A line may contain images. The server limits WebSocket frames. */
 const MAX_LINE_BYTES = 10 * 1024 * 1024;
-/** With more unsent bytes than this, writing pauses until the peer has read. */
+/** If at least this many bytes are unsent, writing pauses until the peer has read them. */
 const HIGH_WATER = 256 * 1024;
-/** A peer that reads nothing for this long is disconnected. */
+/** Default of `stallMs`. */
 const STALL_MS = 30_000;
 
 export function stdioStream(
   input: Readable = process.stdin,
   output: Writable = process.stdout,
 ): Stream {
-  // Node's type does not say that the web stream contains bytes.
+  // Node's type declaration does not specify that the web stream contains bytes.
   const bytes = Readable.toWeb(input) as ReadableStream<Uint8Array>;
   return ndJsonStream(Writable.toWeb(output), bytes, { maxMessageBytes: MAX_LINE_BYTES });
 }
 
 export interface AcpSocketOptions extends Pick<AcpOptions, 'version' | 'logger'> {
-  /** A peer that reads nothing for this long is disconnected. */
+  /** How long a peer may read nothing before it is disconnected. */
   readonly stallMs?: number;
 }
 
 /**
- * Serves ACP on a WebSocket. Every session request of the peer returns the one session of this socket, which the peer
- * joins under its own name.
+ * Serves ACP on a WebSocket. The socket has one session, and every session request returns this session. The peer joins
+ * it under the name that it sent in `initialize`.
  *
  *   liveServeOptions({ …, acp: (socket, enter) => acpSocket(socket, enter, { version, logger }) })
  */
@@ -106,7 +106,7 @@ const PARSE_ERROR = JSON.stringify({
   error: { code: -32700, message: 'Parse error' },
 });
 
-/** Undefined for invalid JSON, and for JSON beyond the limits of depth and size. */
+/** Parses a message. Returns undefined if the JSON is invalid, too deep or too large. */
 function parse(text: string): AnyMessage | undefined {
   try {
     const message: AnyMessage = JSON.parse(text);

@@ -78,7 +78,7 @@ function contentOf(call: ToolCall, kind: ToolKind): ToolCallContent[] {
   if (output?.structured_data) {
     return [verbatim(JSON.stringify(output.structured_data, undefined, 2), 'json')];
   }
-  // The output of a running command so far. Each update replaces the content before.
+  // The output of a running command so far. Each update replaces the previous content.
   if (live !== undefined) return [verbatim(live)];
   if (!request) return [];
   const { execute_details, file_edit_details, mcp_details, generic_details } = request;
@@ -102,7 +102,7 @@ function words(text: string): ToolCallContent {
   return { type: 'content', content: { type: 'text', text } };
 }
 
-/** A code block whose fence is longer than any inside the text. */
+/** Returns a code block whose fence is longer than every fence in the text. */
 function verbatim(text: string, language = ''): ToolCallContent {
   const runs = text.match(/`{3,}/g) ?? [];
   const fence = '`'.repeat(Math.max(3, ...runs.map((run) => run.length + 1)));
@@ -112,7 +112,7 @@ function verbatim(text: string, language = ''): ToolCallContent {
 
 function outputOf({ output, error }: ToolCall): unknown {
   if (error) return { error: error.message };
-  // A diff is already in the content.
+  // A diff is left out here, because `content` already has it.
   return (
     output?.structured_data ?? (output?.text === undefined ? undefined : { text: output.text })
   );

@@ -1,10 +1,10 @@
 /**
- * Facts of the session as ACP session updates.
+ * Converts the facts of a session to ACP session updates.
  *
- * - A client's own prompts are not sent back to it. Prompts of other clients carry the sender's name, in the text and
- *   in `_meta`.
+ * - A client's own prompts are not sent back to it. Prompts of other clients contain the sender's name, in the text and
+ * in `_meta`.
  * - A tool call is announced once. After that, only its changes are sent.
- * - A successful `todo` call becomes the plan.
+ * - A successful `todo` call is sent as the plan.
  */
 import { isObject } from '../base/index.ts';
 import type { SessionUpdate } from '@agentclientprotocol/sdk';
@@ -36,7 +36,7 @@ export class Updates {
     this.#workspace = workspace;
   }
 
-  /** With `history`, the client's own prompts are included and answers to old requests are omitted. */
+  /** Returns the updates for a fact. With `history`, the client's own prompts are included, and answers are omitted. */
   of(fact: Fact, { history = false } = {}): SessionUpdate[] {
     switch (fact.kind) {
       case 'prompt':
@@ -89,7 +89,7 @@ export class Updates {
   #prompt(parts: readonly Part[], source: EventSource | undefined): SessionUpdate[] {
     const who = source?.name ?? source?.client;
     const _meta = source ? { 'parley.source': source } : undefined;
-    // A client that resumes a session has a new id but its old name: its own prompts need no label.
+    // A client that resumes a session has a new id but the same name. So prompts with this name need no label.
     let label = who === undefined || who === this.#self.name ? '' : `[${who}] `;
     return parts.flatMap((part): SessionUpdate[] => {
       const block = blockFrom(part);
@@ -101,7 +101,7 @@ export class Updates {
   }
 }
 
-/** Tells the client who answered a request, and with which option. */
+/** Returns the update that shows who answered a request, and with which option. */
 function resolution(
   { tool_call_id: toolCallId, selected_option_id: selectedOptionId }: ToolCallConfirmation,
   source: EventSource | undefined,
@@ -114,7 +114,7 @@ function resolution(
   };
 }
 
-/** A piece of the agent's answer; no update for an empty text. */
+/** Returns the update for a piece of the agent's answer, or no update if the text is empty. */
 export function messageChunk(text: string): SessionUpdate[] {
   return text === ''
     ? []
@@ -132,7 +132,10 @@ function thoughtBlock({ subject, description }: AgentThought) {
   return { type: 'text', text: `${text.trim()}\n\n` } as const;
 }
 
-/** Undefined when the call is shown like any other call. */
+/**
+ * Returns the plan of a successful `todo` call, and no update while the call runs. Returns undefined if the call must
+ * be shown as a tool call.
+ */
 function planIn({ tool_name, status, input_parameters, ...call }: ToolCall): Plan[] | undefined {
   const { items } = input_parameters;
   if (tool_name !== 'todo' || !Array.isArray(items)) return undefined;
