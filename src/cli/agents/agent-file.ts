@@ -1,7 +1,7 @@
 /**
- * Loads an agent from a module file: its default export, or its export `agent`. It may be an agent of the framework
- * (`parley-a2a/agent`) or of the server (`createAgent`). The kind is recognized by its properties, not by `instanceof`,
- * because the file may use another copy of the package than this program.
+ * Loads an agent from a module file: its default export, or its export `agent`. The agent may be made with the
+ * framework (`parley-a2a/agent`) or with `createAgent` of the server. Its kind is recognized by its properties, not by
+ * `instanceof`, because the file and this program may use different copies of the package.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -20,7 +20,7 @@ export interface AgentFile {
   readonly agent: A2AAgent | FrameworkAgent;
   /** The absolute path. */
   readonly file: string;
-  /** A name for the store, unique for this file. */
+  /** The name of the agent's store, unique to this file. */
   readonly storeName: string;
 }
 
@@ -87,10 +87,10 @@ async function importFile(name: string, file: string): Promise<object> {
   }
 }
 
-/** The file and, if known, the line of the error. */
+/** Returns the file of the error and, if known, the line. */
 function placeOf(error: unknown, name: string, file: string): string {
   const stack = error instanceof Error ? (error.stack ?? '') : '';
-  // The stack of a syntax error starts with the place. For other errors, take the frame in the user's file.
+  // The stack of a syntax error starts with the file and line. For other errors, take the frame in the user's file.
   let [, at, line] = /^(.+):(\d+)\n/.exec(stack) ?? [];
   if (at === undefined) {
     line = stack.split(`${pathToFileURL(file).href}:`)[1]?.match(/^\d+/)?.[0];
@@ -102,7 +102,7 @@ function placeOf(error: unknown, name: string, file: string): string {
   return line === undefined ? where : `${where}:${line}`;
 }
 
-/** The line of a syntax error in plain JavaScript: only `node --check` reports it. */
+/** Returns the line of a syntax error in plain JavaScript. Only `node --check` reports it. */
 function checkedLine(file: string): string | undefined {
   const { stderr } = spawnSync(process.execPath, ['--check', file], {
     encoding: 'utf8',
@@ -112,7 +112,7 @@ function checkedLine(file: string): string | undefined {
   return /^.+:(\d+)\n/.exec(stderr)?.[1];
 }
 
-/** Lets the file import parley-a2a and zod from this program if they are not installed next to it. */
+/** Lets the agent's file import this program's copies of parley-a2a and zod if they are not installed for the file. */
 function lendPackages(): void {
   registerHooks({
     resolve(specifier, context, next) {

@@ -1,12 +1,13 @@
 /**
- * An agent for benchmarks. It does exactly the amount of work that the text of the message's first part asks for:
+ * An agent for benchmarks. The text of the message's first part specifies the amount of work:
  *
  *   echo X                    one Message with the text X, no task
  *   task N [BYTES] [PACE]     N events in all: the task, working, N-3 chunks of one artifact, completed
  *   flood N [BYTES] [PACE]    the same, but every chunk replaces the artifact
  *   hold                      working, then no event until the task is canceled
  *
- * PACE is the pause between two events: by default one turn of the event loop, `burst` for none, or milliseconds.
+ * PACE is the pause between two events: `burst` for no pause, or a number of milliseconds. The default is one turn of
+ * the event loop.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -53,7 +54,7 @@ export const bench: A2AAgent = {
     return order.kind === 'say' ? { reply: reply(order.text) } : undefined;
   },
 
-  // A single generator: `yield*` would cost more than the rest of an event.
+  // This is a single generator, because `yield*` would cost more time per event than everything else.
   async *execute({ message, signal }: ExecutionContext): AsyncGenerator<ExecutorEvent> {
     const order = orderOf(message);
     yield { kind: 'status-update', state: 'working' };

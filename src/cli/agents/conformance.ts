@@ -1,16 +1,16 @@
 /**
- * The agent for the protocol's public compatibility kits. The prefix of the message id selects the behaviour: the
- * longest matching prefix of the table below. Any other id completes the task with a text.
+ * The agent for the protocol's public compatibility kits. The message id selects the behaviour, by the longest prefix
+ * in the table below that matches. With any other id, the task completes with a text.
  *
- * The kit for 1.0 has one id per behaviour (`tck-…`). The kit for 0.3 has only `test-resubscribe-message-id`. In all
- * other cases it expects that the task can still be canceled and continued. Its ids are `WORD-message-id-UUID`,
- * `test-history-message-N-UUID` and `test-push-…-UUID`: for these the turn always ends with input-required.
+ * The kit for 1.0 has one id per behaviour (`tck-…`). The kit for 0.3 has only `test-resubscribe-message-id`. For its
+ * other ids, it expects that the task can still be canceled and continued. These ids are `WORD-message-id-UUID`,
+ * `test-history-message-N-UUID` and `test-push-…-UUID`. For them, the turn always ends with input-required.
  *
  * The kits reuse message ids, so this agent is served without deduplication. The kit for 1.0 builds a history by
- * repeating the id that asks for input, so a repeated id asks for input again.
+ * repeating the id that asks for input, so a repeated id makes the agent ask for input again.
  *
- * The agent accepts files of every type. The kit for 1.0 sends a file of an unknown type, and reports a failure if it is
- * refused, although its own text (CORE-SEND-003) demands that.
+ * The agent accepts files of every type. The kit for 1.0 sends a file of an unknown type, and reports a failure if the
+ * agent refuses the file, although the kit's own text (CORE-SEND-003) demands the refusal.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -71,7 +71,7 @@ async function* reject(): AsyncGenerator<ExecutorEvent> {
   yield { kind: 'status-update', state: 'rejected', message: 'rejected' };
 }
 
-/** Long enough for the kits to subscribe: they wait twice their own timeout. */
+/** Works long enough for the kits to subscribe. They wait for twice their own timeout before they subscribe. */
 async function* takeTime({ signal }: ExecutionContext): AsyncGenerator<ExecutorEvent> {
   yield working;
   await sleep(5500, undefined, { signal });

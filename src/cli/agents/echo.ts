@@ -1,7 +1,7 @@
-/** Repeats your words: an agent to try a client with. */
+/** An agent that repeats the message, for trying out clients. */
 import { createAgent } from '../../tasks/index.ts';
 
-/** A longer text is sent back in larger pieces. */
+/** Maximum number of pieces of one text. A longer text is sent back in larger pieces. */
 const MAX_PIECES = 1000;
 
 export const echo = createAgent(
@@ -26,7 +26,9 @@ export const echo = createAgent(
   },
 );
 
-/** The words with the space after them. Joined, they are the text. */
+/**
+ * Splits a text into pieces of one or more words with the space around them. The pieces together are the whole text.
+ */
 function* pieces(text: string): Generator<string> {
   const words = text.match(/\s*\S+\s*|\s+/g) ?? [];
   const size = Math.ceil(words.length / MAX_PIECES);

@@ -2,8 +2,8 @@
  * Prepares an agent of the framework for the server: wraps it in the bridge, opens its sessions and artifacts next to
  * the task store, and sets a default model for agents without one.
  *
- * The framework is loaded from the copy of the package that the agent's file uses, so that agent, runner and bridge have
- * the same version.
+ * The framework is loaded from the copy of the package that the agent's file uses, so that agent, runner and bridge
+ * have the same version.
  */
 import { createRequire } from 'node:module';
 import { reasonOf, systemCode } from '../../base/index.ts';
@@ -17,7 +17,7 @@ import type { StoreLocation } from '../program/store-location.ts';
 export interface FrameworkOptions {
   /** The file that the agent came from. */
   readonly file: string;
-  /** The default model; undefined to choose one from the environment. */
+  /** The default model, or undefined if the environment determines it. */
   readonly model: string | undefined;
   readonly environment: Environment;
   readonly place: StoreLocation;
@@ -63,7 +63,10 @@ type Framework = typeof import('../../agent.ts');
 type Bridge = typeof import('../../bridge.ts');
 type Sqlite = typeof import('../../agent-sqlite.ts');
 
-/** The module that the file would import under this name, or this program's own if there is none. */
+/**
+ * Loads the module that the file would import under this name. If the file has no such package, loads this program's
+ * own.
+ */
 async function load<Module>(specifier: string, file: string): Promise<Module> {
   let url: string;
   try {
@@ -79,7 +82,7 @@ async function load<Module>(specifier: string, file: string): Promise<Module> {
   return (await import(url)) as Module;
 }
 
-/** The agent and all its sub-agents. The runner refuses cycles. */
+/** Returns the agent and all its direct and indirect sub-agents. */
 function withSubAgents(root: FrameworkAgent): Set<FrameworkAgent> {
   const found = new Set([root]);
   for (const agent of found) for (const child of agent.subAgents) found.add(child);

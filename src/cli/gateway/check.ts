@@ -4,7 +4,7 @@ import type { Environment } from '../program/flags.ts';
 import { columns } from '../program/table.ts';
 import { bold, dim, green, say, sayJson, yellow } from '../program/terminal.ts';
 
-/** The maximum number of names in a line of the summary. */
+/** Maximum number of names in a line of the summary. */
 const MAX_NAMES = 20;
 
 export function sayChecked(
@@ -55,7 +55,7 @@ function summary(config: GatewayConfig): [name: string, values: readonly string[
   ];
 }
 
-/** Warnings about valid settings that are probably mistakes. */
+/** Returns warnings about valid settings that are probably mistakes. */
 function remarks(file: string, config: GatewayConfig, environment: Environment): string[] {
   const { providers = {}, models = {}, defaultModel } = config;
   const all = [...withImplied(providers, environment).values()];

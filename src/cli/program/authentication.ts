@@ -10,13 +10,13 @@ export const AUTHENTICATION_FLAGS = {
   token: option('T', 'Require this bearer token from callers.'),
   keys: option(
     'FILE',
-    'A file with a bearer token per user, in lines of NAME:TOKEN. Users see only their own tasks.',
+    'A file with one bearer token per user, in lines of the form NAME:TOKEN. Users see only their own tasks.',
   ),
 } as const;
 
 type Credentials = Pick<CommandInput<typeof AUTHENTICATION_FLAGS>, 'values' | 'typed'>;
 
-/** The user name of callers with the `--token` token. */
+/** The user name of all callers who send the token of `--token`. */
 const TOKEN_USER = 'token';
 
 export function authentication({ values, typed }: Credentials): Authenticate | undefined {
@@ -33,7 +33,7 @@ export function authentication({ values, typed }: Credentials): Authenticate | u
   return keys === undefined ? undefined : bearerTokens(readKeys(keys));
 }
 
-/** Throws if the name or the token is in `tokens` already. */
+/** Throws if the name or the token is already in `tokens`. */
 export function checkUnique(
   place: string,
   { name, token }: { readonly name: string; readonly token: string },
@@ -74,7 +74,7 @@ function read(file: string): string {
   }
 }
 
-/** A header cannot carry other characters, so no caller could use such a token. */
+/** Checks that a caller can send the token in a header. */
 function checked(place: string, token: string): string {
   if (/^[\u0021-\u007e]+$/.test(token)) return token;
   throw usageError(`${place}: a token may contain only visible ASCII characters, without spaces`);

@@ -6,7 +6,7 @@ import { bold, dim, green, red, say, sayJson, yellow } from './terminal.ts';
 export interface Check {
   readonly name: string;
   readonly status: 'ok' | 'warning' | 'broken';
-  /** The finding and, if there is a problem, what to do. */
+  /** The result and, if there is a problem, what the user can do. */
   readonly message: string;
 }
 
@@ -22,7 +22,7 @@ export const ok = check('ok');
 export const warning = check('warning');
 export const broken = check('broken');
 
-/** Prints the checks and returns the exit code: 1 if something is broken. */
+/** Prints the checks and returns the exit code: 1 if a check has the status `broken`, otherwise 0. */
 export function printChecks(title: string, checks: readonly Check[], json: boolean): number {
   const bad = checks.filter(({ status }) => status === 'broken').length;
   if (json) {

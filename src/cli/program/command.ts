@@ -1,4 +1,4 @@
-/** What a command is: operands, flags, help, and the function that does the work. */
+/** Defines commands: their operands, flags and help, and the function that runs them. */
 import { nearestNames } from '../../base/index.ts';
 import { EXIT, usageError } from './exit.ts';
 import {
@@ -15,31 +15,31 @@ import { bold, dim } from './terminal.ts';
 
 export interface CommandInput<F extends Flags> {
   readonly values: Values<F>;
-  /** One entry per operand of the command; optional ones may be undefined. */
+  /** The values of the command's operands, in order. An optional operand may be undefined. */
   readonly operands: readonly (string | undefined)[];
-  /** Names of the flags that were on the command line, not in the environment. */
+  /** Names of the flags that were given on the command line, without those from environment variables. */
   readonly typed: ReadonlySet<string>;
   readonly environment: Environment;
 }
 
 export interface CommandOptions<F extends Flags> {
-  /** Empty for `parley` without a command. */
+  /** The name of the command. Empty for `parley` without a command. */
   readonly name: string;
-  /** In order. Optional operands come last and are in brackets. */
+  /** The names of the operands, in order. Optional operands come last and are in brackets. */
   readonly operands: readonly string[];
-  /** One or two sentences. */
+  /** A description of one or two sentences, for the help. */
   readonly about: string;
   readonly flags: F;
   readonly examples: readonly string[];
-  /** Environment variables that are not flags, with their help. */
+  /** Environment variables that do not belong to a flag, with their help. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** Does the work and returns the exit code. */
+  /** Runs the command and returns the exit code. */
   run(input: CommandInput<F>): Promise<number>;
 }
 
 export type Command = (args: readonly string[], environment: Environment) => Promise<number>;
 
-/** Makes a command that parses its arguments, prints its help, and runs. */
+/** Makes a command that parses its arguments, and then prints its help or runs. */
 export function defineCommand<F extends Flags>(options: CommandOptions<F>): Command {
   const { name, operands, flags } = options;
   const full = `parley ${name}`.trimEnd();
@@ -69,7 +69,7 @@ function helpOf<F extends Flags>(options: CommandOptions<F>): string {
   const { name, operands, about, examples } = options;
   const flags = Object.entries<Flag>({ ...options.flags, help: toggle('Show this help.') });
   const variables = Object.entries(options.variables ?? {});
-  // Both sections share the width of the first column.
+  // The first column has the same width in both sections.
   const rows = indented([
     ...flags.map(([flag, definition]) => [spelled(flag, definition), dim(definition.help)]),
     ...variables.map(([variable, help]) => [variable, dim(help)]),
@@ -94,7 +94,7 @@ function helpOf<F extends Flags>(options: CommandOptions<F>): string {
   ].join('\n');
 }
 
-/** `-p, --prompt TEXT`, `--resume [ID]`, `--workspace DIR …`. */
+/** Returns a flag as the help shows it: `-p, --prompt TEXT`, `--resume [ID]`, `--workspace DIR …`. */
 function spelled(name: string, { short, value, optional, multiple }: Flag): string {
   const flag = short === undefined ? `--${name}` : `-${short}, --${name}`;
   const shown = value !== undefined && optional === true ? `[${value}]` : value;
@@ -110,7 +110,7 @@ export interface CommandEntry {
 
 export type CommandTable = Readonly<Record<string, CommandEntry>>;
 
-/** Runs the entry `name` of a table. `program` is what comes before the name: `parley` or `parley keys`. */
+/** Runs the entry `name` of a table. `program` is the text before the name: `parley` or `parley keys`. */
 export async function runFrom(
   table: CommandTable,
   program: string,
@@ -127,7 +127,7 @@ export async function runFrom(
   return command(args, environment);
 }
 
-/** The lines of a help text that list the commands of a table. */
+/** Returns the lines of a help text that list the commands of a table. The rows `first` come first. */
 export function commandRows(
   table: CommandTable,
   program: string,

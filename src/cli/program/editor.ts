@@ -7,7 +7,10 @@ import type { Environment } from './flags.ts';
 
 const FALLBACK = 'vi';
 
-/** Returns the saved text; undefined if the editor failed or nothing was changed. */
+/**
+ * Returns a function that opens a text in the editor. It returns the saved text, or undefined if the editor failed or
+ * nothing was changed.
+ */
 export function personsEditor(environment: Environment) {
   return async (text: string, fileName: string): Promise<string | undefined> => {
     const folder = await mkdtemp(path.join(tmpdir(), 'parley-edit-'));
@@ -24,7 +27,10 @@ export function personsEditor(environment: Environment) {
   };
 }
 
-/** The variable may contain arguments, so a shell parses it. The file name is passed separately and is not parsed. */
+/**
+ * Runs the editor and returns its exit code. A shell parses `command`, because it may contain arguments. Except on
+ * Windows, the file name is passed separately and is not parsed.
+ */
 function runEditor(command: string, file: string): Promise<number | null> {
   const child =
     process.platform === 'win32'

@@ -1,11 +1,11 @@
-/** One line and an exit code for an error of a connection to an agent. */
+/** Converts an error to an exit code and one line that says what to do next. */
 import { ConnectionError, StreamInterruptedError } from '../../client/index.ts';
 import { A2AError, type ErrorKind } from '../../protocol/index.ts';
 import { reasonOf } from '../../base/index.ts';
 import { EXIT } from './exit.ts';
 import { quoted, word } from './terminal.ts';
 
-/** What to do next, for each kind of error. */
+/** The next step for the user, for each kind of error. */
 const NEXT: Partial<Record<ErrorKind, string>> = {
   taskNotFound: 'check the id; parley list URL shows your tasks',
   taskNotCancelable: 'parley get URL TASK shows its state',

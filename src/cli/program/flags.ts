@@ -1,8 +1,8 @@
 /**
- * Flags. One table per command defines the parser, the environment variables and the help.
+ * Parses flags. One table per command defines the flags, their environment variables and their help.
  *
- * Every flag has an environment variable: PARLEY_ and its name in upper case. The flag takes precedence. The variable of
- * a flag that may be repeated holds a list separated by commas.
+ * Every flag has an environment variable: PARLEY_ and the flag's name in upper case. A flag on the command line takes
+ * precedence over its variable. If a flag may be repeated, its variable holds a list separated by commas.
  */
 import { reasonOf, systemCode, nearestNames } from '../../base/index.ts';
 import { parseArgs } from 'node:util';
@@ -11,9 +11,9 @@ import { usageError } from './exit.ts';
 export interface Flag {
   readonly type: 'string' | 'boolean';
   readonly multiple?: boolean;
-  /** The one-letter form. */
+  /** The one-letter form of the flag. */
   readonly short?: string;
-  /** The value may be left out; then it is the empty string. */
+  /** Whether the value may be omitted. An omitted value is the empty string. */
   readonly optional?: boolean;
   /** The placeholder for the value in the help. */
   readonly value?: string;
@@ -48,14 +48,14 @@ export type Values<F extends Flags> = {
 export interface Parsed<F extends Flags> {
   readonly values: Values<F>;
   readonly operands: readonly string[];
-  /** Names of the flags that were on the command line, not in the environment. */
+  /** Names of the flags that were given on the command line, without those from environment variables. */
   readonly typed: ReadonlySet<string>;
   readonly help: boolean;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Parses the arguments of `command` ("parley send"). Throws an ExitError with one line. */
+/** Parses the arguments of `command`, for example "parley send". Throws an ExitError if they are invalid. */
 export function parseFlags<F extends Flags>(
   command: string,
   flags: F,
@@ -96,10 +96,12 @@ function parse(command: string, flags: Flags, args: readonly string[]) {
   }
 }
 
-/** Looks like a flag, so it is not the value of the flag before it. */
+/** Matches an argument that looks like a flag. Such an argument is never the optional value of the flag before it. */
 const FLAG = /^--?[A-Za-z][\w-]*(?:=|$)/;
 
-/** Node's parser has no flags with an optional value: they are rewritten as `--name=value` or `--name=`. */
+/**
+ * Rewrites flags with an optional value as `--name=value` or `--name=`, because Node's parser does not support them.
+ */
 function withOptionalValues(flags: Flags, args: readonly string[]): string[] {
   const optional = new Map<string, string>();
   for (const [name, flag] of Object.entries(flags)) {
@@ -124,7 +126,7 @@ function withOptionalValues(flags: Flags, args: readonly string[]): string[] {
   return out;
 }
 
-/** Replaces Node's message, which is a paragraph, by one line. */
+/** Returns a message of one line that replaces Node's longer message. */
 function explain(command: string, flags: Flags, error: unknown): string {
   const message = reasonOf(error);
   const name = /'(?:-\w, )?(--?[^'\s=]+)/.exec(message)?.[1] ?? '';
@@ -169,7 +171,7 @@ function list(text: string): string[] {
     .filter((item) => item !== '');
 }
 
-/** A flag's value as a whole number within a range. */
+/** Parses a flag's value as a whole number within a range. */
 export function wholeNumber(
   flag: string,
   text: string,
@@ -182,7 +184,7 @@ export function wholeNumber(
 
 type Json = string | number | boolean | object | null;
 
-/** A flag's value as JSON. */
+/** Parses a flag's value as JSON. */
 export function json(flag: string, text: string): Json {
   try {
     return JSON.parse(text) as Json;

@@ -1,6 +1,6 @@
 /**
  * The log: JSON lines on standard error, or in a file while the terminal shows the UI. Pino is loaded when the first
- * line is written, because most programs start without logging anything.
+ * line is written, because most runs of the program log nothing.
  */
 import { mkdir, rename, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -11,7 +11,7 @@ import type { Environment } from './flags.ts';
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 type Level = keyof Logger;
 
-/** Fields that are removed from log lines. */
+/** Fields whose values are redacted in log lines. */
 const SECRETS = ['authorization', 'token', 'credentials', 'secret', 'secretKey', 'password'];
 
 export interface ServerLog extends Logger {
@@ -23,7 +23,7 @@ export interface ServerLog extends Logger {
 export const LOG_LEVEL_HELP = 'trace, debug, info, warn (the default), error, fatal or silent.';
 /** The name of the log file in the data folder. */
 export const LOG_FILE = 'parley.log';
-/** A larger file is renamed before a program starts to write. */
+/** Maximum size of the log file. A larger file is renamed before the program writes its first line. */
 const MAX_FILE_BYTES = 5 * 1024 * 1024;
 
 /** Creates a log on standard error or, if a file is given, in that file. */

@@ -1,4 +1,4 @@
-/** Tasks and their content as text for people. */
+/** Formats tasks and their content as text for people. */
 import {
   type FilePart,
   isInterrupted,
@@ -10,7 +10,7 @@ import {
 import { columns } from './table.ts';
 import { bold, cyan, dim, green, red, shown, word, yellow } from './terminal.ts';
 
-/** Text unchanged, data as JSON, files by name. */
+/** Formats parts: text as it is, data as JSON, and files by name. */
 export function contentOf(parts: readonly Part[]): string {
   let out = '';
   for (const part of parts) {
@@ -35,8 +35,8 @@ function describeFile({ file }: FilePart): string {
 }
 
 /**
- * The answer of a task: its artifacts, and its question if it waits for input. Without artifacts it is the text of the
- * status, unless the task failed.
+ * Returns the answer of a task: its artifacts, then its question if it waits for input. Without artifacts, the answer
+ * is the text of the status, or an empty text if the task has failed.
  */
 export function answerOf(task: Task): string {
   const { artifacts = [], status } = task;
@@ -46,7 +46,10 @@ export function answerOf(task: Task): string {
   return isFailure(status.state) ? '' : contentOf(status.message?.parts ?? []);
 }
 
-/** The question of a task that waits for input: its text parts or, if there are none, all parts. */
+/**
+ * Returns the question of a task that waits for input: the text parts of the status or, if there are none, all its
+ * parts.
+ */
 export function questionOf({ status }: Task): string {
   if (!isInterrupted(status.state)) return '';
   const parts = status.message?.parts ?? [];
@@ -54,22 +57,22 @@ export function questionOf({ status }: Task): string {
   return contentOf(words.length > 0 ? words : parts);
 }
 
-/** The task has ended without success. */
+/** Whether a task in this state has ended without success. */
 export function isFailure(state: TaskState): boolean {
   return isTerminal(state) && state !== 'completed';
 }
 
-/** Each text on its own lines. */
+/** Joins texts so that each text starts on a new line. */
 function joined(texts: readonly string[]): string {
   return texts.map((text, at) => (at < texts.length - 1 ? ended(text) : text)).join('');
 }
 
-/** With a line break at the end. */
+/** Adds a line break at the end if the text is not empty and has none. */
 export function ended(text: string): string {
   return text === '' || text.endsWith('\n') ? text : `${text}\n`;
 }
 
-/** The state in its colour. */
+/** Returns the name of the state, in its colour. */
 export function stateOf(state: TaskState): string {
   if (state === 'completed') return green(state);
   if (state === 'failed' || state === 'rejected') return red(state);
@@ -77,7 +80,7 @@ export function stateOf(state: TaskState): string {
   return state === 'canceled' ? dim(state) : cyan(state);
 }
 
-/** A timestamp in the local time zone, to the second. */
+/** Formats a timestamp in the local time zone, to the second. */
 export function timeOf(timestamp: string | undefined): string {
   const time = timestamp === undefined ? Number.NaN : Date.parse(timestamp);
   if (Number.isNaN(time)) return '–';
@@ -85,14 +88,14 @@ export function timeOf(timestamp: string | undefined): string {
   return local.toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** Names and values, one pair per line. */
+/** Formats names and values, one pair per line. */
 export function fields(pairs: readonly (readonly [string, string])[]): string {
   return columns(pairs.map(([name, value]) => [dim(name), value]))
     .map((line) => `${line}\n`)
     .join('');
 }
 
-/** A task with its fields and its answer. */
+/** Formats a task: its fields, then its answer. */
 export function describeTask(task: Task): string {
   const { status, artifacts = [], history = [] } = task;
   const head = fields([

@@ -1,4 +1,4 @@
-/** What the servers have in common: shared flags, listening, the ready line, and the end of the process. */
+/** Code that all server commands share: flags, listening, the ready line, and the end of the process. */
 import type { TaskStore } from '../../tasks/index.ts';
 import { networkGuard } from '../../base/net/index.ts';
 import type { Listening } from '../../server.ts';
@@ -20,15 +20,15 @@ export const SERVER_FLAGS = {
     'normal (the default): data survives a crash of the process; full: also a crash of the machine.',
   ),
   'public-url': option('URL', 'The public address of this server, for agent cards.'),
-  json: toggle('Print the ready line as JSON.'),
+  json: toggle('When the server is ready, print its address as JSON.'),
 } as const;
 
-/** A flag's value as a port number. */
+/** Parses a flag's value as a port number. */
 export function portNumber(flag: '--port' | '--a2a-port', text: string): number {
   return wholeNumber(flag, text, { min: 0, max: 65_535 });
 }
 
-/** The values of `--allow-network`, checked. */
+/** Checks the values of `--allow-network` and returns them. */
 export function networks(cidrs: readonly string[]): readonly string[] {
   try {
     networkGuard(cidrs);
@@ -46,7 +46,7 @@ export function publicUrl(text: string | undefined): { readonly publicUrl?: stri
       `--public-url ${text}: use a full http or https address, for example https://agent.example`,
     );
   }
-  // The address is public, on the card, and paths are appended to it.
+  // The address is published in the card, and paths are appended to it.
   if (url?.username || url?.password || /[?#]/.test(text)) {
     throw usageError(
       '--public-url: remove the user name, password, query and fragment from the address',
@@ -61,7 +61,7 @@ interface Address {
   readonly flag: '--port' | '--a2a-port';
 }
 
-/** Listens on the address. A port in use and similar problems become one line that says what to do. */
+/** Listens on the address. Reports a port in use and similar problems in one line that says what to do. */
 export async function listenOn(
   server: { listen(port: number, host: string): Promise<Listening> },
   { host, port, flag }: Address,
@@ -98,7 +98,7 @@ export interface Announcement {
   readonly name: string;
   readonly store: Pick<TaskStore, 'name'>;
   readonly json: boolean;
-  /** More fields for the object of `--json`. */
+  /** Additional fields of the object that `--json` prints. */
   readonly more?: Readonly<Record<string, unknown>>;
 }
 
@@ -120,7 +120,7 @@ export function untilSignal(log: ServerLog): Promise<number> {
   });
 }
 
-/** Tells a person at the terminal why the server does not end at once. */
+/** Prints a note, on a terminal, if the server waits for running tasks before it ends. */
 export function noteDrain(running: number, ms: number): void {
   if (running === 0 || !process.stderr.isTTY) return;
   const tasks = running === 1 ? '1 task' : `${running} tasks`;

@@ -3,15 +3,18 @@ import { usageError } from './exit.ts';
 import { note } from './terminal.ts';
 
 const MAX_BYTES = 4 * 1024 * 1024;
-/** After this time a note says that the program waits for input: the pipe may be open by mistake. */
+/** How long to wait before a note says that the program waits for input. The pipe may be open by mistake. */
 const SAY_AFTER_MS = 3000;
 
-/** All of standard input as text, without the final line break. Empty if standard input is a terminal. */
+/**
+ * Returns all of standard input as text, without the final line break. Returns an empty text if standard input is a
+ * terminal.
+ */
 export async function readStandardInput(): Promise<string> {
   const { stdin } = process;
   if (stdin.isTTY) return '';
   const timer = setTimeout(
-    () => note('Waiting for the end of standard input. To send none, add < /dev/null.'),
+    () => note('Waiting for the end of standard input. To send no input, add < /dev/null.'),
     SAY_AFTER_MS,
   );
   const chunks: Buffer[] = [];

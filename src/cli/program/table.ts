@@ -1,7 +1,7 @@
-/** Text in aligned columns. */
+/** Formats text in aligned columns. */
 import { stripVTControlCharacters } from 'node:util';
 
-/** One line per row. Colours and styles in a cell do not count towards its width. */
+/** Returns one line per row. Colours and styles in a cell do not count towards its width. */
 export function columns(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {
@@ -15,7 +15,7 @@ export function columns(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
-/** The same with an indent of two spaces. */
+/** Returns one line per row, like `columns`, with an indent of two spaces. */
 export function indented(rows: readonly (readonly string[])[]): string[] {
   return columns(rows).map((line) => `  ${line}`);
 }

@@ -1,10 +1,10 @@
-/** Printing, with colours. Colours are off in pipes and with NO_COLOR. */
+/** Prints text with colours. In a pipe, and with NO_COLOR, prints it without colours. */
 import { styleText } from 'node:util';
 
 type Format = Parameters<typeof styleText>[0];
 type Stream = typeof process.stdout | typeof process.stderr;
 
-/** Styled text, by default for standard output. */
+/** Styles a text for a stream, by default for standard output. */
 function style(format: Format, text: string, stream: Stream = process.stdout): string {
   return styleText(format, text, { stream });
 }
@@ -38,17 +38,20 @@ export function sayJson(value: unknown): void {
 
 const CONTROL = /(?![\n\t])\p{Cc}/gu;
 
-/** An agent's text without terminal control characters. In a pipe or a file the text is unchanged. */
+/**
+ * Removes terminal control characters from an agent's text. If standard output is a pipe or a file, returns the text
+ * unchanged.
+ */
 export function shown(text: string): string {
   return process.stdout.isTTY ? text.replaceAll(CONTROL, '') : text;
 }
 
-/** An agent's text on one line, without terminal control characters. */
+/** Puts an agent's text on one line and removes terminal control characters. */
 export function word(text: string): string {
   return text.replaceAll(CONTROL, '').replaceAll(/\s+/g, ' ').trim();
 }
 
-/** An argument quoted for a shell, on one line. */
+/** Quotes an argument for a shell, on one line. */
 export function quoted(argument: string): string {
   const text = word(argument);
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -1,4 +1,4 @@
-/** Flags for the look of the terminal UI: `--theme` and `--plain`. */
+/** The flags for the appearance of the terminal UI: `--theme` and `--plain`. */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { usageError } from './exit.ts';
@@ -21,7 +21,10 @@ export async function chosenTheme(
   throw usageError(`--theme ${flag}: use one of ${THEME_NAMES.join(', ')}`);
 }
 
-/** Ignores a settings file that cannot be read: opening the agent reports it. */
+/**
+ * Returns the theme in the user's settings. Ignores a file that cannot be read, because opening the agent reports the
+ * error.
+ */
 async function themeIn(environment: Environment): Promise<string | undefined> {
   const { configFolder } = await import('../../coder/index.ts');
   const folder = configFolder(environment);

@@ -1,9 +1,9 @@
-/** Folders from the command line. */
+/** Checks and resolves folders from the command line. */
 import { realpath, stat } from 'node:fs/promises';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { usageError } from './exit.ts';
 
-/** The real paths of the `--workspace` folders; without any, the current folder. */
+/** Returns the real paths of the `--workspace` folders or, if none is given, of the current folder. */
 export async function workspaceFolders(given: readonly string[]): Promise<string[]> {
   const folders = given.length > 0 ? given : ['.'];
   return [...new Set(await Promise.all(folders.map((folder) => workspaceFolder(folder))))];
@@ -17,5 +17,5 @@ export async function workspaceFolder(folder: string): Promise<string> {
     const why = systemCode(error) === 'ENOENT' ? 'no such folder' : reasonOf(error);
     throw usageError(`${folder}: ${why}`, { cause: error });
   }
-  throw usageError(`${folder} is not a folder: use a folder`);
+  throw usageError(`${folder} is not a folder: give the path of a folder`);
 }

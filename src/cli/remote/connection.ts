@@ -6,14 +6,14 @@ import { usageError } from '../program/exit.ts';
 import { note, quoted } from '../program/terminal.ts';
 
 export const CONNECTION_FLAGS = {
-  json: { type: 'boolean', help: 'Print wire objects, one on each line.' },
+  json: { type: 'boolean', help: "Print the protocol's JSON objects, one per line." },
   header: {
     type: 'string',
     multiple: true,
     value: "'K: V'",
-    help: 'A header for every request.',
+    help: 'A header that is sent with every request.',
   },
-  'a2a-version': { type: 'string', value: 'V', help: '0.3 or 1.0; the newest by default.' },
+  'a2a-version': { type: 'string', value: 'V', help: 'The protocol version: 0.3 or 1.0. By default the newest that the agent supports.' },
 } as const;
 
 type ConnectionInput = CommandInput<typeof CONNECTION_FLAGS>;
@@ -29,7 +29,7 @@ export interface Connection {
   /** The codec of the negotiated protocol version. */
   readonly codec: WireCodec;
   readonly json: boolean;
-  /** The text of another parley command for the same agent, to suggest to the person. */
+  /** Returns the text of another parley command for the same agent, as a suggestion to the user. */
   command(name: string, ...rest: readonly string[]): string;
 }
 
@@ -45,7 +45,7 @@ export function targetOf({ operands: [url = ''], values }: ConnectionInput): Tar
   return { url, headers: headersOf(values), version };
 }
 
-/** If a header is given twice, the last value wins. */
+/** Parses the headers. If a header is given twice, the last value wins. */
 function headersOf({ header }: ConnectionInput['values']): Record<string, string> {
   const headers = new Headers();
   for (const line of header) {
@@ -62,7 +62,7 @@ function headersOf({ header }: ConnectionInput['values']): Record<string, string
   return Object.fromEntries(headers);
 }
 
-/** Retries for about 90 seconds, enough for a person to restart a server. */
+/** Retries for about 90 seconds. This is enough time for a person to restart a server. */
 const RETRY: RetryOptions = {
   attempts: 24,
   delayMs: 250,

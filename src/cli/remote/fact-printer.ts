@@ -9,7 +9,7 @@ import {
 import { note, shown, word } from '../program/terminal.ts';
 
 export interface FactPrinter {
-  /** Whether any of the answer has been written. */
+  /** Whether a part of the answer has been written. */
   readonly any: boolean;
   write(text: string): void;
   /** Ends an unfinished line on standard output. */
@@ -18,7 +18,7 @@ export interface FactPrinter {
   print(fact: Fact): void;
 }
 
-/** With `answer: false` nothing goes to standard output; with `quiet` nothing to standard error. */
+/** With `answer: false`, nothing is written to standard output. With `quiet`, nothing is written to standard error. */
 export function createFactPrinter({ answer = true, quiet = false } = {}): FactPrinter {
   const callLine = createCallLines();
   let any = false;
@@ -66,7 +66,9 @@ export function createFactPrinter({ answer = true, quiet = false } = {}): FactPr
   };
 }
 
-/** One line for each new status of a call; undefined when there is nothing to print. */
+/**
+ * Returns a function that returns one line for each new status of a call, or undefined if there is nothing to print.
+ */
 function createCallLines(): (call: ToolCall) => string | undefined {
   const known = new Map<string, ToolCall['status']>();
   return (call) => {

@@ -19,8 +19,8 @@ import { answerOf, contentOf, questionOf } from '../program/render.ts';
 import { note, sayJson, shown } from '../program/terminal.ts';
 
 /**
- * Prints the stream and returns the exit code. With `untilSettled` it stops when the task ends or waits for input:
- * some agents leave the stream of a waiting task open.
+ * Prints the stream and returns the exit code. With `untilSettled` it stops when the task ends or waits for input,
+ * because some agents leave the stream of a waiting task open.
  */
 export async function follow(
   stream: AgentStream,
@@ -38,7 +38,10 @@ export async function follow(
     process.exit(EXIT.interrupted);
   });
   const printer = createPrinter();
-  /** Whether the status is the task's current one. A replayed stream also has questions that were answered since. */
+  /**
+   * Whether the status is still the task's status. A replayed stream also contains questions that have been answered
+   * since.
+   */
   async function isCurrent({ state, timestamp }: TaskStatus): Promise<boolean> {
     if (isTerminal(state) || !stream.task) return true;
     const { status } = await connection.agent.get(stream.task.id, { historyLength: 0 });
@@ -101,7 +104,7 @@ function createPrinter() {
   };
 }
 
-/** The parts that are not text. The text tracker handles text. */
+/** Returns the parts that are not text. The text tracker handles text. */
 function otherParts(event: StreamEvent): Part[] {
   const lists =
     event.kind === 'artifact-update'

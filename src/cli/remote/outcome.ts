@@ -1,4 +1,4 @@
-/** The exit code for a task's result, and hints for the next command. */
+/** Determines the exit code from a task's result, and prints hints for the next command. */
 import { waitingCallsIn } from '../../protocol/development-tool/index.ts';
 import { isInterrupted, type SendResult, type Task, textOf } from '../../protocol/index.ts';
 import type { Connection } from './connection.ts';

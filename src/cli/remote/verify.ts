@@ -46,7 +46,7 @@ function checkSkills({ skills }: AgentCard): Check[] {
   return [ok('skills', skills.map(({ name }) => word(name)).join(', '))];
 }
 
-/** A client for one interface of the card. Undefined if its binding or version is not supported. */
+/** Returns a client for one interface of the card, or undefined if its binding or version is not supported. */
 function serviceFor(
   { url, protocolBinding, protocolVersion, tenant }: AgentInterface,
   found: FoundCard,
@@ -64,7 +64,7 @@ function isBinding(name: string): name is Binding {
   return name === 'JSONRPC' || name === 'HTTP+JSON';
 }
 
-/** The error that the agent returns. Undefined if the request succeeds. */
+/** Returns the agent's error, or undefined if the request succeeds. */
 async function refusalOf(question: Promise<unknown>): Promise<A2AError | undefined> {
   try {
     await question;
@@ -120,7 +120,7 @@ async function checkCapabilities(found: FoundCard, { headers }: Target): Promise
         return warning(name, 'not checked: pass credentials with --header');
       }
       const isOff = refusal !== undefined && off.includes(refusal.kind);
-      if (promised && isOff) return broken(name, `declared, but ${word(refusal.message)}`);
+      if (promised && isOff) return broken(name, `declared, but not supported: ${word(refusal.message)}`);
       if (promised) return ok(name, 'declared and supported');
       return isOff
         ? ok(name, 'neither declared nor supported')
@@ -151,7 +151,7 @@ async function checkCapabilities(found: FoundCard, { headers }: Target): Promise
   ];
 }
 
-/** An agent whose card requires credentials must refuse a request without them. */
+/** Checks that an agent whose card requires credentials refuses a request without them. */
 async function checkClosed(offer: AgentInterface, found: FoundCard): Promise<Check> {
   const name = 'security';
   try {
