@@ -1,6 +1,6 @@
 /**
- * The program: runs the command that was named, and turns an error into an exit code and one line. A command's module is
- * loaded only when it runs, so a command does not pay for the others.
+ * The main program. Runs the command that the arguments name, and converts an error to an exit code and one line. The
+ * module of a command is loaded only when the command runs, which makes the start faster.
  */
 import { type CommandTable, commandRows, runFrom } from './program/command.ts';
 import { EXIT, ExitError } from './program/exit.ts';
@@ -58,7 +58,7 @@ const COMMANDS: CommandTable = {
   },
   card: {
     operands: 'URL',
-    about: "Show an agent's card, and check it",
+    about: "Show an agent's card, or check it with --verify",
     load: async () => (await import('./commands/card.ts')).default,
   },
   sessions: {
@@ -100,7 +100,7 @@ async function run(args: readonly string[]): Promise<number> {
   return runFrom(COMMANDS, 'parley', args, process.env);
 }
 
-/** Whether `-p` or its variable is given. Without a prompt, the terminal UI starts. */
+/** Whether `-p` or its environment variable is given. If not, the terminal UI starts. */
 function hasPrompt(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   const flags = end < 0 ? args : args.slice(0, end);
@@ -126,7 +126,7 @@ function help(): string {
     '  parley send http://127.0.0.1:41242 "list src"',
     '',
     dim(
-      'parley COMMAND --help shows the flags of a command. parley --plain --help and parley -p --help show the flags of parley itself.',
+      'parley COMMAND --help shows the flags of a command. parley --plain --help shows the flags of parley without a command, and parley -p --help shows those of a single turn.',
     ),
     '',
   ].join('\n');

@@ -1,4 +1,7 @@
-/** The checks of `parley doctor` for the coding agent. Most of these parts are optional: without one, a feature is missing. */
+/**
+ * The checks of `parley doctor` for the coding agent. If an optional part is missing, only the feature that needs it
+ * does not work.
+ */
 import { execFile } from 'node:child_process';
 import { reasonOf } from '../../base/index.ts';
 import { promisify } from 'node:util';
@@ -68,7 +71,7 @@ function checkModel(wanted: string | undefined, environment: Environment): Check
     : ok(name, model);
 }
 
-/** The first line of `FILE --version`. */
+/** Returns the first line of `FILE --version`. */
 async function versionOf(file: string): Promise<string> {
   const { stdout } = await promisify(execFile)(file, ['--version'], { timeout: PROBE_MS });
   return stdout.split('\n', 1)[0] ?? '';

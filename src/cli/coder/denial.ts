@@ -1,4 +1,4 @@
-/** The message for a tool call that was denied because there was no person to ask: the call, and how to allow it. */
+/** The message for a tool call that was denied because there was no person to ask. It says how to allow the call. */
 import { grantFrom, configFolder, type ApprovalMode, type Preview } from '../../coder/index.ts';
 import { userSettingsFile } from '../../coder/settings/index.ts';
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
@@ -18,7 +18,7 @@ export function denialOf(
   return `${named} was denied, because there is no person to ask${next}`;
 }
 
-/** The least permissive flag that allows the call. */
+/** Returns the least permissive flag that allows the call, if there is one. */
 function flagFor({ confirmation_request }: ToolCall, mode: ApprovalMode): string[] {
   const edit = confirmation_request?.file_edit_details !== undefined;
   if (edit && mode === 'ask') return ['--approval auto-edit'];

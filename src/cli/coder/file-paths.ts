@@ -1,6 +1,6 @@
 /**
- * Completes file paths for `@` in a prompt: files in the named folder whose names start with the typed text. If no
- * folder is named, files in subfolders are found too.
+ * Completes file paths after `@` in a prompt. Finds files in the typed folder whose names start with the typed text. If
+ * no folder is typed, also finds files in subfolders.
  */
 import type { Dirent } from 'node:fs';
 import { readdir, realpath } from 'node:fs/promises';
@@ -9,10 +9,11 @@ import path from 'node:path';
 const MAX_FOUND = 50;
 /** Folders that are not searched. */
 const SKIPPED = new Set(['.git', 'node_modules']);
-/** Subfolders are searched from this many letters on: one letter matches too many names. */
+/** Minimum number of letters for a search in subfolders. One letter would match too many names. */
 const MIN_DEEP_LETTERS = 2;
-/** A search may read this many folders: it runs at each key press. */
+/** Maximum number of folders that a search reads. A search runs at each key press. */
 const MAX_FOLDERS = 400;
+/** Number of folders that are read at the same time. */
 const AT_ONCE = 16;
 
 export function filesIn(root: string) {
@@ -37,7 +38,10 @@ export function filesIn(root: string) {
   };
 }
 
-/** Files and subfolders below this folder whose names start with the text, ignoring case, the nearest first. */
+/**
+ * Returns the files and folders inside subfolders whose names start with the text, ignoring case. The nearest come
+ * first.
+ */
 async function filesBelow(root: string, begun: string): Promise<string[]> {
   const wanted = begun.toLowerCase();
   const found: string[] = [];

@@ -4,7 +4,7 @@ import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
 import { usageError } from '../program/exit.ts';
 import { listOption, option, toggle } from '../program/flags.ts';
 
-/** The names of models, for help texts. */
+/** The possible values of `--model`, for help texts. */
 export const MODELS =
   'offline, scripted:FILE, google:NAME, anthropic:NAME, openai:NAME or openai-compatible:NAME.';
 
@@ -13,7 +13,7 @@ export const CODER_FLAGS = {
   model: option('M', `The model: ${MODELS}`),
   approval: option(
     'MODE',
-    'When to ask for approval. ask (the default): before every change; auto-edit: not for edits of files; yolo: never; plan: change nothing.',
+    'When to ask for approval. ask (the default): before every change; auto-edit: before every change except file edits; yolo: never; plan: never, because changes are not allowed.',
   ),
   sandbox: toggle(
     'Run shell commands in bubblewrap, without network and with write access only to the workspace.',
@@ -22,7 +22,7 @@ export const CODER_FLAGS = {
 
 export const SESSION_STORE_FLAG = option(
   'S',
-  'Where to store sessions: memory, or next to sqlite:PATH. By default in the data folder.',
+  'Where to store sessions: memory, or sqlite:PATH for the file PATH.sessions. By default in the data folder.',
 );
 
 /** Environment variables for all commands that run the coding agent. */

@@ -1,6 +1,6 @@
 /**
- * A live session of the coding agent in this process, for the terminal and for editors: the agent, its tasks, the
- * session's hub, and the server for others if there is an address.
+ * Opens a live session of the coding agent in this process, for the terminal and for editors. If an address is given,
+ * also starts the server through which others join the session.
  */
 import { reasonOf } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
@@ -24,7 +24,7 @@ import type { StoreLocation } from '../program/store-location.ts';
 export interface LiveSetup {
   readonly values: CoderFlags & { readonly store?: string | undefined };
   readonly environment: Environment;
-  /** Real paths. The session works in the first one. */
+  /** The real paths of the workspaces. The session works in the first one. */
   readonly roots: readonly string[];
   readonly place: StoreLocation;
   readonly sessions: SessionStore;
@@ -39,13 +39,13 @@ export interface OpenedLive {
   readonly live: Live;
   readonly coder: OpenedCoder;
   readonly sessionId: string;
-  /** The address for others. */
+  /** The address where others can join, or undefined if they cannot join. */
   readonly url: string | undefined;
   /** Notes for the user, one line each. */
   readonly notes: readonly string[];
   /** Whether the session has any messages. */
   used(): Promise<boolean>;
-  /** Ends the session for all members, and stops what runs in it. */
+  /** Ends the session for all members, and stops its tasks. */
   close(): Promise<void>;
 }
 
@@ -135,7 +135,7 @@ export function sweepSoon({ coder }: OpenedLive, setup: LiveSetup): void {
   });
 }
 
-/** Clears the session's own choices of mode and model where a flag was given, so that the flag applies from now on. */
+/** If a flag sets the mode or the model, removes the session's own choice, so that the flag applies from now on. */
 async function applyFlags({ values, sessions }: LiveSetup, id: string): Promise<void> {
   const stateDelta: State = {
     ...(values.approval !== undefined && { [MODE_KEY]: null }),
@@ -148,14 +148,17 @@ async function applyFlags({ values, sessions }: LiveSetup, id: string): Promise<
   ]);
 }
 
-/** The task in which a session continues, and its earlier tasks, oldest first. A failed or canceled task is not continued. */
+/**
+ * Returns the task that a session continues, and its earlier tasks, the oldest first. A failed or canceled task is not
+ * continued.
+ */
 async function tasksOf(
   handler: RequestHandler,
   contextId: string,
 ): Promise<{ readonly taskId?: string; readonly former: readonly string[] }> {
   const call = { extensions: [EXTENSION_URI] };
   const { tasks } = await handler.listTasks({ contextId, pageSize: 50, historyLength: 1 }, call);
-  // A task that was only reserved has no content.
+  // A submitted task has no content yet.
   const used = tasks.filter(({ status: { state } }) => state !== 'submitted');
   const [latest, ...others] = used;
   const continues = latest && !endsTask(latest.status.state);
@@ -163,7 +166,7 @@ async function tasksOf(
   return { ...(continues && { taskId: latest.id }), former };
 }
 
-/** Whether no turn can follow a turn that ended in this state. */
+/** Whether a task in this state cannot be continued with another turn. */
 function endsTask(state: TaskState): boolean {
   return isTerminal(state) && state !== 'completed';
 }

@@ -1,7 +1,7 @@
 /**
- * The task store of a live session. A log has one writer, and several terminals may be open, so each session has its own
- * file in the data folder, named after the session. A resumed session finds its whole history there. With
- * `--store sqlite:PATH` that file is used instead.
+ * The task store of a live session. A store has only one writer, but several terminals may be open. So each session has
+ * its own file in the data folder, named after the session's id. When the session is resumed, the file has its whole
+ * history. With `--store sqlite:PATH`, the file PATH is used instead.
  */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -14,15 +14,15 @@ import { localSession } from './stored-sessions.ts';
 import { openStore, type StoreLocation } from '../program/store-location.ts';
 
 const FOLDER = 'live';
-/** Files that are checked at each start. */
+/** Maximum number of files that are checked at each start. */
 const MAX_SWEPT = 200;
-/** Younger files are not removed: their session may just be starting. */
+/** Minimum age of a file that is removed. The session of a younger file may not have been stored yet. */
 const YOUNG_MS = 7 * 86_400_000;
 
 export interface LiveStoreOptions {
   /** Where sessions are stored. */
   readonly place: StoreLocation;
-  /** The location was set with --store. */
+  /** Whether the location was set with --store. */
   readonly named: boolean;
   readonly sessionId: string;
   readonly environment: Environment;
@@ -38,7 +38,9 @@ export async function openLiveStore(options: LiveStoreOptions): Promise<TaskStor
   return openStore({ ...place, file: fileOf(folder, sessionId) }, environment, log);
 }
 
-/** Replaces characters that are unsafe in file names: the id may come from a command line or an editor. */
+/**
+ * Returns the file of a session. Replaces unsafe characters, because the id may come from a command line or an editor.
+ */
 function fileOf(folder: string, sessionId: string): string {
   return path.join(folder, `${sessionId.replaceAll(/[^\w.-]/g, '_').slice(0, 100)}.db`);
 }

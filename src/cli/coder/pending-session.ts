@@ -1,6 +1,7 @@
 /**
  * A live session that is still being opened. It lets the UI start before the agent is loaded: calls wait until the
- * session is open. If it cannot be opened, it has no items, and the caller of `opening` reports the error.
+ * session is open. If the session cannot be opened, it has no items, and the code that created `opening` reports the
+ * error.
  */
 import {
   LIVE_ROLES,

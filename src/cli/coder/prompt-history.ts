@@ -1,14 +1,17 @@
-/** The prompts of earlier sessions, for the arrow keys. They are in a file of JSON lines in the data folder, the oldest first. */
+/**
+ * Stores prompts, so that the arrow keys find those of earlier sessions. The file has JSON lines, the oldest prompt
+ * first.
+ */
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { PromptHistory } from '../../tui/index.ts';
 
 const FILE = 'prompts.jsonl';
 const MAX_ENTRIES = 1000;
-/** Longer prompts are not stored. */
+/** Maximum length of a stored prompt. Longer prompts are not stored. */
 const MAX_CHARS = 20_000;
 
-/** Opens the history. Errors of reading and writing are ignored: the agent works without a history. */
+/** Opens the history. Ignores read and write errors, because the agent works without a history. */
 export function openHistory(folder: string): PromptHistory {
   const file = path.join(folder, FILE);
   const entries = read(file);
@@ -48,6 +51,6 @@ function attempt(what: () => void): void {
   try {
     what();
   } catch {
-    // Works without a history.
+    // The agent works without a history.
   }
 }

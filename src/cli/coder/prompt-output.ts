@@ -1,4 +1,7 @@
-/** The output of `parley -p`: the answer on standard output, progress on standard error if that is a terminal. */
+/**
+ * Prints the output of `parley -p`: the answer on standard output, and progress on standard error if that is a
+ * terminal.
+ */
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
 import { codecOf, type StreamEvent } from '../../protocol/index.ts';
 import { createFactPrinter } from '../remote/fact-printer.ts';

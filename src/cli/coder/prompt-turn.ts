@@ -1,4 +1,4 @@
-/** Follows one turn to its end without a person. It declines every confirmation request, so that it never waits. */
+/** Follows one turn to its end when there is no person to ask. Declines every confirmation request. */
 import type { AgentClient, AgentStream } from '../../client/index.ts';
 import {
   EXTENSION_URI,
@@ -12,25 +12,25 @@ import {
 } from '../../protocol/development-tool/index.ts';
 import { type StreamEvent, type Task, textOf } from '../../protocol/index.ts';
 
-/** The reason that the model is given for a declined call. */
+/** The reason for a declined call, for the model. */
 const REASON = 'No person can be asked. Continue without this call, and say what was left undone.';
-/** After this many denied calls the turn is canceled. */
+/** Maximum number of declined calls. After more, the turn is canceled. */
 const MAX_DENIALS = 20;
 
 export interface TurnListener {
   event(event: StreamEvent): void;
   fact(fact: Fact): void;
-  /** The call asked for a confirmation and was declined. */
+  /** Called when a call needed a confirmation and was declined. */
   denied(call: ToolCall): void;
 }
 
 export interface TurnOutcome {
   readonly task: Task;
-  /** The answer. */
+  /** The agent's answer. */
   readonly text: string;
   /** The last state of each call, in the order in which the calls were made. */
   readonly calls: readonly ToolCall[];
-  /** Whether a call was declined that needed an approval. */
+  /** Whether a call that needed an approval was declined. */
   readonly denied: boolean;
   /** The error that the agent reported. */
   readonly problem?: string | undefined;
@@ -59,7 +59,7 @@ export async function followTurn(
       for await (const { event } of stream) {
         if (event.kind === 'task') {
           if (signal.aborted) cancel();
-          // Each later stream starts with the task so far, which was processed already.
+          // Each later stream starts with the task, whose events have already been processed.
           if (stream !== first) continue;
         }
         listener.event(event);
@@ -103,7 +103,7 @@ export async function followTurn(
   }
 }
 
-/** Whether the call needs an approval. Questions that the agent asks do not. */
+/** Whether the call needs an approval. A call that asks the user a question does not. */
 export function isApproval(call: ToolCall): boolean {
   return hasOption(call, OPTION.once);
 }

@@ -1,4 +1,4 @@
-/** The coding agent for `parley serve`, with its task store and its sessions. */
+/** Sets up the coding agent for `parley serve`. */
 import { coderServeOptions } from '../../coder/index.ts';
 import { openCoder, openSessions, tellNotes, type CoderFlags } from './setup.ts';
 import { reasonOf } from '../../base/index.ts';

@@ -48,21 +48,23 @@ export interface CoderFlags {
 export interface CoderSetup {
   readonly values: CoderFlags;
   readonly environment: Environment;
-  /** Real paths. */
+  /** The real paths of the workspaces. */
   readonly roots: readonly string[];
   readonly sessions: SessionStore;
-  /** The mode and model of the flags override the choices of a resumed session. */
+  /** Whether the mode and model in the flags override those that a resumed session selected. */
   readonly flagsOverride?: boolean;
-  /** Serves other people: with --approval plan, no session may change its mode. */
+  /** Whether the agent serves other people. If so, no session may change its mode with --approval plan. */
   readonly serves?: boolean;
-  /** Others may join the terminal's session: with --approval plan, only the terminal may change the mode. */
+  /**
+   * Whether others may join the terminal's session. If so, only the terminal may change the mode with --approval plan.
+   */
   readonly shared?: boolean;
   readonly logger: Logger;
 }
 
 export interface OpenedCoder extends Coder {
   readonly model: Model;
-  /** The approval mode of sessions that have not set another. */
+  /** The approval mode of sessions that have not set another mode. */
   readonly mode: ApprovalMode;
   /** Notes for the user, one line each. */
   readonly notes: readonly string[];
@@ -70,7 +72,7 @@ export interface OpenedCoder extends Coder {
   sweep(): Promise<void>;
 }
 
-/** Opens the sessions that belong to this task store. Several processes may have them open. */
+/** Opens the sessions that belong to this task store. Several processes may open them at the same time. */
 export async function openSessions(place: StoreLocation): Promise<SessionStore> {
   if (place.kind === 'memory') return memorySessions();
   const { sqliteSessions, StorageError } = await import('../../agent/sqlite/index.ts');
@@ -87,7 +89,7 @@ export function sessionsFile(storeFile: string): string {
   return `${storeFile}.sessions`;
 }
 
-/** Opens the agent. Problems with the model, settings or sandbox are errors of one line. */
+/** Opens the agent. Throws an error of one line if the model, the settings or the sandbox cannot be used. */
 export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
   const { values, environment, roots, sessions, logger } = setup;
   const mode = approvalMode(values.approval);
@@ -144,7 +146,7 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
   }
 }
 
-/** The user's settings and, if there is exactly one workspace and it is trusted, the workspace's own. */
+/** Loads the user's settings. Adds the workspace's settings if there is only one workspace and it is trusted. */
 async function settingsFor(
   config: string,
   roots: readonly string[],

@@ -17,23 +17,23 @@ import { openSessions, sessionsFile } from './setup.ts';
 export const SESSION_FLAGS = {
   user: option(
     'NAME',
-    'The user of the sessions, from parley serve --keys. By default sessions without a user.',
+    'Use the sessions of this user, a NAME in the file of parley serve --keys. By default, sessions without a user.',
   ),
-  store: option('S', 'The store of the sessions: sqlite:PATH. By default in the data folder.'),
+  store: option('S', 'Where the sessions are stored: sqlite:PATH. By default in the data folder.'),
 } as const;
 
-/** The user of sessions without authentication: `parley`, `parley -p`, and `parley serve` without tokens. */
+/** The user of sessions without authentication: those of `parley`, `parley -p`, and `parley serve` without tokens. */
 export const LOCAL_USER = userOf({ user: undefined, tenant: '' });
 
 export function localSession(id: string): SessionKey {
   return { app: APP, user: LOCAL_USER, id };
 }
 
-/** Sessions that are searched for the last one of a folder. */
+/** Maximum number of sessions that are listed, or searched for the last session of a folder. */
 const MAX_LOOKED_AT = 100;
 const MAX_TITLE = 60;
 
-/** The session with this id; for an empty id, the last session in this folder. */
+/** Returns the session with this id or, if the id is empty, the last session in this folder. */
 export async function findSession(
   sessions: SessionStore,
   id: string,
@@ -58,20 +58,20 @@ export async function sessionOf(
   throw usageError(`there is no session ${id}: parley sessions lists the sessions`);
 }
 
-/** The folder of the session. */
+/** Returns the session's folder, or undefined if none is stored. */
 export function workspaceOf(session: Session | undefined): string | undefined {
   const folder = session?.state[WORKSPACE_KEY];
   return typeof folder === 'string' ? folder : undefined;
 }
 
-/** The start of the first prompt. */
+/** Returns the start of the session's first prompt. */
 export function sessionTitle({ events }: Session): string {
   const first = events.find(({ author, content }) => author === 'user' && content !== undefined);
   const text = word(contentText(first?.content));
   return text.length > MAX_TITLE ? `${text.slice(0, MAX_TITLE - 1)}…` : text;
 }
 
-/** Sessions to choose from, the most recent first. */
+/** Returns the sessions to choose from, the most recent first. */
 export async function recentSessions(
   sessions: SessionStore,
 ): Promise<{ readonly id: string; readonly title: string; readonly when: string }[]> {
@@ -90,14 +90,14 @@ export async function recentSessions(
   return items;
 }
 
-/** Opens the stored sessions; undefined if there are none yet. Creates no file. */
+/** Opens the stored sessions. Returns undefined if there are none yet, and creates no file. */
 export async function storedSessions(
   { store }: { readonly store: string | undefined },
   environment: Environment,
 ): Promise<SessionStore | undefined> {
   const place = await storeLocation({ store }, environment, APP);
   if (place.kind === 'memory') {
-    throw usageError('--store memory keeps no sessions: use --store sqlite:PATH');
+    throw usageError('--store memory has no stored sessions: use --store sqlite:PATH');
   }
   return existsSync(sessionsFile(place.file)) ? openSessions(place) : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * `parley acp`: the coding agent for an editor, over the Agent Client Protocol on standard input and output. Each
- * `session/new` starts a session in the folder that the editor names. `session/load` opens it again.
+ * `parley acp`: runs the coding agent for an editor, over the Agent Client Protocol on standard input and output.
+ * `session/new` starts a session in the folder that the editor specifies. `session/load` opens a stored session.
  *
  * The editor acts for the person who started it, so its MCP servers may be local programs.
  */
@@ -35,7 +35,7 @@ export default defineCommand({
   name: 'acp',
   operands: [],
   about:
-    'Runs the coding agent for an editor, such as Zed, which starts this command itself. It speaks the Agent Client Protocol on standard input and output, and logs to standard error.',
+    'Runs the coding agent for an editor such as Zed. The editor starts this command, and talks to it with the Agent Client Protocol on standard input and output. The log is on standard error.',
   flags: FLAGS,
   variables: {
     ...CODER_VARIABLES,
@@ -63,7 +63,7 @@ async function run(settings: Settings): Promise<number> {
   open.defer(() => log.flush());
   const sessions = await openSessions(place);
   open.defer(() => sessions.close());
-  /** The open session of each member. A session that is loaded while it is open is shared. */
+  /** The open session of each member. Members that load the same session share it. */
   const opened = new Map<LiveSession, OpenedLive>();
   open.defer(async () => {
     await Promise.all([...new Set(opened.values())].map((each) => each.close()));
@@ -120,7 +120,7 @@ async function run(settings: Settings): Promise<number> {
   return code;
 }
 
-/** The editor's folder, which must be inside one of the allowed folders. */
+/** Returns the editor's folder. Throws if it is not inside one of the allowed folders. */
 async function folderFor(cwd: string, allowed: readonly string[] | undefined): Promise<string> {
   const folder = await workspaceFolder(cwd).catch((error: unknown) => {
     throw new A2AError(
@@ -141,7 +141,10 @@ async function find(sessions: SessionStore, id: string): Promise<void> {
   throw new A2AError('taskNotFound', 'No such session');
 }
 
-/** The caller is the operator here, so the error of a wrong setup is sent to the caller in full. */
+/**
+ * Converts a setup error to an error that the editor shows. The editor's user started this program and may see the
+ * details.
+ */
 function visibleError(error: unknown, log: ServerLog): unknown {
   if (!(error instanceof ExitError)) return error;
   log.error({ problem: error.message }, 'failed to open a session');

@@ -33,7 +33,7 @@ export default defineCommand({
     let raw: unknown;
     const found = await discover(target.url, {
       ...target,
-      // Keeps the card as it was sent, with unknown fields.
+      // Keeps the card as it was sent, including unknown fields.
       async fetch(...request) {
         const response = await fetch(...request);
         raw = await response
@@ -98,7 +98,7 @@ function facts(card: AgentCard, url: string): [string, string][] {
   return all.filter((fact): fact is [string, string] => Boolean(fact[1]));
 }
 
-/** A caller has to meet one of the requirements, with all of its schemes. */
+/** Describes the security requirements. A caller must meet one requirement, with all its schemes. */
 function security({ security: requirements = [], securitySchemes = {} }: AgentCard): string {
   if (requirements.length === 0) return 'none required';
   return requirements

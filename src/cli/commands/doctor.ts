@@ -21,7 +21,7 @@ import { DEFAULT_PORT, VERSION } from '../program/product.ts';
 import { portNumber } from '../program/server-process.ts';
 
 const OLDEST_NODE = [24, 16] as const;
-/** Fewer open files than this are too few for a server: each connection needs one. */
+/** A limit of fewer open files is too low for a server, because each connection needs one. */
 const FEW_FILES = 4096;
 
 export default defineCommand({
@@ -84,7 +84,7 @@ function checkFolder(folder: string): Check {
   }
 }
 
-/** Writes a database in the data folder: some network file systems do not support a write-ahead log (WAL). */
+/** Writes a test database in the data folder. Some network file systems do not support a write-ahead log (WAL). */
 async function checkSqlite(folder: string): Promise<Check> {
   const name = 'sqlite';
   const fix = 'use --store memory, or set PARLEY_HOME to a local disk';
@@ -159,7 +159,10 @@ function checkSecretKey(environment: Environment): Check {
     : ok(name, 'PARLEY_SECRET_KEY is set: secrets are encrypted at rest');
 }
 
-/** Timeouts, ids and the order of lists depend on the clock. A time before the build of this program is wrong. */
+/**
+ * Checks the clock, because timeouts, ids and the order of lists depend on it. A time before the build of this program
+ * is wrong.
+ */
 function checkClock(): Check {
   const now = Date.now();
   const built = statSync(fileURLToPath(import.meta.url)).mtimeMs;
@@ -187,7 +190,7 @@ function checkFiles(): Check {
 }
 
 function openFileLimit(): number | undefined {
-  // Otherwise the report looks up host names. (Not in @types/node yet.)
+  // Without this setting, the report looks up host names. The types of Node do not have the setting yet.
   Reflect.set(process.report, 'excludeNetwork', true);
   const report: unknown = process.report.getReport();
   const { userLimits } = report as { userLimits?: { open_files?: { soft?: number | string } } };

@@ -13,7 +13,7 @@ import {
 } from '../coder/stored-sessions.ts';
 import { say, shown } from '../program/terminal.ts';
 
-/** Longer tool results are cut in Markdown; the JSON output has all of them. */
+/** Maximum length of a tool result in Markdown. The JSON output contains the whole results. */
 const MAX_RESPONSE = 4000;
 
 export default defineCommand({
@@ -68,7 +68,7 @@ function titled(agent: string): string {
   return agent === APP ? 'Parley' : agent;
 }
 
-/** A tool's result is shown under the agent that called the tool. */
+/** Whether the event has a tool's result. The result is shown under the agent that called the tool. */
 function isResponse({ content }: Event): boolean {
   return content?.parts.some(({ kind }) => kind === 'function-response') ?? false;
 }
@@ -105,7 +105,7 @@ function partText(part: ContentPart): string {
   }
 }
 
-/** A code block whose fence is longer than any fence in the text. */
+/** Returns a code block whose fence is longer than every fence in the text. */
 function fenced(text: string, language = ''): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const fence = '`'.repeat(longest + 1);

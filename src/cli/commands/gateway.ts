@@ -44,7 +44,7 @@ const FLAGS = {
   port: option('N', `The port; ${GATEWAY_PORT} by default. 0 picks a free port.`),
   host: option(
     'H',
-    `The address to listen on; ${DEFAULT_HOST} by default. Others need a key that exists before the start.`,
+    `The address to listen on; ${DEFAULT_HOST} by default. For addresses that are not loopback, create a key before you start the gateway.`,
   ),
   config: option(
     'FILE',
@@ -74,7 +74,7 @@ export default defineCommand({
     GEMINI_API_KEY:
       'Enables Google as a provider. ANTHROPIC_API_KEY and OPENAI_API_KEY enable Anthropic and OpenAI.',
     PARLEY_HOME: DATA_FOLDER_HELP,
-    PARLEY_SECRET_KEY: 'Encrypts secrets at rest, and is used to hash keys.',
+    PARLEY_SECRET_KEY: 'A secret of your choice. It encrypts stored secrets, and is used to hash API keys.',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'The trace collector, unless the configuration sets one.',
     PARLEY_LOG_LEVEL: LOG_LEVEL_HELP,
   },
@@ -116,12 +116,12 @@ async function run(settings: Settings): Promise<number> {
     await gateway.close(0);
     throw error;
   });
-  // Created only now: if the start failed, the key would never be shown.
+  // The key is created only now, because it would never be shown if the start failed.
   const firstKey = keyless ? gateway.makeFirstKey() : undefined;
   const ended = untilSignal(log);
   let reloading = Promise.resolve();
   process.on('SIGHUP', () => {
-    // One reload at a time, so that the last one takes effect.
+    // Reloads run one after the other, so that the last one takes effect.
     reloading = reloading.then(async () => {
       config = (await reload(gateway, file, environment, log)) ?? config;
     });
@@ -140,7 +140,7 @@ async function run(settings: Settings): Promise<number> {
 interface Opened {
   readonly gateway: Gateway;
   readonly store: TaskStore;
-  /** There is no way to authenticate yet. */
+  /** True if there is no key and no OIDC issuer, so that callers cannot authenticate. */
   readonly keyless: boolean;
 }
 
@@ -195,7 +195,7 @@ async function open(
       await store.close();
     }
     if (error instanceof StoreError) throw storeProblem(error);
-    // The configuration is valid, but names an invalid script or a variable with an invalid address.
+    // The configuration is valid, but it refers to an invalid script, or to a variable with an invalid address.
     if (error instanceof ModelError) {
       const where = values.config === undefined ? '' : `${values.config}: `;
       throw usageError(`${where}${reasonOf(error)}`, { cause: error });
@@ -217,7 +217,7 @@ function noKeys(host: string, store: string | undefined): ExitError {
   );
 }
 
-/** Shows the first key on standard error: standard output has only the ready line. */
+/** Shows the first key on standard error, because standard output has only the ready line. */
 function showKey(key: string, url: string): void {
   note('The first key of this gateway, with all scopes. It is shown only once:');
   process.stderr.write(`\n    ${key}\n\n`);
@@ -226,7 +226,7 @@ function showKey(key: string, url: string): void {
   note(`          -d '{"message":{"role":"user","content":"Hello"}}'`);
 }
 
-/** Loads the configuration again and returns it; undefined if the old one stays in effect. */
+/** Loads the configuration again and returns it, or returns undefined if the old one stays in effect. */
 async function reload(
   gateway: Gateway,
   file: string | undefined,
@@ -257,7 +257,7 @@ async function reload(
   }
 }
 
-/** Tells load balancers to stop sending requests, and serves requests until no task is running. */
+/** Reports to load balancers that the gateway is stopping, and waits until no task is running or `ms` have passed. */
 async function drain(gateway: Gateway, listening: Listening, ms: number): Promise<void> {
   const until = performance.now() + ms;
   gateway.drain();

@@ -1,6 +1,6 @@
 /**
- * `parley keys`: creates, lists, rotates and revokes the API keys of a gateway, on the machine with its data. The gateway
- * may be running: a change takes effect with its next request.
+ * `parley keys`: creates, lists, rotates and revokes the API keys of a gateway. It runs on the machine that has the
+ * gateway's data. The gateway may be running: a change takes effect with the next request.
  */
 import { existsSync } from 'node:fs';
 import { DEFAULT_WORKSPACE, SCOPES } from '../../gateway/index.ts';
@@ -46,7 +46,7 @@ import {
 import { unusableKeys } from '../gateway/unusable-keys.ts';
 
 const ACTOR = 'cli';
-/** Enough to use the gateway, without permission to administer it. */
+/** The scopes of a new key by default. They permit using the gateway, but not administering it. */
 const DEFAULT_SCOPES: NewKey['scopes'] = ['tasks:read', 'tasks:write', 'agents:use', 'cards:read'];
 const DAY_MS = 86_400_000;
 const MAX_EXPIRY_DAYS = 3650;
@@ -61,7 +61,7 @@ const COMMON = {
 
 type KeysInput = Omit<CommandInput<typeof COMMON>, 'operands'>;
 
-/** PARLEY_WORKSPACE is not used: it is a folder for the coding agent, not a workspace of a gateway. */
+/** Returns the gateway's workspace. Ignores PARLEY_WORKSPACE, which is a folder for the coding agent. */
 function workspaceOf({ values, typed }: KeysInput): string {
   return (typed.has('workspace') ? values.workspace : undefined) ?? DEFAULT_WORKSPACE;
 }
@@ -76,11 +76,11 @@ const BUDGET_FLAGS = {
 const create = defineCommand({
   name: 'keys create',
   operands: [],
-  about: `Creates a key and prints it once. Its scopes are ${SCOPES.join(', ')}, or * for all.`,
+  about: `Creates a key and prints it once. The possible scopes are ${SCOPES.join(', ')}, and * for all.`,
   flags: {
     name: option('TEXT', 'What the key is for. Required.'),
     scope: listOption('SCOPE', `A permission; by default ${DEFAULT_SCOPES.join(', ')}.`),
-    expires: option('WHEN', 'When it expires: a time (2027-01-31T00:00:00Z) or days (30d).'),
+    expires: option('WHEN', 'When the key expires: a time (2027-01-31T00:00:00Z) or a number of days (30d).'),
     rate: option('N', 'The maximum number of requests per minute.'),
     ...BUDGET_FLAGS,
     ...COMMON,
@@ -99,7 +99,7 @@ const create = defineCommand({
     const fields = {
       workspace: workspaceOf(input),
       name: values.name,
-      // The gateway's schema checks them.
+      // The gateway's schema checks the scopes.
       scopes: values.scope.length > 0 ? (values.scope as NewKey['scopes']) : DEFAULT_SCOPES,
       ...(values.expires !== undefined && { expiresAt: expiry(values.expires) }),
       ...(values.rate !== undefined && {
@@ -111,7 +111,7 @@ const create = defineCommand({
       checkSecretKey(keys);
       return keys.create(fields, ACTOR);
     });
-    printMade(made, values.json, 'It is shown only now: store it in a safe place.');
+    printMade(made, values.json, 'The secret is shown only now: store it in a safe place.');
     return EXIT.done;
   },
 });
@@ -142,7 +142,7 @@ const rotate = defineCommand({
   flags: {
     overlap: option(
       'TIME',
-      'How long the old secret keeps working, for example 90s, 15m, 24h or 7d. By default it stops at once.',
+      'How long the old secret keeps working, for example 90s, 15m, 24h or 7d. By default it stops working at once.',
     ),
     ...COMMON,
   },
@@ -157,7 +157,7 @@ const rotate = defineCommand({
     const { overlapEndsAt } = made.key;
     const until =
       overlapEndsAt === undefined ? 'no longer works' : `works until ${timeOf(overlapEndsAt)}`;
-    printMade(made, values.json, `It is shown only now. The old secret ${until}.`);
+    printMade(made, values.json, `The new secret is shown only now. The old secret ${until}.`);
     return EXIT.done;
   },
 });
@@ -170,7 +170,7 @@ const revoke = defineCommand({
   examples: ['parley keys revoke ID'],
   async run(input) {
     const { values, operands } = input;
-    // Forced, also for the last key: who can run this command can also create another key.
+    // Also revokes the last key, because a person who can run this command can create another key.
     const key = await withKeys(input, false, (keys) =>
       keys.revoke(workspaceOf(input), String(operands[0]), { force: true }, ACTOR),
     );
@@ -205,7 +205,7 @@ function help(): string {
   return [
     `${bold('parley keys')} ACTION [flags]`,
     '',
-    'Creates, lists, rotates and revokes the API keys of a gateway, on the machine with its data. The gateway may be running.',
+    'Creates, lists, rotates and revokes the API keys of a gateway, on the machine that has the data of the gateway. You do not need to stop the gateway.',
     '',
     bold('Actions'),
     ...commandRows(ACTIONS, 'parley keys'),
@@ -219,7 +219,7 @@ function help(): string {
   ].join('\n');
 }
 
-/** Opens the register next to the store and runs `work`. Errors become one line. */
+/** Opens the register next to the store and runs `work`. Converts errors to errors of one line. */
 async function withKeys<Result>(
   input: KeysInput,
   create: boolean,
@@ -260,7 +260,7 @@ async function withKeys<Result>(
   }
 }
 
-/** The flags for the fields that the gateway's schemas check. */
+/** The flag for each field that the gateway's schemas check. */
 const FLAG_OF: Readonly<Record<string, string>> = {
   workspace: '--workspace',
   name: '--name',
@@ -288,7 +288,7 @@ function refused(error: A2AError): ExitError {
   }
 }
 
-/** Refuses to create a secret with another PARLEY_SECRET_KEY than the gateway's: the key would never work. */
+/** Throws if PARLEY_SECRET_KEY is not the one that the gateway uses. A key that is created with it would never work. */
 function checkSecretKey(keys: Keys): void {
   const count = keys.unusable();
   if (count === 0) return;
@@ -356,7 +356,7 @@ function money(text: string): number {
   throw usageError(`--budget-amount ${text}: use an amount such as 20 or 7.50`);
 }
 
-/** A time from `30d` or from an ISO timestamp. */
+/** Converts a number of days (`30d`) or an ISO timestamp to the time when the key expires. */
 function expiry(text: string): string {
   const [, days] = /^(\d{1,4})d$/.exec(text) ?? [];
   if (days !== undefined) {

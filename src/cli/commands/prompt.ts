@@ -30,7 +30,7 @@ const NO_PROMPT = 'the prompt is empty: add one, for example parley -p "list src
 
 const FLAGS = {
   prompt: {
-    ...option('PROMPT', 'What to do. Standard input is appended; - means standard input alone.'),
+    ...option('PROMPT', 'The prompt. Standard input is appended to it. With - the prompt is only standard input.'),
     short: 'p',
     optional: true,
   },
@@ -52,7 +52,7 @@ export default defineCommand({
   name: '',
   operands: [],
   about:
-    'Runs one turn and prints the answer. Tool calls that need an approval are denied, because there is no person to ask; --approval and the policy in settings.json decide which calls need one. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a call was denied, 130 interrupted.',
+    'Runs one turn and prints the answer. Tool calls that need an approval are denied, because there is no person to ask. --approval and the policy in settings.json determine which calls need an approval. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a call was denied, 130 interrupted.',
   flags: FLAGS,
   variables: CODER_VARIABLES,
   examples: [
@@ -117,7 +117,10 @@ async function run(settings: Settings): Promise<number> {
   return conclude(outcome, problems, interrupted.signal);
 }
 
-/** The folder to work in: `--workspace`, or the folder of the resumed session, or the current folder. */
+/**
+ * Returns the folder to work in (`--workspace`, the folder of the resumed session, or the current folder) and the
+ * session to resume.
+ */
 async function whereToWork(
   { workspace, resume }: Settings['values'],
   sessions: SessionStore,
@@ -134,7 +137,7 @@ async function whereToWork(
   return { root, resumed };
 }
 
-/** The prompt, followed by standard input. */
+/** Returns the prompt, followed by standard input. */
 async function promptOf(given: string): Promise<string> {
   const alone = given === '-' || given === '';
   const piped = await readStandardInput();
@@ -145,7 +148,7 @@ async function promptOf(given: string): Promise<string> {
   return prompt;
 }
 
-/** Without PARLEY_LOG_LEVEL there are no JSON lines: warnings become notes, and errors are printed at the end. */
+/** Creates the log for runs without PARLEY_LOG_LEVEL. Prints warnings as notes, and adds errors to `problems`. */
 function quietLog(problems: string[]): Logger {
   const said = (fields: object): string | undefined => {
     const problem: unknown = Reflect.get(fields, 'problem');
@@ -193,7 +196,7 @@ function conclude(
   const { state } = task.status;
   if (aborted && state === 'canceled') return EXIT.interrupted;
   if (state === 'completed') {
-    // A slash command failed; its answer says why.
+    // A slash command failed. The answer contains the reason.
     if (problem !== undefined) return EXIT.failed;
     return denied ? EXIT.denied : EXIT.done;
   }

@@ -19,7 +19,7 @@ export default defineCommand({
     stream: toggle('Print the answer as it arrives.'),
     task: option('ID', 'Send the message to this task.'),
     context: option('ID', 'Send the message in this conversation (its context id).'),
-    data: option('JSON', 'Add a data part. The text is optional then.'),
+    data: option('JSON', 'Add a data part with this content. TEXT is then optional.'),
     metadata: option('JSON', "The message's metadata, a JSON object."),
     extension: listOption('URI', 'Activate this extension.'),
     ...CONNECTION_FLAGS,

@@ -35,7 +35,7 @@ const FLAGS = {
   port: option('N', `The port; ${DEFAULT_PORT} by default. 0 picks a free port.`),
   host: option(
     'H',
-    `The address to listen on; ${DEFAULT_HOST} by default. Others need --token or --keys.`,
+    `The address to listen on; ${DEFAULT_HOST} by default. Addresses that are not loopback require --token or --keys.`,
   ),
   ...AUTHENTICATION_FLAGS,
   store: option(
@@ -53,7 +53,7 @@ const FLAGS = {
     'Let clients of the coder add MCP servers that are local programs or in private networks.',
   ),
   'allow-auto-execute': toggle('Let clients of the coder turn off approvals for their sessions.'),
-  'max-task-bytes': option('N', 'With --store memory: a larger task fails. 64 MB by default.'),
+  'max-task-bytes': option('N', 'The maximum size of a task with --store memory; 64 MB by default. A larger task fails.'),
 } as const;
 
 type Settings = CommandInput<typeof FLAGS>;
@@ -67,7 +67,7 @@ export default defineCommand({
   variables: {
     ...CODER_VARIABLES,
     PARLEY_SECRET_KEY:
-      'Encrypts the secrets of webhooks on disk. Without it, webhooks with secrets are refused.',
+      'A secret of your choice. It encrypts the secrets of webhooks on disk. Without it, webhooks with secrets are refused.',
     PARLEY_LOG_LEVEL: LOG_LEVEL_HELP,
   },
   examples: [
@@ -143,11 +143,11 @@ function onlyVersion(text: string | undefined): Pick<ServeOptions, 'versions'> {
 interface Picked {
   readonly agent: A2AAgent;
   readonly store: TaskStore;
-  /** Options of the server for this agent, in addition to the flags. */
+  /** Options of the server for this agent, in addition to those from flags. */
   readonly options?: ServeOptions;
   /** Called when the server is ready. */
   begin?(): void;
-  /** Closes what the agent has open, except the store. */
+  /** Closes the agent's resources, except the store. */
   close?(): Promise<void>;
 }
 
@@ -192,7 +192,7 @@ async function pickAgent(name: string, settings: Settings, log: ServerLog): Prom
   }
 }
 
-/** For an agent without extensions, `--require-extension` requires the development-tool extension. */
+/** Returns the agent with all its extensions required. If it has none, requires the development-tool extension. */
 async function requiring(agent: A2AAgent): Promise<A2AAgent> {
   const { EXTENSION_URI } = await import('../../protocol/development-tool/index.ts');
   const own = agent.profile.extensions ?? [];
@@ -201,6 +201,6 @@ async function requiring(agent: A2AAgent): Promise<A2AAgent> {
     ...agent.profile,
     extensions: extensions.map((extension) => Object.assign({}, extension, { required: true })),
   };
-  // Inherits from the agent: an instance of a class keeps its methods and their `this`.
+  // The new object inherits from the agent, so that an instance of a class keeps its methods.
   return Object.create(agent, { profile: { value: profile, enumerable: true } }) as A2AAgent;
 }

@@ -1,5 +1,5 @@
 /**
- * `parley`: the coding agent in this terminal. With `--a2a-port`, others can join the session.
+ * `parley`: runs the coding agent in this terminal. With `--a2a-port`, others can join the session.
  *
  * The terminal is an ordinary client of the session. While it shows the UI, the log goes to a file.
  */
@@ -135,7 +135,7 @@ async function run(settings: Settings): Promise<number> {
   return end.code ?? (reason === 'left' ? EXIT.done : EXIT.failed);
 }
 
-/** Prints above the UI: Ink moves console output there. */
+/** Prints a note above the UI. Ink moves console output there. */
 function tell(text: string): void {
   const columns = process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY;
   const lines = [''];
@@ -149,11 +149,11 @@ function tell(text: string): void {
 
 interface Resumed {
   readonly id: string;
-  /** The folder of the session; undefined if a flag names another folder. */
+  /** The session's folder, or undefined to use the folder of the flags. */
   readonly root: string | undefined;
 }
 
-/** The session that was named or chosen; undefined to start a new one. */
+/** Returns the session that the user named or chose, or undefined to start a new session. */
 async function choose(
   { values: { resume = '', plain, workspace } }: Settings,
   place: StoreLocation,
