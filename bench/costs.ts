@@ -1,4 +1,4 @@
-/** Scenarios about what a request and an event cost. */
+/** Scenarios that measure the cost of a request and of an event. */
 import { load, messageRequest, rpcRequest } from './driver.ts';
 import { compare, median, type Row, type Work } from './measure.ts';
 import { bare, inMemory, onDisk, sdk, stop } from './subjects.ts';
@@ -10,7 +10,7 @@ function stream(text: string): () => string {
   return () => messageRequest('SendStreamingMessage', text);
 }
 
-/** `tasks` streams of `events` events each, over `connections`. */
+/** Returns the work of reading `tasks` streams of `events` events each, over `connections` connections. */
 function streaming(subject: Subject, connections: number, tasks: number, events: number): Work {
   return {
     subject,
@@ -145,7 +145,7 @@ export async function sqlite(): Promise<Row[]> {
   ];
 }
 
-/** Stores `count` small tasks, by sending them. */
+/** Stores `count` small tasks, by sending messages. */
 async function fill(subject: Subject, count: number): Promise<void> {
   await load(subject.port, 32, count, () => messageRequest('SendMessage', 'task 3 16 burst'));
 }

@@ -1,18 +1,18 @@
 /**
- * The load: HTTP/1.1 over raw sockets, so that the driver costs little and is the same for every server. It knows just
- * enough of HTTP to count events and to see where a response ends.
+ * Generates the load: HTTP/1.1 over raw sockets, so that the driver uses little CPU and is the same for every server.
+ * It parses only as much HTTP as is needed to count events and to find the end of a response.
  */
 import { connect, type Socket } from 'node:net';
 
 let serial = 0;
 
-/** Path and key of a request that does not go to the root agent. */
+/** The path and key of a request that does not go to the root agent. */
 export interface Door {
   readonly path: string;
   readonly key: string;
 }
 
-/** A JSON-RPC request of A2A 1.0 with a fresh message id. */
+/** Returns a JSON-RPC request of A2A 1.0 with a new message id. */
 export function messageRequest(method: string, text: string, door?: Door): string {
   const messageId = `bench-${process.pid}-${++serial}`;
   const message = { messageId, role: 'ROLE_USER', parts: [{ text }] };
@@ -29,7 +29,7 @@ export interface Answer {
   readonly events: number;
   readonly firstEventMs: number;
   readonly ms: number;
-  /** The body of a unary answer. */
+  /** The body of a response that is not a stream. */
   readonly body: string;
 }
 
@@ -83,7 +83,7 @@ export class Connection {
     });
   }
 
-  /** Sends a request for a stream, and resolves when `count` events have come. */
+  /** Sends a request for a stream, and resolves when `count` events have arrived. */
   follow(request: string, count: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#onEvent = () => {
@@ -147,7 +147,9 @@ export class Connection {
   }
 }
 
-/** Sends `total` requests over `connections` connections, each as soon as the previous one was answered. */
+/**
+ * Sends `total` requests over `connections` connections. A connection sends its next request when it has the response.
+ */
 export async function load(
   port: number,
   connections: number,

@@ -1,10 +1,10 @@
 /**
- * What the gateway's hop costs. A bare proxy and our gateway stand in front of the same agent. Both get the same requests
- * with the same key; the bare proxy ignores the key.
+ * Measures the cost of the gateway's hop. A bare proxy and our gateway are in front of the same agent. Both get the
+ * same requests with a key, which the bare proxy ignores.
  *
- * The agent makes an event every two milliseconds on each stream, so that every event has a packet of its own: in a
- * burst an event would cost almost nothing. The ratio falls with the number of streams, so there is a row for few and one
- * for many.
+ * The agent sends an event every two milliseconds on each stream, so that every event has a packet of its own. In a
+ * burst, an event would cost almost nothing. The ratio falls with the number of streams, so there is one row for few
+ * streams and one row for many streams.
  */
 import { load, messageRequest, type Door } from './driver.ts';
 import { compare, type Row } from './measure.ts';

@@ -1,4 +1,7 @@
-/** Scenarios about memory, fairness and start-up: idle streams, a stalled reader, a busy neighbour, a broadcast, the start. */
+/**
+ * Scenarios about memory, fairness and start-up: idle streams, a stalled reader, a busy neighbour, a broadcast, the
+ * start.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -15,7 +18,7 @@ async function heap(subject: Subject): Promise<number> {
   return heapUsed + external;
 }
 
-/** A request for a stream in which nothing happens: every client follows one task that waits. */
+/** Returns a request for an idle stream. All clients follow the same waiting task. */
 async function idleRequest(subject: Subject): Promise<string> {
   const hold = messageRequest('SendStreamingMessage', 'hold');
   if (subject.name === 'bare') return hold;
@@ -29,7 +32,7 @@ async function idleRequest(subject: Subject): Promise<string> {
   return rpcRequest('SubscribeToTask', { id: task!.id });
 }
 
-/** Opens `count` streams in which nothing happens. */
+/** Opens `count` idle streams. */
 async function holdOpen(subject: Subject, request: string, count: number): Promise<Connection[]> {
   const open: Connection[] = [];
   while (open.length < count) {
@@ -45,7 +48,7 @@ async function holdOpen(subject: Subject, request: string, count: number): Promi
   return open;
 }
 
-/** Closes all, and waits until the server has noticed. */
+/** Closes all connections, and waits until the server has freed their memory. */
 async function closeAll(subject: Subject, open: readonly Connection[]): Promise<void> {
   for (const connection of open) connection.close();
   let last = await heap(subject);
@@ -98,19 +101,21 @@ export async function idle(): Promise<Row[]> {
   ];
 }
 
-/** By how many MiB a server grew: at the worst moment, and what it still held after a collection at the end. */
+/** The growth of a server in MiB: the maximum, and the growth that remained after a garbage collection at the end. */
 interface Growth {
   readonly peak: number;
   readonly held: number;
 }
 
-/** The reader takes the first event of the task that `text` starts, then stops reading; the server continues to the end. */
+/**
+ * Starts a task with `text`, reads its first event, and then stops reading. The server continues until the task ends.
+ */
 async function stall(
   subject: Subject,
   text: string,
   finished: () => Promise<boolean>,
 ): Promise<Growth> {
-  // The same traffic, read to its end, shows how much the heap grows without a stalled reader.
+  // First read the same kind of traffic to its end, so that growth without a stalled reader is not measured.
   await load(subject.port, 1, 2, () =>
     messageRequest('SendStreamingMessage', 'flood 203 65536 burst'),
   );
@@ -228,7 +233,7 @@ export async function broadcast(): Promise<Row[]> {
   return rows;
 }
 
-/** From the start of the process to the first answer. */
+/** Returns the time from the start of the process to the first answer. */
 async function startUp(command: readonly string[]): Promise<number> {
   const before = performance.now();
   const child = spawn(process.execPath, command, {
@@ -272,7 +277,9 @@ export async function start(): Promise<Row[]> {
   ];
 }
 
-/** The smallest server that answers, in plain JavaScript, so that type stripping is not measured. */
+/**
+ * The smallest server that answers. It is plain JavaScript, so that the measured time does not include type stripping.
+ */
 const BARE_START = `import { createServer } from 'node:http';
 const server = createServer((request, response) => {
   request.resume().on('end', () => response.end('{}'));

@@ -1,4 +1,6 @@
-/** A live session with many readers, beside the bare `ws` library that sends the same frames to as many. */
+/**
+ * Compares a live session with many readers to the bare `ws` library, which sends the same frames to as many readers.
+ */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { compare, type Row } from './measure.ts';
@@ -7,10 +9,10 @@ import { bareWs, liveSession, stop } from './subjects.ts';
 
 const READERS = 1000;
 const ROUNDS = 7;
-/** Occurs only in the last frame of a turn. */
+/** A text that occurs only in the last frame of a turn. */
 const LAST = '"state":"completed"';
 
-/** Readers of one server. Each counts what it gets up to the last frame of a turn. */
+/** The readers of one server. The first reader keeps the frames that it receives. */
 class Crowd {
   readonly frames: string[] = [];
   readonly #sockets: WebSocket[] = [];
@@ -37,7 +39,7 @@ class Crowd {
     await once(socket, 'open');
   }
 
-  /** Triggers a broadcast and waits until every reader has all of it. */
+  /** Triggers a broadcast, waits until every reader has received all of it, and returns its events. */
   async broadcast(what: string): Promise<readonly string[]> {
     this.frames.length = 0;
     this.#left = READERS;

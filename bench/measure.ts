@@ -1,4 +1,4 @@
-/** Interleaved rounds, medians and ratios. */
+/** Measures subjects in interleaved rounds, and computes medians and percentiles. */
 import { availableParallelism } from 'node:os';
 import type { Subject } from './subject.ts';
 
@@ -13,7 +13,7 @@ export function percentile(values: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
 }
 
-/** One line of the table. Costs are per unit: microseconds of CPU where the system counts it, else of wall time. */
+/** One line of the table. Costs are in microseconds of CPU time or, if the system does not count it, of wall time. */
 export interface Row {
   readonly scenario: string;
   readonly unit: string;
@@ -33,7 +33,7 @@ export interface Work {
   readonly run: () => Promise<number>;
 }
 
-/** Runs the subjects in turn, `rounds` times after one warm-up round, and returns the median of each. */
+/** Runs the subjects in turn, `rounds` times after one warm-up round, and returns the median cost of each subject. */
 export async function compare(rounds: number, works: readonly Work[]): Promise<Map<string, Cost>> {
   const samples = new Map<string, Cost[]>();
   for (let round = 0; round <= rounds; round++) {

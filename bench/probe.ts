@@ -1,4 +1,4 @@
-// Loaded into every server under test: it answers questions about memory over the IPC channel.
+// This module is loaded into every server under test. It reports the memory usage over the IPC channel.
 process.on('message', (question) => {
   if (question !== 'memory') return;
   globalThis.gc?.();

@@ -1,4 +1,4 @@
-/** The results as a table, as JSON, and as the chart in the README. */
+/** Formats the results as a table, as JSON, and as the chart in the README. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { machine, type Row } from './measure.ts';
@@ -10,7 +10,7 @@ function short(value: number): string {
   return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
-/** The columns that are compared; other values go to the last column. */
+/** The columns of the table. All other values are in the last column. */
 const COLUMNS = ['bare', 'parley', 'sqlite', 'sdk'];
 
 export function line(row: Row): string {
@@ -37,7 +37,9 @@ export function heading(): string {
   return `${'scenario'.padEnd(46)}${'unit'.padEnd(20)}${columns}  goal`;
 }
 
-/** Only a run of all scenarios overwrites the results of the last whole run. */
+/**
+ * Saves the results and returns the file. Only a run of all scenarios overwrites the results of the last complete run.
+ */
 export function save(rows: readonly Row[], seconds: number, whole: boolean): string {
   mkdirSync(results, { recursive: true });
   const file = join(results, whole ? 'latest.json' : 'partial.json');
@@ -53,7 +55,7 @@ const CHARTED = [
   ['1,000-event task, 4 connections', 'an event, of 1,000'],
 ] as const;
 
-/** CPU per request and per event, as multiples of bare node:http, on a logarithmic scale. */
+/** Draws the CPU time per request and per event, as a multiple of bare node:http, on a logarithmic scale. */
 function chart(rows: readonly Row[]): string {
   const width = 720;
   const left = 150;

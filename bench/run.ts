@@ -1,6 +1,7 @@
 /**
- * The benchmark: our server, bare node:http and the official SDK, each in its own process on the same Node, in
- * interleaved rounds. CPU time is what the scheduler counted for all threads, because wall time is noisy.
+ * The benchmark. It compares our server, bare node:http and the official SDK in interleaved rounds, each in its own
+ * process on the same Node. It uses the CPU time that the scheduler counted for all threads, because wall time varies
+ * too much.
  *
  *   npm run bench               everything, in about five minutes
  *   npm run bench -- unary      one scenario (or several)
@@ -37,7 +38,7 @@ if (unknown.length > 0 || asked.includes('--help')) {
 const names = asked.length > 0 ? asked : Object.keys(SCENARIOS);
 const begun = performance.now();
 const rows: Row[] = [];
-console.log(`Parley's benchmark: ${machine()}. CPU per unit on the server, unless it says wall.\n`);
+console.log(`Parley's benchmark: ${machine()}. CPU time per unit on the server, unless the unit says wall.\n`);
 console.log(heading());
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => void cleanUp().finally(() => process.exit(130)));

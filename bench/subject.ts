@@ -1,4 +1,4 @@
-/** A server under test: its own process, on the same Node, and what it costs. */
+/** Starts a server under test in its own process, on the same Node, and measures its CPU time and memory. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ export interface Subject {
   readonly pid: number;
   /** The first key, if the server is a gateway. */
   readonly key: string;
-  /** Seconds of CPU that the process has used, all threads. Undefined where the system does not say. */
+  /** The CPU time of all threads in seconds, or undefined if the system does not report it. */
   cpu(): number | undefined;
   memory(): Promise<NodeJS.MemoryUsage>;
   rss(): number;
@@ -21,7 +21,7 @@ export interface Subject {
 
 export interface SubjectOptions {
   readonly name: string;
-  /** What to run: a script, then its arguments. */
+  /** The script to run, followed by its arguments. */
   readonly command: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
   readonly nodeFlags?: readonly string[];
@@ -71,7 +71,7 @@ async function readyLine(child: ChildProcess, name: string): Promise<Ready> {
     for await (const line of lines) {
       if (line.startsWith('{')) return JSON.parse(line) as Ready;
     }
-    throw new Error(`${name} did not get ready`);
+    throw new Error(`${name} did not become ready`);
   } finally {
     clearTimeout(timer);
     lines.close();
@@ -79,7 +79,7 @@ async function readyLine(child: ChildProcess, name: string): Promise<Ready> {
   }
 }
 
-/** The scheduler's count, in nanoseconds; /proc/PID/stat would count in ticks of 10 ms. */
+/** Returns the CPU time in seconds. The scheduler counts it in nanoseconds, but /proc/PID/stat in ticks of 10 ms. */
 function cpuSeconds(pid: number): number | undefined {
   try {
     let total = 0;

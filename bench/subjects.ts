@@ -31,7 +31,7 @@ export function sdk(): Promise<Subject> {
   return started({ name: 'sdk', command: [join(here, 'servers/sdk.ts')] });
 }
 
-/** The bare `ws` library, sending the given frames to every client. */
+/** The bare `ws` library, which sends the given frames to every client. */
 export function bareWs(): Promise<Subject> {
   return started({ name: 'ws', command: [join(here, 'servers/bare-ws.ts')] });
 }
@@ -51,7 +51,7 @@ export const inMemory = () => parley('parley', '--store', 'memory');
 export const onDisk = (name = 'sqlite', ...flags: string[]) =>
   parley(name, '--store', `sqlite:${join(scratch(), 'tasks.db')}`, ...flags);
 
-/** A bare proxy of node:http and undici. */
+/** A proxy with bare node:http and undici. */
 export function bareProxy(upstream: Subject): Promise<Subject> {
   const command = [join(here, 'servers/proxy.ts'), String(upstream.port)];
   return started({ name: 'bare', command });

@@ -1,4 +1,5 @@
-// The bare `ws` library, the baseline for a broadcast: sends each frame of a list to every client, one per turn of the loop.
+// The baseline for a broadcast: the bare `ws` library. Sends each frame of a list to every client, one frame per turn
+// of the event loop.
 import type { AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { WebSocketServer } from 'ws';

@@ -1,4 +1,4 @@
-// Bare node:http, the baseline: parse the body, answer with JSON of the same size, stream with backpressure.
+// The baseline: bare node:http. It parses the body, answers with JSON of the same size, and streams with backpressure.
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';

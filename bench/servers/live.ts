@@ -1,4 +1,5 @@
-// A live session as `parley --a2a-port` has it, with a model that alternates thoughts and text, one event each.
+// A live session like that of `parley --a2a-port`. Its model alternates between thoughts and text, with one event for
+// each.
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Model } from '../../src/agent/model.ts';

@@ -1,11 +1,11 @@
-// Bare node:http and undici, the baseline for a hop: request and answer are piped through unchanged.
+// The baseline for a hop: a proxy with bare node:http and undici. It forwards requests and responses unchanged.
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { Agent } from 'undici';
 
 const origin = `http://127.0.0.1:${process.argv[2]}`;
 const upstream = new Agent({ keepAliveTimeout: 30_000 });
 
-/** Headers of the connection, which a proxy must not forward (RFC 9110, 7.6.1). */
+/** Removes the headers of the connection, which a proxy must not forward (RFC 9110, 7.6.1). */
 function passed(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const {
     connection: _,

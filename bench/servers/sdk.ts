@@ -1,4 +1,4 @@
-// The official JavaScript SDK, 1.3 on Express, with the bench agent's convention.
+// The official JavaScript SDK 1.3 on Express, with an agent that understands the requests of the agent `bench`.
 import { Role, TaskState } from '@a2a-js/sdk';
 import {
   AgentEvent,

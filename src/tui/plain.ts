@@ -1,8 +1,8 @@
 /**
- * The session line by line, for screen readers and simple terminals: nothing is redrawn, colours and symbols carry no
- * meaning, and the terminal itself edits the input line.
+ * Shows the session line by line, for screen readers and simple terminals. Nothing is redrawn, no information depends
+ * on colours or symbols, and the terminal itself edits the input line.
  *
- * Input is a prompt, or the number of an option while a question waits. Ctrl-C cancels the turn, a second one leaves.
+ * The input is a prompt or, while a question waits, the answer. Ctrl-C cancels the turn, and a second Ctrl-C leaves.
  */
 import { reasonOf } from '../base/index.ts';
 import type { LiveSession } from '../live/client/index.ts';
@@ -20,7 +20,7 @@ import { entryLines } from './view/entry-lines.ts';
 import type { View } from './view/view.ts';
 import { nameOf } from './view/who.ts';
 
-/** Practically unlimited: the terminal breaks long lines. */
+/** The width is practically unlimited, because the terminal wraps long lines. */
 const WIDTH = 4000;
 const MAX_LINE = 100_000;
 const TWICE_MS = 2000;
@@ -41,7 +41,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   let printed = 0;
   let greeted = false;
   let busy = false;
-  /** Whether anything was printed since the last `Ready.`. */
+  /** Whether an entry of the session was printed since the last `Ready.`. */
   let unheard = false;
   /** The id of the request that was printed last. */
   let asked = '';
@@ -109,7 +109,10 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     ]);
   }
 
-  /** After the end of input, waits for the sent prompts, but not for answers that only a person could give. */
+  /**
+   * Leaves when the input has ended and the sent prompts are done. Does not wait for answers that only a person can
+   * give.
+   */
   function leaveWhenDone(): void {
     const waits = waitingCalls(store.state).length > 0;
     if (inputEnded && !busy && (awaited === 0 || waits)) done.resolve('left');

@@ -1,5 +1,5 @@
 /**
- * Runs the terminal UI on a live session. Resolves when the person leaves or the session ends. The UI knows the session
+ * Runs the terminal UI on a live session. Resolves when the person leaves or the session ends. The UI uses the session
  * only through the interface `LiveSession`.
  *
  *   await startTui(session, { theme: 'dark', a2aUrl: 'http://127.0.0.1:1234' });
@@ -30,7 +30,7 @@ export async function startTui(
       throw new Error('The terminal UI needs a terminal. Without one, use --plain.');
     }
     const controller = new Controller(live, given);
-    // A getter: a session that is still being opened has no URL yet.
+    // This is a getter, because a session that is still being opened has no URL yet.
     const where = {
       get a2aUrl() {
         return given.a2aUrl;

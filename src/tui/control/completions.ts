@@ -17,7 +17,7 @@ export class Completions {
 
   async choices({ kind, prefix }: Completable): Promise<Choice[]> {
     if (kind === 'file') return fileChoices((await this.#files?.(prefix)) ?? []);
-    // Reloaded for each new command: command files may have changed.
+    // The commands are reloaded when the person starts to type a command, because command files may have changed.
     if (prefix === '' || !this.#commands) {
       this.#commands = this.#session.commands();
       this.#commands.catch(() => (this.#commands = undefined));

@@ -1,5 +1,5 @@
 /**
- * Turns keys into calls of the session. Holds the state of the screen (`ui`) and notifies its listeners of changes.
+ * Converts keys to calls of the session. Stores the state of the screen (`ui`) and notifies listeners of its changes.
  *
  * A key goes to the topmost open element: the rewind menu, a pane, a dialog, the text field. Esc closes that element.
  * With nothing open, Esc cancels the turn and a second Esc opens the rewind menu. Ctrl-C clears the text field, and a
@@ -28,7 +28,9 @@ import { StateStore } from './store.ts';
 import { Twice } from './twice.ts';
 import { asking, lastPrompt, REWIND_CHOICES, type Ui } from '../view/ui.ts';
 
-/** A dialog ignores keys for this long after the last typed character, so that typing does not answer it. */
+/**
+ * A dialog ignores keys for this long after the last typed character, so that typing does not answer it by accident.
+ */
 const TYPING_MS = 600;
 const PAGE = 10;
 
@@ -84,7 +86,7 @@ export class Controller {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Sets the scroll position that was actually drawn: the frame limits it to the content. */
+  /** Stores the scroll position that was drawn. The frame limits the position to the content. */
   scrolledTo(scroll: number): void {
     const { pane } = this.#ui;
     if (pane && pane.scroll !== scroll) this.#ui = { ...this.#ui, pane: { ...pane, scroll } };

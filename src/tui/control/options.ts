@@ -7,14 +7,14 @@ export interface PromptHistory {
 }
 
 export interface TuiOptions {
-  /** `dark`, `light` or `none`; also `none` if NO_COLOR is set. */
+  /** `dark`, `light` or `none`. If NO_COLOR is set, the theme is always `none`. */
   readonly theme?: string | undefined;
-  /** Prints line by line and never redraws: for screen readers. */
+  /** Whether to print line by line without redrawing, for screen readers. */
   readonly plain?: boolean | undefined;
   /** Opens a text in the person's editor. Resolves to undefined if nothing was saved. */
   readonly editor?: ((text: string, fileName: string) => Promise<string | undefined>) | undefined;
   readonly history?: PromptHistory | undefined;
-  /** Lists the paths that start with the prefix, for `@`. Folders end in a slash. */
+  /** Lists the paths that start with the prefix, for completion after `@`. Folders end with a slash. */
   readonly files?: ((prefix: string) => Promise<readonly string[]>) | undefined;
   readonly stdin?: NodeJS.ReadStream | undefined;
   readonly stdout?: NodeJS.WriteStream | undefined;

@@ -7,7 +7,9 @@ export class Twice {
   readonly #onHint: (hint: string | undefined) => void;
   #armed: { readonly action: TwiceAction; readonly timer: NodeJS.Timeout } | undefined;
 
-  /** `onHint` gets the text to show after the first press, and undefined when it expires. */
+  /**
+   * `onHint` is called with the text to show after the first press, and with undefined when the text must disappear.
+   */
   constructor(onHint: (hint: string | undefined) => void) {
     this.#onHint = onHint;
   }

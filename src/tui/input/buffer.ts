@@ -1,7 +1,7 @@
-/** A text with a cursor, and the editing operations. Offsets never lie inside a grapheme. */
+/** A text with a cursor, and the editing operations. The cursor is never inside a grapheme. */
 import { graphemes, graphemeWidth } from '../text/width.ts';
 
-/** Longer input is truncated. */
+/** Maximum length of the text. Longer input is truncated. */
 export const MAX_TEXT = 100_000;
 
 export interface TextBuffer {
@@ -66,7 +66,7 @@ export function lineEnd({ text, cursor }: TextBuffer): TextBuffer {
   return { text, cursor: end < 0 ? text.length : end };
 }
 
-/** Moves to the line above, keeping the column where possible. Undefined in the first line. */
+/** Moves to the line above, to the same column if possible. Returns undefined in the first line. */
 export function up(buffer: TextBuffer): TextBuffer | undefined {
   const start = lineStart(buffer).cursor;
   if (start === 0) return undefined;
@@ -74,6 +74,7 @@ export function up(buffer: TextBuffer): TextBuffer | undefined {
   return { ...buffer, cursor: Math.min(above + buffer.cursor - start, start - 1) };
 }
 
+/** Moves to the line below, to the same column if possible. Returns undefined in the last line. */
 export function down(buffer: TextBuffer): TextBuffer | undefined {
   const end = lineEnd(buffer).cursor;
   if (end === buffer.text.length) return undefined;
@@ -88,7 +89,7 @@ export function erase(buffer: TextBuffer, move: (buffer: TextBuffer) => TextBuff
   return replace(buffer, Math.min(to, buffer.cursor), Math.max(to, buffer.cursor), '');
 }
 
-/** The text broken into rows, and the position of the cursor. */
+/** The text, split into rows, and the position of the cursor. */
 export interface Layout {
   readonly rows: readonly string[];
   readonly row: number;

@@ -27,7 +27,7 @@ export function completableAt({ text, cursor }: TextBuffer): Completable | undef
   return { kind: 'file', prefix: file, start: cursor - file.length };
 }
 
-/** The commands that start with the prefix. `memory ` lists the subcommands of /memory. */
+/** Returns the commands that start with the prefix. For `memory `, returns the subcommands of /memory. */
 export function commandChoices(commands: readonly SlashCommand[], prefix: string): Choice[] {
   const words = prefix.split(' ');
   const last = words.pop() ?? '';
@@ -46,7 +46,7 @@ export function commandChoices(commands: readonly SlashCommand[], prefix: string
 }
 
 export function fileChoices(paths: readonly string[]): Choice[] {
-  // A space ends a file. A folder can be completed further.
+  // A space follows a file, but not a folder, because a folder can be completed further.
   return paths.slice(0, MAX_CHOICES).map((path) => ({
     text: path.endsWith('/') ? path : `${path} `,
     description: '',

@@ -1,6 +1,6 @@
 /**
- * The text field: its text, the prompt history (↑, ↓, Ctrl-R) and the completions. Pure functions: a key leads to a
- * new state, and Enter also returns the prompt to send.
+ * The text field: its text, the prompt history (↑, ↓, Ctrl-R) and the completions. The functions are pure: each key
+ * results in a new state, and Enter also in the prompt to send.
  */
 import {
   BLANK,
@@ -29,7 +29,7 @@ export interface Composer {
   readonly browsing?: { readonly at: number; readonly draft: string };
   readonly search?: {
     readonly query: string;
-    /** The index of the prompt found; -1 for no match. */
+    /** The index of the prompt that was found, or -1 if there is no match. */
     readonly at: number;
     readonly draft: TextBuffer;
   };
@@ -70,7 +70,7 @@ export function typed(composer: Composer, text: string): Composer {
   return edited(composer, insert(composer.buffer, text));
 }
 
-/** Handles a key. Undefined if the text field has no use for it. */
+/** Handles a key. Returns undefined if the text field does not handle the key. */
 export function composerKey(composer: Composer, key: KeyPress): ComposerStep | undefined {
   if (composer.search) return searchKey(composer, composer.search, key);
   const chosen = composer.completion && completionKey(composer, composer.completion, key);

@@ -19,7 +19,7 @@ export type KeyName =
 
 export interface KeyPress {
   readonly name: KeyName;
-  /** The typed text; with `ctrl`, the letter. */
+  /** The typed text. With `ctrl`, it is the letter. */
   readonly text: string;
   readonly ctrl: boolean;
   readonly alt: boolean;
@@ -47,8 +47,8 @@ export function press(name: KeyName, more: Partial<KeyPress> = {}): KeyPress {
 }
 
 /**
- * The keys in one input event of Ink. Fast typing can put several keys into one event. Pasted text does not come here:
- * Ink reports it separately.
+ * Returns the keys in one input event of Ink. Fast typing can put several keys into one event. Ink reports pasted text
+ * separately.
  */
 export function keysOf(input: string, key: Key): KeyPress[] {
   if (key.eventType === 'release') return [];

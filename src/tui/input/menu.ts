@@ -3,7 +3,7 @@ import { isCtrl, type KeyPress } from './keys.ts';
 
 export type MenuStep = { readonly selected: number } | { readonly chosen: number };
 
-/** Undefined if the menu does not use the key. */
+/** Handles a key. Returns undefined if the menu does not handle the key. */
 export function menuKey(selected: number, count: number, key: KeyPress): MenuStep | undefined {
   if (count === 0) return undefined;
   if (key.name === 'up' || isCtrl(key, 'p')) return { selected: (selected + count - 1) % count };

@@ -7,7 +7,7 @@ export interface PickerItem {
   readonly id: string;
   /** A title for people, usually the first prompt. */
   readonly title: string;
-  /** When it was last used, as text. */
+  /** The time when the session was last used, as text. */
   readonly when: string;
 }
 

@@ -45,7 +45,7 @@ export function AppScreen({ controller, theme, options }: AppScreenProps) {
     spinner,
     now: Date.now(),
     renderers,
-    // Read for each frame: the port may become known later.
+    // This is read for each frame, because the port may become known later.
     a2aUrl: options.a2aUrl,
     attachedTo: options.attachedTo,
   });
@@ -70,7 +70,7 @@ export function AppScreen({ controller, theme, options }: AppScreenProps) {
   );
 }
 
-/** Loaded after the first frame, which does not need them. */
+/** Loads the renderers after the first frame, which does not need them. */
 function useRenderers(): View['renderers'] | undefined {
   const [renderers, setRenderers] = useState<View['renderers']>();
   useEffect(() => {

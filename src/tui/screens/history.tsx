@@ -1,6 +1,6 @@
 /**
- * The finished entries. Each is printed once and never redrawn, so the cost of a key press does not grow with the
- * session. A client that joins late prints only the most recent entries.
+ * Prints the finished entries. Each entry is printed once and never redrawn, so that the cost of a key press does not
+ * grow with the session. A client that joins late prints only the most recent entries.
  */
 import { Static } from 'ink';
 import { memo, useMemo, useState } from 'react';
@@ -12,7 +12,7 @@ import { entryLines } from '../view/entry-lines.ts';
 import type { View } from '../view/view.ts';
 import { Lines } from './lines.tsx';
 
-/** The number of earlier entries that a joining client prints. */
+/** Maximum number of earlier entries that a joining client prints. */
 const MAX_PAST = 200;
 
 interface HistoryProps {
@@ -38,7 +38,7 @@ export const History = memo(
       </Static>
     );
   },
-  // Printed entries stay as they are when the width or the list of clients changes.
+  // Printed entries are not redrawn when the width or the list of clients changes.
   (before, after) => before.entries === after.entries && before.theme === after.theme,
 );
 
@@ -47,7 +47,7 @@ function headLines(workspace: string, skipped: number, { width }: View): StyledL
     span('◆ Parley', { tone: 'accent', bold: true }),
     span(`  ${cleanLine(workspace)}`, 'dim'),
   ];
-  const note = line(`… ${skipped} earlier entries are not shown`, 'faint');
+  const note = line(`… ${skipped} earlier ${skipped === 1 ? 'entry is' : 'entries are'} not shown`, 'faint');
   return [...wrap(title, width), EMPTY, ...(skipped > 0 ? [note] : [])];
 }
 

@@ -1,4 +1,4 @@
-/** Asks which session to resume. */
+/** The screen on which a person chooses the session to resume. */
 import { render, useApp, useInput, useWindowSize } from 'ink';
 import { useEffect, useRef, useState } from 'react';
 import { keysOf } from '../input/keys.ts';
@@ -39,7 +39,7 @@ export function PickerScreen({ items, theme, onPick }: PickerScreenProps) {
   return <Lines lines={picker ? pickerLines(picker, columns, rows) : []} theme={theme} />;
 }
 
-/** Returns the id of the chosen session; undefined for a new session. */
+/** Lets the person choose a session. Returns its id, or undefined to start a new session. */
 export async function pickSession(
   items: readonly PickerItem[],
   options: Pick<TuiOptions, 'theme' | 'stdin' | 'stdout' | 'environment'> = {},

@@ -1,7 +1,7 @@
 /** The entries of the history. */
 import type { AgentThought, EventSource, ToolCall } from '../../protocol/development-tool/index.ts';
 
-/** The tool with which the agent asks a question. */
+/** The name of the tool with which the agent asks a question. */
 const ASK_USER = 'ask_user';
 
 /** A person's answer to a confirmation request. */
@@ -14,13 +14,13 @@ export interface Decision {
 }
 
 interface Common {
-  /** Increases through the history. */
+  /** A number that is higher for each later entry. */
   readonly id: number;
-  /** The entry will not change any more. */
+  /** True if the entry will not change any more. */
   readonly done: boolean;
-  /** A blank line goes before the entry. */
+  /** Whether a blank line is printed before the entry. */
   readonly gap: boolean;
-  /** Only this client shows the entry; it is not in the log of the session. */
+  /** True if only this client shows the entry. The entry is not in the log of the session. */
   readonly local?: boolean;
 }
 
@@ -33,7 +33,7 @@ export type PromptEntry = Common & {
 export type TextEntry = Common & {
   readonly kind: 'text';
   readonly text: string;
-  /** Whether it is the first block of its answer. */
+  /** Whether the block is the first of its answer. */
   readonly first: boolean;
 };
 export type ThoughtEntry = Common & { readonly kind: 'thought'; readonly thought: AgentThought };
@@ -41,7 +41,7 @@ export type CallEntry = Common & {
   readonly kind: 'call';
   readonly call: ToolCall;
   readonly decision?: Decision;
-  /** The turn ended before the call did. */
+  /** True if the turn ended before the call ended. */
   readonly stopped?: boolean;
 };
 export type NoticeEntry = Common & {
@@ -62,7 +62,10 @@ export function isWaiting(entry: Entry): entry is CallEntry {
   );
 }
 
-/** Whether the call is a question of the agent, which can always be answered in words, and not a request to approve. */
+/**
+ * Whether the call is a question from the agent, and not a request for approval. A question can be answered with a
+ * text.
+ */
 export function isQuestion({ call }: CallEntry): boolean {
   return call.tool_name === ASK_USER;
 }

@@ -1,7 +1,7 @@
 /**
- * A pure fold over the items of a live session.
+ * Computes the next state from an item of a live session, as a pure function.
  *
- * A snapshot and the events before it lead to the same state, so it does not matter when a client joins.
+ * A snapshot results in the same state as the events before it, so it does not matter when a client joins.
  */
 import type { LiveSnapshot } from '../../live/client/index.ts';
 import { readMessage, readStatus, readTask } from '../../protocol/development-tool/index.ts';
@@ -34,7 +34,7 @@ function join(state: SessionState, snapshot: LiveSnapshot): SessionState {
     for (const fact of (snapshot.earlier ?? []).flatMap(readTask)) past.take(fact);
   }
   past.end();
-  // The last entry of the past decides whether the first new entry gets a blank line before it.
+  // The last earlier entry determines whether a blank line is printed before the first new entry.
   const last = again ? [] : past.log.finished.slice(-1);
   const writer = new LogWriter({ ...EMPTY_LOG, next: past.log.next, finished: last });
   for (const fact of readTask(task)) writer.take(fact);
@@ -42,7 +42,7 @@ function join(state: SessionState, snapshot: LiveSnapshot): SessionState {
   for (const call of snapshot.pending) {
     if (!known.has(call.tool_call_id)) writer.take({ kind: 'call', call });
   }
-  // Printed entries cannot be taken back: of the same task, only later entries are added.
+  // Printed entries cannot be removed. So if the task is the same, only later entries are added.
   const shown = again ? state.log.finished : past.log.finished;
   const own = writer.log.finished.slice(last.length);
   const fresh = own.slice(again ? state.logged : 0);

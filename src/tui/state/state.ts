@@ -6,7 +6,7 @@ import { isWaiting, type CallEntry } from './entry.ts';
 import { EMPTY_LOG, type Log } from './log.ts';
 
 export interface SessionState {
-  /** Absent until the first snapshot. */
+  /** The current task, and the position in its events. Absent until the first snapshot. */
   readonly place?: {
     readonly taskId: string;
     readonly contextId: string;
@@ -18,12 +18,12 @@ export interface SessionState {
   readonly approval: string;
   readonly turn: TaskState;
   readonly log: Log;
-  /** How many finished entries come from the present task. */
+  /** The number of finished entries that come from the current task. */
   readonly logged: number;
   readonly clients: readonly LiveClient[];
   readonly queued: readonly QueuedPrompt[];
   readonly usage: SessionUsage;
-  /** The approval mode that the present turn sets if it completes. */
+  /** The approval mode that the current turn sets if it completes. */
   readonly nextApproval?: string;
 }
 
@@ -43,7 +43,7 @@ export const INITIAL: SessionState = {
   usage: {},
 };
 
-/** The calls that wait for an answer, oldest first. */
+/** Returns the calls that wait for an answer, the oldest first. */
 export function waitingCalls({ log }: SessionState): CallEntry[] {
   return log.open.filter(isWaiting);
 }

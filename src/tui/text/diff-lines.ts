@@ -1,11 +1,11 @@
-/** Draws a file change: line number, sign, text. */
+/** Draws a file change. Each line has its number, a sign (`+` or `-`) and its text. */
 import { structuredPatch } from 'diff';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
 import { patchLine } from './highlight.ts';
 import { EMPTY, gutter, line, span, wrap, type StyledLine, type Tone } from './styled-line.ts';
 import { clean } from './width.ts';
 
-/** Limits for computing a diff. Beyond them, the server's formatted diff is shown. */
+/** Limits for computing a diff. If a limit is exceeded, the server's formatted diff is shown instead. */
 const MAX_EDITS = 1500;
 const MAX_MS = 200;
 const MAX_CHARS = 2_000_000;

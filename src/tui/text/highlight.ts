@@ -1,6 +1,6 @@
 /**
- * Highlights code by simple patterns: comments, strings, numbers, keywords, calls and type names. Anything else stays
- * plain. The text itself is never changed.
+ * Highlights code with simple patterns: comments, strings, numbers, keywords, calls and type names. Everything else has
+ * no colour. The text itself is never changed.
  */
 import { languageNamed, type Language } from './languages.ts';
 import {
@@ -12,13 +12,13 @@ import {
   type Tone,
 } from './styled-line.ts';
 
-/** Longer code is not highlighted. */
+/** Maximum length of code that is highlighted. */
 const MAX_CODE = 100_000;
 
 const WORD = /[\p{L}_$][\p{L}\p{N}_$]*/uy;
 const NUMBER = /\b(?:0[xXbBoO][\da-fA-F_]+|\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)/y;
 
-/** The highlighted lines of a piece of code. `name` is the info string of its fence, or a file extension. */
+/** Returns the highlighted lines of a piece of code. `name` is the language in the fence, or a file extension. */
 export function highlight(code: string, name: string): StyledLine[] {
   if (name === 'diff' || name === 'patch') return code.split('\n').map(patchLine);
   const language = code.length > MAX_CODE ? undefined : languageNamed(name);

@@ -1,10 +1,10 @@
-/** The languages of the highlighter: patterns of comments and strings, and keywords. */
+/** The languages of the highlighter, with their patterns for comments and strings, and their keywords. */
 export interface Language {
   /** Sticky patterns. Comments are tried before strings. */
   readonly comment: RegExp;
   readonly string: RegExp;
   readonly keywords: ReadonlySet<string>;
-  /** Keywords are case-insensitive. */
+  /** Whether keywords are case-insensitive. */
   readonly anyCase?: boolean;
 }
 

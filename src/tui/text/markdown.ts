@@ -1,6 +1,6 @@
 /**
- * Renders Markdown for a terminal. `marked` parses it. Text is wrapped to the width and keeps its indent; code keeps
- * its line breaks.
+ * Renders Markdown for a terminal. The package `marked` parses it. Text is wrapped to the width and keeps its indent.
+ * Code keeps its line breaks.
  */
 import { lexer, type Token, type Tokens } from 'marked';
 import { highlight } from './highlight.ts';
@@ -18,11 +18,11 @@ import {
 } from './styled-line.ts';
 import { clean, widthOf } from './width.ts';
 
-/** Nested lists and quotes are indented up to this depth. */
+/** Maximum depth up to which nested lists and quotes are indented. */
 const MAX_DEPTH = 8;
 const MAX_RULE = 40;
 
-/** Renders a text of any origin. The result has no blank lines at its start and end. */
+/** Renders a text, which may be untrusted. The result has no blank lines at its start and end. */
 export function markdown(source: string, width: number): StyledLine[] {
   return blocks(lexer(clean(source)), Math.max(8, width), 0);
 }
@@ -113,7 +113,10 @@ function list(token: Tokens.List, width: number, depth: number): StyledLine[] {
 const GAP = 2;
 const NARROWEST = 6;
 
-/** Columns are as wide as their content, or share the width. In a very narrow terminal each row becomes a list. */
+/**
+ * Renders a table. Columns are as wide as their content if all fit, and share the width otherwise. In a very narrow
+ * terminal, each row is rendered as a list.
+ */
 function table({ header, rows }: Tokens.Table, width: number): StyledLine[] {
   const cells = [header, ...rows].map((row) => row.map(({ tokens }) => inline(tokens, {})));
   const columns = header.length;
@@ -152,7 +155,7 @@ function narrowTable(cells: readonly (readonly StyledLine[])[], width: number): 
   return out;
 }
 
-/** Shrinks the widest columns until all fit. */
+/** Shrinks the widest columns until all columns fit. */
 function shared(wanted: readonly number[], room: number): number[] {
   const widths = [...wanted];
   while (sum(widths) > room) {
@@ -217,7 +220,7 @@ function decoded(text: string): string {
   return text.replaceAll(/&(?:lt|gt|amp|quot|#39);/g, (entity) => ENTITIES[entity] ?? entity);
 }
 
-/** Shows the URL of a link too, unless its text is the URL: readers should see where it leads. */
+/** Renders a link, followed by its URL unless the text is the URL. So readers see where the link leads. */
 function link({ tokens, href, text }: Tokens.Link, look: Look): StyledLine {
   const shown = inline(tokens, { ...look, tone: 'link', underline: true });
   const same = href === text || href === `mailto:${text}` || widthOf(href) === 0;

@@ -1,6 +1,6 @@
 /**
- * Lines of styled text, before a theme (theme.ts) turns them into escape sequences. Functions to measure, wrap and cut
- * them.
+ * Lines of styled text, and functions that measure, wrap and truncate them. A theme (theme.ts) converts them to text
+ * with escape sequences.
  */
 import { clean, graphemes, graphemeWidth, widthOf } from './width.ts';
 
@@ -46,7 +46,7 @@ export function span(text: string, look: Tone | Look = {}): StyledText {
   return typeof look === 'string' ? { text, tone: look } : { ...look, text };
 }
 
-/** A line in a single style. */
+/** Returns a line in a single style. */
 export function line(text: string, look: Tone | Look = {}): StyledLine {
   return text === '' ? EMPTY : [span(text, look)];
 }
@@ -87,7 +87,7 @@ export function fit(pieces: StyledLine, width: number): StyledLine {
   return out;
 }
 
-/** Limits the number of lines. A note replaces the removed ones and says how many they are. */
+/** Limits the number of lines. A note with the number of removed lines replaces them. */
 export function cut(
   lines: readonly StyledLine[],
   max: number,
@@ -149,7 +149,7 @@ export function wrap(pieces: StyledLine, width: number): StyledLine[] {
   return lines.length > 0 ? lines : [EMPTY];
 }
 
-/** The end of the row that starts at `start`. */
+/** Returns the end of the row that starts at `start`. */
 function breakAt(cells: readonly Cell[], start: number, room: number): number {
   let width = 0;
   let space = -1;

@@ -64,7 +64,7 @@ const LIGHT: Palette = {
 const ESCAPE = '\u001b[';
 const RESET = `${ESCAPE}0m`;
 
-/** The theme by its name. NO_COLOR and TERM=dumb lead to `none`; the default is `dark`. */
+/** Returns the theme with this name, by default `dark`. With NO_COLOR or TERM=dumb, returns `none`. */
 export function themeFor(
   name: string | undefined,
   environment: Readonly<Record<string, string | undefined>> = {},

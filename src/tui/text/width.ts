@@ -1,5 +1,5 @@
 /**
- * The width of text in terminal columns, and the removal of control characters.
+ * Measures text in terminal columns, and removes control characters.
  *
  * Text from models, tools and other clients is cleaned before it is shown. An escape sequence could overwrite a
  * question, and a bidirectional control character could disguise a command.
@@ -28,7 +28,7 @@ export function graphemeWidth(grapheme: string): number {
   return WIDE.test(grapheme) ? 2 : 1;
 }
 
-/** The width of a line in columns. */
+/** Returns the width of a line in columns. */
 export function widthOf(text: string): number {
   if (PRINTABLE_ASCII.test(text)) return text.length;
   let width = 0;
@@ -47,12 +47,12 @@ export function clean(text: string): string {
     .toWellFormed();
 }
 
-/** Like `clean`, with all white space collapsed into one line. */
+/** Makes untrusted text safe to show on one line. Collapses all white space. */
 export function cleanLine(text: string): string {
   return clean(text).replaceAll(/\s+/g, ' ').trim();
 }
 
-/** The visible end of a line with carriage returns, as progress bars print it. */
+/** Returns the part of a line that stays visible after carriage returns. Progress bars print such lines. */
 function overwritten(line: string): string {
   return line.split('\r').findLast((part) => part !== '') ?? '';
 }

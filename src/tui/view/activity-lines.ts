@@ -18,7 +18,7 @@ export function queueLines(
   return more > 0 ? [...shown, line(`  ○ and ${more} more`, 'faint')] : shown;
 }
 
-/** `cancels`: whether Esc currently cancels the turn. */
+/** Draws the line for the running turn. `cancels` is true if Esc cancels the turn at the moment. */
 export function activityLine(
   spinner: string,
   seconds: number,

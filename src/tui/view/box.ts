@@ -3,7 +3,7 @@ import { fit, line, lineWidth, span, type StyledLine, type Tone } from '../text/
 
 export interface BoxFrame {
   readonly title: StyledLine;
-  /** Shown at the right of the top edge. */
+  /** A text at the right of the top edge. */
   readonly note?: string;
   readonly keys: string;
   readonly tone: Tone;

@@ -20,7 +20,7 @@ import { nameOf } from './who.ts';
 const MAX_OUTPUT_LINES = 6;
 const MAX_LIVE_LINES = 8;
 const MAX_DIFF_LINES = 24;
-/** Longer output is truncated before it is cleaned and split into lines. */
+/** Maximum length of an output. Longer output is truncated before it is cleaned and split into lines. */
 const MAX_CHARS = 20_000;
 
 interface CallStatus {
@@ -75,7 +75,7 @@ function statusOfCall({ call, stopped, decision }: CallEntry, { spinner }: View)
   }
 }
 
-/** A one-line title of the call. */
+/** Returns a title of one line for the call. */
 export function titleOf(call: ToolCall): string {
   const told = cleanLine(call.description ?? '');
   if (told !== '') return told;
@@ -85,7 +85,7 @@ export function titleOf(call: ToolCall): string {
 
 interface Body {
   readonly lines: readonly StyledLine[];
-  /** Shown at the end of the first line: `+3 −1`. */
+  /** A summary at the end of the first line, for example `+3 −1`. */
   readonly summary: StyledLine;
 }
 
@@ -125,7 +125,7 @@ function text(
   return { lines: cut(lines, max, keep), summary: EMPTY };
 }
 
-/** The complete output of a call, for the pane. */
+/** Returns the complete output of a call, for the pane. */
 export function wholeCall({ call }: CallEntry, view: View): StyledLine[] {
   const { output, error, live_content: live } = call;
   if (output?.diff) return [...view.renderers.diffLines(output.diff, view.width).lines];

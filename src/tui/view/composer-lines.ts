@@ -16,7 +16,7 @@ export interface ComposerLines {
 export interface ComposerRoom {
   readonly width: number;
   readonly maxRows: number;
-  /** Shown while the text is empty. */
+  /** The text that is shown while the text field is empty. */
   readonly placeholder: string;
 }
 

@@ -11,7 +11,7 @@ import { menuLines } from './menu-lines.ts';
 export interface DialogView {
   readonly entry: CallEntry;
   readonly selected: number;
-  /** The index of this call and the number of waiting calls. */
+  /** The number of this call, from 1, and the number of waiting calls. */
   readonly position: readonly [number, number];
   /** Whether the keys go to the text field. */
   readonly talking: boolean;
@@ -21,7 +21,7 @@ export interface DialogView {
 
 /** Rows for the box edges and the blank line before the options. */
 const TAKEN = 3;
-/** Rows that always remain for the description of the call. */
+/** Minimum number of rows for the description of the call. */
 const MIN_ABOUT = 2;
 
 export function dialogLines(dialog: DialogView, view: View): StyledLine[] {

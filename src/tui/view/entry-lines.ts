@@ -16,10 +16,10 @@ import { callLines } from './call-lines.ts';
 import type { View } from './view.ts';
 import { signature } from './who.ts';
 
-/** Longer prompts are cut. */
+/** Maximum number of lines of a prompt. Longer prompts are truncated. */
 const MAX_PROMPT_LINES = 40;
 
-/** The lines of an entry, without the blank line before it. */
+/** Returns the lines of an entry, without the blank line before it. */
 export function entryLines(entry: Entry, view: View): StyledLine[] {
   switch (entry.kind) {
     case 'prompt':

@@ -33,14 +33,14 @@ export interface FrameOptions {
 
 export interface ScreenFrame {
   readonly lines: readonly StyledLine[];
-  /** The position of the text cursor; undefined while the text field does not have the focus. */
+  /** The position of the text cursor, or undefined while the text field does not have the focus. */
   readonly cursor: { readonly x: number; readonly y: number } | undefined;
   /** The scroll position of the pane, limited to its content. */
   readonly scroll: number | undefined;
 }
 
 const MAX_COMPOSER_ROWS = 8;
-/** With fewer rows left, open entries are not drawn. */
+/** Minimum number of rows for open entries. If fewer rows remain, the entries are not drawn. */
 const MIN_LIVE_ROWS = 3;
 const NARROW = 52;
 
@@ -67,7 +67,7 @@ export function frame(options: FrameOptions): ScreenFrame {
   const activity = busy
     ? [EMPTY, activityLine(options.spinner, seconds, escCancels(ui, self), width)]
     : [];
-  // One blank row, and one unused row: a frame as tall as the terminal would scroll.
+  // The last 2 rows are a blank row and an unused row. A frame as tall as the terminal would scroll.
   const fixed = composer.lines.length + 1 + queued.length + activity.length + 2;
   const room = Math.max(0, height - fixed);
   const { lines: over, scroll } = view ? overlay(ui, view, Math.max(6, room - 1)) : {};
@@ -138,10 +138,10 @@ function overlay(ui: Ui, view: View, maxRows: number): Partial<Pane> {
   return { lines };
 }
 
-/** The last rows of the open entries. */
+/** Returns the last rows of the open entries. */
 function liveLines(open: readonly Entry[], view: View, maxRows: number): StyledLine[] {
   const lines: StyledLine[] = [];
-  // Drawn from the end, until there is no more room.
+  // Draw the entries from the end, until there is no more room.
   for (let at = open.length - 1; at >= 0 && lines.length < maxRows; at--) {
     const entry = open[at]!;
     const drawn = entryLines(entry, view);
@@ -150,7 +150,7 @@ function liveLines(open: readonly Entry[], view: View, maxRows: number): StyledL
   return cut(lines, maxRows, 'last');
 }
 
-/** Whether Esc cancels the turn: nothing else is open, and the client may prompt. */
+/** Whether Esc cancels the turn. It does if nothing else is open and the client may send prompts. */
 function escCancels(ui: Ui, { roles }: LiveClient): boolean {
   const answers = asking(ui).length > 0 && roles.includes('approve') && !ui.dialog.talking;
   return roles.includes('prompt') && !answers && !ui.pane && !ui.rewind;

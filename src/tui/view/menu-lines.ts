@@ -10,7 +10,10 @@ export interface MenuChoice {
 /** Columns for the mark and the number. */
 const MARGIN = 4;
 
-/** If the options do not fit, each gets one row. If that is not enough, only rows near the selected one are shown. */
+/**
+ * Draws the options. If they need more than `maxRows`, shortens each option to one row. If there are still too many
+ * rows, draws only the options near the selected one.
+ */
 export function menuLines(
   choices: readonly MenuChoice[],
   selected: number,
@@ -40,7 +43,7 @@ function marginOf(index: number, here: boolean): StyledLine {
   return [span(here ? '❯ ' : '  ', 'accent'), span(`${number} `, 'dim')];
 }
 
-/** Shortens an option to one row. Removes the middle of its name: names often differ only at the end. */
+/** Shortens an option to one row. Removes the middle of its name, because names often differ only at the end. */
 function squeezed([name = span(''), ...rest]: StyledLine, width: number): StyledLine {
   const over = widthOf(name.text) > width;
   return fit([over ? { ...name, text: bothEnds(name.text, width) } : name, ...rest], width);

@@ -7,7 +7,7 @@ import { box } from './box.ts';
 export interface PaneView {
   readonly title: string;
   readonly content: readonly StyledLine[];
-  /** The number of rows scrolled out at the top. */
+  /** The number of rows above the visible part. */
   readonly scroll: number;
   readonly width: number;
   readonly maxRows: number;

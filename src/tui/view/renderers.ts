@@ -1,3 +1,6 @@
-/** Renderers that need large packages. A separate file, so that the first frame does not wait for them. */
+/**
+ * Renderers that need large packages. They are in a separate file, so that the first frame does not wait for these
+ * packages.
+ */
 export { diffLines, summary } from '../text/diff-lines.ts';
 export { markdown } from '../text/markdown.ts';

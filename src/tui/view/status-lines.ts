@@ -12,7 +12,7 @@ export interface StatusView {
   readonly a2aUrl?: string | undefined;
   /** The URL of the session, if it runs in another process. */
   readonly attachedTo?: string | undefined;
-  /** Shown instead of the status line. */
+  /** A text that replaces the status line. */
   readonly hint?: string | undefined;
 }
 
@@ -66,7 +66,7 @@ function whereText({ a2aUrl, attachedTo }: StatusView): string {
   return a2aUrl === undefined ? '' : `A2A :${portOf(a2aUrl)}`;
 }
 
-/** The number of other clients. */
+/** Returns a text with the number of other clients. */
 function companyText({ state, self, a2aUrl, attachedTo }: StatusView): string {
   const others = state.clients.filter(({ id }) => id !== self.id).length;
   if (others === 0 && a2aUrl === undefined && attachedTo === undefined) return '';

@@ -12,7 +12,7 @@ export interface Ui {
     readonly selected: number;
     readonly talking: boolean;
   };
-  /** Calls answered here whose answers the session has not confirmed yet. */
+  /** Ids of the calls that were answered here, if the session has not confirmed the answer yet. */
   readonly answering: ReadonlySet<string>;
   readonly pane:
     | { readonly kind: 'thoughts' | 'call' | 'request'; readonly scroll: number }
@@ -20,7 +20,7 @@ export interface Ui {
   /** Set while the rewind menu is open. */
   readonly rewind: { readonly selected: number } | undefined;
   readonly hint: string | undefined;
-  /** When the running turn started. */
+  /** The time when the running turn started, or undefined if no turn is running. */
   readonly busySince: number | undefined;
 }
 
@@ -30,25 +30,25 @@ export const REWIND_CHOICES = [
   { name: 'Stay here', description: undefined },
 ] as const;
 
-/** The calls that wait for an answer, oldest first. The dialog shows the first one. */
+/** Returns the calls that wait for an answer, the oldest first. The dialog shows the first one. */
 export function asking({ state, answering }: Ui): CallEntry[] {
   return waitingCalls(state).filter(({ call }) => !answering.has(call.tool_call_id));
 }
 
-/** The last call, for Ctrl-O. */
+/** Returns the last call, for Ctrl-O. */
 export function lastCall({ state }: Ui): CallEntry | undefined {
   const isCall = (entry: { kind: string }): entry is CallEntry => entry.kind === 'call';
   return state.log.open.findLast(isCall) ?? state.log.finished.findLast(isCall);
 }
 
-/** The thoughts since the last prompt. */
+/** Returns the thoughts since the last prompt. */
 export function thoughtsOfTurn({ state }: Ui): ThoughtEntry[] {
   const entries = [...state.log.finished, ...state.log.open];
   const since = entries.findLastIndex(({ kind }) => kind === 'prompt') + 1;
   return entries.slice(since).filter((entry) => entry.kind === 'thought');
 }
 
-/** The last prompt of the person at this terminal. */
+/** Returns the last prompt of the person at this terminal. */
 export function lastPrompt({ state }: Ui, self: string): string | undefined {
   const entries = [...state.log.finished, ...state.log.open];
   const own = entries.findLast(

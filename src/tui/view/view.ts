@@ -4,8 +4,8 @@ import type { Company } from './who.ts';
 export interface View extends Company {
   readonly width: number;
   readonly renderers: typeof import('./renderers.ts');
-  /** For screen readers: words instead of symbols. */
+  /** Whether to use words instead of symbols, for screen readers. */
   readonly plain: boolean;
-  /** The current spinner symbol of running calls. */
+  /** The symbol that running calls show in this frame. */
   readonly spinner: string;
 }

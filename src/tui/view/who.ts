@@ -9,13 +9,16 @@ export interface Company {
   readonly clients: readonly LiveClient[];
 }
 
-/** The sender's name; undefined for this terminal itself. */
+/** Returns the sender's name, or undefined if the sender is this terminal. */
 export function nameOf(from: EventSource | undefined, { self }: Company): string | undefined {
   if (from === undefined || from.client === self.id) return undefined;
   return cleanLine(from.name ?? from.client);
 }
 
-/** The prefix of a prompt: `[A2A] phone: `, or only the name for a terminal. Empty for this terminal itself. */
+/**
+ * Returns the prefix of a prompt: `[A2A] phone: `, or only the name if the sender is a terminal. Empty for this
+ * terminal.
+ */
 export function signature(from: EventSource | undefined, company: Company): StyledLine {
   const name = nameOf(from, company);
   if (name === undefined) return [];
