@@ -6,7 +6,7 @@ export const helpCommand: CoderCommand = {
   description: 'Lists the commands.',
   async *run(_args, { commands }) {
     yield commands.flatMap((command) => linesOf([command.name], command)).join('\n');
-    yield '\n\nTo send a message that starts with a command name to the model, start it with two slashes.';
+    yield '\n\nTo send the model a message that starts with the name of a command, write two slashes before the name.';
   },
 };
 

@@ -52,7 +52,7 @@ async function checkpointsOf({ agent }: CommandContext): Promise<Checkpoints> {
 async function* list(context: CommandContext): AsyncGenerator<CustomAgentYield> {
   const all = await (await checkpointsOf(context)).list(context.run.signal);
   if (all.length === 0) {
-    yield 'There are no checkpoints yet. One is taken before each change.';
+    yield 'There are no checkpoints yet. A checkpoint is taken before each change.';
     return;
   }
   const lines = all.slice(0, MAX_LISTED).map((checkpoint) => {

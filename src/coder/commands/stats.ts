@@ -40,7 +40,7 @@ function costOf(spending: SessionCost): string {
   const { usd, unknown } = spending.cost;
   if (unknown.length === 0) return `Cost: $${usd.toFixed(4)}`;
   const known = usd > 0 ? `at least $${usd.toFixed(4)}` : 'unknown';
-  return `Cost: ${known} (no price known for ${unknown.join(', ')})`;
+  return `Cost: ${known} (unknown prices: ${unknown.join(', ')})`;
 }
 
 function limitsOf(

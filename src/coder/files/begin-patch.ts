@@ -3,11 +3,12 @@
  *
  *   *** Begin Patch
  *   *** Add File: PATH           then lines that start with +
- *   *** Update File: PATH        then optionally *** Move to: PATH, then hunks. A hunk consists of @@, optionally with a
- *                                line that precedes the hunk, and lines that start with a space, - or +.
- *                                *** End of File marks a hunk at the end of the file
+ *   *** Update File: PATH        then optionally *** Move to: PATH, then hunks
  *   *** Delete File: PATH
  *   *** End Patch
+ *
+ * A hunk starts with a line `@@`, which may contain a line of the file that precedes the hunk. Its other lines start
+ * with a space, - or +. `*** End of File` marks a hunk at the end of the file.
  */
 import { badPatch, hunkLine, type FilePatch, type Hunk, type HunkLine } from './patch.ts';
 

@@ -1,4 +1,7 @@
-/** Explains why a quoted passage is not in a text, and finds the most similar place, to help a model correct the quote. */
+/**
+ * Explains why a quoted passage is not in a text, and finds the most similar place. This helps a model to correct the
+ * quote.
+ */
 
 /** Limits, so that finding the hint does not take longer than the edit. */
 const MAX_LINES = 20_000;

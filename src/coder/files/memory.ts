@@ -82,7 +82,7 @@ export async function loadMemory(options: {
       const text = cutText(whole, left);
       left -= text.length;
       const cut = text.length < whole.length || read.size > read.bytes.length;
-      if (text === '') problems.push(`${file} was not read: the other files reach the size limit`);
+      if (text === '') problems.push(`${file} was not read, because the other files already reach the size limit`);
       else files.push({ path: file, scope, text, cut });
     } catch (error) {
       const code = systemCode(error);
@@ -118,7 +118,7 @@ export async function addMemory(
   const file = userMemoryFile(configFolder);
   const line = note.trim().replaceAll(/\s*\n\s*/g, ' ');
   if (line === '' || line.length > MAX_NOTE_CHARACTERS) {
-    throw new RangeError(`a memory must have 1 to ${MAX_NOTE_CHARACTERS} characters`);
+    throw new RangeError(`the text must have 1 to ${MAX_NOTE_CHARACTERS} characters`);
   }
   return inTurn([file], async () => {
     const before = await readBounded(file, MAX_FILE_BYTES).catch((error: unknown) => {

@@ -1,4 +1,6 @@
-/** Parses patches as models write them: unified diffs, with or without git's headers, and the `*** Begin Patch` format. */
+/**
+ * Parses the patches that models write: unified diffs, with or without git's headers, and the `*** Begin Patch` format.
+ */
 import { parseBeginPatch } from './begin-patch.ts';
 import { badPatch, type FilePatch } from './patch.ts';
 import { parseUnifiedDiff } from './unified-diff.ts';

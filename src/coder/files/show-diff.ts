@@ -64,7 +64,7 @@ function cut(text: string, limit: number): string {
   const kept = cutText(text, limit);
   const end = kept.lastIndexOf('\n') + 1;
   const whole = end > 0 ? kept.slice(0, end) : `${kept}\n`;
-  return `${whole}[cut: ${sizeOf(text.length - whole.length)} more]\n`;
+  return `${whole}[truncated: ${sizeOf(text.length - whole.length)} more]\n`;
 }
 
 function readable(bytes: Buffer): string {

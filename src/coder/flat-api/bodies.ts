@@ -101,7 +101,7 @@ function partFrom(said: StreamMessage['userMessage'], taskId: string | undefined
 function confirmationFrom({ toolCallId, approved, optionId }: Confirmation): ToolCallConfirmation {
   const chosen = optionId ?? (approved ? 'proceed_once' : 'cancel');
   if (approved === (chosen === 'cancel')) {
-    throw new A2AError('invalidParams', 'optionId: contradicts approved');
+    throw new A2AError('invalidParams', 'optionId: contradicts "approved"');
   }
   return { tool_call_id: toolCallId, selected_option_id: chosen };
 }

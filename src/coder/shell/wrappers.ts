@@ -191,7 +191,7 @@ function find(words: readonly Word[]): Inner | undefined {
   const writes: string[] = [];
   for (let index = 1; index < words.length; index++) {
     const { text } = words[index]!;
-    if (text === '-delete') writes.push('the files that find finds');
+    if (text === '-delete') writes.push('the files that find matches');
     if (/^-(?:fprint|fprint0|fprintf|fls)$/.test(text)) writes.push(words[index + 1]?.text ?? '');
     if (!/^-(?:exec|execdir|ok|okdir)$/.test(text)) continue;
     const start = index + 1;

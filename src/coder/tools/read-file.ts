@@ -104,7 +104,7 @@ function notesOn(
     const next = more ? `; continue with offset ${last + 1}` : '';
     notes.push(`[lines ${offset} to ${last} of ${whole}${next}]`);
   }
-  if (cutLines) notes.push(`[lines longer than ${MAX_LINE_BYTES} bytes were cut]`);
+  if (cutLines) notes.push(`[lines longer than ${MAX_LINE_BYTES} bytes were truncated]`);
   if (texts.some((text) => text.includes('\ufffd'))) {
     notes.push('[some bytes are not UTF-8 and are shown as \ufffd: this file cannot be edited]');
   }

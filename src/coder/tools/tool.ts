@@ -1,6 +1,6 @@
 /**
- * A tool of the coding agent: a tool of the framework that can also describe what a call would do, for the policy and for
- * people.
+ * A tool of the coding agent. It is a tool of the framework that can also describe what a call would do. The policy and
+ * people need this description.
  */
 import type { MaybePromise, JsonObject } from '../../base/index.ts';
 import type { Answer, Tool, ToolContext } from '../../agent/index.ts';

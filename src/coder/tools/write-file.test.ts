@@ -87,7 +87,7 @@ test('a large content is cut for people, not on the disk', async (t) => {
   assert.equal(await readFile(at('big'), 'utf8'), content);
   const shown = JSON.stringify(display);
   assert.ok(shown.length < 400_000);
-  assert.match(shown, /\[cut: \d+\.\d KB more\]/);
+  assert.match(shown, /\[truncated: \d+\.\d KB more\]/);
 });
 
 test(
