@@ -21,7 +21,10 @@ import type { MutableState, Tool, Toolset } from './tool.ts';
  *   await createRunner({ agent }).runToEnd({ user: 'ann', session: 's1', message: 'Rain in Rome?' });
  */
 export interface Agent {
-  /** Letters, digits, `_` and `-`. Unique among the agents that run together. The name `user` is reserved. */
+  /**
+   * The agent's name: letters, digits, `_` and `-`. It must be unique among the agents that run together, and not
+   * `user`.
+   */
   readonly name: string;
   /** The purpose of the agent. Other agents and people use it to decide which agent to choose. */
   readonly description: string;
@@ -82,7 +85,7 @@ export interface RunContext {
 
 /** The options of `ctx.run`. Example: `ctx.run(agent, { step: 2 })`. */
 export interface ChildOptions {
-  /** The number of the repetition, if the same agent runs several times. It becomes part of the path. */
+  /** The number of this repetition, if the same agent runs several times. The number becomes part of the path. */
   readonly step?: number;
   /** Whether the agent gets its own branch. Set this for agents that run in parallel. */
   readonly parallel?: boolean;

@@ -5,7 +5,7 @@ import type { SessionKey, SessionStore } from './session.ts';
 /** When a request is canceled, this text is stored after it as a message of the user. */
 export const CANCELED_REQUEST = '[The user canceled this request.]';
 
-/** The canceled run: the argument of `cancel` of an agent or a tool. */
+/** A canceled run, as an agent or a tool gets it in `cancel`. */
 export interface CanceledRun {
   readonly runId: string;
   readonly session: SessionKey;

@@ -2,8 +2,8 @@ import type { JsonObject, JsonValue } from '../base/index.ts';
 /**
  * Messages between people, models and tools, independent of any vendor.
  *
- * A part from a model may have `provider`: data that the vendor wants back unchanged in the next request, such as the
- * signature of a thought. The framework does not read it.
+ * A part from a model may have `provider`: data that must be sent back to the vendor unchanged in the next request,
+ * such as the signature of a thought. The framework does not read this data.
  */
 
 /** Text: `{ kind: 'text', text: 'Hello' }`. */
@@ -58,7 +58,7 @@ export interface FunctionCallPart {
 /** The response to a tool call. */
 export interface FunctionResponsePart {
   readonly kind: 'function-response';
-  /** The call's id. */
+  /** The id of the call. */
   readonly id: string;
   readonly name: string;
   readonly response: JsonValue;

@@ -3,13 +3,13 @@ import { elide, MAX_RESPONSE_LENGTH } from './tool-result.ts';
 
 /** The reason why the runner refused a request. */
 export type RunErrorCode =
-  /** The agents cannot run together, for example because two have the same name. */
+  /** The agents cannot run together, for example because two agents have the same name. */
   | 'invalid-agents'
   /** The session already has a run with this id. */
   | 'run-exists'
   /** The session has no such run. */
   | 'unknown-run'
-  /** The question was not asked in this run, is already answered, or the run has ended. */
+  /** The question was not asked in this run, it is already answered, or the run has ended. */
   | 'not-open';
 
 /**
@@ -36,7 +36,7 @@ export class RunFailure extends Error {
   }
 }
 
-/** Thrown after the run's error event was yielded, to end all agents of the run. */
+/** An error that is thrown after the run's error event, to end all agents of the run. */
 export class RunOver extends Error {
   override readonly name = 'RunOver';
   constructor() {

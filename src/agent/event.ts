@@ -1,9 +1,9 @@
 /**
  * The events of a session, in order.
  *
- * A run starts with the user's event and ends when an agent is done or waits for a person. Each of its events has the
- * run's id. Everything that a run needs after a restart is in its events: calls without a response, open questions and
- * their answers, and the checkpoints of sequences. So any process with the same session store can continue a run.
+ * A run starts with the user's event, and stops when the agent is done or waits for a person. All events of a run have
+ * the run's id. They contain everything that the run needs after a restart: calls without a response, open questions
+ * and their answers, and the checkpoints of sequences. So any process with the same session store can continue a run.
  *
  * A partial event is a chunk of a complete event that follows, and has the same id. Partial events are shown but not
  * stored.
@@ -36,7 +36,7 @@ export interface Question {
   readonly agent: string;
   readonly tool?: string;
   readonly args?: JsonObject;
-  /** Answers to choose from. */
+  /** The answers that the person can choose from. */
   readonly options?: readonly string[];
   readonly detail?: JsonValue;
 }

@@ -1,4 +1,4 @@
-/** Answers that arrive while a run is active. Without an inbox they have to wait until the run stops. */
+/** Receives answers while a run is active. Without an inbox, answers have to wait until the run stops. */
 import type { Answer, Question } from './event.ts';
 
 /** Supplies answers to a run that is active: `runner.run({ …, inbox })`. */
