@@ -25,7 +25,10 @@ export const AgentCapabilities = z.looseObject({
 });
 export type AgentCapabilities = z.infer<typeof AgentCapabilities>;
 
-/** All schemes in a requirement must be met. Of several requirements, one is enough. */
+/**
+ * Security schemes by name, with their scopes. A caller must meet all schemes of a requirement. If there are several
+ * requirements, one of them is enough.
+ */
 export const SecurityRequirement = z.record(z.string(), z.array(z.string()));
 export type SecurityRequirement = z.infer<typeof SecurityRequirement>;
 
@@ -88,7 +91,7 @@ export const SecurityScheme = z.discriminatedUnion('type', [
 ]);
 export type SecurityScheme = z.infer<typeof SecurityScheme>;
 
-/** One way to reach the agent: address, binding and protocol version. */
+/** One address of the agent, with its binding and protocol version. */
 export const AgentInterface = z.looseObject({
   url: z.string().min(1),
   protocolBinding: z.string().min(1),
@@ -106,8 +109,9 @@ export const AgentCardSignature = z.looseObject({
 export type AgentCardSignature = z.infer<typeof AgentCardSignature>;
 
 /**
- * One type for both protocol versions. The addresses are 1.0's `supportedInterfaces`, which can express 0.3's `url`,
- * `preferredTransport` and `additionalInterfaces`. All other fields have their 0.3 names. The codecs convert.
+ * The agent card in the internal format, which is the same for both protocol versions. The addresses are in
+ * `supportedInterfaces`, as in 1.0. This field can also express `url`, `preferredTransport` and `additionalInterfaces`
+ * of 0.3. All other fields have their 0.3 names. The codecs convert between this format and the versions.
  */
 export const AgentCard = z.looseObject({
   name: z.string().min(1),

@@ -1,8 +1,8 @@
 /**
- * The catalogue of errors: the name of each, and its codes on every wire.
+ * The catalogue of errors. Each error has a name, codes for JSON-RPC, HTTP and google.rpc, and a default message.
  *
- * The message of an A2AError is sent to the peer, so it never contains an internal cause. Internal causes are logged where
- * they occur, with the correlation id that the peer receives.
+ * The message of an A2AError is sent to the peer, so it never contains an internal cause. Internal causes are logged
+ * where they occur, with the correlation id that the peer receives.
  */
 export const ERRORS = {
   parse: entry(-32700, 400, 'INVALID_ARGUMENT', 'PARSE_ERROR', 'Invalid JSON payload'),
@@ -140,7 +140,7 @@ export interface ErrorDetail {
   /** Details for the peer, such as the task's id. */
   readonly info?: Readonly<Record<string, string>>;
   readonly violations?: readonly FieldViolation[];
-  /** Overrides the catalogue's reason, if one code has several. */
+  /** Replaces the reason in the catalogue, for an error with several reasons. */
   readonly reason?: string;
   readonly retryAfterSeconds?: number;
   /** The unchanged `data` of a remote peer's error. Set by clients only. */
@@ -179,12 +179,12 @@ for (const kind of Object.keys(ERRORS) as ErrorKind[]) {
   byReason.set(ERRORS[kind].reason, kind);
 }
 
-/** The kind of a JSON-RPC error code. An unknown code is an internal error. */
+/** Returns the kind of error for a JSON-RPC error code. An unknown code is an internal error. */
 export function kindOfCode(code: number): ErrorKind {
   return byCode.get(code) ?? 'internal';
 }
 
-/** The kind of a google.rpc.ErrorInfo reason. */
+/** Returns the kind of error for the reason in a google.rpc.ErrorInfo, or undefined if the reason is unknown. */
 export function kindOfReason(reason: string): ErrorKind | undefined {
   return byReason.get(reason);
 }

@@ -1,9 +1,9 @@
-/** Checks on JSON from outside. */
+/** Checks JSON from clients and remote agents. */
 import type * as z from 'zod';
 import { A2AError } from './errors.ts';
 
 export const MAX_JSON_DEPTH = 100;
-/** Objects, arrays and keys together. Larger JSON would block the event loop. */
+/** Maximum number of objects, arrays and keys together. Larger JSON would block the event loop. */
 export const MAX_JSON_NODES = 100_000;
 
 /**

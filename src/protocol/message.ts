@@ -5,7 +5,7 @@ import * as z from 'zod';
 export const Metadata = z.record(z.string(), z.unknown());
 export type Metadata = z.infer<typeof Metadata>;
 
-/** The key in a message's metadata for the client that sent it. Only the server writes it. */
+/** The metadata key under which a message has its sender. Only the server sets it. */
 export const SOURCE_KEY = 'parley.source';
 
 const partFields = {
@@ -15,7 +15,7 @@ const partFields = {
   filename: z.string().optional(),
 };
 
-/** Text: `{ kind: 'text', text: 'Hello' }`. */
+/** A part with text: `{ kind: 'text', text: 'Hello' }`. */
 export const TextPart = z.looseObject({
   kind: z.literal('text'),
   text: z.string(),
@@ -23,7 +23,7 @@ export const TextPart = z.looseObject({
 });
 export type TextPart = z.infer<typeof TextPart>;
 
-/** A file has either bytes (base64) or a URI. */
+/** The content of a file: either its bytes in base64, or its URI. */
 export const FileContent = z
   .looseObject({
     bytes: z.string().optional(),
@@ -36,7 +36,7 @@ export const FileContent = z
   });
 export type FileContent = z.infer<typeof FileContent>;
 
-/** A file: bytes in base64, or a URI. */
+/** A part with a file. */
 export const FilePart = z.looseObject({
   kind: z.literal('file'),
   file: FileContent,
@@ -60,14 +60,14 @@ export type DataPart = z.infer<typeof DataPart>;
 export const Part = z.discriminatedUnion('kind', [TextPart, FilePart, DataPart]);
 export type Part = z.infer<typeof Part>;
 
-/** An id or a name that a peer chooses. Lone surrogates are invalid, because not every store can hold them. */
+/** An id or a name that a peer chooses. Lone surrogates are invalid, because not every store can store them. */
 export const Id = z
   .string()
   .min(1)
   .max(256)
   .refine((text) => text.isWellFormed(), { message: 'must be well-formed Unicode' });
 
-/** A short list of strings. One check for the whole list: a million invalid items produce one error. */
+/** A short list of strings. The whole list has one check, so that a million invalid items produce only one error. */
 export const Texts = z.custom<string[]>(
   (value) =>
     Array.isArray(value) &&
@@ -81,7 +81,7 @@ export const Role = z.enum(['user', 'agent']);
 export type Role = z.infer<typeof Role>;
 
 /**
- * A message of the user or the agent.
+ * A message from the user or the agent.
  *
  *   { kind: 'message', messageId: 'm1', role: 'user', parts: [{ kind: 'text', text: 'Hello' }] }
  */
@@ -109,7 +109,7 @@ export const Artifact = z.looseObject({
 });
 export type Artifact = z.infer<typeof Artifact>;
 
-/** The text of all text parts, joined. */
+/** Returns the text of all text parts, joined. */
 export function textOf(parts: readonly Part[]): string {
   let text = '';
   for (const part of parts) if (part.kind === 'text') text += part.text;

@@ -1,4 +1,7 @@
-/** The table of operations: their names on every wire, their parameters and results, and what they read or write. */
+/**
+ * The table of operations: their names and REST routes in each protocol version, their parameters and results, and the
+ * access that they need.
+ */
 import * as z from 'zod';
 import { AgentCard } from './card.ts';
 import * as params from './params.ts';
@@ -13,36 +16,36 @@ export type StreamOperation = keyof StreamTypes;
 /** The name of an operation. */
 export type Operation = UnaryOperation | StreamOperation;
 
-/** The parameters of an operation, in the inner shape. */
+/** The parameters of an operation, in the internal format. */
 export type ParamsOf<O extends Operation> = (UnaryTypes & StreamTypes)[O]['params'];
-/** The result of an operation that answers once. */
+/** The result of an operation that has one result. */
 export type ResultOf<O extends UnaryOperation> = UnaryTypes[O]['result'];
 
 interface RestRoute {
   readonly verb: 'GET' | 'POST' | 'DELETE';
-  /** `{name}` stands for one path segment and becomes that parameter. */
+  /** The path. `{name}` stands for one path segment, which becomes the parameter of this name. */
   readonly path: string;
 }
 
-/** What an operation does, for those who decide whether a caller may use it. */
+/** The kind of access of an operation. It is used to decide whether a caller may use the operation. */
 export interface OperationAccess {
   readonly access: 'read' | 'write';
   readonly on: 'message' | 'task' | 'pushConfig' | 'card';
 }
 
 interface Method<Params> extends OperationAccess {
-  /** The JSON-RPC names. 0.3 has no ListTasks; we accept the name that later drafts gave it. */
+  /** The JSON-RPC method names. 0.3 has no ListTasks, so we use the name from later drafts. */
   readonly names: Readonly<Record<ProtocolVersion, string>>;
   readonly rest: Readonly<Record<ProtocolVersion, readonly [RestRoute, ...RestRoute[]]>>;
   readonly params: z.ZodType<Params>;
-  /** For a stream: one event. */
+  /** The schema of the result. For a stream, the schema of one event. */
   readonly result: z.ZodType;
   readonly stream: boolean;
 }
 
 type VerbAndPath = readonly [verb: RestRoute['verb'], path: string];
 
-/** The REST paths of 0.3 are those of 1.0 with the prefix /v1. */
+/** Makes the REST routes of both versions. The paths of 0.3 are those of 1.0 with the prefix /v1. */
 function routes(first: VerbAndPath, ...others: VerbAndPath[]): Method<unknown>['rest'] {
   const under =
     (prefix: string) =>
@@ -103,7 +106,7 @@ export const METHODS: { readonly [O in Operation]: Method<ParamsOf<O>> } = {
   },
   subscribe: {
     names: { '0.3': 'tasks/resubscribe', '1.0': 'SubscribeToTask' },
-    // The specification's text says POST and its proto says GET, so both work.
+    // The text of the specification says POST, and its protobuf definition says GET, so both are accepted.
     rest: routes(['GET', '/tasks/{id}:subscribe'], ['POST', '/tasks/{id}:subscribe']),
     params: params.SubscribeParams,
     result: StreamEvent,
@@ -177,7 +180,7 @@ const byName: Readonly<Record<ProtocolVersion, ReadonlyMap<string, Operation>>> 
   '1.0': new Map(OPERATIONS.map((op) => [METHODS[op].names['1.0'], op])),
 };
 
-/** The operation that a JSON-RPC method name stands for in a version. Undefined: the version has no such method. */
+/** Returns the operation for a JSON-RPC method name, or undefined if the version has no such method. */
 export function operationOf(version: ProtocolVersion, method: string): Operation | undefined {
   return byName[version].get(method);
 }
@@ -186,7 +189,7 @@ export function isStream(operation: Operation): operation is StreamOperation {
   return METHODS[operation].stream;
 }
 
-/** How `mapOperations` makes the operations of a service. */
+/** The two functions with which `mapOperations` makes the operations of a service. */
 export interface OperationMaker {
   readonly unary: <O extends UnaryOperation>(
     operation: O,
@@ -196,7 +199,9 @@ export interface OperationMaker {
   ) => (params: ParamsOf<O>, call?: Call) => Promise<AsyncIterable<StreamItem>>;
 }
 
-/** Makes a service out of one function for all operations that answer once, and one for those that stream. */
+/**
+ * Makes a service from two functions: `unary` makes the operations that have one result, and `stream` makes the others.
+ */
 export function mapOperations({ unary, stream }: OperationMaker): AgentService {
   return {
     sendMessage: unary('sendMessage'),

@@ -29,10 +29,10 @@ export const TaskPushNotificationConfig = z.looseObject({
 });
 export type TaskPushNotificationConfig = z.infer<typeof TaskPushNotificationConfig>;
 
-/** How a message is to be answered: accepted media types, blocking, webhook. */
+/** Options for the answer to a message: accepted media types, blocking, history, and webhook. */
 export const MessageSendConfiguration = z.looseObject({
   acceptedOutputModes: Texts.optional(),
-  /** Default: true. The call waits until the task is settled. */
+  /** Whether the call waits until the task is settled. Default: true. */
   blocking: z.boolean().optional(),
   historyLength,
   pushNotificationConfig: PushNotificationConfig.optional(),
@@ -56,7 +56,10 @@ export type TaskIdParams = z.infer<typeof TaskIdParams>;
 export const TaskQueryParams = z.looseObject({ ...TaskIdParams.shape, historyLength });
 export type TaskQueryParams = z.infer<typeof TaskQueryParams>;
 
-/** `after` is Parley's extension: the last sequence number seen. The stream continues after it, without a snapshot. */
+/**
+ * The parameters for following a task. `after` is added by Parley: the sequence number of the last event that the
+ * client has received. The stream continues after this event, without a snapshot.
+ */
 export const SubscribeParams = z.looseObject({
   ...TaskIdParams.shape,
   after: z.int().min(0).optional(),
@@ -82,14 +85,17 @@ export type ListTasksParams = z.infer<typeof ListTasksParams>;
 /** One page of tasks. */
 export const ListTasksResult = z.looseObject({
   tasks: z.array(Task),
-  /** Empty on the last page. */
+  /** The token of the next page. Empty on the last page. */
   nextPageToken: z.string(),
   pageSize: z.int(),
   totalSize: z.int(),
 });
 export type ListTasksResult = z.infer<typeof ListTasksResult>;
 
-/** In 0.3 the configuration's id is optional. Default: the task's first configuration. */
+/**
+ * The parameters for reading a webhook. In 0.3, the configuration's id is optional. Default: the task's first
+ * configuration.
+ */
 export const GetPushConfigParams = z.looseObject({
   ...TaskIdParams.shape,
   pushNotificationConfigId: Id.optional(),

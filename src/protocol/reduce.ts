@@ -1,9 +1,9 @@
 /**
  * Computes a task from its log, one event at a time.
  *
- * `reduce` never throws: an event that the state machine does not allow leaves the task unchanged. Its cost depends on
- * the size of the event, not of the task. To achieve that, it changes the given task in place and returns it. It never
- * changes an event, and never shares an event's arrays with the task, so that one event can be applied to many tasks.
+ * `reduce` never throws: if the state machine does not allow an event, the task stays unchanged. The time that it takes
+ * depends on the size of the event and not of the task, because it changes the given task in place and returns it. It
+ * never changes an event, and the task never shares arrays with an event. So one event can be applied to many tasks.
  *
  *   let task: Task | undefined;
  *   for (const { event } of log) task = reduce(task, event);
@@ -12,11 +12,11 @@ import type { Artifact, Message } from './message.ts';
 import { isTerminal, type Task, type TaskEvent, type TaskState } from './task.ts';
 
 /**
- * The reason why `event` is not allowed in `state`, or undefined if it is allowed. `state` is undefined before the first
- * event.
+ * Returns the reason why `event` is not allowed in `state`, or undefined if it is allowed. `state` is undefined before
+ * the first event.
  *
- * A status update with a user's message may leave `completed`: it starts a new turn. Only the runtime writes one, and
- * only for an agent that continues completed tasks.
+ * A status update with a user message is allowed after `completed`, because it starts a new turn. Only the runtime
+ * writes such an update, and only for an agent that continues completed tasks.
  */
 export function refusal(state: TaskState | undefined, event: TaskEvent): string | undefined {
   if (state === undefined) {
@@ -32,7 +32,7 @@ export function refusal(state: TaskState | undefined, event: TaskEvent): string 
   return opensTurn ? undefined : `the task is ${state}: no event may follow a terminal state`;
 }
 
-/** Applies one event to the task. The head of this file has the guarantees. */
+/** Applies one event to the task. See the guarantees at the top of this file. */
 export function reduce(task: Task | undefined, event: TaskEvent): Task | undefined {
   if (task === undefined) return event.kind === 'task' ? copyTask(event) : undefined;
   if (event.kind === 'task') return task;
@@ -41,7 +41,8 @@ export function reduce(task: Task | undefined, event: TaskEvent): Task | undefin
     addArtifact((task.artifacts ??= []), event.artifact, event.append === true);
     return task;
   }
-  // The agent's status message moves to the history with the next status. A user's message goes there at once.
+  // The agent's status message moves to the history when the next status arrives. A user message moves there
+  // immediately.
   if (task.status.message) remember(task, task.status.message);
   if (event.status.message?.role === 'user') {
     remember(task, event.status.message);
@@ -53,14 +54,16 @@ export function reduce(task: Task | undefined, event: TaskEvent): Task | undefin
   return task;
 }
 
-/** Applies a whole log. Undefined if the log is empty or does not start with a task. */
+/** Returns the task that results from a whole log, or undefined if the log is empty or does not start with a task. */
 export function fold(events: Iterable<TaskEvent>): Task | undefined {
   let task: Task | undefined;
   for (const event of events) task = reduce(task, event);
   return task;
 }
 
-/** A copy to apply further events to. It shares messages and parts, which never change. */
+/**
+ * Copies a task, so that events can be applied to the copy. Messages and parts are shared, because they never change.
+ */
 export function copyTask(event: Task): Task {
   const task: Task = { ...event };
   if (event.history) task.history = [...event.history];
@@ -77,7 +80,7 @@ function remember(task: Task, message: Message): void {
   if (history.at(-1)?.messageId !== message.messageId) history.push(message);
 }
 
-/** The index of each artifact, for tasks with so many that a linear search would take quadratic time. */
+/** The positions of artifacts by id, for tasks with many artifacts. Linear searches would take quadratic time there. */
 const positions = new WeakMap<Artifact[], Map<string, number>>();
 const FEW = 16;
 

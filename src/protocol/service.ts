@@ -16,7 +16,7 @@ export interface User {
   readonly [key: string]: unknown;
 }
 
-/** What a call has beside its parameters. */
+/** The data of a call in addition to its parameters. */
 export interface Call {
   /** The authenticated user. Only the server sets it, never the peer. */
   readonly user?: User | undefined;
@@ -24,7 +24,7 @@ export interface Call {
   readonly extensions?: readonly string[] | undefined;
   /** On servers: the protocol version of the request. */
   readonly version?: ProtocolVersion | undefined;
-  /** On servers: the address at which the caller reaches the agent, without a trailing slash. */
+  /** On servers: the address of the agent for the caller, without a trailing slash. */
   readonly base?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** On clients: additional headers for this request. */
@@ -37,7 +37,7 @@ export interface StreamItem {
   readonly seq?: number | undefined;
 }
 
-/** Parameters and result of the operations that answer once. */
+/** Parameters and results of the operations that have one result. */
 export interface UnaryTypes {
   sendMessage: { params: params.MessageSendParams; result: SendResult };
   getTask: { params: params.TaskQueryParams; result: Task };
@@ -73,7 +73,10 @@ export type UnaryService = {
   ) => Promise<UnaryTypes[O]['result']>;
 };
 
-/** Each rejects if the request is refused, and resolves once the first event is sure to come. */
+/**
+ * The operations that stream. The promise rejects if the request is refused, and resolves when the agent has accepted
+ * it.
+ */
 export type StreamService = {
   [O in keyof StreamTypes]: (
     params: StreamTypes[O]['params'],

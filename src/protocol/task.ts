@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { Artifact, Message, Metadata } from './message.ts';
 
 /**
- * All ten states. `unknown` is 0.3's state for a task whose state is not known; `unspecified` is 1.0's zero value. An
- * agent never enters either on purpose.
+ * The states of both versions. `unknown` is the state in 0.3 of a task whose state is not known. `unspecified` is the
+ * zero value in 1.0. Agents do not use these two states.
  */
 export const TaskState = z.enum([
   'submitted',
@@ -20,19 +20,21 @@ export const TaskState = z.enum([
 ]);
 export type TaskState = z.infer<typeof TaskState>;
 
-/** No event follows a terminal state, except a new turn of an agent that continues completed tasks. */
+/**
+ * Returns whether the state is terminal. No event follows a terminal state, unless the agent continues completed tasks.
+ */
 export function isTerminal(state: TaskState): boolean {
   return (
     state === 'completed' || state === 'failed' || state === 'canceled' || state === 'rejected'
   );
 }
 
-/** The agent waits for input or authentication: a blocking send returns, and a stream ends. */
+/** Returns whether the agent waits for input or authentication. Then a blocking send returns, and a stream ends. */
 export function isInterrupted(state: TaskState): boolean {
   return state === 'input-required' || state === 'auth-required';
 }
 
-/** Terminal or interrupted: no further event comes until a client acts. */
+/** Returns whether the state is terminal or interrupted. Then no further event comes until a client acts. */
 export function isSettled(state: TaskState): boolean {
   return isTerminal(state) || isInterrupted(state);
 }
@@ -68,13 +70,13 @@ export const TaskStatusUpdateEvent = z.looseObject({
   taskId: z.string().min(1),
   contextId: z.string(),
   status: TaskStatus,
-  /** The state is settled: terminal or interrupted. 1.0 has no such field; its stream just ends. */
+  /** Whether the state is settled (terminal or interrupted). 1.0 has no such field: there the stream just ends. */
   final: z.boolean(),
   metadata: Metadata.optional(),
 });
 export type TaskStatusUpdateEvent = z.infer<typeof TaskStatusUpdateEvent>;
 
-/** A new artifact, or a chunk of one. */
+/** A new artifact, or a chunk of an artifact. */
 export const TaskArtifactUpdateEvent = z.looseObject({
   kind: z.literal('artifact-update'),
   taskId: z.string().min(1),
@@ -104,7 +106,7 @@ export const StreamEvent = z.discriminatedUnion('kind', [
 ]);
 export type StreamEvent = z.infer<typeof StreamEvent>;
 
-/** One entry of a task's log. `seq` counts from 1 without a gap. */
+/** One entry of a task's log. `seq` is the number of the entry, from 1 without gaps. */
 export interface LogEntry {
   readonly seq: number;
   readonly event: TaskEvent;

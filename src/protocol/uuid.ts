@@ -1,7 +1,8 @@
 /**
- * A time-ordered UUID (version 7), for Node and browsers. Node's own `randomUUIDv7` is faster.
+ * Makes a time-ordered UUID (version 7), in Node and in browsers. In Node, `randomUUIDv7` of node:crypto is faster.
  *
- * 48 bits of milliseconds, the version, 12 random bits, the variant, 62 random bits.
+ * The UUID consists of the time in milliseconds (48 bits), the version, 12 random bits, the variant, and 62 random
+ * bits.
  */
 export function uuidv7(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));

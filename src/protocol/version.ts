@@ -3,7 +3,7 @@ export const VERSIONS = ['0.3', '1.0'] as const;
 /** A version of A2A. */
 export type ProtocolVersion = (typeof VERSIONS)[number];
 
-/** The supported version of a text such as `1.0.3`. The patch number is ignored. Undefined: not supported. */
+/** Returns the version for a text such as `1.0.3`, or undefined if it is not supported. The patch number is ignored. */
 export function versionOf(text: string): ProtocolVersion | undefined {
   if (text === '1.0' || text === '0.3') return text;
   const [major, minor, patch, ...rest] = text.trim().split('.');

@@ -28,11 +28,11 @@ export const GetAllSlashCommandsResponse = message({ commands: z.array(SlashComm
 export type GetAllSlashCommandsResponse = z.infer<typeof GetAllSlashCommandsResponse>;
 
 export const ExecuteSlashCommandRequest = message({
-  /** `["memory", "add"]` for /memory add. */
+  /** The names of the command and its subcommands, for example `["memory", "add"]` for /memory add. */
   command_path: z.array(z.string().min(1).max(256)).min(1).max(16),
-  /** All arguments as one string. Some writers omit an empty string. */
+  /** All arguments as one string. Some clients omit an empty string. */
   args: z.string().max(100_000).default(''),
-  /** Parley's: the conversation in which the command runs. */
+  /** Added by Parley: the conversation in which the command runs. */
   contextId: Id.optional(),
 });
 export type ExecuteSlashCommandRequest = z.infer<typeof ExecuteSlashCommandRequest>;

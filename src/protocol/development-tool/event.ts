@@ -1,4 +1,4 @@
-/** The values of `metadata[EXTENSION_URI]`: of a status update, and of the first message of a session. */
+/** The values of `metadata[EXTENSION_URI]` in status updates and in the first message of a session. */
 import * as z from 'zod';
 import { Id } from '../message.ts';
 import { message } from './message.ts';
@@ -17,9 +17,9 @@ export type DevelopmentToolEventKind = z.infer<typeof DevelopmentToolEventKind>;
 export const EventSource = message({ client: Id, name: z.string().optional() });
 export type EventSource = z.infer<typeof EventSource>;
 
-/** The known usage of the session. */
+/** The usage of the session. A value that is unknown is missing. */
 export const SessionUsage = message({
-  /** The size of the conversation: tokens of the last request and its response. */
+  /** The size of the conversation: the number of tokens in the last request and its response. */
   contextTokens: z.int().min(0).optional(),
   /** The size of the model's context window. */
   contextLimit: z.int().min(0).optional(),
@@ -27,19 +27,19 @@ export const SessionUsage = message({
 });
 export type SessionUsage = z.infer<typeof SessionUsage>;
 
-/** The kind of a status update. The parts of its message contain the content. */
+/** The metadata of a status update. The content is in the parts of the update's message. */
 export const DevelopmentToolEvent = message({
   kind: DevelopmentToolEventKind,
   model: z.string(),
   user_tier: z.string().optional(),
   /** An error of the agent itself, not of one of its tools. */
   error: z.string().optional(),
-  /** Parley's: a code for the limit that ended the turn, such as `step-limit`. */
+  /** Added by Parley: a code for the limit that ended the turn, such as `step-limit`. */
   errorCode: z.string().optional(),
-  /** Parley's: the id of the pending request, or of the failure in the server's log. */
+  /** Added by Parley: the id of the pending request, or of the failure in the server's log. */
   correlationId: Id.optional(),
   source: EventSource.optional(),
-  /** Parley's: sent when a turn ends or waits. */
+  /** Added by Parley: the usage, which is sent when a turn ends or waits for an answer. */
   usage: SessionUsage.optional(),
 });
 export type DevelopmentToolEvent = z.infer<typeof DevelopmentToolEvent>;
@@ -52,24 +52,24 @@ const NAMES_AND_VALUES = z.record(z.string().min(1).max(256), z.string().max(32_
 /** An MCP server: a program to start (`command`), or a URL (`url`). */
 export const McpServer = z
   .strictObject({
-    command: z.string().min(1).optional().describe('The program to start; it speaks over stdio.'),
-    args: z.array(z.string()).max(256).optional().describe('Its arguments.'),
-    env: NAMES_AND_VALUES.optional().describe('Variables added to its environment.'),
-    cwd: z.string().min(1).optional().describe('The folder it is started in; the workspace.'),
+    command: z.string().min(1).optional().describe('The program to start. It uses standard input and output.'),
+    args: z.array(z.string()).max(256).optional().describe('The arguments of the program.'),
+    env: NAMES_AND_VALUES.optional().describe('Additional environment variables for the program.'),
+    cwd: z.string().min(1).optional().describe('The folder to start the program in. Default: the workspace.'),
     url: z
       .url({ protocol: /^https?$/ })
       .optional()
-      .describe('The address of a server over HTTP.'),
-    headers: NAMES_AND_VALUES.optional().describe('Sent with each request to the address.'),
-    timeoutMs: z.int().min(1).max(3_600_000).optional().describe('For one call of a tool.'),
-    disabled: z.boolean().optional().describe('Known, but not used.'),
+      .describe('The address of an MCP server over HTTP.'),
+    headers: NAMES_AND_VALUES.optional().describe('Headers that are sent with each request to the address.'),
+    timeoutMs: z.int().min(1).max(3_600_000).optional().describe('Timeout of one tool call, in milliseconds.'),
+    disabled: z.boolean().optional().describe('Whether the server is disabled, so that it is not used.'),
   })
   .refine((server) => (server.command === undefined) !== (server.url === undefined), {
     message: 'exactly one of command and url',
   });
 export type McpServer = z.infer<typeof McpServer>;
 
-/** MCP servers by name. The name is the prefix of its tools: `SERVER__TOOL`. */
+/** MCP servers by name. The name of a server is the prefix of the names of its tools: `SERVER__TOOL`. */
 export const McpServers = z.record(
   z
     .string()
@@ -83,11 +83,11 @@ export type McpServers = z.infer<typeof McpServers>;
 
 /** The settings that a client sends in the metadata of a session's first message. */
 export const AgentSettings = message({
-  /** An absolute path. Defaults to the server's only workspace. */
+  /** The absolute path of the workspace. It may be omitted if the server has only one workspace. */
   workspace_path: z.string().min(1).max(4096).optional(),
-  /** Parley's: run tools without asking. The server must allow this. */
+  /** Added by Parley: whether tools run without asking. The server must allow this. */
   autoExecute: z.boolean().optional(),
-  /** Parley's: additional MCP servers for this session. */
+  /** Added by Parley: additional MCP servers for this session. */
   mcpServers: McpServers.optional(),
 });
 export type AgentSettings = z.infer<typeof AgentSettings>;

@@ -19,19 +19,19 @@ const VERSION = new RegExp(
   `^v${NUMBER}(?:\\.${NUMBER}(?:\\.${NUMBER}(?:-[0-9A-Za-z.-]{1,64})?(?:\\+[0-9A-Za-z.-]{1,64})?)?)?/spec\\.md$`,
 );
 
-/** The major version in a URI of this extension (`v0` and `v0.2.1` are 0); undefined for any other URI. */
+/** Returns the major version in a URI of this extension (0 for `v0` and `v0.2.1`), or undefined for any other URI. */
 export function majorVersion(uri: string): number | undefined {
   if (!uri.startsWith(BASE)) return undefined;
   const major = VERSION.exec(uri.slice(BASE.length))?.[1];
   return major === undefined ? undefined : Number(major);
 }
 
-/** Whether the URI names this extension in a supported version. */
+/** Returns whether the URI names this extension in a supported version. */
 export function isCompatible(uri: string): boolean {
   return majorVersion(uri) === 0;
 }
 
-/** Throws for an unsupported version of this extension. URIs of other extensions pass. */
+/** Throws if a URI names an unsupported version of this extension. Ignores the URIs of other extensions. */
 export function refuseIncompatible(uris: Iterable<string>): void {
   for (const uri of uris) {
     const version = majorVersion(uri);
@@ -44,7 +44,7 @@ export function refuseIncompatible(uris: Iterable<string>): void {
   }
 }
 
-/** The value in `metadata` for this extension. Throws if `metadata` has it only for an unsupported version. */
+/** Returns the value for this extension in `metadata`. Throws if there is only a value for an unsupported version. */
 function extensionValue(metadata: Metadata | undefined): unknown {
   if (metadata === undefined) return undefined;
   if (metadata[EXTENSION_URI] !== undefined) return metadata[EXTENSION_URI];
@@ -57,18 +57,18 @@ function extensionValue(metadata: Metadata | undefined): unknown {
 
 const SETTINGS = Object.keys(AgentSettings.shape);
 
-/** The client's settings in a message's metadata. Throws if they are invalid. */
+/** Returns the client's settings in a message's metadata. Throws if the settings are invalid. */
 export function settingsIn(metadata: Metadata | undefined): AgentSettings | undefined {
   const value = extensionValue(metadata);
   if (value === undefined) return undefined;
-  // A client may put event fields or its name there instead; these are not settings.
+  // The value may also have the fields of an event or the client's name, which are not settings.
   if (isObject(value) && ('kind' in value || !SETTINGS.some((key) => key in value))) {
     return undefined;
   }
   return parseWith(AgentSettings, value, 'AgentSettings');
 }
 
-/** The event in a status update's metadata. */
+/** Returns the event in a status update's metadata. Throws if the event is invalid. */
 export function eventIn(metadata: Metadata | undefined): DevelopmentToolEvent | undefined {
   const value = extensionValue(metadata);
   return value === undefined
@@ -76,7 +76,7 @@ export function eventIn(metadata: Metadata | undefined): DevelopmentToolEvent | 
     : parseWith(DevelopmentToolEvent, value, 'DevelopmentToolEvent');
 }
 
-/** Metadata that contain this extension's value. */
+/** Makes metadata that contains a value of this extension. */
 export function extensionMetadata(value: DevelopmentToolEvent | AgentSettings): Metadata {
   return { [EXTENSION_URI]: value };
 }

@@ -1,6 +1,6 @@
 /**
- * The one reader of development-tool events: turns status updates, messages and tasks into typed facts. Everything
- * that shows a session (ACP, the terminal UI, the command line, the flat API) renders these facts.
+ * Reads development-tool events: converts status updates, messages and tasks into typed facts. All views of a session
+ * (ACP, the terminal UI, the command line, the flat API) use these facts.
  *
  *   for (const fact of readStatus(event).facts) if (fact.kind === 'text') process.stdout.write(fact.text);
  */
@@ -22,7 +22,7 @@ export type Fact =
       readonly kind: 'prompt';
       readonly parts: readonly Part[];
       readonly source?: EventSource;
-      /** The same message answers a call, so it does not start a turn. */
+      /** Whether the same message also answers a call. Then the prompt does not start a turn. */
       readonly besideAnswer?: boolean;
     }
   /** A person answers the confirmation request of a call. */
@@ -36,11 +36,11 @@ export type Fact =
   | { readonly kind: 'thought'; readonly thought: AgentThought }
   /** A tool call has started, changed or ended. `call` is its complete new state. */
   | { readonly kind: 'call'; readonly call: ToolCall }
-  /** The task has a new state. `text` repeats the answer (completed), asks (input-required) or reports an error. */
+  /** The task has a new state. `text` is the complete answer (completed), the question (input-required) or an error. */
   | { readonly kind: 'state'; readonly state: TaskState; readonly text: string };
 
 export interface StatusReading {
-  /** The extension's metadata. Undefined when they are absent or invalid. */
+  /** The extension's metadata, or undefined if it is missing or invalid. */
   readonly about: DevelopmentToolEvent | undefined;
   readonly facts: readonly Fact[];
 }
@@ -63,7 +63,7 @@ function metadataIn(metadata: TaskStatusUpdateEvent['metadata']): DevelopmentToo
   }
 }
 
-/** Reads a message by its parts alone: messages in a task's history have no event metadata. */
+/** Reads a message. Uses only its parts, because messages in a task's history have no event metadata. */
 export function readMessage(message: Message, eventSource?: EventSource): Fact[] {
   if (message.role === 'agent') return message.parts.flatMap(agentFacts);
   const found = eventSource ?? EventSource.safeParse(message.metadata?.[SOURCE_KEY]).data;
@@ -86,7 +86,7 @@ export function readMessage(message: Message, eventSource?: EventSource): Fact[]
 function agentFacts(part: Part): Fact[] {
   if (part.kind === 'text') return part.text === '' ? [] : [{ kind: 'text', text: part.text }];
   if (part.kind !== 'data') return [];
-  // Avoids a failed parse for each of many thoughts.
+  // Thoughts are frequent. This check avoids parsing each of them as a tool call.
   if (isObject(part.data) && 'tool_call_id' in part.data) {
     const call = ToolCall.safeParse(part.data).data;
     return call ? [{ kind: 'call', call }] : [];
@@ -95,12 +95,12 @@ function agentFacts(part: Part): Fact[] {
   return thought ? [{ kind: 'thought', thought }] : [];
 }
 
-/** All messages of a task, oldest first. The newest one may be in its status. */
+/** Returns all messages of a task, oldest first. The newest message may be in the task's status. */
 export function messagesOf({ history = [], status }: Task): readonly Message[] {
   return status.message ? [...history, status.message] : history;
 }
 
-/** Reads a task as its events would have told it. Each turn ends with a `state` fact. */
+/** Reads a task. Returns the facts that its events would have given. Each turn ends with a `state` fact. */
 export function readTask(task: Task): Fact[] {
   const { history = [], status } = task;
   const facts: Fact[] = [];
@@ -112,12 +112,12 @@ export function readTask(task: Task): Fact[] {
   const messages = isTerminal(status.state) ? history : messagesOf(task);
   for (const [index, message] of messages.entries()) {
     const next = messages[index + 1];
-    // The agent's last message before a prompt was the text of a state.
+    // The agent's last message before a prompt is the text of a state.
     const closes = message.role === 'agent' && next?.role === 'user' && isPrompt(next);
     const isText = message.parts.every(({ kind }) => kind === 'text');
     if (!closes || !isText) for (const fact of readMessage(message)) add(fact);
     if (!closes) continue;
-    // A prompt that comes while a call waits is an answer in words: the turn continues.
+    // If a call waits, the prompt is an answer in words, and the turn continues.
     const state = waiting.calls.length > 0 ? 'input-required' : 'completed';
     add({ kind: 'state', state, text: isText ? textOf(message.parts) : '' });
   }
@@ -132,7 +132,7 @@ function isPrompt(message: Message): boolean {
   return readMessage(message).some(({ kind }) => kind === 'prompt');
 }
 
-/** The calls that wait for a person's answer, oldest first. Feed it every fact of a task. */
+/** The calls that wait for a person's answer, oldest first. Pass every fact of the task to `take`. */
 export class WaitingCalls {
   readonly #calls = new Map<string, ToolCall>();
 
@@ -154,7 +154,7 @@ export class WaitingCalls {
   }
 }
 
-/** The calls of a task that wait for a person's answer. */
+/** Returns the calls of a task that wait for a person's answer. */
 export function waitingCallsIn(task: Task): readonly ToolCall[] {
   const waiting = new WaitingCalls();
   for (const fact of readTask(task)) waiting.take(fact);

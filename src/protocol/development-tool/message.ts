@@ -17,14 +17,14 @@ export interface Struct {
 export const Struct = z.custom<Struct>(isObject, { message: 'expected an object' });
 
 /**
- * An object schema that keeps unknown fields. Unlike with `z.looseObject`, its type has no index signature, so the
- * message type is assignable to a JSON type.
+ * Makes an object schema that keeps unknown fields. Unlike the type of `z.looseObject`, its type has no index
+ * signature, so that messages are assignable to a JSON type.
  */
 export function message<const Shape extends z.ZodRawShape>(shape: Shape): z.ZodObject<Shape> {
   return z.looseObject(shape);
 }
 
-/** Requires exactly one, or at most one, of the fields: proto's `oneof`. */
+/** Makes a check that requires exactly one or at most one of the fields, like `oneof` in protobuf. */
 export function oneOf<Field extends string>(rule: 'exactly' | 'at most', fields: readonly Field[]) {
   return (context: z.core.ParsePayload<{ readonly [Key in Field]?: unknown }>): void => {
     const present = fields.filter((field) => context.value[field] !== undefined).length;

@@ -19,10 +19,10 @@ export const FileDiff = message({
   file_name: z.string(),
   /** The absolute path. */
   file_path: z.string(),
-  /** Absent for a new file. */
+  /** The content before the change. Missing for a new file. */
   old_content: z.string().optional(),
   new_content: z.string(),
-  /** A diff to show as it is. */
+  /** The diff as text for display. */
   formatted_diff: z.string().optional(),
 });
 export type FileDiff = z.infer<typeof FileDiff>;
@@ -36,9 +36,9 @@ export const ToolOutput = message({
 export type ToolOutput = z.infer<typeof ToolOutput>;
 
 export const ErrorDetails = message({
-  /** A text for people. */
+  /** A description of the error for people. */
   message: z.string(),
-  /** A code for programs: `read_content_failure`, `mcp_tool_error`. */
+  /** A code for programs, for example `read_content_failure` or `mcp_tool_error`. */
   type: z.string().optional(),
   status_code: z.int32().optional(),
 });
@@ -65,7 +65,7 @@ export type McpDetails = z.infer<typeof McpDetails>;
 export const GenericDetails = message({ description: z.string() });
 export type GenericDetails = z.infer<typeof GenericDetails>;
 
-/** Asks a person before the call runs. */
+/** A question that a person must answer before the call runs. */
 export const ConfirmationRequest = message({
   options: z.array(ConfirmationOption).min(1).max(32),
   execute_details: ExecuteDetails.optional(),
@@ -77,7 +77,7 @@ export const ConfirmationRequest = message({
 );
 export type ConfirmationRequest = z.infer<typeof ConfirmationRequest>;
 
-/** The complete state of a call. Every update contains all of it. */
+/** The complete state of a call. Every update contains the complete state. */
 export const ToolCall = message({
   tool_call_id: Id,
   status: ToolCallStatus,
@@ -91,9 +91,9 @@ export const ToolCall = message({
   error: ErrorDetails.optional(),
   /** Present only while the call waits for an answer. */
   confirmation_request: ConfirmationRequest.optional(),
-  /** Parley's: the id of this request. An answer with the id of an earlier request is refused. */
+  /** Added by Parley: the id of this request. An answer with the id of an earlier request is refused. */
   correlationId: Id.optional(),
-  /** Parley's: the name of the sub-agent that makes the call. */
+  /** Added by Parley: the name of the sub-agent that makes the call. */
   agent: z.string().optional(),
 })
   .check(oneOf('at most', ['output', 'error']))
@@ -102,7 +102,7 @@ export const ToolCall = message({
       issues.push({ code: 'custom', input: call, path: [field], message });
     };
     const { status } = call;
-    // FAILED requires an error. CANCELLED may have one. No other status has one.
+    // FAILED requires an error. CANCELLED may have an error. No other status may have an error.
     if ((call.output !== undefined) !== (status === 'SUCCEEDED')) {
       complain('output', 'required when the status is SUCCEEDED, and not allowed otherwise');
     }
@@ -126,42 +126,42 @@ export const ToolCallConfirmation = message({
   tool_call_id: Id,
   /** The id of the chosen option. */
   selected_option_id: Id,
-  /** The content to write instead of the proposed one. The only supported kind of `modified_details`. */
+  /** The content to write instead of the proposed content. No other kind of `modified_details` is supported. */
   file_details: ModifiedFileDetails.optional(),
-  /** Parley's: if present, must be the id of the request. */
+  /** Added by Parley: the id of the request. If it is present, it must be correct. */
   correlationId: Id.optional(),
-  /** Parley's: the reason for declining a call. It is passed on to the model. */
+  /** Added by Parley: the reason for declining a call. It is sent to the model. */
   reason: z.string().max(4096).optional(),
 });
 export type ToolCallConfirmation = z.infer<typeof ToolCallConfirmation>;
 
 /** The ids of confirmation options that clients treat specially. */
 export const OPTION = {
-  /** Runs the call once. Questions that a tool asks do not have it. */
+  /** Runs the call once. Questions that a tool asks do not have this option. */
   once: 'proceed_once',
   cancel: 'cancel',
-  /** Writes other content than proposed; requires `file_details`. */
+  /** Writes different content, which must be in `file_details`. */
   modify: 'modify',
   /** The answer is the person's next message. */
   words: 'answer',
 } as const;
 
-/** Whether a data part is meant as a confirmation. It may still be invalid. */
+/** Returns whether a data part has the fields of a confirmation. It may still be invalid. */
 export function looksLikeConfirmation(data: unknown): boolean {
   return isObject(data) && 'tool_call_id' in data && 'selected_option_id' in data;
 }
 
-/** Whether the call waits for a person's answer. */
+/** Returns whether the call waits for a person's answer. */
 export function isAwaitingAnswer({ status, confirmation_request }: ToolCall): boolean {
   return status === 'PENDING' && confirmation_request !== undefined;
 }
 
-/** Whether the call offers an option, by its id. */
+/** Returns whether the call's confirmation request has the option with this id. */
 export function hasOption({ confirmation_request: request }: ToolCall, id: string): boolean {
   return request?.options.some((option) => option.id === id) ?? false;
 }
 
-/** Whether the call has its final status. */
+/** Returns whether the call has its final status. */
 export function hasEnded({ status }: ToolCall): boolean {
   return status === 'SUCCEEDED' || status === 'FAILED' || status === 'CANCELLED';
 }

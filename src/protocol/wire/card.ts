@@ -1,6 +1,6 @@
 /**
- * Agent cards on the wire. Each version has its own encoder. There is one decoder for all versions, because a client does
- * not know a card's version before it reads the card, and a card may be valid in both versions.
+ * Encodes and decodes agent cards. Each version has its own encoder. There is one decoder for all versions, because a
+ * client does not know a card's version before it reads the card, and a card may be valid in both versions.
  */
 import { isObject } from '../../base/index.ts';
 import {
@@ -14,10 +14,13 @@ import { parseWith } from '../json.ts';
 import { answer, dropEmpty, objectAt, refuse, type Raw } from './read.ts';
 
 const OLD_VERSION = '0.3';
-/** The transport in 0.3 if a card does not name one. */
+/** The transport of a 0.3 card that does not specify one. */
 const DEFAULT_TRANSPORT = 'JSONRPC';
 
-/** Contains only the addresses for 0.3, or all addresses if there is none, because a 0.3 card requires one. */
+/**
+ * Encodes a card for 0.3. It contains only the 0.3 addresses. If there are none, it contains all addresses, because a
+ * 0.3 card must have an address.
+ */
 export function encodeCardV03(card: AgentCard): Raw {
   const { supportedInterfaces, capabilities, ...rest } = card;
   const old = supportedInterfaces.filter(({ protocolVersion }) => isOld(protocolVersion));
@@ -28,7 +31,7 @@ export function encodeCardV03(card: AgentCard): Raw {
     protocolVersion: '0.3.0',
     url: interfaces[0]?.url,
     preferredTransport: interfaces[0]?.protocolBinding,
-    // 0.3 recommends to repeat the main address in the list.
+    // 0.3 recommends repeating the main address in the list.
     additionalInterfaces: interfaces.map(({ url, protocolBinding }) => ({
       url,
       transport: protocolBinding,
@@ -41,8 +44,8 @@ export function encodeCardV03(card: AgentCard): Raw {
 }
 
 /**
- * A 0.3 card for REST clients. One public SDK reads it as plain JSON and the other as ProtoJSON. Only security schemes
- * differ between the two, so each scheme is written in both formats.
+ * Encodes a 0.3 card for REST clients. One public SDK reads it as plain JSON, and the other as ProtoJSON. These formats
+ * differ only in the security schemes, so each scheme is written in both formats.
  */
 export function encodeCardV03Rest(card: AgentCard): unknown {
   const { securitySchemes } = card;
@@ -51,7 +54,10 @@ export function encodeCardV03Rest(card: AgentCard): unknown {
   return { ...encodeCardV03(card), securitySchemes: both };
 }
 
-/** Without `stateTransitionHistory`: 1.0 removed it, and strict 1.0 parsers reject unknown fields. */
+/**
+ * Encodes a card for 1.0. Omits `stateTransitionHistory`, which 1.0 has removed, because strict parsers reject unknown
+ * fields.
+ */
 export function encodeCardV1(card: AgentCard): unknown {
   const { security, securitySchemes, skills, capabilities, ...rest } = card;
   const { stateTransitionHistory: _, ...known } = capabilities;
@@ -68,7 +74,7 @@ function encodeSkill({ security, ...skill }: AgentSkill): unknown {
   return security ? { ...skill, securityRequirements: security.map(encodeRequirement) } : skill;
 }
 
-/** Reads a card of any version. Throws `invalidAgentResponse`. */
+/** Reads a card of any version. Throws `invalidAgentResponse` if the card is invalid. */
 export function decodeCard(raw: unknown): AgentCard {
   return answer(() => parseWith(AgentCard, readCard(objectAt(raw, 'card')), 'agent card'));
 }
@@ -103,7 +109,7 @@ function readCard(raw: Raw): Raw {
   };
 }
 
-/** The addresses in 1.0's list, then those that only 0.3's fields have. */
+/** Returns the addresses in the list of 1.0, then the addresses that are only in the fields of 0.3. */
 function readInterfaces(raw: Raw): Raw[] {
   const interfaces: Raw[] = [];
   if (Array.isArray(raw.supportedInterfaces)) {
@@ -156,7 +162,10 @@ function encodeRequirement(requirement: SecurityRequirement): unknown {
   return { schemes: mapValues(requirement, (list) => ({ list })) };
 }
 
-/** `{name: [scope]}` or `{schemes: {name: {list: [scope]}}}`. In the first format, a scheme called "schemes" has a list. */
+/**
+ * Reads `{name: [scope]}` or `{schemes: {name: {list: [scope]}}}`. In the first format, a scheme with the name
+ * "schemes" has an array, so the formats cannot be confused.
+ */
 function readRequirement(raw: unknown): unknown {
   if (!isObject(raw) || !isObject(raw.schemes)) return raw;
   return mapValues(raw.schemes, (scopes) => (isObject(scopes) ? (scopes.list ?? []) : scopes));
@@ -188,7 +197,7 @@ function encodeScheme(scheme: SecurityScheme): Raw {
   }
 }
 
-/** In 1.0 a scheme has only one flow: the first of these that is present. */
+/** The flows, preferred first. In 1.0, a scheme has only one flow, so the first of these that is present is used. */
 const FLOWS = [
   'authorizationCode',
   'clientCredentials',
@@ -222,7 +231,10 @@ function readScheme(given: unknown, name: string): unknown {
   return raw;
 }
 
-/** Servers of the JavaScript SDK 1.3.0 send its internal format, `{scheme: {$case: 'member', value}}`. */
+/**
+ * Reads the format `{scheme: {$case: 'member', value}}`, which is internal to the JavaScript SDK 1.3.0 but sent by its
+ * servers.
+ */
 function unboxed(raw: Raw, field: string): Raw {
   const box = raw[field];
   return isObject(box) && typeof box.$case === 'string' ? { [box.$case]: box.value } : raw;
@@ -236,7 +248,9 @@ function withoutNulls(raw: Raw): Raw {
   return Object.fromEntries(Object.entries(raw).filter(([, value]) => value !== null));
 }
 
-/** Names come from a peer. With `fromEntries`, even "__proto__" is an ordinary key. */
+/**
+ * Maps the values of an object whose names come from a peer. With `fromEntries`, even "__proto__" is an ordinary key.
+ */
 function mapValues<T>(
   object: Readonly<Record<string, T>>,
   map: (value: T, name: string) => unknown,

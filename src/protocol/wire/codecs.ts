@@ -5,7 +5,10 @@ import { v03 } from './v03.ts';
 import { v03Rest } from './v03-rest.ts';
 import { v1 } from './v1.ts';
 
-/** In 1.0 all bindings have the same JSON. In 0.3 REST differs from JSON-RPC. */
+/**
+ * Returns the codec of a version and a binding. In 1.0, all bindings have the same JSON. In 0.3, REST differs from
+ * JSON-RPC.
+ */
 export function codecOf(version: ProtocolVersion, binding: Binding): WireCodec {
   if (version === '1.0') return v1;
   return binding === 'JSONRPC' ? v03 : v03Rest;

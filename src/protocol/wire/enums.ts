@@ -2,7 +2,7 @@
 import type { Role } from '../message.ts';
 import { TaskState } from '../task.ts';
 
-/** The names of states in 1.0. It has no equivalent of 0.3's `unknown`. */
+/** The names of the states in 1.0. 1.0 has no equivalent of the state `unknown` in 0.3. */
 export const STATE_NAMES: Readonly<Record<TaskState, string>> = {
   unspecified: 'TASK_STATE_UNSPECIFIED',
   submitted: 'TASK_STATE_SUBMITTED',
@@ -38,10 +38,12 @@ function protoStates(): Map<unknown, TaskState> {
   return states;
 }
 
-/** 1.0: protobuf names and numbers. */
+/** The states in 1.0 by their protobuf names and numbers. */
 export const STATES_V1: ReadonlyMap<unknown, TaskState> = protoStates();
 
-/** 0.3: its own names, and the protobuf names of REST peers, which spell `CANCELLED` with two l. */
+/**
+ * The states in 0.3 by their own names, and by the protobuf names of REST peers, which write `CANCELLED` with two l.
+ */
 export const STATES_V03: ReadonlyMap<unknown, TaskState> = new Map<unknown, TaskState>([
   ...STATES_V1,
   ...TaskState.options.map((state): [string, TaskState] => [state, state]),

@@ -1,4 +1,7 @@
-/** Errors on the wire. 1.0 has google.rpc details, 0.3 free-form `data`. One decoder reads all formats. */
+/**
+ * Encodes and decodes errors. 1.0 uses google.rpc details, and 0.3 uses free-form `data`. One decoder reads all
+ * formats.
+ */
 import { isObject } from '../../base/index.ts';
 import {
   A2AError,
@@ -12,10 +15,10 @@ import type { Raw } from './read.ts';
 
 const TYPE = 'type.googleapis.com/google.rpc.';
 const DOMAIN = 'a2a-protocol.org';
-/** A peer's message is shown to users and logged, so its length is limited. */
+/** Maximum length of a peer's error message, which is shown to users and logged. */
 const MAX_MESSAGE = 2000;
 
-/** JSON-RPC's own errors. Their code is specific enough; other errors are sent with a reason. */
+/** The errors that JSON-RPC defines. Their codes are specific enough. Other errors are sent with a reason. */
 const PLAIN: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
   'parse',
   'invalidRequest',
@@ -25,11 +28,11 @@ const PLAIN: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
 ]);
 
 /**
- * The google.rpc details of an error. `always`: include the reason even if the JSON-RPC code implies it. REST has no such
- * code, and several errors share an HTTP status.
+ * Returns the google.rpc details of an error. With `always`, they include the reason even if the JSON-RPC code implies
+ * it. REST needs the reason, because it has no such code and several errors share an HTTP status.
  */
 export function errorDetails(error: A2AError, always: boolean): unknown[] {
-  // Details of a remote peer, which a gateway passes on.
+  // A gateway passes on the details from a remote peer.
   if (Array.isArray(error.detail.data)) return error.detail.data;
   const { info, violations, reason } = error.detail;
   const details: unknown[] = [];
@@ -44,7 +47,7 @@ export function errorDetails(error: A2AError, always: boolean): unknown[] {
   return details;
 }
 
-/** The `data` of a 0.3 error. Undefined if the error has no details. */
+/** Returns the `data` of a 0.3 error, or undefined if the error has no details. */
 export function errorData(error: A2AError): unknown {
   const { data, info, violations, reason } = error.detail;
   if (data !== undefined) return data;
@@ -76,7 +79,7 @@ export function decodeError(raw: unknown, http?: number): A2AError {
   });
 }
 
-/** Peers send `{code, message}` or `{error: {code, message}}`. */
+/** Returns the error object. Peers send `{code, message}` or `{error: {code, message}}`. */
 function errorObject(raw: unknown): Raw {
   if (!isObject(raw)) return {};
   return typeof raw.code !== 'number' && isObject(raw.error) ? raw.error : raw;
@@ -96,7 +99,10 @@ function kindOf(error: Raw, reason: string | undefined, http: number | undefined
   return status === undefined ? 'internal' : kindOfHttp(status);
 }
 
-/** The most likely kind for an HTTP status. A 404 without a reason is a wrong address, not a missing task. */
+/**
+ * Returns the most likely kind of error for an HTTP status. A 404 without a reason means a wrong address, not a missing
+ * task.
+ */
 function kindOfHttp(status: number): ErrorKind {
   switch (status) {
     case 400:

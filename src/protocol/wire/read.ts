@@ -1,4 +1,4 @@
-/** Helpers to read a peer's JSON: errors that name the field, and conversion of numbers and booleans from text. */
+/** Helpers for reading a peer's JSON: errors that name the field, and conversion of text to numbers and booleans. */
 import { isObject } from '../../base/index.ts';
 import type * as z from 'zod';
 import { A2AError } from '../errors.ts';
@@ -19,7 +19,7 @@ export function objectAt(value: unknown, field: string): Raw {
   return value;
 }
 
-/** The parameters as an object. Only two operations allow missing parameters. */
+/** Returns the parameters as an object. Only two operations allow missing parameters. */
 export function paramsObject(operation: Operation, raw: unknown): Raw {
   if (raw == null && (operation === 'getExtendedCard' || operation === 'listTasks')) return {};
   return objectAt(raw, 'params');
@@ -30,13 +30,16 @@ export function dropNull(out: Raw, key: string): void {
   if (out[key] === null) delete out[key];
 }
 
-/** Removes a field that is null or empty: in proto3 an empty string means absent. */
+/** Removes a field that is null or an empty string, which means absent in proto3. */
 export function dropEmpty(out: Raw, key: string): void {
   const value = out[key];
   if (value === null || value === '') delete out[key];
 }
 
-/** Converts a number that is text, as in query strings and ProtoJSON. Other values are left to the schema. */
+/**
+ * Converts text to a number, as in query strings and ProtoJSON. Other values are returned unchanged, for the schema to
+ * check.
+ */
 export function intOf(value: unknown): unknown {
   return typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value;
 }
@@ -48,8 +51,8 @@ export function boolOf(value: unknown): unknown {
 const INTEGERS = ['historyLength', 'pageSize', 'after'] as const;
 
 /**
- * Reads parameters that may come from a query string: numbers and booleans as text, empty for absent. Returns a copy that
- * the caller may change.
+ * Reads parameters that may come from a query string, where numbers and booleans are text, and empty text means absent.
+ * Returns a copy that the caller may change.
  */
 export function queryParams(raw: Raw): Raw {
   const out = { ...raw };
@@ -99,7 +102,7 @@ function renamed(error: A2AError, rename: (field: string) => string = (field) =>
   );
 }
 
-/** Reads a peer's response: turns `invalidParams` into `invalidAgentResponse`. */
+/** Reads a peer's response. Converts the error `invalidParams` into `invalidAgentResponse`. */
 export function answer<T>(read: () => T): T {
   try {
     return read();

@@ -1,8 +1,8 @@
 /**
- * Reads messages, tasks and events of either version into the internal format. The result is then validated with a schema.
- * The versions differ only in parts and names; those differences are the `Dialect`.
+ * Reads messages, tasks and events of either version into the internal format. The result is then validated with a
+ * schema. The versions differ only in parts and names. A `Dialect` describes these differences.
  *
- * This is a hot path on the server: one object spread each, plain loops, and field paths that are built only for errors.
+ * This is a hot path on the server, so each object is copied only once, and loops are plain.
  */
 import { isObject } from '../../base/index.ts';
 import type { Role } from '../message.ts';
@@ -12,11 +12,11 @@ import { dropEmpty, dropNull, objectAt, refuse, type Raw } from './read.ts';
 export interface Dialect {
   readonly states: ReadonlyMap<unknown, TaskState>;
   readonly roles: ReadonlyMap<unknown, Role>;
-  /** The state of a status without one: proto3 omits zero values. */
+  /** The state of a status that has no state, because proto3 omits zero values. */
   readonly noState: TaskState;
-  /** Version 0.3: messages may have their parts in `content`, and events have `final`. */
+  /** Whether the version is 0.3, in which messages may have their parts in `content`, and events have `final`. */
   readonly old: boolean;
-  /** Whether a part is empty. Some peers send an empty part for a null value. */
+  /** Returns whether a part is empty. Some peers send an empty part for a null value. */
   readonly isBlank: (part: Raw) => boolean;
   /** Reads the part at `index` of the field `list`. */
   readonly part: (raw: unknown, list: string, index: number) => unknown;
@@ -30,8 +30,8 @@ export interface Reader {
 }
 
 /**
- * `lenient` is for responses of a peer: parts may be missing, and empty ones are dropped. Parameters of requests must
- * follow the protocol.
+ * Makes a reader. With `lenient`, parts may be missing, and empty parts are dropped. This is for a peer's responses.
+ * Requests must follow the protocol.
  */
 export function createReader(dialect: Dialect, lenient: boolean): Reader {
   const { states, roles, noState, old, isBlank, part } = dialect;
@@ -58,7 +58,7 @@ export function createReader(dialect: Dialect, lenient: boolean): Reader {
     const list = inContent ? parts(raw.content, `${at}.content`) : parts(raw.parts, `${at}.parts`);
     const out: Raw = { ...raw, kind: 'message', role, parts: list };
     if (inContent) delete out.content;
-    // No helper function with a key parameter here: on this hot path, dynamic property access is too slow.
+    // A helper function with the key as a parameter would be too slow on this hot path.
     if (raw.contextId === null || raw.contextId === '') delete out.contextId;
     if (raw.taskId === null || raw.taskId === '') delete out.taskId;
     if (raw.metadata === null) delete out.metadata;
@@ -137,7 +137,9 @@ export function createReader(dialect: Dialect, lenient: boolean): Reader {
   return { message, task, statusUpdate, artifactUpdate };
 }
 
-/** Reads an event whose kind is the name of its only member. Undefined if there is no known member. */
+/**
+ * Reads an event from the member that has the name of the event's kind. Returns undefined if there is no known member.
+ */
 export function readMember(reader: Reader, raw: Raw): Raw | undefined {
   if (raw.artifactUpdate != null)
     return reader.artifactUpdate(raw.artifactUpdate, 'artifactUpdate');

@@ -1,4 +1,7 @@
-/** Decodes a peer's responses, for clients. Reads them leniently, then validates them; throws `invalidAgentResponse`. */
+/**
+ * Decodes a peer's responses for clients. Reads them leniently, and then validates them. Throws `invalidAgentResponse`
+ * if a response is invalid.
+ */
 import { isObject } from '../../base/index.ts';
 import * as z from 'zod';
 import { parseWith } from '../json.ts';
@@ -16,8 +19,8 @@ import { decodeCard } from './card.ts';
 import { answer, objectAt, refuse, type Raw } from './read.ts';
 import type { Reader } from './reader.ts';
 
-// The internal schemas, except that messages and artifacts may have no parts: an empty last chunk is common and must not
-// break a stream.
+// The internal schemas, but messages and artifacts may be without parts, because an empty last chunk is common and must
+// not break a stream.
 const parts = z.array(Part);
 const message = Message.extend({ parts });
 const artifact = Artifact.extend({ parts });
@@ -56,7 +59,7 @@ export function createAnswerDecoder(read: AnswerReader): AnswerDecoder {
     results: {
       sendMessage: (raw) => answer(() => parseWith(sendResult, read.event(raw), 'result')),
       getTask: taskOf,
-      // The 0.3 specification also shows a bare list.
+      // In the 0.3 specification, the result may also be just a list.
       listTasks: (raw) =>
         answer(() =>
           parseWith(
@@ -67,7 +70,7 @@ export function createAnswerDecoder(read: AnswerReader): AnswerDecoder {
       cancelTask: taskOf,
       setPushConfig: pushConfig,
       getPushConfig: pushConfig,
-      // A bare list in 0.3's JSON, an object with a list in ProtoJSON.
+      // In the JSON of 0.3, the result is a list. In ProtoJSON, it is an object with a list.
       listPushConfigs: (raw) =>
         answer(() =>
           listAt(isObject(raw) ? raw.configs : (raw ?? refuse('result', 'is missing')), 'configs'),
@@ -93,7 +96,7 @@ function readPage(read: AnswerReader, raw: Raw): Raw {
   };
 }
 
-/** ProtoJSON omits an empty list. */
+/** Returns a list. ProtoJSON omits an empty list. */
 function listAt(value: unknown, field: string): unknown[] {
   if (value == null) return [];
   if (!Array.isArray(value)) refuse(field, 'must be an array');

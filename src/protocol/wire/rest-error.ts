@@ -1,11 +1,12 @@
-/** The bodies of REST errors. */
+/** Encodes the bodies of REST errors. */
 import { ERRORS, type A2AError } from '../errors.ts';
 import type { ProtocolVersion } from '../version.ts';
 import { errorData, errorDetails } from './error.ts';
 
 /**
- * The body of a REST error. 1.0 specifies google.rpc.Status, with the HTTP status as its code. 0.3 specifies a JSON-RPC
- * error "or equivalent"; its SDKs send and expect that error without an `error` member around it.
+ * Encodes the body of a REST error. 1.0 specifies google.rpc.Status, with the HTTP status as its code. 0.3 specifies a
+ * JSON-RPC error "or equivalent". The SDKs of 0.3 send and expect this error directly, and not inside an `error`
+ * member.
  */
 export function encodeRestError(error: A2AError, version: ProtocolVersion): object {
   if (version === '0.3') {

@@ -2,7 +2,7 @@
 import { isObject } from '../../base/index.ts';
 import { base64At, dropEmpty, dropNull, intOf, objectAt, refuse, type Raw } from './read.ts';
 
-/** Whether a message is ProtoJSON: its role has a protobuf name, or its parts are in `content`. */
+/** Returns whether a message is ProtoJSON: its role has a protobuf name, or its parts are in `content`. */
 export function isProtoMessage(message: Raw): boolean {
   const { role } = message;
   return Array.isArray(message.content) || (typeof role === 'string' && role.startsWith('ROLE_'));
@@ -30,7 +30,7 @@ export function readProtoPart(raw: Raw, at: string): Raw {
 
 function readProtoFile(raw: Raw, at: string): Raw {
   const { fileWithBytes, mimeType, name } = raw;
-  // The compatibility kit sends an empty URI together with bytes: in proto3 an empty string means absent.
+  // The compatibility kit sends an empty URI together with bytes, because in proto3 an empty string means absent.
   const fileWithUri = raw.fileWithUri === '' && fileWithBytes != null ? undefined : raw.fileWithUri;
   if ((fileWithUri != null) === (fileWithBytes != null)) {
     refuse(at, 'must have exactly one of fileWithUri and fileWithBytes');
@@ -77,7 +77,7 @@ export function readProtoConfiguration(raw: Raw): Raw {
   return out;
 }
 
-/** The task's id in a resource name such as `tasks/ID/pushNotificationConfigs/CID`. */
+/** Returns the task's id in a resource name such as `tasks/ID/pushNotificationConfigs/CID`. */
 export function taskIdOfName(name: unknown): string | undefined {
   return typeof name === 'string' ? /^tasks\/([^/]+)/.exec(name)?.[1] : undefined;
 }

@@ -1,9 +1,10 @@
 /**
- * The codec of 0.3's REST binding. It writes ProtoJSON of `a2a.v1`, not the JSON of 0.3's JSON-RPC.
+ * The codec of the REST binding of 0.3. It writes ProtoJSON of `a2a.v1`, and not the JSON of the JSON-RPC binding.
  *
- * The specification puts a result under the name of its kind (7.1, 7.9) and otherwise requires "structurally equivalent"
- * JSON (3.2.3). Both public SDKs of 0.3 and the compatibility kit read only the protobuf mapping, which has other names
- * and enumerations. Therefore this codec writes that mapping. It reads both formats, with v03.ts.
+ * The specification puts a result into a member with the name of its kind (sections 7.1 and 7.9), and otherwise
+ * requires "structurally equivalent" JSON (section 3.2.3). But both public SDKs of 0.3 and the compatibility kit read
+ * only the protobuf mapping, which has other names and enumerations. So this codec writes the protobuf mapping. It
+ * reads both formats, with the help of v03.ts.
  */
 import type { Artifact, Message, Part } from '../message.ts';
 import type { Operation, ParamsOf, ResultOf, UnaryOperation } from '../methods.ts';
@@ -38,7 +39,10 @@ function encodePart(given: Part): Raw {
   return out;
 }
 
-/** Without `referenceTaskIds`: 0.3's protobuf has no such field, and strict peers reject unknown fields. */
+/**
+ * Encodes a message without `referenceTaskIds`, because the protobuf definition of 0.3 has no such field, and strict
+ * peers reject unknown fields.
+ */
 function encodeMessage(message: Message): Raw {
   const out: Raw = { messageId: message.messageId };
   if (message.contextId !== undefined) out.contextId = message.contextId;
@@ -61,7 +65,7 @@ function encodeArtifact(artifact: Artifact): Raw {
 }
 
 function encodeStatus({ state, message, timestamp }: TaskStatus): Raw {
-  // Only 0.3's protobuf spells it with two l.
+  // Only the protobuf definition of 0.3 writes this name with two l.
   const name = state === 'canceled' ? 'TASK_STATE_CANCELLED' : STATE_NAMES[state];
   const out: Raw = { state: name };
   if (message !== undefined) out.message = encodeMessage(message);
@@ -120,7 +124,7 @@ function encodeSend({ message, configuration, ...rest }: MessageSendParams): Raw
     const { pushNotificationConfig, blocking = true, ...others } = configuration;
     out.configuration = {
       ...others,
-      // Always written: absent means false here, but true in JSON-RPC.
+      // Always written, because a missing value means false here, but true in JSON-RPC.
       blocking,
       ...(pushNotificationConfig && { pushNotification: pushNotificationConfig }),
     };

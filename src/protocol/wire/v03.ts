@@ -1,6 +1,6 @@
 /**
- * The codec of version 0.3. Its JSON is nearly the internal format, so the encoder usually returns its argument itself. The
- * server relies on that to serialise an event only once.
+ * The codec of version 0.3. Its JSON is nearly the same as the internal format, so the encoder usually returns its
+ * argument itself. So the server needs to serialize such an event only once.
  *
  * The decoder reads the JSON of the specification and the ProtoJSON of some REST peers.
  */
@@ -169,7 +169,7 @@ function unwrapped(part: Raw): Raw {
   return out;
 }
 
-/** A part without `kind` is ProtoJSON. */
+/** Reads a part. A part without `kind` is ProtoJSON. */
 function readPart(raw: unknown, list: string, index: number): Raw {
   if (!isObject(raw)) refuse(`${list}[${index}]`, 'must be an object');
   const part = raw.kind == null ? readProtoPart(raw, `${list}[${index}]`) : raw;
@@ -193,7 +193,7 @@ function readSend(raw: Raw): Raw {
   if (!isObject(message)) return raw;
   if (isProtoMessage(message)) return readProtoSend(raw);
   const parts = unwrapParts(message.parts);
-  // The discriminator is redundant here, and some peers omit it.
+  // The field `kind` is redundant here, and some peers omit it.
   if (parts === message.parts && message.kind !== undefined) return raw;
   return { ...raw, message: { kind: 'message', ...message, parts } };
 }
@@ -229,8 +229,8 @@ function readList(raw: Raw): Raw {
 }
 
 /**
- * Reads `{taskId, pushNotificationConfig}`. Over REST it is the body or the body's `config`, and the task's id comes from
- * a resource name or from the path.
+ * Reads `{taskId, pushNotificationConfig}`. Over REST, it is the whole body or the field `config` of the body, and the
+ * task's id comes from a resource name or from the path.
  */
 function readTaskPush(raw: Raw): Raw {
   if (typeof raw.taskId === 'string' && isObject(raw.pushNotificationConfig)) return raw;
@@ -263,7 +263,7 @@ const readParams: { readonly [O in Operation]: (raw: Raw) => Raw } = {
   getExtendedCard: queryParams,
 };
 
-/** An event has a `kind` in JSON-RPC. In REST it is the member with the name of its kind. */
+/** Reads an event. In JSON-RPC, the event has a `kind`. In REST, it is in the member with the name of its kind. */
 function readEvent(value: unknown): Raw {
   const raw = objectAt(value, 'result');
   switch (raw.kind) {

@@ -1,6 +1,6 @@
 /**
- * The encoder of version 1.0. It writes only fields of the protocol, because strict ProtoJSON parsers reject others. The
- * order of fields is fixed, so that the objects share hidden classes in V8.
+ * The encoder of version 1.0. It writes only fields of the protocol, because strict ProtoJSON parsers reject other
+ * fields. The order of fields is fixed, so that the objects share hidden classes in V8.
  */
 import type { Artifact, Message, Part } from '../message.ts';
 import type { Operation, ParamsOf, ResultOf, UnaryOperation } from '../methods.ts';
@@ -116,7 +116,10 @@ export function encodeEvent(event: StreamEvent): Raw {
   }
 }
 
-/** The JSON of a plain text chunk, the most frequent event, without creating the objects first. */
+/**
+ * Returns the JSON of a plain text chunk, which is the most frequent event, without creating objects first. Returns
+ * undefined for other events.
+ */
 export function eventText(event: StreamEvent): string | undefined {
   if (event.kind !== 'artifact-update') return undefined;
   const { taskId, contextId, artifact, append } = event;
@@ -135,7 +138,7 @@ function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-/** 1.0 has one scheme, 0.3 a list: the first scheme is the preferred one. */
+/** Encodes a webhook. 1.0 has only one authentication scheme, so the first scheme in the list is used. */
 function encodePush(config: PushNotificationConfig): Raw {
   const { id, url, token, authentication } = config;
   const out: Raw = id === undefined ? { url } : { id, url };
@@ -195,7 +198,7 @@ export const encodeParams: { readonly [O in Operation]: (params: ParamsOf<O>) =>
     alongside(historyLength === undefined ? { id } : { id, historyLength }, { tenant }),
   listTasks: encodeList,
   cancelTask: (params) => alongside({ id: params.id }, params),
-  // `after` is Parley's extension. A client sets it only if the peer supports it.
+  // `after` is added by Parley. A client sets it only if the peer supports it.
   subscribe: ({ id, after, tenant }) =>
     alongside(after === undefined ? { id } : { id, after }, { tenant }),
   setPushConfig: encodeTaskPush,

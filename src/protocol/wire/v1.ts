@@ -173,7 +173,7 @@ const readParams: { readonly [O in Operation]: (raw: Raw) => Raw } = {
   getExtendedCard: queryParams,
 };
 
-/** The 1.0 name of a field in a schema error. */
+/** Returns the 1.0 name of a field in a schema error. */
 function rename(operation: Operation, field: string): string {
   switch (operation) {
     case 'sendMessage':
