@@ -30,10 +30,10 @@ import type { RetryOptions } from './follow/retry.ts';
 import { AgentStream } from './stream.ts';
 import { answerText } from './text.ts';
 
-/** A text, the parts of a message, or a message. A message without an id gets one. */
+/** A text, the parts of a message, or a message. A message without an id gets a new id. */
 export type Input = string | readonly Part[] | (Partial<Message> & { readonly parts: Part[] });
 
-/** Options of every call. */
+/** The options of every call. */
 export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** URIs of extensions to activate, in addition to those of the connection. */
@@ -41,43 +41,49 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The task and the context of a message, and its configuration. */
+/** The options of `send`. */
 export interface SendOptions extends CallOptions {
-  /** The task that the message is for. Without it the agent starts a new task or answers directly. */
+  /** The id of the task that the message is for. Without it, the agent starts a new task or answers directly. */
   readonly taskId?: string | undefined;
-  /** The conversation that the message belongs to. */
+  /** The id of the conversation that the message belongs to. */
   readonly contextId?: string | undefined;
-  /** Added to the message's own metadata. */
+  /** Metadata that is added to the message's own metadata. */
   readonly metadata?: Metadata | undefined;
   readonly configuration?: MessageSendConfiguration | undefined;
 }
 
-/** How a stream continues when its connection breaks. */
+/** Options for streams that continue after their connection breaks. */
 export interface FollowingOptions extends CallOptions {
   readonly retry?: RetryOptions | undefined;
-  /** Fetch the task repeatedly when its events are unavailable, for example because the agent does not stream. */
+  /**
+   * Whether to fetch the task repeatedly when its events are unavailable, for example because the agent does not
+   * stream.
+   */
   readonly polls?: boolean | undefined;
 }
 
-/** The options of `send`, and how the stream reconnects. */
+/** The options of `stream`. */
 export interface StreamOptions extends SendOptions, FollowingOptions {
   /**
-   * Whether to send the message again, with the same id, if the connection breaks before the first event. Only for
-   * agents that recognize a message by its id, as Parley's do: others may do the work twice. A function decides by the
-   * error.
+   * Whether to send the message again, with the same id, if the connection breaks before the first event. Use it only
+   * for agents that recognize a repeated message by its id, as Parley's agents do. Other agents may do the work twice.
+   * A function can decide this for each error.
    */
   readonly retrySend?: boolean | ((error: ConnectionError) => boolean) | undefined;
 }
 
-/** Where a stream of an existing task starts, and how it reconnects. */
+/** The options of `resubscribe`. */
 export interface ResubscribeOptions extends FollowingOptions {
-  /** The last sequence number seen. The stream continues after it. */
+  /** The sequence number of the last event that the caller has received. The stream continues after this event. */
   readonly after?: number | undefined;
 }
 
 /** The result of a message: a promise with a method for its text. */
 export interface PendingResult extends Promise<SendResult> {
-  /** The text of a message, or of a task's artifacts. If the artifacts have no text: the text of the task's status. */
+  /**
+   * Returns the text of the message or of the task's artifacts. If the artifacts have no text, returns the text of the
+   * task's status.
+   */
   text(): Promise<string>;
 }
 
@@ -95,12 +101,12 @@ export interface AgentClient extends AsyncDisposable {
   send(input: Input, options?: SendOptions): PendingResult;
   /** Sends a message and returns the events as they arrive. Reconnects after a broken connection. */
   stream(input: Input, options?: StreamOptions): AgentStream;
-  /** The events of a running task. Ends when the agent ends the stream. */
+  /** Returns the events of a running task. The stream ends when the agent ends it. */
   resubscribe(taskId: string, options?: ResubscribeOptions): AgentStream;
   get(taskId: string, options?: CallOptions & { historyLength?: number }): Promise<Task>;
-  /** One page of tasks, newest first. */
+  /** Returns one page of tasks, newest first. */
   list(params?: ListTasksParams, options?: CallOptions): Promise<ListTasksResult>;
-  /** Every task, page by page. */
+  /** Returns all tasks. Fetches them page by page. */
   listAll(params?: ListTasksParams, options?: CallOptions): AsyncIterable<Task>;
   cancel(taskId: string, options?: CallOptions & { metadata?: Metadata }): Promise<Task>;
   setPushConfig(
@@ -108,7 +114,7 @@ export interface AgentClient extends AsyncDisposable {
     config: PushNotificationConfig,
     options?: CallOptions,
   ): Promise<TaskPushNotificationConfig>;
-  /** Without an id: the task's first configuration. */
+  /** Returns a push configuration. Without an id, returns the task's first configuration. */
   getPushConfig(
     taskId: string,
     configId?: string,
@@ -116,9 +122,9 @@ export interface AgentClient extends AsyncDisposable {
   ): Promise<TaskPushNotificationConfig>;
   listPushConfigs(taskId: string, options?: CallOptions): Promise<TaskPushNotificationConfig[]>;
   deletePushConfig(taskId: string, configId: string, options?: CallOptions): Promise<void>;
-  /** The card for authenticated callers. */
+  /** Returns the card for authenticated callers. */
   extendedCard(options?: CallOptions): Promise<AgentCard>;
-  /** Ends all calls and streams, and refuses new ones. The agent continues its work. */
+  /** Ends all calls and streams, and refuses new calls. The agent continues its work. */
   close(): void;
 }
 
@@ -126,12 +132,12 @@ export interface AgentClient extends AsyncDisposable {
 export interface ClientOptions {
   readonly card: AgentCard;
   readonly retry?: RetryOptions | undefined;
-  /** Closes the client. */
+  /** Closes the client when it is aborted. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Makes a client of a service, which may be across the network or in the same process.
+ * Makes a client for a service, which may be a remote agent or an agent in the same process.
  *
  *   const agent = createClient(handler, { card });
  */
@@ -139,7 +145,7 @@ export function createClient(service: AgentService, options: ClientOptions): Age
   const { card, retry } = options;
   const life = new Lifetime([options.signal]);
 
-  /** Runs a unary call. Its own signal or the end of the client aborts it. */
+  /** Runs a unary call. The call is aborted by its own signal, or when the client is closed. */
   async function run<T>(
     { headers, extensions, signal }: CallOptions,
     operation: (call: Call) => Promise<T>,
@@ -166,7 +172,7 @@ export function createClient(service: AgentService, options: ClientOptions): Age
     service,
 
     send(input, options = {}) {
-      // Explicit, because servers differ in the default.
+      // `blocking` is set explicitly, because servers have different defaults.
       const configuration = { blocking: true, ...options.configuration };
       const params = toParams(input, { ...options, configuration });
       const answer = run(options, (call) => service.sendMessage(params, call));
@@ -189,7 +195,7 @@ export function createClient(service: AgentService, options: ClientOptions): Age
       do {
         const page = await client.list({ ...params, ...defined({ pageToken }) }, options);
         yield* page.tasks;
-        // A page token that repeats would lead to an endless loop.
+        // A repeated page token would lead to an endless loop.
         pageToken = page.nextPageToken === pageToken ? '' : page.nextPageToken;
       } while (pageToken !== '');
     },
@@ -224,7 +230,7 @@ export function createClient(service: AgentService, options: ClientOptions): Age
   return client;
 }
 
-/** The parameters of a send, as the protocol defines them. */
+/** Makes the parameters of the operation that sends a message. */
 function toParams(input: Input, options: SendOptions): MessageSendParams {
   const { taskId, contextId, metadata, configuration } = options;
   const content = typeof input === 'string' ? [{ kind: 'text' as const, text: input }] : input;

@@ -1,4 +1,4 @@
-/** `connect`: makes a client from an agent's address. */
+/** Makes a client from an agent's address. */
 import { codecOf, type AgentCard } from '../protocol/index.ts';
 import { createClient, type AgentClient } from './client.ts';
 import { choose, discover, type ChosenEndpoint, type Preference } from './connection/discover.ts';
@@ -7,19 +7,19 @@ import type { RetryOptions } from './follow/retry.ts';
 
 /** The options of `connect`. */
 export interface ConnectOptions extends HttpOptions, Preference {
-  /** The agent's card. Without it the card is fetched. */
+  /** The agent's card. If it is undefined, the card is fetched. */
   readonly card?: AgentCard | undefined;
-  /** How streams reconnect. */
+  /** The options for the reconnection of streams. */
   readonly retry?: RetryOptions | undefined;
 }
 
-/** A client across the network, with its endpoint. */
+/** A client of a remote agent, with its endpoint. */
 export interface RemoteAgentClient extends AgentClient {
   readonly endpoint: ChosenEndpoint;
 }
 
 /**
- * Finds the agent's card, picks the best interface that both sides speak, and returns a client of it.
+ * Fetches the agent's card, chooses the best interface that both sides support, and returns a client for it.
  *
  *   const agent = await connect('https://agent.example', { headers: { Authorization: `Bearer ${token}` } });
  */

@@ -1,4 +1,4 @@
-/** The client: finds agents, talks to them, and follows their work through broken connections. */
+/** The client: finds agents, sends messages to them, and follows their tasks even if connections break. */
 export type {
   AgentClient,
   PendingResult,

@@ -1,4 +1,4 @@
-/** A client of an agent in the same process, with the same interface as one across the network. */
+/** Makes a client for an agent in the same process, with the same interface as a client for a remote agent. */
 import {
   type AgentCard,
   type AgentService,
@@ -11,8 +11,8 @@ import {
 import { createClient, type AgentClient, type ClientOptions } from './client.ts';
 
 /**
- * Makes a client of a service, such as a server's handler. Parameters are checked as if they came over the network.
- * Results are not copied: do not modify them.
+ * Makes a client for a service, such as a server's handler. Parameters are checked as if they came over the network.
+ * Results are not copied, so do not modify them.
  *
  *   const agent = local(handler);
  */

@@ -1,4 +1,4 @@
-/** What `stream` and `resubscribe` return: the events of a task, and the task that results from them. */
+/** The result of `stream` and `resubscribe`: the events of a task, and the task that results from them. */
 import {
   reduce,
   type Message,
@@ -14,8 +14,8 @@ import { answerText, createTextTracker } from './text.ts';
 export type StreamStart = Omit<FollowOptions, 'signal'>;
 
 /**
- * Sends nothing before the first read. There is one reader: `for await`, `text()` and `textChunks()` read the same stream.
- * Leaving the loop closes the connection at once. The agent continues its work.
+ * A stream of the events of a task. Nothing is sent before the first read. `for await`, `text()` and `textChunks()` all
+ * read the same stream. Leaving the loop closes the connection immediately. The agent continues its work.
  */
 export class AgentStream implements AsyncIterable<StreamItem> {
   readonly #start: StreamStart;
@@ -36,7 +36,7 @@ export class AgentStream implements AsyncIterable<StreamItem> {
     return this.#task;
   }
 
-  /** The agent's Message, if it answers with one in place of a task. */
+  /** The agent's Message, if it answers with a Message instead of a task. */
   get message(): Message | undefined {
     return this.#message;
   }
@@ -56,7 +56,7 @@ export class AgentStream implements AsyncIterable<StreamItem> {
     return answerText(this.#message ?? this.#task);
   }
 
-  /** The text of the result as it arrives. */
+  /** Yields the text of the result as it arrives. */
   async *textChunks(): AsyncGenerator<string> {
     const added = createTextTracker();
     let any = false;
@@ -66,7 +66,7 @@ export class AgentStream implements AsyncIterable<StreamItem> {
       any = true;
       yield text;
     }
-    // Without artifacts the result is the text of the last status, which is known only at the end.
+    // Without artifacts, the result is the text of the last status, which is known only at the end.
     const rest = any ? '' : answerText(this.#message ?? this.#task);
     if (rest !== '') yield rest;
   }
@@ -107,13 +107,13 @@ export class AgentStream implements AsyncIterable<StreamItem> {
   #note({ event, seq }: StreamItem): void {
     this.#lastSeq = seq ?? this.#lastSeq;
     if (event.kind === 'message') this.#message = event;
-    // A task in the middle of a stream is a snapshot: it replaces what came before.
+    // A task in the middle of a stream is a snapshot, which replaces the earlier task.
     else if (event.kind === 'task') this.#task = reduce(undefined, event);
     else this.#task = reduce(this.#task ?? initialTask(event), event);
   }
 }
 
-/** A task for the first event of a server that never sends the task itself. */
+/** Makes a task for the first event, if the server never sends the task itself. */
 function initialTask(event: Exclude<TaskEvent, Task>): Task | undefined {
   return reduce(undefined, {
     kind: 'task',

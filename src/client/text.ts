@@ -1,7 +1,10 @@
-/** The text of a result: complete, or as it arrives. An empty line separates the texts of two artifacts. */
+/** Extracts the text of a result, complete or as it arrives. An empty line separates the texts of two artifacts. */
 import { textOf, type Artifact, type SendResult, type StreamEvent } from '../protocol/index.ts';
 
-/** The text of a message, or of a task's artifacts. If the artifacts have no text: the text of the task's status. */
+/**
+ * Returns the text of a message or of a task's artifacts. If the artifacts have no text, returns the text of the task's
+ * status.
+ */
 export function answerText(answer: SendResult | undefined): string {
   if (answer === undefined) return '';
   if (answer.kind === 'message') return textOf(answer.parts);
@@ -13,14 +16,14 @@ export function answerText(answer: SendResult | undefined): string {
 const SEPARATOR = '\n\n';
 
 /**
- * Returns the text that each event adds. A resumed stream may start with a snapshot, which repeats earlier text: only its
- * new text is returned.
+ * Makes a function that returns the text that each event adds. A resumed stream may start with a snapshot, which
+ * repeats earlier text. Then only the new text is returned.
  */
 export function createTextTracker(): (event: StreamEvent) => string {
   const given = new Map<string, string>();
   let current: string | undefined;
 
-  /** Adds the separator if the text before was of another artifact. */
+  /** Adds the separator if the previous text belongs to another artifact. */
   function separated(artifactId: string, text: string): string {
     if (text === '' || current === artifactId) return text;
     const first = current === undefined;

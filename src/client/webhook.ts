@@ -3,13 +3,13 @@ import { isObject } from '../base/index.ts';
 import { A2AError, v1, v03, type StreamEvent } from '../protocol/index.ts';
 import { Lifetime, parseJson, readBodyText } from './connection/request.ts';
 
-/** How a push notification is authenticated. */
+/** The options of `readNotification`. */
 export interface NotificationOptions {
   /** The token of the push configuration. Both versions send it in `X-A2A-Notification-Token`. */
   readonly token?: string | undefined;
   /** The complete `Authorization` header that the push configuration requires, such as `Bearer abc`. */
   readonly authorization?: string | undefined;
-  /** 32 MB. */
+  /** Maximum size of the body in bytes. Default: 32 MiB. */
   readonly maxBytes?: number | undefined;
 }
 
@@ -42,7 +42,7 @@ export async function readNotification(
   }
 }
 
-/** Compares digests, so that the time taken does not reveal how much of a guess was right. */
+/** Compares the digests of two texts, so that the time does not reveal how much of a guess is right. */
 async function equal(a: string, b: string): Promise<boolean> {
   const encoder = new TextEncoder();
   const [one, other] = await Promise.all(

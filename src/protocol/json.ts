@@ -7,8 +7,8 @@ export const MAX_JSON_DEPTH = 100;
 export const MAX_JSON_NODES = 100_000;
 
 /**
- * Rejects JSON that is nested too deeply, is too large, or has a `__proto__` key. Deep nesting would exhaust the stack of
- * recursive code, and a copied `__proto__` key would change the prototype of the copy.
+ * Rejects JSON that is nested too deeply, is too large, or has a `__proto__` key. Deep nesting would exhaust the stack
+ * of recursive code, and a copied `__proto__` key would change the prototype of the copy.
  */
 export function inspectJson(value: unknown): void {
   nodes = 0;

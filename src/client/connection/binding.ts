@@ -1,4 +1,4 @@
-/** The two HTTP bindings: how each encodes a request, and where its response has the result, the event or the error. */
+/** The two HTTP bindings. Each makes requests, and finds the result, the event or the error in a response. */
 import { isObject } from '../../base/index.ts';
 import {
   A2AError,
@@ -10,7 +10,7 @@ import {
 } from '../../protocol/index.ts';
 import { errorOfStatus, type ResponseHead } from './request.ts';
 
-/** An agent's address and the binding it uses there. */
+/** The address of an agent, with its binding and tenant. */
 export interface Endpoint {
   readonly url: string;
   readonly binding: Binding;
@@ -26,9 +26,12 @@ export interface Ask {
 export interface HttpBinding {
   readonly contentType: string;
   ask<O extends Operation>(operation: O, params: ParamsOf<O>): Ask;
-  /** The result, for the codec. Throws the error if the response contains one. */
+  /** Returns the result, which the codec then decodes. If the response contains an error, throws this error. */
   result(body: unknown, response: ResponseHead): unknown;
-  /** The event in an SSE `data` field, for the codec. Throws the error if the field contains one. */
+  /**
+   * Returns the event in an SSE `data` field, which the codec then decodes. If the field contains an error, throws this
+   * error.
+   */
   event(body: unknown, type: string): unknown;
 }
 
@@ -84,7 +87,7 @@ function rest({ url, tenant }: Endpoint, codec: WireCodec): HttpBinding {
       for (const name of PATH_FIELDS[operation] ?? []) delete rest[name];
       if (route.verb === 'POST') return { method: route.verb, url: target.href, body: rest };
       for (const [name, value] of Object.entries(rest)) {
-        // A query has only plain values. Metadata, for example, is left out.
+        // A query can have only plain values, so metadata, for example, is omitted.
         if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
           target.searchParams.set(name, String(value));
         }
@@ -120,7 +123,7 @@ function fillPath(path: string, params: Readonly<Record<string, unknown>>): stri
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     // `{id}` in the table is always the task's id. setPushConfig calls it taskId.
     const value = params[name] ?? (name === 'id' ? params['taskId'] : undefined);
-    // A URL drops dot segments, even escaped ones, so these would lead to another path.
+    // Dot segments are removed from a URL, even if they are escaped, so they would lead to another path.
     if (typeof value !== 'string' || value === '' || value === '.' || value === '..') {
       throw new A2AError('invalidParams', `Invalid parameters: ${name}: not usable as an id`);
     }

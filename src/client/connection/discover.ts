@@ -1,4 +1,4 @@
-/** Fetches an agent's card, and picks the interface to use. */
+/** Fetches an agent's card, and chooses the interface to use. */
 import {
   A2AError,
   v1,
@@ -13,15 +13,15 @@ import { ConnectionError, RemoteAgentError, quote } from './errors.ts';
 import type { HttpOptions } from './http.ts';
 import { Lifetime, errorOfStatus, parseJson, readBodyText, send } from './request.ts';
 
-/** The bindings and versions that `connect` and `choose` prefer. */
+/** The version and the binding that `connect` and `choose` must use. */
 export interface Preference {
-  /** Only this version of the protocol. */
+  /** The only allowed protocol version. Default: all versions. */
   readonly version?: ProtocolVersion | undefined;
-  /** Only this binding. */
+  /** The only allowed binding. Default: all bindings. */
   readonly binding?: Binding | undefined;
 }
 
-/** A card and its address. URLs in the card are relative to that address. */
+/** A card and its address. Relative URLs in the card are resolved against this address. */
 export interface FoundCard {
   readonly card: AgentCard;
   readonly url: string;
@@ -32,9 +32,9 @@ const MAX_CARD_BYTES = 2 ** 20;
 const CARD_TIMEOUT_MS = 30_000;
 
 /**
- * Looks for the card under the address, then at its origin. An address that ends in `.json` is that of the card itself.
- * The origin's card counts only if one of its interfaces is under the address. Otherwise a missing agent behind a gateway
- * would be mistaken for the gateway.
+ * Looks for the card below the address, and then at the origin of the address. An address that ends in `.json` is the
+ * address of the card itself. A card at the origin is used only if one of its interfaces is below the address.
+ * Otherwise, a request for a missing agent behind a gateway would return the card of the gateway.
  *
  *   const { card } = await discover('https://agent.example');
  */
@@ -67,7 +67,7 @@ const STOPS: ReadonlySet<string> = new Set([
 
 interface CardPlace {
   readonly url: string;
-  /** The path that one of the card's interfaces must be under. Empty: any. */
+  /** The path below which one of the card's interfaces must be. If it is empty, every card is accepted. */
   readonly path: string;
 }
 
@@ -84,7 +84,7 @@ function cardPlaces(address: string): CardPlace[] {
   return [...under, ...CARD_PATHS.map((name) => ({ url: url.origin + name, path }))];
 }
 
-/** Whether one of the card's interfaces is at the path or below it. */
+/** Returns whether one of the card's interfaces is at the path or below it. */
 function leadsTo(path: string, { card, url }: FoundCard): boolean {
   if (path === '') return true;
   return card.supportedInterfaces.some(
@@ -105,7 +105,7 @@ async function fetchCard(url: string, options: HttpOptions & Preference): Promis
         url,
         method: 'GET',
         headers: options.headers,
-        // A server with a card for each version chooses by this header.
+        // A server that has one card per version uses this header to choose the card.
         ownHeaders: { Accept: 'application/json', 'A2A-Version': options.version ?? '1.0' },
       },
       lifetime,
@@ -114,7 +114,7 @@ async function fetchCard(url: string, options: HttpOptions & Preference): Promis
     const maxBytes = Math.min(options.maxResponseBytes ?? MAX_CARD_BYTES, MAX_CARD_BYTES);
     const text = await readBodyText(response, maxBytes, lifetime, options.budget);
     if (!response.ok) throw errorOfStatus(response);
-    // The codec of either version reads cards of both versions, and mixed ones.
+    // Each codec reads the cards of both versions, and also cards that combine both formats.
     return { card: v1.decodeCard(parseJson(text)), url: response.url || url };
   } finally {
     lifetime.release();
@@ -135,7 +135,7 @@ export interface ChosenEndpoint extends Endpoint {
 }
 
 /**
- * Picks the best of the card's interfaces that this client supports and the preference allows.
+ * Chooses the best interface in the card that this client supports and `preference` allows.
  *
  *   const endpoint = choose(await discover(url), { version: '1.0' });
  */
@@ -160,7 +160,10 @@ export function choose({ card, url }: FoundCard, preference: Preference = {}): C
   );
 }
 
-/** The interface's address. Undefined if it is not HTTP, or if it would send credentials from HTTPS to plain HTTP. */
+/**
+ * Returns the interface's address, or undefined if it is not HTTP, or if it is plain HTTP although the card came over
+ * HTTPS.
+ */
 function resolve(offer: AgentInterface, base: string): string | undefined {
   if (!URL.canParse(offer.url, base)) return undefined;
   const target = new URL(offer.url, base);
@@ -168,7 +171,10 @@ function resolve(offer: AgentInterface, base: string): string | undefined {
   return allowed.includes(target.protocol) ? target.href : undefined;
 }
 
-/** The card without the interfaces outside these origins, which must not receive our credentials. */
+/**
+ * Removes the interfaces outside these origins from the card, because they must not receive our credentials. Throws if
+ * no interface remains.
+ */
 export function restrictToOrigins(
   origins: ReadonlySet<string>,
   { card, url }: FoundCard,

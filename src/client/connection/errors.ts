@@ -1,13 +1,13 @@
 /**
- * Errors of the connection to an agent. An error that the agent returns is an A2AError. An aborted call rejects with the
- * reason of its signal. So `instanceof` tells the three apart.
+ * Errors of the connection to an agent. An error that the agent returns is an A2AError. An aborted call rejects with
+ * the reason of its signal. So `instanceof` distinguishes the three.
  */
 
 import { A2AError } from '../../protocol/index.ts';
 
-/** Why the connection failed. */
+/** The reason why a connection failed. */
 export type ConnectionFailure =
-  /** No response: refused, unknown host, TLS, CORS. */
+  /** There was no response: the connection was refused, the host is unknown, or TLS or CORS failed. */
   | 'unreachable'
   /** The connection ended in the middle of a response. */
   | 'broken'
@@ -22,7 +22,7 @@ export type ConnectionFailure =
   /** This client was closed. */
   | 'closed';
 
-/** The connection to the agent failed. `cause` is the error of the runtime. */
+/** Means that the connection to the agent failed. `cause` is the error of the runtime. */
 export class ConnectionError extends Error {
   readonly reason: ConnectionFailure;
 
@@ -34,11 +34,14 @@ export class ConnectionError extends Error {
 }
 
 /**
- * A stream ended before its task, and could not be resumed. The agent may still be working: `get(taskId)` returns the
- * task, and `resubscribe(taskId, { after: lastSeq })` continues where this stream stopped.
+ * Means that a stream ended before its task had ended, and could not be resumed. The agent may still be working.
+ * `get(taskId)` returns the task, and `resubscribe(taskId, { after: lastSeq })` continues where this stream stopped.
  */
 export class StreamInterruptedError extends ConnectionError {
-  /** Absent if the stream broke before its first event. Then the message may or may not have arrived. */
+  /**
+   * The task's id, or undefined if the stream broke before its first event. Then the message may or may not have
+   * arrived.
+   */
   readonly taskId: string | undefined;
   readonly lastSeq: number | undefined;
 
@@ -54,28 +57,28 @@ export class StreamInterruptedError extends ConnectionError {
   }
 }
 
-/** Why a remote agent gave no usable result. */
+/** The reason why a remote agent gave no usable result. */
 export type RemoteErrorCode =
-  /** No connection, or none for long enough. */
+  /** It could not be reached, or its connections kept breaking. */
   | 'remote-unreachable'
-  /** It leads to another origin, which must not receive our credentials. */
+  /** It refers to another origin, which must not receive our credentials. */
   | 'remote-untrusted'
   /** It requires other credentials. */
   | 'remote-unauthorized'
   /** It did not accept the message. */
   | 'remote-refused'
-  /** It broke the protocol. */
+  /** It violated the protocol. */
   | 'remote-invalid'
   /** It exceeded a limit. */
   | 'remote-limit'
   /** It took too long. */
   | 'remote-timeout'
-  /** How its task ended. */
+  /** Its task ended in this state. */
   | 'remote-failed'
   | 'remote-canceled'
   | 'remote-rejected';
 
-/** A remote agent gave no usable result. Text from the remote is quoted in the message, and short. */
+/** Means that a remote agent gave no usable result. Text from the remote agent is shortened in the message. */
 export class RemoteAgentError extends Error {
   override readonly name = 'RemoteAgentError';
   readonly code: RemoteErrorCode;
@@ -86,7 +89,7 @@ export class RemoteAgentError extends Error {
   }
 }
 
-/** The error's code for programs. */
+/** Returns the code of an error, for programs. */
 export function remoteErrorCode(error: unknown): RemoteErrorCode {
   if (error instanceof RemoteAgentError) return error.code;
   if (error instanceof ConnectionError) {
@@ -99,7 +102,7 @@ export function remoteErrorCode(error: unknown): RemoteErrorCode {
   return error.kind === 'invalidAgentResponse' ? 'remote-invalid' : 'remote-refused';
 }
 
-/** Untrusted text on one line of at most `max` characters. */
+/** Returns untrusted text on one line of at most `max` characters. */
 export function quote(text: string, max = 500): string {
   const line = text
     .slice(0, max * 2)

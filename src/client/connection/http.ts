@@ -1,4 +1,4 @@
-/** An agent across the network as an AgentService, over `fetch`. */
+/** Makes an AgentService for a remote agent, with `fetch`. */
 import {
   A2AError,
   type AgentService,
@@ -26,29 +26,31 @@ import { SseLimitError, createSseParser, seqOf } from './sse.ts';
 
 /** The options of a connection over HTTP. */
 export interface HttpOptions {
-  /** Another `fetch`: for tests, a proxy, or a check of addresses. */
+  /** A replacement for the global `fetch`, for example for tests, for a proxy, or to check addresses. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** For every request: usually credentials. */
+  /** The headers for every request, usually credentials. */
   readonly headers?: HeaderSource | undefined;
-  /** URIs of the extensions for every request. */
+  /** URIs of the extensions to activate in every request. */
   readonly extensions?: readonly string[] | undefined;
-  /** The timeout of a unary call, and of the first event of a stream. 5 minutes; 0: none. */
+  /** The timeout for a unary call, and for the first event of a stream. Default: 5 minutes. 0 means no timeout. */
   readonly timeoutMs?: number | undefined;
-  /** How long a stream may be silent before its connection counts as broken. 60 seconds; 0: forever. */
+  /**
+   * How long a stream may be silent before its connection is treated as broken. Default: 60 seconds. 0 means no limit.
+   */
   readonly idleTimeoutMs?: number | undefined;
-  /** The largest event that a stream may contain. 32 MB. */
+  /** Maximum size of an event in a stream. Default: 32 MiB. */
   readonly maxEventBytes?: number | undefined;
-  /** The largest response to a unary call. 32 MB. */
+  /** Maximum size of the response to a unary call. Default: 32 MiB. */
   readonly maxResponseBytes?: number | undefined;
-  /** A limit on all responses together. */
+  /** A limit on the total size of all responses. */
   readonly budget?: ByteBudget | undefined;
-  /** Ends every call and stream. */
+  /** Ends every call and stream when it is aborted. */
   readonly signal?: AbortSignal | undefined;
 }
 
 const MEGABYTE = 2 ** 20;
 
-/** Makes the service. It sends nothing before its first call. */
+/** Makes the service. Nothing is sent before the first call. */
 export function httpService(
   endpoint: Endpoint,
   codec: WireCodec,
@@ -167,7 +169,10 @@ class FetchTransport implements Transport {
   }
 }
 
-/** Puts the first event back in front. Leaving closes the connection, even while an event is awaited. */
+/**
+ * Returns the events with `first` at the start. `return` closes the connection immediately, even while an event is
+ * awaited.
+ */
 function startingWith(
   first: StreamItem,
   rest: AsyncGenerator<StreamItem>,
@@ -185,7 +190,7 @@ function startingWith(
       head = undefined;
       lifetime.end(new ConnectionError('closed', 'the reader left the stream'));
       lifetime.release();
-      // The abandoned read rejects. Its error no longer matters.
+      // The pending read rejects. Its error is ignored.
       await rest.return(undefined).catch(() => undefined);
       return { value: undefined, done: true };
     },

@@ -3,7 +3,10 @@ import { raceAbort, MAX_TIMER_MS } from '../../base/index.ts';
 import { A2AError, inspectJson, v1 } from '../../protocol/index.ts';
 import { ConnectionError, RemoteAgentError } from './errors.ts';
 
-/** Headers for every request, or a function that returns them for one request and may be async, to fetch a token. */
+/**
+ * Headers for every request, or a function that returns the headers for one request. The function may be async, for
+ * example to fetch a token.
+ */
 export type HeaderSource =
   | Readonly<Record<string, string>>
   | ((request: {
@@ -15,7 +18,7 @@ export interface Request {
   readonly url: string;
   readonly method: string;
   readonly headers: HeaderSource | undefined;
-  /** Take precedence over `headers`. */
+  /** Headers that take precedence over `headers`. */
   readonly ownHeaders: Readonly<Record<string, string | undefined>>;
   readonly body?: string | undefined;
 }
@@ -23,8 +26,8 @@ export interface Request {
 const MAX_REDIRECTS = 5;
 
 /**
- * When a request, or a whole conversation, ends: by one of the signals it was given, by a timeout, or by `end`. The
- * reason is that of `signal`.
+ * The lifetime of a request or of a whole conversation. It ends when one of the given signals is aborted, after a
+ * timeout, or when `end` is called. Then `signal` is aborted with the reason.
  */
 export class Lifetime {
   readonly #controller = new AbortController();
@@ -54,22 +57,26 @@ export class Lifetime {
     this.#controller.abort(reason);
   }
 
-  /** Ends after `ms` without a call of `wait`. 0 or Infinity: never. Replaces the previous idle timeout. */
+  /**
+   * Ends the lifetime after `ms` milliseconds without a call of `wait`. 0 or Infinity means no timeout. Replaces the
+   * previous idle timeout.
+   */
   idleTimeout(ms: number, reason: () => Error): void {
     clearTimeout(this.#idleTimer);
     this.wait(true);
     if (ms > 0 && ms <= MAX_TIMER_MS) this.#arm(ms, ms, reason);
   }
 
-  /** Ends after `ms`, whatever happens. */
+  /** Ends the lifetime after `ms` milliseconds in any case. */
   totalTimeout(ms: number, reason: () => Error): void {
     clearTimeout(this.#totalTimer);
     this.#totalTimer = setTimeout(() => this.end(reason()), ms);
   }
 
   /**
-   * True: we wait for the agent, and the idle time starts again. False: the agent waits for us, and no idle time passes.
-   * Reads the clock and sets no timer, so it is cheap enough for every event.
+   * With true, the client waits for the agent, and the idle time starts again. With false, the agent waits for the
+   * client, and the idle time is stopped. This only reads the clock and sets no timer, so it is fast enough to be
+   * called for every event.
    */
   wait(waiting: boolean): void {
     this.#waiting = waiting;
@@ -91,7 +98,10 @@ export class Lifetime {
     for (const signal of this.#signals) signal.removeEventListener('abort', this.#onAbort);
   }
 
-  /** The reason of the end if the lifetime has ended. Otherwise our own errors as they are, and `otherwise` for others. */
+  /**
+   * Returns the error to throw. If the lifetime has ended, this is its reason. Otherwise it is `error` itself if it is
+   * one of our own errors, or else the result of `otherwise`.
+   */
   explain(error: unknown, otherwise: (cause: unknown) => Error): unknown {
     if (this.signal.aborted) return this.signal.reason;
     const isOurs =
@@ -102,7 +112,10 @@ export class Lifetime {
   }
 }
 
-/** How many bytes an agent may still send, over several requests. Throws `remote-limit` beyond it. */
+/**
+ * Limits the number of bytes that an agent may send in several requests together. Throws `remote-limit` if it is
+ * exceeded.
+ */
 export class ByteBudget {
   readonly #max: number;
   #received = 0;
@@ -118,7 +131,7 @@ export class ByteBudget {
   }
 }
 
-/** Sends the request. Follows redirects within the same origin only. */
+/** Sends the request. Follows redirects only within the same origin. */
 export async function send(
   request: Request,
   lifetime: Lifetime,
@@ -168,7 +181,9 @@ export async function send(
   }
 }
 
-/** Undefined: no redirect. Null: a redirect whose target is hidden, as in browsers. */
+/**
+ * Returns the target of a redirect, null if the target is hidden as in browsers, or undefined if there is no redirect.
+ */
 function redirectTarget(response: Response, from: string): string | null | undefined {
   if (response.type === 'opaqueredirect') return null;
   if (response.status < 300 || response.status > 399 || response.status === 304) return undefined;
@@ -180,7 +195,7 @@ function sameOrigin(a: string, b: string): boolean {
   return new URL(a).origin === new URL(b).origin;
 }
 
-/** The innermost message. The message of `fetch` is only "fetch failed"; its cause has the reason. */
+/** Returns the message of the innermost cause. The message of `fetch` itself is only "fetch failed". */
 function rootMessage(error: unknown): string {
   let inner = error;
   while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
@@ -188,7 +203,7 @@ function rootMessage(error: unknown): string {
   return inner.message || ('code' in inner ? String(inner.code) : inner.name);
 }
 
-/** The body as text. Throws if it is larger than `maxBytes`. */
+/** Reads the body as text. Throws if it is larger than `maxBytes`. */
 export async function readBodyText(
   response: Pick<Response, 'body' | 'url'>,
   maxBytes: number,
@@ -225,7 +240,7 @@ export async function readBodyText(
   }
 }
 
-/** Parses JSON from the agent. Throws `invalidAgentResponse` if it is not JSON, or too deeply nested to process. */
+/** Parses JSON from the agent. Throws `invalidAgentResponse` if it is not JSON, or is nested too deeply. */
 export function parseJson(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
@@ -247,21 +262,21 @@ export function mediaType(response: Pick<ResponseHead, 'headers'>): string {
   return (header.split(';', 1)[0] ?? '').trim().toLowerCase();
 }
 
-/** The error for a response that has only its status: a proxy's page, an empty body. */
+/** Returns the error for a response of which only the status is usable, for example an error page of a proxy. */
 export function errorOfStatus(response: ResponseHead): A2AError {
   const status = `HTTP ${response.status}${response.statusText ? ` ${response.statusText}` : ''}`;
   if (response.ok) {
     const type = mediaType(response) || 'nothing';
     return new A2AError('invalidAgentResponse', `The agent answered ${status} with ${type}`);
   }
-  // A status alone means the same in every version.
+  // An HTTP status has the same meaning in every version.
   return withRetryAfter(
     v1.decodeError({ message: `The agent answered ${status}` }, response.status),
     response,
   );
 }
 
-/** Adds the delay of the response's Retry-After header to the error. */
+/** Adds the delay in the response's Retry-After header to the error. */
 export function withRetryAfter(error: A2AError, response: Pick<ResponseHead, 'headers'>): A2AError {
   const header = response.headers.get('retry-after');
   if (header === null || error.detail.retryAfterSeconds !== undefined) return error;

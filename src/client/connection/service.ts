@@ -1,6 +1,6 @@
 /**
- * An agent's operations over HTTP, in the binding and version of its endpoint. The transport is a parameter: `fetch`
- * for most clients, undici's dispatcher for the gateway.
+ * Implements an agent's operations over HTTP, in the binding and version of its endpoint. The transport is a parameter:
+ * most clients use `fetch`, and the gateway uses undici's dispatcher.
  */
 import {
   A2AError,
@@ -26,7 +26,7 @@ import {
 export interface OutgoingRequest {
   readonly url: string;
   readonly method: string;
-  /** Names in lower case. The transport adds its own, which these override. */
+  /** The headers, with names in lower case. They override the headers that the transport adds. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
 }
@@ -37,16 +37,19 @@ export interface WholeResponse {
 }
 
 export interface EventDecoding {
-  /** Decodes an SSE event. Throws the error that it contains. */
+  /** Decodes an SSE event. If the event contains an error, throws this error. */
   readonly decode: (data: string, type: string) => StreamEvent;
   /** Whether a stream without events is an error. */
   readonly expectsEvent: boolean;
 }
 
-/** Sends requests. Applies timeouts and limits on what the agent may send. */
+/** Sends requests. Applies timeouts, and limits on the size of responses. */
 export interface Transport {
   whole(request: OutgoingRequest, signal: AbortSignal | undefined): Promise<WholeResponse>;
-  /** Resolves with the first event, because it may be a refusal. Some servers answer with JSON in place of a stream. */
+  /**
+   * Resolves when the first event has arrived, because this event may be an error. Resolves with a whole response if
+   * the server answers with JSON instead of a stream.
+   */
   stream(
     request: OutgoingRequest,
     source: EventDecoding,
@@ -58,13 +61,13 @@ export interface ServiceOptions {
   readonly codec: WireCodec;
   readonly binding: HttpBinding;
   readonly transport: Transport;
-  /** URIs of the extensions for every request. */
+  /** URIs of the extensions to activate in every request. */
   readonly extensions?: readonly string[] | undefined;
 }
 
 const JSON_TYPES = 'application/json, application/a2a+json';
 
-/** Makes the service. It sends nothing before its first call. */
+/** Makes the service. Nothing is sent before the first call. */
 export function createHttpService(options: ServiceOptions): AgentService {
   const { codec, binding, transport } = options;
   const extensionHeader = codec.version === '0.3' ? 'x-a2a-extensions' : 'a2a-extensions';
@@ -129,7 +132,7 @@ export function createHttpService(options: ServiceOptions): AgentService {
     ...service,
     async getPushConfig(params, call) {
       if (params.pushNotificationConfigId !== undefined) return service.getPushConfig(params, call);
-      // Only 0.3 lets a client leave the id out, and its servers differ in which configuration they return then.
+      // Only in 0.3, a client may omit the id. Servers of 0.3 do not agree which configuration to return then.
       const [first] = await service.listPushConfigs(params, call);
       if (!first) throw new A2AError('taskNotFound', 'The task has no push configuration');
       return first;

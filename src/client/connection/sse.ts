@@ -1,20 +1,22 @@
 /**
- * Server-sent events, one chunk at a time (WHATWG HTML, "Parsing an event stream").
+ * Parses server-sent events, one chunk at a time (WHATWG HTML, "Parsing an event stream").
  *
- * A line ends with LF, CR or CRLF. Any of them, or the bytes of a character, may be split between two chunks. Only the new
- * chunk is searched for line ends, so a byte of a long line costs no more than one of a short line. An event without a
- * closing empty line at the end of the stream is dropped, as the standard requires, because it may be incomplete.
+ * A line ends with LF, CR or CRLF. A CRLF, or the bytes of a character, may be split between two chunks. Only the new
+ * chunk is searched for line ends, so that long lines do not take more time per byte than short lines. If there is no
+ * empty line after the last event, the event is dropped, as the standard requires, because it may be incomplete.
  */
 
 export interface SseEvent {
-  /** `message` by default. */
+  /** The type of the event. Default: `message`. */
   readonly type: string;
   readonly data: string;
-  /** The id of this event only. In the standard an id also applies to later events, but a sequence number must not. */
+  /**
+   * The id of this event. In the standard, an id also applies to later events, but a sequence number must not do so.
+   */
   readonly id: string | undefined;
 }
 
-/** An event or a line exceeds the limit. */
+/** Means that an event or a line exceeds the limit. */
 export class SseLimitError extends Error {
   constructor(limit: number) {
     super(`an event of the stream is larger than ${limit} bytes`);
@@ -30,8 +32,8 @@ const LINE_FEED = 10;
 const BYTE_ORDER_MARK = 0xfeff;
 
 /**
- * Makes a parser for one stream. `maxEventBytes` bounds what it holds of an unfinished event, counted in UTF-16 units
- * (never more than the bytes of its UTF-8).
+ * Makes a parser for one stream. `maxEventBytes` limits the part of an unfinished event that is kept in memory. It is
+ * counted in UTF-16 units, which are never more than the bytes in UTF-8.
  */
 export function createSseParser(maxEventBytes = Number.POSITIVE_INFINITY): SseParser {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -105,7 +107,7 @@ export function createSseParser(maxEventBytes = Number.POSITIVE_INFINITY): SsePa
   };
 }
 
-/** The sequence number in an event's id, if it is one. */
+/** Returns the sequence number in an event's id, or undefined if the id is not a number. */
 export function seqOf(id: string | undefined): number | undefined {
   return id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : undefined;
 }

@@ -2,11 +2,11 @@
  * Follows a remote task across connections.
  *
  * When a connection breaks, or the agent closes it before the task is settled, the follower subscribes to the task
- * again. Parley's servers number their events (SSE `id`): a new subscription then continues after the last number, and
- * events that arrive twice are dropped, so there is neither a gap nor a repetition. Other servers start a subscription
- * with the Task as it now is. That snapshot is passed on as an event.
+ * again. Parley's servers number their events (SSE `id`). With such a server, a new subscription continues after the
+ * last number, and events that arrive twice are dropped. So no event is missing or repeated. Other servers start a
+ * subscription with the current Task. This snapshot is passed on as an event.
  *
- * A task that cannot be followed to its end throws. It never looks like one that ended well.
+ * If a task cannot be followed to its end, the follower throws. So such a task is never mistaken for a completed task.
  */
 import { backoffMs, pause } from '../../base/index.ts';
 import {
@@ -33,7 +33,7 @@ import {
   type RetryOptions,
 } from './retry.ts';
 
-/** The operations that following a task needs, over any connection. */
+/** The operations that are needed to follow a task. */
 export type FollowedService = Pick<
   AgentService,
   'sendMessage' | 'streamMessage' | 'getTask' | 'subscribe'
@@ -44,27 +44,31 @@ export interface FollowOptions {
   /** Headers and extensions for every request. */
   readonly call: Call;
   readonly signal: AbortSignal;
-  /** Whether the agent streams. */
+  /** Whether the agent supports streaming. */
   readonly streams: boolean;
   readonly from: MessageStart | TaskStart;
   readonly retry?: RetryOptions | undefined;
-  /** Fetch the task repeatedly when its events are unavailable. Without it the follower throws. */
+  /** Whether to fetch the task repeatedly when its events are unavailable. Otherwise the follower throws. */
   readonly polls?: boolean | undefined;
 }
 
-/** Sends a message and follows the task that results. */
+/** Sends a message and follows the resulting task. */
 export interface MessageStart {
   readonly params: MessageSendParams;
-  /** Whether the message may be sent again after this error. `failures`: the number of failures in a row before it. */
+  /**
+   * Returns whether the message may be sent again after this error. `failures` is the number of consecutive failures
+   * before it.
+   */
   readonly resend: (error: ConnectionError, failures: number) => boolean;
   /**
-   * If it is unclear whether a message to an existing task arrived, or the agent refuses it because the task has ended,
-   * fetch the task and continue from it. Without it the follower throws, so that the caller can send the message again.
+   * Whether to fetch an existing task and continue from it, if it is unclear whether the message arrived, or if the
+   * agent refuses the message because the task has ended. Otherwise the follower throws, so that the caller can send
+   * the message again.
    */
   readonly checksTask?: boolean;
 }
 
-/** Follows a task that exists. `after`: the last sequence number seen. */
+/** Follows an existing task. `after` is the sequence number of the last event that was received. */
 export interface TaskStart {
   readonly taskId: string;
   readonly after?: number | undefined;
@@ -77,7 +81,7 @@ const GRACE_MS = 1000;
 const FIRST_POLL_MS = 100;
 const MAX_POLL_MS = 5000;
 
-/** The items of a task, across as many connections as it takes. */
+/** Yields the items of a task, over as many connections as necessary. */
 export async function* followTask(options: FollowOptions): AsyncGenerator<StreamItem> {
   const follower = new TaskFollower(options);
   for (;;) {
@@ -100,29 +104,30 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<Stream
 }
 
 /**
- * Hands out one connection at a time. The caller reads it, reports each item with `accepts` and an error with `failed`.
- * The gateway uses it directly, because one more generator around the items would double the cost of an event.
+ * Opens one connection at a time. The caller reads the items of the connection, passes each item to `accepts`, and
+ * reports an error with `failed`. The gateway uses this class directly, because an additional generator would double
+ * the time for an event.
  */
 export class TaskFollower {
   readonly #options: FollowOptions;
   #step: 'send' | 'subscribe' | 'poll' | 'end';
   #taskId: string | undefined;
   #lastSeq: number | undefined;
-  /** False once the server's event ids have proved not to be sequence numbers. */
+  /** False if an event has shown that the server's event ids are not sequence numbers. */
   #numbered = true;
   #state: TaskState | undefined;
-  /** What may follow the last event: more, nothing until the user acts, or nothing at all. */
+  /** What may follow the last event: more events, nothing until the user acts, or nothing at all. */
   #rest: 'more' | 'settled' | 'nothing' = 'more';
   #started = false;
-  /** An answer to a question was sent, and no event shows yet that the agent has received it. */
+  /** True if an answer to a question was sent, and no event shows yet that the agent has received the answer. */
   #unconfirmed = false;
-  /** Connections in a row that brought nothing new. */
+  /** Number of consecutive connections that delivered nothing new. */
   #failures = 0;
-  // These describe the current connection.
+  // The following fields describe the current connection.
   #connection: 'none' | 'opening' | 'open' = 'none';
   #empty = true;
   #first = false;
-  /** Until the first new event, known events may arrive again. */
+  /** True while known events may arrive again, which is until the first new event. */
   #repeats = false;
   #error: Error | undefined;
 
@@ -140,7 +145,10 @@ export class TaskFollower {
     }
   }
 
-  /** The next connection's items. Undefined at the end; throws if the task cannot be followed any further. */
+  /**
+   * Opens the next connection. Returns its items, or undefined at the end. Throws if the task cannot be followed any
+   * further.
+   */
   async next(signal = this.#options.signal): Promise<Items | undefined> {
     if (this.#step === 'end') return undefined;
     for (;;) {
@@ -163,7 +171,7 @@ export class TaskFollower {
     }
   }
 
-  /** Takes note of an item. False: it is known already and must be dropped. */
+  /** Records an item. Returns false if the item is already known and must be dropped. */
   accepts({ event, seq }: StreamItem): boolean {
     this.#empty = false;
     if (seq !== undefined && this.#numbered) {
@@ -178,7 +186,8 @@ export class TaskFollower {
       }
     }
     this.#started = true;
-    // A snapshot alone is no progress: a server that sends one and hangs up would be asked forever.
+    // A snapshot alone is no progress. Otherwise a server that always sends a snapshot and disconnects would be asked
+    // forever.
     if (!this.#first || event.kind !== 'task') this.#failures = 0;
     this.#first = false;
     if (event.kind === 'artifact-update') {
@@ -194,7 +203,7 @@ export class TaskFollower {
     return true;
   }
 
-  /** The current connection failed. Throws if a new one would not help. */
+  /** Records that the current connection failed. Throws if a new connection would not help. */
   failed(error: unknown): void {
     this.#options.signal.throwIfAborted();
     const refused = error instanceof A2AError && (this.#step !== 'send' || this.#mayHaveEnded());
@@ -202,12 +211,12 @@ export class TaskFollower {
     this.#error = error;
   }
 
-  /** How the task is followed after the message was sent. */
+  /** Returns the step with which the task is followed after the message was sent. */
   #following(): 'subscribe' | 'poll' {
     return this.#options.polls === true && !this.#options.streams ? 'poll' : 'subscribe';
   }
 
-  /** Whether to check if a refused message came after the end of its task. */
+  /** Returns whether a message may have been refused because its task has ended. */
   #mayHaveEnded(): boolean {
     const { from } = this.#options;
     const checks = 'params' in from && from.checksTask === true;
@@ -224,7 +233,8 @@ export class TaskFollower {
     if (id === undefined) throw new TypeError('only a task can be followed');
     if (this.#step === 'poll') return this.#poll(id, call);
     if (this.#unconfirmed) {
-      // A subscription to a task that still waits for the answer would wait with it.
+      // If the answer did not arrive, the task still waits for it, and a subscription would wait too. So fetch the
+      // task.
       this.#unconfirmed = false;
       const event = await retrying(
         () => service.getTask({ id, historyLength: 0 }, call),
@@ -253,7 +263,10 @@ export class TaskFollower {
     }
   }
 
-  /** Waits until the next connection is due. If none is, returns the last item, or undefined. */
+  /**
+   * Waits until the next connection may be opened, and returns `connect`. If no connection is needed, returns the last
+   * item, or undefined if there is none.
+   */
   async #afterConnection(): Promise<StreamItem | 'connect' | undefined> {
     const { signal, retry = {}, from, polls = false } = this.#options;
     const { attempts = DEFAULT_ATTEMPTS } = retry;
@@ -291,7 +304,7 @@ export class TaskFollower {
     return 'connect';
   }
 
-  /** Chooses the next step. Returns the task if it is all that is left to deliver. */
+  /** Chooses the next step. Returns the task if only the task remains to be delivered. */
   async #recover(error: Error | undefined): Promise<StreamItem | undefined> {
     const id = this.#taskId;
     const opened = this.#connection === 'open';
@@ -311,12 +324,12 @@ export class TaskFollower {
       this.#step = this.#following();
     }
     if (isConnectionFailure(error)) {
-      // The agent was silent but reachable. It may be asked again any number of times.
+      // The agent was silent, but reachable, so the number of attempts is not limited.
       if (opened && error.reason === 'timeout') this.#failures = 0;
       return undefined;
     }
     if (id === undefined) return undefined;
-    // A stream without events may mean that nothing follows the end of a finished task.
+    // A stream without events may mean that the task had already ended.
     if (error === undefined) return this.#empty ? this.#settledTask(id) : undefined;
     if (opened) return this.#giveUp(error);
     if (error instanceof A2AError && isOverload(error)) return undefined;
@@ -329,13 +342,13 @@ export class TaskFollower {
     );
   }
 
-  /** Events are no longer available: poll, or throw. */
+  /** Called when events are no longer available. Continues with polling if it is allowed, else throws the error. */
   #giveUp(error: Error): undefined {
     if (this.#options.polls !== true || this.#taskId === undefined) throw error;
     this.#step = 'poll';
   }
 
-  /** The task, if it has ended. Otherwise throws the refusal. */
+  /** Returns the task if it has ended. Otherwise throws the refusal. */
   async #endedTask(refused: A2AError): Promise<StreamItem> {
     const { service, call, signal } = this.#options;
     const params = { id: this.#taskId ?? '', historyLength: 0 };
@@ -344,7 +357,7 @@ export class TaskFollower {
     throw refused;
   }
 
-  /** The task, if it is settled. */
+  /** Returns the task if it is settled, else undefined. */
   async #settledTask(id: string): Promise<StreamItem | undefined> {
     const { service, call, signal } = this.#options;
     try {
@@ -365,9 +378,9 @@ export class TaskFollower {
 }
 
 /**
- * One connection's items. A caller that sent a message leaves an agent that does not close the stream after the last
- * event; a subscriber stays, because the task may continue. An abort ends the wait at once, even if the service ignores
- * the signal.
+ * Yields the items of one connection. If `leaves` is true, it ends soon after the last event, even if the agent does
+ * not close the stream. For a subscriber, it does not end then, because the task may continue. An abort ends the wait
+ * immediately, even if the service ignores the signal.
  */
 async function* untilLastEvent(
   items: Items,
@@ -414,7 +427,7 @@ async function* untilLastEvent(
     signal.removeEventListener('abort', onAbort);
     if (!ended) {
       lifetime.end(new ConnectionError('closed', 'the reader left the stream'));
-      // Not awaited: a generator that is waiting would return only after its next event.
+      // Not awaited, because a generator that waits for an event would return only after this event.
       iterator.return?.().catch(() => undefined);
     }
   }
@@ -424,19 +437,22 @@ function stateOf(event: StreamEvent): TaskState | undefined {
   return event.kind === 'task' ? event.status.state : undefined;
 }
 
-/** Whether nothing follows this event until the user acts. */
+/** Returns whether no event follows this event until the user acts. */
 function settles(event: StreamEvent): boolean {
   if (event.kind === 'message') return true;
   if (event.kind === 'artifact-update') return false;
   return (event.kind === 'status-update' && event.final) || isSettled(event.status.state);
 }
 
-/** A stream for an answer may start with the task as it waited for it: then more events follow. */
+/**
+ * Returns whether this is the last event of a stream. A task that waits for an answer is not the last event, because a
+ * stream for the answer may start with it.
+ */
 function isLastEvent(event: StreamEvent): boolean {
   return event.kind === 'task' ? isTerminal(event.status.state) : settles(event);
 }
 
-/** The task has finished (this is then the protocol's response), or the server has no subscriptions. */
+/** Returns whether the error means that the task has ended, or that the server does not support subscriptions. */
 function cannotSubscribe(error: A2AError): boolean {
   return error.kind === 'unsupportedOperation' || error.kind === 'methodNotFound';
 }

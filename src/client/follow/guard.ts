@@ -1,9 +1,12 @@
-/** Checks what a remote agent sends: one task, one context, and the limits. Throws RemoteAgentError otherwise. */
+/**
+ * Checks that all events of a remote agent belong to one task and one context, and are within the limits. Throws a
+ * RemoteAgentError otherwise.
+ */
 import type { Part } from '../../protocol/index.ts';
 import { RemoteAgentError } from '../connection/errors.ts';
 import type { RemoteLimits } from './limits.ts';
 
-/** Ids are stored in our own logs. */
+/** Maximum length of an id. Ids are stored in our own logs. */
 const MAX_ID = 256;
 
 export class RemoteTaskGuard {
@@ -13,7 +16,7 @@ export class RemoteTaskGuard {
   #events = 0;
   #length = 0;
 
-  /** The task and context of the first event that has them are those of all events. */
+  /** If an expected id is undefined, the id in the first event that has one is expected in all later events. */
   constructor(
     limits: Required<RemoteLimits>,
     expected: { readonly taskId: string | undefined; readonly contextId: string | undefined },
@@ -38,7 +41,7 @@ export class RemoteTaskGuard {
 
   task(taskId: string | undefined, contextId: string): void {
     if (taskId !== this.#taskId) {
-      if (this.#taskId !== undefined) throw invalid("it sent an event of another task's");
+      if (this.#taskId !== undefined) throw invalid('it sent an event of another task');
       if (taskId !== undefined) this.id(taskId);
       this.#taskId = taskId;
     }
@@ -53,13 +56,13 @@ export class RemoteTaskGuard {
     if (id.length > MAX_ID) throw invalid(`it sent an id longer than ${MAX_ID}`);
   }
 
-  /** The number of artifacts so far. */
+  /** Checks the number of artifacts so far. */
   artifacts(count: number): void {
     const { maxArtifacts } = this.#limits;
     if (count > maxArtifacts) throw tooMuch(`it sent more than ${maxArtifacts} artifacts`);
   }
 
-  /** The parts of one message or chunk. `isNew` is false for a repetition, which does not count again. */
+  /** Checks the parts of one message or chunk. `isNew` is false for a repetition, whose length is not counted again. */
   parts(parts: readonly Part[], isNew = true): void {
     const { maxParts, maxPartLength } = this.#limits;
     if (parts.length > maxParts) throw tooMuch(`it sent more than ${maxParts} parts at once`);
@@ -72,7 +75,7 @@ export class RemoteTaskGuard {
     if (isNew) this.content(sum);
   }
 
-  /** The length of further content. */
+  /** Adds the length of further content, and checks the total length. */
   content(length: number): void {
     const { maxContentLength } = this.#limits;
     this.#length += length;

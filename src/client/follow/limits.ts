@@ -1,29 +1,29 @@
-/** What a remote agent may send for one message: limits on size, number and time. */
+/** Limits on the size, number and time of a remote agent's events for one message. */
 import { MAX_TIMER_MS } from '../../base/index.ts';
 import { RemoteAgentError } from '../connection/errors.ts';
 import type { Lifetime } from '../connection/request.ts';
 
-/** How much a remote agent may send, and how long it may take. */
+/** The limits on how much a remote agent may send, and how long it may take. */
 export interface RemoteLimits {
-  /** All bytes on the wire, including heartbeats. Not counted for a `client` of your own. */
+  /** Maximum number of received bytes, including heartbeats. Not checked if you provide your own `client`. */
   readonly maxBytes?: number;
-  /** The bytes of one event. Not counted for a `client` of your own. */
+  /** Maximum size of one event in bytes. Not checked if you provide your own `client`. */
   readonly maxEventBytes?: number;
   readonly maxEvents?: number;
-  /** The text, base64 and JSON of all parts together. */
+  /** Maximum length of the text, base64 and JSON of all parts together. */
   readonly maxContentLength?: number;
-  /** One text, the base64 of one file, or the JSON of one data part. */
+  /** Maximum length of one text, of the base64 of one file, or of the JSON of one data part. */
   readonly maxPartLength?: number;
-  /** The parts of one message or one artifact chunk. */
+  /** Maximum number of parts in one message or one artifact chunk. */
   readonly maxParts?: number;
   readonly maxArtifacts?: number;
-  /** A connection that is silent for this long, without even a heartbeat, is closed and opened again. */
+  /** How long a connection may be silent, without even a heartbeat, before it is closed and opened again. */
   readonly idleMs?: number;
-  /** The longest time without anything new. Heartbeats do not count. */
+  /** Maximum time without new data. Heartbeats do not count as new data. */
   readonly quietMs?: number;
-  /** The longest time until the remote finishes or asks. */
+  /** Maximum time until the remote agent finishes or asks a question. */
   readonly totalMs?: number;
-  /** The longest time for telling the remote to cancel. */
+  /** Maximum time for a cancel request to the remote agent. */
   readonly cancelMs?: number;
 }
 
@@ -43,7 +43,7 @@ export const REMOTE_LIMITS: Required<RemoteLimits> = {
   cancelMs: 5000,
 };
 
-/** Fills in the defaults. Infinity is allowed; times are capped at the longest delay of a timer. */
+/** Fills in the defaults. Infinity is allowed, but times are limited to the maximum delay of a timer. */
 export function remoteLimits(given: RemoteLimits = {}): Required<RemoteLimits> {
   const limits = { ...REMOTE_LIMITS, ...given };
   for (const [name, value] of Object.entries(limits)) {
@@ -59,14 +59,14 @@ export function remoteLimits(given: RemoteLimits = {}): Required<RemoteLimits> {
   };
 }
 
-/** Ends the lifetime after `totalMs`, and after `quietMs` without anything new. */
+/** Ends the lifetime after `totalMs`, or after `quietMs` without new data. */
 export function limitTime(lifetime: Lifetime, limits: Required<RemoteLimits>): void {
   const why = `it was not done within ${limits.totalMs} ms`;
   lifetime.totalTimeout(limits.totalMs, () => new RemoteAgentError('remote-timeout', why));
   limitSilence(lifetime, limits);
 }
 
-/** Ends the lifetime after `quietMs` without anything new. */
+/** Ends the lifetime after `quietMs` without new data. */
 export function limitSilence(lifetime: Lifetime, { quietMs }: Required<RemoteLimits>): void {
   const why = `it sent nothing new within ${quietMs} ms`;
   lifetime.idleTimeout(quietMs, () => new RemoteAgentError('remote-timeout', why));

@@ -1,25 +1,28 @@
-/** When to try again, and how long to wait before it. */
+/** Decides when to try again, and how long to wait before the next attempt. */
 import { backoffMs, pause, type MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { ConnectionError } from '../connection/errors.ts';
 
-/** How often and how soon a stream reconnects. */
+/** The options for the reconnection of a stream. */
 export interface RetryOptions {
-  /** How many attempts in a row may bring nothing new. 5; 0: no retry. */
+  /** Maximum number of consecutive attempts that deliver nothing new. Default: 5. 0 means no retry. */
   readonly attempts?: number | undefined;
-  /** The first delay. Each further delay is twice as long, and each is shortened by up to a half at random. 250 ms. */
+  /**
+   * The first delay. Default: 250 ms. Each further delay is twice as long. Each delay is shortened at random, by up to
+   * half.
+   */
   readonly delayMs?: number | undefined;
-  /** The longest delay. 10 seconds. */
+  /** Maximum delay. Default: 10 seconds. */
   readonly maxDelayMs?: number | undefined;
   /** Called before each delay with the number of the attempt and the delay. Must not throw. */
   readonly onRetry?: ((attempt: number, delayMs: number) => void) | undefined;
 }
 
 export const DEFAULT_ATTEMPTS = 5;
-/** The longest delay that an agent may ask for with Retry-After. */
+/** Maximum delay that an agent may request with Retry-After. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
-/** The delay after so many failures in a row, the last of them with `error`. */
+/** Returns the delay after this number of consecutive failures. `error` is the last failure. */
 export function retryDelay(failures: number, retry: RetryOptions = {}, error?: unknown): number {
   const { delayMs = 250, maxDelayMs = 10_000 } = retry;
   const delay = backoffMs(failures, delayMs, maxDelayMs);
@@ -27,7 +30,7 @@ export function retryDelay(failures: number, retry: RetryOptions = {}, error?: u
   return Math.max(delay, Math.min(asked, MAX_RETRY_AFTER_MS));
 }
 
-/** Repeats the call while the agent is unavailable. */
+/** Repeats the call a limited number of times while the agent is unavailable. */
 export async function retrying<Result>(
   call: () => MaybePromise<Result>,
   signal: AbortSignal,
@@ -42,7 +45,7 @@ export async function retrying<Result>(
   }
 }
 
-/** Whether the same request may succeed a moment later. */
+/** Returns whether the same request may succeed a moment later. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof A2AError) return isOverload(error);
   return error instanceof ConnectionError && error.reason !== 'closed';
@@ -52,7 +55,7 @@ export function isOverload({ kind }: A2AError): boolean {
   return kind === 'unavailable' || kind === 'rateLimited';
 }
 
-/** Whether the connection failed, and not what was said on it. */
+/** Returns whether the connection itself failed. An error that the agent returned is not a connection failure. */
 export function isConnectionFailure(error: unknown): error is ConnectionError {
   return (
     error instanceof ConnectionError &&

@@ -118,8 +118,8 @@ export function answer<T>(read: () => T): T {
 }
 
 /**
- * Converts base64 to the internal format: standard alphabet, with padding. Peers may use the URL-safe alphabet and omit the
- * padding.
+ * Converts base64 to the internal format: standard alphabet, with padding. Peers may use the URL-safe alphabet and omit
+ * the padding.
  */
 export function base64At(value: unknown, field: string): string {
   if (typeof value !== 'string') refuse(field, 'must be a base64 string');

@@ -33,7 +33,8 @@ import {
 } from './v03-proto.ts';
 
 /**
- * In 0.3 a data part must contain an object. Any other value is sent as `{value}`, with this key in the part's metadata.
+ * In 0.3, a data part must contain an object. Any other value is sent as `{value}`, with this key in the part's
+ * metadata.
  */
 export const WRAPPED = 'parley:wrapped';
 

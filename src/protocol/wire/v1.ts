@@ -1,8 +1,9 @@
 /**
  * The codec of version 1.0: ProtoJSON of `lf.a2a.v1`.
  *
- * A member's name identifies the kind of an object, parts are flat, and enumerations have their protobuf names. Null means
- * absent, and so does an empty string in most fields. Unknown fields are kept if the internal format has the same object.
+ * The name of a member identifies the kind of an object, parts are flat, and enumerations have their protobuf names.
+ * Null means absent, and so does an empty string in most fields. Unknown fields are kept if the internal format has the
+ * same object.
  */
 import { isObject } from '../../base/index.ts';
 import type { Operation } from '../methods.ts';
