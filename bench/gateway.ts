@@ -3,8 +3,8 @@
  * same requests with a key, which the bare proxy ignores.
  *
  * The agent sends an event every two milliseconds on each stream, so that every event has a packet of its own. In a
- * burst, an event would cost almost nothing. The ratio falls with the number of streams, so there is one row for few
- * streams and one row for many streams.
+ * burst, an event would cost almost nothing. With more streams the ratio is lower, so there is one row for few streams
+ * and one row for many.
  */
 import { load, messageRequest, type Door } from './driver.ts';
 import { compare, type Row } from './measure.ts';

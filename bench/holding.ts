@@ -1,7 +1,4 @@
-/**
- * Scenarios about memory, fairness and start-up: idle streams, a stalled reader, a busy neighbour, a broadcast, the
- * start.
- */
+/** Scenarios for memory, fairness and start-up. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -115,7 +112,7 @@ async function stall(
   text: string,
   finished: () => Promise<boolean>,
 ): Promise<Growth> {
-  // First read the same kind of traffic to its end, so that growth without a stalled reader is not measured.
+  // First read such a stream to its end, so that memory for normal traffic is allocated before the measurement.
   await load(subject.port, 1, 2, () =>
     messageRequest('SendStreamingMessage', 'flood 203 65536 burst'),
   );

@@ -2,7 +2,7 @@
 //   the library   compiled by tsc: the sources of package.json's exports and the files that they import
 //   the program   an esbuild bundle of src/cli/main.ts, with chunks for lazy imports
 //   settings.schema.json, gateway.schema.json  JSON Schemas of the configuration files, for editors
-//   package.json  a copy of the root package.json, with paths relative to dist/ and only the dependencies that are needed
+//   package.json  the root package.json, with paths relative to dist/ and only the dependencies that are needed
 // Skips the build when nothing has changed since the last one, unless --force is given.
 // Prints only errors and notes, on standard error: with `npm start`, standard output is for the program.
 import { spawn } from 'node:child_process';

@@ -1,4 +1,4 @@
-/** Converts errors for ACP. A2A error codes are never passed on, because the same codes mean other things in ACP. */
+/** Converts errors for ACP. A2A error codes are never passed on, because the same codes have other meanings in ACP. */
 import { RequestError } from '@agentclientprotocol/sdk';
 import { A2AError } from '../protocol/index.ts';
 import type { Logger } from '../tasks/index.ts';

@@ -1,7 +1,7 @@
 /**
  * Sends permission requests to the client.
  *
- * Each confirmation request is sent once. The first answer counts, from any client. If another client answers first,
+ * Each confirmation request is sent once. The first answer from any client counts. If another client answers first,
  * the request is withdrawn with `$/cancel_request`, and a later reply to it is ignored.
  */
 import {

@@ -4,8 +4,8 @@
  *   const served = serveAcp(stdioStream(), { version, logger, join: (wanted) => live.join({ kind: 'acp', … }) });
  *   await served.closed;
  *
- * `join` returns the session for a client: a shared live session, or a new session for this client. When a client
- * disconnects, its sessions continue.
+ * `join` returns the session for a client, for example the shared live session or a new session. When a client
+ * disconnects, it leaves its sessions.
  */
 import {
   agent,

@@ -14,7 +14,7 @@ import { serveAcp, type AcpOptions } from './serve.ts';
 const MAX_LINE_BYTES = 10 * 1024 * 1024;
 /** If at least this many bytes are unsent, writing pauses until the peer has read them. */
 const HIGH_WATER = 256 * 1024;
-/** Default of `stallMs`. */
+/** The default value of `stallMs`. */
 const STALL_MS = 30_000;
 
 export function stdioStream(

@@ -1,8 +1,8 @@
 /**
  * Converts the facts of a session to ACP session updates.
  *
- * - A client's own prompts are not sent back to it. Prompts of other clients contain the sender's name, in the text and
- * in `_meta`.
+ * - A client's own prompts are not sent back to the client. Prompts of other clients contain the sender's name, in the
+ *   text and in `_meta`.
  * - A tool call is announced once. After that, only its changes are sent.
  * - A successful `todo` call is sent as the plan.
  */

@@ -131,7 +131,7 @@ describe('parley serve with an agent of the framework', { concurrency: 3 }, () =
     [
       'exports nothing of use',
       'export default { run: 1 };',
-      /exports another object, which is not an agent/,
+      /exports an object, which is not an agent/,
     ],
     [
       'has two agents of one name',

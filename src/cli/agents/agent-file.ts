@@ -73,7 +73,7 @@ function agentOf(name: string, module: object): A2AAgent | FrameworkAgent {
 
 function kindOf(value: unknown): string {
   if (value === null) return 'null';
-  return typeof value === 'object' ? 'another object' : `a ${typeof value}`;
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
 async function importFile(name: string, file: string): Promise<object> {

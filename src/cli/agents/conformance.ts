@@ -2,9 +2,10 @@
  * The agent for the protocol's public compatibility kits. The message id selects the behaviour, by the longest prefix
  * in the table below that matches. With any other id, the task completes with a text.
  *
- * The kit for 1.0 has one id per behaviour (`tck-…`). The kit for 0.3 has only `test-resubscribe-message-id`. For its
- * other ids, it expects that the task can still be canceled and continued. These ids are `WORD-message-id-UUID`,
- * `test-history-message-N-UUID` and `test-push-…-UUID`. For them, the turn always ends with input-required.
+ * The kit for 1.0 has one id per behaviour (`tck-…`). The kit for 0.3 has only one such id,
+ * `test-resubscribe-message-id`. For its other ids, it expects that the task can still be canceled and continued. These
+ * ids are `WORD-message-id-UUID`, `test-history-message-N-UUID` and `test-push-…-UUID`. For them, the turn always ends
+ * with input-required.
  *
  * The kits reuse message ids, so this agent is served without deduplication. The kit for 1.0 builds a history by
  * repeating the id that asks for input, so a repeated id makes the agent ask for input again.
@@ -71,7 +72,7 @@ async function* reject(): AsyncGenerator<ExecutorEvent> {
   yield { kind: 'status-update', state: 'rejected', message: 'rejected' };
 }
 
-/** Works long enough for the kits to subscribe. They wait for twice their own timeout before they subscribe. */
+/** Works long enough for the kits to subscribe. The kits wait for twice their own timeout. */
 async function* takeTime({ signal }: ExecutionContext): AsyncGenerator<ExecutorEvent> {
   yield working;
   await sleep(5500, undefined, { signal });

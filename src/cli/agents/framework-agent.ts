@@ -64,8 +64,8 @@ type Bridge = typeof import('../../bridge.ts');
 type Sqlite = typeof import('../../agent-sqlite.ts');
 
 /**
- * Loads the module that the file would import under this name. If the file has no such package, loads this program's
- * own.
+ * Loads the module that the file would import under this name. If the package is not installed for the file, loads this
+ * program's own copy.
  */
 async function load<Module>(specifier: string, file: string): Promise<Module> {
   let url: string;

@@ -1,4 +1,4 @@
-/** The flags of the coding agent, for all commands that run it. Does not load the agent. */
+/** The flags of the coding agent, for all commands that run it. This file does not load the agent. */
 import type { ApprovalMode } from '../../coder/index.ts';
 import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
 import { usageError } from '../program/exit.ts';

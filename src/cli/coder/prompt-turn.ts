@@ -12,9 +12,9 @@ import {
 } from '../../protocol/development-tool/index.ts';
 import { type StreamEvent, type Task, textOf } from '../../protocol/index.ts';
 
-/** The reason for a declined call, for the model. */
+/** The reason that the model gets for a declined call. */
 const REASON = 'No person can be asked. Continue without this call, and say what was left undone.';
-/** Maximum number of declined calls. After more, the turn is canceled. */
+/** Maximum number of declined calls. If more calls are declined, the turn is canceled. */
 const MAX_DENIALS = 20;
 
 export interface TurnListener {

@@ -53,10 +53,11 @@ export interface CoderSetup {
   readonly sessions: SessionStore;
   /** Whether the mode and model in the flags override those that a resumed session selected. */
   readonly flagsOverride?: boolean;
-  /** Whether the agent serves other people. If so, no session may change its mode with --approval plan. */
+  /** Whether the agent serves other people. If so, --approval plan means that no session may change its mode. */
   readonly serves?: boolean;
   /**
-   * Whether others may join the terminal's session. If so, only the terminal may change the mode with --approval plan.
+   * Whether others may join the terminal's session. If so, --approval plan means that only the terminal may change the
+   * mode.
    */
   readonly shared?: boolean;
   readonly logger: Logger;
@@ -89,7 +90,7 @@ export function sessionsFile(storeFile: string): string {
   return `${storeFile}.sessions`;
 }
 
-/** Opens the agent. Throws an error of one line if the model, the settings or the sandbox cannot be used. */
+/** Opens the agent. Throws a one-line error if the model, the settings or the sandbox cannot be used. */
 export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
   const { values, environment, roots, sessions, logger } = setup;
   const mode = approvalMode(values.approval);

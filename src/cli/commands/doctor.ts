@@ -21,7 +21,7 @@ import { DEFAULT_PORT, VERSION } from '../program/product.ts';
 import { portNumber } from '../program/server-process.ts';
 
 const OLDEST_NODE = [24, 16] as const;
-/** A limit of fewer open files is too low for a server, because each connection needs one. */
+/** The limit of open files should be at least this high for a server. Each connection needs one file. */
 const FEW_FILES = 4096;
 
 export default defineCommand({
@@ -190,7 +190,7 @@ function checkFiles(): Check {
 }
 
 function openFileLimit(): number | undefined {
-  // Without this setting, the report looks up host names. The types of Node do not have the setting yet.
+  // Without this setting, the report looks up host names. The types in @types/node do not declare it yet.
   Reflect.set(process.report, 'excludeNetwork', true);
   const report: unknown = process.report.getReport();
   const { userLimits } = report as { userLimits?: { open_files?: { soft?: number | string } } };

@@ -13,7 +13,7 @@ import {
 } from '../coder/stored-sessions.ts';
 import { say, shown } from '../program/terminal.ts';
 
-/** Maximum length of a tool result in Markdown. The JSON output contains the whole results. */
+/** Maximum length of a tool result in Markdown. The JSON output contains the complete results. */
 const MAX_RESPONSE = 4000;
 
 export default defineCommand({

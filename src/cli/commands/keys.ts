@@ -46,7 +46,7 @@ import {
 import { unusableKeys } from '../gateway/unusable-keys.ts';
 
 const ACTOR = 'cli';
-/** The scopes of a new key by default. They permit using the gateway, but not administering it. */
+/** The default scopes of a new key. They allow using the gateway, but not administering it. */
 const DEFAULT_SCOPES: NewKey['scopes'] = ['tasks:read', 'tasks:write', 'agents:use', 'cards:read'];
 const DAY_MS = 86_400_000;
 const MAX_EXPIRY_DAYS = 3650;
@@ -219,7 +219,7 @@ function help(): string {
   ].join('\n');
 }
 
-/** Opens the register next to the store and runs `work`. Converts errors to errors of one line. */
+/** Opens the register next to the store and runs `work`. Converts errors to one-line errors. */
 async function withKeys<Result>(
   input: KeysInput,
   create: boolean,

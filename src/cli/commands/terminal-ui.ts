@@ -149,7 +149,7 @@ function tell(text: string): void {
 
 interface Resumed {
   readonly id: string;
-  /** The session's folder, or undefined to use the folder of the flags. */
+  /** The session's folder, or undefined if `--workspace` is given or no folder is stored. */
   readonly root: string | undefined;
 }
 

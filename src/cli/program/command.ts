@@ -127,7 +127,7 @@ export async function runFrom(
   return command(args, environment);
 }
 
-/** Returns the lines of a help text that list the commands of a table. The rows `first` come first. */
+/** Returns the lines of a help text that list the commands of a table. The rows in `first` come before them. */
 export function commandRows(
   table: CommandTable,
   program: string,

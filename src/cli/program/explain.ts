@@ -15,7 +15,7 @@ const NEXT: Partial<Record<ErrorKind, string>> = {
   contentTypeNotSupported: 'parley card URL shows the input types that the agent accepts',
   extensionRequired: 'add --extension URI; parley card URL lists the extensions',
   unauthenticated: "add credentials with --header 'Authorization: Bearer …'",
-  forbidden: 'these credentials do not have permission: use others',
+  forbidden: 'these credentials do not have permission: use other credentials',
   rateLimited: 'wait a moment and try again',
   unavailable: 'wait a moment and try again',
   internal: "see the agent's log for the cause",

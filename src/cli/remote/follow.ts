@@ -39,8 +39,7 @@ export async function follow(
   });
   const printer = createPrinter();
   /**
-   * Whether the status is still the task's status. A replayed stream also contains questions that have been answered
-   * since.
+   * Whether the task still has this status. A replayed stream also contains questions that have been answered since.
    */
   async function isCurrent({ state, timestamp }: TaskStatus): Promise<boolean> {
     if (isTerminal(state) || !stream.task) return true;

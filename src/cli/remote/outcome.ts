@@ -13,7 +13,7 @@ export function conclude(result: SendResult | undefined, connection: Connection)
   if (isFailure(state)) {
     const how = state === 'failed' ? 'failed' : `was ${state}`;
     const next = connection.command('get', result.id);
-    complain(`the task ${how}${said === '' ? '' : `: ${said}`} (${next} shows it)`);
+    complain(`the task ${how}${said === '' ? '' : `: ${said}`} (${next} shows the task)`);
     return EXIT.failed;
   }
   if (isInterrupted(state) && !connection.json) explainWait(result, connection);

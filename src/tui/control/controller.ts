@@ -2,7 +2,7 @@
  * Converts keys to calls of the session. Stores the state of the screen (`ui`) and notifies listeners of its changes.
  *
  * A key goes to the topmost open element: the rewind menu, a pane, a dialog, the text field. Esc closes that element.
- * With nothing open, Esc cancels the turn and a second Esc opens the rewind menu. Ctrl-C clears the text field, and a
+ * If nothing is open, Esc cancels the turn and a second Esc opens the rewind menu. Ctrl-C clears the text field, and a
  * second Ctrl-C leaves.
  */
 import { reasonOf } from '../../base/index.ts';
@@ -130,7 +130,7 @@ export class Controller {
   }
 
   key(key: KeyPress): void {
-    // A double press counts only without another key in between.
+    // Two presses count as a double press only if no other key is pressed between them.
     if (key.name !== 'escape' && !isCtrl(key, 'c')) this.#twice.clear();
     if (isCtrl(key, 'c')) this.#interrupt();
     else if (this.#ui.rewind) this.#rewindKey(this.#ui.rewind.selected, key);

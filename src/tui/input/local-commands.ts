@@ -7,7 +7,7 @@ Ctrl-G opens your editor · Ctrl-T thoughts · Ctrl-O the last call's whole outp
 Esc cancels the turn · Esc Esc goes back · Ctrl-C Ctrl-C or /quit leaves`;
 
 export const LOCAL_COMMANDS: readonly SlashCommand[] = [
-  command('quit', 'Leaves. A running turn stops when the program ends.'),
+  command('quit', 'Leaves the session. A running turn stops when the program ends.'),
   command('keys', 'Shows the keyboard shortcuts.'),
 ];
 

@@ -1,6 +1,6 @@
 /** The languages of the highlighter, with their patterns for comments and strings, and their keywords. */
 export interface Language {
-  /** Sticky patterns. Comments are tried before strings. */
+  /** The pattern of a comment. It is tried before `string`. Both patterns are sticky. */
   readonly comment: RegExp;
   readonly string: RegExp;
   readonly keywords: ReadonlySet<string>;

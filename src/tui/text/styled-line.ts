@@ -87,7 +87,7 @@ export function fit(pieces: StyledLine, width: number): StyledLine {
   return out;
 }
 
-/** Limits the number of lines. A note with the number of removed lines replaces them. */
+/** Limits the number of lines. A note replaces the removed lines and shows their number. */
 export function cut(
   lines: readonly StyledLine[],
   max: number,

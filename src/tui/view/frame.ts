@@ -67,7 +67,7 @@ export function frame(options: FrameOptions): ScreenFrame {
   const activity = busy
     ? [EMPTY, activityLine(options.spinner, seconds, escCancels(ui, self), width)]
     : [];
-  // The last 2 rows are a blank row and an unused row. A frame as tall as the terminal would scroll.
+  // The 2 is for a blank row and an unused row. A frame as tall as the terminal would scroll.
   const fixed = composer.lines.length + 1 + queued.length + activity.length + 2;
   const room = Math.max(0, height - fixed);
   const { lines: over, scroll } = view ? overlay(ui, view, Math.max(6, room - 1)) : {};

@@ -26,7 +26,7 @@ export interface Ui {
 
 export const REWIND_CHOICES = [
   { name: 'Edit the last prompt', description: 'and send it again' },
-  { name: 'Go back to a checkpoint', description: '/restore, with the files' },
+  { name: 'Go back to a checkpoint', description: 'with /restore, which also restores the files' },
   { name: 'Stay here', description: undefined },
 ] as const;
 
