@@ -37,7 +37,7 @@ export interface Work {
 export async function compare(rounds: number, works: readonly Work[]): Promise<Map<string, Cost>> {
   const samples = new Map<string, Cost[]>();
   for (let round = 0; round <= rounds; round++) {
-    // Each round starts with another subject, so that no subject always follows the same one.
+    // Each round starts with another subject, so that a subject does not always run after the same other subject.
     const order = works.map((_, at) => works[(at + round) % works.length]!);
     for (const { subject, run } of order) {
       const cpuBefore = subject.cpu();

@@ -48,12 +48,12 @@ const FLAGS = {
   ),
   config: option(
     'FILE',
-    'The configuration (providers, models, agents): JSON with comments. SIGHUP reloads it.',
+    'The configuration file: providers, models and agents, as JSON with comments. SIGHUP reloads it.',
   ),
   check: toggle('Check the configuration, print a summary and exit.'),
   store: option(
     'S',
-    'Where to store tasks: memory or sqlite:PATH. By default in the data folder. Keys and model cards are stored next to it.',
+    'Where to store tasks: memory or sqlite:PATH. By default in the data folder. Keys and model cards are stored next to the tasks.',
   ),
   ...SERVER_FLAGS,
   'allow-network': listOption(
@@ -75,7 +75,7 @@ export default defineCommand({
       'Enables Google as a provider. ANTHROPIC_API_KEY and OPENAI_API_KEY enable Anthropic and OpenAI.',
     PARLEY_HOME: DATA_FOLDER_HELP,
     PARLEY_SECRET_KEY: 'A secret of your choice. It encrypts stored secrets, and is used to hash API keys.',
-    OTEL_EXPORTER_OTLP_ENDPOINT: 'The trace collector, unless the configuration sets one.',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'The address of the trace collector, unless the configuration sets one.',
     PARLEY_LOG_LEVEL: LOG_LEVEL_HELP,
   },
   examples: [

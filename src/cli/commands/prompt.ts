@@ -36,7 +36,7 @@ const FLAGS = {
   },
   output: option(
     'FORMAT',
-    'text (the default), json (one object at the end) or stream-json (also every event).',
+    'text (the default), json (one object at the end) or stream-json (also one object for every event).',
   ),
   resume: {
     ...option('ID', 'Resume this session. Without an ID, the last session in this folder.'),

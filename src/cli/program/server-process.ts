@@ -17,7 +17,7 @@ export const DRAIN_MS = 10_000;
 export const SERVER_FLAGS = {
   durability: option(
     'D',
-    'normal (the default): data survives a crash of the process; full: also a crash of the machine.',
+    'normal (the default): data survives a crash of the process; full: data also survives a crash of the machine.',
   ),
   'public-url': option('URL', 'The public address of this server, for agent cards.'),
   json: toggle('When the server is ready, print its address as JSON.'),
