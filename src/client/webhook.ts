@@ -1,4 +1,4 @@
-/** Reads push notifications on the receiving side. */
+/** Reads received push notifications. */
 import { isObject } from '../base/index.ts';
 import { A2AError, v1, v03, type StreamEvent } from '../protocol/index.ts';
 import { Lifetime, parseJson, readBodyText } from './connection/request.ts';

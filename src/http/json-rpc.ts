@@ -119,7 +119,7 @@ export function readEnvelope(
 ): { method: string; params: unknown } {
   const { jsonrpc, id, method, params } = raw;
   if (typeof id === 'string' && id.length > 256) {
-    throw new A2AError('invalidRequest', 'id: at most 256 characters');
+    throw new A2AError('invalidRequest', 'id: must have at most 256 characters');
   }
   if (typeof id === 'string' || typeof id === 'number') onId(id);
   // A2A has no notifications. A request without an id is answered as if its id were null.

@@ -1,7 +1,7 @@
 /**
  * Serves several agents with one server and one handler. Each agent has its own path and card:
  *
- *   serve(agent, { mounts: { path: '/agents', find: (name, user) => doors.get(name) }, authenticate, … });
+ *   serve(agent, { mounts: { path: '/agents', find: (name, user) => agents.get(name) }, authenticate, … });
  *
  * Then `/agents/weather` is an A2A agent with a card, and with JSON-RPC and REST in both versions. Requests for the
  * card are authenticated too, because `find` may return different agents for different callers. `authenticate` gets the

@@ -15,7 +15,7 @@ import { pathPattern, pathValues } from './path-pattern.ts';
 
 /** A JSON-RPC method. It is the same in all protocol versions. */
 export interface OwnMethod {
-  /** Returns the result. An A2AError is sent to the caller; any other error becomes an internal error. */
+  /** Returns the result. An A2AError is sent to the caller. Any other error becomes an internal error. */
   handle(params: unknown, call: Call, handler: RequestHandler): Promise<unknown>;
 }
 
@@ -33,7 +33,7 @@ export interface RouteRequest {
 
 /** The answer of a route. */
 export interface RouteReply {
-  /** Default: 200. */
+  /** The HTTP status. Default: 200. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** The body, which is sent as JSON. */
@@ -62,7 +62,7 @@ export interface RouteStream {
 /** The method and the path of a route. */
 export interface RouteBase {
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** `{name}` stands for one path segment. */
+  /** The path. `{name}` stands for one path segment. */
   readonly path: string;
   /** Extensions that are active for every request to the route. */
   readonly implies?: readonly string[];

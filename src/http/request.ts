@@ -4,7 +4,7 @@ import type { Opening, Published, TaskStream } from '../tasks/index.ts';
 /** An HTTP request, independent of the server that received it. */
 export interface TransportRequest {
   readonly method: string;
-  /** Path and query, without the adapter's mount point. */
+  /** The path and the query, without the adapter's mount point. */
   readonly url: string;
   header(name: string): string | undefined;
   /** The server's address for clients, including the mount point, for example `http://127.0.0.1:4000`. */

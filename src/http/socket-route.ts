@@ -82,7 +82,7 @@ export function tokenIn(protocols: string | undefined): string | undefined {
 }
 
 /**
- * Chooses the subprotocol. If the client offers only its token, this is the token, because the handshake requires a
+ * Chooses the subprotocol. If the client offers only its token, the token is chosen, because the handshake requires a
  * subprotocol.
  */
 export function chooseProtocol(

@@ -20,8 +20,8 @@ export class StreamCounter {
   }
 
   /**
-   * Counts a new stream, or throws `rateLimited` if there are too many. The caller calls the returned function when the
-   * stream has ended. Further calls of it do nothing.
+   * Counts a new stream, or throws `rateLimited` if there are too many. Returns a function that the caller must call
+   * when the stream has ended. Calling it again does nothing.
    */
   acquire(client: string): () => void {
     const count = this.#byClient.get(client) ?? 0;

@@ -10,7 +10,7 @@ export const SOURCE_KEY = 'parley.source';
 
 const partFields = {
   metadata: Metadata.optional(),
-  /** In 1.0 every part may have a media type and a file name. In 0.3 only files have them. */
+  /** In 1.0, every part may have a media type and a file name. In 0.3, only files have them. */
   mediaType: z.string().optional(),
   filename: z.string().optional(),
 };
@@ -44,7 +44,7 @@ export const FilePart = z.looseObject({
 });
 export type FilePart = z.infer<typeof FilePart>;
 
-/** Structured data: any JSON value, as in 1.0. In 0.3 it must be an object (see wire/v03.ts). */
+/** Structured data: any JSON value, as in 1.0. In 0.3, it must be an object (see wire/v03.ts). */
 export const DataPart = z.looseObject({
   kind: z.literal('data'),
   data: z.unknown().refine((value) => value !== undefined, { message: 'data is required' }),
@@ -53,7 +53,7 @@ export const DataPart = z.looseObject({
 export type DataPart = z.infer<typeof DataPart>;
 
 /**
- * One part of a message or an artifact, by `kind`.
+ * One part of a message or an artifact. Its type depends on `kind`.
  *
  *   const parts: Part[] = [{ kind: 'text', text: 'Hello' }, { kind: 'data', data: { n: 1 } }];
  */
@@ -98,7 +98,7 @@ export const Message = z.looseObject({
 });
 export type Message = z.infer<typeof Message>;
 
-/** A result of a task, in parts: `{ artifactId, name, parts }`. */
+/** An output of a task, in parts: `{ artifactId, name, parts }`. */
 export const Artifact = z.looseObject({
   artifactId: z.string().min(1),
   name: z.string().optional(),

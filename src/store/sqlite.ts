@@ -5,11 +5,11 @@
  * the process. With `full`, it also survives a crash of the machine. If a batch cannot be written, for example because
  * the disk is full, no part of it is written. The next batch may succeed.
  *
- * Memory use is bounded: of the tasks, only the versions of those that are being written are cached.
+ * Memory use is bounded: logs are not cached, and caches have a maximum size.
  *
  * Lists have the same order as in the memory store. If the status of a task changes between two requests, the task
  * moves to the front. So a task is never listed twice, but may be missing from the later page. Totals come from
- * counters. The tasks of a context are counted when the context is first listed. Only with `updatedSince`, the matching
+ * counters. The tasks of a context are counted when the context is first listed. With `updatedSince`, the matching
  * index entries are counted for every page.
  *
  * Webhooks can have secrets. With a `secretKey`, webhooks are stored encrypted. Without a `secretKey`, webhooks with
@@ -140,7 +140,7 @@ export class SqliteStore implements TaskStore {
         this.#sql.setStatus.run(state, statusSeq, changed, id);
       }
       this.#writeCounts(changes);
-      // Only now, because a status must stay in the cache until it is written.
+      // The cache is cleaned only now, because a status must stay in it until it is written.
       for (const { taskId } of batch) {
         const version = this.#versions.get(taskId);
         if (version && isTerminal(version.state)) this.#versions.delete(taskId);

@@ -104,7 +104,10 @@ export interface RequestHandler extends AgentService {
   reserveTask: (params: ReserveParams, call?: Call) => Promise<Task>;
   /** Returns the log entries after `after`: at most LOG_PAGE entries, or fewer if they are large. */
   readLog: (params: SubscribeParams, call?: Call) => Promise<LogPage>;
-  /** Ends or resumes the executions that were interrupted when the process died. Call it once, before serving. */
+  /**
+   * Ends or resumes the executions that were interrupted when the previous process ended. Call it once before the
+   * server starts.
+   */
   recover(): Promise<void>;
   /**
    * Ends expired tasks that are unfinished, and removes expired tasks that are finished. Call it regularly. Never

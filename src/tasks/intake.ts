@@ -230,7 +230,7 @@ async function proceed(
     const asked = runtime.executor.receive?.(request, loaded.task);
     reception = asked instanceof Promise ? await asked : asked;
     if (loaded.seq !== live.seq) {
-      // A running execution may append events faster than an asynchronous `receive` decides.
+      // Do not try again during an execution, which may append events faster than an asynchronous `receive` decides.
       if (live.running && !reception?.deliver) throw refused(live);
       continue;
     }

@@ -206,7 +206,7 @@ class Webhook {
   readonly #abort = new AbortController();
   readonly #over = Promise.withResolvers<void>();
   #reader: LogReader | undefined;
-  /** The task, folded up to the last entry for which it was needed. */
+  /** The result of the last call of `#taskAt`. */
   #folded: Loaded | undefined;
   #failures = 0;
   #busy = false;

@@ -102,7 +102,7 @@ export class Runtime {
     await tellCanceled(this.executor, context, this.logger);
   }
 
-  /** Ends or resumes the executions that were interrupted when the process died. */
+  /** Ends or resumes the executions that were interrupted when the previous process ended. */
   async recover(): Promise<void> {
     for (const head of await this.store.unfinished()) {
       using live = await this.log.open(head, head.taskId);

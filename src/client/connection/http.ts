@@ -1,4 +1,4 @@
-/** Makes an AgentService for a remote agent, with `fetch`. */
+/** Makes an AgentService for a remote agent, which uses `fetch`. */
 import {
   A2AError,
   type AgentService,

@@ -1,4 +1,4 @@
-/** One HTTP request over `fetch`: headers, redirects, timeouts, and a limit on the size of the response. */
+/** Sends one HTTP request with `fetch`. Handles headers, redirects, timeouts, and the maximum size of the response. */
 import { raceAbort, MAX_TIMER_MS } from '../../base/index.ts';
 import { A2AError, inspectJson, v1 } from '../../protocol/index.ts';
 import { ConnectionError, RemoteAgentError } from './errors.ts';
@@ -113,7 +113,7 @@ export class Lifetime {
 }
 
 /**
- * Limits the number of bytes that an agent may send in several requests together. Throws `remote-limit` if it is
+ * Limits the number of bytes that an agent may send in several requests together. Throws `remote-limit` if the limit is
  * exceeded.
  */
 export class ByteBudget {

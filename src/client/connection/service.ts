@@ -132,7 +132,7 @@ export function createHttpService(options: ServiceOptions): AgentService {
     ...service,
     async getPushConfig(params, call) {
       if (params.pushNotificationConfigId !== undefined) return service.getPushConfig(params, call);
-      // Only in 0.3, a client may omit the id. Servers of 0.3 do not agree which configuration to return then.
+      // The id may be omitted only in 0.3, and servers of 0.3 do not agree on the configuration that they return then.
       const [first] = await service.listPushConfigs(params, call);
       if (!first) throw new A2AError('taskNotFound', 'The task has no push configuration');
       return first;

@@ -11,7 +11,8 @@ export interface SseEvent {
   readonly type: string;
   readonly data: string;
   /**
-   * The id of this event. In the standard, an id also applies to later events, but a sequence number must not do so.
+   * The id of this event. Unlike in the standard, it does not apply to later events, because it may be a sequence
+   * number.
    */
   readonly id: string | undefined;
 }

@@ -53,7 +53,7 @@ export class RemoteTaskGuard {
   }
 
   id(id: string): void {
-    if (id.length > MAX_ID) throw invalid(`it sent an id longer than ${MAX_ID}`);
+    if (id.length > MAX_ID) throw invalid(`it sent an id longer than ${MAX_ID} characters`);
   }
 
   /** Checks the number of artifacts so far. */
@@ -69,7 +69,7 @@ export class RemoteTaskGuard {
     let sum = 0;
     for (const part of parts) {
       const length = lengthOf(part);
-      if (length > maxPartLength) throw tooMuch(`it sent a part longer than ${maxPartLength}`);
+      if (length > maxPartLength) throw tooMuch(`it sent a part longer than ${maxPartLength} characters`);
       sum += length;
     }
     if (isNew) this.content(sum);
@@ -80,7 +80,7 @@ export class RemoteTaskGuard {
     const { maxContentLength } = this.#limits;
     this.#length += length;
     if (this.#length > maxContentLength) {
-      throw tooMuch(`it sent content longer than ${maxContentLength}`);
+      throw tooMuch(`it sent content longer than ${maxContentLength} characters`);
     }
   }
 }

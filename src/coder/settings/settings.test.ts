@@ -131,7 +131,7 @@ test('errors name the file, the line and the field', () => {
     ],
     [
       '{\n  "mcpServers": {\n    "a": { "command": "x", "url": "http://x" } } }',
-      /^s\.json:3: mcpServers\.a: exactly one of command and url$/,
+      /^s\.json:3: mcpServers\.a: must have exactly one of command and url$/,
     ],
     ['{\n  "limits": { "maxSteps": 0 } }', /^s\.json:2: limits\.maxSteps: /],
     ['{\n  "model" }', /^s\.json:2: ":" is expected/],

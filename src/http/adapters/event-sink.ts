@@ -32,7 +32,7 @@ export function dropUnread(
   fields: object = {},
 ): void {
   response.setTimeout(Math.min(stallMs, MAX_TIMER_MS), () => {
-    logger.warn(fields, 'disconnected a client that does not read');
+    logger.warn(fields, 'disconnected a client that stopped reading');
     response.destroy();
   });
 }
@@ -107,7 +107,7 @@ export class EventSink implements StreamSink, Beating, Paced {
 
   drop(): void {
     const resumeAfter = this.#reply.stream.cursor;
-    this.#options.logger.warn({ resumeAfter }, 'disconnected a client that does not read');
+    this.#options.logger.warn({ resumeAfter }, 'disconnected a client that stopped reading');
     this.#response.destroy();
   }
 

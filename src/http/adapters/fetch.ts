@@ -111,7 +111,7 @@ function streamBody(
           },
           drop: () => {
             close();
-            controller.error(new Error('the client does not read'));
+            controller.error(new Error('the client stopped reading'));
           },
         };
         // When a client disconnects, some runtimes only abort the request and do not cancel the body.

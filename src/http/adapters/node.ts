@@ -159,7 +159,7 @@ async function writeText(
       work.then(resolve, reject);
     });
   const drop = () => {
-    options.logger.warn({}, 'disconnected a client that does not read');
+    options.logger.warn({}, 'disconnected a client that stopped reading');
     response.destroy();
   };
   response.writeHead(200, flatten(cors ? { ...headers, ...cors } : headers));
@@ -179,7 +179,7 @@ async function writeText(
       clearTimeout(timer);
     }
   } catch (error) {
-    options.logger.error({ err: error }, 'an answer failed before its end');
+    options.logger.error({ err: error }, 'an answer failed before it was complete');
     response.destroy();
   } finally {
     chunks.return?.().catch(() => undefined);

@@ -17,7 +17,7 @@ export type DevelopmentToolEventKind = z.infer<typeof DevelopmentToolEventKind>;
 export const EventSource = message({ client: Id, name: z.string().optional() });
 export type EventSource = z.infer<typeof EventSource>;
 
-/** The usage of the session. A value that is unknown is missing. */
+/** The usage of the session. Unknown values are missing. */
 export const SessionUsage = message({
   /** The size of the conversation: the number of tokens in the last request and its response. */
   contextTokens: z.int().min(0).optional(),
@@ -65,7 +65,7 @@ export const McpServer = z
     disabled: z.boolean().optional().describe('Whether the server is disabled, so that it is not used.'),
   })
   .refine((server) => (server.command === undefined) !== (server.url === undefined), {
-    message: 'exactly one of command and url',
+    message: 'must have exactly one of command and url',
   });
 export type McpServer = z.infer<typeof McpServer>;
 
@@ -75,7 +75,7 @@ export const McpServers = z.record(
     .string()
     .max(64)
     .regex(/^[A-Za-z0-9](?:_?[A-Za-z0-9.-])*$/, {
-      message: 'letters, digits, ".", "-" and single "_"',
+      message: 'must consist of letters, digits, ".", "-" and single "_"',
     }),
   McpServer,
 );

@@ -46,7 +46,7 @@ export type ErrorDetails = z.infer<typeof ErrorDetails>;
 
 /** An option of a confirmation request. */
 export const ConfirmationOption = message({
-  /** For example `proceed_once` or `cancel`. */
+  /** The id of the option, for example `proceed_once` or `cancel`. */
   id: Id,
   name: z.string(),
   description: z.string().optional(),
@@ -142,7 +142,7 @@ export const OPTION = {
   cancel: 'cancel',
   /** Writes different content, which must be in `file_details`. */
   modify: 'modify',
-  /** The answer is the person's next message. */
+  /** The person answers with the next message. */
   words: 'answer',
 } as const;
 

@@ -94,7 +94,7 @@ function kindOf(error: Raw, reason: string | undefined, http: number | undefined
     const kind = kindOfCode(code);
     if (ERRORS[kind].code === code) return status === 413 ? 'tooLarge' : kind;
   }
-  // An error with a custom reason, such as "already resolved", is recognised by its status name.
+  // An error with a custom reason, such as "already resolved", is recognized by its status name.
   if (error.status === 'FAILED_PRECONDITION') return 'unsupportedOperation';
   return status === undefined ? 'internal' : kindOfHttp(status);
 }

@@ -12,7 +12,7 @@ import { dropEmpty, dropNull, objectAt, refuse, type Raw } from './read.ts';
 export interface Dialect {
   readonly states: ReadonlyMap<unknown, TaskState>;
   readonly roles: ReadonlyMap<unknown, Role>;
-  /** The state of a status that has no state, because proto3 omits zero values. */
+  /** The state of a status without a state. proto3 omits zero values, so this is the zero value. */
   readonly noState: TaskState;
   /** Whether the version is 0.3, in which messages may have their parts in `content`, and events have `final`. */
   readonly old: boolean;

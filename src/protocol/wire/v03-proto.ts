@@ -69,9 +69,9 @@ export function readProtoConfiguration(raw: Raw): Raw {
     out.pushNotificationConfig = readProtoPush(objectAt(pushNotification, at));
   }
   dropNull(out, 'acceptedOutputModes');
-  // proto3 omits false, so here an absent field means false. In JSON-RPC it means true.
+  // proto3 omits false, so here a missing field means false. In JSON-RPC, it means true.
   out.blocking ??= false;
-  // In 0.3's protobuf, zero means no limit.
+  // In the protobuf definition of 0.3, zero means no limit.
   if (intOf(out.historyLength ?? 0) === 0) delete out.historyLength;
   else out.historyLength = intOf(out.historyLength);
   return out;

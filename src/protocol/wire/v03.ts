@@ -149,7 +149,7 @@ const encodeResult: { readonly [O in UnaryOperation]: (result: ResultOf<O>) => u
   getExtendedCard: encodeCardV03,
 };
 
-// Decoding.
+// Decoding: each function returns the internal format.
 
 function isWrapped(part: Raw): boolean {
   return (

@@ -11,7 +11,10 @@ import {
 import type { ExecutorEvent } from './executor.ts';
 import { timestamp } from '../log/time.ts';
 
-/** The states that an agent may set. The runtime could not continue or recover a task in one of the two others. */
+/**
+ * The states that an agent may set. The runtime could not continue or recover a task in the states `unknown` or
+ * `unspecified`.
+ */
 const STATES: ReadonlySet<unknown> = new Set(
   TaskState.options.filter((state) => state !== 'unknown' && state !== 'unspecified'),
 );

@@ -19,7 +19,7 @@ import type {
 import type { Logger } from '../log/logger.ts';
 import { inOrder, WORKING } from './transitions.ts';
 
-/** The limits of one execution. */
+/** The limits of executions. */
 export interface ExecutionLimits {
   /** How long an execution may take to end by itself after a cancellation or at shutdown. */
   readonly graceMs: number;
@@ -94,10 +94,7 @@ export class Execution {
   readonly #live: LiveTask;
   readonly #controller = new AbortController();
   #ended = false;
-  /**
-   * Returns the last status of an execution that was stopped. Used if the executor does not yield a final status
-   * itself.
-   */
+  /** Makes the last status of a stopped execution. It is used if the executor does not yield a final status itself. */
   #lastStatus: (() => StatusEvent | undefined) | undefined;
   /** Set when the task is canceled or expires. The first of the two determines the last status. */
   #stopped: Promise<void> | undefined;

@@ -58,7 +58,7 @@ export class LiveTask implements Scope, Readable, Disposable {
   stored: number;
   /** The state after the last appended entry. */
   state: TaskState | undefined;
-  /** Rough size of the log. If the store does not count sizes, only of the entries since the task became live. */
+  /** Rough size of the log. If the store does not count sizes, the size of the entries since the task became live. */
   bytes: number;
   lost: Error | undefined;
   /** Called when this process loses the log. */

@@ -1,4 +1,4 @@
-/** A stored entry for the readers of a log. It is serialised once per protocol version, not once per reader. */
+/** A stored entry for the readers of a log. It is serialized once per protocol version, not once per reader. */
 import type { LogEntry, TaskEvent, WireCodec } from '../../protocol/index.ts';
 import type { SerializedEntry } from '../store/store.ts';
 

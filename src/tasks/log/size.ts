@@ -1,4 +1,4 @@
-/** Rough sizes of values, and of the pieces in which a log is read. */
+/** Estimates the sizes of values, and of the pieces in which a log is read. */
 import type { SerializedEntry } from '../store/store.ts';
 
 /** Estimates a value's size from the lengths of its strings and keys. The estimate is precise enough for limits. */

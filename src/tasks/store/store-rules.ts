@@ -11,7 +11,10 @@ import {
 } from '../../protocol/index.ts';
 import type { Append, Scope } from './store.ts';
 
-/** The states of a task that is being executed. A task in one of these states after a restart was interrupted. */
+/**
+ * The states of a task that is being executed. If a task is in one of these states after a restart, its execution was
+ * interrupted.
+ */
 export const UNFINISHED = ['submitted', 'working'] as const satisfies readonly TaskState[];
 
 /** Throws if the append is invalid. This is a bug in the caller and not a conflict with another writer. */

@@ -25,7 +25,7 @@ export interface Scope {
   readonly owner: string;
 }
 
-/** The data about a task that a store has without reading the log. */
+/** The data about a task that a store provides without reading the task's log. */
 export interface TaskHead extends Scope {
   readonly taskId: string;
   readonly contextId: string;
@@ -50,7 +50,7 @@ export interface Append extends Scope {
    */
   readonly expected: number;
   readonly entries: readonly LogEntry[];
-  /** Ids of the user's messages in these entries, to find the task of a repeated message. */
+  /** Ids of the user's messages in these entries. The store uses them to find the task of a repeated message. */
   readonly messageIds?: readonly string[] | undefined;
   /** Time at which a new task expires, in milliseconds. `setExpiry` can change it later. */
   readonly expiresAt?: number | undefined;
@@ -68,7 +68,7 @@ export type AppendOutcome = 'ok' | 'conflict' | 'full';
 export interface ListQuery extends Scope {
   readonly contextId?: string | undefined;
   readonly state?: TaskState | undefined;
-  /** Only tasks whose status changed at or after this time (milliseconds). */
+  /** Selects only tasks whose status changed at or after this time, in milliseconds. */
   readonly updatedSince?: number | undefined;
   readonly limit: number;
   /** The previous page's `next`. A store throws A2AError `invalidParams` for a cursor that it did not create. */
