@@ -172,7 +172,10 @@ function describer({ describe }: AppContext, own?: RouteMatch): AppContext['desc
   return route?.error ? (error) => route.error?.(error) : describe;
 }
 
-/** Returns the target with the requested version. A header may select 0.3 on a 1.0 path, but not 1.0 on a 0.3 path. */
+/**
+ * Returns the target in the requested version, or undefined if this version does not have it. A header may select 0.3
+ * on a 1.0 path, but not 1.0 on a 0.3 path.
+ */
 function restVersion(
   app: AppContext,
   request: TransportRequest,

@@ -61,7 +61,7 @@ export function webhookDelivery(options: WebhookOptions = {}): Deliver {
     accept(config, version) {
       checkUrl(config.url);
       checkSecrets(config);
-      // In 0.3, a client may omit the id, and then get the configuration with the id `default`.
+      // In 0.3, a client may omit the id. It can then read the configuration with the id `default`.
       return { ...config, id: config.id ?? (version === '0.3' ? 'default' : randomUUIDv7()) };
     },
     async prepare(delivery) {

@@ -262,7 +262,7 @@ export function mediaType(response: Pick<ResponseHead, 'headers'>): string {
   return (header.split(';', 1)[0] ?? '').trim().toLowerCase();
 }
 
-/** Returns the error for a response of which only the status is usable, for example an error page of a proxy. */
+/** Returns the error for a response without a usable body, for example an error page of a proxy. */
 export function errorOfStatus(response: ResponseHead): A2AError {
   const status = `HTTP ${response.status}${response.statusText ? ` ${response.statusText}` : ''}`;
   if (response.ok) {

@@ -379,7 +379,7 @@ export class TaskFollower {
 
 /**
  * Yields the items of one connection. If `leaves` is true, it ends soon after the last event, even if the agent does
- * not close the stream. For a subscriber, it does not end then, because the task may continue. An abort ends the wait
+ * not close the stream. For a subscriber, `leaves` is false, because the task may continue. An abort ends the wait
  * immediately, even if the service ignores the signal.
  */
 async function* untilLastEvent(

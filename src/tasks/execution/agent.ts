@@ -12,8 +12,8 @@
  * `await ctx.ask('Which city?')` puts the task into input-required and resolves with the answer. The generator waits
  * for the answer in memory. If it is removed from memory (because the process restarts or too many generators wait),
  * the function runs again from its start when the answer arrives: earlier questions immediately get their recorded
- * answers, and chunks that were already sent are not sent again. So the code before an `ask` may run more than once.
- * Place side effects that must happen only once after the last question, or make them idempotent.
+ * answers, and values that it has already yielded are not sent again. So the code before an `ask` may run more than
+ * once. If a side effect must happen only once, place it after the last question, or make it idempotent.
  *
  * If the option `resumes` is set, the function also runs again after a crash. It is unknown how much of the answer was
  * sent before the crash, so the whole answer is sent again: its first chunk replaces the earlier text.
@@ -60,7 +60,7 @@ export interface AgentContext extends Omit<ExecutionContext, 'signal'> {
 }
 
 /**
- * A value that an agent function may yield. A string or a part is a chunk of the answer; an event is sent unchanged.
+ * A value that an agent function may yield. A string or a part is a chunk of the answer. An event is sent unchanged.
  */
 export type Yielded = string | Part | ExecutorEvent;
 

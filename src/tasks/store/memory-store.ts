@@ -63,7 +63,7 @@ export class MemoryStore implements TaskStore {
   readonly name = 'memory';
   readonly durable = false;
   readonly #tasks = new Map<string, StoredTask>();
-  /** The same tasks by number, for the chains. Free numbers are reused. */
+  /** The tasks by number, for the chains. The numbers of removed tasks are reused. */
   readonly #numbered: (StoredTask | undefined)[] = [];
   readonly #free: number[] = [];
   readonly #scopes = new Map<string, ScopeIndex>();
@@ -228,7 +228,7 @@ export class MemoryStore implements TaskStore {
     }
     let task = known;
     if (!task) {
-      // Unreachable: checkAppend has checked that the first entry is the task.
+      // This cannot happen, because checkAppend has checked that the first entry is the task.
       if (!status) throw new Error(`task ${taskId} has no status`);
       task = new StoredTask(this.#free.pop() ?? this.#numbered.length, append, scope, status);
       this.#tasks.set(taskId, task);
