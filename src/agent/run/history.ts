@@ -2,9 +2,9 @@
  * Makes the conversation for an agent's model from the session's events.
  *
  * The agent's own turns have the role `model`. Other agents' turns are described as text with the role `user`. Each
- * call is followed by its response, in the order of the calls. Calls without a response are omitted, because their
- * run waits or was interrupted. Responses without a call are omitted too. Events before a summary, and events that are
- * not part of the conversation (conversation.ts), are omitted too.
+ * call is followed by its response, in the order of the calls. A call has no response if its run waits or was
+ * interrupted. Such a call is omitted. A response without a call is omitted too. Events before a summary, and events
+ * that are not part of the conversation (conversation.ts), are omitted too.
  */
 import { hash } from 'node:crypto';
 import {

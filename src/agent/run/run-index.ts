@@ -28,7 +28,7 @@ export interface OpenCall {
   answer?: Answer;
   /** The answer to the confirmation. Later questions do not change it. */
   confirmation?: Answer;
-  /** Whether the answer arrived after the run was last resumed, so that no tool has used it yet. */
+  /** Whether the answer arrived with the last resume or after it, so that it has not been used yet. */
   unused?: boolean;
 }
 
