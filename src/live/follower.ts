@@ -78,7 +78,8 @@ export class Follower {
     this.#follow(resume).then(
       () => this.close(),
       (error: unknown) => {
-        if (!this.#closed) followed.logger.warn({ err: error }, 'failed to read the live session for a client');
+        if (!this.#closed)
+          followed.logger.warn({ err: error }, 'failed to read the live session for a client');
         this.close();
       },
     );

@@ -246,7 +246,9 @@ test('a client with only the role view gets no permission requests and cannot pr
   editor.answer = () => allowed;
   await viewer.open();
   await editor.open();
-  await assert.rejects(viewer.prompt('hi'), { message: 'This client does not have the role "prompt"' });
+  await assert.rejects(viewer.prompt('hi'), {
+    message: 'This client does not have the role "prompt"',
+  });
   await editor.prompt('run');
   await viewer.until(() => viewer.text === 'Ran.');
   assert.deepEqual(viewer.asked, []);

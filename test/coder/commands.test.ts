@@ -331,7 +331,10 @@ test('the mode is set by those who may allow calls', async (t) => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/send', params });
     return (await fetch(url, { method: 'POST', headers, body })).text();
   };
-  assert.match(await say('bot', '/approval auto-edit'), /This client does not have the role "approve"/);
+  assert.match(
+    await say('bot', '/approval auto-edit'),
+    /This client does not have the role "approve"/,
+  );
   assert.match(await say('bot', '/approval'), /The approval mode is ask/);
   assert.match(await say('phone', '/approval auto-edit'), /of this session is now/);
 });

@@ -118,7 +118,10 @@ test('a client may not bring programs, and nothing is begun', async (t) => {
   const message = userMessage('add', brings({ tools: program }));
   const { error } = await rpc(url, 'message/send', { message });
   assert.equal(error?.code, -32602);
-  assert.match(error.message, /does not start programs for clients, because it was started without --allow-client-mcp/);
+  assert.match(
+    error.message,
+    /does not start programs for clients, because it was started without --allow-client-mcp/,
+  );
 });
 
 test('where the operator allows it, clients bring programs', async (t) => {

@@ -23,7 +23,9 @@ export function rolesOf(user: User | undefined): readonly LiveRole[] {
 
 export function requireRole(user: User | undefined, role: LiveRole): void {
   if (rolesOf(user).includes(role)) return;
-  throw new A2AError('forbidden', `This client does not have the role "${role}"`, { info: { role } });
+  throw new A2AError('forbidden', `This client does not have the role "${role}"`, {
+    info: { role },
+  });
 }
 
 /**

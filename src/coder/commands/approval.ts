@@ -56,6 +56,8 @@ export function modeIn({ run, agent }: CommandContext): ApprovalMode {
 /** Throws in plan mode, because commands must not change anything in this mode either. */
 export function refuseInPlan(context: CommandContext): void {
   if (modeIn(context) === 'plan') {
-    throw new CommandError('Nothing can be changed in plan mode; use /approval to set another mode.');
+    throw new CommandError(
+      'Nothing can be changed in plan mode; use /approval to set another mode.',
+    );
   }
 }

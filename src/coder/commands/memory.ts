@@ -55,6 +55,8 @@ function load({ agent, configFolder, run }: CommandContext): Promise<Memory> {
 }
 
 function listOf({ files, problems }: Memory): string {
-  const lines = files.map(({ path, scope, cut }) => `${path} (${scope}${cut ? ', truncated' : ''})`);
+  const lines = files.map(
+    ({ path, scope, cut }) => `${path} (${scope}${cut ? ', truncated' : ''})`,
+  );
   return [...lines, ...problems].join('\n') || 'There are no memory files.';
 }

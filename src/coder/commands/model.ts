@@ -7,7 +7,9 @@ import { argument, CommandError, type CoderCommand } from './command.ts';
 export const modelCommand: CoderCommand = {
   name: 'model',
   description: 'Shows or sets the model of this session.',
-  arguments: [argument('NAME', 'The model, written as for --model: google:NAME, offline, …', false)],
+  arguments: [
+    argument('NAME', 'The model, written as for --model: google:NAME, offline, …', false),
+  ],
   async *run(name, { agent, run }) {
     const { state } = run;
     if (name === '') {

@@ -82,7 +82,8 @@ export async function loadMemory(options: {
       const text = cutText(whole, left);
       left -= text.length;
       const cut = text.length < whole.length || read.size > read.bytes.length;
-      if (text === '') problems.push(`${file} was not read, because the other files already reach the size limit`);
+      if (text === '')
+        problems.push(`${file} was not read, because the other files already reach the size limit`);
       else files.push({ path: file, scope, text, cut });
     } catch (error) {
       const code = systemCode(error);

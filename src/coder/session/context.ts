@@ -100,7 +100,9 @@ function createCollector(workspace: Workspace, signal: AbortSignal | undefined) 
     const shown = cutText(text, Math.min(MAX_TEXT_BYTES, left));
     left -= Buffer.byteLength(shown);
     const whole = shown.length === text.length && size <= MAX_TEXT_BYTES;
-    const end = whole ? `[End of ${name}]` : `[${name} continues: its total size is ${sizeOf(size)}]`;
+    const end = whole
+      ? `[End of ${name}]`
+      : `[${name} continues: its total size is ${sizeOf(size)}]`;
     const line = shown.endsWith('\n') || shown === '' ? '' : '\n';
     parts.push({ kind: 'text', text: `[File ${name}]\n${shown}${line}${end}` });
   }

@@ -19,7 +19,9 @@ const Arguments = z.strictObject({
     .string()
     .min(1)
     .max(100_000)
-    .describe('Everything that the helper needs to know, because it does not see this conversation.'),
+    .describe(
+      'Everything that the helper needs to know, because it does not see this conversation.',
+    ),
   name: z.string().min(1).max(80).optional().describe('A short name of the job, which people see.'),
 });
 

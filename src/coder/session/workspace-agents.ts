@@ -107,10 +107,14 @@ export async function openWorkspaceAgents(
   async function choose(settings: AgentSettings | undefined): Promise<Choice> {
     const { workspace_path, autoExecute = false, mcpServers = {} } = settings ?? {};
     if (autoExecute && options.allowAutoExecute !== true) {
-      throw refused('autoExecute: not allowed, because this server was started without --allow-auto-execute');
+      throw refused(
+        'autoExecute: not allowed, because this server was started without --allow-auto-execute',
+      );
     }
     if (autoExecute && (options.loosest ?? 'yolo') !== 'yolo') {
-      throw refused(`autoExecute: not allowed, because this server was started with --approval ${options.loosest}`);
+      throw refused(
+        `autoExecute: not allowed, because this server was started with --approval ${options.loosest}`,
+      );
     }
     for (const [name, { command }] of Object.entries(mcpServers)) {
       if (command === undefined || options.allowClientMcp === true) continue;

@@ -92,7 +92,10 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
     const { key, shown, file } = await take(patch.path);
     if (patch.kind === 'add') {
       if (file.after !== undefined) {
-        throw new FileError('exists', `${shown} already exists, so it cannot be added; update the file instead`);
+        throw new FileError(
+          'exists',
+          `${shown} already exists, so it cannot be added; update the file instead`,
+        );
       }
       file.after = Buffer.from(applyHunks('', patch.hunks, shown));
       file.executable = patch.executable;

@@ -26,7 +26,8 @@ export function fetchUrlTool(options: FetchPageOptions = {}): CoderTool {
     async run({ url }, context) {
       const page = await fetchPage(url, context.signal);
       if (page.redirect) {
-        const note = 'The page redirects to another host. To continue, fetch the address in "redirect".';
+        const note =
+          'The page redirects to another host. To continue, fetch the address in "redirect".';
         return { url: page.url.href, status: page.status, redirect: page.redirect.href, note };
       }
       const text = await textOf(page);

@@ -18,7 +18,9 @@ const Arguments = z.strictObject({
   path: z
     .string()
     .optional()
-    .describe('The folder to search. The pattern is relative to this folder. Default: the workspace.'),
+    .describe(
+      'The folder to search. The pattern is relative to this folder. Default: the workspace.',
+    ),
 });
 
 const DESCRIPTION = `Finds files by a path pattern: * and ? within a name, ** for any number of folders, [a-z], \

@@ -60,7 +60,10 @@ test('going on from offset to offset reads every line once', async (t) => {
 test('a long line is cut, between characters', async (t) => {
   const { workspace } = await makeWorkspace(t, { 'a.txt': `x${'é'.repeat(5000)}\nnext\n` });
   const answer = await call(readFileTool(workspace), { path: 'a.txt' });
-  assert.equal(answer, `1\tx${'é'.repeat(999)}\n2\tnext\n[lines longer than 2000 bytes were truncated]`);
+  assert.equal(
+    answer,
+    `1\tx${'é'.repeat(999)}\n2\tnext\n[lines longer than 2000 bytes were truncated]`,
+  );
 });
 
 test('line ends do not matter, nor that the last one is missing', async (t) => {

@@ -18,7 +18,11 @@ const MAX_IMAGE_BYTES = 3_750_000;
 
 const Arguments = z.strictObject({
   path: workspacePath(),
-  offset: z.int().min(1).optional().describe('The number of the first line to read, starting from 1.'),
+  offset: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('The number of the first line to read, starting from 1.'),
   limit: z
     .int()
     .min(1)

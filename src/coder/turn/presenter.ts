@@ -417,10 +417,8 @@ const FAILURES: Readonly<Record<string, string>> = {
   'step-limit': 'The turn has reached its limit of model calls.',
   'time-limit': 'The turn has reached its time limit.',
   'event-limit': 'The turn has reached its limit of events.',
-  'token-limit':
-    'The session has reached its token limit (limits.maxTokens). Start a new session.',
-  'cost-limit':
-    'The session has reached its cost limit (limits.maxCostUsd). Start a new session.',
+  'token-limit': 'The session has reached its token limit (limits.maxTokens). Start a new session.',
+  'cost-limit': 'The session has reached its cost limit (limits.maxCostUsd). Start a new session.',
   'model-exhausted': 'script exhausted.',
 };
 

@@ -348,5 +348,8 @@ class RemoteSession implements LiveSession {
 }
 
 function closed(): ConnectionError {
-  return new ConnectionError('closed', 'this client has left the live session, or the session has ended');
+  return new ConnectionError(
+    'closed',
+    'this client has left the live session, or the session has ended',
+  );
 }

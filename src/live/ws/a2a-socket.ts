@@ -124,7 +124,10 @@ export class A2aSocket implements SocketListener, LiveSink {
     if (!this.#socket.open) return;
     const { cursor } = this.#follower;
     const { name } = this.#options.member.self;
-    this.#options.logger.warn({ client: name, resumeAfter: cursor }, 'closed the connection of a client that reads too slowly');
+    this.#options.logger.warn(
+      { client: name, resumeAfter: cursor },
+      'closed the connection of a client that reads too slowly',
+    );
     this.#socket.close(CLOSE.tooSlow, `resume after ${cursor}`);
   }
 
