@@ -38,7 +38,9 @@ if (unknown.length > 0 || asked.includes('--help')) {
 const names = asked.length > 0 ? asked : Object.keys(SCENARIOS);
 const begun = performance.now();
 const rows: Row[] = [];
-console.log(`Parley's benchmark: ${machine()}. CPU time per unit on the server, unless the unit says wall.\n`);
+console.log(
+  `Parley's benchmark: ${machine()}. CPU time per unit on the server, unless the unit says wall.\n`,
+);
 console.log(heading());
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => void cleanUp().finally(() => process.exit(130)));

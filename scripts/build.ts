@@ -106,7 +106,8 @@ function exportsWithSource(): Record<string, Target> {
   const entries = Object.entries(manifest.exports).filter(([subpath, target]) => {
     const source = sourceOf(target);
     const there = source === undefined || fs.existsSync(source);
-    if (!there) process.stderr.write(`build: skipped ${subpath}, because ${source} does not exist\n`);
+    if (!there)
+      process.stderr.write(`build: skipped ${subpath}, because ${source} does not exist\n`);
     return there;
   });
   return Object.fromEntries(entries);

@@ -101,7 +101,8 @@ export class AcpSession {
     void this.#run()
       .catch((error: unknown) => {
         const { logger, signal } = this.#options;
-        if (!signal.aborted) logger.warn({ err: error }, 'failed to send session updates to an ACP client');
+        if (!signal.aborted)
+          logger.warn({ err: error }, 'failed to send session updates to an ACP client');
       })
       .then(() => {
         this.stop();

@@ -15,7 +15,8 @@ const COMMANDS: CommandTable = {
     load: async () => (await import('./commands/attach.ts')).default,
   },
   acp: {
-    about: 'Run the coding agent for an editor, over the Agent Client Protocol on standard input and output',
+    about:
+      'Run the coding agent for an editor, over the Agent Client Protocol on standard input and output',
     load: async () => (await import('./commands/acp.ts')).default,
   },
   serve: {

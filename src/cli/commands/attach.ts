@@ -19,7 +19,10 @@ export default defineCommand({
     'Joins a session that was opened with parley --a2a-port and shows it in this terminal. You can send prompts and answer questions if your token allows it.',
   flags: {
     token: option('T', 'The token, if the session requires one.'),
-    name: option('N', "The name that others see. If the token has a name, others see the token's name."),
+    name: option(
+      'N',
+      "The name that others see. If the token has a name, others see the token's name.",
+    ),
     plain: PLAIN_FLAG,
     theme: THEME_FLAG,
   },

@@ -74,8 +74,10 @@ export default defineCommand({
     GEMINI_API_KEY:
       'Enables Google as a provider. ANTHROPIC_API_KEY and OPENAI_API_KEY enable Anthropic and OpenAI.',
     PARLEY_HOME: DATA_FOLDER_HELP,
-    PARLEY_SECRET_KEY: 'A secret of your choice. It encrypts stored secrets, and is used to hash API keys.',
-    OTEL_EXPORTER_OTLP_ENDPOINT: 'The address of the trace collector, unless the configuration sets one.',
+    PARLEY_SECRET_KEY:
+      'A secret of your choice. It encrypts stored secrets, and is used to hash API keys.',
+    OTEL_EXPORTER_OTLP_ENDPOINT:
+      'The address of the trace collector, unless the configuration sets one.',
     PARLEY_LOG_LEVEL: LOG_LEVEL_HELP,
   },
   examples: [

@@ -80,7 +80,10 @@ const create = defineCommand({
   flags: {
     name: option('TEXT', 'What the key is for. Required.'),
     scope: listOption('SCOPE', `A permission; by default ${DEFAULT_SCOPES.join(', ')}.`),
-    expires: option('WHEN', 'When the key expires: a time (2027-01-31T00:00:00Z) or a number of days (30d).'),
+    expires: option(
+      'WHEN',
+      'When the key expires: a time (2027-01-31T00:00:00Z) or a number of days (30d).',
+    ),
     rate: option('N', 'The maximum number of requests per minute.'),
     ...BUDGET_FLAGS,
     ...COMMON,

@@ -30,7 +30,10 @@ const NO_PROMPT = 'the prompt is empty: add one, for example parley -p "list src
 
 const FLAGS = {
   prompt: {
-    ...option('PROMPT', 'The prompt. Standard input is appended to it. With - the prompt is only standard input.'),
+    ...option(
+      'PROMPT',
+      'The prompt. Standard input is appended to it. With - the prompt is only standard input.',
+    ),
     short: 'p',
     optional: true,
   },

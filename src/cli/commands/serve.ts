@@ -53,7 +53,10 @@ const FLAGS = {
     'Let clients of the coder add MCP servers that are local programs or in private networks.',
   ),
   'allow-auto-execute': toggle('Let clients of the coder turn off approvals for their sessions.'),
-  'max-task-bytes': option('N', 'The maximum size of a task with --store memory; 64 MB by default. A larger task fails.'),
+  'max-task-bytes': option(
+    'N',
+    'The maximum size of a task with --store memory; 64 MB by default. A larger task fails.',
+  ),
 } as const;
 
 type Settings = CommandInput<typeof FLAGS>;

@@ -13,7 +13,11 @@ export const CONNECTION_FLAGS = {
     value: "'K: V'",
     help: 'A header that is sent with every request.',
   },
-  'a2a-version': { type: 'string', value: 'V', help: 'The protocol version: 0.3 or 1.0. By default the newest that the agent supports.' },
+  'a2a-version': {
+    type: 'string',
+    value: 'V',
+    help: 'The protocol version: 0.3 or 1.0. By default the newest that the agent supports.',
+  },
 } as const;
 
 type ConnectionInput = CommandInput<typeof CONNECTION_FLAGS>;

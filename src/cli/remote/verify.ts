@@ -120,7 +120,8 @@ async function checkCapabilities(found: FoundCard, { headers }: Target): Promise
         return warning(name, 'not checked: pass credentials with --header');
       }
       const isOff = refusal !== undefined && off.includes(refusal.kind);
-      if (promised && isOff) return broken(name, `declared, but not supported: ${word(refusal.message)}`);
+      if (promised && isOff)
+        return broken(name, `declared, but not supported: ${word(refusal.message)}`);
       if (promised) return ok(name, 'declared and supported');
       return isOff
         ? ok(name, 'neither declared nor supported')

@@ -69,7 +69,8 @@ export class RemoteTaskGuard {
     let sum = 0;
     for (const part of parts) {
       const length = lengthOf(part);
-      if (length > maxPartLength) throw tooMuch(`it sent a part longer than ${maxPartLength} characters`);
+      if (length > maxPartLength)
+        throw tooMuch(`it sent a part longer than ${maxPartLength} characters`);
       sum += length;
     }
     if (isNew) this.content(sum);

@@ -47,7 +47,10 @@ function headLines(workspace: string, skipped: number, { width }: View): StyledL
     span('◆ Parley', { tone: 'accent', bold: true }),
     span(`  ${cleanLine(workspace)}`, 'dim'),
   ];
-  const note = line(`… ${skipped} earlier ${skipped === 1 ? 'entry is' : 'entries are'} not shown`, 'faint');
+  const note = line(
+    `… ${skipped} earlier ${skipped === 1 ? 'entry is' : 'entries are'} not shown`,
+    'faint',
+  );
   return [...wrap(title, width), EMPTY, ...(skipped > 0 ? [note] : [])];
 }
 
