@@ -52,17 +52,35 @@ const NAMES_AND_VALUES = z.record(z.string().min(1).max(256), z.string().max(32_
 /** An MCP server: a program to start (`command`), or a URL (`url`). */
 export const McpServer = z
   .strictObject({
-    command: z.string().min(1).optional().describe('The program to start. It uses standard input and output.'),
+    command: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('The program to start. It uses standard input and output.'),
     args: z.array(z.string()).max(256).optional().describe('The arguments of the program.'),
     env: NAMES_AND_VALUES.optional().describe('Additional environment variables for the program.'),
-    cwd: z.string().min(1).optional().describe('The folder to start the program in. Default: the workspace.'),
+    cwd: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('The folder to start the program in. Default: the workspace.'),
     url: z
       .url({ protocol: /^https?$/ })
       .optional()
       .describe('The address of an MCP server over HTTP.'),
-    headers: NAMES_AND_VALUES.optional().describe('Headers that are sent with each request to the address.'),
-    timeoutMs: z.int().min(1).max(3_600_000).optional().describe('Timeout of one tool call, in milliseconds.'),
-    disabled: z.boolean().optional().describe('Whether the server is disabled, so that it is not used.'),
+    headers: NAMES_AND_VALUES.optional().describe(
+      'Headers that are sent with each request to the address.',
+    ),
+    timeoutMs: z
+      .int()
+      .min(1)
+      .max(3_600_000)
+      .optional()
+      .describe('Timeout of one tool call, in milliseconds.'),
+    disabled: z
+      .boolean()
+      .optional()
+      .describe('Whether the server is disabled, so that it is not used.'),
   })
   .refine((server) => (server.command === undefined) !== (server.url === undefined), {
     message: 'must have exactly one of command and url',

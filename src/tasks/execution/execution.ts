@@ -267,6 +267,9 @@ export async function tellCanceled(
   try {
     await executor.cancel?.(taskId, context);
   } catch (error) {
-    logger.warn({ err: error, taskId }, 'an agent threw an error when it was notified of a cancellation');
+    logger.warn(
+      { err: error, taskId },
+      'an agent threw an error when it was notified of a cancellation',
+    );
   }
 }
