@@ -103,7 +103,7 @@ test('a task that outgrows its limit fails, and its readers hear of it', async (
   const stream = await rest1.open(url, 'streamMessage', { message: userMessage('count 10000') });
   const last = (await stream.rest()).at(-1)!.event;
   assert.equal(last.kind === 'status-update' && last.status.state, 'failed');
-  assert.match(JSON.stringify(last), /outgrew/);
+  assert.match(JSON.stringify(last), /exceeded/);
   const small = (await rpc1.call(url, 'sendMessage', { message: userMessage('hello') })) as Task;
   assert.equal(small.status.state, 'completed');
 });
