@@ -10,7 +10,6 @@ import type { Event } from '../event.ts';
 import type { Model } from '../model.ts';
 import { scriptedModel } from '../models/scripted.ts';
 import type { Plugin } from '../plugin.ts';
-import { openRun } from './open-run.ts';
 import { resultOf } from './run-result.ts';
 import { createRunner, type Runner, type RunnerOptions } from './runner.ts';
 import type { SessionStore } from '../session.ts';
@@ -240,26 +239,6 @@ test('an abort ends the run with its reason, whatever the model does', async () 
   await model.asked;
   stop.abort(new Error('enough'));
   await assert.rejects(run, /enough/);
-});
-
-test('a run that is aborted before it starts or continues leaves nothing in the session', async () => {
-  const runner = runnerOf(asking);
-  const key = { app: 'app', user: 'ann', id: 's' };
-  const signal = AbortSignal.abort(new Error('enough'));
-  {
-    using opened = await openRun(runner.sessions, key, 'r1', { create: true });
-    await assert.rejects(all(runner.begin(opened, { message: 'go', signal })), /enough/);
-  }
-  assert.deepEqual(await stored(runner), []);
-
-  const { questions } = await runner.runToEnd({ ...at, message: 'go', runId: 'r2' });
-  const before = await stored(runner);
-  {
-    using opened = await openRun(runner.sessions, key, 'r2', {});
-    const answers = questions.map(({ id }) => ({ questionId: id, value: 'Oslo' }));
-    await assert.rejects(all(runner.proceed(opened, { answers, signal })), /enough/);
-  }
-  assert.deepEqual(await stored(runner), before);
 });
 
 test('an abort ends the run with its reason, whatever a tool does, and the tool is told', async () => {

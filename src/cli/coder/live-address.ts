@@ -1,5 +1,5 @@
 /** The flags that let others join a live session: the address, and a token with roles per person. */
-import { LIVE_ROLES, type LiveRole } from '../../live/client/index.ts';
+import { LIVE_ROLES } from '../../live/client/index.ts';
 import type { LiveToken } from '../../live/index.ts';
 import { isLoopback } from '../../http/index.ts';
 import { checkUnique } from '../program/authentication.ts';

@@ -18,8 +18,9 @@ import type {
 import type { Part, StreamEvent, Task } from '../../protocol/index.ts';
 
 /** The roles of a client: to view the session, to send prompts, and to answer questions. */
-export const LIVE_ROLES = ['view', 'prompt', 'approve'] as const;
-export type LiveRole = (typeof LIVE_ROLES)[number];
+export type LiveRole = 'view' | 'prompt' | 'approve';
+/** All roles. */
+export const LIVE_ROLES: readonly LiveRole[] = ['view', 'prompt', 'approve'];
 
 /** A client of the session. */
 export interface LiveClient {
