@@ -333,7 +333,7 @@ test('the mode is set by those who may allow calls', async (t) => {
   };
   assert.match(
     await say('bot', '/approval auto-edit'),
-    /This client does not have the role "approve"/,
+    /This client does not have the role \\"approve\\"/,
   );
   assert.match(await say('bot', '/approval'), /The approval mode is ask/);
   assert.match(await say('phone', '/approval auto-edit'), /of this session is now/);

@@ -238,7 +238,7 @@ test('a pattern that is no simple command allows nothing, asks to be safe, and i
   const broken = 'git status && rm';
   assert.equal(shell([shellRule('allow', broken)], broken), 'ask');
   assert.equal(shell([shellRule('allow'), shellRule('deny', broken)], 'ls'), 'ask');
-  assert.match(problemOf(shellRule('allow', broken)) ?? '', /simple command/);
+  assert.match(problemOf(shellRule('allow', broken)) ?? '', /start of a single command/);
   for (const fine of ['git status', 'npm run *', "echo 'a b' $", 'bash', 'sudo -n true']) {
     assert.equal(problemOf(shellRule('allow', fine)), undefined, fine);
   }
@@ -247,8 +247,8 @@ test('a pattern that is no simple command allows nothing, asks to be safe, and i
 test('a rule that means nothing is named: an unknown tool, a pattern that leads out or is none', () => {
   for (const [wrong, why] of [
     [rule('deny', 'run_shell_comand'), /unknown tool "run_shell_comand"; use one of read_file, /],
-    [rule('deny', 'read_file', '/etc/**'), /not under the workspace/],
-    [rule('deny', 'read_file', 'a/../b'), /not under the workspace/],
+    [rule('deny', 'read_file', '/etc/**'), /not inside the workspace/],
+    [rule('deny', 'read_file', 'a/../b'), /not inside the workspace/],
     [rule('deny', 'read_file', ''), /empty/],
     [rule('deny', 'read_file', '{a,b}'.repeat(20)), /braces/],
   ] as const) {

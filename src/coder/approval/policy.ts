@@ -97,7 +97,7 @@ export function problemOf({ tool, pattern }: PolicyRule): string | undefined {
     return `"${pattern}" is not the start of a single command; use a pattern like "git status"`;
   }
   if (path.isAbsolute(pattern) || pattern.split('/').includes('..')) {
-    return `"${pattern}" is not relative to the workspace; use a pattern like "src/**"`;
+    return `"${pattern}" is not inside the workspace; use a pattern like "src/**"`;
   }
   try {
     compileGlob(pattern);
