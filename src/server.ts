@@ -339,9 +339,9 @@ function checkAgent(
   if (typeof agent?.execute === 'function' && agent.profile) return;
   throw new TypeError(
     typeof agent?.run === 'function'
-      ? `serve() needs an A2A agent, and "${String(agent.name)}" is an agent of parley-a2a/agent. ` +
+      ? `serve() needs an A2A agent, but "${String(agent.name)}" is an agent of parley-a2a/agent. ` +
           "Convert it: serve(toA2AAgent(agent)), with toA2AAgent from 'parley-a2a/bridge'"
-      : "serve() needs an A2A agent: make one with createAgent(…), or with toA2AAgent(…) from 'parley-a2a/bridge'",
+      : "serve() needs an A2A agent: create one with createAgent(…), or with toA2AAgent(…) from 'parley-a2a/bridge'",
   );
 }
 

@@ -38,8 +38,8 @@ async function printed(code: string): Promise<string> {
 
 const agents = modulesOf('docs/agents.md');
 for (const [what, module, says] of [
-  ['an agent with a tool', agents[0], 'get_weather says:\nIt is sunny in Paris\n'],
-  ['a question and its answer', agents[1], 'book_table says:\nA table for 9 is yours.\n'],
+  ['an agent with a tool', agents[0], 'get_weather returned:\nIt is sunny in Paris\n'],
+  ['a question and its answer', agents[1], 'book_table returned:\nA table for 9 is yours.\n'],
 ] as const) {
   test(`the guide shows ${what}`, async () => {
     assert.equal(await printed(module?.code ?? ''), says);

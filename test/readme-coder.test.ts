@@ -41,7 +41,7 @@ test('the appendix of the extension can be typed as the README has it', async ()
   await server.stop();
   assert.match(stderr, /\? Write hello\.txt\n· input-required\n/);
   assert.match(stderr, /✓ Write hello\.txt\n· completed\n/);
-  assert.match(stdout, /I wrote hello\.txt\.\nhellohello\.txt says:\n/);
+  assert.match(stdout, /I wrote hello\.txt\.\nhelloContent of hello\.txt:\n/);
   if (hasCurl) assert.match(stdout, /"state":"completed"[^\n]*"final":true/);
   assert.equal(readFileSync(path.join(workspace, 'hello.txt'), 'utf8'), 'hello');
 });

@@ -72,5 +72,5 @@ test('the ten lines of the agent with a model are ten, and a remote agent of tha
     .replace("url: 'http://localhost:4000'", 'url')
     .replaceAll('weather =', 'far =');
   const code = `${onFreePort(local)}\n${use.replace('agent: weather', 'agent: far')}\nprocess.exit();`;
-  assert.equal(await run(code), 'get_weather says:\nIt is sunny in Paris\n');
+  assert.equal(await run(code), 'get_weather returned:\nIt is sunny in Paris\n');
 });

@@ -25,7 +25,7 @@ function researcher(field: Field) {
   return llmAgent({
     name: field,
     description: `Reads books on ${field}`,
-    instruction: `Look the subject up, and say in one sentence what matters in the light of ${field}.`,
+    instruction: `Look the subject up, and say in one sentence what is important from the perspective of ${field}.`,
     tools: [lookUp],
     outputKey: field,
   });
@@ -33,7 +33,7 @@ function researcher(field: Field) {
 
 const researchers = parallelAgent({
   name: 'researchers',
-  description: 'Look at a subject from three sides at once',
+  description: 'Look at a subject from three perspectives at the same time',
   subAgents: FIELDS.map(researcher),
 });
 
@@ -47,12 +47,12 @@ const getFindings = tool({
 const editor = llmAgent({
   name: 'editor',
   description: 'Writes the summary',
-  instruction: 'Make one short paragraph of what the researchers have found.',
+  instruction: 'Write one short paragraph about what the researchers have found.',
   tools: [getFindings],
 });
 
 export default sequentialAgent({
   name: 'research-team',
-  description: 'Looks a subject up in three fields at once, and sums up',
+  description: 'Looks up a subject in three fields at the same time, and summarizes the results',
   subAgents: [researchers, editor],
 });

@@ -4,7 +4,8 @@ export type Field = (typeof FIELDS)[number];
 
 export const LIBRARY: Readonly<Record<Field, Readonly<Record<string, string>>>> = {
   history: {
-    coffee: 'Coffee houses spread from Yemen over Cairo to Europe in the 16th and 17th century.',
+    coffee:
+      'Coffee houses spread from Yemen through Cairo to Europe in the 16th and 17th centuries.',
     tea: 'Tea was drunk in China for two thousand years before it came to Europe around 1610.',
   },
   chemistry: {
@@ -12,7 +13,7 @@ export const LIBRARY: Readonly<Record<Field, Readonly<Record<string, string>>>> 
     tea: 'The same leaf gives green or black tea: oxidation makes the difference.',
   },
   economics: {
-    coffee: 'Brazil grows about a third of the coffee of the world.',
-    tea: 'China grows almost half of the tea of the world, and drinks most of it.',
+    coffee: "Brazil grows about a third of the world's coffee.",
+    tea: "China grows almost half of the world's tea, and drinks most of it.",
   },
 };

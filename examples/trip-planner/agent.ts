@@ -15,7 +15,7 @@ const SIGHTS: Readonly<Record<string, readonly string[]>> = {
 
 const planTrip = tool({
   name: 'plan_trip',
-  description: 'Plans a trip to a city. Asks the traveller how long it is to be.',
+  description: 'Plans a trip to a city. Asks the traveller how long the trip should be.',
   input: z.object({ city: z.string() }),
   run({ city }, context) {
     const sights = SIGHTS[city.toLowerCase()];
@@ -36,6 +36,6 @@ const planTrip = tool({
 export default llmAgent({
   name: 'trip-planner',
   description: 'Plans a trip of a few days',
-  instruction: 'You plan trips, with the tool. Hand its plan on, day by day.',
+  instruction: 'You plan trips with the tool. Tell the user its plan, day by day.',
   tools: [planTrip],
 });

@@ -17,7 +17,7 @@ const weather = remoteAgent({
 });
 
 const packer = customAgent(
-  { name: 'packer', description: 'Says what to take along' },
+  { name: 'packer', description: 'Says what to pack' },
   async function* ({ events }) {
     const said = contentText(events.findLast(({ author }) => author === 'weather')?.content);
     if (/rain/i.test(said)) yield 'Take an umbrella.';
@@ -28,6 +28,6 @@ const packer = customAgent(
 
 export default sequentialAgent({
   name: 'traveller',
-  description: 'Says what the weather is like, and what to take along',
+  description: 'Says what the weather is like and what to pack',
   subAgents: [weather, packer],
 });

@@ -15,7 +15,7 @@ const WEATHER: Readonly<Record<string, string>> = {
 
 const getWeather = tool({
   name: 'get_weather',
-  description: 'The weather in a city, now',
+  description: 'The current weather in a city',
   input: z.object({ city: z.string() }),
   run({ city }) {
     const weather = WEATHER[city.toLowerCase()];
@@ -27,6 +27,6 @@ const getWeather = tool({
 export default llmAgent({
   name: 'weather',
   description: 'Knows the weather in a few cities',
-  instruction: 'You answer questions about the weather, in one sentence. Always ask the tool.',
+  instruction: 'You answer questions about the weather, in one sentence. Always use the tool.',
   tools: [getWeather],
 });

@@ -18,7 +18,7 @@ const NOTEBOOK = [
 
 const getSlogan = tool({
   name: 'get_slogan',
-  description: 'The next line from the notebook, to begin with',
+  description: 'The next line from the notebook, as a starting point',
   input: z.object({}),
   run(_, { state }) {
     const taken = Number(state.get('taken') ?? 0);
@@ -30,7 +30,7 @@ const getSlogan = tool({
 const writer = llmAgent({
   name: 'writer',
   description: 'Writes slogans',
-  instruction: 'Write a slogan. Heed what the critic says. Answer with the slogan alone.',
+  instruction: 'Write a slogan. Follow the advice of the critic. Answer only with the slogan.',
   tools: [getSlogan],
   outputKey: 'draft',
 });
@@ -47,7 +47,7 @@ const critic = customAgent(
 
 export default loopAgent({
   name: 'writer-critic',
-  description: 'Writes a slogan, and shortens it until it is one',
+  description: 'Writes a slogan, and shortens it until it is short enough',
   subAgents: [writer, critic],
   maxIterations: 3,
 });

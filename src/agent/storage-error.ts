@@ -1,16 +1,16 @@
 /** The errors of session and artifact stores, and the checks that all of these stores make. */
 import type { SessionKey } from './session.ts';
 
-/** Maximum length, in UTF-16 units, of an app, a user, the id of a session or an event, or an artifact's name. */
+/** Maximum length of the names of apps, users and artifacts, and of the ids of sessions and events, in UTF-16 units. */
 export const MAX_ID_LENGTH = 512;
 
 /** The reason why a store failed. */
 export type StorageErrorCode =
   /** An argument cannot be stored: an id is too long, or a value is not JSON. */
   | 'invalid'
-  /** A limit of the store is reached, or the disk is full. Nothing of the call was stored. */
+  /** A limit of the store is reached, or the disk is full. Nothing was stored. */
   | 'full'
-  /** Another process has locked the file for too long. Nothing was stored; the same call may succeed later. */
+  /** Another process has locked the file for too long. Nothing was stored. The same call may succeed later. */
   | 'busy'
   /** Stored data cannot be read. */
   | 'corrupt'
@@ -59,10 +59,10 @@ export function checkId(what: string, id: string): void {
 export function toJson(what: string, value: unknown): string {
   try {
     const json = JSON.stringify(value);
-    // The JSON of a function or of undefined is undefined.
+    // For a function and for undefined, `JSON.stringify` returns undefined.
     if (json !== undefined) return json;
   } catch (cause) {
-    throw new StorageError('invalid', `the ${what} is not JSON: it cannot be stored`, cause);
+    throw new StorageError('invalid', `the ${what} cannot be stored: it is not JSON`, cause);
   }
-  throw new StorageError('invalid', `the ${what} is not JSON: it cannot be stored`);
+  throw new StorageError('invalid', `the ${what} cannot be stored: it is not JSON`);
 }

@@ -66,7 +66,7 @@ describe('a question as a message', () => {
     const [words] = questionMessage([remove, city]).parts;
     assert.ok(words?.kind === 'text');
     assert.match(words.text, /^1\. May I remove[^]*Question id: c1[^]*2\. Which city/);
-    assert.match(words.text, /Answer each with a data part/);
+    assert.match(words.text, /Answer each question with a data part/);
   });
 
   test('cuts long arguments in the words and not in the data', () => {
@@ -121,7 +121,7 @@ describe('an answer in words', () => {
   test('answers nothing when several questions are open', () => {
     const { answers, problem } = readAnswers(says('yes'), [remove, city]);
     assert.deepEqual(answers, []);
-    assert.match(problem ?? '', /say which one/);
+    assert.match(problem ?? '', /Say which of them/);
   });
 });
 

@@ -36,7 +36,7 @@ export function questionMessage(questions: readonly Question[], problem?: string
   if (problem !== undefined) lines.unshift(problem);
   if (several) {
     lines.push(
-      'Answer each with a data part: {"questionId": …, "confirmed": true or false} or {"questionId": …, "value": …}.',
+      'Answer each question with a data part: {"questionId": …, "confirmed": true or false} or {"questionId": …, "value": …}.',
     );
   }
   return {
@@ -88,7 +88,11 @@ export function readAnswers(message: Message, open: readonly Question[]): ReadAn
   if (given.length > 0) return { files, ...structured(given, open) };
   const [question, ...others] = open;
   if (!question || others.length > 0) {
-    return { answers: [], files, problem: 'Several questions are open; say which one you answer.' };
+    return {
+      answers: [],
+      files,
+      problem: 'Several questions are open. Say which of them you answer.',
+    };
   }
   const text = textOf(message.parts).trim();
   const answer = question.kind === 'confirmation' ? yesOrNo(text) : spoken(text, parts);
@@ -108,7 +112,7 @@ function structured(
   for (const data of given) {
     const question = open.find(({ id }) => id === data['questionId']);
     if (!question) {
-      problem ??= 'A question that is not open was answered.';
+      problem ??= 'The answer is for a question that is not open.';
       continue;
     }
     const answer = answerOf(data, question);
@@ -161,6 +165,6 @@ function chosen(value: JsonValue, { options = [] }: Question): JsonValue {
 
 function unclear({ kind }: Question): string {
   return kind === 'confirmation'
-    ? 'That was neither a clear yes nor a clear no; nothing was done.'
+    ? 'The answer was neither a clear yes nor a clear no. Nothing was done.'
     : 'The message contains no answer.';
 }

@@ -90,7 +90,7 @@ export interface Turn {
   begin(): MaybePromise<Omit<BeginOptions, 'signal' | 'inbox'>>;
 }
 
-const LOST = 'The conversation that asked this is gone. Please send the request again.';
+const LOST = 'The conversation with this question no longer exists. Please send the request again.';
 
 export async function* runTurn(turn: Turn): AsyncGenerator<ExecutorEvent> {
   const { context, run, runner, presenter, reader } = turn;

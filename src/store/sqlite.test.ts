@@ -226,7 +226,7 @@ test('a database of a newer version is refused and left alone', (t) => {
   database.close();
   const before = readFileSync(path);
   const { message } = refusal(path);
-  assert.match(message, /newer Parley \(its schema is 99, this one knows \d+\)/);
+  assert.match(message, /newer Parley \(its schema version is 99, this Parley supports \d+\)/);
   assert.deepEqual(readFileSync(path), before);
 });
 

@@ -87,7 +87,10 @@ describe('parley serve with an agent of the framework', { concurrency: 3 }, () =
       tables.push(textOf(done.status.message?.parts ?? []));
       assert.equal((await server.stop()).code, 0);
     }
-    assert.deepEqual(tables, ['get_table says:\ntable 1 for 2', 'get_table says:\ntable 2 for 5']);
+    assert.deepEqual(tables, [
+      'get_table returned:\ntable 1 for 2',
+      'get_table returned:\ntable 2 for 5',
+    ]);
     assert.ok(existsSync(`${store}.sessions`));
   });
 

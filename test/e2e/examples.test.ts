@@ -74,7 +74,7 @@ describe('examples', { concurrency: 2 }, () => {
       card.skills.map(({ name, description }) => [name, description]),
       [
         ['weather', 'Knows the weather in a few cities'],
-        ['get_weather', 'The weather in a city, now'],
+        ['get_weather', 'The current weather in a city'],
       ],
     );
   });
@@ -99,11 +99,11 @@ describe('examples', { concurrency: 2 }, () => {
   test('writer-critic: with no key the second draft is short enough', async (t) => {
     const task = await answer(t, 'writer-critic', 'A slogan for a tea house');
     assert.deepEqual(said(task), [
-      ['writer', 'get_slogan says:\nThe finest tea that money can buy in the whole town'],
+      ['writer', 'get_slogan returned:\nThe finest tea that money can buy in the whole town'],
       ['critic', 'A slogan has at most 8 words, this one has 13.'],
-      ['writer', 'get_slogan says:\nSlow down, the kettle is on'],
+      ['writer', 'get_slogan returned:\nSlow down, the kettle is on'],
     ]);
-    assert.equal(finalText(task), 'get_slogan says:\nSlow down, the kettle is on');
+    assert.equal(finalText(task), 'get_slogan returned:\nSlow down, the kettle is on');
   });
 
   test('writer-critic: by its script', async (t) => {
@@ -153,7 +153,7 @@ describe('examples', { concurrency: 2 }, () => {
     const env = { WEATHER_URL: remote.url };
     const task = await answer(t, 'two-processes', 'What is the weather in London?', { env });
     assert.deepEqual(said(task), [
-      ['weather', 'get_weather says:\nLondon: Rain, 12 °C'],
+      ['weather', 'get_weather returned:\nLondon: Rain, 12 °C'],
       ['packer', 'Take an umbrella.'],
     ]);
   });
@@ -187,6 +187,6 @@ describe('examples', { concurrency: 2 }, () => {
     });
     const { code, out, err } = await ended;
     assert.deepEqual({ code, err }, { code: 0, err: '' });
-    assert.equal(out, 'get_weather says:\nLondon: Rain, 12 °C\n');
+    assert.equal(out, 'get_weather returned:\nLondon: Rain, 12 °C\n');
   });
 });

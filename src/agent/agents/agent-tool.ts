@@ -29,7 +29,7 @@ export interface AgentToolOptions {
 
 const TEXT_REQUEST: JsonObject = {
   type: 'object',
-  properties: { request: { type: 'string', description: 'What the agent is to do.' } },
+  properties: { request: { type: 'string', description: 'What the agent should do.' } },
   required: ['request'],
   additionalProperties: false,
 };

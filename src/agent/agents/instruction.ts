@@ -59,7 +59,7 @@ async function artifactText(artifacts: Artifacts, name: string): Promise<string 
 }
 
 function missing(placeholder: string, name: string, artifact: string | undefined): RunFailure {
-  const what = artifact === undefined ? `state has no ${name}` : `there is no artifact ${name}`;
+  const what = artifact === undefined ? `the state has no ${name}` : `there is no artifact ${name}`;
   const optional = placeholder.replace('}', '?}');
   return new RunFailure(
     'instruction',

@@ -15,7 +15,8 @@ export function transferTool(scope: RunScope): Tool[] {
   return [
     {
       name: TRANSFER_TOOL,
-      description: 'Hands the conversation over to another agent, which goes on instead of you.',
+      description:
+        'Transfers the conversation to another agent, which continues it instead of you.',
       parameters: {
         type: 'object',
         properties: { agent_name: { type: 'string', enum: names } },
@@ -37,7 +38,7 @@ export function transferText(scope: RunScope): string {
   if (targets.length === 0) return '';
   const list = targets.map(({ name, description }) => `- ${name}: ${description}`).join('\n');
   return [
-    `You are the agent ${scope.agent.name}. These other agents can go on with the conversation:\n${list}`,
+    `You are the agent ${scope.agent.name}. These other agents can continue the conversation:\n${list}`,
     `If one of them is better suited to what the user wants, call ${TRANSFER_TOOL} and say nothing else.`,
   ].join('\n');
 }

@@ -40,7 +40,10 @@ export function memoryArtifacts(options: MemoryArtifactsOptions = {}): ArtifactS
         throw new StorageError('full', `the artifact has ${MAX_VERSIONS} versions: use a new name`);
       }
       if (total + size > maxSize) {
-        throw new StorageError('full', 'the artifact store is full: delete some, or use SQLite');
+        throw new StorageError(
+          'full',
+          'the artifact store is full: delete some artifacts, or use sqliteArtifacts',
+        );
       }
       const copy = {
         ...content,

@@ -76,7 +76,7 @@ export function embeddingsFrom(
       throw within.aborted ? within.reason : vendorError(error, source);
     } finally {
       clearTimeout(timer);
-      limit.abort(new Error('the answer is not needed any more'));
+      limit.abort(new Error('the answer is no longer needed'));
     }
   }
 

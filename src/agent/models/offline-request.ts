@@ -40,7 +40,7 @@ export const FORMS: readonly Form[] = [
     [String.raw`(?:list|ls)(?:\s+${FILLER}(?:files|folder|directory|${WORD}))?`],
     ([dir]) => ({
       args: { ...(dir !== undefined && { path: dir }) },
-      done: `In ${dir ?? 'this folder'} there is:`,
+      done: `Content of ${dir ?? 'this folder'}:`,
       shows: true,
     }),
   ),
@@ -50,7 +50,7 @@ export const FORMS: readonly Form[] = [
     [String.raw`(?:fetch|download|open|get)\s+(?:the\s+)?(?:page\s+|url\s+)?(https?:\/\/\S+)`],
     ([url = '']) => ({
       args: { url },
-      done: `${url} says:`,
+      done: `Content of ${url}:`,
       shows: true,
     }),
   ),
@@ -60,7 +60,7 @@ export const FORMS: readonly Form[] = [
     [String.raw`(?:read|cat|show)\s+${FILLER}${WORD}`],
     ([file = '']) => ({
       args: { path: file },
-      done: `${file} says:`,
+      done: `Content of ${file}:`,
       shows: true,
     }),
   ),
@@ -73,7 +73,7 @@ export const FORMS: readonly Form[] = [
     ],
     ([text = '', dir]) => ({
       args: { pattern: text, ...(dir !== undefined && { path: dir }) },
-      done: `Searching for "${text}" found:`,
+      done: `Results of the search for "${text}":`,
       shows: true,
     }),
   ),

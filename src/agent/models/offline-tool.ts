@@ -41,7 +41,7 @@ export function usageOf({ name, parameters }: ToolDeclaration): string {
 
 function call(tool: ToolDeclaration, after: string, said: string): Step | undefined {
   const args = jsonIn(said) ?? fill(requiredOf(tool.parameters), after, said);
-  return args && { tool: tool.name, args, done: `${tool.name} says:`, shows: true };
+  return args && { tool: tool.name, args, done: `${tool.name} returned:`, shows: true };
 }
 
 function fill(required: readonly Parameter[], after: string, said: string): JsonObject | undefined {

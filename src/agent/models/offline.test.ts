@@ -126,7 +126,7 @@ test('requests joined by "then" run one after the other, and are reported togeth
   ]);
   assert.equal(
     text,
-    'I wrote a.txt.\n\na.txt says:\nnow and then a word\n\nIn this folder there is:\na.txt',
+    'I wrote a.txt.\n\nContent of a.txt:\nnow and then a word\n\nContent of this folder:\na.txt',
   );
 });
 
@@ -134,16 +134,13 @@ test('after a failed or denied call, the remaining requests are skipped and repo
   const denied = { response: { error: 'the user said no' }, isError: true };
   const { calls, text } = await converse('run rm x then list', coding, () => denied);
   assert.deepEqual(calls, [['run_shell_command', { command: 'rm x' }]]);
-  assert.equal(
-    text,
-    '"run COMMAND" did not work: the user said no\n\nI left out the last request.',
-  );
+  assert.equal(text, '"run COMMAND" did not work: the user said no\n\nI skipped the last request.');
 });
 
 test('a tool that is not offered is named in the answer', async () => {
   const { calls, text } = await say('read a.txt', [weather]);
   assert.deepEqual(calls, []);
-  assert.equal(text, 'I cannot do "read FILE" here: the tool read_file is not offered.');
+  assert.equal(text, 'I cannot do "read FILE" here: the tool read_file is not available.');
 });
 
 test('it calls no tool if tools are forbidden', async () => {
@@ -206,7 +203,7 @@ describe('tools that it knows only by their declaration', () => {
     assert.equal(calls.length, 2);
     assert.equal(
       text,
-      'get_weather says:\n{"city":"Paris","sky":"clear"}\n\nget_weather says:\n{"city":"Rome","sky":"clear"}',
+      'get_weather returned:\n{"city":"Paris","sky":"clear"}\n\nget_weather returned:\n{"city":"Rome","sky":"clear"}',
     );
   });
 });
@@ -246,7 +243,7 @@ test('any other request is repeated in short, with a list of possible requests',
   assert.match(text, /^You said: "What is the meaning of life life .*…"\./);
   for (const form of ['list [DIR]', 'read FILE', 'run COMMAND', 'remember TEXT'])
     assert(text.includes(`- ${form}\n`));
-  assert.match((await say('hello', [])).text, /No tools are offered here/);
+  assert.match((await say('hello', [])).text, /No tools are available here/);
 });
 
 test('text of other agents is not part of the request', async () => {
@@ -277,7 +274,7 @@ test('an earlier request is not made again', async () => {
       role: 'user',
       parts: [{ kind: 'function-response', id: '1', name: 'list_directory', response: 'a' }],
     },
-    { role: 'model', parts: [{ kind: 'text', text: 'In this folder there is:\na' }] },
+    { role: 'model', parts: [{ kind: 'text', text: 'Content of this folder:\na' }] },
     userContent('list'),
   ];
   assert.deepEqual((await ask({ messages, tools: coding })).calls, [['list_directory', {}]]);

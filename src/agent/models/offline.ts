@@ -32,7 +32,7 @@ const WHAT_I_AM =
   "I am Parley's offline model: a small program that needs no network and no key. I do not think; I understand a few " +
   'plain requests and use the real tools for them.';
 const FOR_A_MODEL =
-  'For a model that answers anything, set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY.';
+  'To use a model that can answer any question, set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY.';
 const ABOUT_ME =
   /\b(?:who|what)(?:\s+are|['’]re)\s+you\b|\byour name\b|\bare you (?:an? )?(?:ai|bot|human|robot|model|person)\b/i;
 
@@ -76,7 +76,7 @@ function decide({ messages, tools = [], toolChoice }: ModelRequest, advice: stri
     const call = calls.slice(made).find(({ name }) => name === step.tool);
     if (call === undefined) {
       if (offered.some(({ name }) => name === step.tool)) return step;
-      report.push(`I cannot do "${formOf(step)}" here: the tool ${step.tool} is not offered.`);
+      report.push(`I cannot do "${formOf(step)}" here: the tool ${step.tool} is not available.`);
       break;
     }
     made = calls.indexOf(call) + 1;
@@ -86,7 +86,7 @@ function decide({ messages, tools = [], toolChoice }: ModelRequest, advice: stri
   }
   const left = plan.length - report.length;
   if (left > 0)
-    report.push(`I left out the ${left === 1 ? 'last request' : `last ${left} requests`}.`);
+    report.push(`I skipped the ${left === 1 ? 'last request' : `last ${left} requests`}.`);
   return report.join('\n\n');
 }
 
@@ -166,10 +166,9 @@ function answer(asked: string, offered: readonly ToolDeclaration[], advice: stri
 function help(offered: readonly ToolDeclaration[], advice: string): string {
   const known = new Map(FORMS.map(({ tool, usage }) => [tool, usage]));
   const usages = offered.map((tool) => known.get(tool.name) ?? usageOf(tool)).slice(0, MAX_USAGES);
-  if (usages.length === 0)
-    return `No tools are offered here, so there is nothing I can do. ${advice}`;
+  if (usages.length === 0) return `No tools are available here, so I cannot do anything. ${advice}`;
   const list = usages.map((usage) => `- ${usage}`).join('\n');
-  return `You can ask me to:\n${list}\nJoin several with "then", and put quotes around a text to keep it as it is. ${advice}`;
+  return `You can ask me to:\n${list}\nJoin several requests with "then". Put a text in quotes if it should be used literally. ${advice}`;
 }
 
 /** Returns the syntax of the request, or the name of the tool. */

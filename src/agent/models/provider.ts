@@ -297,7 +297,7 @@ function startTimeouts(name: string, signal: AbortSignal, options: ProviderOptio
       signal.removeEventListener('abort', onAbort);
       leave = undefined;
       // This closes the connection if the answer was not read completely.
-      lifetime.abort(new Error('the answer is not needed any more'));
+      lifetime.abort(new Error('the answer is no longer needed'));
     },
   };
 }
@@ -312,7 +312,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   frequencyPenalty: 'a frequency penalty',
   presencePenalty: 'a presence penalty',
   responseFormat: 'a JSON schema for its answer',
-  toolChoice: 'a choice of tools',
+  toolChoice: 'a tool choice',
   tools: 'tools',
 };
 

@@ -75,7 +75,7 @@ function fromEnvironment(
   if (apiKey === undefined && vendor.keyOptional !== true) problem = missing(name, keyVariable);
   else if (baseURL === undefined) problem = missing(name, vendor.addressVariable);
   else if (!/^https?:/.test(baseURL) || !URL.canParse(baseURL)) {
-    const message = `${vendor.addressVariable} is not a valid address: set it to one such as https://example.com/v1`;
+    const message = `${vendor.addressVariable} is not a valid address: set it to an address such as https://example.com/v1`;
     problem = new ModelError('invalid-request', message);
   }
   if (problem !== undefined && checkKey === true) throw problem;

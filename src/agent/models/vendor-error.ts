@@ -63,7 +63,7 @@ function refusal(error: unknown, status: number, said: string, source: ErrorSour
   const refused = (code: ModelErrorCode, message: string): ModelError =>
     new ModelError(code, message, { status });
   if (status === 401 || BAD_KEY.test(said)) {
-    return refused('bad-key', `${name} refused ${key} (${status}): set a valid one`);
+    return refused('bad-key', `${name} refused ${key} (${status}): set a valid key`);
   }
   if (status === 403) {
     return refused('bad-key', `${name} does not allow this with ${key} (403): ${said}`);

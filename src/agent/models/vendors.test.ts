@@ -166,7 +166,7 @@ for (const wire of [google, anthropic, openai, openaiCompatible]) {
       assert.equal(error.status, 401);
       assert.equal(
         error.message,
-        `${wire.model} refused the key in ${wire.keyVariable} (401): set a valid one`,
+        `${wire.model} refused the key in ${wire.keyVariable} (401): set a valid key`,
       );
       assert.equal(asked.length, 1);
       assert(!JSON.stringify([error, error.cause, error.stack]).includes(KEY));

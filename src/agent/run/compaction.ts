@@ -27,7 +27,7 @@ const MIN_EVENTS = 4;
 const CHARS_PER_TOKEN = 4;
 const MAX_SUMMARY_CHARS = 64_000;
 
-const INSTRUCTION = `Summarise the conversation that follows, for an agent that goes on with it and will not see it.
+const INSTRUCTION = `Summarise the conversation that follows, for an agent that will continue it without seeing it.
 Keep what the user wants, decisions, facts, names, numbers, results of tools, and what is still to be done.
 Leave out what no longer matters. Answer with the summary alone.`;
 

@@ -96,7 +96,9 @@ export class AgentTree {
 
 function checkName(name: string): void {
   if (name === 'user')
-    throw invalid("an agent cannot have the name user: it is the author of people's events");
+    throw invalid(
+      "an agent cannot have the name user, because it is the author of people's events",
+    );
   if (NAME.test(name)) return;
   throw invalid(
     `${JSON.stringify(name)} is not a valid agent name: use up to 64 letters, digits, _ and -`,

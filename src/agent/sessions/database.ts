@@ -143,6 +143,10 @@ export function readable<T>(what: string, parse: () => T): T {
   try {
     return parse();
   } catch (cause) {
-    throw new StorageError('corrupt', `${what} cannot be read: delete it, or restore it`, cause);
+    throw new StorageError(
+      'corrupt',
+      `${what} cannot be read: delete it, or restore it from a backup`,
+      cause,
+    );
   }
 }

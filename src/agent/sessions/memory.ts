@@ -155,7 +155,10 @@ class MemorySessions implements SessionStore {
     const app = this.#scope(appKey(session.key), changes.app);
     const shared = user.growth(changes.user) + app.growth(changes.app);
     if (this.#sharedSize + shared + own > this.#maxSize) {
-      throw new StorageError('full', 'the session store is full: raise maxSize, or use SQLite');
+      throw new StorageError(
+        'full',
+        'the session store is full: increase maxSize, or use sqliteSessions',
+      );
     }
 
     user.apply(changes.user);

@@ -17,7 +17,7 @@ export interface PreparedEvent {
 /** Checks the events. Returns those to store, as JSON and without duplicates. */
 export function prepareEvents(events: readonly Event[]): PreparedEvent[] {
   if (events.length > MAX_BATCH) {
-    throw new StorageError('invalid', `more than ${MAX_BATCH} events in one append`);
+    throw new StorageError('invalid', `one append has more than ${MAX_BATCH} events`);
   }
   const prepared = new Map<string, PreparedEvent>();
   for (const given of events) {

@@ -31,7 +31,7 @@ test('invalid JSON is refused, with the line', () => {
     ['[1\n2]', 2, /"," is expected, found "2"/],
     ['[,]', 1, /a value is expected, found ","/],
     ['{}\n{}', 2, /the end of the file is expected/],
-    ['{"a": 1,\n"a": 2}', 2, /the key "a" is there twice/],
+    ['{"a": 1,\n"a": 2}', 2, /the key "a" is used twice/],
     ['{"__proto__": 1}', 1, /not allowed/],
     ['"\\x"', 1, /invalid escape in a string/],
     ['{\n  "a', 2, /a string does not end on its line/],

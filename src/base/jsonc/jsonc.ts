@@ -93,7 +93,7 @@ function check(text: string): void {
       },
       onObjectProperty(key, _offset, _length, line) {
         if (key === '__proto__') fail('the key "__proto__" is not allowed', line);
-        if (keys.at(-1)?.has(key)) fail(`the key ${JSON.stringify(key)} is there twice`, line);
+        if (keys.at(-1)?.has(key)) fail(`the key ${JSON.stringify(key)} is used twice`, line);
         keys.at(-1)?.add(key);
       },
       onObjectEnd() {

@@ -54,7 +54,7 @@ export function prepareFile(path: string): string {
     const found = statSync(wanted, { throwIfNoEntry: false });
     if (found?.isDirectory()) {
       throw new StoreError(`${wanted} is a folder, not a database`, {
-        hint: 'give the path of a file',
+        hint: 'use the path of a file',
       });
     }
     return found ? realpathSync(wanted) : join(realpathSync(dirname(wanted)), basename(wanted));

@@ -28,7 +28,7 @@ export function checkVersion(
   }
   if (version > steps.length) {
     throw new StoreError(
-      `${path} was written by a newer Parley (its schema is ${version}, this one knows ${steps.length})`,
+      `${path} was written by a newer Parley (its schema version is ${version}, this Parley supports ${steps.length})`,
       { hint: 'upgrade Parley, or choose another path' },
     );
   }

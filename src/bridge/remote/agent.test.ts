@@ -294,7 +294,10 @@ for (const [state, code] of [
     const events = await collect(runner.run({ ...at, message: 'hi' }));
     const { error } = events.at(-1)!;
     assert.equal(error?.code, code);
-    assert.match(error.message, /^the remote agent r: its task ended as \w+, and said: no x+…$/);
+    assert.match(
+      error.message,
+      /^the remote agent r: its task ended in the state \w+, with the message: no x+…$/,
+    );
     assert.ok(error.message.length < 700);
     assert.deepEqual(said(events), [], 'half an answer is none');
   });

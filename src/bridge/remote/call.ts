@@ -113,7 +113,7 @@ export class RemoteCall {
   /** Connects to the remote agent. If its card must be fetched, this may take at most `quietMs`. */
   #connect(): Promise<AgentClient> {
     const { quietMs } = this.#limits;
-    const late = `its card did not come within ${quietMs} ms`;
+    const late = `it did not send its card within ${quietMs} ms`;
     this.#lifetime.idleTimeout(quietMs, () => new RemoteAgentError('remote-timeout', late));
     return raceAbort(this.#connection.open(this.#context, this.#over), this.#over);
   }
@@ -172,7 +172,7 @@ export class RemoteCall {
   *#outcome(): Generator<Event> {
     const { state } = this.#reading;
     if (state === undefined || !isSettled(state)) {
-      throw new RemoteAgentError('remote-invalid', 'it ended without having finished');
+      throw new RemoteAgentError('remote-invalid', 'its stream ended before its task had ended');
     }
     const parts = this.#reading.whole();
     const content = { role: 'model', parts } as const;
@@ -183,9 +183,9 @@ export class RemoteCall {
     }
     if (!isInterrupted(state)) {
       const said = quote(textOf([...this.#reading.lastMessage]));
-      const suffix = said === '' ? '' : `, and said: ${said}`;
+      const suffix = said === '' ? '' : `, with the message: ${said}`;
       const code = ENDED_AS[state] ?? 'remote-failed';
-      throw new RemoteAgentError(code, `its task ended as ${state}${suffix}`);
+      throw new RemoteAgentError(code, `its task ended in the state ${state}${suffix}`);
     }
     if (parts.length > 0) yield { ...this.#context.event({ content }), id };
     yield this.#asking(state);

@@ -43,7 +43,10 @@ export class RemoteContent {
   artifact({ artifactId, parts }: Artifact, append: boolean): ReceivedPart[] {
     const known = this.#artifacts.get(artifactId);
     if (append && !known && !this.#continues) {
-      throw new RemoteAgentError('remote-invalid', 'it added to an artifact that it never began');
+      throw new RemoteAgentError(
+        'remote-invalid',
+        'it sent a chunk of an artifact that it never started',
+      );
     }
     const section = known ?? this.#begin(artifactId);
     const received = this.#receive(parts);
@@ -101,7 +104,10 @@ export class RemoteContent {
   #begin(id: string): Section {
     this.#guard.id(id);
     if (id === '__proto__') {
-      throw new RemoteAgentError('remote-invalid', 'it sent an artifact with an unusable id');
+      throw new RemoteAgentError(
+        'remote-invalid',
+        'it sent an artifact with an id that is not allowed',
+      );
     }
     this.#guard.artifacts(this.#artifacts.size + 1);
     const section: Section = { base: [0, 0], parts: [], hasText: false };

@@ -111,13 +111,13 @@ const LIES: Record<
   'events after the end': {
     write: [frame(status('completed', true)), frame(chunk('more'))],
     code: 'remote-invalid',
-    says: /went on after its end/,
+    says: /sent more events after its end/,
     canceled: false,
   },
   'events after a question': {
     write: [frame(status('input-required', true)), frame(begun)],
     code: 'remote-invalid',
-    says: /went on after its end/,
+    says: /sent more events after its end/,
     canceled: true,
   },
   "another task's id": {
@@ -160,7 +160,7 @@ const LIES: Record<
   'an addition to an artifact that it never began': {
     write: [frame(chunk('x'))],
     code: 'remote-invalid',
-    says: /never began/,
+    says: /never started/,
     canceled: true,
   },
   'an event that is none': {
@@ -317,7 +317,7 @@ test('a card that never comes, and one that comes without end but slowly, end in
     });
     const { code, message } = await outcome(remote.url, { quietMs: 300, totalMs: 60_000 });
     assert.equal(code, 'remote-timeout');
-    assert.match(message, /its card did not come within 300 ms/);
+    assert.match(message, /it did not send its card within 300 ms/);
   }
 });
 

@@ -43,7 +43,7 @@ export function unseen(events: readonly Event[], agent: string): Unseen {
     length += JSON.stringify(turn).length;
     // The last turn is always included.
     if (turns.length > 0 && (parts > MAX_CONTEXT_PARTS || length > MAX_CONTEXT_LENGTH)) {
-      turns.push([contextText('(Earlier parts of the conversation are left out.)', 'session')]);
+      turns.push([contextText('(Earlier parts of the conversation are omitted.)', 'session')]);
       break;
     }
     turns.push(turn);

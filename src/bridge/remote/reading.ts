@@ -90,7 +90,7 @@ export class RemoteReading {
       const repeats =
         event.kind === 'task' && event.id === this.taskId && event.status.state === this.#state;
       if (repeats) return { parts: [], progress: false };
-      throw new RemoteAgentError('remote-invalid', 'it went on after its end');
+      throw new RemoteAgentError('remote-invalid', 'it sent more events after its end');
     }
     if (event.kind === 'message') return this.#message(event);
     this.#guard.task(event.kind === 'task' ? event.id : event.taskId, event.contextId);

@@ -41,7 +41,7 @@ function fromEnv(name: string, vendor: Vendor, env: VendorEnvironment): Provider
   const models = vendor.defaultModel === undefined ? [] : [vendor.defaultModel];
   const read = ProviderConfig.safeParse({ type: name, baseUrl, models, ...(apiKey && { apiKey }) });
   if (read.success) return read.data;
-  const why = `${vendor.addressVariable} is not a valid address: set it to one such as https://example.com/v1`;
+  const why = `${vendor.addressVariable} is not a valid address: set it to an address such as https://example.com/v1`;
   throw new ModelError('invalid-request', why);
 }
 
