@@ -48,18 +48,18 @@ const Limits = z
       .int()
       .min(1024)
       .max(2 ** 30)
-      .describe('Size of a request. Default: 10 MB'),
-    maxRunning: count.describe('Concurrent executions. Further requests get 503'),
-    maxStreams: count.describe('Open streams. Default: 50000'),
-    maxStreamsPerClient: count.describe('Open streams of one workspace. Default: 20000'),
+      .describe('Maximum size of a request. Default: 10 MB'),
+    maxRunning: count.describe('Maximum number of concurrent executions. Further requests get 503'),
+    maxStreams: count.describe('Maximum number of open streams. Default: 50000'),
+    maxStreamsPerClient: count.describe('Maximum number of open streams of one workspace. Default: 20000'),
     requestTimeoutMs: milliseconds.describe('Timeout for receiving a request. Default: 60 seconds'),
-    stallMs: milliseconds.describe('A client that reads nothing for this time is disconnected'),
+    stallMs: milliseconds.describe('A client that does not read for this time is disconnected'),
     heartbeatMs: milliseconds.describe(
       'Interval of keep-alive comments on a stream. Default: 15 seconds',
     ),
   })
   .partial()
-  .describe('Limits of size, number and time for requests');
+  .describe('Limits for the size, number and duration of requests');
 
 const Telemetry = z
   .strictObject({
@@ -70,7 +70,7 @@ const Telemetry = z
       .record(z.string().min(1).max(128), z.string().max(8192))
       .optional()
       .describe('Headers for the collector, usually credentials'),
-    serviceName: z.string().min(1).max(255).optional().describe('Default: parley-gateway'),
+    serviceName: z.string().min(1).max(255).optional().describe('The service name in traces. Default: parley-gateway'),
   })
   .describe("Tracing. Without an endpoint, OpenTelemetry's environment variables are used");
 
@@ -84,7 +84,7 @@ const Origin = z
 
 export const GatewayConfig = z.strictObject({
   $schema: z.string().optional().describe('The address of this schema'),
-  keys: KeysConfig.optional().describe('Authentication, in addition to the keys in the register'),
+  keys: KeysConfig.optional().describe('Authentication with JWTs, and the default rate limit. The keys are in the register, not in this file'),
   providers: ProvidersConfig.optional(),
   models: ModelsConfig.optional(),
   defaultModel: DefaultModel.optional(),
@@ -290,7 +290,7 @@ function substitute(
   return text.replaceAll(VARIABLE, (whole, escaped: string, name: string) => {
     if (escaped !== '') return whole.slice(1);
     if (!/^[A-Za-z_]\w*$/.test(name)) {
-      problem(`\${${name}} is not a valid variable name; write $\${ for the characters themselves`);
+      problem(`\${${name}} is not a valid variable name; to write the characters \${, use $\${`);
       return whole;
     }
     const value = environment[name];

@@ -57,6 +57,7 @@ export interface GatewayOptions {
   readonly config: GatewayConfig;
   /** The task store. The gateway closes it. */
   readonly store: TaskStore;
+  /** The register. The gateway closes it. */
   readonly register: Register;
   /** The secret for hashing keys, from `openPepper`. */
   readonly pepper: Pepper;

@@ -101,6 +101,6 @@ test('a stream in place of an answer is left', async (t) => {
   const { client } = behind(t, { config: { liar: { url } } });
   const { status } = taskIn(await client('liar').send('go'));
   assert.equal(status.state, 'failed');
-  assert.match(JSON.stringify(status.message), /broke the protocol/);
+  assert.match(JSON.stringify(status.message), /violated the protocol/);
   await within('its end', left.promise, 5000);
 });

@@ -32,18 +32,18 @@ const broken: Record<string, { events: (asked: Asked) => void; says: RegExp }> =
       say(taskOf('working'), chunkOf('a', 'one'));
       refuse(-32603, 'no more');
     },
-    says: /refused: no more/,
+    says: /refused the request: no more/,
   },
   'no JSON in the middle': {
     events({ say, response }) {
       say(taskOf('working'));
       response.write('data: {"jsonrpc":\n\n');
     },
-    says: /broke the protocol/,
+    says: /violated the protocol/,
   },
   'an event that is too long': {
     events: ({ say }) => say(taskOf('working'), chunkOf('a', LONG)),
-    says: /given up: an event of the stream is larger than 1000 bytes/,
+    says: /failed: an event of the stream is larger than 1000 bytes/,
   },
   'a part of a kind that there is not': {
     events: ({ say }) =>
@@ -51,7 +51,7 @@ const broken: Record<string, { events: (asked: Asked) => void; says: RegExp }> =
         ...chunkOf('a', ''),
         artifact: { artifactId: 'a', parts: [{ kind: 'hologram' }] },
       }),
-    says: /broke the protocol/,
+    says: /violated the protocol/,
   },
 };
 
@@ -173,7 +173,7 @@ test('an answer is not sent to another agent that has got the name of the one th
   await agents.put({ ...change, input: { url: other.url } });
   await assert.rejects(
     client('liar').send('secret', { taskId: asked.id }),
-    /not the agent that asked/,
+    /did not ask this question/,
   );
   assert.deepEqual(other.calls, []);
 });

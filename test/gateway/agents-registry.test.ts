@@ -426,7 +426,7 @@ test('an agent that is called as its machine is keeps its name, and a host is hi
   const refused = new A2AError('invalidParams', 'travel: ask TRAVEL:4000 or BOX.internal');
   assert.equal(
     failureLine(refused, 'travel', hidden),
-    'The agent travel refused: travel: ask (address) or (address)',
+    'The agent travel refused the request: travel: ask (address) or (address)',
   );
   const card = v1.decodeCard({
     ...gossip(INTERNAL),
@@ -512,7 +512,7 @@ test('nor in lists, skills, health and errors, whatever goes wrong', async (t) =
     JSON.stringify(agent.profile),
     JSON.stringify(refused),
   ];
-  assert.match(shown[3]!, /The agent gossip refused: Ask \(address\) or \(address\)/);
+  assert.match(shown[3]!, /The agent gossip refused the request: Ask \(address\) or \(address\)/);
   mode = 'redirect';
   await assert.rejects(agent.fetchCard());
   shown.push(
@@ -535,5 +535,5 @@ test("a card that leads elsewhere is not followed with the gateway's credentials
   const { client } = behind(t, { config: { theirs: { url } } });
   const answer = await client('theirs').send('hello');
   assert.ok(answer.kind === 'task' && answer.status.state === 'failed');
-  assert.match(JSON.stringify(answer.status), /leads to another origin/);
+  assert.match(JSON.stringify(answer.status), /refers to another origin/);
 });

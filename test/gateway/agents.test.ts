@@ -281,7 +281,7 @@ test('an agent that is not there, or wants other credentials, or refuses: a fail
     reasons['closed']!,
     /^The agent closed does not accept the gateway's credentials\.$/,
   );
-  assert.match(reasons['picky']!, /^The agent picky refused: /);
+  assert.match(reasons['picky']!, /^The agent picky refused the request: /);
   for (const reason of Object.values(reasons)) assert.doesNotMatch(reason, /127\.0\.0\.1|http:/);
 });
 
@@ -301,7 +301,7 @@ test('an agent that sends too much is given up, and told so', async (t) => {
   });
   const { status } = taskIn(await client('theirs').send('go'));
   assert.equal(status.state, 'failed');
-  assert.match(textOf(status.message?.parts ?? []), /given up: it sent content longer than 50000/);
+  assert.match(textOf(status.message?.parts ?? []), /failed: it sent content longer than 50000/);
   await within('the cancellation', canceled.promise);
 });
 

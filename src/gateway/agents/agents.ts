@@ -179,7 +179,7 @@ export function createAgents(options: AgentsOptions): Agents {
       if (!dialler.closes(url)) continue;
       throw new A2AError(
         'invalidParams',
-        `The address is in a network that is closed to callers. The operator can open it with --allow-network`,
+        `The address is in a network that is not allowed for registered agents. The operator can allow it with --allow-network`,
       );
     }
     const draft = registry.draft(workspace, name, input, before);

@@ -42,28 +42,28 @@ const Headers = z
     (headers) => !Object.keys(headers).some((n) => CONNECTION_HEADERS.includes(n.toLowerCase())),
     `these headers cannot be set: ${CONNECTION_HEADERS.join(', ')}`,
   )
-  .describe('Sent with every request to the agent, usually credentials');
+  .describe('Headers for every request to the agent, usually credentials');
 
 /** Returns the schema of the limits. `most` returns the largest allowed value of a limit. */
 function limitsUpTo(most: (name: keyof RemoteLimits) => number) {
   const limit = (name: keyof RemoteLimits) => z.int().min(1).max(most(name));
   return z
     .strictObject({
-      maxBytes: limit('maxBytes').describe('Bytes on the wire for one message and its result'),
-      maxEventBytes: limit('maxEventBytes').describe('Bytes of one event or one response'),
+      maxBytes: limit('maxBytes').describe('Maximum number of bytes received for one message and its result'),
+      maxEventBytes: limit('maxEventBytes').describe('Maximum size of one event or one response, in bytes'),
       maxEvents: limit('maxEvents'),
       maxContentLength: limit('maxContentLength').describe(
-        'Text, base64 and JSON of all parts together',
+        'Maximum length of the text, base64 and JSON of all parts together',
       ),
       maxPartLength: limit('maxPartLength'),
-      maxParts: limit('maxParts').describe('Parts of one message or one artifact chunk'),
+      maxParts: limit('maxParts').describe('Maximum number of parts in one message or one artifact chunk'),
       maxArtifacts: limit('maxArtifacts'),
       idleMs: limit('idleMs').describe(
         'A connection that is silent for this long is closed and opened again',
       ),
-      quietMs: limit('quietMs').describe('Longest time without anything new'),
-      totalMs: limit('totalMs').describe('Longest time until the agent finishes or asks'),
-      cancelMs: limit('cancelMs').describe('Longest time for telling the agent to cancel'),
+      quietMs: limit('quietMs').describe('Maximum time without a new event. Heartbeats do not count'),
+      totalMs: limit('totalMs').describe('Maximum time until the agent finishes or asks a question'),
+      cancelMs: limit('cancelMs').describe('Maximum time for a cancel request to the agent'),
     })
     .partial()
     .optional();
@@ -73,24 +73,24 @@ const fields = {
   url: Url,
   headers: Headers.optional(),
   description: z.string().max(2000).optional().describe("Shown in place of the card's description"),
-  tags: z.array(z.string().min(1).max(64)).max(32).optional().describe('Shown in lists'),
+  tags: z.array(z.string().min(1).max(64)).max(32).optional().describe('Tags of the agent, shown in lists and added to its skills'),
   allowOrigins: z
     .array(Url)
     .max(16)
     .optional()
-    .describe('Further origins that its card may lead to; the headers go there too'),
+    .describe("Other origins that the agent's card may refer to. The headers are sent to these origins too"),
   deduplicates: z
     .boolean()
     .optional()
     .describe(
-      'The agent recognizes a repeated message by its id, as Parley agents do. A message that may not have arrived before a crash is then sent again; otherwise its task fails',
+      'Whether the agent recognizes a repeated message by its id, as Parley agents do. If so, a message that may not have arrived before a crash is sent again. Otherwise its task fails',
     ),
   timeoutMs: z
     .int()
     .min(1)
     .max(MAX_TIMER_MS)
     .optional()
-    .describe('Timeout for the card, and until a response begins. 60 seconds'),
+    .describe('Maximum time until a response begins, in milliseconds. Default: 60 seconds. The card must arrive in this time too, and in at most 10 seconds'),
 };
 
 /**
@@ -100,7 +100,7 @@ const fields = {
 export const AgentInput = z.strictObject({
   ...fields,
   limits: limitsUpTo((name) => REMOTE_LIMITS[name]).describe(
-    "Lower than the gateway's defaults. Only the configuration can raise them",
+    "Limits, at most as high as the gateway's defaults. Only the configuration can set higher limits",
   ),
 });
 export type AgentInput = z.infer<typeof AgentInput>;
@@ -111,17 +111,17 @@ export const AgentConfig = z.strictObject({
   workspaces: z
     .array(z.string().min(1).max(64))
     .optional()
-    .describe('Workspaces that may use it. Absent: all, and its skills are on the public card'),
+    .describe('Workspaces that may use the agent. If missing, all workspaces may use it, and its skills are on the public card'),
 });
 export type AgentConfig = z.infer<typeof AgentConfig>;
 
 export const AgentsConfig = z
   .record(AgentName, AgentConfig)
-  .describe('Agents behind the gateway, by name. Each is at /agents/NAME');
+  .describe('Agents behind the gateway, by name. The path of each agent is /agents/NAME');
 export type AgentsConfig = z.infer<typeof AgentsConfig>;
 
 export const AgentHealthSeconds = z
   .number()
   .min(1)
   .max(86_400)
-  .describe('How often the agents are checked by fetching their cards, in seconds');
+  .describe('Interval of the health checks, which fetch the cards of the agents, in seconds');

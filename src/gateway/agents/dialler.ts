@@ -27,7 +27,7 @@ export function createDialler(allowNetworks: readonly string[]): Dialler {
     connect(target, callback) {
       // If the host is an IP address, the socket does not call `lookup`. So the address is checked here.
       if (guard.closes(new URL(`http://${bracketed(target.hostname)}`))) {
-        callback(new AddressError('the address is in a network that is closed'), null);
+        callback(new AddressError('the address is in a network that is not allowed'), null);
       } else dial(target, callback);
     },
   });

@@ -68,6 +68,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   #size = 0;
   /** The number of chunks so far. */
   #count = 0;
+  /** The chunks that wait for the end of the event loop's turn, and their size. */
   #later: Buffer[] = [];
   #gathered = 0;
   #unread: SseEvent[] = [];
@@ -156,7 +157,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     const ok = status < 300;
     this.#head = { ok, status, statusText, headers: { get } };
     if (status >= 300 && status < 400) {
-      return this.#leave(new ConnectionError('redirect', 'it redirects, which is not followed'));
+      return this.#leave(new ConnectionError('redirect', 'it redirects, and redirects are not followed'));
     }
     if (!ok || mediaType(this.#head) !== 'text/event-stream') return;
     this.#parse = createSseParser(this.#limits.maxBytes);
@@ -348,7 +349,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
 }
 
 function notExpected(): never {
-  throw new ConnectionError('broken', 'it sent an event in place of a response');
+  throw new ConnectionError('broken', 'it sent an event instead of a response');
 }
 
 function tooMuch(message: string): RemoteAgentError {
@@ -358,7 +359,7 @@ function tooMuch(message: string): RemoteAgentError {
 function asError(reason: unknown): Error {
   return reason instanceof Error
     ? reason
-    : new ConnectionError('closed', 'the reader left the stream');
+    : new ConnectionError('closed', 'the reader closed the stream');
 }
 
 /** Converts an error of undici to a ConnectionError. `started` is true if the request may have reached the agent. */

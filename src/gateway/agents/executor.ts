@@ -274,7 +274,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
         for (const each of reading.finish()) yield each;
         if (reading.settled) return;
       }
-      throw new RemoteAgentError('remote-invalid', 'its stream ended before its task');
+      throw new RemoteAgentError('remote-invalid', 'its stream ended, but its task has not ended');
     } catch (error) {
       if (signal.aborted) {
         outcome = 'canceled';
@@ -339,7 +339,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
     if (isInterrupted(state) && links.task(workspace, name, task.id) === undefined) {
       throw new A2AError(
         'unsupportedOperation',
-        `The agent ${name} is not the agent that asked. Cancel the task and start a new one`,
+        `The agent that is now registered as ${name} did not ask this question. Cancel the task and start a new one`,
       );
     }
   }
@@ -384,7 +384,7 @@ abstract class OwnFailure extends Error {
 
 class LinkNotSaved extends OwnFailure {
   line(agent: string): string {
-    return `The gateway could not store which task of the agent ${agent} this is, so it gave the task up. Try again later.`;
+    return `The gateway could not store the id of the task at the agent ${agent}, so it stopped this task. Try again later.`;
   }
 }
 

@@ -52,13 +52,13 @@ export function failureWord(error: unknown): string {
 function lineOf(error: unknown, agent: string): string {
   if (error instanceof RemoteAgentError) {
     if (error.code === 'remote-untrusted') {
-      return `${agent} cannot be used: its card leads to another origin. Add that origin to allowOrigins if you trust it.`;
+      return `${agent} cannot be used: its card refers to another origin. If you trust this origin, add it to allowOrigins.`;
     }
-    return `${agent} was given up: ${error.message}.`;
+    return `${agent} failed: ${error.message}.`;
   }
   if (error instanceof StreamInterruptedError) {
     return error.taskId === undefined
-      ? `The connection to ${lower(agent)} broke before it answered. The message may have arrived, so it was not sent again.`
+      ? `The connection to ${lower(agent)} broke before the agent answered. The message may have arrived, so it was not sent again.`
       : `The connection to ${lower(agent)} broke and could not be restored.`;
   }
   if (error instanceof ConnectionError) return connectionLine(error, agent);
@@ -67,8 +67,8 @@ function lineOf(error: unknown, agent: string): string {
     return `${agent} does not accept the gateway's credentials.`;
   }
   const said = quote(error.message, MAX_LINE);
-  if (error.kind === 'invalidAgentResponse') return `${agent} broke the protocol: ${said}`;
-  return `${agent} refused: ${said}`;
+  if (error.kind === 'invalidAgentResponse') return `${agent} violated the protocol: ${said}`;
+  return `${agent} refused the request: ${said}`;
 }
 
 function connectionLine(error: ConnectionError, agent: string): string {
@@ -76,7 +76,7 @@ function connectionLine(error: ConnectionError, agent: string): string {
     case 'timeout':
       return `${agent} did not answer in time.`;
     case 'redirect':
-      return `${agent} redirects to another address, which is not followed.`;
+      return `${agent} redirects to another address. The gateway does not follow redirects.`;
     case 'card':
       return `${agent} has no readable card.`;
     case 'interface':
@@ -91,7 +91,7 @@ function connectionLine(error: ConnectionError, agent: string): string {
 function whyUnreachable(error: ConnectionError): string {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof AddressError) {
-      return ': its address is in a network that is closed to callers of the API';
+      return ': its address is in a network that is not allowed for registered agents';
     }
     if ('code' in cause && typeof cause.code === 'string') return ` (${cause.code})`;
   }

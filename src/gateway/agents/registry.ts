@@ -97,7 +97,7 @@ export function createAgentRegistry({ register, secrets, dispatcher }: Options):
     if (reach(input) === reach(before!.settings)) return kept;
     throw new A2AError(
       'invalidParams',
-      'headers: required (or {}) when the address or allowOrigins change',
+      'headers: required if the address or allowOrigins change. Use {} for no headers',
     );
   }
 
@@ -112,7 +112,7 @@ export function createAgentRegistry({ register, secrets, dispatcher }: Options):
       if (headerNames.length > 0 && !secrets) {
         throw new A2AError(
           'invalidParams',
-          'headers: this gateway cannot store secrets. The operator can enable it with PARLEY_SECRET_KEY',
+          'headers: this gateway cannot store secrets. To enable this, the operator can set PARLEY_SECRET_KEY',
         );
       }
       const { headers: _, ...shown } = input;
@@ -131,7 +131,7 @@ export function createAgentRegistry({ register, secrets, dispatcher }: Options):
             return Number(update.run(text, sealed, now, workspace, name).changes) > 0;
           }
           if (Number(count.get(workspace)?.['count']) >= MAX_AGENTS) {
-            throw new A2AError('conflict', `A workspace has at most ${MAX_AGENTS} agents`);
+            throw new A2AError('conflict', `A workspace can have at most ${MAX_AGENTS} agents`);
           }
           const { changes } = insert.run(workspace, name, text, sealed, now, now);
           if (changes === 0) throw new A2AError('conflict', `The agent ${name} already exists`);

@@ -23,6 +23,7 @@ export interface Health {
   readonly state: 'unknown' | 'healthy' | 'unhealthy';
   /** When the state last changed, in ISO 8601. */
   readonly since: string;
+  /** When the agent was last checked, in ISO 8601. */
   readonly checkedAt?: string;
   /** The failure of the last check, in one line. */
   readonly error?: string;

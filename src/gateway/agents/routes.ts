@@ -8,8 +8,8 @@ import type { RemoteAgent } from './remote.ts';
 
 const AgentView = z.object({
   name: z.string(),
-  source: z.enum(['config', 'api']).describe('Agents of the configuration cannot be changed here'),
-  path: z.string().describe("Where the gateway serves it, relative to the gateway's address"),
+  source: z.enum(['config', 'api']).describe('Where the agent is defined. An agent from the configuration cannot be changed with the API'),
+  path: z.string().describe("The agent's path, relative to the gateway's address"),
   description: z.string(),
   version: z.string().optional(),
   tags: z.array(z.string()),
@@ -20,8 +20,8 @@ const AgentView = z.object({
     checkedAt: z.iso.datetime().optional(),
     error: z.string().optional(),
   }),
-  url: z.string().optional().describe('Only for an agent that this workspace registered'),
-  headerNames: z.array(z.string()).optional().describe('The values are not shown again'),
+  url: z.string().optional().describe("The agent's address, if this workspace registered the agent"),
+  headerNames: z.array(z.string()).optional().describe('The names of the headers. Their values are never shown'),
   ...AgentInput.pick({ allowOrigins: true, deduplicates: true, limits: true, timeoutMs: true })
     .shape,
 });
@@ -29,7 +29,7 @@ type AgentView = z.infer<typeof AgentView>;
 
 const Created = AgentInput.extend({ name: AgentName });
 const Query = z.object({
-  verify: z.enum(['true', 'false']).optional().describe('false: do not fetch its card first'),
+  verify: z.enum(['true', 'false']).optional().describe("If false, the agent's card is not fetched first"),
 });
 
 export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRoute[] {
@@ -58,14 +58,14 @@ export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRou
       resource: 'agent',
       summary: 'Registers an agent in this workspace',
       detail:
-        'Its card is fetched first. Its address must be in a public network or in one that the operator opened. Headers are stored encrypted and never shown again.',
+        "The agent's card is fetched first. The agent's address must be in a public network, or in a network that the operator allowed. Headers are stored encrypted and never shown.",
       query: Query,
       body: Created,
       answers: {
         201: { description: 'The agent', schema: AgentView },
         400: { description: 'The input is invalid' },
-        409: { description: 'An agent with this name exists' },
-        502: { description: 'Its card could not be fetched' },
+        409: { description: 'An agent with this name already exists' },
+        502: { description: "The agent's card could not be fetched" },
       },
       async handle({ body: { name, ...input }, caller, query }) {
         const verify = verifies(query);
@@ -95,7 +95,7 @@ export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRou
       scope: 'agents:write',
       resource: 'agent',
       summary: 'Changes an agent that this workspace registered',
-      detail: 'Without headers, the stored ones are kept, unless the address changes.',
+      detail: 'If headers is missing, the stored headers are kept. To change the address or allowOrigins of an agent with headers, set headers again.',
       query: Query,
       body: AgentInput,
       answers: {
@@ -103,7 +103,7 @@ export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRou
         400: { description: 'The input is invalid' },
         404: { description: 'No agent has this name' },
         409: { description: 'The agent is in the configuration' },
-        502: { description: 'Its card could not be fetched' },
+        502: { description: "The agent's card could not be fetched" },
       },
       async handle({ values, body: input, caller, query }) {
         const verify = verifies(query);

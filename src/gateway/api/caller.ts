@@ -68,7 +68,7 @@ export class Caller implements User {
     if (!this.may(scope))
       throw new A2AError(
         'forbidden',
-        `The key does not have the scope ${scope}: use a key that has it`,
+        `The key does not have the scope ${scope}: use a key with this scope`,
       );
   }
 }

@@ -24,11 +24,11 @@ export const ErrorBody = z.object({
 
 /** Descriptions of the errors that follow from a route's fields. A route's own description takes precedence. */
 const FAILURES = {
-  400: 'The request is invalid. The error names the field.',
+  400: 'The request is invalid. The error contains the name of the invalid field.',
   401: 'The key is missing or invalid.',
   403: 'The key does not have the required scope.',
   413: 'The body is too large.',
-  429: 'Too many requests, or the budget is spent.',
+  429: 'Too many requests, or the budget is used up.',
   500: 'Internal error. The message contains the id of the log entry with the cause.',
   503: 'The store is unavailable, or the gateway is overloaded.',
 } as const;
@@ -43,8 +43,8 @@ const RESOURCES: Readonly<Record<Resource, string>> = {
 
 const HEADERS: Readonly<Record<number, Json>> = {
   401: { 'WWW-Authenticate': { schema: { type: 'string' } } },
-  429: { 'Retry-After': { description: 'Seconds.', schema: { type: 'integer' } } },
-  503: { 'Retry-After': { description: 'Seconds.', schema: { type: 'integer' } } },
+  429: { 'Retry-After': { description: 'Number of seconds to wait.', schema: { type: 'integer' } } },
+  503: { 'Retry-After': { description: 'Number of seconds to wait.', schema: { type: 'integer' } } },
 };
 
 export function openapiDocument({ routes, version, publicUrl }: OpenapiOptions): Json {
@@ -76,7 +76,7 @@ export function openapiDocument({ routes, version, publicUrl }: OpenapiOptions):
         bearer: {
           type: 'http',
           scheme: 'bearer',
-          description: 'A key, or a JWT of the configured OIDC issuer.',
+          description: 'A key, or a JWT from the configured OIDC issuer.',
         },
         apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
       },
@@ -225,7 +225,7 @@ const agentName = { parameters: pathParameters('{name}') };
 
 /** The A2A endpoints. */
 const PROTOCOL: Readonly<Record<string, Record<string, Json>>> = {
-  '/': { post: { operationId: 'a2a', ...rpc('A2A, to the gateway itself') } },
+  '/': { post: { operationId: 'a2a', ...rpc('A2A requests to the gateway itself') } },
   '/.well-known/agent-card.json': {
     get: { operationId: 'agentCard', security: [], ...card("The gateway's card") },
   },
@@ -233,11 +233,11 @@ const PROTOCOL: Readonly<Record<string, Record<string, Json>>> = {
     get: {
       operationId: 'agentCardOld',
       security: [],
-      ...card("The gateway's card, at its address before A2A 0.3"),
+      ...card("The gateway's card, at the address that was used before A2A 0.3"),
     },
   },
   '/agents/{name}': {
-    post: { operationId: 'a2aAgent', ...rpc('A2A, to a registered agent'), ...agentName },
+    post: { operationId: 'a2aAgent', ...rpc('A2A requests to an agent behind the gateway'), ...agentName },
   },
   '/agents/{name}/.well-known/agent-card.json': {
     get: { operationId: 'agentCardOfAgent', ...card("An agent's card"), ...agentName },

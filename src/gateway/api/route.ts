@@ -67,7 +67,7 @@ export interface RouteOptions<
   Query extends z.ZodObject | undefined = z.ZodObject | undefined,
 > {
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** The path of the route. `{name}` matches one segment. */
+  /** The path of the route. The path of the route. `{name}` matches one segment. */
   readonly path: string;
   /** The scope that the caller needs, or `open` if the route needs no authentication. */
   readonly scope: ApiScope | 'open';
@@ -125,7 +125,7 @@ export function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown)
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   if (value === undefined)
-    throw new A2AError('invalidParams', 'The request has no body: send one as JSON');
+    throw new A2AError('invalidParams', 'The request has no body: send a body in JSON');
   const [issue] = result.error.issues;
   const field = issue?.path.join('.') ?? '';
   const why = issue ? wordIssue(issue) : 'invalid';

@@ -10,11 +10,11 @@ const AuditQuery = z.object({
   limit: whole(1, MAX_PAGE, 50),
   before: whole(0)
     .optional()
-    .describe('Only entries with a smaller number; pass `next` of the previous page'),
+    .describe('Only entries with a smaller number are listed. Use the value of `next` from the previous page'),
 });
 const AuditList = z.object({
   items: z.array(AuditRecord),
-  next: z.int().optional().describe('`before` for the next page; absent on the last'),
+  next: z.int().optional().describe('The value of `before` for the next page. Missing on the last page'),
 });
 
 export function auditRoutes({ audit }: { readonly audit: AuditLog }): GatewayRoute[] {
@@ -23,7 +23,7 @@ export function auditRoutes({ audit }: { readonly audit: AuditLog }): GatewayRou
       verb: 'GET',
       path: '/a2a/audit',
       scope: 'audit:read',
-      summary: 'List the audit log of the workspace, newest first',
+      summary: 'List the entries of the audit log of the workspace, newest first',
       query: AuditQuery,
       answers: { 200: { description: 'A page of entries', schema: AuditList } },
       handle: async ({ caller, query: page }) => {

@@ -13,12 +13,12 @@ export const OidcConfig = z
       .describe('The issuer, exactly as in the `iss` claim of its tokens'),
     audience: z
       .union([Audience, z.array(Audience).min(1).max(16)])
-      .describe('The audience of tokens for this gateway. A token needs one of them'),
+      .describe('The audience of tokens for this gateway, or a list of audiences. A token must have at least one of them'),
     workspaceClaim: ClaimName.default('workspace').describe(
-      'The claim with the workspace. A token without it is rejected',
+      'The claim that contains the workspace. A token without this claim is rejected',
     ),
     scopeClaim: ClaimName.default('scope').describe(
-      'The claim with the scopes: a list, or a string separated by spaces. Unknown scopes and * are ignored',
+      'The claim that contains the scopes, as a list or as a string separated by spaces. Unknown scopes and * are ignored',
     ),
     workspaces: z
       .record(z.string().min(1).max(256), WorkspaceName)
@@ -33,7 +33,7 @@ export type OidcConfig = Readonly<z.infer<typeof OidcConfig>>;
 export const KeysConfig = z.strictObject({
   oidc: OidcConfig.optional(),
   rateLimit: RateLimit.optional().describe(
-    'For keys without their own rate limit, and for callers with a JWT',
+    'The rate limit of keys without their own rate limit, and of callers with a JWT',
   ),
 });
 export type KeysConfig = Readonly<z.infer<typeof KeysConfig>>;

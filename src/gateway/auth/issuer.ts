@@ -94,7 +94,7 @@ async function fetchJson(url: string): Promise<unknown> {
   });
   if (response.status !== 200) {
     await response.body?.cancel();
-    throw new Error(`answered ${response.status}`);
+    throw new Error(`the response status is ${response.status}`);
   }
   return response.json();
 }

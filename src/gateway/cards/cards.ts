@@ -138,7 +138,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
     if (total < cards) return;
     throw new A2AError(
       'conflict',
-      `The workspace has ${total} model cards, the maximum: delete one first`,
+      `The workspace has the maximum number of model cards (${total}): delete one first`,
     );
   }
 
@@ -303,7 +303,7 @@ function check(condition: string | undefined, card: Stored): void {
   if (ifMatch(condition, etagOf(card))) return;
   throw new A2AError(
     'preconditionFailed',
-    `The model card has changed to version ${card.version}: read it again, its ETag is ${etagOf(card)}`,
+    `The model card now has version ${card.version} and the ETag ${etagOf(card)}: read it again`,
   );
 }
 

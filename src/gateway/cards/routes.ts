@@ -33,7 +33,7 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       detail: 'A card is listed if it matches all filters. Unknown parameters are ignored.',
       query: CardQuery,
       answers: {
-        200: { description: 'A page, with the total of all pages', schema: CardPage },
+        200: { description: 'A page, with the total number of items on all pages', schema: CardPage },
         404: { description: 'workspace_id is not the workspace of the caller' },
       },
       handle: async ({ query, caller }) => {
@@ -47,7 +47,7 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       path: CARDS,
       scope: 'cards:write',
       summary: 'Create a model card',
-      detail: 'Without a slug, one is made from the name.',
+      detail: 'If slug is missing, it is created from the name.',
       body: CardInput,
       answers: {
         201: { ...one, description: 'The model card. The Location header has its address' },
@@ -88,7 +88,7 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       resource: 'card',
       summary: 'Replace a model card',
       detail:
-        'Replaces name, description and card, and the slug if one is given. With If-Match, the request fails if the card has changed.',
+        'Replaces name, description and card. Replaces the slug only if it is given. With If-Match, the request fails if the card has changed.',
       body: CardInput,
       answers: { 200: one, 409: taken, 412: stale },
       handle: async ({ values, body, caller, ...request }) => {
@@ -103,7 +103,7 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       scope: 'cards:write',
       resource: 'card',
       summary: 'Delete a model card',
-      detail: 'The slug becomes free. The versions are kept; restoring one brings the card back.',
+      detail: 'The slug can be used again. The versions are kept. To bring the card back, restore one of its versions.',
       answers: { 204: { description: 'The card is deleted' }, 412: stale },
       handle: async ({ values, caller, ...request }) => {
         cards.delete(caller, value(values, 'id'), request.header('if-match'));
@@ -117,10 +117,10 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       scope: 'cards:read',
       resource: 'card',
       summary: 'List the versions of a model card, newest first',
-      detail: 'Works for deleted cards, too.',
+      detail: 'Also works for deleted cards.',
       query: PageQuery,
       answers: {
-        200: { description: 'A page, with the total of all pages', schema: CardVersionPage },
+        200: { description: 'A page, with the total number of items on all pages', schema: CardVersionPage },
       },
       handle: async ({ values, query, caller }) => ({
         body: cards.versions(caller.workspace, value(values, 'id'), query),
@@ -146,7 +146,7 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       resource: 'card',
       summary: 'Restore an old version of a model card',
       detail:
-        'Makes a new version with the content of the old one. A deleted card becomes visible again.',
+        'Creates a new version with the content of the old version. A deleted card becomes visible again.',
       answers: { 200: one, 409: taken, 412: stale },
       handle: async ({ values, caller, ...request }) => {
         const version = versionNumber(values);
@@ -162,12 +162,15 @@ function shown(card: ModelCard): RouteAnswer & { readonly headers: Record<string
   return { headers: { etag: etagOf(card) }, body: card };
 }
 
-/** Checks that the workspace is the caller's own. Another workspace is reported as not found. */
+/**
+ * Checks that the workspace is the caller's own. Checks that the workspace is the caller's own. Another workspace is
+ * reported as not found.
+ */
 function needOwn(caller: Caller, workspace: string | undefined): void {
   if (workspace === undefined || workspace === caller.workspace) return;
   throw new A2AError(
     'notFound',
-    `No such workspace: leave it out, or use the workspace of this key, "${caller.workspace}"`,
+    `There is no such workspace. Leave out the workspace, or use the workspace of this key, "${caller.workspace}"`,
   );
 }
 

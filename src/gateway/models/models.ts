@@ -129,7 +129,7 @@ export function createModels(options: ModelsOptions): Models {
     const watched = watch.start(target, { traceparent, conversation, settings });
     const over = new AbortController();
     const timer = setTimeout(() => {
-      const message = `no answer in ${deadlineMs} ms`;
+      const message = `no answer within ${deadlineMs} ms`;
       over.abort(new ModelError('timeout', message, { retryable: true }));
     }, deadlineMs);
     try {
@@ -236,7 +236,7 @@ export function createModels(options: ModelsOptions): Models {
       askOptions.signal.throwIfAborted();
       const broken = settle('broken');
       const { name: provider } = candidate.provider;
-      logger.warn({ err: error, provider, model: target.name }, 'a model broke off its answer');
+      logger.warn({ err: error, provider, model: target.name }, 'a model failed in the middle of its answer');
       throw new CutOff(target.name, broken);
     } finally {
       settle('left');

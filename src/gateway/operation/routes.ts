@@ -39,10 +39,10 @@ export function operationRoutes(options: OperationOptions): readonly GatewayRout
       scope: 'open',
       summary: 'Readiness for requests',
       detail:
-        'Not ready while the gateway drains, or if the store or the register cannot be written.',
+        'The gateway is not ready while it is shutting down, or if the store or the register cannot be written.',
       answers: {
         200: { description: 'Ready', schema: Readiness },
-        503: { description: 'Not ready. The checks tell why', schema: Readiness },
+        503: { description: 'Not ready. The field checks shows which checks failed', schema: Readiness },
       },
       async handle() {
         const body = await health.readiness();
@@ -73,7 +73,7 @@ export function operationRoutes(options: OperationOptions): readonly GatewayRout
       verb: 'GET',
       path: '/openapi.json',
       scope: 'tasks:read',
-      summary: 'Get this document',
+      summary: 'Get this OpenAPI document',
       answers: {
         200: { description: 'OpenAPI 3.1', schema: z.looseObject({ openapi: z.string() }) },
       },

@@ -65,7 +65,7 @@ export function openRegister(
       return work();
     } catch (error) {
       if (sqliteCode(error) === undefined) throw error;
-      logger.error({ err: error }, 'the register could not be read or written');
+      logger.error({ err: error }, 'failed to read or write the register');
       throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
     }
   }
@@ -108,7 +108,7 @@ function open(path: string | undefined): DatabaseSync {
   }
 }
 
-/** Whether the error means that SQLite cannot read the file. */
+/** Whether the error means that Whether the error means that SQLite cannot read the file. */
 function isDamaged(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;

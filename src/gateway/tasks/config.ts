@@ -12,17 +12,17 @@ export const TasksConfig = z
     ttlSeconds: seconds
       .optional()
       .describe(
-        'Lifetime of tasks without expiresAt. After it a task is ended, or deleted if it is finished. Absent: unlimited.',
+        'Lifetime of tasks without expiresAt. After this time, an unfinished task is ended and a finished task is deleted. Default: unlimited.',
       ),
     maxTtlSeconds: seconds
       .optional()
-      .describe('Maximum lifetime of all tasks, with or without expiresAt. Absent: unlimited.'),
+      .describe('Maximum lifetime of all tasks, with or without expiresAt. Default: unlimited.'),
     keepExpiredSeconds: z
       .int()
       .min(0)
       .max(MAX_SECONDS)
       .default(3600)
-      .describe('How long a task that was ended by its expiry can still be read. Default: 3600.'),
+      .describe('How long a task can still be read after it was ended because it expired. Default: 3600.'),
     sweepSeconds: z
       .int()
       .min(1)
