@@ -38,6 +38,6 @@ for (const [path, body] of Object.entries(PLACES)) {
     );
     const last = await running.ask(secret, 'POST', path, body);
     assert.equal(last.status, 429);
-    assert.match(await last.text(), /budget of this key is spent/);
+    assert.match(await last.text(), /budget of this key is used up/);
   });
 }

@@ -62,7 +62,7 @@ test('a spent budget is 429 before anything begins, and a model without a price 
   assert.deepEqual(await failure(await running.ask(secret, 'POST', '/a2a/tasks/send', hello)), [
     429,
     true,
-    'The budget of this key is spent for this month',
+    'The budget of this key is used up for this month',
   ]);
   const usage = await running.ask(secret, 'GET', `/a2a/keys/${key.id}/usage`);
   const { spent, items } = (await usage.json()) as { spent: { tokens: number }; items: object[] };

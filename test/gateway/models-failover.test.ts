@@ -205,7 +205,7 @@ describe('a provider that fails in the middle of its answer', () => {
       const { text, error: thrown } = await ask(made.models, 'm');
       assert.equal(text, 'It is ');
       const { message, reason, httpStatus } = failed(thrown);
-      assert.equal(message, 'The model m broke off in the middle of its answer: try again');
+      assert.equal(message, 'The model m failed in the middle of its answer: try again');
       assert.equal(reason, 'MODEL_CUT_OFF');
       assert.equal(httpStatus, 502);
       assert.equal(made.two.asked.length, 0);

@@ -166,7 +166,7 @@ describe('a chat', () => {
     const got = events(await response.text());
     assert.deepEqual(got.at(-1), {
       error: {
-        message: 'The model m broke off in the middle of its answer: try again',
+        message: 'The model m failed in the middle of its answer: try again',
         type: 'server_error',
         param: null,
         code: 'model_cut_off',

@@ -172,7 +172,7 @@ describe('a chat', () => {
     assert.equal(task.status.state, 'completed');
     assert.deepEqual(task.metadata, { model: 'offline', api_type: 'chat' });
     const said = textOf(task.artifacts?.[0]?.parts ?? []);
-    assert.match(said, /name one of those that \/v1\/models lists/, 'what a caller can do');
+    assert.match(said, /choose one from the list at \/v1\/models/, 'what a caller can do');
     assert.doesNotMatch(said, /API_KEY/, 'and not what only the operator can');
   });
 

@@ -72,7 +72,7 @@ function limitsUpTo(most: (name: keyof RemoteLimits) => number) {
 const fields = {
   url: Url,
   headers: Headers.optional(),
-  description: z.string().max(2000).optional().describe("Shown in place of the card's description"),
+  description: z.string().max(2000).optional().describe("A description that replaces the description in the card"),
   tags: z.array(z.string().min(1).max(64)).max(32).optional().describe('Tags of the agent, shown in lists and added to its skills'),
   allowOrigins: z
     .array(Url)

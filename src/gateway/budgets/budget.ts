@@ -8,21 +8,21 @@ const DAY_MS = 86_400_000;
 
 export const Budget = z
   .strictObject({
-    tokens: z.int().min(1).max(MAX_TOKENS).optional().describe('Input and output tokens together'),
+    tokens: z.int().min(1).max(MAX_TOKENS).optional().describe('Maximum number of input and output tokens together'),
     amount: z.number().gt(0).max(MAX_AMOUNT).optional(),
     currency: z
       .string()
-      .regex(/^[A-Z]{3}$/, 'three letters, as in USD')
+      .regex(/^[A-Z]{3}$/, 'three letters, such as USD')
       .optional(),
     period: z.enum(['day', 'month', 'total']).describe('Days and months are in UTC'),
   })
   .refine(({ tokens, amount }) => tokens !== undefined || amount !== undefined, {
     path: ['tokens'],
-    message: 'a budget has tokens, an amount, or both',
+    message: 'a budget must have tokens, an amount, or both',
   })
   .refine(({ amount, currency }) => (amount === undefined) === (currency === undefined), {
     path: ['currency'],
-    message: 'an amount and its currency go together',
+    message: 'amount and currency must be set together',
   });
 export type Budget = Readonly<z.infer<typeof Budget>>;
 
@@ -35,7 +35,7 @@ export interface Period {
   readonly endsAt?: number;
 }
 
-/** Returns the day in UTC, for example `2026-11-15`. */
+/** Returns the day in UTC, for example Returns the day in UTC, for example `2026-11-15`. */
 export function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
 }

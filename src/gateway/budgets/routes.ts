@@ -5,9 +5,9 @@ import { Budget, dayOf } from './budget.ts';
 import { type Spending, UsageRow } from './spending.ts';
 
 const MAX_USAGE_ROWS = 5000;
-const USAGE_DETAIL = `Newest days first, at most ${MAX_USAGE_ROWS} rows. Ask for fewer days to see all rows.`;
+const USAGE_DETAIL = `Lists the newest days first, with at most ${MAX_USAGE_ROWS} rows. To get all rows, request fewer days.`;
 
-const Day = z.iso.date('a day, as in 2026-01-31');
+const Day = z.iso.date('a day such as 2026-01-31');
 
 const UsageQuery = z.object({
   from: Day.optional().describe('The first day. Default: the first day of the current month'),
@@ -20,7 +20,7 @@ const KeyUsage = Usage.extend({
   spent: z
     .object({ tokens: z.int(), amount: z.number() })
     .optional()
-    .describe('In the current period of the budget'),
+    .describe('The spending in the current period of the budget'),
   resetsAt: z.iso.datetime().optional(),
 });
 

@@ -11,7 +11,7 @@ export function dialectError(error: unknown, action: TaskAction): unknown {
   if (kind === 'invalidParams' && message.startsWith('message.contextId:')) {
     return new A2AError(
       'invalidParams',
-      'sessionId: is not the session of the task taskId',
+      'sessionId: the task in taskId belongs to another session',
       detail,
     );
   }

@@ -25,7 +25,7 @@ import {
 import { dialectTask, paramsOf } from './translation.ts';
 
 const task = { description: 'The task', schema: TaskAnswer };
-const conflict = { description: 'The state of the task does not allow it' };
+const conflict = { description: 'The state of the task does not allow this action' };
 
 export function dialectRoutes(): GatewayRoute[] {
   const frame = createFrames();
@@ -58,7 +58,7 @@ export function dialectRoutes(): GatewayRoute[] {
       body: SubscribeBody,
       answers: {
         200: {
-          description: 'Server-sent events. Each `data` is one of these',
+          description: 'Server-sent events. The `data` of each event has this schema',
           contentType: 'text/event-stream',
           schema: DialectEvent,
         },

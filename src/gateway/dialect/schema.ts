@@ -63,21 +63,21 @@ const SentMessage = z.looseObject({
   role: z.literal('user', { error: 'must be "user"' }),
   content: sentContent,
   messageId: Id.optional().describe(
-    'Chosen by the client. Sending a message with the same id again returns the same task',
+    'An id that the client chooses. If a message with the same id is sent again, the response is the same task',
   ),
   metadata,
 });
 
 const requestFields = {
-  sessionId: Id.optional().describe('Groups tasks into a conversation. Absent: a new conversation'),
+  sessionId: Id.optional().describe('The conversation of the task. If missing, a new conversation starts'),
   taskId: Id.optional().describe('The task to continue. It must be input-required'),
   metadata: metadata.describe(
-    '`model` and `api_type` (chat, embeddings), or `agent`, select what executes the task',
+    '`model` and `api_type` (chat or embeddings) select the model that executes the task. `agent` selects an agent instead',
   ),
   expiresAt: z.iso
     .datetime({ offset: true })
     .optional()
-    .describe('At this time the task is ended, or deleted if it is finished'),
+    .describe('At this time, an unfinished task is ended and a finished task is deleted'),
 };
 
 export const SendBody = z.looseObject({ ...requestFields, message: SentMessage });
@@ -86,7 +86,7 @@ export type SendBody = z.infer<typeof SendBody>;
 export const SubscribeBody = z
   .looseObject({
     ...requestFields,
-    message: SentMessage.optional().describe('Absent: the events of `taskId` after Last-Event-ID'),
+    message: SentMessage.optional().describe('If missing, the events of `taskId` after Last-Event-ID are sent'),
   })
   .refine(({ message, taskId }) => message !== undefined || taskId !== undefined, {
     path: ['message'],
@@ -97,7 +97,7 @@ export const SubscribeQuery = z.object({
   after: z
     .string()
     .optional()
-    .describe('Same as Last-Event-ID, for clients that cannot set headers'),
+    .describe('The same as Last-Event-ID, for clients that cannot set headers'),
 });
 
 export const CancelBody = z.looseObject({ taskId: Id });
@@ -106,7 +106,7 @@ export const DialectMessage = z.object({
   role: z.enum(['user', 'agent']),
   content: z
     .union([z.string(), z.array(DialectPart)])
-    .describe('Text, or parts if some are not text'),
+    .describe('Text, or an array of parts if not all parts are text'),
   messageId: z.string(),
   metadata,
 });
@@ -137,7 +137,7 @@ export const DialectTask = z.object({
   createdAt: time,
   updatedAt: time,
   expiresAt: time.optional(),
-  error: z.string().optional().describe('Why the task failed'),
+  error: z.string().optional().describe('The reason why the task failed'),
 });
 export type DialectTask = z.infer<typeof DialectTask>;
 
@@ -163,7 +163,7 @@ export const DialectEvent = z.discriminatedUnion('type', [
     type: z.literal('artifact'),
     taskId: z.string(),
     artifact: DialectArtifact,
-    append: z.boolean().optional().describe('The parts are appended to those of the artifact'),
+    append: z.boolean().optional().describe('If true, the parts are appended to the existing parts of the artifact'),
     lastChunk: z.boolean().optional(),
     timestamp: time.describe('When the event was sent'),
   }),

@@ -119,7 +119,7 @@ describe('a key', () => {
     refuses(create({ expiresAt: 'soon' }), 'invalidParams', /^expiresAt: /);
     refuses(create({ budget: { period: 'day' } }), 'invalidParams', /tokens, an amount, or both/);
     const amount = { amount: 5, period: 'day' };
-    refuses(create({ budget: amount }), 'invalidParams', /its currency go together/);
+    refuses(create({ budget: amount }), 'invalidParams', /currency must be set together/);
     refuses(create({ rateLimit: { requestsPerMinute: 0 } }), 'invalidParams', /^rateLimit/);
     assert.equal(gateway.keys.any(), false);
   });

@@ -138,7 +138,7 @@ export function createKeys(options: KeysOptions): Keys {
         if (count(sql.unrevoked.get(workspace)) >= MAX_KEYS_PER_WORKSPACE) {
           throw new A2AError(
             'conflict',
-            `A workspace has at most ${MAX_KEYS_PER_WORKSPACE} keys: revoke one first`,
+            `A workspace can have at most ${MAX_KEYS_PER_WORKSPACE} keys: revoke one first`,
           );
         }
         const id = randomUUIDv7();

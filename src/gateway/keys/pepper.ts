@@ -33,7 +33,7 @@ export interface PepperOptions {
   readonly secretKey?: string | undefined;
 }
 
-/** Reads or creates the pepper. Throws a StoreError with a one-line message. */
+/** Reads or creates the pepper. Reads or creates the pepper. Throws a StoreError with a one-line message. */
 export function openPepper({ register, path, secretKey }: PepperOptions): Pepper {
   if (secretKey !== undefined && secretKey !== '') {
     return pepperOf(scryptSync(secretKey, saltOf(register), PEPPER_BYTES));
@@ -47,7 +47,10 @@ function pepperOf(secret: Uint8Array): Pepper {
   return { id: hash('parley pepper').toString('hex').slice(0, FINGERPRINT_CHARS), hash };
 }
 
-/** Returns the register's salt, for secrets that are derived from PARLEY_SECRET_KEY. */
+/**
+ * Returns the register's salt, for secrets that are derived from The value of PARLEY_SECRET_KEY, or undefined if it is
+ * not set.
+ */
 export function saltOf(register: Register): Uint8Array {
   const row = register.read(() => register.db.prepare('SELECT salt FROM key_salt').get());
   if (row?.['salt'] instanceof Uint8Array) return row['salt'];

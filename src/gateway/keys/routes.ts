@@ -19,7 +19,7 @@ const RevokeQuery = z.object({
   force: z
     .enum(['true', 'false'])
     .optional()
-    .describe('Revoke even the last key with the scope keys:write in the workspace'),
+    .describe('If true, even the last key with the scope keys:write in the workspace is revoked'),
 });
 
 const KeyList = pageOf(Key);
@@ -44,7 +44,7 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       resource: 'key',
       summary: 'Create a key',
       detail:
-        'Only this response contains the secret. A key cannot give a scope that it does not have.',
+        'Only this response contains the secret. The new key cannot have a scope that the key of the caller does not have.',
       body: NewKey,
       answers: {
         201: { description: 'The key and its secret', schema: MadeKey },
@@ -94,7 +94,7 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       query: RevokeQuery,
       answers: {
         204: { description: 'The key is revoked' },
-        409: { description: 'It is the last key with the scope keys:write in the workspace' },
+        409: { description: 'The key is the last key with the scope keys:write in the workspace' },
       },
       handle: async ({ caller, values, query }) => {
         const force = query.force === 'true';
@@ -112,7 +112,7 @@ function mayGive(caller: Caller, scopes: readonly (ApiScope | '*')[]): void {
   if (missing === undefined) return;
   throw new A2AError(
     'forbidden',
-    `This key cannot give the scope ${missing}, because it does not have it`,
+    `This key cannot give the scope ${missing} to another key, because it does not have this scope`,
   );
 }
 

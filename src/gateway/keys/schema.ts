@@ -31,13 +31,13 @@ export const RateLimit = z.strictObject({
     .int()
     .min(1)
     .max(MAX_REQUESTS_PER_MINUTE)
-    .describe('Requests per minute on average'),
+    .describe('Average number of requests per minute'),
   burst: z
     .int()
     .min(1)
     .max(MAX_REQUESTS_PER_MINUTE)
     .optional()
-    .describe('Requests at once. Default: requestsPerMinute'),
+    .describe('Maximum number of requests at once. Default: requestsPerMinute'),
 });
 export type RateLimit = Readonly<z.infer<typeof RateLimit>>;
 

@@ -99,7 +99,7 @@ export function createVerifier({ register, pepper, logger, now }: VerifierOption
     warned.add(id);
     logger.error(
       { keyPepper: id, ourPepper: pepper.id },
-      'keys in this register were created with another PARLEY_SECRET_KEY or pepper file and cannot be verified: restore it, or create new keys with parley keys create',
+      'keys in this register were created with another PARLEY_SECRET_KEY or pepper file and cannot be verified: restore the original one, or create new keys with parley keys create',
     );
   }
 

@@ -35,7 +35,10 @@ export interface ListedModel {
 }
 
 export interface Catalogue {
-  /** Finds the providers of a model. Throws `invalidParams` if the name is unknown or has no usable provider. */
+  /**
+   * Finds the providers of a model. Finds the providers of a model. Throws `invalidParams` if the name is unknown or
+   * has no usable provider.
+   */
   resolve(workspace: string, name: string, apiType: ApiType): ModelTarget;
   /** Returns the models that the workspace can use, at most MAX_LISTED. */
   list(workspace: string): readonly ListedModel[];
@@ -189,7 +192,7 @@ export function createCatalogue(
 }
 
 const unusable = (name: string, why: string) =>
-  new A2AError('invalidParams', `Model card ${name} has no usable provider: ${why}`);
+  new A2AError('invalidParams', `The model card ${name} has no usable provider: ${why}`);
 const wrongType = (name: string, apiType: ApiType) =>
   new A2AError('invalidParams', `The model ${name} does not support ${apiType}`);
 

@@ -29,11 +29,11 @@ const Circuit = z
       .min(1)
       .max(1000)
       .default(5)
-      .describe('Consecutive failures that open the circuit'),
-    windowMs: Milliseconds.default(60_000).describe('Older failures do not count'),
-    openMs: Milliseconds.default(30_000).describe('How long the provider is not called'),
+      .describe('Number of consecutive failures that open the circuit'),
+    windowMs: Milliseconds.default(60_000).describe('Failures that are older than this do not count'),
+    openMs: Milliseconds.default(30_000).describe('How long the circuit stays open'),
   })
-  .describe('The circuit breaker: a provider that keeps failing is not called for a while');
+  .describe('The circuit breaker. While it is open, the provider is not called');
 
 export const ProviderConfig = z
   .strictObject({
@@ -44,9 +44,9 @@ export const ProviderConfig = z
       .string()
       .min(1)
       .optional()
-      .describe("The API key. Default, without baseUrl: the vendor's environment variable"),
+      .describe("The API key. Default if there is no baseUrl: the vendor's environment variable"),
     baseUrl: WebAddress.optional().describe(
-      "The base URL with the API version: https://example.com/v1. Default: the vendor's address",
+      "The base URL with the API version, such as https://example.com/v1. Default: the vendor's address",
     ),
     file: z.string().min(1).optional().describe('The script file of a scripted provider'),
     models: z
@@ -69,13 +69,13 @@ export const ProviderConfig = z
       .min(1)
       .max(10)
       .default(2)
-      .describe('Attempts before the next provider is tried'),
+      .describe('Number of attempts before the next provider is tried'),
     maxConcurrent: z
       .int()
       .min(1)
       .max(100_000)
       .optional()
-      .describe('Concurrent calls. Further calls wait, or use another provider'),
+      .describe('Maximum number of concurrent calls. Further calls wait, or use another provider'),
     circuit: Circuit.prefault({}),
   })
   .superRefine(({ type, baseUrl, file }, context) => {
@@ -85,7 +85,7 @@ export const ProviderConfig = z
       refuse('baseUrl', 'required for an openai-compatible provider');
     }
     if ((type === 'scripted') !== (file !== undefined)) {
-      refuse('file', 'required for a scripted provider, and allowed for no other');
+      refuse('file', 'required for a scripted provider, and not allowed for other providers');
     }
   });
 export type ProviderConfig = Readonly<z.infer<typeof ProviderConfig>>;
@@ -99,14 +99,14 @@ const OperatorModel = z
   .strictObject({
     provider: ProviderName.optional(),
     model: ModelName.optional().describe(
-      "The provider's name for the model. Default: the name here",
+      "The provider's name for the model. Default: the name of this entry",
     ),
     routes: z
       .array(z.strictObject(CardRoute.shape))
       .min(1)
       .max(16)
       .optional()
-      .describe('Several providers, by weight. If one fails, the next is tried'),
+      .describe('Several providers with weights. If one provider fails, the next one is tried'),
     pricing: Pricing.optional(),
     capabilities: z.array(Capability).max(64).default([]),
   })
@@ -123,14 +123,14 @@ export const ModelsConfig = z
 export type ModelsConfig = Readonly<z.infer<typeof ModelsConfig>>;
 
 export const DefaultModel = ModelName.describe(
-  'The model of tasks that name no model. Default: offline',
+  'The model for tasks that do not specify a model. Default: offline',
 );
 
 export const ModelDeadlineSeconds = z
   .number()
   .min(1)
   .max(MAX_MS / 1000)
-  .describe('Timeout for an answer, with all attempts at all providers. Default: 900');
+  .describe('Timeout for an answer, including all attempts with all providers. Default: 900');
 
 /** The part of the configuration that `createModels` reads. */
 export interface ModelSettings {

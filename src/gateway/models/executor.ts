@@ -78,7 +78,7 @@ export function modelExecutor({
       artifact: { artifactId: EMBEDDINGS, name: EMBEDDINGS, parts: [{ kind: 'data', data }] },
       lastChunk: true,
     } satisfies ExecutorEvent;
-    yield ended('completed', `${vectors.length} embeddings, in the artifact`, used);
+    yield ended('completed', `Number of embeddings in the artifact: ${vectors.length}`, used);
   }
 
   return {

@@ -11,12 +11,12 @@ const WORDS: Readonly<Record<ModelErrorCode, readonly [ErrorKind, string]>> = {
   'bad-key': ['upstreamFailed', 'cannot be used: the gateway has no valid key for it'],
   'not-found': ['upstreamFailed', 'does not exist at its provider'],
   'invalid-request': ['invalidParams', 'rejected the request'],
-  'too-long': ['invalidParams', 'cannot process so much input: send less'],
+  'too-long': ['invalidParams', 'cannot process an input of this length: send less'],
   'rate-limit': ['rateLimited', 'is rate-limited by its provider: try again later'],
   overloaded: ['unavailable', 'is overloaded: try again later'],
   unreachable: ['upstreamFailed', 'is unreachable: try again later'],
   timeout: ['upstreamTimeout', 'did not answer in time: try again later'],
-  'cut-off': ['upstreamFailed', 'broke off its answer: try again'],
+  'cut-off': ['upstreamFailed', 'failed in the middle of its answer: try again'],
   refused: ['invalidParams', 'refused to answer'],
   exhausted: ['upstreamFailed', 'has no more scripted answers'],
   failed: ['upstreamFailed', 'failed: try again later'],
@@ -43,7 +43,7 @@ export class CutOff extends A2AError {
   readonly used: Used;
 
   constructor(name: string, used: Used) {
-    super('upstreamFailed', `The model ${name} broke off in the middle of its answer: try again`, {
+    super('upstreamFailed', `The model ${name} failed in the middle of its answer: try again`, {
       reason: 'MODEL_CUT_OFF',
     });
     this.used = used;

@@ -76,7 +76,7 @@ function createProvider(
  * The hint that the offline model gives. It does not mention API keys, because callers of the gateway cannot set one.
  */
 const ANOTHER_MODEL =
-  'To use a real model, name one of those that /v1/models lists. The operator of this gateway can add more.';
+  'To use a real model, choose one from the list at /v1/models. The operator of this gateway can add more models.';
 
 function clientsOf(
   provider: string,

@@ -17,12 +17,12 @@ const SLOW = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320];
 export const METRICS = {
   parley_http_requests_total: {
     type: 'counter',
-    help: 'HTTP requests answered. A stream counts when it opens.',
+    help: 'HTTP requests with a response. A stream is counted when it opens.',
     labels: ['verb', 'route', 'status'],
   },
   parley_http_request_duration_seconds: {
     type: 'histogram',
-    help: 'Time from the request to the response. For a stream, to its start.',
+    help: 'Time from the request to the response, or to the start of the stream.',
     labels: ['verb', 'route'],
     buckets: QUICK,
   },
@@ -57,17 +57,17 @@ export const METRICS = {
   },
   parley_model_tokens_total: {
     type: 'counter',
-    help: 'Tokens. The direction is "input" or "output".',
+    help: 'Tokens used. The direction is "input" or "output".',
     labels: ['provider', 'direction'],
   },
   parley_model_cost_total: {
     type: 'counter',
-    help: 'Cost of models, by the prices in their model cards.',
+    help: 'Cost of model calls, according to the prices in the model cards.',
     labels: ['provider', 'currency'],
   },
   parley_model_retries_total: {
     type: 'counter',
-    help: 'Retries at the same provider.',
+    help: 'Retries with the same provider.',
     labels: ['provider'],
   },
   parley_model_failovers_total: {
@@ -77,7 +77,7 @@ export const METRICS = {
   },
   parley_model_circuit_open: {
     type: 'gauge',
-    help: '1 while the circuit breaker of a provider is open, else 0.',
+    help: '1 while the circuit breaker of a provider is open, otherwise 0.',
     labels: ['provider'],
   },
   parley_agent_calls_total: {
@@ -93,22 +93,22 @@ export const METRICS = {
   },
   parley_agents: {
     type: 'gauge',
-    help: 'Registered agents, by health.',
+    help: 'Agents behind the gateway, by health.',
     labels: ['health'],
   },
   parley_refused_total: {
     type: 'counter',
-    help: 'Refused requests: "unauthenticated", "forbidden", or "limited" by rate limit or budget.',
+    help: 'Refused requests. The reason is "unauthenticated", "forbidden", or "limited" (rate limit or budget).',
     labels: ['reason'],
   },
   parley_spans_total: {
     type: 'counter',
-    help: 'Spans: "exported", "rejected" by the collector, or "dropped" by the gateway.',
+    help: 'Spans. The outcome is "exported", "rejected" (by the collector) or "dropped" (by the gateway).',
     labels: ['outcome'],
   },
   parley_build_info: {
     type: 'gauge',
-    help: 'Always 1. The labels have the versions.',
+    help: 'Always 1. The labels contain the versions.',
     labels: ['version', 'node'],
   },
   process_cpu_seconds_total: { type: 'counter', help: 'CPU time, user and system.' },

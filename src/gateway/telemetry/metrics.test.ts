@@ -24,7 +24,7 @@ test('a counter has its help, its type and a line for each set of labels', (t) =
   metrics.count('parley_http_requests_total', { status: '200', route: '/healthz', verb: 'GET' }, 2);
   metrics.count('parley_http_requests_total', { verb: 'POST', route: '/', status: '401' });
   assert.deepEqual(linesOf(metrics, 'parley_http_requests_total'), [
-    '# HELP parley_http_requests_total HTTP requests answered. A stream counts when it opens.',
+    '# HELP parley_http_requests_total HTTP requests with a response. A stream is counted when it opens.',
     '# TYPE parley_http_requests_total counter',
     'parley_http_requests_total{verb="GET",route="/healthz",status="200"} 3',
     'parley_http_requests_total{verb="POST",route="/",status="401"} 1',

@@ -141,7 +141,7 @@ export function createExporter(options: ExporterOptions): Exporter {
       }
       const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN);
       return {
-        problem: `the collector answered ${answer.status}`,
+        problem: `the collector responded with status ${answer.status}`,
         again: RETRYABLE.has(answer.status),
         ...(seconds >= 0 && { afterMs: seconds * 1000 }),
       };

@@ -162,7 +162,7 @@ test('what a collector refuses is dropped and counted, and one line is logged', 
   await tracer.close();
   assert.equal(received.length, 2);
   assert.deepEqual(meter.of, { dropped: 2 });
-  assert.deepEqual(warnings, [{ problem: 'the collector answered 400', spans: 1 }]);
+  assert.deepEqual(warnings, [{ problem: 'the collector responded with status 400', spans: 1 }]);
 });
 
 test('spans that the collector did not keep are counted', async (t) => {

@@ -105,7 +105,7 @@ function contentsOf(messages: readonly ChatMessage[]): Content[] {
   function close(at: string): void {
     const [missing] = open.keys();
     if (missing !== undefined)
-      throw refusal(at, `the tool call ${missing} before it has no response`);
+      throw refusal(at, `the preceding tool call ${missing} has no response`);
     if (responses.length > 0) contents.push({ role: 'user', parts: responses });
     responses = [];
   }
@@ -116,7 +116,7 @@ function contentsOf(messages: readonly ChatMessage[]): Content[] {
       case 'tool': {
         const { tool_call_id: id, content } = message;
         const call = open.get(id);
-        if (call === undefined) throw refusal(at, `no tool call with the id ${id} precedes it`);
+        if (call === undefined) throw refusal(at, `there is no preceding tool call with the id ${id}`);
         open.delete(id);
         const response = wordsOf(content);
         responses.push({ kind: 'function-response', id, name: call.name, response });

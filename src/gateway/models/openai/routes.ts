@@ -84,7 +84,7 @@ export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRou
       body: ChatBody,
       answers: {
         200: {
-          description: 'The answer, or its chunks with `stream`',
+          description: 'The answer. With `stream`, the chunks of the answer',
           schema: ChatAnswer,
           alsoEvents: true,
         },
