@@ -67,7 +67,7 @@ export interface RouteOptions<
   Query extends z.ZodObject | undefined = z.ZodObject | undefined,
 > {
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** The path of the route. The path of the route. `{name}` matches one segment. */
+  /** The path of the route. `{name}` matches one segment. */
   readonly path: string;
   /** The scope that the caller needs, or `open` if the route needs no authentication. */
   readonly scope: ApiScope | 'open';

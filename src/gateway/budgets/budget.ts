@@ -35,7 +35,7 @@ export interface Period {
   readonly endsAt?: number;
 }
 
-/** Returns the day in UTC, for example Returns the day in UTC, for example `2026-11-15`. */
+/** Returns the day in UTC, for example `2026-11-15`. */
 export function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
 }

@@ -31,10 +31,7 @@ const MAX_KEYS_IN_MEMORY = 10_000;
 const MAX_UNWRITTEN = 10_000;
 /** Minimum time between attempts to write after a failure, because an attempt may block the event loop. */
 const RETRY_MS = 5000;
-/**
- * Number of days that keep their own rows. Number of days that keep their own rows. The rows of older days are merged
- * into one row per month.
- */
+/** Number of days that keep their own rows. The rows of older days are merged into one row per month. */
 const DAYS_KEPT = 400;
 const DAY_MS = 86_400_000;
 
@@ -52,7 +49,7 @@ export interface Use {
 
 export interface Money {
   readonly amount: number;
-  /** The currency code of The currency code of ISO 4217. */
+  /** The currency code of ISO 4217. */
   readonly currency: string;
 }
 

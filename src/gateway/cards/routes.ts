@@ -162,10 +162,7 @@ function shown(card: ModelCard): RouteAnswer & { readonly headers: Record<string
   return { headers: { etag: etagOf(card) }, body: card };
 }
 
-/**
- * Checks that the workspace is the caller's own. Checks that the workspace is the caller's own. Another workspace is
- * reported as not found.
- */
+/** Checks that the workspace is the caller's own. Another workspace is reported as not found. */
 function needOwn(caller: Caller, workspace: string | undefined): void {
   if (workspace === undefined || workspace === caller.workspace) return;
   throw new A2AError(

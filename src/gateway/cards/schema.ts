@@ -141,7 +141,7 @@ export const CardVersion = z.object({
   description: z.string(),
   card: CardContent,
   createdAt: z.iso.datetime(),
-  /** The author: The author: `key:ID` or `oidc:SUBJECT`. */
+  /** The author: `key:ID` or `oidc:SUBJECT`. */
   createdBy: z.string(),
 });
 export type CardVersion = Readonly<z.infer<typeof CardVersion>>;

@@ -33,7 +33,7 @@ export interface PepperOptions {
   readonly secretKey?: string | undefined;
 }
 
-/** Reads or creates the pepper. Reads or creates the pepper. Throws a StoreError with a one-line message. */
+/** Reads or creates the pepper. Throws a StoreError with a one-line message. */
 export function openPepper({ register, path, secretKey }: PepperOptions): Pepper {
   if (secretKey !== undefined && secretKey !== '') {
     return pepperOf(scryptSync(secretKey, saltOf(register), PEPPER_BYTES));

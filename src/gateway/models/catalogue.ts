@@ -35,10 +35,7 @@ export interface ListedModel {
 }
 
 export interface Catalogue {
-  /**
-   * Finds the providers of a model. Finds the providers of a model. Throws `invalidParams` if the name is unknown or
-   * has no usable provider.
-   */
+  /** Finds the providers of a model. Throws `invalidParams` if the name is unknown or has no usable provider. */
   resolve(workspace: string, name: string, apiType: ApiType): ModelTarget;
   /** Returns the models that the workspace can use, at most MAX_LISTED. */
   list(workspace: string): readonly ListedModel[];

@@ -108,7 +108,7 @@ function open(path: string | undefined): DatabaseSync {
   }
 }
 
-/** Whether the error means that Whether the error means that SQLite cannot read the file. */
+/** Whether the error means that SQLite cannot read the file. */
 function isDamaged(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;

@@ -34,6 +34,6 @@ export interface Span {
    * may contain secrets.
    */
   fail(errorType: string): void;
-  /** Ends the span. Ends the span. Only the first call has an effect. */
+  /** Ends the span. Only the first call has an effect. */
   end(): void;
 }
