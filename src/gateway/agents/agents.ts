@@ -262,8 +262,8 @@ function skillsIn(agents: readonly RemoteAgent[]): AgentSkill[] {
 }
 
 /**
- * Creates the error for an unknown agent. An agent of another workspace gets the same message, so that its existence
- * stays secret.
+ * Creates the error for an unknown agent. The error for an agent of another workspace is the same, so that callers
+ * cannot find out that this agent exists.
  */
 export function notFound(name: string): A2AError {
   return new A2AError('notFound', `There is no agent ${name}`);

@@ -2,8 +2,8 @@
  * Reads the chunks of a streamed text without parsing each of them as JSON.
  *
  * The chunks of an answer are the same JSON except for their text. When a chunk has been parsed and checked, the JSON
- * before and after its text is stored. If the next chunk begins and ends with the same JSON, only the text between has
- * to be parsed: the event is a copy of the last event with the new text. All other chunks are parsed as usual.
+ * before and after its text is stored. If the next chunk begins and ends with the same JSON, only the text in between
+ * has to be parsed. The event is then a copy of the last event with the new text. All other chunks are parsed as usual.
  */
 import type { StreamEvent, TaskArtifactUpdateEvent } from '../../protocol/index.ts';
 

@@ -26,7 +26,10 @@ export interface ExchangeLimits {
   readonly maxBytes: number;
 }
 
-/** Reading from the agent pauses if there are more unread events, or if their text is longer in total. */
+/**
+ * Maximum number of unread events, and maximum total length of their text. Above either limit, reading from the agent
+ * pauses.
+ */
 const MAX_UNREAD = 256;
 const MAX_UNREAD_LENGTH = 1024 * 1024;
 
@@ -108,7 +111,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   }
 
   /**
-   * Waits for the first event, and returns the events. Some servers respond with JSON instead of a stream: then returns
+   * Waits for the first event, and returns the events. If the server responds with JSON instead of a stream, returns
    * the complete response.
    */
   async stream(

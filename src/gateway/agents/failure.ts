@@ -10,7 +10,7 @@ import { A2AError } from '../../protocol/index.ts';
 
 const MAX_LINE = 300;
 
-/** Returns the line. `hidden` are the agent's addresses, which the line must not contain. */
+/** Describes the error in one line. `hidden` are the agent's addresses, which the line must not contain. */
 export function failureLine(error: unknown, agent: string, hidden: readonly string[]): string {
   return quote(withoutAddresses(lineOf(error, `The agent ${agent}`), hidden), 2 * MAX_LINE);
 }

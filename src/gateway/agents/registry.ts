@@ -25,8 +25,8 @@ export interface Draft {
   readonly agent: RemoteAgent;
   readonly headerNames: readonly string[];
   /**
-   * Stores the agent in the caller's transaction. If `create` is true, throws `conflict` if the agent already exists.
-   * If `create` is false, returns false if the agent does not exist.
+   * Stores the agent in the caller's transaction. With `create`, throws `conflict` if the agent already exists. Without
+   * `create`, returns false if the agent does not exist.
    */
   save(create: boolean): boolean;
 }

@@ -1,4 +1,7 @@
-/** `/a2a/agents`: the agents that a workspace may use, and those that it registered itself. */
+/**
+ * The HTTP routes under `/a2a/agents`. They list the agents that a workspace may use, and manage the agents that it
+ * registered.
+ */
 import { defined } from '../../base/index.ts';
 import * as z from 'zod';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';

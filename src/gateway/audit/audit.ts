@@ -18,8 +18,8 @@ export const AuditRecord = z.object({
 export type AuditRecord = Readonly<z.infer<typeof AuditRecord>>;
 
 /**
- * Records who changed what. `record` is called inside the transaction of the change, so that either both or neither are
- * stored.
+ * Records who changed what. `record` is called inside the transaction of the change, so that the change and the entry
+ * are stored together or not at all.
  */
 export interface Audit {
   record(entry: AuditEntry): void;

@@ -11,8 +11,8 @@ export interface ExpiryConfig {
 }
 
 /**
- * Matches an RFC 3339 time with a time zone. Other formats are refused, because Date.parse would interpret them as
- * local time.
+ * Matches an RFC 3339 time with a time zone. Other formats are refused, because Date.parse may interpret them as local
+ * time.
  */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 

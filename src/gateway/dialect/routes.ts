@@ -1,7 +1,7 @@
 /**
  * The routes of the dialect, the gateway's own REST API. It serves the same tasks as A2A, in another format.
  *
- *   POST /a2a/tasks/send            {sessionId?, taskId?, message, metadata?, expiresAt?}    {task}, once it has stopped
+ *   POST /a2a/tasks/send            {sessionId?, taskId?, message, metadata?, expiresAt?}    {task}, when it has stopped
  *   POST /a2a/tasks/sendSubscribe   the same, or {taskId} to follow a task                   events (frames.ts)
  *   GET  /a2a/tasks/{taskId}                                                                 {task}
  *   POST /a2a/tasks/cancel          {taskId}                                                 {task}

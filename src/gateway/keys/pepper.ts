@@ -47,10 +47,7 @@ function pepperOf(secret: Uint8Array): Pepper {
   return { id: hash('parley pepper').toString('hex').slice(0, FINGERPRINT_CHARS), hash };
 }
 
-/**
- * Returns the register's salt, for secrets that are derived from The value of PARLEY_SECRET_KEY, or undefined if it is
- * not set.
- */
+/** Returns the register's salt, for secrets that are derived from PARLEY_SECRET_KEY. */
 export function saltOf(register: Register): Uint8Array {
   const row = register.read(() => register.db.prepare('SELECT salt FROM key_salt').get());
   if (row?.['salt'] instanceof Uint8Array) return row['salt'];

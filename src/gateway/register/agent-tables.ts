@@ -4,7 +4,7 @@ export const AGENTS_SCHEMA = `
 CREATE TABLE agents (
   workspace TEXT NOT NULL,
   name TEXT NOT NULL,
-  -- JSON, as the API shows it.
+  -- The settings as JSON, without the headers.
   settings TEXT NOT NULL,
   -- The headers, encrypted; null if there are none.
   headers BLOB,

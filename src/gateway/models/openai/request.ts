@@ -171,7 +171,10 @@ function userPart(part: UserPart, at: string): ContentPart {
   }
 }
 
-/** Parses a data URL. Other URLs are refused, because the gateway downloads no files, and not all providers do. */
+/**
+ * Parses a data URL. Other URLs are refused, because the gateway does not download files, and some providers do not
+ * either.
+ */
 function dataUrl(url: string, at: string): BlobPart {
   const match = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.+-]+)*;base64,([\w+/=-]*)$/.exec(url);
   const [, mediaType, data] = match ?? [];

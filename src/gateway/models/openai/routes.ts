@@ -56,7 +56,7 @@ export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRou
     const head = headOf(body.model);
     if (body.stream !== true)
       return { body: await unlessDisconnected(completion(head, chunks), signal) };
-    // Wait for the first chunk, because an earlier failure can still set the HTTP status.
+    // Wait for the first chunk. A failure before the first chunk can still set the HTTP status.
     const first = await unlessDisconnected(chunks.next(), signal);
     const includeUsage = body.stream_options?.include_usage === true;
     const frames = completionFrames(head, startingWith(first, chunks), {
