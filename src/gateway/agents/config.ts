@@ -90,7 +90,7 @@ const fields = {
     .min(1)
     .max(MAX_TIMER_MS)
     .optional()
-    .describe('Maximum time until a response begins, in milliseconds. Default: 60 seconds. The card must arrive in this time too, and in at most 10 seconds'),
+    .describe('Maximum time until a response begins, in milliseconds. Default: 60 seconds. For the card, the maximum is 10 seconds'),
 };
 
 /**
@@ -124,4 +124,4 @@ export const AgentHealthSeconds = z
   .number()
   .min(1)
   .max(86_400)
-  .describe('Interval of the health checks, which fetch the cards of the agents, in seconds');
+  .describe('Interval in seconds between the health checks, which fetch the cards of the agents');
