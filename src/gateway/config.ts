@@ -51,7 +51,9 @@ const Limits = z
       .describe('Maximum size of a request. Default: 10 MB'),
     maxRunning: count.describe('Maximum number of concurrent executions. Further requests get 503'),
     maxStreams: count.describe('Maximum number of open streams. Default: 50000'),
-    maxStreamsPerClient: count.describe('Maximum number of open streams of one workspace. Default: 20000'),
+    maxStreamsPerClient: count.describe(
+      'Maximum number of open streams of one workspace. Default: 20000',
+    ),
     requestTimeoutMs: milliseconds.describe('Timeout for receiving a request. Default: 60 seconds'),
     stallMs: milliseconds.describe('A client that does not read for this time is disconnected'),
     heartbeatMs: milliseconds.describe(
@@ -70,7 +72,12 @@ const Telemetry = z
       .record(z.string().min(1).max(128), z.string().max(8192))
       .optional()
       .describe('Headers for the collector, usually credentials'),
-    serviceName: z.string().min(1).max(255).optional().describe('The service name in traces. Default: parley-gateway'),
+    serviceName: z
+      .string()
+      .min(1)
+      .max(255)
+      .optional()
+      .describe('The service name in traces. Default: parley-gateway'),
   })
   .describe("Tracing. Without an endpoint, OpenTelemetry's environment variables are used");
 
@@ -84,7 +91,9 @@ const Origin = z
 
 export const GatewayConfig = z.strictObject({
   $schema: z.string().optional().describe('The address of this schema'),
-  keys: KeysConfig.optional().describe('Authentication with JWTs, and the default rate limit. The keys are in the register, not in this file'),
+  keys: KeysConfig.optional().describe(
+    'Authentication with JWTs, and the default rate limit. The keys are in the register, not in this file',
+  ),
   providers: ProvidersConfig.optional(),
   models: ModelsConfig.optional(),
   defaultModel: DefaultModel.optional(),

@@ -171,7 +171,7 @@ test('headers of callers need a secret key, are sealed, sent, and never shown', 
   const moved = { url: 'https://elsewhere.example' };
   const stolen = await ask(gateway, 'PUT', '/a2a/agents/mine?verify=false', moved);
   assert.equal(stolen.status, 400);
-  assert.match(stolen.text, /required \(or {}\)/);
+  assert.match(stolen.text, /required if the address or allowOrigins change/);
   const same = await ask(gateway, 'PUT', '/a2a/agents/mine', { url, description: 'same' });
   assert.ok(isObject(same.body));
   assert.deepEqual(same.body['headerNames'], ['Authorization']);

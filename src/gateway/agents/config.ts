@@ -49,20 +49,30 @@ function limitsUpTo(most: (name: keyof RemoteLimits) => number) {
   const limit = (name: keyof RemoteLimits) => z.int().min(1).max(most(name));
   return z
     .strictObject({
-      maxBytes: limit('maxBytes').describe('Maximum number of bytes received for one message and its result'),
-      maxEventBytes: limit('maxEventBytes').describe('Maximum size of one event or one response, in bytes'),
+      maxBytes: limit('maxBytes').describe(
+        'Maximum number of bytes received for one message and its result',
+      ),
+      maxEventBytes: limit('maxEventBytes').describe(
+        'Maximum size of one event or one response, in bytes',
+      ),
       maxEvents: limit('maxEvents'),
       maxContentLength: limit('maxContentLength').describe(
         'Maximum length of the text, base64 and JSON of all parts together',
       ),
       maxPartLength: limit('maxPartLength'),
-      maxParts: limit('maxParts').describe('Maximum number of parts in one message or one artifact chunk'),
+      maxParts: limit('maxParts').describe(
+        'Maximum number of parts in one message or one artifact chunk',
+      ),
       maxArtifacts: limit('maxArtifacts'),
       idleMs: limit('idleMs').describe(
         'A connection that is silent for this long is closed and opened again',
       ),
-      quietMs: limit('quietMs').describe('Maximum time without a new event. Heartbeats do not count'),
-      totalMs: limit('totalMs').describe('Maximum time until the agent finishes or asks a question'),
+      quietMs: limit('quietMs').describe(
+        'Maximum time without a new event. Heartbeats do not count',
+      ),
+      totalMs: limit('totalMs').describe(
+        'Maximum time until the agent finishes or asks a question',
+      ),
       cancelMs: limit('cancelMs').describe('Maximum time for a cancel request to the agent'),
     })
     .partial()
@@ -72,13 +82,23 @@ function limitsUpTo(most: (name: keyof RemoteLimits) => number) {
 const fields = {
   url: Url,
   headers: Headers.optional(),
-  description: z.string().max(2000).optional().describe("A description that replaces the description in the card"),
-  tags: z.array(z.string().min(1).max(64)).max(32).optional().describe('Tags of the agent, shown in lists and added to its skills'),
+  description: z
+    .string()
+    .max(2000)
+    .optional()
+    .describe('A description that replaces the description in the card'),
+  tags: z
+    .array(z.string().min(1).max(64))
+    .max(32)
+    .optional()
+    .describe('Tags of the agent, shown in lists and added to its skills'),
   allowOrigins: z
     .array(Url)
     .max(16)
     .optional()
-    .describe("Other origins that the agent's card may refer to. The headers are sent to these origins too"),
+    .describe(
+      "Other origins that the agent's card may refer to. The headers are sent to these origins too",
+    ),
   deduplicates: z
     .boolean()
     .optional()
@@ -90,7 +110,9 @@ const fields = {
     .min(1)
     .max(MAX_TIMER_MS)
     .optional()
-    .describe('Maximum time until a response begins, in milliseconds. Default: 60 seconds. For the card, the maximum is 10 seconds'),
+    .describe(
+      'Maximum time until a response begins, in milliseconds. Default: 60 seconds. For the card, the maximum is 10 seconds',
+    ),
 };
 
 /**
@@ -111,7 +133,9 @@ export const AgentConfig = z.strictObject({
   workspaces: z
     .array(z.string().min(1).max(64))
     .optional()
-    .describe('Workspaces that may use the agent. If missing, all workspaces may use it, and its skills are on the public card'),
+    .describe(
+      'Workspaces that may use the agent. If missing, all workspaces may use it, and its skills are on the public card',
+    ),
 });
 export type AgentConfig = z.infer<typeof AgentConfig>;
 

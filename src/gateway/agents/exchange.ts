@@ -160,7 +160,9 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     const ok = status < 300;
     this.#head = { ok, status, statusText, headers: { get } };
     if (status >= 300 && status < 400) {
-      return this.#leave(new ConnectionError('redirect', 'it redirects, and redirects are not followed'));
+      return this.#leave(
+        new ConnectionError('redirect', 'it redirects, and redirects are not followed'),
+      );
     }
     if (!ok || mediaType(this.#head) !== 'text/event-stream') return;
     this.#parse = createSseParser(this.#limits.maxBytes);

@@ -11,7 +11,11 @@ import type { RemoteAgent } from './remote.ts';
 
 const AgentView = z.object({
   name: z.string(),
-  source: z.enum(['config', 'api']).describe('Where the agent is defined. An agent from the configuration cannot be changed with the API'),
+  source: z
+    .enum(['config', 'api'])
+    .describe(
+      'Where the agent is defined. An agent from the configuration cannot be changed with the API',
+    ),
   path: z.string().describe("The agent's path, relative to the gateway's address"),
   description: z.string(),
   version: z.string().optional(),
@@ -23,8 +27,14 @@ const AgentView = z.object({
     checkedAt: z.iso.datetime().optional(),
     error: z.string().optional(),
   }),
-  url: z.string().optional().describe("The agent's address, if this workspace registered the agent"),
-  headerNames: z.array(z.string()).optional().describe('The names of the headers. Their values are never shown'),
+  url: z
+    .string()
+    .optional()
+    .describe("The agent's address, if this workspace registered the agent"),
+  headerNames: z
+    .array(z.string())
+    .optional()
+    .describe('The names of the headers. Their values are never shown'),
   ...AgentInput.pick({ allowOrigins: true, deduplicates: true, limits: true, timeoutMs: true })
     .shape,
 });
@@ -32,7 +42,10 @@ type AgentView = z.infer<typeof AgentView>;
 
 const Created = AgentInput.extend({ name: AgentName });
 const Query = z.object({
-  verify: z.enum(['true', 'false']).optional().describe("If false, the agent's card is not fetched first"),
+  verify: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe("If false, the agent's card is not fetched first"),
 });
 
 export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRoute[] {
@@ -98,7 +111,8 @@ export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRou
       scope: 'agents:write',
       resource: 'agent',
       summary: 'Changes an agent that this workspace registered',
-      detail: 'If headers is missing, the stored headers are kept. To change the address or allowOrigins of an agent with headers, set headers again.',
+      detail:
+        'If headers is missing, the stored headers are kept. To change the address or allowOrigins of an agent with headers, set headers again.',
       query: Query,
       body: AgentInput,
       answers: {

@@ -43,8 +43,12 @@ const RESOURCES: Readonly<Record<Resource, string>> = {
 
 const HEADERS: Readonly<Record<number, Json>> = {
   401: { 'WWW-Authenticate': { schema: { type: 'string' } } },
-  429: { 'Retry-After': { description: 'Number of seconds to wait.', schema: { type: 'integer' } } },
-  503: { 'Retry-After': { description: 'Number of seconds to wait.', schema: { type: 'integer' } } },
+  429: {
+    'Retry-After': { description: 'Number of seconds to wait.', schema: { type: 'integer' } },
+  },
+  503: {
+    'Retry-After': { description: 'Number of seconds to wait.', schema: { type: 'integer' } },
+  },
 };
 
 export function openapiDocument({ routes, version, publicUrl }: OpenapiOptions): Json {
@@ -237,7 +241,11 @@ const PROTOCOL: Readonly<Record<string, Record<string, Json>>> = {
     },
   },
   '/agents/{name}': {
-    post: { operationId: 'a2aAgent', ...rpc('A2A requests to an agent behind the gateway'), ...agentName },
+    post: {
+      operationId: 'a2aAgent',
+      ...rpc('A2A requests to an agent behind the gateway'),
+      ...agentName,
+    },
   },
   '/agents/{name}/.well-known/agent-card.json': {
     get: { operationId: 'agentCardOfAgent', ...card("An agent's card"), ...agentName },

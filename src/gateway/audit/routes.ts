@@ -10,11 +10,16 @@ const AuditQuery = z.object({
   limit: whole(1, MAX_PAGE, 50),
   before: whole(0)
     .optional()
-    .describe('Only entries with a smaller number are listed. Use the value of `next` from the previous page'),
+    .describe(
+      'Only entries with a smaller number are listed. Use the value of `next` from the previous page',
+    ),
 });
 const AuditList = z.object({
   items: z.array(AuditRecord),
-  next: z.int().optional().describe('The value of `before` for the next page. Missing on the last page'),
+  next: z
+    .int()
+    .optional()
+    .describe('The value of `before` for the next page. Missing on the last page'),
 });
 
 export function auditRoutes({ audit }: { readonly audit: AuditLog }): GatewayRoute[] {

@@ -13,7 +13,9 @@ export const OidcConfig = z
       .describe('The issuer, exactly as in the `iss` claim of its tokens'),
     audience: z
       .union([Audience, z.array(Audience).min(1).max(16)])
-      .describe('The audience of tokens for this gateway, or a list of audiences. A token must have at least one of them'),
+      .describe(
+        'The audience of tokens for this gateway, or a list of audiences. A token must have at least one of them',
+      ),
     workspaceClaim: ClaimName.default('workspace').describe(
       'The claim that contains the workspace. A token without this claim is rejected',
     ),

@@ -8,7 +8,12 @@ const DAY_MS = 86_400_000;
 
 export const Budget = z
   .strictObject({
-    tokens: z.int().min(1).max(MAX_TOKENS).optional().describe('Maximum number of input and output tokens together'),
+    tokens: z
+      .int()
+      .min(1)
+      .max(MAX_TOKENS)
+      .optional()
+      .describe('Maximum number of input and output tokens together'),
     amount: z.number().gt(0).max(MAX_AMOUNT).optional(),
     currency: z
       .string()

@@ -33,7 +33,10 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       detail: 'A card is listed if it matches all filters. Unknown parameters are ignored.',
       query: CardQuery,
       answers: {
-        200: { description: 'A page, with the total number of items on all pages', schema: CardPage },
+        200: {
+          description: 'A page, with the total number of items on all pages',
+          schema: CardPage,
+        },
         404: { description: 'workspace_id is not the workspace of the caller' },
       },
       handle: async ({ query, caller }) => {
@@ -103,7 +106,8 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       scope: 'cards:write',
       resource: 'card',
       summary: 'Delete a model card',
-      detail: 'The slug can be used again. The versions are kept. To bring the card back, restore one of its versions.',
+      detail:
+        'The slug can be used again. The versions are kept. To bring the card back, restore one of its versions.',
       answers: { 204: { description: 'The card is deleted' }, 412: stale },
       handle: async ({ values, caller, ...request }) => {
         cards.delete(caller, value(values, 'id'), request.header('if-match'));
@@ -120,7 +124,10 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       detail: 'Also works for deleted cards.',
       query: PageQuery,
       answers: {
-        200: { description: 'A page, with the total number of items on all pages', schema: CardVersionPage },
+        200: {
+          description: 'A page, with the total number of items on all pages',
+          schema: CardVersionPage,
+        },
       },
       handle: async ({ values, query, caller }) => ({
         body: cards.versions(caller.workspace, value(values, 'id'), query),

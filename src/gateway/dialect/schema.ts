@@ -69,7 +69,9 @@ const SentMessage = z.looseObject({
 });
 
 const requestFields = {
-  sessionId: Id.optional().describe('The conversation of the task. If missing, a new conversation starts'),
+  sessionId: Id.optional().describe(
+    'The conversation of the task. If missing, a new conversation starts',
+  ),
   taskId: Id.optional().describe('The task to continue. It must be input-required'),
   metadata: metadata.describe(
     '`model` and `api_type` (chat or embeddings) select the model that executes the task. `agent` selects an agent instead',
@@ -86,7 +88,9 @@ export type SendBody = z.infer<typeof SendBody>;
 export const SubscribeBody = z
   .looseObject({
     ...requestFields,
-    message: SentMessage.optional().describe('If missing, the events of `taskId` after Last-Event-ID are sent'),
+    message: SentMessage.optional().describe(
+      'If missing, the events of `taskId` after Last-Event-ID are sent',
+    ),
   })
   .refine(({ message, taskId }) => message !== undefined || taskId !== undefined, {
     path: ['message'],
@@ -163,7 +167,10 @@ export const DialectEvent = z.discriminatedUnion('type', [
     type: z.literal('artifact'),
     taskId: z.string(),
     artifact: DialectArtifact,
-    append: z.boolean().optional().describe('If true, the parts are appended to the existing parts of the artifact'),
+    append: z
+      .boolean()
+      .optional()
+      .describe('If true, the parts are appended to the existing parts of the artifact'),
     lastChunk: z.boolean().optional(),
     timestamp: time.describe('When the event was sent'),
   }),

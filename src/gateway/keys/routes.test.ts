@@ -129,7 +129,10 @@ describe('the routes of keys', () => {
       const [status, message] = await refusal(make(['tasks:read', scope]));
       assert.deepEqual(
         [status, message],
-        [403, `This key cannot give the scope ${scope} to another key, because it does not have this scope`],
+        [
+          403,
+          `This key cannot give the scope ${scope} to another key, because it does not have this scope`,
+        ],
       );
     }
     const { key, secret } = keys.create({ workspace: 'team', name: 'a', scopes: ['*'] }, 'cli');

@@ -30,7 +30,9 @@ const Circuit = z
       .max(1000)
       .default(5)
       .describe('Number of consecutive failures that open the circuit'),
-    windowMs: Milliseconds.default(60_000).describe('Failures that are older than this do not count'),
+    windowMs: Milliseconds.default(60_000).describe(
+      'Failures that are older than this do not count',
+    ),
     openMs: Milliseconds.default(30_000).describe('How long the circuit stays open'),
   })
   .describe('The circuit breaker. While it is open, the provider is not called');

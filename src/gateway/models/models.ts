@@ -236,7 +236,10 @@ export function createModels(options: ModelsOptions): Models {
       askOptions.signal.throwIfAborted();
       const broken = settle('broken');
       const { name: provider } = candidate.provider;
-      logger.warn({ err: error, provider, model: target.name }, 'a model failed in the middle of its answer');
+      logger.warn(
+        { err: error, provider, model: target.name },
+        'a model failed in the middle of its answer',
+      );
       throw new CutOff(target.name, broken);
     } finally {
       settle('left');

@@ -42,7 +42,10 @@ export function operationRoutes(options: OperationOptions): readonly GatewayRout
         'The gateway is not ready while it is shutting down, or if the store or the register cannot be written.',
       answers: {
         200: { description: 'Ready', schema: Readiness },
-        503: { description: 'Not ready. The field `checks` shows which checks failed', schema: Readiness },
+        503: {
+          description: 'Not ready. The field `checks` shows which checks failed',
+          schema: Readiness,
+        },
       },
       async handle() {
         const body = await health.readiness();

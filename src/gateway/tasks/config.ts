@@ -22,7 +22,9 @@ export const TasksConfig = z
       .min(0)
       .max(MAX_SECONDS)
       .default(3600)
-      .describe('How long a task can still be read after it was ended because it expired. Default: 3600.'),
+      .describe(
+        'How long a task can still be read after it was ended because it expired. Default: 3600.',
+      ),
     sweepSeconds: z
       .int()
       .min(1)

@@ -116,7 +116,8 @@ function contentsOf(messages: readonly ChatMessage[]): Content[] {
       case 'tool': {
         const { tool_call_id: id, content } = message;
         const call = open.get(id);
-        if (call === undefined) throw refusal(at, `there is no preceding tool call with the id ${id}`);
+        if (call === undefined)
+          throw refusal(at, `there is no preceding tool call with the id ${id}`);
         open.delete(id);
         const response = wordsOf(content);
         responses.push({ kind: 'function-response', id, name: call.name, response });
