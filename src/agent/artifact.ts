@@ -1,5 +1,5 @@
 /**
- * Versioned files that agents and tools save. Every store passes test/contract/artifact-store.ts.
+ * Versioned files that agents and tools save. Every store must pass the tests in test/contract/artifact-store.ts.
  * A name that starts with `user:` belongs to the user, any other name to the session.
  */
 import type { BlobPart, TextContentPart } from './content.ts';

@@ -69,7 +69,7 @@ export interface FunctionResponsePart {
   readonly display?: JsonValue;
 }
 
-/** One part of a message, by `kind`. */
+/** One part of a message. `kind` distinguishes the types. */
 export type ContentPart =
   | TextContentPart
   | ThoughtPart

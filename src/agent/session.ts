@@ -1,5 +1,5 @@
 /**
- * Conversations and their state. Every store passes test/contract/session-store.ts.
+ * Conversations and their state. Every store must pass the tests in test/contract/session-store.ts.
  *
  * State has four scopes. The prefix of a key determines its scope:
  * - no prefix: this session
@@ -45,10 +45,10 @@ export interface SessionStore {
   open(key: SessionKey, state?: State): Promise<Session>;
   get(key: SessionKey): Promise<Session | undefined>;
   /**
-   * Stores the events and their state deltas, either all of them or none. Several calls take effect in their order. The
-   * events are stored when the promise resolves. Events whose id is already in the session are skipped. Partial events
-   * and `temp:` keys are not stored. Returns the number of stored events. The cost of a call does not depend on the
-   * number of events in the session.
+   * Stores the events and their state deltas, either all of them or none. Concurrent calls take effect in the order in
+   * which they were made. The events are stored when the promise resolves. Events whose id is already in the session
+   * are skipped. Partial events and `temp:` keys are not stored. Returns the number of stored events. The cost of a
+   * call does not depend on the number of events in the session.
    */
   append(key: SessionKey, events: readonly Event[]): Promise<number>;
   /**

@@ -24,7 +24,7 @@ export interface MutableState {
 }
 
 /**
- * The data of a tool call for the tool, and the functions that the tool can call.
+ * The context that a tool gets with each call: data about the call, and functions that the tool can use.
  *
  *   run: ({ city }, context: ToolContext) => context.answer ? book(city) : context.ask({ text: 'Are you sure?' })
  */
@@ -140,7 +140,10 @@ export interface Tool extends ToolDeclaration {
   run(args: JsonObject, context: ToolContext): MaybePromise<unknown>;
   /** Whether the response arrives later, from outside. Until then, people see the value that `run` returned. */
   readonly longRunning?: boolean;
-  /** Called after the run of an open call was canceled. Ends the work that the call has delegated. */
+  /**
+   * Called for each open call of a canceled run. Cancels work that the call started elsewhere, for example the run of
+   * another agent.
+   */
   cancel?(callId: string, run: CanceledRun): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Returns a copy of the response. Its body fails as soon as `check` throws. `check` gets each chunk before the reader,
- * so it can limit the size of the response.
+ * Returns a copy of the response. Its body fails as soon as `check` throws. `check` is called with each chunk before
+ * the reader receives the chunk, so it can limit the size of the response.
  *
  *     let bytes = 0;
  *     limitBody(response, (chunk) => {

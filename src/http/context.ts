@@ -20,10 +20,10 @@ export interface AppContext {
   readonly routes: RouteTable | undefined;
   /** Returns the agent's card for clients that use the address `base`. */
   readonly cardAt: (base: string) => AgentCard;
-  /** Returns the profile from which the card is made. If the card changes, this must be a different object. */
+  /** Returns the profile from which the card is made. Must return a different object after every change of the card. */
   readonly profile: () => object;
   /** Other agents with the same handler, each at its own path. */
   readonly mounts: Mounts | undefined;
-  /** Formats an error on a path outside the protocol. */
+  /** Returns the response for an error on a path that is not part of A2A, or undefined for the default response. */
   readonly describe: ((error: A2AError) => RouteReply | undefined) | undefined;
 }

@@ -54,8 +54,8 @@ function progressOf(noted: JsonValue | undefined): { round: number; step: number
 }
 
 /**
- * Returns whether an agent escalated before the process died and no checkpoint was stored after that. Only events after
- * the last checkpoint of this sequence, or of a sequence around it, are checked.
+ * Returns whether an agent has escalated since the last checkpoint of this sequence or of a sequence that contains it.
+ * This is the case if the process died after the escalation and before the next checkpoint was stored.
  */
 function hasEscalated({ events, runId, path }: RunScope, agents: readonly Agent[]): boolean {
   const names = new Set<string>();

@@ -4,8 +4,8 @@
  * - An aside, such as a command to the program, is excluded with all events of its run.
  * - A rewind resets the conversation to the point directly after its target event. The excluded events stay
  *   in the session, so another rewind can restore them.
- * - If a rewind excludes the latest event of a run, the run's later events are excluded too. The run itself still sees
- *   the conversation in which it started.
+ * - If a rewind excludes the latest event of a run, events that this run adds later are excluded too. For the run
+ * itself, rewinds by other runs after its start are ignored.
  */
 import type { Event } from '../event.ts';
 

@@ -35,7 +35,9 @@ export class RunScope implements RunContext {
   readonly artifacts: Artifacts;
   readonly changes: Changes;
   readonly #view: Event[] | undefined;
-  /** How many times this agent has run each sub-agent. The keys are the paths of the sub-agents below this agent. */
+  /**
+   * How many times this agent has run each sub-agent. The keys are the paths of the sub-agents, relative to this agent.
+   */
   readonly #times = new Map<string, number>();
   #viewed = 0;
 

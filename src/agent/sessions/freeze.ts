@@ -1,4 +1,7 @@
-/** Freezes a JSON value deeply and returns it. It is not recursive, because the value may be deeply nested. */
+/**
+ * Freezes a JSON value deeply and returns it. The function is not recursive, because a deeply nested value could
+ * overflow the stack.
+ */
 export function deepFreeze<T>(value: T): T {
   const open: unknown[] = [value];
   while (open.length > 0) {

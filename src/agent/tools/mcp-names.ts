@@ -1,4 +1,7 @@
-/** The names of an MCP server's tools for models: `SERVER__TOOL`, with only the characters that vendors accept. */
+/**
+ * The names under which models see the tools of an MCP server: `SERVER__TOOL`, with only the characters that model
+ * vendors accept.
+ */
 import { createHash } from 'node:crypto';
 
 const MAX_NAME_LENGTH = 64;
@@ -7,8 +10,9 @@ const HASH_LENGTH = 8;
 
 /**
  * Gives each tool of a server a unique name. The name depends only on the names of the server and its tools, not on the
- * order of the tools. If several tools would get the same name, the tool whose name needed no change keeps it, and a
- * hash is added to the names of the others. A tool that is listed twice counts once.
+ * order of the tools. If several tools would get the same name, only a tool whose own name needed no change gets it. A
+ * hash is added to the names of the other tools. A hash also replaces the end of a name that is too long. A tool that
+ * is listed twice counts once.
  */
 export function offeredNames(server: string, tools: readonly string[]): Map<string, string> {
   const wanted = new Map<string, string[]>();

@@ -66,7 +66,7 @@ export async function followTurn(
         hear(event);
       }
       const { task } = stream;
-      if (!task) throw new Error('the agent answered without a task');
+      if (!task) throw new Error('the agent sent a message instead of a task');
       const open = [...calls.values()].filter(isAwaitingAnswer);
       if (task.status.state !== 'input-required' || open.length === 0) {
         const text = answerIn(task) || said;

@@ -17,7 +17,7 @@ import { openSessions, sessionsFile } from './setup.ts';
 export const SESSION_FLAGS = {
   user: option(
     'NAME',
-    'Use the sessions of this user, a NAME in the file of parley serve --keys. By default, sessions without a user.',
+    'Use the sessions of this user, who has this NAME in the file of parley serve --keys. By default, use the sessions that belong to no user.',
   ),
   store: option('S', 'Where the sessions are stored: sqlite:PATH. By default in the data folder.'),
 } as const;

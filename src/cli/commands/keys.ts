@@ -55,7 +55,10 @@ const PERIODS = ['day', 'month', 'total'] as const;
 
 const COMMON = {
   workspace: option('NAME', `The workspace; by default "${DEFAULT_WORKSPACE}".`),
-  store: option('S', 'The --store of the gateway: sqlite:PATH. By default in the data folder.'),
+  store: option(
+    'S',
+    'The same value as --store of parley gateway: sqlite:PATH. By default, the store in the data folder.',
+  ),
   json: toggle('Print one JSON object.'),
 } as const;
 

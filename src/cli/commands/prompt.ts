@@ -32,14 +32,14 @@ const FLAGS = {
   prompt: {
     ...option(
       'PROMPT',
-      'The prompt. Standard input is appended to it. With - the prompt is only standard input.',
+      'The prompt. Standard input is appended to it. If the prompt is -, only standard input is read.',
     ),
     short: 'p',
     optional: true,
   },
   output: option(
     'FORMAT',
-    'text (the default), json (one object at the end) or stream-json (also one object for every event).',
+    'text (the default), json (one object at the end), or stream-json (one object for every event, and one at the end).',
   ),
   resume: {
     ...option('ID', 'Resume this session. Without an ID, the last session in this folder.'),
@@ -107,7 +107,7 @@ async function run(settings: Settings): Promise<number> {
     if (isApproval(call)) complain(denialOf(call, coder.mode, root, environment));
     else
       complain(
-        `not answered, because there is no person to ask: ${word(call.description ?? call.tool_name)}`,
+        `the question was not answered, because there is no person to ask: ${word(call.description ?? call.tool_name)}`,
       );
   };
   const agent = local(handler);

@@ -18,7 +18,7 @@ export default defineCommand({
   flags: {
     stream: toggle('Print the answer as it arrives.'),
     task: option('ID', 'Send the message to this task.'),
-    context: option('ID', 'Send the message in this conversation (its context id).'),
+    context: option('ID', 'Send the message in the conversation with this context id.'),
     data: option('JSON', 'Add a data part with this content. TEXT is then optional.'),
     metadata: option('JSON', "The message's metadata, a JSON object."),
     extension: listOption('URI', 'Activate this extension.'),

@@ -17,7 +17,7 @@ export default defineCommand({
   name: 'trust',
   operands: ['[DIR]'],
   about:
-    'Trusts a workspace, by default the current folder. Parley then uses its .parley/settings.json, including policy rules and MCP servers, and its .parley/commands. Folders inside it are not trusted automatically.',
+    "Trusts a workspace, by default the current folder. Parley then uses the workspace's .parley/settings.json, including policy rules and MCP servers, and its .parley/commands. Folders inside it are not trusted automatically.",
   flags: {
     revoke: toggle('Stop trusting the workspace.'),
     show: toggle('Only show whether the workspace is trusted. The exit code is 1 if it is not.'),

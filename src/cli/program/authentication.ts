@@ -61,7 +61,7 @@ function readKeys(file: string): Map<string, string> {
     checkUnique(place, { name, token }, tokens);
     tokens.set(name, checked(place, token));
   }
-  if (tokens.size === 0) throw usageError(`${file} has no keys: add lines of NAME:TOKEN`);
+  if (tokens.size === 0) throw usageError(`${file} has no keys: add lines of the form NAME:TOKEN`);
   return tokens;
 }
 

@@ -86,7 +86,7 @@ export function searchTool(workspace: Workspace): CoderTool {
       const lines = await readHits(workspace, folder.path, hits.slice(0, MAX_MATCHES), signal);
       if (stopped === 'enough') {
         lines.push(
-          `[more than ${MAX_MATCHES} lines match: narrow the pattern, the path or include]`,
+          `[more than ${MAX_MATCHES} lines match: use a more specific pattern, path or "include"]`,
         );
       }
       if (stopped === 'timeout') lines.push('[timeout: search in a smaller folder]');
@@ -152,7 +152,7 @@ async function readHits(
   return lines;
 }
 
-/** Returns the line at the offset. Of a long line, returns only the part around the offset. */
+/** Returns the line at the offset. If the line is long, returns only the part around the offset. */
 async function lineAt({ handle }: OpenFile, offset: number): Promise<string> {
   const from = Math.max(0, offset - BEFORE);
   const buffer = Buffer.alloc(BEFORE + AFTER);

@@ -1,7 +1,7 @@
 /** The prepared statements for the card tables, and the types of their rows. */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 
-/** A workspace's number, and its numbers of visible and deleted cards. */
+/** A workspace's numeric id, the count of its visible cards, and the count of its deleted cards. */
 export type WorkspaceRow = [number: number, live: number, deleted: number];
 
 /** A card with its current content. */

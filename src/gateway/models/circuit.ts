@@ -59,8 +59,8 @@ export function createCircuit(settings: CircuitSettings, now: () => number): Cir
     leave() {},
   };
   /**
-   * Returns the permit of a probe. Its first outcome closes the circuit or opens it again. Later outcomes count like
-   * those of any other call.
+   * Returns the permit of a probe. The first call of `begun`, `ok` or `failed` closes the circuit or opens it again. A
+   * failure after `begun` counts like the failure of any other call.
    */
   function probe(): Permit {
     let deciding = true;

@@ -30,7 +30,7 @@ const SQLITE_NOTADB = 26;
 /** How long to wait while another process has locked the file. This process is blocked during the wait. */
 const BUSY_MS = 2000;
 
-/** The wait in a server. It is shorter than BUSY_MS, because it delays all requests. */
+/** The value of `busyMs` for servers. It is shorter than BUSY_MS, because the wait delays all requests. */
 export const SERVER_BUSY_MS = 250;
 
 export interface Register {
@@ -47,7 +47,10 @@ export interface Register {
   close(): void;
 }
 
-/** Opens the register. If `path` is undefined, it is in memory. Throws a StoreError with a message of one line. */
+/**
+ * Opens the register. If `path` is undefined, the register is kept in memory. Throws a StoreError with a one-line
+ * message.
+ */
 export function openRegister(
   path: string | undefined,
   logger: Logger,
@@ -103,7 +106,7 @@ function open(path: string | undefined): DatabaseSync {
     return db;
   } catch (error) {
     if (!(error instanceof StoreError) || !isDamaged(error.cause)) throw error;
-    const hint = 'restore it from a backup, together with its pepper';
+    const hint = 'restore it from a backup, together with its .pepper file';
     throw new StoreError(error.message, { code: 'corrupt', hint, cause: error.cause });
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The extension's URI and version, and access to its value in `metadata`.
+ * The URI and the version of the development-tool extension, and functions that read and write its value in `metadata`.
  *
  * The URI contains a semantic version: `v0` means any 0.x. Versions with the same major number are compatible.
  */

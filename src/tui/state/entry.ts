@@ -14,7 +14,7 @@ export interface Decision {
 }
 
 interface Common {
-  /** A number that is higher for each later entry. */
+  /** A number that increases from entry to entry. */
   readonly id: number;
   /** True if the entry will not change any more. */
   readonly done: boolean;
@@ -63,7 +63,7 @@ export function isWaiting(entry: Entry): entry is CallEntry {
 }
 
 /**
- * Whether the call is a question from the agent, and not a request for approval. A question can be answered with a
+ * Whether the call is a question from the agent, and not a request for approval. A question can be answered with free
  * text.
  */
 export function isQuestion({ call }: CallEntry): boolean {

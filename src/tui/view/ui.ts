@@ -12,7 +12,7 @@ export interface Ui {
     readonly selected: number;
     readonly talking: boolean;
   };
-  /** Ids of the calls that were answered here, if the session has not confirmed the answer yet. */
+  /** Ids of the calls that were answered in this terminal and whose answers the session has not confirmed yet. */
   readonly answering: ReadonlySet<string>;
   readonly pane:
     | { readonly kind: 'thoughts' | 'call' | 'request'; readonly scroll: number }
