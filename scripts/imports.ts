@@ -24,6 +24,17 @@ export function importsOf(file: string, source: string): string[] {
   return specifiers;
 }
 
+/** Returns the specifiers that are loaded together with a source file: no `import type`, `export type` or `import('…')`. */
+export function staticImportsOf(file: string, source: string): string[] {
+  return parseSync(file, source).program.body.flatMap((node) => {
+    if (node.type === 'ImportDeclaration') {
+      return node.importKind === 'type' ? [] : [node.source.value];
+    }
+    if (node.type !== 'ExportNamedDeclaration' && node.type !== 'ExportAllDeclaration') return [];
+    return node.exportKind === 'type' || !node.source ? [] : [node.source.value];
+  });
+}
+
 /** Returns the names that a source file declares and exports. Re-exports are not included. */
 export function exportedNames(file: string, source: string): string[] {
   const names: string[] = [];

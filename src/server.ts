@@ -5,7 +5,7 @@
  */
 import type { Server } from 'node:http';
 import { type AddressInfo, isIP, Server as NetServer, type Socket } from 'node:net';
-import { defined } from './base/index.ts';
+import { defined, isLoopback } from './base/index.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type A2AError,
@@ -32,7 +32,6 @@ import {
   createFetchHandler,
   type FetchHandler,
   Heartbeat,
-  isLoopback,
   createNodeHandler,
   type NodeHandler,
   type MountOptions,

@@ -3,6 +3,7 @@ export { BoundedMap } from './bounded-map.ts';
 export { reasonOf, systemCode } from './errors.ts';
 export { wordIssue } from './issue.ts';
 export { defined, isObject, type JsonObject, type JsonValue } from './json.ts';
+export { isLoopback } from './loopback.ts';
 export { cutText, distance, nearestNames, shorten } from './text.ts';
 export {
   backoffMs,

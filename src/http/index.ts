@@ -15,7 +15,6 @@ export type {
   StreamRoute,
 } from './own-routes.ts';
 export type { PeerSocket, SocketListener, SocketRequest, SocketRoute } from './socket-route.ts';
-export { isLoopback } from './loopback.ts';
 export { webhookDelivery } from './webhook.ts';
 export type { WebhookOptions } from './webhook.ts';
 export { createAdmission, sameSecret, type Admission } from './admission.ts';

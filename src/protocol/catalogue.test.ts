@@ -10,7 +10,8 @@ import {
   type ErrorKind,
 } from './errors.ts';
 import { METHODS, operationOf, OPERATIONS } from './methods.ts';
-import { isInterrupted, isSettled, isTerminal, TaskState } from './task.ts';
+import { TaskState } from './task.ts';
+import { isInterrupted, isSettled, isTerminal } from './task-state.ts';
 import { versionOf } from './version.ts';
 
 test('every error has its code and its HTTP status', () => {

@@ -8,6 +8,7 @@ export * from './params.ts';
 export * from './reduce.ts';
 export * from './service.ts';
 export * from './task.ts';
+export * from './task-state.ts';
 export * from './uuid.ts';
 export * from './version.ts';
 export type { WireCodec } from './wire/codec.ts';

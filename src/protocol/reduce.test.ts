@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import type { Artifact, Message } from './message.ts';
 import { fold, reduce, refusal } from './reduce.ts';
-import { isTerminal, Task, TaskState, type TaskEvent } from './task.ts';
+import { Task, TaskState, type TaskEvent } from './task.ts';
+import { isTerminal } from './task-state.ts';
 
 const text = fc.string({ maxLength: 6 });
 const id = fc.constantFrom('a', 'b', 'c');

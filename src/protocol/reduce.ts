@@ -9,7 +9,8 @@
  *   for (const { event } of log) task = reduce(task, event);
  */
 import type { Artifact, Message } from './message.ts';
-import { isTerminal, type Task, type TaskEvent, type TaskState } from './task.ts';
+import type { Task, TaskEvent, TaskState } from './task.ts';
+import { isTerminal } from './task-state.ts';
 
 /**
  * Returns the reason why `event` is not allowed in `state`, or undefined if it is allowed. `state` is undefined before

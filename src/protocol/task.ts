@@ -20,25 +20,6 @@ export const TaskState = z.enum([
 ]);
 export type TaskState = z.infer<typeof TaskState>;
 
-/**
- * Returns whether the state is terminal. No event follows a terminal state, unless the agent continues completed tasks.
- */
-export function isTerminal(state: TaskState): boolean {
-  return (
-    state === 'completed' || state === 'failed' || state === 'canceled' || state === 'rejected'
-  );
-}
-
-/** Returns whether the agent waits for input or authentication. Then a blocking send returns, and a stream ends. */
-export function isInterrupted(state: TaskState): boolean {
-  return state === 'input-required' || state === 'auth-required';
-}
-
-/** Returns whether the state is terminal or interrupted. Then no further event comes until a client acts. */
-export function isSettled(state: TaskState): boolean {
-  return isTerminal(state) || isInterrupted(state);
-}
-
 /** The state of a task, with the message that the agent sent about it. */
 export const TaskStatus = z.looseObject({
   state: TaskState,

@@ -1,11 +1,11 @@
 /** The flags that let others join a live session: the address, and a token with roles per person. */
-import { LIVE_ROLES } from '../../live/client/index.ts';
 import type { LiveToken } from '../../live/index.ts';
-import { isLoopback } from '../../http/index.ts';
-import { checkUnique } from '../program/authentication.ts';
+import { LIVE_ROLES } from '../../live/client/roles/index.ts';
+import { isLoopback } from '../../base/index.ts';
 import { usageError } from '../program/exit.ts';
 import { listOption, option, type Values } from '../program/flags.ts';
-import { DEFAULT_HOST, portNumber } from '../program/server-process.ts';
+import { DEFAULT_HOST, portNumber } from '../program/listen.ts';
+import { checkUnique } from '../program/unique-token.ts';
 
 export const LIVE_FLAGS = {
   'a2a-port': option('N', 'Let others join on this port, over A2A and ACP; 0 picks a free port.'),

@@ -14,7 +14,7 @@ import { type Listening, serve } from '../../server.ts';
 import { openCoder, type CoderFlags, type OpenedCoder } from './setup.ts';
 import type { Environment } from '../program/flags.ts';
 import type { LiveAddress } from './live-address.ts';
-import { listenOn } from '../program/server-process.ts';
+import { listenOn } from '../program/listen.ts';
 import { forgetLiveStore, openLiveStore, sweepLiveStores } from './live-store.ts';
 import type { ServerLog } from '../program/log.ts';
 import { VERSION } from '../program/product.ts';

@@ -3,12 +3,8 @@
  * session is open. If the session cannot be opened, it has no items, and the code that created `opening` reports the
  * error.
  */
-import {
-  LIVE_ROLES,
-  type LiveClient,
-  type LiveItem,
-  type LiveSession,
-} from '../../live/client/index.ts';
+import type { LiveClient, LiveItem, LiveSession } from '../../live/client/index.ts';
+import { LIVE_ROLES } from '../../live/client/roles/index.ts';
 
 const TERMINAL: LiveClient = {
   id: 'terminal',

@@ -18,7 +18,7 @@ import { dataFolder } from '../program/data-folder.ts';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { type Environment, option, toggle } from '../program/flags.ts';
 import { DEFAULT_PORT, VERSION } from '../program/product.ts';
-import { portNumber } from '../program/server-process.ts';
+import { portNumber } from '../program/listen.ts';
 
 const OLDEST_NODE = [24, 16] as const;
 /** The limit of open files should be at least this high for a server. Each connection needs one file. */

@@ -11,23 +11,20 @@ import type { Register } from '../../gateway/register/index.ts';
 import type { TaskStore } from '../../tasks/index.ts';
 import { StoreError } from '../../store/index.ts';
 import { ModelError } from '../../agent/index.ts';
-import { isLoopback } from '../../http/index.ts';
 import type { Listening } from '../../server.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
-import { reasonOf } from '../../base/index.ts';
+import { isLoopback, reasonOf } from '../../base/index.ts';
 import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
 import { EXIT, type ExitError, usageError } from '../program/exit.ts';
 import { type Environment, listOption, option, toggle } from '../program/flags.ts';
+import { DEFAULT_HOST, listenOn, portNumber } from '../program/listen.ts';
 import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
 import { VERSION } from '../program/product.ts';
 import {
   announce,
-  DEFAULT_HOST,
   DRAIN_MS,
-  listenOn,
   networks,
   noteDrain,
-  portNumber,
   publicUrl,
   SERVER_FLAGS,
   untilSignal,

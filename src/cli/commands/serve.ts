@@ -1,25 +1,23 @@
 /** `parley serve`: serves an agent over HTTP until a signal ends it. */
 import { VERSIONS, versionOf } from '../../protocol/index.ts';
 import type { A2AAgent, AgentProfile, TaskStore } from '../../tasks/index.ts';
-import { isLoopback } from '../../http/index.ts';
+import { isLoopback } from '../../base/index.ts';
 import { serve, type ServeOptions } from '../../server.ts';
 import { authentication, AUTHENTICATION_FLAGS } from '../program/authentication.ts';
 import { CODER_FLAGS, CODER_VARIABLES, MODELS } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { usageError } from '../program/exit.ts';
 import { listOption, option, toggle, wholeNumber } from '../program/flags.ts';
+import { DEFAULT_HOST, listenOn, portNumber } from '../program/listen.ts';
 import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
 import { openStore, storeLocation } from '../program/store-location.ts';
 import { note } from '../program/terminal.ts';
 import { DEFAULT_PORT } from '../program/product.ts';
 import {
   announce,
-  DEFAULT_HOST,
   DRAIN_MS,
-  listenOn,
   networks,
   noteDrain,
-  portNumber,
   publicUrl,
   SERVER_FLAGS,
   untilSignal,

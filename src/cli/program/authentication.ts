@@ -5,6 +5,7 @@ import type { CommandInput } from './command.ts';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { usageError } from './exit.ts';
 import { option } from './flags.ts';
+import { checkUnique } from './unique-token.ts';
 
 export const AUTHENTICATION_FLAGS = {
   token: option('T', 'Require this bearer token from callers.'),
@@ -31,18 +32,6 @@ export function authentication({ values, typed }: Credentials): Authenticate | u
   }
   if (token !== undefined) return bearerTokens(new Map([[TOKEN_USER, checked('--token', token)]]));
   return keys === undefined ? undefined : bearerTokens(readKeys(keys));
-}
-
-/** Throws if the name or the token is already in `tokens`. */
-export function checkUnique(
-  place: string,
-  { name, token }: { readonly name: string; readonly token: string },
-  tokens: ReadonlyMap<string, string>,
-): void {
-  if (tokens.has(name)) throw usageError(`${place}: the name ${name} is used twice: remove one`);
-  if ([...tokens.values()].includes(token)) {
-    throw usageError(`${place}: ${name} has the same token as another name: use different tokens`);
-  }
 }
 
 /** Reads lines of NAME:TOKEN. A line that starts with `#` is a comment. */

@@ -1,16 +1,15 @@
-/** Code that all server commands share: flags, listening, the ready line, and the end of the process. */
+/** Code that all server commands share: flags, the ready line, and the end of the process. */
 import type { TaskStore } from '../../tasks/index.ts';
 import { networkGuard } from '../../base/net/index.ts';
 import type { Listening } from '../../server.ts';
-import { reasonOf, systemCode } from '../../base/index.ts';
+import { reasonOf } from '../../base/index.ts';
 import { usageError } from './exit.ts';
-import { option, toggle, wholeNumber } from './flags.ts';
+import { option, toggle } from './flags.ts';
 import type { ServerLog } from './log.ts';
 import { onProcessEnd } from './process-end.ts';
 import { VERSION } from './product.ts';
 import { bold, cyan, dim, note, say, sayJson } from './terminal.ts';
 
-export const DEFAULT_HOST = '127.0.0.1';
 /** How long running tasks may continue after a signal before they are stopped. */
 export const DRAIN_MS = 10_000;
 
@@ -22,11 +21,6 @@ export const SERVER_FLAGS = {
   'public-url': option('URL', 'The public address of this server, for agent cards.'),
   json: toggle('When the server is ready, print its address as JSON.'),
 } as const;
-
-/** Parses a flag's value as a port number. */
-export function portNumber(flag: '--port' | '--a2a-port', text: string): number {
-  return wholeNumber(flag, text, { min: 0, max: 65_535 });
-}
 
 /** Checks the values of `--allow-network` and returns them. */
 export function networks(cidrs: readonly string[]): readonly string[] {
@@ -53,43 +47,6 @@ export function publicUrl(text: string | undefined): { readonly publicUrl?: stri
     );
   }
   return { publicUrl: text };
-}
-
-interface Address {
-  readonly host: string;
-  readonly port: number;
-  readonly flag: '--port' | '--a2a-port';
-}
-
-/** Listens on the address. Reports a port in use and similar problems in one line that says what to do. */
-export async function listenOn(
-  server: { listen(port: number, host: string): Promise<Listening> },
-  { host, port, flag }: Address,
-): Promise<Listening> {
-  try {
-    return await server.listen(port, host);
-  } catch (error) {
-    const line = listenProblem(systemCode(error), { host, port, flag });
-    throw line === undefined ? error : usageError(line, { cause: error });
-  }
-}
-
-function listenProblem(
-  code: string | undefined,
-  { host, port, flag }: Address,
-): string | undefined {
-  switch (code) {
-    case 'EADDRINUSE':
-      return `port ${port} is in use: stop the program that uses it, or choose another port with ${flag} (0 picks a free one)`;
-    case 'EACCES':
-      return `no permission to use port ${port}: choose a port above 1023 with ${flag}`;
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return `${host} is not an address of this machine: use 127.0.0.1 (this machine only) or 0.0.0.0 (all interfaces)`;
-    default:
-      return undefined;
-  }
 }
 
 export interface Announcement {

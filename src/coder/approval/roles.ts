@@ -1,5 +1,6 @@
 /** The roles of the clients of a live session, and the roles that messages require. */
-import { LIVE_ROLES, type LiveClient, type LiveRole } from '../../live/client/index.ts';
+import type { LiveClient, LiveRole } from '../../live/client/index.ts';
+import { LIVE_ROLES } from '../../live/client/roles/index.ts';
 import { settingsIn } from '../../protocol/development-tool/index.ts';
 import { A2AError, type Message, type Metadata, type User } from '../../protocol/index.ts';
 import { confirmationsIn } from './answers.ts';

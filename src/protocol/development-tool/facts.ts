@@ -6,15 +6,12 @@
  */
 import { isObject } from '../../base/index.ts';
 import { SOURCE_KEY, textOf, type Message, type Part } from '../message.ts';
-import { isTerminal, type Task, type TaskState, type TaskStatusUpdateEvent } from '../task.ts';
+import type { Task, TaskState, TaskStatusUpdateEvent } from '../task.ts';
+import { isTerminal } from '../task-state.ts';
+import { isAwaitingAnswer } from './call-checks.ts';
 import { AgentThought, EventSource, type DevelopmentToolEvent } from './event.ts';
 import { eventIn } from './extension.ts';
-import {
-  isAwaitingAnswer,
-  looksLikeConfirmation,
-  ToolCall,
-  ToolCallConfirmation,
-} from './tool-call.ts';
+import { looksLikeConfirmation, ToolCall, ToolCallConfirmation } from './tool-call.ts';
 
 export type Fact =
   /** A person prompts the agent. `source` is the client that sent the prompt. */

@@ -9,6 +9,7 @@
  *   ToolCallConfirmation       a data part of the client's message
  *   SlashCommand and the rest  parameters and results of commands/get and command/execute
  */
+export * from './call-checks.ts';
 export * from './command.ts';
 export * from './event.ts';
 export * from './extension.ts';

@@ -6,7 +6,8 @@
  */
 import { isObject } from '../../base/index.ts';
 import type { Role } from '../message.ts';
-import { isSettled, type TaskState } from '../task.ts';
+import type { TaskState } from '../task.ts';
+import { isSettled } from '../task-state.ts';
 import { dropEmpty, dropNull, objectAt, refuse, type Raw } from './read.ts';
 
 export interface Dialect {

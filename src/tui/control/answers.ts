@@ -3,12 +3,8 @@
  * It opens again if the answer could not be sent. If another client answered first, a notice says so.
  */
 import type { LiveSession } from '../../live/client/index.ts';
-import {
-  hasOption,
-  OPTION,
-  type ConfirmationOption,
-} from '../../protocol/development-tool/index.ts';
-import { A2AError } from '../../protocol/index.ts';
+import type { ConfirmationOption } from '../../protocol/development-tool/index.ts';
+import { A2AError, hasOption, OPTION } from '../../protocol/schema-free/index.ts';
 import type { CallEntry } from '../state/entry.ts';
 import { waitingCalls, type SessionState } from '../state/state.ts';
 

@@ -3,13 +3,19 @@
  * fast items arrive.
  */
 import type { LiveSession } from '../../live/client/index.ts';
-import { reduceState } from '../state/reduce.ts';
 import { INITIAL, type SessionAction, type SessionState } from '../state/state.ts';
 
 const FRAME_MS = 33;
 
+type Reduce = (state: SessionState, action: SessionAction) => SessionState;
+
 export class StateStore {
   readonly #onChange: () => void;
+  /** Loads the reducer, and with it the schemas, while the first frame is drawn. */
+  readonly #reducer = import('../state/reduce.ts');
+  #reduce: Reduce | undefined;
+  /** The actions that came before the reducer was loaded. */
+  readonly #early: SessionAction[] = [];
   #state: SessionState = INITIAL;
   #timer: NodeJS.Timeout | undefined;
   #notified = 0;
@@ -23,7 +29,11 @@ export class StateStore {
   }
 
   dispatch(action: SessionAction): void {
-    this.#state = reduceState(this.#state, action);
+    if (!this.#reduce) {
+      this.#early.push(action);
+      return;
+    }
+    this.#state = this.#reduce(this.#state, action);
     if (this.#timer) return;
     const wait = this.#notified + FRAME_MS - performance.now();
     // Even the first notification is deferred: items that arrive together belong in one frame.
@@ -39,6 +49,8 @@ export class StateStore {
 
   /** Reads the session until it ends or the signal is aborted. */
   async follow(session: LiveSession, signal: AbortSignal): Promise<void> {
+    ({ reduceState: this.#reduce } = await this.#reducer);
+    for (const action of this.#early.splice(0)) this.dispatch(action);
     for await (const item of session.items({ signal })) this.dispatch(item);
   }
 

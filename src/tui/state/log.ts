@@ -4,13 +4,13 @@
  *
  * A `LogWriter` applies the facts of one reducer step. It does not modify the log that it started from.
  */
-import {
-  hasEnded,
-  type Fact,
-  type ToolCall,
-  type ToolCallConfirmation,
+import type {
+  Fact,
+  ToolCall,
+  ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
-import { isTerminal, type Part, type TaskState } from '../../protocol/index.ts';
+import type { Part, TaskState } from '../../protocol/index.ts';
+import { hasEnded, isTerminal } from '../../protocol/schema-free/index.ts';
 import { splitBlocks } from './blocks.ts';
 import { isQuestion, isWaiting, type CallEntry, type Decision, type Entry } from './entry.ts';
 

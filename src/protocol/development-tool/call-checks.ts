@@ -1,0 +1,28 @@
+/** Checks of a tool call: its options, and whether it waits or has ended. This file loads no schema. */
+import type { ToolCall } from './tool-call.ts';
+
+/** The ids of confirmation options that clients treat specially. */
+export const OPTION = {
+  /** Runs the call once. Questions that a tool asks do not have this option. */
+  once: 'proceed_once',
+  cancel: 'cancel',
+  /** Writes different content, which must be in `file_details`. */
+  modify: 'modify',
+  /** The person answers with the next message. */
+  words: 'answer',
+} as const;
+
+/** Returns whether the call waits for a person's answer. */
+export function isAwaitingAnswer({ status, confirmation_request }: ToolCall): boolean {
+  return status === 'PENDING' && confirmation_request !== undefined;
+}
+
+/** Returns whether the call's confirmation request has the option with this id. */
+export function hasOption({ confirmation_request: request }: ToolCall, id: string): boolean {
+  return request?.options.some((option) => option.id === id) ?? false;
+}
+
+/** Returns whether the call has its final status. */
+export function hasEnded({ status }: ToolCall): boolean {
+  return status === 'SUCCEEDED' || status === 'FAILED' || status === 'CANCELLED';
+}

@@ -1,0 +1,7 @@
+/**
+ * The parts of the protocol that need no schema. A module that must load fast imports them from here, because
+ * protocol/index.ts loads zod and all schemas.
+ */
+export { hasEnded, hasOption, OPTION } from '../development-tool/call-checks.ts';
+export { A2AError } from '../errors.ts';
+export { isTerminal } from '../task-state.ts';

@@ -1,0 +1,21 @@
+/** The groups of task states. This file loads no schema. */
+import type { TaskState } from './task.ts';
+
+/**
+ * Returns whether the state is terminal. No event follows a terminal state, unless the agent continues completed tasks.
+ */
+export function isTerminal(state: TaskState): boolean {
+  return (
+    state === 'completed' || state === 'failed' || state === 'canceled' || state === 'rejected'
+  );
+}
+
+/** Returns whether the agent waits for input or authentication. Then a blocking send returns, and a stream ends. */
+export function isInterrupted(state: TaskState): boolean {
+  return state === 'input-required' || state === 'auth-required';
+}
+
+/** Returns whether the state is terminal or interrupted. Then no further event comes until a client acts. */
+export function isSettled(state: TaskState): boolean {
+  return isTerminal(state) || isInterrupted(state);
+}
