@@ -24,6 +24,7 @@ interface Manifest {
   license: string;
   author: string;
   type: string;
+  sideEffects: boolean;
   engines: Record<string, string>;
   bin: Record<string, string>;
   exports: Record<string, Target>;
@@ -207,7 +208,8 @@ function writePackage(
     }
   }
 
-  const { name, version, description, keywords, license, author, type, engines } = manifest;
+  const { name, version, description, keywords, license, author, type, sideEffects, engines } =
+    manifest;
   const library = new Set([...packagesImportedBy(staging)].map(packageName));
   // The store contract imports the package by its own name.
   library.delete(name);
@@ -224,6 +226,7 @@ function writePackage(
     license,
     author,
     type,
+    sideEffects,
     engines,
     bin: bundled && manifest.bin,
     exports: Object.fromEntries(

@@ -13,9 +13,6 @@ const MAX_LINES = 500;
 /** The public entry points at the top of src/ export the rooms' names again: that is their purpose. */
 const TOP = '.';
 
-/** Names that two rooms may export. */
-const SHARED_NAMES = new Set(names('Span'));
-
 interface Rule {
   /** Other rooms that this folder may import. A subfolder with a line of its own (`live/client`) is named by itself. */
   folders: string[];
@@ -38,57 +35,53 @@ const RULES: Record<string, Rule> = {
   tasks: {
     folders: ['base', 'protocol'],
     packages: [],
-    builtins: ['crypto', 'async_hooks', 'timers', 'util'],
+    builtins: ['crypto', 'timers', 'util'],
   },
   http: {
     folders: ['base', 'base/net', 'protocol', 'tasks'],
     packages: ['ws'],
-    builtins: names('http https http2 net tls dns url stream zlib events buffer crypto timers'),
+    builtins: ['crypto', 'http', 'net', 'stream'],
   },
   // Runs in browsers too.
   client: { folders: ['base', 'protocol'], packages: [], builtins: [] },
   store: {
     folders: ['base', 'base/sqlite', 'protocol', 'tasks'],
     packages: [],
-    builtins: ['sqlite', 'fs', 'path', 'crypto'],
+    builtins: ['crypto', 'fs', 'sqlite'],
   },
   // Knows nothing of A2A.
   agent: {
     folders: ['base', 'base/sqlite'],
     packages: ['zod', '@ai-sdk/*', '@modelcontextprotocol/client'],
-    builtins: ['crypto', 'async_hooks', 'timers', 'events', 'fs', 'path', 'sqlite'],
+    builtins: ['crypto', 'fs', 'sqlite', 'timers'],
   },
   bridge: {
     folders: ['base', 'protocol', 'tasks', 'client', 'agent'],
     packages: ['zod'],
-    builtins: ['crypto', 'async_hooks', 'timers'],
+    builtins: ['crypto'],
   },
   // Runs in browsers too.
   'live/client': { folders: ['base', 'protocol', 'client'], packages: ['zod'], builtins: [] },
   coder: {
-    folders: names(
-      '. base base/jsonc base/net protocol tasks http client store agent bridge live/client',
-    ),
-    packages: names(
-      'zod diff htmlparser2 jsonc-parser @modelcontextprotocol/client @lydell/node-pty @vscode/ripgrep',
-    ),
+    folders: names('. base base/jsonc base/net protocol tasks http agent bridge live/client'),
+    packages: names('zod diff htmlparser2 jsonc-parser @lydell/node-pty @vscode/ripgrep'),
     builtins: ['*'],
   },
   live: {
-    folders: names('. base protocol tasks http client agent bridge coder'),
-    packages: ['zod'],
-    builtins: ['*'],
+    folders: names('. base protocol tasks http agent bridge coder'),
+    packages: [],
+    builtins: ['crypto', 'timers'],
   },
   acp: {
-    folders: names('base protocol tasks http client live/client'),
-    packages: ['zod', '@agentclientprotocol/sdk'],
-    builtins: ['*'],
+    folders: names('base protocol tasks http live/client'),
+    packages: ['@agentclientprotocol/sdk'],
+    builtins: ['path', 'stream', 'url'],
   },
   // A client like any other, never a friend of coder/.
   tui: {
-    folders: ['base', 'protocol', 'client', 'live/client'],
+    folders: ['base', 'protocol', 'live/client'],
     packages: ['ink', 'react', 'marked', 'diff'],
-    builtins: ['crypto', 'events', 'fs', 'os', 'path', 'process', 'timers', 'tty', 'url', 'util'],
+    builtins: ['util'],
   },
   gateway: {
     folders: names(
@@ -102,7 +95,7 @@ const RULES: Record<string, Rule> = {
       '. base base/net protocol tasks http client store agent bridge',
       'coder live live/client acp tui gateway',
     ),
-    packages: ['pino', 'zod'],
+    packages: ['pino'],
     builtins: ['*'],
     outside: ['package.json'],
   },
@@ -143,7 +136,7 @@ function violations(sources: Sources): string[] {
     }
   }
   for (const [name, rooms] of owners) {
-    if (rooms.size < 2 || SHARED_NAMES.has(name)) continue;
+    if (rooms.size < 2) continue;
     found.push(`${[...rooms].map(describe).join(' and ')} both export ${name}`);
   }
   return [...found, ...fileCycles(graph), ...folderCycles(graph)];

@@ -4,7 +4,7 @@ export { reasonOf, systemCode } from './errors.ts';
 export { wordIssue } from './issue.ts';
 export { defined, isObject, type JsonObject, type JsonValue } from './json.ts';
 export { isLoopback } from './loopback.ts';
-export { cutText, distance, nearestNames, shorten } from './text.ts';
+export { cutText, nearestNames, shorten } from './text.ts';
 export {
   backoffMs,
   MAX_TIMER_MS,

@@ -16,7 +16,7 @@ export function shorten(text: string, limit: number): string {
  * Returns the Levenshtein distance of two words: the number of letters that must be added, removed or replaced to turn
  * one word into the other.
  */
-export function distance(from: string, to: string): number {
+function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let i = 0; i < from.length; i++) {
     const next = [i + 1];
@@ -29,6 +29,13 @@ export function distance(from: string, to: string): number {
   return row.at(-1) ?? 0;
 }
 
+interface Similarity {
+  /** The part of the word and of each name that is compared. Default: all of it. */
+  readonly compared?: (text: string) => string;
+  /** How many letters may differ from this name. Default: 2, or 1 for a short word. */
+  readonly maxDistance?: (name: string) => number;
+}
+
 /**
  * Returns the names that may be meant by a misspelled word. The most similar name comes first.
  *
@@ -37,11 +44,12 @@ export function distance(from: string, to: string): number {
 export function nearestNames(
   word: string,
   names: Iterable<string>,
-  maxDistance = word.length < 4 ? 1 : 2,
+  { compared = (text) => text, maxDistance = () => (word.length < 4 ? 1 : 2) }: Similarity = {},
 ): string[] {
+  const sought = compared(word);
   return [...names]
-    .map((name) => ({ name, changes: distance(word, name) }))
-    .filter(({ changes }) => changes <= maxDistance)
+    .map((name) => ({ name, changes: distance(sought, compared(name)) }))
+    .filter(({ name, changes }) => changes <= maxDistance(name))
     .toSorted((a, b) => a.changes - b.changes)
     .map(({ name }) => name);
 }

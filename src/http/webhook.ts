@@ -36,7 +36,7 @@ export function webhookDelivery(options: WebhookOptions = {}): Deliver {
     body: string,
     signal: AbortSignal,
   ): Promise<DeliveryOutcome> {
-    const response = await guardedRequest(guard, new URL(config.url), {
+    const response = await guardedRequest(guard, config.url, {
       method: 'POST',
       headers: { ...headersOf(config, version), 'content-length': Buffer.byteLength(body) },
       body,

@@ -90,8 +90,7 @@ export class Conversation {
   readonly #queue: Waiting[] = [];
   #sending = false;
   #pumped: Promise<void> | undefined;
-  /** Maps the id of each earlier task to the id of the next task, oldest first. */
-  readonly #former = new Map<string, string>();
+  #former: readonly string[];
   /** Resolved when the conversation moves to a new task or ends. */
   #renewed = Promise.withResolvers<void>();
   #moved = Promise.withResolvers<void>();
@@ -110,8 +109,7 @@ export class Conversation {
     this.#options = options;
     this.#task = task;
     this.#state = turnState(task);
-    const former = options.former?.slice(-MAX_FORMER) ?? [];
-    for (const [index, id] of former.entries()) this.#former.set(id, former[index + 1] ?? task.id);
+    this.#former = options.former?.slice(-MAX_FORMER) ?? [];
   }
 
   /** The current task, as it was when the conversation moved to it. */
@@ -121,7 +119,7 @@ export class Conversation {
 
   /** The ids of the earlier tasks, oldest first. */
   get former(): readonly string[] {
-    return [...this.#former.keys()];
+    return this.#former;
   }
 
   get closed(): boolean {
@@ -134,7 +132,7 @@ export class Conversation {
 
   /** Returns whether a client can resume in this task. It can if this is the current task or a known earlier task. */
   leads(taskId: string): boolean {
-    return taskId === this.#task.id || this.#former.has(taskId);
+    return taskId === this.#task.id || this.#former.includes(taskId);
   }
 
   /**
@@ -143,7 +141,9 @@ export class Conversation {
    */
   async taskAfter(taskId: string): Promise<string | undefined> {
     while (!this.closed && this.#task.id === taskId) await this.#renewed.promise;
-    return this.closed ? undefined : (this.#former.get(taskId) ?? this.#task.id);
+    if (this.closed) return undefined;
+    const index = this.#former.indexOf(taskId);
+    return (index < 0 ? undefined : this.#former[index + 1]) ?? this.#task.id;
   }
 
   /**
@@ -392,9 +392,7 @@ export class Conversation {
     live.delete(before);
     if (this.closed) return;
     live.add(task.id);
-    this.#former.set(before, task.id);
-    const [oldest] = this.#former.keys();
-    if (this.#former.size > MAX_FORMER && oldest !== undefined) this.#former.delete(oldest);
+    this.#former = [...this.#former, before].slice(-MAX_FORMER);
     this.#task = task;
     this.#seq = 0;
     this.#state = 'idle';

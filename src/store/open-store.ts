@@ -44,9 +44,11 @@ export interface OpenStoreOptions {
 export function openStoreFile(path: string, options: OpenStoreOptions): OpenStore {
   const file = prepareFile(path);
   const lock = takeLock(file);
+  let opened: DatabaseSync | undefined;
   try {
     checkFile(file);
     const db = openDatabase(file, { ...options, schema: STORE, busyMs: BUSY_MS });
+    opened = db;
     db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA mmap_size = ${MAPPED_BYTES}`);
     return {
       db,
@@ -63,6 +65,7 @@ export function openStoreFile(path: string, options: OpenStoreOptions): OpenStor
       },
     };
   } catch (error) {
+    opened?.close();
     lock.abandon();
     throw toStoreError(error, file);
   }

@@ -194,7 +194,7 @@ test('a batch that finds no room is not written at all, and the next succeeds wh
         store.append([{ ...late, messageIds: [`m${seq}`] }, chunk('large', seq, text)]);
       }
     },
-    (error) => error instanceof StoreError && /full/.test(error.message),
+    (error) => error instanceof StoreError && error.code === 'full' && /full/.test(error.message),
   );
   assert.ok(seq > 3 && seq < 100);
   assert.equal(store.head(scope, 'large')?.seq, seq);
@@ -281,6 +281,21 @@ test('a place that cannot be written to is refused', (t) => {
   if (existsSync('/proc/self')) {
     assert.match(refusal('/proc/nowhere/tasks.db').message, /cannot open the database/);
   }
+});
+
+test('a file that cannot be set up is closed again', (t) => {
+  const place = folder(t);
+  const exec = t.mock.method(DatabaseSync.prototype, 'exec');
+  sqliteStore(join(place, 'first.db')).close();
+  const last = exec.mock.calls.findIndex(({ arguments: [sql] }) => sql.includes('cache_size'));
+  exec.mock.resetCalls();
+  exec.mock.mockImplementationOnce(() => {
+    throw new Error('no memory');
+  }, last);
+  assert.throws(() => sqliteStore(join(place, 'second.db')), /no memory/);
+  const db = exec.mock.calls[last]?.this;
+  assert.ok(db instanceof DatabaseSync);
+  assert.equal(db.isOpen, false);
 });
 
 test('closing leaves one whole file, and a closed store refuses to write', (t) => {

@@ -16,7 +16,7 @@
  * secrets are refused. A webhook that was stored with another key cannot be read. It is skipped and logged. It works
  * again if the store is opened with that key.
  */
-import { StoreError } from '../base/sqlite/index.ts';
+import { StoreError, toStoreError } from '../base/sqlite/index.ts';
 import { reasonOf } from '../base/index.ts';
 import type { DatabaseSync } from 'node:sqlite';
 import {
@@ -270,7 +270,11 @@ export class SqliteStore implements TaskStore {
       this.#contexts.clear();
       // After some errors, such as a full disk, SQLite has already rolled the transaction back.
       if (this.#db.isOpen && this.#db.isTransaction) this.#sql.rollback.run();
-      throw new StoreError(`cannot write to the task store: ${reasonOf(error)}`, { cause: error });
+      const known = toStoreError(error, 'the task store', 'write to');
+      throw new StoreError(`cannot write to the task store: ${reasonOf(error)}`, {
+        ...(known instanceof StoreError && { code: known.code }),
+        cause: error,
+      });
     }
   }
 

@@ -25,7 +25,7 @@ export { createHandler } from './handler.ts';
 export type { HandlerOptions, ListOptions, LogPage, RequestHandler } from './handler.ts';
 export type { OnState } from './log/event-log.ts';
 export type { Expired, ExpireOptions } from './expiry.ts';
-export type { IntakeOptions } from './intake.ts';
+export { ContextMismatchError, type IntakeOptions } from './intake.ts';
 export type { ReserveParams } from './reserve.ts';
 export type { ExecutionLimits } from './execution/execution.ts';
 export type { RuntimeLimits } from './runtime.ts';

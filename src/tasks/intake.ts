@@ -51,6 +51,13 @@ export interface IntakeOptions {
   readonly deduplicate: boolean;
 }
 
+/** The context that a message names is not the context of its task. */
+export class ContextMismatchError extends A2AError {
+  constructor() {
+    super('invalidParams', 'message.contextId: must be the context of message.taskId');
+  }
+}
+
 /** Accepts a message. Returns a direct answer, or the task that the message started or continued. */
 export async function accept(
   runtime: Runtime,
@@ -213,7 +220,7 @@ async function proceed(
   using live = await runtime.open(scope, message.taskId!);
   const { taskId, contextId } = live;
   if (message.contextId !== undefined && message.contextId !== contextId) {
-    throw new A2AError('invalidParams', 'message.contextId: must be the context of message.taskId');
+    throw new ContextMismatchError();
   }
   runtime.executions.checkRoom();
   const request = requestContext(params, call, scope, contextId);

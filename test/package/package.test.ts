@@ -12,6 +12,7 @@ import { formatMessage } from 'publint/utils';
 
 interface Manifest {
   version: string;
+  sideEffects?: boolean;
   bin?: Record<string, string>;
   exports: Record<string, string | Record<string, string>>;
   dependencies?: Record<string, string>;
@@ -66,6 +67,10 @@ test('the package does not bring a Node of its own', () => {
     JSON.parse(readFileSync(installed('parley-a2a/package.json'), 'utf8')),
   );
   assert.doesNotMatch(all, /node-linux|parley-source/);
+});
+
+test('a bundler may drop the modules that nothing imports from', () => {
+  assert.equal(manifest.sideEffects, false);
 });
 
 test('publint finds nothing to say', async () => {

@@ -2,7 +2,7 @@
  * Creates models by name: `google:NAME`, `anthropic:NAME`, `openai:NAME`, `openai-compatible:NAME`, `offline`,
  * `scripted:FILE`. Keys and base URLs come from environment variables.
  */
-import { distance } from '../../base/index.ts';
+import { nearestNames } from '../../base/index.ts';
 import { ModelError, type Model } from '../model.ts';
 import { offlineModel } from './offline.ts';
 import { withRetry, type ModelRetryOptions } from './retry.ts';
@@ -113,8 +113,9 @@ function nearest(name: string): string | undefined {
     if (family?.test(bare)) return `${prefix}:${bare}`;
   }
   const [prefix = ''] = name.toLowerCase().split(':');
-  const [best] = FORMS.map((form) => ({ form, changes: distance(prefix, form.replace(/:.*/, '')) }))
-    .filter(({ form, changes }) => changes <= Math.max(2, form.length / 4))
-    .toSorted((a, b) => a.changes - b.changes);
-  return best?.form;
+  const [best] = nearestNames(prefix, FORMS, {
+    compared: (form) => form.replace(/:.*/, ''),
+    maxDistance: (form) => Math.max(2, form.length / 4),
+  });
+  return best;
 }

@@ -12,11 +12,11 @@ export interface GuardedRequestOptions extends Pick<RequestOptions, 'method' | '
  */
 export async function guardedRequest(
   guard: NetworkGuard,
-  url: URL,
+  address: string,
   { body, ...options }: GuardedRequestOptions,
 ): Promise<IncomingMessage> {
   // `lookup` is not called if the URL contains an IP address, so this address is checked here.
-  guard.parse(url.href);
+  const url = guard.parse(address);
   return new Promise((resolve, reject) => {
     // The module is not imported, because the module namespace of node:http loads undici, which takes most of the
     // start-up time.

@@ -67,7 +67,7 @@ export interface NetworkGuard {
  * operator has opened, in CIDR notation.
  *
  *     const guard = networkGuard(['10.0.0.0/8']);
- *     const response = await guardedRequest(guard, guard.parse(text), { signal });
+ *     const response = await guardedRequest(guard, text, { signal });
  */
 export function networkGuard(allowNetworks: readonly string[] = []): NetworkGuard {
   const opened = networks(allowNetworks);

@@ -34,6 +34,8 @@ export function openDatabase(file: string, options: DatabaseOptions): DatabaseSy
     checkVersion(db, file, schema);
     db.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA temp_store = MEMORY`);
     migrate(db, schema);
+    // Another process may have migrated the database to a newer version since the first check.
+    checkVersion(db, file, schema);
     db.exec(`PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = ${JOURNAL_BYTES}`);
     if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${Math.floor(maxPages)}`);
     return db;

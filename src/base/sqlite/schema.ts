@@ -43,9 +43,14 @@ export function migrate(
   if (pragma(db, 'user_version') >= to) return;
   db.exec('BEGIN EXCLUSIVE');
   try {
-    // The version is read again, because another process may have migrated the database in the meantime.
-    for (const step of steps.slice(pragma(db, 'user_version'), to)) db.exec(step);
-    db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${to}; COMMIT`);
+    // The version is read again, because another process may have migrated the database in the meantime. If that was a
+    // newer Parley, the version is already higher than `to`.
+    const version = pragma(db, 'user_version');
+    if (version < to) {
+      for (const step of steps.slice(version, to)) db.exec(step);
+      db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${to}`);
+    }
+    db.exec('COMMIT');
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK');
     throw error;

@@ -256,7 +256,7 @@ async function withKeys<Result>(
     }
   } catch (error) {
     if (error instanceof StoreError) {
-      const hint = error.hint === undefined ? '' : `: ${error.hint.replace(/\.$/, '')}`;
+      const hint = error.hint === undefined ? '' : `: ${error.hint}`;
       throw usageError(`${error.message}${hint}`, { cause: error });
     }
     if (error instanceof A2AError) throw refused(error);

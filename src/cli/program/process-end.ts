@@ -45,7 +45,10 @@ export interface ProcessEndOptions {
   readonly interrupts?: boolean;
 }
 
-/** Calls `close` once, at the first signal or uncaught error. A second signal ends the process at once. */
+/**
+ * Calls `close` once, at the first signal or uncaught error. A second signal ends the process at once, and so does an
+ * uncaught error while the process is closing, unless the process owns the terminal screen.
+ */
 export function onProcessEnd(
   log: ServerLog,
   close: (code: number) => unknown,
@@ -57,13 +60,13 @@ export function onProcessEnd(
     code = wanted;
     void close(wanted);
   };
-  const signalled = (wanted: number): void => {
+  const stopOrExit = (wanted: number): void => {
     if (code !== undefined) process.exit(EXIT.interrupted);
     stop(wanted);
   };
-  process.on('SIGTERM', () => signalled(EXIT.done));
+  process.on('SIGTERM', () => stopOrExit(EXIT.done));
   onInterrupt(() => {
-    if (interrupts) signalled(EXIT.interrupted);
+    if (interrupts) stopOrExit(EXIT.interrupted);
   });
   if (terminal) {
     process.on('SIGHUP', () => stop(EXIT.interrupted));
@@ -75,10 +78,14 @@ export function onProcessEnd(
     if (terminal && systemCode(error) === 'EIO') return stop(EXIT.interrupted);
     log.error({ err: error }, 'uncaught error; the process ends');
     const tell = (): void => complain(`uncaught error: ${reasonOf(error)}`);
-    // The terminal UI restores the screen before the process ends.
-    if (terminal) process.once('exit', tell);
-    else tell();
-    stop(EXIT.failed);
+    if (terminal) {
+      // The terminal UI restores the screen before the process ends.
+      process.once('exit', tell);
+      stop(EXIT.failed);
+    } else {
+      tell();
+      stopOrExit(EXIT.failed);
+    }
   });
   return {
     get code() {

@@ -1,4 +1,5 @@
 /** Where tasks are stored, from `--store` and `--durability`, and opening that store. */
+import type { StoreError } from '../../store/index.ts';
 import type { TaskStore } from '../../tasks/index.ts';
 import { type ExitError, usageError } from './exit.ts';
 import type { Environment } from './flags.ts';
@@ -16,6 +17,8 @@ export interface StoreFlags {
   readonly store: string | undefined;
   readonly durability?: string | undefined;
 }
+
+const OTHER_STORE = 'use --store memory or --store sqlite:PATH';
 
 /** The location. Without `--store` it is the file `name`.db in the data folder: one per agent, because a log has one writer. */
 export async function storeLocation(
@@ -54,16 +57,15 @@ export async function openStore(
   try {
     return sqliteStore(file, { durability, secretKey, logger: log });
   } catch (error) {
-    throw error instanceof StoreError ? storeProblem(error) : error;
+    if (!(error instanceof StoreError)) throw error;
+    if (error.code !== 'busy') throw storeProblem(error);
+    // A store has one process.
+    throw usageError(`${error.message}: stop that process, or ${OTHER_STORE}`, { cause: error });
   }
 }
 
-/** A store that cannot be opened, as one line that says what to do. */
-export function storeProblem(error: Error & { readonly hint?: string | undefined }): ExitError {
-  const inUse = / in use /.test(error.message);
-  const hint = inUse || !error.hint ? '' : ` (${error.hint.replace(/\.$/, '')})`;
-  const stop = inUse ? 'stop that process, or ' : '';
-  return usageError(`${error.message}${hint}: ${stop}use --store memory or --store sqlite:PATH`, {
-    cause: error,
-  });
+/** A store or a register that cannot be opened, as one line that says what to do. */
+export function storeProblem(error: StoreError): ExitError {
+  const hint = error.hint === undefined ? '' : ` (${error.hint})`;
+  return usageError(`${error.message}${hint}: ${OTHER_STORE}`, { cause: error });
 }

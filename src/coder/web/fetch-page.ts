@@ -68,7 +68,7 @@ export function pageFetcher(options: FetchPageOptions = {}) {
       let url = parse(text);
       for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
         host = url.host;
-        const response = await guardedRequest(guard, url, {
+        const response = await guardedRequest(guard, url.href, {
           headers: HEADERS,
           signal: AbortSignal.any([signal, timeout]),
         });

@@ -3,6 +3,9 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { guardedFetch } from './guarded-fetch.ts';
 
 async function serving(t: TestContext, answer: RequestListener): Promise<number> {
@@ -69,4 +72,27 @@ test('the signal ends a request, and an answer that is being read', async (t) =>
   const response = await open(`http://127.0.0.1:${port}/begun`, { signal: begun.signal });
   begun.abort();
   await assert.rejects(response.text());
+});
+
+test('the signal still works after a garbage collection, in the options and in a Request', async (t) => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const port = await serving(t, (_, response) => response.write('a'));
+  const open = guardedFetch({ allowNetworks: ['127.0.0.0/8'] });
+  const url = `http://127.0.0.1:${port}/`;
+  const begun = new AbortController();
+  const { signal } = begun;
+  const responses = [await open(url, { signal }), await open(new Request(url, { signal }))];
+  for (let round = 0; round < 5; round++) {
+    await delay(1);
+    collect();
+  }
+  begun.abort();
+  for (const response of responses) {
+    const read = response.text().then(
+      () => 'read',
+      () => 'aborted',
+    );
+    assert.equal(await Promise.race([read, delay(5000, 'nothing')]), 'aborted');
+  }
 });

@@ -17,19 +17,22 @@ export function guardedFetch(
   options: { readonly allowNetworks?: readonly string[] | undefined } = {},
 ): typeof fetch {
   const guard = networkGuard(options.allowNetworks);
+  /** The signal of a Request stops following the caller's signal when the Request is garbage-collected. */
+  const requests = new WeakMap<IncomingMessage, readonly unknown[]>();
 
   return async (input, init) => {
     const request = new Request(input, init);
     const timeout = new AbortController();
     const timer = setTimeout(() => timeout.abort(new Error('there was no response')), RESPONSE_MS);
     try {
-      const response = await guardedRequest(guard, guard.parse(request.url), {
+      const response = await guardedRequest(guard, request.url, {
         method: request.method,
         // Compression is turned off, because this function does not decompress responses.
         headers: { ...Object.fromEntries(request.headers), 'accept-encoding': 'identity' },
         body: request.body === null ? undefined : new Uint8Array(await request.arrayBuffer()),
-        signal: AbortSignal.any([request.signal, timeout.signal]),
+        signal: AbortSignal.any([init?.signal ?? request.signal, timeout.signal]),
       });
+      requests.set(response, [input, request]);
       return toWebResponse(response);
     } catch (error) {
       timeout.signal.throwIfAborted();

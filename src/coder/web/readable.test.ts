@@ -49,6 +49,13 @@ test('an element that is not shown ends where its own end tag is', () => {
   );
 });
 
+test('a slash ends an svg, and inside one any element, but no other element that is not shown', () => {
+  for (const name of ['script', 'style', 'noscript', 'template', 'iframe', 'object']) {
+    assert.equal(read(`a<${name}/>no</${name}>b`), 'ab', name);
+  }
+  assert.equal(read('a<svg/>b<svg><style/><title/>no</svg>c<svg><svg/>no</svg>d'), 'abcd');
+});
+
 test('anything can be read', () => {
   const piece = fc.constantFrom(
     '<',

@@ -65,10 +65,12 @@ function tokenize(html: string, base: URL, writer: Writer): number | undefined {
   function opened(closesItself: boolean): void {
     const { name, link, alt } = tag!;
     tag = undefined;
+    // In HTML `<script/>` is a start tag. Of the skipped elements only svg can close itself.
+    const isEmpty = closesItself && name === 'svg';
     if (skipped !== '') {
-      if (name === skipped && !closesItself) skippedDepth += 1;
+      if (name === skipped && !isEmpty) skippedDepth += 1;
     } else if (SKIPPED.has(name)) {
-      if (!closesItself) [skipped, skippedDepth] = [name, 1];
+      if (!isEmpty) [skipped, skippedDepth] = [name, 1];
     } else if (name === 'a') links.push(link);
     else if (name === 'img') writer.text(alt);
     else if (BLOCKS.has(name)) {
@@ -93,6 +95,8 @@ function tokenize(html: string, base: URL, writer: Writer): number | undefined {
   const tokenizer = new Tokenizer(
     { decodeEntities: true },
     {
+      // In svg, `<style/>` does close itself, and the text after `<style>` can contain tags.
+      isInForeignContext: () => skipped === 'svg',
       ontext: (start, end) => text(html.slice(start, end)),
       ontextentity: (codepoint) => text(characterOf(codepoint)),
       onopentagname(start, end) {

@@ -3,10 +3,12 @@ import { A2AError } from '../../protocol/index.ts';
 import { type CheckAccess, guardHandler, type RequestHandler } from '../../tasks/index.ts';
 import { agentOfTenant, callerOf } from './caller.ts';
 
-const check: CheckAccess = ({ access, on }, _params, call) => {
+/** Throws an A2AError if the caller may not do the operation. */
+export const checkScope: CheckAccess = ({ access, on }, _params, call) => {
   const caller = callerOf(call);
   const isAgent = agentOfTenant(caller.tenant) !== undefined;
   if (on === 'card') {
+    if (access !== 'read') throw new A2AError('forbidden');
     if (!isAgent) return;
     throw new A2AError('unsupportedOperation', 'This agent has no extended card');
   }
@@ -15,5 +17,5 @@ const check: CheckAccess = ({ access, on }, _params, call) => {
 };
 
 export function guardedHandler(handler: RequestHandler): RequestHandler {
-  return guardHandler(handler, check);
+  return guardHandler(handler, checkScope);
 }

@@ -1,20 +1,20 @@
 /** Converts errors of the task handler to errors of the dialect. */
 import { A2AError, isTerminal, TaskState } from '../../protocol/index.ts';
+import { ContextMismatchError } from '../../tasks/index.ts';
 import { dialectStatus } from './translation.ts';
 
 export type TaskAction = 'message' | 'cancel';
 
 /** Converts an error of the handler about the task in the request. Other errors are returned unchanged. */
 export function dialectError(error: unknown, action: TaskAction): unknown {
-  if (!(error instanceof A2AError)) return error;
-  const { kind, message, detail } = error;
-  if (kind === 'invalidParams' && message.startsWith('message.contextId:')) {
+  if (error instanceof ContextMismatchError) {
     return new A2AError(
       'invalidParams',
       'sessionId: the task in taskId belongs to another session',
-      detail,
     );
   }
+  if (!(error instanceof A2AError)) return error;
+  const { kind, message, detail } = error;
   if (kind !== 'unsupportedOperation' && kind !== 'taskNotCancelable') return error;
   const { data: state } = TaskState.safeParse(detail.info?.['state']);
   return new A2AError('conflict', (state && explanation(state, action)) ?? message, detail);

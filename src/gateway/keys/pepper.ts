@@ -74,7 +74,7 @@ function read(file: string): Buffer | undefined {
   }
   if (secret.length === PEPPER_BYTES) return secret;
   throw new StoreError(`${file} is not a valid pepper file`, {
-    hint: 'Restore it from a backup, or delete it and create all keys again.',
+    hint: 'restore it from a backup, or delete it and create all keys again',
   });
 }
 
@@ -99,7 +99,7 @@ function make(file: string): Buffer {
 
 function cannot(what: string, file: string, error: unknown): StoreError {
   return new StoreError(`cannot ${what} ${file}: ${reasonOf(error)}`, {
-    hint: 'This user needs write access to the folder.',
+    hint: 'this user needs write access to the folder',
     cause: error,
   });
 }

@@ -2,7 +2,7 @@
  * Resolves a model name to providers. The workspace's model cards are looked up first, then the models in the
  * configuration, then the names that providers list. An unknown name is an error; there is no fallback to another model.
  */
-import { distance } from '../../base/index.ts';
+import { nearestNames } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { CardLookup } from '../cards/cards.ts';
 import type { Pricing } from '../cards/schema.ts';
@@ -198,10 +198,8 @@ function providerOf({ provider }: { readonly provider: string }): string {
 }
 
 function nearest(name: string, names: ReadonlySet<string>): string[] {
-  const compared = (text: string) => text.slice(0, MAX_COMPARED_CHARS).toLowerCase();
-  return [...names]
-    .map((each) => ({ each, slips: distance(compared(name), compared(each)) }))
-    .toSorted((a, b) => a.slips - b.slips)
-    .slice(0, MAX_NEAREST)
-    .map(({ each }) => each);
+  return nearestNames(name, names, {
+    compared: (text) => text.slice(0, MAX_COMPARED_CHARS).toLowerCase(),
+    maxDistance: () => Infinity,
+  }).slice(0, MAX_NEAREST);
 }

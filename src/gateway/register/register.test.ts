@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import fs, { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { DatabaseSync } from 'node:sqlite';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -53,4 +55,44 @@ test('a register of a newer Parley is refused and left as it is', () => {
   register.db.exec('PRAGMA user_version = 99');
   register.close();
   assert.throws(() => openRegister(file, silent), /newer\.db was written by a newer Parley \(.*99/);
+});
+
+test('a read-only file is refused when it is opened, not at the first write', (t) => {
+  const place = mkdtempSync(path.join(tmpdir(), 'parley-register-'));
+  t.after(() => rmSync(place, { recursive: true, force: true }));
+  const file = path.join(place, 'read-only.db');
+  openRegister(file, silent).close();
+  chmodSync(place, 0o777);
+  chmodSync(file, 0o444);
+  const script = `
+    import { openRegister } from ${JSON.stringify(import.meta.resolve('./register.ts'))};
+    try {
+      openRegister(${JSON.stringify(file)}, console).close();
+      console.log('opened');
+    } catch (error) {
+      console.log(error.name + ': ' + error.message);
+    }`;
+  // Root may write to any file, so another user opens it.
+  const user = process.getuid?.() === 0 ? { uid: 65_534 } : {};
+  const options = { ...user, cwd: place, encoding: 'utf8' } as const;
+  const child = spawnSync(process.execPath, ['--input-type=module', '-e', script], options);
+  assert.match(
+    child.stdout,
+    /^StoreError: cannot open .*read-only\.db: .*permission/i,
+    child.stderr,
+  );
+});
+
+test('a mode that cannot be changed is a StoreError, and the database is closed', (t) => {
+  const close = t.mock.method(DatabaseSync.prototype, 'close');
+  t.mock.method(fs, 'chmodSync', () => {
+    throw Object.assign(new Error('EPERM: operation not permitted'), { syscall: 'chmod' });
+  });
+  syncBuiltinESMExports();
+  t.after(() => {
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+  });
+  assert.throws(() => openRegister(path.join(folder, 'mode.db'), silent), StoreError);
+  assert.equal(close.mock.callCount(), 1);
 });

@@ -3,13 +3,15 @@
  * log. Other processes (`parley keys`) may write to it while the gateway runs. So code that caches its contents must
  * check `changed`.
  */
-import { chmodSync } from 'node:fs';
+import { accessSync, chmodSync, constants } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import {
+  createFile,
   openDatabase,
   prepareFile,
   sqliteCode,
   StoreError,
+  toStoreError,
   type Schema,
 } from '../../base/sqlite/index.ts';
 import { A2AError } from '../../protocol/index.ts';
@@ -99,12 +101,18 @@ export function openRegister(
 function open(path: string | undefined): DatabaseSync {
   const options = { schema: REGISTER, busyMs: BUSY_MS, foreignKeys: true };
   if (path === undefined) return openDatabase(':memory:', options);
+  const file = prepareFile(path);
+  let db: DatabaseSync | undefined;
   try {
-    const file = prepareFile(path);
-    const db = openDatabase(file, options);
+    // SQLite opens a read-only file without an error; the first write would fail.
+    if (!createFile(file)) accessSync(file, constants.W_OK);
+    db = openDatabase(file, options);
+    // After the check of the schema, so that the database of another program keeps its mode.
     chmodSync(file, 0o600);
     return db;
-  } catch (error) {
+  } catch (thrown) {
+    db?.close();
+    const error = toStoreError(thrown, file);
     if (!(error instanceof StoreError) || !isDamaged(error.cause)) throw error;
     const hint = 'restore it from a backup, together with its .pepper file';
     throw new StoreError(error.message, { code: 'corrupt', hint, cause: error.cause });

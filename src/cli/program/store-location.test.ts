@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { StoreError } from '../../store/index.ts';
+import { openStore, storeProblem } from './store-location.ts';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'parley-location-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+const log = { debug() {}, info() {}, warn() {}, error() {}, async flush() {} };
+
+function open(file: string) {
+  return openStore({ kind: 'sqlite', file, durability: 'normal' }, {}, log);
+}
+
+test('a store that another process holds: stop that process', async () => {
+  const file = path.join(folder, 'held.db');
+  const store = await open(file);
+  await assert.rejects(open(file), {
+    name: 'ExitError',
+    message: /held\.db is in use by another process: stop that process, or use --store memory/,
+  });
+  await store.close();
+});
+
+test('the path of a store does not decide what to do', async () => {
+  const file = path.join(folder, 'the one in use now.db');
+  mkdirSync(file);
+  await assert.rejects(open(file), {
+    message: /is a folder, not a database \(use the path of a file\): use --store memory/,
+  });
+});
+
+test('a register that another process holds: its own hint', () => {
+  const busy = new StoreError('r.db is in use by another process', {
+    code: 'busy',
+    hint: 'try again',
+  });
+  assert.equal(
+    storeProblem(busy).message,
+    'r.db is in use by another process (try again): use --store memory or --store sqlite:PATH',
+  );
+});
