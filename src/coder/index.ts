@@ -12,7 +12,6 @@ export {
 export { ApprovalMode } from './approval/rule.ts';
 export { createCoder, type Coder } from './coder.ts';
 export type { CommandService } from './commands/service.ts';
-export { configFolder } from './files/config-folder.ts';
 export { isInside } from './files/path-rules.ts';
 export { ripgrepFile } from './files/ripgrep.ts';
 export { coderServeOptions } from './serve-options.ts';

@@ -7,8 +7,9 @@ import { reasonOf } from '../../base/index.ts';
 import { promisify } from 'node:util';
 import { defaultModelName } from '../../agent/index.ts';
 import { resolveModel } from '../../agent/internal/index.ts';
-import { ripgrepFile, configFolder, hasTerminal, openSandbox } from '../../coder/index.ts';
+import { ripgrepFile, hasTerminal, openSandbox } from '../../coder/index.ts';
 import { loadSettings, isTrusted } from '../../coder/settings/index.ts';
+import { configFolder } from '../program/config-folder.ts';
 import { broken, type Check, ok, warning } from '../program/checks.ts';
 import type { Environment } from '../program/flags.ts';
 

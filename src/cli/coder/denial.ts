@@ -1,7 +1,8 @@
 /** The message for a tool call that was denied because there was no person to ask. It says how to allow the call. */
-import { grantFrom, configFolder, type ApprovalMode, type Preview } from '../../coder/index.ts';
+import { grantFrom, type ApprovalMode, type Preview } from '../../coder/index.ts';
 import { userSettingsFile } from '../../coder/settings/index.ts';
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
+import { configFolder } from '../program/config-folder.ts';
 import type { Environment } from '../program/flags.ts';
 import { word } from '../program/terminal.ts';
 

@@ -13,7 +13,6 @@ import {
   MODE_KEY,
   APP,
   MODEL_KEY,
-  configFolder,
   type ApprovalMode,
   openSandbox,
   SandboxUnavailable,
@@ -26,6 +25,7 @@ import {
 } from '../../coder/settings/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { approvalMode } from './flags.ts';
+import { configFolder } from '../program/config-folder.ts';
 import { dataFolder } from '../program/data-folder.ts';
 import { usageError } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';

@@ -1,6 +1,5 @@
 /** `parley trust`: sets or shows whether the settings and commands in a workspace are used. */
 import { existsSync } from 'node:fs';
-import { configFolder } from '../../coder/index.ts';
 import {
   SettingsError,
   workspaceSettingsFile,
@@ -8,6 +7,7 @@ import {
   trust,
 } from '../../coder/settings/index.ts';
 import { workspaceFolder } from '../program/workspace-folder.ts';
+import { configFolder } from '../program/config-folder.ts';
 import { defineCommand } from '../program/command.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { toggle } from '../program/flags.ts';

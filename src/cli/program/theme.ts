@@ -1,6 +1,7 @@
 /** The flags for the appearance of the terminal UI: `--theme` and `--plain`. */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { configFolder } from './config-folder.ts';
 import { usageError } from './exit.ts';
 import { type Environment, option, toggle } from './flags.ts';
 
@@ -26,7 +27,6 @@ export async function chosenTheme(
  * error.
  */
 async function themeIn(environment: Environment): Promise<string | undefined> {
-  const { configFolder } = await import('../../coder/index.ts');
   const folder = configFolder(environment);
   if (!existsSync(path.join(folder, 'settings.json'))) return undefined;
   const { loadSettings } = await import('../../coder/settings/index.ts');

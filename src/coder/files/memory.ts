@@ -18,7 +18,7 @@ import { FileError } from './file-error.ts';
 import { isInside } from './path-rules.ts';
 import { inTurn } from './queue.ts';
 import { isThere, readBounded } from './read-bounded.ts';
-import { writePrivate } from './config-folder.ts';
+import { writePrivate } from './write-private.ts';
 
 const NAMES = ['AGENTS.md', 'GEMINI.md', 'CLAUDE.md'];
 /** Maximum size of one file. Only the start of a larger file is read. */

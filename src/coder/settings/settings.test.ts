@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { configFolder } from '../files/config-folder.ts';
 import type { PolicyRule } from '../approval/rule.ts';
 import { settingsJsonSchema } from './schema.ts';
 import { loadSettings, mergeSettings, parseSettings, saveRule, SettingsError } from './settings.ts';
@@ -23,13 +22,6 @@ const rule = (pattern: string): PolicyRule => ({
   tool: 'run_shell_command',
   pattern,
   decision: 'allow',
-});
-
-test('the configuration folder is XDG_CONFIG_HOME/parley, or ~/.config/parley', () => {
-  assert.equal(configFolder({ XDG_CONFIG_HOME: '/c' }), '/c/parley');
-  for (const none of [{}, { XDG_CONFIG_HOME: '' }, { XDG_CONFIG_HOME: 'relative' }]) {
-    assert.equal(configFolder(none), path.join(homedir(), '.config', 'parley'));
-  }
 });
 
 test('without files there are no settings', async (t) => {

@@ -14,7 +14,7 @@ import { JsoncError, parseJsonc, problemsIn } from '../../base/jsonc/index.ts';
 import { inTurn } from '../files/queue.ts';
 import { isThere, readBounded } from '../files/read-bounded.ts';
 import { problemOf } from '../approval/policy.ts';
-import { writePrivate } from '../files/config-folder.ts';
+import { writePrivate } from '../files/write-private.ts';
 import type { PolicyRule } from '../approval/rule.ts';
 import { Settings } from './schema.ts';
 

@@ -8,7 +8,7 @@ import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod';
 import { inTurn } from '../files/queue.ts';
-import { writePrivate } from '../files/config-folder.ts';
+import { writePrivate } from '../files/write-private.ts';
 import { readText, readWith } from './settings.ts';
 
 const Trusted = z.strictObject({ folders: z.array(z.string()).max(10_000) });

@@ -1,16 +1,6 @@
-/** The folder of the user's settings, commands and memory: `$XDG_CONFIG_HOME/parley`, or `~/.config/parley`. */
 import { randomBytes } from 'node:crypto';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import path from 'node:path';
-
-export function configFolder(environment: Readonly<Record<string, string | undefined>>): string {
-  const config = environment['XDG_CONFIG_HOME'];
-  // The XDG specification says to ignore relative paths.
-  const base =
-    config !== undefined && path.isAbsolute(config) ? config : path.join(homedir(), '.config');
-  return path.join(base, 'parley');
-}
 
 /** Writes a file that only the user may read. An existing file is replaced atomically. */
 export async function writePrivate(file: string, text: string): Promise<void> {
