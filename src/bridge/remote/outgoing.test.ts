@@ -83,7 +83,7 @@ test('calls, responses, thoughts, errors, partial events and empty texts stay he
 test('of a conversation that is too long the end is told, and that there was more', () => {
   const long = Array.from({ length: 20 }, (_, n) => said('other', `${n} ${'x'.repeat(100_000)}`));
   const sent = words([...long, said('user', 'last')]);
-  assert.match(sent[0]!, /left out/);
+  assert.match(sent[0]!, /omitted/);
   assert.equal(sent.at(-1), '\n\nlast');
   assert.ok(sent.join('').length < 1.2e6);
 });
