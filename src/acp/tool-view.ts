@@ -6,7 +6,15 @@ import type {
   ToolCallStatus,
   ToolKind,
 } from '@agentclientprotocol/sdk';
-import type { FileDiff, ToolCall } from '../protocol/development-tool/index.ts';
+import { reveal } from '../base/index.ts';
+import {
+  argumentText,
+  callDetails,
+  detailText,
+  type CallDetail,
+  type FileDiff,
+  type ToolCall,
+} from '../protocol/development-tool/index.ts';
 
 /** The fields that `tool_call`, `tool_call_update` and `session/request_permission` share. */
 export interface ToolView {
@@ -69,7 +77,7 @@ export function toolView(call: ToolCall, workspace: string): ToolView {
 }
 
 function contentOf(call: ToolCall, kind: ToolKind): ToolCallContent[] {
-  const { output, error, live_content: live, confirmation_request: request } = call;
+  const { output, error, live_content: live } = call;
   if (error) return [words(error.message)];
   if (output?.diff) return [diffOf(output.diff)];
   if (output?.text !== undefined) {
@@ -80,14 +88,25 @@ function contentOf(call: ToolCall, kind: ToolKind): ToolCallContent[] {
   }
   // The output of a running command so far. Each update replaces the previous content.
   if (live !== undefined) return [verbatim(live)];
-  if (!request) return [];
-  const { execute_details, file_edit_details, mcp_details, generic_details } = request;
-  if (file_edit_details) return [diffOf(file_edit_details)];
-  if (execute_details) return [verbatim(execute_details.command, 'sh')];
-  if (mcp_details)
-    return [words(`${mcp_details.tool_name} (MCP server ${mcp_details.server_name})`)];
-  const text = generic_details?.description ?? '';
-  return [kind === 'edit' ? verbatim(text, 'diff') : words(text)];
+  return callDetails(call).flatMap(detailContent);
+}
+
+/** Returns the content that shows what a call would do, for its permission request. */
+function detailContent(detail: CallDetail): ToolCallContent[] {
+  switch (detail.kind) {
+    case 'change':
+      return [diffOf(detail.diff)];
+    case 'command':
+      return [verbatim(reveal(detail.command), 'sh')];
+    case 'patch':
+      return [verbatim(reveal(detail.text), 'diff')];
+    case 'argument': {
+      const { text, block } = argumentText(detail.value);
+      return [words(`${reveal(detail.name)}:`), verbatim(text, block ? '' : 'json')];
+    }
+    default:
+      return [words(detailText([detail]))];
+  }
 }
 
 function languageOf(kind: ToolKind): string {

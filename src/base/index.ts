@@ -4,6 +4,7 @@ export { reasonOf, systemCode } from './errors.ts';
 export { wordIssue } from './issue.ts';
 export { defined, isObject, type JsonObject, type JsonValue } from './json.ts';
 export { isLoopback } from './loopback.ts';
+export { reveal } from './reveal.ts';
 export { cutText, nearestNames, shorten } from './text.ts';
 export {
   backoffMs,

@@ -40,14 +40,14 @@ export interface StartedLive extends Place {
 
 export interface LiveStart extends Partial<CoderOptions> {
   readonly script?: readonly ScriptedResponse[];
+  readonly place?: Place;
   /** For editors that do not read. */
   readonly stallMs?: number;
 }
 
 /** A coding agent on a port, and its live session, with ACP at `/ws` and `/acp`. */
 export async function startLive(t: TestContext, options: LiveStart = {}): Promise<StartedLive> {
-  const { script = [], stallMs = 30_000, ...more } = options;
-  const place = makePlace(t);
+  const { script = [], stallMs = 30_000, place = makePlace(t), ...more } = options;
   const sessions = sqliteSessions(join(place.home, 'sessions.db'));
   const coder = await createCoder({
     roots: [place.workspace],

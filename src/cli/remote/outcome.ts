@@ -1,5 +1,5 @@
 /** Determines the exit code from a task's result, and prints hints for the next command. */
-import { waitingCallsIn } from '../../protocol/development-tool/index.ts';
+import { callDetails, detailText, waitingCallsIn } from '../../protocol/development-tool/index.ts';
 import { isInterrupted, type SendResult, type Task, textOf } from '../../protocol/index.ts';
 import type { Connection } from './connection.ts';
 import { EXIT } from '../program/exit.ts';
@@ -27,7 +27,9 @@ function explainWait(task: Task, connection: Connection): void {
     const { tool_call_id, description, tool_name, confirmation_request } = call;
     const [first, ...others] = (confirmation_request?.options ?? []).map((option) => option.id);
     const data = JSON.stringify({ tool_call_id, selected_option_id: first });
-    note(`The agent asks: ${word(description ?? tool_name)}. To answer:`);
+    note(`The agent asks: ${word(description ?? tool_name)}`);
+    for (const line of detailText(callDetails(call)).split('\n')) note(`  | ${line}`);
+    note('To answer:');
     note(`  ${connection.command('send', '--task', id, '--data', data)}`);
     note(`  Other options instead of ${first}: ${others.map(word).join(', ')}`);
   }

@@ -6,13 +6,24 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Question } from '../../agent/index.ts';
-import { isObject, type JsonObject } from '../../base/index.ts';
+import { cutText, isObject, reveal, shorten, type JsonObject } from '../../base/index.ts';
 import {
+  callDetails,
   ConfirmationRequest,
+  detailText,
   type ConfirmationOption,
 } from '../../protocol/development-tool/index.ts';
 import type { Preview } from '../tools/tool.ts';
 import { optionsFor, type CallToApprove } from './options.ts';
+
+/**
+ * Maximum length of a call in a question for clients without the extension, and the length of its end. The middle of a
+ * longer call is left out, because a command can do harm at either end.
+ */
+const MAX_CALL_TEXT = 16 * 1024;
+const MAX_CALL_END = 4 * 1024;
+/** Maximum length of the line before the call. */
+const MAX_INTRODUCTION = 200;
 
 /** The confirmation request of a question. */
 export interface AskedRequest {
@@ -108,10 +119,21 @@ export function questionText(questions: readonly Question[]): string {
 
 /** Returns the question with the complete call, so that a person sees everything that they approve. */
 function withCall(question: Question): string {
-  const { execute_details, file_edit_details, generic_details } = requestOf(question).request;
-  const call =
-    execute_details?.command ?? file_edit_details?.formatted_diff ?? generic_details?.description;
-  return call === undefined ? question.text : `${question.text}\n${call}`;
+  const { request } = requestOf(question);
+  const { tool = '', args = {}, text } = question;
+  const call = { tool_name: tool, input_parameters: args, confirmation_request: request };
+  const details = bothEnds(detailText(callDetails(call)));
+  // The details repeat these texts completely.
+  const repeated = request.mcp_details || text === request.generic_details?.description;
+  return repeated ? details : `${shorten(reveal(text), MAX_INTRODUCTION)}\n${details}`;
+}
+
+/** Returns the text. If it is too long, its middle is replaced by a note. */
+function bothEnds(text: string): string {
+  if (text.length <= MAX_CALL_TEXT) return text;
+  const head = cutText(text, MAX_CALL_TEXT - MAX_CALL_END);
+  const end = text.slice(-MAX_CALL_END).toWellFormed();
+  return `${head}\n[… ${text.length - head.length - MAX_CALL_END} characters left out …]\n${end}`;
 }
 
 function withOptions({ text, options = [] }: Question): string {

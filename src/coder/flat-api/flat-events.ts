@@ -13,6 +13,8 @@
  * Each event also has the `taskId` and the `contextId`. Prompts are not sent, because a client knows its own prompts.
  */
 import {
+  callDetails,
+  detailText,
   readStatus,
   readTask,
   type ConfirmationOption,
@@ -154,15 +156,9 @@ interface FlatRequest {
 function requestOf(call: ToolCall): FlatRequest | undefined {
   const { confirmation_request: request, description, tool_name } = call;
   if (!request) return undefined;
-  const { execute_details, file_edit_details, mcp_details, generic_details, options } = request;
-  const prompt =
-    execute_details?.command ??
-    file_edit_details?.formatted_diff ??
-    file_edit_details?.file_path ??
-    generic_details?.description ??
-    `${mcp_details?.tool_name} of ${mcp_details?.server_name}`;
+  const prompt = detailText(callDetails(call));
   const title = description ?? tool_name;
-  return { title, prompt, type: severityOf(call), options };
+  return { title, prompt, type: severityOf(call), options: request.options };
 }
 
 /** Tools that write files. Their confirmation request may have no file details. */

@@ -10,6 +10,7 @@
  *   SlashCommand and the rest  parameters and results of commands/get and command/execute
  */
 export * from './call-checks.ts';
+export * from './call-details.ts';
 export * from './command.ts';
 export * from './event.ts';
 export * from './extension.ts';

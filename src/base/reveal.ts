@@ -1,0 +1,21 @@
+/**
+ * Makes invisible characters visible, for text that a person reads before they approve it. A control character could
+ * move the cursor and hide a part of a command. A bidirectional or zero-width character could disguise it.
+ *
+ *     reveal('rm a\rls') // 'rm a␍ls'
+ */
+const HIDDEN =
+  /(?!\n|\t|\ufe0e|\ufe0f)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+/** The symbols for the control characters 0 to 31 start here. */
+const CONTROL_PICTURES = 0x2400;
+const DELETE = 0x7f;
+
+/** Replaces invisible characters by symbols or code points. Keeps line feeds and tabs. */
+export function reveal(text: string): string {
+  return text.replaceAll(HIDDEN, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    if (code < 0x20) return String.fromCodePoint(CONTROL_PICTURES + code);
+    if (code === DELETE) return '\u2421';
+    return `<U+${code.toString(16).toUpperCase().padStart(4, '0')}>`;
+  });
+}

@@ -1,0 +1,86 @@
+/**
+ * What a person has to see before they approve a call: the command, the change, or the text of the request, and all
+ * arguments that these do not contain. Every display of a confirmation request uses these details.
+ */
+import { reveal } from '../../base/index.ts';
+import type { Json } from './message.ts';
+import type { FileDiff, ToolCall } from './tool-call.ts';
+
+export type CallDetail =
+  | { readonly kind: 'command'; readonly command: string; readonly folder: string | undefined }
+  | { readonly kind: 'change'; readonly diff: FileDiff }
+  /** The diffs of several files, as text. */
+  | { readonly kind: 'patch'; readonly text: string }
+  | { readonly kind: 'mcp'; readonly tool: string; readonly server: string }
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'argument'; readonly name: string; readonly value: Json };
+
+type RequestedCall = Pick<ToolCall, 'tool_name' | 'input_parameters' | 'confirmation_request'>;
+
+/** The tool whose change in several files is described as text. */
+const PATCH_TOOL = 'apply_patch';
+/** The tool whose arguments are the text and the options of the request. */
+const QUESTION_TOOL = 'ask_user';
+
+export function callDetails(call: RequestedCall): CallDetail[] {
+  const { confirmation_request: request, tool_name: tool, input_parameters: args } = call;
+  if (!request) return [];
+  const { execute_details: execute, file_edit_details: diff, mcp_details: mcp } = request;
+  if (diff) return [{ kind: 'change', diff }];
+  if (execute) {
+    const { command, working_directory: folder } = execute;
+    const others = argumentsOf(args, (name, value) => name === 'command' && value === command);
+    return [{ kind: 'command', command, folder }, ...others];
+  }
+  if (mcp) {
+    const { tool_name, server_name } = mcp;
+    return [{ kind: 'mcp', tool: tool_name, server: server_name }, ...argumentsOf(args)];
+  }
+  const text = request.generic_details?.description ?? '';
+  if (tool === PATCH_TOOL) return [{ kind: 'patch', text }];
+  const isShown = (_name: string, value: Json): boolean =>
+    tool === QUESTION_TOOL || (typeof value === 'string' && text.includes(value));
+  return [{ kind: 'text', text }, ...argumentsOf(args, isShown)];
+}
+
+function argumentsOf(
+  args: ToolCall['input_parameters'],
+  isShown: (name: string, value: Json) => boolean = () => false,
+): CallDetail[] {
+  return Object.entries(args)
+    .filter(([name, value]) => !isShown(name, value))
+    .map(([name, value]) => ({ kind: 'argument', name, value }));
+}
+
+/**
+ * Returns the value of an argument for people: a text of several lines as it is, and everything else as JSON. Its
+ * invisible characters are visible.
+ */
+export function argumentText(value: Json): { readonly text: string; readonly block: boolean } {
+  const block = typeof value === 'string' && value.includes('\n');
+  const text = block ? value : JSON.stringify(value, undefined, 2);
+  return { text: reveal(text), block };
+}
+
+/** Returns the details as plain text. */
+export function detailText(details: readonly CallDetail[]): string {
+  return details.map(textOfDetail).join('\n');
+}
+
+function textOfDetail(detail: CallDetail): string {
+  switch (detail.kind) {
+    case 'command':
+      return reveal(detail.command);
+    case 'change':
+      return reveal(detail.diff.formatted_diff ?? detail.diff.file_path);
+    case 'mcp':
+      return `${reveal(detail.tool)} (MCP server ${reveal(detail.server)})`;
+    case 'argument': {
+      const { text, block } = argumentText(detail.value);
+      // The bar shows where the text ends, so that it cannot imitate another argument.
+      return `${reveal(detail.name)}:${block ? `\n${text.replaceAll(/^/gm, '| ')}` : ` ${text}`}`;
+    }
+    default:
+      return reveal(detail.text);
+  }
+}
