@@ -4,7 +4,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
+import {
+  type McpServer,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server';
 import { createMcpServer } from '../e2e/mcp-server.ts';
 
 export interface McpOverHttp {
@@ -13,7 +16,10 @@ export interface McpOverHttp {
   readonly asked: string[];
 }
 
-export async function startMcp(t: TestContext): Promise<McpOverHttp> {
+export async function startMcp(
+  t: TestContext,
+  create: () => McpServer = () => createMcpServer(() => {}),
+): Promise<McpOverHttp> {
   const asked: string[] = [];
   const http = createServer((incoming, outgoing) => {
     async function handle(): Promise<void> {
@@ -22,7 +28,7 @@ export async function startMcp(t: TestContext): Promise<McpOverHttp> {
       const { method: called } = JSON.parse(body ?? '{}') as { method?: string };
       asked.push(called ?? method);
       const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
-      await createMcpServer(() => {}).connect(transport);
+      await create().connect(transport);
       const response = await transport.handleRequest(
         new Request(`http://127.0.0.1${incoming.url}`, {
           method,
