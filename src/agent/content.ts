@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '../base/index.ts';
+import type { ToolErrorDetails } from './tool-error.ts';
 /**
  * Messages between people, models and tools, independent of any vendor.
  *
@@ -63,6 +64,8 @@ export interface FunctionResponsePart {
   readonly name: string;
   readonly response: JsonValue;
   readonly isError?: boolean;
+  /** The type of the error, for programs. Models never see it. */
+  readonly error?: ToolErrorDetails;
   /** Images and files in addition to the response. */
   readonly parts?: readonly (BlobPart | FileContentPart)[];
   /** A value that people see instead of the response. Models never see it. */

@@ -89,6 +89,8 @@ export interface Actions {
   readonly checkpoint?: { readonly path: string; readonly value: JsonValue };
   /** In a partial event: the progress of a running call. */
   readonly progress?: { readonly callId: string; readonly value: JsonValue };
+  /** In a partial event: the ids of calls that wait until earlier calls of the same answer have ended. */
+  readonly waits?: readonly string[];
   readonly compaction?: Compaction;
   readonly rewind?: Rewind;
 }

@@ -81,6 +81,7 @@ export * from './session.ts';
 export { memorySessions, type MemorySessionsOptions } from './sessions/memory.ts';
 export { StorageError, type StorageErrorCode } from './storage-error.ts';
 export * from './tool.ts';
+export { ToolError, type ToolErrorDetails, type ToolErrorType } from './tool-error.ts';
 export { agentTool, type AgentToolOptions } from './agents/agent-tool.ts';
 export { tool, type FunctionToolOptions } from './tools/function-tool.ts';
 export {

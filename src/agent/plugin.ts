@@ -13,6 +13,7 @@ import type { Event, Usage } from './event.ts';
 import type { FinishReason, ModelRequest } from './model.ts';
 import type { SessionKey } from './session.ts';
 import type { MutableState, Tool, ToolContext } from './tool.ts';
+import type { ToolErrorDetails } from './tool-error.ts';
 
 /** What a hook can read and change. A value that it sets in `state` is stored with the agent's next event. */
 export interface HookContext {
@@ -47,6 +48,8 @@ export interface ToolInvocation {
 export interface ToolResult {
   readonly response: JsonValue;
   readonly isError?: boolean;
+  /** The type of the error. Default: `tool_error`. */
+  readonly error?: ToolErrorDetails;
 }
 
 /** A hook returns nothing, or a value that replaces the default. */

@@ -2,13 +2,13 @@
  * The interface between a tool and an agent. tools/ makes tools from functions with a zod schema, and from the tools of
  * an MCP server.
  *
- * A tool that throws does not end the run: the model gets the error's message as the call's response. Only an abort of
- * the signal ends the run.
+ * A tool that throws does not end the run: the model gets the error's message as the call's response. A ToolError has a
+ * type in addition. Only an abort of the signal ends the run.
  */
 import type { JsonObject, JsonValue, MaybePromise } from '../base/index.ts';
 import type { Artifacts } from './artifact.ts';
 import type { CanceledRun } from './canceled-run.ts';
-import type { BlobPart, Content, FileContentPart } from './content.ts';
+import type { BlobPart, Content, FileContentPart, FunctionCallPart } from './content.ts';
 import type { Answer, Question } from './event.ts';
 import type { Model, ToolDeclaration } from './model.ts';
 import type { SessionKey, SessionStore } from './session.ts';
@@ -138,6 +138,17 @@ export interface Tool extends ToolDeclaration {
    * `longRunning`, the call stays open after `run`, and an answer that arrives later is the response.
    */
   run(args: JsonObject, context: ToolContext): MaybePromise<unknown>;
+  /**
+   * Whether the order matters among the calls of one model answer. A call of a sequential tool runs after all earlier
+   * calls of the answer have ended, and later calls wait for it. Default: false, the calls run concurrently.
+   */
+  readonly sequential?: boolean;
+  /**
+   * Returns whether `confirm` depends on an earlier call of the same answer that has not ended. Then `confirm` is called
+   * when that call has ended. Only calls of sequential tools are passed as `earlier`. Must not throw. Default: false, so
+   * that a person sees the questions of all calls at once.
+   */
+  confirmsAfter?(args: JsonObject, earlier: FunctionCallPart): boolean;
   /** Whether the response arrives later, from outside. Until then, people see the value that `run` returned. */
   readonly longRunning?: boolean;
   /**

@@ -1,4 +1,12 @@
-/** Runs the tool calls of one model answer concurrently. Yields their progress, and each outcome as it arrives. */
+/**
+ * Makes the tool calls of one model answer. Yields their progress, and each outcome as it arrives.
+ *
+ * - A call of a sequential tool runs after all earlier calls of the answer have ended, and later calls wait for it. The
+ *   other calls run concurrently.
+ * - Questions do not wait: a person can see and answer the questions of all calls at once. Only a question that depends
+ *   on an earlier call (`Tool.confirmsAfter`) is asked when that call has ended.
+ * - A call has ended when its response is stored. So after a crash the log shows which calls cannot have begun.
+ */
 import type { JsonValue } from '../../base/index.ts';
 import type { Content } from '../content.ts';
 import type { Answer, Event } from '../event.ts';
@@ -6,10 +14,11 @@ import type { AnswerInbox } from '../inbox.ts';
 import type { RunScope } from '../run/run-context.ts';
 import type { OpenCall } from '../run/run-index.ts';
 import type { Tool } from '../tool.ts';
-import { settleCall } from './tool-run.ts';
+import { CallWork } from './tool-run.ts';
 
 export interface CallsSetup {
   readonly scope: RunScope;
+  /** The open calls, in the order in which the model gave them. */
   readonly calls: readonly OpenCall[];
   readonly tools: ReadonlyMap<string, Tool>;
   /** The ids of the calls that were made since the run was started or resumed. */
@@ -17,40 +26,43 @@ export interface CallsSetup {
   readonly history: () => readonly Content[];
 }
 
+interface Entry {
+  readonly call: OpenCall;
+  readonly tool: Tool | undefined;
+  readonly isSequential: boolean;
+  /** Whether the call may have been active when the process ended. Then it is not repeated. */
+  readonly mayHaveBegun: boolean;
+  phase: 'unprepared' | 'ready' | 'active' | 'asking' | 'ended';
+  /** The prepared call. */
+  work?: CallWork;
+  /** The earlier call that the question of this call depends on. */
+  asksAfter?: Entry | undefined;
+  /** Whether it was shown that the call waits for its turn. */
+  waits?: boolean;
+}
+
 export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
-  const { scope, calls, tools, made, history } = setup;
-  const outcomes: (() => Event)[] = [];
+  const { scope, tools, history } = setup;
+  const { inbox } = scope.inner;
+  const entries = entriesOf(setup);
+  const outcomes: (() => { entry: Entry; event: Event | undefined })[] = [];
   /** The latest progress of each call. A slow reader misses some values, but does not delay the calls. */
   const shown = new Map<string, JsonValue>();
-  /** Calls with an open question. The answer may arrive while other calls run. */
-  const asking = new Map<string, OpenCall>();
-  const { inbox } = scope.inner;
   let wake: (() => void) | undefined;
-  let open = 0;
+  /** The number of calls that are being prepared or that run. */
+  let active = 0;
 
-  function arrive(outcome: () => Event): void {
+  function arrive(outcome: (typeof outcomes)[number]): void {
     outcomes.push(outcome);
     wake?.();
   }
 
-  function settle(call: OpenCall, isNew: boolean): void {
-    const { id } = call.part;
-    let ended = false;
-    open++;
-    const progress = (value: JsonValue): void => {
-      if (ended) return;
-      shown.set(id, value);
-      wake?.();
-    };
-    settleCall({ scope, call, tools, isNew, history, progress }).then(
-      (event) => {
-        ended = true;
-        if (event.actions.questions && inbox) asking.set(id, call);
-        arrive(() => {
-          shown.delete(id);
-          return event;
-        });
-      },
+  function follow(entry: Entry, step: () => Promise<Event | undefined>): void {
+    entry.phase = 'active';
+    entry.waits = false;
+    active++;
+    step().then(
+      (event) => arrive(() => ({ entry, event })),
       (error: unknown) =>
         arrive(() => {
           throw error;
@@ -58,10 +70,44 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
     );
   }
 
-  using _listening = inbox?.listen(() => wake?.());
-  for (const call of calls) settle(call, made.has(call.part.id));
+  function prepare(entry: Entry): void {
+    const { call, mayHaveBegun } = entry;
+    const { id } = call.part;
+    const progress = (value: JsonValue): void => {
+      if (entry.phase !== 'active' || entry.work !== work) return;
+      shown.set(id, value);
+      wake?.();
+    };
+    const work = new CallWork({ scope, call, tools, mayHaveBegun, history, progress });
+    entry.work = work;
+    follow(entry, () => work.prepare());
+  }
 
-  while (open > 0) {
+  /** Continues every call that does not have to wait. Returns the ids of the calls that have begun to wait. */
+  function advance(): string[] {
+    const waiting: string[] = [];
+    const earlier: Entry[] = [];
+    let behindSequential = false;
+    for (const entry of entries) {
+      if (entry.phase === 'ended') continue;
+      const isBlocked = entry.isSequential ? earlier.length > 0 : behindSequential;
+      if (entry.phase === 'unprepared' && !asksLater(entry, earlier)) prepare(entry);
+      else if (entry.phase === 'ready' && !isBlocked) follow(entry, () => entry.work!.run());
+      if ((entry.phase === 'ready' || entry.phase === 'unprepared') && entry.waits !== true) {
+        entry.waits = true;
+        waiting.push(entry.call.part.id);
+      }
+      earlier.push(entry);
+      behindSequential ||= entry.isSequential;
+    }
+    return waiting;
+  }
+
+  using _listening = inbox?.listen(() => wake?.());
+  for (;;) {
+    const waits = advance();
+    if (waits.length > 0) yield scope.event({ partial: true, actions: { waits } });
+    if (active === 0) return;
     const showing = [...shown];
     // Progress is shown only once per round, so that frequent progress of one call does not delay the outcomes of
     // others.
@@ -71,30 +117,65 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
     }
     const outcome = outcomes.shift();
     if (outcome) {
-      open--;
-      yield outcome();
+      const { entry, event } = outcome();
+      active--;
+      if (event) {
+        entry.work = undefined;
+        shown.delete(entry.call.part.id);
+        // Later calls begin only after this event is stored.
+        yield event;
+      }
+      entry.phase = event ? (event.actions.questions ? 'asking' : 'ended') : 'ready';
       continue;
     }
-    const answered = firstAnswered(asking, inbox);
+    const answered = firstAnswered(entries, inbox);
     if (answered) {
-      const { call, answer } = answered;
-      asking.delete(call.part.id);
-      yield scope.event({ actions: { answers: [answer] } });
-      settle(call, false);
+      yield scope.event({ actions: { answers: [answered.answer] } });
+      answered.entry.phase = 'unprepared';
     } else if (shown.size === 0 && outcomes.length === 0) {
       await new Promise<void>((resolve) => (wake = resolve));
     }
   }
 }
 
+/**
+ * A call of an earlier process without a response may have begun, unless it had to wait for an earlier call that has no
+ * response either, or its question has not been answered until now.
+ */
+function entriesOf({ calls, tools, made }: CallsSetup): Entry[] {
+  let behindSequential = false;
+  return calls.map((call, index) => {
+    const tool = tools.get(call.part.name);
+    const isSequential = tool?.sequential === true;
+    const isBlocked = isSequential ? index > 0 : behindSequential;
+    behindSequential ||= isSequential;
+    const isWaiting = call.question !== undefined && (!call.answer || call.unused === true);
+    const mayHaveBegun = !made.has(call.part.id) && !isBlocked && !isWaiting;
+    return { call, tool, isSequential, mayHaveBegun, phase: 'unprepared' };
+  });
+}
+
+/** Returns whether the call's first question depends on an earlier call that has not ended. */
+function asksLater(entry: Entry, earlier: readonly Entry[]): boolean {
+  const { tool, call, mayHaveBegun } = entry;
+  if (entry.asksAfter && entry.asksAfter.phase !== 'ended') return true;
+  if (!tool?.confirmsAfter || call.question || mayHaveBegun) return false;
+  entry.asksAfter = earlier.find(
+    (other) => other.isSequential && tool.confirmsAfter!(call.part.args, other.call.part),
+  );
+  return entry.asksAfter !== undefined;
+}
+
 /** Returns a call whose question now has an answer, together with the answer. */
 function firstAnswered(
-  asking: ReadonlyMap<string, OpenCall>,
+  entries: readonly Entry[],
   inbox: AnswerInbox | undefined,
-): { readonly call: OpenCall; readonly answer: Answer } | undefined {
-  for (const call of asking.values()) {
-    const answer = call.question && inbox?.take(call.question);
-    if (answer) return { call, answer };
+): { readonly entry: Entry; readonly answer: Answer } | undefined {
+  if (!inbox) return undefined;
+  for (const entry of entries) {
+    if (entry.phase !== 'asking') continue;
+    const answer = entry.call.question && inbox.take(entry.call.question);
+    if (answer) return { entry, answer };
   }
   return undefined;
 }

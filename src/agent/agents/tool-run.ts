@@ -1,5 +1,6 @@
 /**
- * Makes one tool call. The result is an event with the tool's response or with a question.
+ * Makes one tool call in two steps: `prepare` checks it and asks for its confirmation, and `run` runs the tool. The
+ * result of each step is an event with the tool's response or with a question.
  *
  * An error becomes the response, so that the model can correct its call. A call that was active when the process died
  * is not repeated, because its effects are unknown.
@@ -7,13 +8,13 @@
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import { Changes } from '../run/changes.ts';
 import type { Content, FunctionResponsePart } from '../content.ts';
-import { messageOf } from '../errors.ts';
 import type { Actions, Event, Question } from '../event.ts';
 import { firstResult, type ToolInvocation, type ToolResult } from '../plugin.ts';
 import { DONE, type RunScope } from '../run/run-context.ts';
 import type { Asks, OpenCall } from '../run/run-index.ts';
 import { toolServices } from '../run/run.ts';
 import { toJson } from '../storage-error.ts';
+import { failedResponse, ToolError, type ToolErrorType } from '../tool-error.ts';
 import { jsonResponse } from '../tool-result.ts';
 import { RichResponse, Waiting, type Tool, type ToolContext } from '../tool.ts';
 
@@ -24,51 +25,23 @@ export interface CallSetup {
   readonly scope: RunScope;
   readonly call: OpenCall;
   readonly tools: ReadonlyMap<string, Tool>;
-  /** Whether the call was made since the run was started or resumed. */
-  readonly isNew: boolean;
+  /** Whether the call may have been active when the process ended. Then it is not repeated. */
+  readonly mayHaveBegun: boolean;
   readonly history: () => readonly Content[];
   readonly progress: (value: JsonValue) => void;
 }
 
-/** Returns the event with the call's response or question. Throws only when the run is aborted. */
-export async function settleCall(setup: CallSetup): Promise<Event> {
-  const { scope, call, tools, isNew } = setup;
-  const { part, question, answer } = call;
-  const work = new CallWork(setup);
-  if (!isNew) {
-    if (question && !answer) return work.askAgain(question);
-    if (!question || call.unused !== true) {
-      return work.failed('outcome unknown: the process ended while this call was being made');
-    }
-    if (call.asks === 'response') return work.responded({ response: answer?.value ?? null });
-    if (call.confirmation && call.confirmation.confirmed !== true) {
-      const { value } = call.confirmation;
-      return work.failed(
-        typeof value === 'string' && value !== ''
-          ? `the person declined this call: ${value}`
-          : 'the person declined this call',
-      );
-    }
-  }
-  if (part.problem !== undefined) return work.failed(part.problem);
-  const tool = tools.get(part.name);
-  if (!tool) {
-    const names = [...tools.keys()].join(', ') || 'none';
-    return work.failed(`there is no tool ${part.name}; the tools are: ${names}`);
-  }
-  try {
-    return await work.run(tool);
-  } catch (error) {
-    if (scope.signal.aborted) throw error;
-    return work.failed(messageOf(error));
-  }
+/** A call that is ready to run. The arguments match the tool's schema. */
+interface ReadyCall extends ToolInvocation {
+  readonly context: ToolContext;
 }
 
-class CallWork {
+export class CallWork {
   readonly #setup: CallSetup;
   readonly #changes: Changes;
   /** The JSON arguments, before the schema converts them. */
   #args: JsonObject = {};
+  #ready: ReadyCall | undefined;
   #transferTo: string | undefined;
   #escalates = false;
 
@@ -78,41 +51,103 @@ class CallWork {
     this.#changes = new Changes(inner.readState, inner.artifacts);
   }
 
-  async run(tool: Tool): Promise<Event> {
-    const { scope, call, isNew } = this.#setup;
-    const { hooks } = scope;
+  /**
+   * Checks the call and asks for its confirmation. Returns undefined if the call can run. Otherwise returns the event
+   * with its question, or with its response if it is not going to run. Throws only when the run is aborted.
+   */
+  async prepare(): Promise<Event | undefined> {
+    const { scope, call, tools, mayHaveBegun } = this.#setup;
+    const { part, question, answer, confirmation } = call;
+    if (question && !answer) return this.#askAgain(question);
+    if (mayHaveBegun) {
+      const why = 'outcome unknown: the process ended while this call was being made';
+      return this.#failed(new ToolError('outcome_unknown', why));
+    }
+    if (answer && call.asks === 'response') {
+      return this.#responded({ response: answer.value ?? null });
+    }
+    if (confirmation && confirmation.confirmed !== true) {
+      const { value } = confirmation;
+      const said = typeof value === 'string' && value !== '' ? `: ${value}` : '';
+      return this.#failed(new ToolError('declined', `the person declined this call${said}`));
+    }
+    if (part.problem !== undefined) {
+      return this.#failed(new ToolError('invalid_arguments', part.problem));
+    }
+    const tool = tools.get(part.name);
+    if (!tool) {
+      const names = [...tools.keys()].join(', ') || 'none';
+      const message = `there is no tool ${part.name}; the tools are: ${names}`;
+      return this.#failed(new ToolError('not_found', message));
+    }
+    try {
+      return await this.#check(tool);
+    } catch (error) {
+      if (scope.signal.aborted) throw error;
+      return this.#failed(error);
+    }
+  }
+
+  async #check(tool: Tool): Promise<Event | undefined> {
+    const { scope, call } = this.#setup;
     const { id } = call.part;
     this.#args = call.confirmation?.args ?? call.part.args;
-    let args = tool.parse ? tool.parse(this.#args) : this.#args;
+    let args = this.#args;
+    try {
+      args = tool.parse?.(this.#args) ?? args;
+    } catch (error) {
+      return this.#failed(error, 'invalid_arguments');
+    }
     const context = this.#context(tool);
-    const decided = await firstResult(hooks, 'beforeTool', (hook) =>
+    const decided = await firstResult(scope.hooks, 'beforeTool', (hook) =>
       hook({ id, tool, args }, context),
     );
-    if (decided && 'result' in decided) return this.responded(asJson(decided.result));
+    if (decided && 'result' in decided) return this.#responded(asJson(decided.result));
     if (decided) args = this.#args = decided.args;
-    if (isNew) {
+    if (!call.question) {
       const asked = await this.#confirmation(tool, args, context);
       if (asked) return asked;
     }
-    const made: ToolInvocation = { id, tool, args };
-    let result: ToolResult;
-    let rich: RichResponse | undefined;
-    try {
-      const returned = await tool.run(args, context);
-      if (returned instanceof Waiting) return this.#ask(returned.question, 'tool');
-      if (returned instanceof RichResponse) rich = storable(returned);
-      const response = jsonResponse(rich ? rich.response : returned, MAX_RESPONSE);
-      if (tool.longRunning === true) return this.#waitForResponse(tool, response);
-      result = { response };
-    } catch (error) {
-      if (scope.signal.aborted) throw error;
-      result = { response: messageOf(error), isError: true };
-    }
-    const other = await firstResult(hooks, 'afterTool', (hook) => hook(made, result, context));
-    return this.responded(other ? asJson(other) : result, rich);
+    this.#ready = { id, tool, args, context };
+    return undefined;
   }
 
-  responded({ response, isError }: ToolResult, rich?: RichResponse): Event {
+  /** Runs the prepared call. Returns the event with its response or question. Throws only when the run is aborted. */
+  async run(): Promise<Event> {
+    const { scope } = this.#setup;
+    if (!this.#ready) throw new TypeError('the call is not prepared');
+    const { context, ...made } = this.#ready;
+    const { tool, args } = made;
+    try {
+      let result: ToolResult;
+      let rich: Shown | undefined;
+      try {
+        const returned = await tool.run(args, context);
+        if (returned instanceof Waiting) return this.#ask(returned.question, 'tool');
+        if (returned instanceof RichResponse) rich = storable(returned);
+        const response = jsonResponse(
+          returned instanceof RichResponse ? returned.response : returned,
+          MAX_RESPONSE,
+        );
+        if (tool.longRunning === true) return this.#waitForResponse(tool, response);
+        result = { response };
+      } catch (error) {
+        if (scope.signal.aborted) throw error;
+        const { display, ...failed } = failedResponse(error);
+        if (display !== undefined) rich = { display };
+        result = asJson(failed);
+      }
+      const other = await firstResult(scope.hooks, 'afterTool', (hook) =>
+        hook(made, result, context),
+      );
+      return this.#responded(other ? asJson(other) : result, rich);
+    } catch (error) {
+      if (scope.signal.aborted) throw error;
+      return this.#failed(error);
+    }
+  }
+
+  #responded({ response, isError, error }: ToolResult, rich?: Shown): Event {
     const { scope, call } = this.#setup;
     const { id, name } = call.part;
     const part: FunctionResponsePart = {
@@ -120,8 +155,8 @@ class CallWork {
       id,
       name,
       response,
-      ...(isError === true && { isError }),
-      ...(rich && rich.parts.length > 0 && { parts: rich.parts }),
+      ...(isError === true && { isError, error: error ?? { type: 'tool_error' } }),
+      ...(rich?.parts && rich.parts.length > 0 && { parts: rich.parts }),
       ...(rich?.display !== undefined && { display: rich.display }),
     };
     const actions: Actions = {
@@ -134,12 +169,13 @@ class CallWork {
     });
   }
 
-  failed(message: string): Event {
-    return this.responded({ response: message, isError: true });
+  #failed(error: unknown, type?: ToolErrorType): Event {
+    const { display, ...failed } = failedResponse(error, type);
+    return this.#responded(asJson(failed), display === undefined ? undefined : { display });
   }
 
   /** Shows an open question again. The event is partial, because the question is already stored. */
-  askAgain(question: Question): Event {
+  #askAgain(question: Question): Event {
     return this.#setup.scope.event({ partial: true, actions: { questions: [question] } });
   }
 
@@ -200,12 +236,16 @@ class CallWork {
   }
 }
 
-function asJson({ response, isError }: ToolResult): ToolResult {
+function asJson({ response, isError, error }: ToolResult): ToolResult {
   return {
     response: jsonResponse(response, MAX_RESPONSE),
     ...(isError !== undefined && { isError }),
+    ...(error && { error }),
   };
 }
+
+/** The parts of a response that people see in addition to the response, or instead of it. */
+type Shown = Partial<Pick<RichResponse, 'parts' | 'display'>>;
 
 /**
  * Checks that the files and the display value of the response can be stored. Otherwise throws an error, which becomes

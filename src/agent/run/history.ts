@@ -138,7 +138,8 @@ function uniqueIds(events: readonly Event[], { agent, runId }: HistoryOptions): 
   };
 }
 
-function forModel({ display: _display, ...response }: FunctionResponsePart): FunctionResponsePart {
+function forModel(given: FunctionResponsePart): FunctionResponsePart {
+  const { display: _display, error: _error, ...response } = given;
   return response;
 }
 

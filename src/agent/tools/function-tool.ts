@@ -41,6 +41,8 @@ export interface FunctionToolOptions<Input extends z.ZodObject> {
     | ((args: z.output<Input>, context: ToolContext) => MaybePromise<boolean | ToolConfirmation>);
   /** Whether the response arrives later, from outside the run. */
   readonly longRunning?: boolean;
+  /** Whether the tool's calls run in the order of the model's answer, and not concurrently with its other calls. */
+  readonly sequential?: boolean;
   /**
    * Runs the tool. The result is converted to JSON, and shortened if it is too long. If the function throws, the model
    * gets the error's message.
@@ -50,7 +52,7 @@ export interface FunctionToolOptions<Input extends z.ZodObject> {
 
 /** Creates a tool from a function. */
 export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Input>): Tool {
-  const { name, description, input, confirm, longRunning } = options;
+  const { name, description, input, confirm, longRunning, sequential } = options;
   if (!TOOL_NAME.test(name)) {
     throw new TypeError(
       `'${name.slice(0, 80)}' is not a valid tool name: use at most 64 letters, digits, _ and -, and begin with a letter or _`,
@@ -78,6 +80,7 @@ export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Inp
       return (parameters ??= parametersOf(input));
     },
     ...(longRunning !== undefined && { longRunning }),
+    ...(sequential !== undefined && { sequential }),
     parse,
     ...(confirm !== undefined && {
       confirm: (args: JsonObject, context: ToolContext) =>

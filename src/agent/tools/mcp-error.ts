@@ -1,3 +1,5 @@
+import { ToolError, type ToolErrorType } from '../tool-error.ts';
+
 /** The reason why an MCP server failed. */
 export type McpErrorCode =
   /** The tool reported an error, or the server refused the call. */
@@ -9,13 +11,21 @@ export type McpErrorCode =
   | 'invalid'
   | 'closed';
 
+const TYPES: Readonly<Record<McpErrorCode, ToolErrorType>> = {
+  tool: 'tool_error',
+  unreachable: 'network',
+  timeout: 'timeout',
+  invalid: 'tool_error',
+  closed: 'network',
+};
+
 /** An error of an MCP server. The message is one line for the model and the operator. */
-export class McpError extends Error {
+export class McpError extends ToolError {
   override readonly name = 'McpError';
   readonly code: McpErrorCode;
 
   constructor(code: McpErrorCode, message: string, cause?: unknown) {
-    super(message, cause === undefined ? {} : { cause });
+    super(TYPES[code], message, { cause });
     this.code = code;
   }
 }

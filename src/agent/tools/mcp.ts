@@ -43,6 +43,11 @@ export interface McpOptions {
         tool: { readonly name: string; readonly readOnly: boolean; readonly destructive: boolean },
         args: JsonObject,
       ) => MaybePromise<boolean | ToolConfirmation>);
+  /**
+   * Whether calls of tools that are not marked as read-only run in the order of the model's answer, and not
+   * concurrently. Default: false.
+   */
+  readonly sequential?: boolean;
   /** Maximum time until the server is ready. Default: 30,000. */
   readonly connectTimeoutMs?: number;
   /** Maximum time until a call has a response or reports progress. Default: 120,000. */
@@ -107,6 +112,7 @@ export function mcpToolset(
       name,
       description: elide(tool.description ?? tool.title ?? '', MAX_DESCRIPTION_LENGTH),
       parameters,
+      ...(options.sequential === true && { sequential: !readOnly }),
       ...(confirm !== undefined && {
         confirm: (args: JsonObject) =>
           typeof confirm === 'function'
