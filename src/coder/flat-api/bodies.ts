@@ -18,7 +18,7 @@ const Settings = z.looseObject({
   autoExecute: z.boolean().optional(),
   mcpServers: McpServers.optional(),
 });
-export type Settings = z.infer<typeof Settings>;
+type Settings = z.infer<typeof Settings>;
 
 const Confirmation = z.looseObject({
   kind: z.literal('tool-call-confirmation'),

@@ -11,21 +11,21 @@
  * A task created by POST /tasks is `submitted` until its first message, which may come through any API. An error is
  * `{error}` with the matching HTTP status. An answer that arrives too late gets 409.
  */
+import { randomUUIDv7 } from 'node:crypto';
 import { EXTENSION_URI } from '../../protocol/development-tool/index.ts';
-import { parseWith, type A2AError, type Call, type Task } from '../../protocol/index.ts';
+import { parseWith, type A2AError, type Call } from '../../protocol/index.ts';
 import type { JsonRoute, OwnRoute, RouteReply, StreamRoute } from '../../http/index.ts';
 import type { CommandService } from '../commands/service.ts';
-import { settledIn, type SessionOwner, type WorkspaceAgents } from '../session/workspace-agents.ts';
+import type { SessionOwner, WorkspaceAgents } from '../session/workspace-agents.ts';
 import {
   CreateTask,
   ExecuteCommand,
   messageFrom,
   settingsMetadata,
   StreamMessage,
-  type Settings,
 } from './bodies.ts';
 import { executeCommand, flatCommand } from './commands.ts';
-import { FlatEvents, type SettingsInForce } from './flat-events.ts';
+import { FlatEvents } from './flat-events.ts';
 import { listMetadata, taskMetadata } from './task-metadata.ts';
 
 export interface FlatApiOptions {
@@ -44,7 +44,11 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
     async handle({ body, call, handler }) {
       const { contextId, agentSettings } = parseWith(CreateTask, body ?? {}, 'body');
       const metadata = settingsMetadata(agentSettings);
-      if (metadata) await workspaces.check(metadata, placeOf(call, contextId ?? ''));
+      if (metadata) {
+        // Without a context, the task begins a conversation of its own.
+        const place = placeOf(call, contextId ?? randomUUIDv7());
+        await workspaces.check(metadata, place, { isReservation: true });
+      }
       const { id } = await handler.reserveTask({ contextId, metadata }, call);
       return { status: 201, body: id };
     },
@@ -56,15 +60,13 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
     path: '/message/stream',
     async open({ body, call, handler }) {
       const request = parseWith(StreamMessage, body ?? {}, 'body');
-      const message = messageFrom(request);
-      const { taskId } = message;
-      let settings: SettingsInForce | undefined;
-      if (taskId !== undefined) {
-        const task = await handler.getTask({ id: taskId }, call);
-        const { metadata } = settledIn(task) ?? message;
-        await workspaces.check(metadata, placeOf(call, task.contextId));
-        settings = request.agentSettings && (await overruled(task, request.agentSettings, call));
-      }
+      const { taskId } = request;
+      // Until the first message, the settings of POST /tasks count, and the client is told so if it sends others.
+      const task = taskId === undefined ? undefined : await handler.getTask({ id: taskId }, call);
+      const settings =
+        task && (await workspaces.overruling(settingsMetadata(request.agentSettings), task));
+      const { agentSettings: _, ...withoutSettings } = request;
+      const message = messageFrom(settings ? withoutSettings : request);
       // In version 1.0 a stream starts with the task, which provides the state before the message.
       const caller: Call = { user: call.user, version: '1.0', extensions: [EXTENSION_URI] };
       const stream = await handler.streamMessage({ message }, caller);
@@ -72,24 +74,6 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
       return { stream, frame: ({ event, seq }) => framed(events.take(event), seq) };
     },
   };
-
-  /**
-   * Returns the task's own settings if the message requests different settings. Only the settings of the first message
-   * are used.
-   */
-  async function overruled(
-    task: Task,
-    asked: Settings,
-    call: Call,
-  ): Promise<SettingsInForce | undefined> {
-    const before = settledIn(task)?.settings;
-    if (!before) return undefined;
-    const { agent } = await workspaces.acquire({ ...placeOf(call, task.contextId), task });
-    const { workspacePath = agent.root, autoExecute = false } = asked;
-    const inForce = { workspacePath: agent.root, autoExecute: before.autoExecute === true };
-    const samePlace = workspacePath === agent.root || workspacePath === before.workspace_path;
-    return samePlace && autoExecute === inForce.autoExecute ? undefined : inForce;
-  }
 
   const routes: JsonRoute[] = [
     createTask,

@@ -3,14 +3,16 @@
  *
  * A client may specify a workspace in the settings of its first message. The workspace must be inside one of the roots
  * that the operator has configured. The session stores the workspace. A session without settings works in the only
- * root. If there are several roots, the client has to specify a workspace.
+ * root. If there are several roots, the client has to specify a workspace. A later message cannot change the settings:
+ * otherwise an approval could be used to run the approved call somewhere else.
  *
  * A workspace agent stays open for the next turn. If too many agents are open, the least recently used idle agent is
  * closed.
  */
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
-import type { Model, SessionStore, State } from '../../agent/index.ts';
+import type { Model, SessionKey, SessionStore, State } from '../../agent/index.ts';
+import { BoundedMap } from '../../base/index.ts';
 import {
   EXTENSION_URI,
   settingsIn,
@@ -18,8 +20,13 @@ import {
   type McpServers,
   messagesOf,
 } from '../../protocol/development-tool/index.ts';
-import { A2AError, type Metadata, type Task } from '../../protocol/index.ts';
-import type { ExecutionContext, Logger, RequestContext } from '../../tasks/index.ts';
+import { A2AError, type Message, type Metadata, type Task } from '../../protocol/index.ts';
+import {
+  sameJson,
+  type ExecutionContext,
+  type Logger,
+  type RequestContext,
+} from '../../tasks/index.ts';
 import { isInside } from '../files/path-rules.ts';
 import { FileChanges } from '../approval/file-changes.ts';
 import { APP, openWorkspaceAgent, type WorkspaceAgent } from './workspace-agent.ts';
@@ -34,6 +41,10 @@ import type { FetchPageOptions } from '../web/fetch-page.ts';
 const MAX_OPEN = 64;
 /** The key of the client's settings in the session's state. */
 const SETTINGS_KEY = 'coder.settings';
+/** Maximum size of a client's settings as JSON. */
+const MAX_SETTINGS = 64 * 1024;
+/** Maximum number of sessions whose first turn has not ended and whose settings are kept in memory. */
+const MAX_CLAIMS = 1000;
 /** The key of the workspace folder in the session's state. */
 export const WORKSPACE_KEY = 'coder.workspace';
 
@@ -66,8 +77,25 @@ export interface WorkspaceAgentsOptions {
 export interface WorkspaceAgents {
   readonly model: Model;
   readonly sessions: SessionStore;
-  /** Checks the settings in the metadata of a message or a task. Throws if they are invalid. */
-  check(metadata: Metadata | undefined, session: SessionOwner): Promise<void>;
+  /**
+   * Checks the settings in the metadata of a message, or of a new task, before it is accepted. The first message of a
+   * session decides. Settings of a later message must be equal to those in force. Throws `invalidParams` otherwise.
+   */
+  check(
+    metadata: Metadata | undefined,
+    session: SessionOwner,
+    place?: SettingsPlace,
+  ): Promise<void>;
+  /**
+   * Returns the settings of a task that has not started yet, if they differ from the settings in this metadata.
+   * Otherwise returns undefined.
+   */
+  overruling(
+    metadata: Metadata | undefined,
+    task: Task,
+  ): Promise<{ readonly workspacePath: string; readonly autoExecute: boolean } | undefined>;
+  /** Forgets the settings of a session's first message. Call it when the turn has ended, and the session has them. */
+  release(session: SessionOwner): void;
   /**
    * Returns the agent that works on a task. `state` is the state of the session. If it is not given, it is read from
    * the session store when needed.
@@ -90,6 +118,15 @@ export interface AcquiredAgent {
 /** Identifies a session. */
 export type SessionOwner = Pick<RequestContext, 'user' | 'tenant' | 'contextId'>;
 
+export interface SettingsPlace {
+  /** The task that the message is for. */
+  readonly task?: Task | undefined;
+  /** Whether the operator made the task, as in a live session. Then its settings replace those of the session. */
+  readonly isOwn?: boolean;
+  /** Whether the settings are those of a new task, whose first message comes later. */
+  readonly isReservation?: boolean;
+}
+
 interface Choice {
   readonly folder: string;
   readonly autoExecute: boolean;
@@ -103,6 +140,8 @@ export async function openWorkspaceAgents(
   /** The open agents, least recently used first. */
   const agents = new Map<string, Opened>();
   const changes = new FileChanges();
+  /** The settings of sessions whose first message was accepted, but whose first turn has not stored them yet. */
+  const claims = new BoundedMap<AgentSettings>(MAX_CLAIMS);
 
   async function choose(settings: AgentSettings | undefined): Promise<Choice> {
     const { workspace_path, autoExecute = false, mcpServers = {} } = settings ?? {};
@@ -132,21 +171,62 @@ export async function openWorkspaceAgents(
     }
     const outside = refused('workspace_path: must be a folder inside a workspace of this server');
     if (!isAbsolute(wanted) || wanted.includes('\0')) throw outside;
-    const folder = await realpath(wanted).catch(() => undefined);
+    const folder = await realFolder(wanted);
     if (folder === undefined || !roots.some((root) => isInside(root, folder))) throw outside;
     if (!(await stat(folder)).isDirectory()) throw outside;
     return folder;
   }
 
-  /** Returns the settings that the session stored earlier. */
-  async function storedSettings(
+  /** Returns the settings of the session, or undefined if it has not begun. */
+  async function sessionSettings(
     owner: SessionOwner,
     known?: State,
   ): Promise<AgentSettings | undefined> {
-    const key = { app: APP, user: userOf(owner), id: owner.contextId };
-    const state = known ?? (await options.sessions.get(key))?.state;
+    const state = known ?? (await options.sessions.get(sessionKey(owner)))?.state;
     const stored = state?.[SETTINGS_KEY];
-    return stored === undefined ? undefined : settingsIn({ [EXTENSION_URI]: stored });
+    if (stored !== undefined) return settingsIn({ [EXTENSION_URI]: stored });
+    return state?.[WORKSPACE_KEY] === undefined ? claims.get(claimKey(owner)) : {};
+  }
+
+  /** Returns the settings that a task works with, or undefined if its first message will decide. */
+  async function settingsOf(
+    task: Task,
+    owner: SessionOwner,
+    known?: State,
+  ): Promise<AgentSettings | undefined> {
+    const reserved = settingsIn(task.metadata);
+    const [first] = userMessages(task);
+    const begun = (await sessionSettings(owner, known)) ?? (first && settingsIn(first.metadata));
+    return reserved ? { ...begun, ...reserved } : (begun ?? (first && {}));
+  }
+
+  /** Throws if the client's settings differ from those in force. A setting that is missing does not differ. */
+  async function requireEqual(asked: AgentSettings | undefined, force: AgentSettings) {
+    if (!asked) return;
+    const different = await firstDifference(asked, force);
+    if (different === undefined) return;
+    throw refused(
+      `${different}: differs from the setting of this session; settings can be chosen only in the first message of a session`,
+    );
+  }
+
+  async function firstDifference(
+    asked: AgentSettings,
+    force: AgentSettings,
+  ): Promise<keyof AgentSettings | undefined> {
+    const { workspace_path, autoExecute, mcpServers } = asked;
+    if (workspace_path !== undefined) {
+      const [wanted, actual] = await Promise.all([
+        realFolder(workspace_path),
+        force.workspace_path === undefined ? roots[0] : realFolder(force.workspace_path),
+      ]);
+      if (wanted === undefined || wanted !== actual) return 'workspace_path';
+    }
+    if (autoExecute !== undefined && autoExecute !== (force.autoExecute ?? false)) {
+      return 'autoExecute';
+    }
+    const sameServers = mcpServers === undefined || sameJson(mcpServers, force.mcpServers ?? {});
+    return sameServers ? undefined : 'mcpServers';
   }
 
   /** Returns the agent for a choice, and opens it if necessary. Sessions with the same choice share an agent. */
@@ -206,17 +286,47 @@ export async function openWorkspaceAgents(
   return {
     model: options.model,
     sessions: options.sessions,
-    async check(metadata, owner) {
-      await choose(settingsIn(metadata) ?? (await storedSettings(owner)));
+    async check(metadata, owner, { task, isOwn = false, isReservation = false } = {}) {
+      const asked = settingsIn(metadata);
+      if (asked && JSON.stringify(asked).length > MAX_SETTINGS) {
+        throw refused(`AgentSettings: larger than ${MAX_SETTINGS / 1024} KB`);
+      }
+      const begun = await sessionSettings(owner);
+      const reserved = task && settingsIn(task.metadata);
+      // A client may have made the task before another task of the same session got other settings.
+      if (begun && reserved && !isOwn) await requireEqual(reserved, begun);
+      const force = task ? await settingsOf(task, owner) : begun;
+      if (force) {
+        await requireEqual(asked, force);
+        await choose(force);
+      } else {
+        await choose(asked);
+      }
+      if (begun || isReservation) return;
+      // Another first message of the same session may have been accepted in the meantime.
+      const claimed = claims.get(claimKey(owner));
+      if (claimed) await requireEqual({ ...force, ...asked }, claimed);
+      else claims.set(claimKey(owner), force ?? asked ?? {});
+    },
+    async overruling(metadata, task) {
+      const own = settingsIn(task.metadata);
+      const asked = settingsIn(metadata);
+      if (!own || !asked || hasBegun(task)) return undefined;
+      if ((await firstDifference(asked, own)) === undefined) return undefined;
+      const { folder, autoExecute } = await choose(own);
+      return { workspacePath: folder, autoExecute };
+    },
+    release(owner) {
+      claims.delete(claimKey(owner));
     },
     async acquire(place, known) {
-      const own = settledIn(place.task)?.settings;
-      const settings = own ?? (await storedSettings(place, known));
+      const settings = await settingsOf(place.task, place, known);
       const opened = agentFor(await choose(settings));
       // Keep the agent open until it is ready.
       using _waiting = held(opened);
       const agent = await opened.agent;
-      const stored = { [WORKSPACE_KEY]: agent.root, ...(settings && { [SETTINGS_KEY]: settings }) };
+      const named = settings && Object.keys(settings).length > 0;
+      const stored = { [WORKSPACE_KEY]: agent.root, ...(named && { [SETTINGS_KEY]: settings }) };
       return { agent, state: { ...options.turnState, ...stored }, hold: () => held(opened) };
     },
     async close() {
@@ -247,19 +357,25 @@ function held(opened: Opened): Disposable {
   return { [Symbol.dispose]: () => void opened.holds-- };
 }
 
-/**
- * Returns the settings of a task and the metadata that contains them. Looks in the task's own metadata first, then in
- * its user messages from the first one on.
- */
-export function settledIn(
-  task: Task,
-): { readonly settings: AgentSettings; readonly metadata: Metadata | undefined } | undefined {
-  const said = messagesOf(task).filter(({ role }) => role === 'user');
-  for (const { metadata } of [task, ...said]) {
-    const settings = settingsIn(metadata);
-    if (settings) return { settings, metadata };
-  }
-  return undefined;
+function userMessages(task: Task): Message[] {
+  return messagesOf(task).filter(({ role }) => role === 'user');
+}
+
+/** Returns whether the task has got its first message. */
+export function hasBegun(task: Task): boolean {
+  return userMessages(task).length > 0;
+}
+
+function sessionKey(owner: SessionOwner): SessionKey {
+  return { app: APP, user: userOf(owner), id: owner.contextId };
+}
+
+function claimKey(owner: SessionOwner): string {
+  return JSON.stringify([userOf(owner), owner.contextId]);
+}
+
+function realFolder(path: string): Promise<string | undefined> {
+  return realpath(path).catch(() => undefined);
 }
 
 function refused(message: string): A2AError {

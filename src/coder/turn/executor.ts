@@ -22,6 +22,8 @@ import {
   isCompatible,
   messagesOf,
   refuseIncompatible,
+  refuseRequestSettings,
+  settingsIn,
   type DevelopmentToolEvent,
   type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
@@ -42,7 +44,7 @@ import { setsApproval } from '../commands/approval.ts';
 import { BESIDE, type Commands } from '../commands/service.ts';
 import { openingState } from '../session/opening-calls.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
-import type { WorkspaceAgents, AcquiredAgent } from '../session/workspace-agents.ts';
+import { hasBegun, type AcquiredAgent, type WorkspaceAgents } from '../session/workspace-agents.ts';
 import { Inbox } from './inbox.ts';
 import { DevelopmentToolPresenter } from './presenter.ts';
 
@@ -68,9 +70,21 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       if (options.terminalSetsMode) requireTerminal(user);
     }
     refuseIncompatible(namedExtensions(context));
+    refuseRequestSettings(context.metadata);
     const confirmations = confirmationsIn(message);
-    if (task) return admit(context, task, confirmations);
-    return workspaces.check(message.metadata, context).then(() => undefined);
+    if (!task) {
+      if (confirmations.length > 0) {
+        throw new A2AError('invalidParams', 'message.taskId: required for a ToolCallConfirmation');
+      }
+      return workspaces.check(message.metadata, context).then(() => undefined);
+    }
+    if (hasBegun(task) && settingsIn(message.metadata) === undefined) {
+      return admit(context, task, confirmations);
+    }
+    const place = { task, isOwn: options.isLive(task.id) };
+    return workspaces
+      .check(message.metadata, context, place)
+      .then(() => admit(context, task, confirmations));
   }
 
   function admit(
@@ -114,6 +128,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     try {
       yield* turn(context, inbox);
     } finally {
+      workspaces.release(context);
       inbox.close();
       if (inboxes.get(id) === inbox) inboxes.delete(id);
     }
@@ -144,7 +159,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     try {
       acquired = await workspaces.acquire(context, run.session?.state ?? {});
     } catch (error) {
-      // Settings in a message to an existing task are checked only here.
+      // The settings were valid when the message arrived. The folder may be gone since.
       if (!(error instanceof A2AError)) throw error;
       yield refused(error);
       return false;

@@ -13,8 +13,15 @@ export const DevelopmentToolEventKind = z.enum([
 ]);
 export type DevelopmentToolEventKind = z.infer<typeof DevelopmentToolEventKind>;
 
-/** The client that sent a message, in a session that several clients share. */
-export const EventSource = message({ client: Id, name: z.string().optional() });
+/**
+ * The client that sent a message, in a session that several clients share. The server sets `client` and `kind`
+ * (`terminal`, `a2a`, `acp` or `http`); the name may be the client's own choice.
+ */
+export const EventSource = message({
+  client: Id,
+  name: z.string().optional(),
+  kind: z.string().optional(),
+});
 export type EventSource = z.infer<typeof EventSource>;
 
 /** The usage of the session. Unknown values are missing. */

@@ -8,6 +8,7 @@ import { A2AError } from '../errors.ts';
 import { parseWith } from '../json.ts';
 import type { Metadata } from '../message.ts';
 import { AgentSettings, DevelopmentToolEvent } from './event.ts';
+import { plainName } from './message.ts';
 
 const BASE = 'https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/';
 
@@ -55,17 +56,49 @@ function extensionValue(metadata: Metadata | undefined): unknown {
   return undefined;
 }
 
-const SETTINGS = Object.keys(AgentSettings.shape);
+const SETTINGS: ReadonlyMap<string, string> = new Map(
+  Object.keys(AgentSettings.shape).map((field) => [plainName(field), field]),
+);
 
-/** Returns the client's settings in a message's metadata. Throws if the settings are invalid. */
+/** Returns the names of the fields that are settings, or that a client may have meant as settings. */
+function settingsFields(value: object): string[] {
+  return Object.keys(value).filter((field) => SETTINGS.has(plainName(field)));
+}
+
+/**
+ * Returns the client's settings in a message's metadata. Throws if the settings are invalid, if the name of a setting
+ * is misspelt (`workspacePath`), or if they stand beside the extension's URI instead of under it.
+ */
 export function settingsIn(metadata: Metadata | undefined): AgentSettings | undefined {
+  const [misplaced] = settingsFields(metadata ?? {});
+  if (misplaced !== undefined) {
+    throw new A2AError(
+      'invalidParams',
+      `metadata.${misplaced}: settings must be in message.metadata["${EXTENSION_URI}"]`,
+    );
+  }
   const value = extensionValue(metadata);
   if (value === undefined) return undefined;
-  // The value may also have the fields of an event or the client's name, which are not settings.
-  if (isObject(value) && ('kind' in value || !SETTINGS.some((key) => key in value))) {
-    return undefined;
+  if (isObject(value)) {
+    const fields = settingsFields(value);
+    // The value may also have the fields of an event or the client's name, which are not settings.
+    if (fields.length === 0) return undefined;
+    for (const field of fields) {
+      const name = SETTINGS.get(plainName(field));
+      if (field === name) continue;
+      throw new A2AError('invalidParams', `AgentSettings: unknown field ${field}; use ${name}`);
+    }
   }
   return parseWith(AgentSettings, value, 'AgentSettings');
+}
+
+/** Throws if the metadata of a request has settings. They are valid only in the metadata of its message. */
+export function refuseRequestSettings(metadata: Metadata | undefined): void {
+  if (settingsIn(metadata) === undefined) return;
+  throw new A2AError(
+    'invalidParams',
+    `params.metadata: settings must be in message.metadata["${EXTENSION_URI}"]`,
+  );
 }
 
 /** Returns the event in a status update's metadata. Throws if the event is invalid. */

@@ -219,7 +219,10 @@ test("the RFC's own examples are valid", () => {
   const confirmation = { tool_call_id: '…', selected_option_id: 'proceed_once' };
   assert.deepEqual(extension.ToolCallConfirmation.parse(confirmation), confirmation);
   assert.ok(extension.looksLikeConfirmation(confirmation));
-  assert.ok(!extension.looksLikeConfirmation({ tool_call_id: '1' }));
+  // A part with only one of the fields is a confirmation that lacks the other one.
+  assert.ok(extension.looksLikeConfirmation({ tool_call_id: '1' }));
+  assert.throws(() => extension.readConfirmation({ tool_call_id: '1' }), /selected_option_id/);
+  assert.ok(!extension.looksLikeConfirmation({ tool_call_id: '1', tool_name: 'edit' }));
   assert.deepEqual(
     extension.ExecuteSlashCommandRequest.parse({ command_path: ['memory', 'show'] }),
     {

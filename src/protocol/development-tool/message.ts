@@ -36,3 +36,8 @@ export function oneOf<Field extends string>(rule: 'exactly' | 'at most', fields:
     });
   };
 }
+
+/** Returns the name of a field without its case style, so that `workspacePath` and `workspace_path` are equal. */
+export function plainName(field: string): string {
+  return field.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+}

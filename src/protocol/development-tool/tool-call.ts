@@ -1,8 +1,10 @@
 /** Tool calls, confirmation requests and their answers. */
 import * as z from 'zod';
-import { isObject } from '../../base/index.ts';
+import { isObject, shorten } from '../../base/index.ts';
+import { A2AError } from '../errors.ts';
+import { parseWith } from '../json.ts';
 import { Id } from '../message.ts';
-import { message, oneOf, Struct } from './message.ts';
+import { message, oneOf, plainName, Struct } from './message.ts';
 
 export const ToolCallStatus = z.enum([
   'STATUS_UNSPECIFIED',
@@ -121,21 +123,66 @@ export type ToolCall = z.infer<typeof ToolCall>;
 export const ModifiedFileDetails = message({ new_content: z.string() });
 export type ModifiedFileDetails = z.infer<typeof ModifiedFileDetails>;
 
-/** A person's answer to a ConfirmationRequest. */
+/**
+ * A person's answer to a ConfirmationRequest.
+ *
+ * The specification has `file_details` in a oneof called `modified_details`. In JSON, the name of a oneof is not a
+ * field, but some clients send it as one. So the content is read from both places, which must not contradict each other.
+ */
 export const ToolCallConfirmation = message({
   tool_call_id: Id,
   /** The id of the chosen option. */
   selected_option_id: Id,
-  /** The content to write instead of the proposed content. No other kind of `modified_details` is supported. */
+  /** The content to write instead of the proposed content. Only the option `modify` uses it. */
   file_details: ModifiedFileDetails.optional(),
+  modified_details: z.strictObject({ file_details: ModifiedFileDetails.optional() }).optional(),
   /** Added by Parley: the id of the request. If it is present, it must be correct. */
   correlationId: Id.optional(),
   /** Added by Parley: the reason for declining a call. It is sent to the model. */
   reason: z.string().max(4096).optional(),
-});
+  /** Added by Parley: the text of the option `answer`. It is sent to the model. */
+  answer: z.string().min(1).max(100_000).optional(),
+})
+  .check(({ value: { file_details: plain, modified_details: nested }, issues }) => {
+    const inner = nested?.file_details;
+    if (!plain || !inner || plain.new_content === inner.new_content) return;
+    issues.push({
+      code: 'custom',
+      input: nested,
+      path: ['modified_details'],
+      message: 'contradicts file_details; send only one of them',
+    });
+  })
+  .transform(({ modified_details: nested, ...confirmation }) => {
+    const file_details = confirmation.file_details ?? nested?.file_details;
+    return { ...confirmation, ...(file_details && { file_details }) };
+  });
 export type ToolCallConfirmation = z.infer<typeof ToolCallConfirmation>;
 
-/** Returns whether a data part has the fields of a confirmation. It may still be invalid. */
+const CONFIRMATION_FIELDS = new Set(Object.keys(ToolCallConfirmation.in.shape));
+
+/**
+ * Returns whether a data part of a user's message is meant as a confirmation. It may still be invalid. A client may
+ * have misspelt one of the fields, and such a part must not be taken for something else.
+ */
 export function looksLikeConfirmation(data: unknown): boolean {
-  return isObject(data) && 'tool_call_id' in data && 'selected_option_id' in data;
+  if (!isObject(data)) return false;
+  const named = (name: string): boolean => Object.keys(data).some((key) => plainName(key) === name);
+  return named('selectedoptionid') || (named('toolcallid') && !named('toolname'));
+}
+
+/**
+ * Reads a confirmation that a client sends. Throws if it is invalid. An unknown field is refused, because it may be a
+ * misspelt one, and then the server would do something else than the person approved.
+ */
+export function readConfirmation(data: unknown): ToolCallConfirmation {
+  for (const field of isObject(data) ? Object.keys(data) : []) {
+    if (CONFIRMATION_FIELDS.has(field)) continue;
+    const known = [...CONFIRMATION_FIELDS].join(', ');
+    throw new A2AError(
+      'invalidParams',
+      `ToolCallConfirmation: unknown field ${shorten(field, 64)}; the fields are ${known}`,
+    );
+  }
+  return parseWith(ToolCallConfirmation, data, 'ToolCallConfirmation');
 }
