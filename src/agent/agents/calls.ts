@@ -83,6 +83,11 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
     follow(entry, () => work.prepare());
   }
 
+  function run(entry: Entry): void {
+    entry.call.begun = true;
+    follow(entry, () => entry.work!.run());
+  }
+
   /** Continues every call that does not have to wait. Returns the ids of the calls that have begun to wait. */
   function advance(): string[] {
     const waiting: string[] = [];
@@ -92,7 +97,7 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
       if (entry.phase === 'ended') continue;
       const isBlocked = entry.isSequential ? earlier.length > 0 : behindSequential;
       if (entry.phase === 'unprepared' && !asksLater(entry, earlier)) prepare(entry);
-      else if (entry.phase === 'ready' && !isBlocked) follow(entry, () => entry.work!.run());
+      else if (entry.phase === 'ready' && !isBlocked) run(entry);
       if ((entry.phase === 'ready' || entry.phase === 'unprepared') && entry.waits !== true) {
         entry.waits = true;
         waiting.push(entry.call.part.id);

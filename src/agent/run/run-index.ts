@@ -30,6 +30,8 @@ export interface OpenCall {
   confirmation?: Answer;
   /** Whether the answer arrived with the last resume or after it, so that it has not been used yet. */
   unused?: boolean;
+  /** Whether this process has called the tool. A call without it may still have begun in an earlier process. */
+  begun?: boolean;
 }
 
 export class RunIndex {
