@@ -19,9 +19,3 @@ export function isMode(id: string): boolean {
 export function commandFor(mode: string): string {
   return `/approval ${mode}`;
 }
-
-/** Returns the mode that a prompt sets, or undefined. The mode takes effect when the prompt's turn completes. */
-export function modeSetBy(prompt: string): string | undefined {
-  const [, mode = ''] = /^\/approval\s+(\S+)\s*$/.exec(prompt) ?? [];
-  return isMode(mode) ? mode : undefined;
-}

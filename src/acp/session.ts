@@ -26,10 +26,10 @@ import {
   type Fact,
   type SlashCommand,
 } from '../protocol/development-tool/index.ts';
-import { A2AError, textOf, type TaskState, type TaskStatusUpdateEvent } from '../protocol/index.ts';
+import { A2AError, type TaskState, type TaskStatusUpdateEvent } from '../protocol/index.ts';
 import type { Logger } from '../tasks/index.ts';
 import { partsFrom } from './content.ts';
-import { commandFor, isMode, modeSetBy, modeState } from './modes.ts';
+import { commandFor, isMode, modeState } from './modes.ts';
 import { OwnPrompts } from './own-prompts.ts';
 import { Permissions } from './permissions.ts';
 import { isOwn, messageChunk, Updates } from './updates.ts';
@@ -63,8 +63,6 @@ export class AcpSession {
   #history: boolean;
   #started = false;
   #mode: string;
-  /** The mode that the current turn sets if it completes. */
-  #nextMode: string | undefined;
 
   static async open(options: AcpSessionOptions): Promise<AcpSession> {
     const { session, signal } = options;
@@ -205,6 +203,7 @@ export class AcpSession {
 
   async #take(event: TaskStatusUpdateEvent): Promise<void> {
     const { about, facts } = readStatus(event);
+    if (about?.approval !== undefined) await this.#setMode(about.approval);
     for (const fact of facts) {
       await this.#show(fact);
       if (fact.kind === 'state') await this.#enterState(fact.state, fact.text, about);
@@ -222,7 +221,6 @@ export class AcpSession {
     this.#waiting.take(fact);
     if (fact.kind === 'prompt') {
       if (fact.besideAnswer) return;
-      this.#nextMode = modeSetBy(textOf(fact.parts));
       if (!this.#history) this.#prompts.began({ own: isOwn(this.session.self, fact.source) });
     } else if (fact.kind === 'answer') {
       this.#permissions.withdraw(fact.confirmation.tool_call_id);
@@ -240,9 +238,6 @@ export class AcpSession {
   ): Promise<void> {
     switch (state) {
       case 'completed':
-        if (this.#nextMode !== undefined && about?.error === undefined) {
-          await this.#setMode(this.#nextMode);
-        }
         return this.#endTurn('end_turn');
       case 'rejected':
         return this.#endTurn('refusal');
@@ -280,7 +275,6 @@ export class AcpSession {
   }
 
   #endTurn(outcome: StopReason | RequestError): void {
-    this.#nextMode = undefined;
     if (!this.#history) this.#prompts.end(outcome);
   }
 

@@ -1,6 +1,6 @@
 export { confirmationsIn } from './approval/answers.ts';
 export { callsAwaitingAnswer } from './approval/call-states.ts';
-export { MODE_KEY, modeOf } from './approval/guard.ts';
+export { MODE_KEY } from './approval/guard.ts';
 export { grantFrom } from './approval/options.ts';
 export {
   requireMessageRoles,
@@ -18,6 +18,7 @@ export { coderServeOptions } from './serve-options.ts';
 export { APP, type WorkspaceAgent } from './session/workspace-agent.ts';
 export { WORKSPACE_KEY } from './session/workspace-agents.ts';
 export { MODEL_KEY } from './session/session-model.ts';
+export { sessionStatus, type SessionStatus } from './session/session-status.ts';
 export { hasTerminal } from './shell/launch.ts';
 export { SandboxUnavailable, openSandbox } from './shell/sandbox.ts';
 export type { Preview } from './tools/tool.ts';

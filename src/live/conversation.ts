@@ -61,8 +61,6 @@ export interface ConversationOptions {
   readonly logger: Logger;
   /** Called when the queue changes. */
   readonly onQueue: () => void;
-  /** Called when a turn ends or starts to wait, and when the conversation moves to a new task. */
-  readonly onRest: () => void;
   /** Called once, when the conversation ends. */
   readonly onClose: () => void;
 }
@@ -355,9 +353,7 @@ export class Conversation {
   }
 
   #enter(state: TurnState): void {
-    const changed = this.#state !== state;
     this.#state = state;
-    if (changed && state !== 'busy') this.#options.onRest();
     if (state === 'idle') this.#pump();
   }
 
@@ -396,7 +392,6 @@ export class Conversation {
     this.#task = task;
     this.#seq = 0;
     this.#state = 'idle';
-    this.#options.onRest();
     const { resolve } = this.#renewed;
     this.#renewed = Promise.withResolvers();
     resolve();

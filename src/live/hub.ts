@@ -8,7 +8,6 @@
  * conversation.ts runs the turns, follower.ts reads the session for one client, member.ts is the API of one client, and
  * ws/ connects clients over WebSocket.
  */
-import type { State } from '../agent/index.ts';
 import { LIVE_ROLES, type LiveClient, type LiveRole, type LiveSnapshot } from './client/session.ts';
 import { userOf } from '../bridge/index.ts';
 import { EXTENSION_URI, type ToolCall } from '../protocol/development-tool/index.ts';
@@ -16,10 +15,10 @@ import { A2AError, type Task } from '../protocol/index.ts';
 import { type RequestHandler, roughSize } from '../tasks/index.ts';
 import {
   type Coder,
-  modeOf,
   APP,
-  type WorkspaceAgent,
   callsAwaitingAnswer,
+  sessionStatus,
+  type SessionStatus,
 } from '../coder/index.ts';
 import { Conversation, type ConversationOptions } from './conversation.ts';
 import type { Followed, Presence } from './follower.ts';
@@ -66,18 +65,15 @@ export interface Live {
   close(): Promise<void>;
 }
 
-interface Settings {
-  readonly approval: string;
-  readonly model: string;
-}
-
 export async function openLive(options: LiveOptions): Promise<Live> {
   const { coder, handler, workspace, logger, maxClients = MAX_CLIENTS } = options;
   const members = new Set<Member>();
   const closed = Promise.withResolvers<void>();
   let joined = 0;
   let presenceTimer: NodeJS.Timeout | undefined;
-  let settings: Promise<Settings> | undefined;
+  /** The read of the session that is in progress, and the read that starts after it. */
+  let reading: Promise<SessionStatus> | undefined;
+  let nextReading: Promise<SessionStatus> | undefined;
   let before: { readonly task: string; readonly tasks: Promise<readonly Task[]> } | undefined;
   let pendingAt: { readonly task: string; readonly seq: number; readonly calls: ToolCall[] };
 
@@ -85,7 +81,6 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     ...options,
     live: coder.live,
     onQueue: announce,
-    onRest: () => (settings = undefined),
     onClose: () => {
       clearTimeout(presenceTimer);
       for (const member of members) void member.close();
@@ -112,16 +107,34 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     ).unref();
   }
 
-  /** Reads the session's approval mode and model, which change only during turns. */
-  async function readSettings(): Promise<Settings> {
+  /** Reads the session's approval mode, model and usage. */
+  async function readStatus(): Promise<SessionStatus> {
     const { task } = conversation;
     const owner = { user: undefined, tenant: '' };
     const { workspaces } = coder;
     const key = { app: APP, user: userOf(owner), id: task.contextId };
-    const state = (await workspaces.sessions.get(key))?.state ?? {};
+    const { events, state } = (await workspaces.sessions.get(key)) ?? { events: [], state: {} };
     const place = { ...owner, contextId: task.contextId, task };
     const { agent } = await workspaces.acquire(place, state);
-    return { approval: modeOf(agent, (name) => state[name]), model: modelName(agent, state) };
+    return sessionStatus({ events, state }, agent);
+  }
+
+  /**
+   * Returns the status of the session, which is read after this call. An earlier result may be out of date, and no
+   * event would tell the client. Clients that join at the same time share one read.
+   */
+  function currentStatus(): Promise<SessionStatus> {
+    if (!reading) {
+      const begun = readStatus().finally(() => (reading = undefined));
+      return (reading = begun);
+    }
+    nextReading ??= reading
+      .catch(() => undefined)
+      .then(() => {
+        nextReading = undefined;
+        return currentStatus();
+      });
+    return nextReading;
   }
 
   function pendingIn(task: Task, seq: number): ToolCall[] {
@@ -143,12 +156,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   }
 
   async function prepare(joins: boolean): Promise<(task: Task, seq: number) => LiveSnapshot> {
-    settings ??= readSettings();
-    const reading = settings;
-    const { approval, model } = await reading.catch((error: unknown) => {
-      if (settings === reading) settings = undefined;
-      throw error;
-    });
+    const { approval, model, usage } = await currentStatus();
     const earlier = joins ? await earlierTasks() : [];
     return (task, seq) => ({
       taskId: task.id,
@@ -157,6 +165,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       pending: pendingIn(task, seq),
       approval,
       model,
+      usage,
       workspace,
       clients: clients().slice(0, MAX_SHOWN),
       seq,
@@ -228,18 +237,6 @@ async function tasksBefore(handler: RequestHandler, ids: readonly string[]): Pro
     if (task?.history?.length) tasks.unshift(task);
   }
   return tasks;
-}
-
-/**
- * Returns the name of the session's model. If that model is unavailable, returns the name of the default model, and the
- * next turn reports the error.
- */
-function modelName(agent: WorkspaceAgent, state: State): string {
-  try {
-    return agent.modelOf((key) => state[key]).name;
-  } catch {
-    return agent.model.name;
-  }
 }
 
 /** Returns the name on one line, without control characters. */

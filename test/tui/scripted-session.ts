@@ -217,7 +217,11 @@ export class ScriptedSession implements LiveSession {
     this.#waiting.get(id)?.(answered);
   }
 
-  state(state: TaskState, text?: string, more: { usage?: Record<string, number> } = {}): void {
+  state(
+    state: TaskState,
+    text?: string,
+    more: Pick<DevelopmentToolEvent, 'usage' | 'approval'> = {},
+  ): void {
     const parts: Part[] = text === undefined ? [] : [{ kind: 'text', text }];
     this.#status(state, { kind: 'STATE_CHANGE', ...more }, parts);
   }

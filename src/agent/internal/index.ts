@@ -8,6 +8,6 @@ export { scriptFromFile } from '../models/scripted.ts';
 export { cutOff } from '../models/vendor-error.ts';
 export { vendorEmbeddings, vendorModel } from '../models/vendor-model.ts';
 export { VENDORS, addressOf, type Vendor } from '../models/vendors.ts';
-export { compact } from '../run/compaction.ts';
+export { compact, contextTokens } from '../run/compaction.ts';
 export { conversationOf, eventBefore } from '../run/conversation.ts';
 export { runScopeOf } from '../run/run-context.ts';

@@ -61,6 +61,15 @@ export async function compact(
   });
 }
 
+/**
+ * Returns the size of an agent's conversation in tokens, as its next request would send it. After a summary or a rewind
+ * it is an estimate, until the vendor counts again.
+ */
+export function contextTokens(events: readonly Event[], agent: string, runId = ''): number {
+  const { summary = '', events: kept } = afterSummary(events, { branch: undefined, runId });
+  return Math.round(tokensOf(kept, summary, agent));
+}
+
 /** Returns the vendor's last token count, plus an estimate for later events. */
 function tokensOf(events: readonly Event[], summary: string, agent: string): number {
   let chars = summary.length;

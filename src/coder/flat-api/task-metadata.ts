@@ -71,7 +71,7 @@ function describer(workspaces: WorkspaceAgents, call: Call): (task: Task) => Pro
       id,
       contextId,
       taskState: status.state,
-      model: workspaces.model.name,
+      model: await workspaces.modelNames.of(placeOf(task, call)),
       ...((await around) ?? { mcpServers: [], availableTools: [] }),
     };
   };
@@ -81,15 +81,18 @@ function describer(workspaces: WorkspaceAgents, call: Call): (task: Task) => Pro
 async function agentFor(
   workspaces: WorkspaceAgents,
   task: Task,
-  { user }: Call,
+  call: Call,
 ): Promise<WorkspaceAgent | undefined> {
-  const place = { user, tenant: user?.tenant ?? '', contextId: task.contextId, task };
   try {
-    return (await workspaces.acquire(place)).agent;
+    return (await workspaces.acquire(placeOf(task, call))).agent;
   } catch (error) {
     if (error instanceof A2AError) return undefined;
     throw error;
   }
+}
+
+function placeOf(task: Task, { user }: Call) {
+  return { user, tenant: user?.tenant ?? '', contextId: task.contextId, task };
 }
 
 async function surroundings(agent: WorkspaceAgent, { signal }: Call): Promise<Surroundings> {

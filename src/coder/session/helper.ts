@@ -6,13 +6,14 @@ import * as z from 'zod';
 import {
   llmAgent,
   type Instruction,
-  type Callbacks,
+  type Model,
   type Tool,
   type Toolset,
   agentTool,
 } from '../../agent/index.ts';
 import type { CoderTool } from '../tools/tool.ts';
 import { defineTool } from '../tools/define-tool.ts';
+import { noteUsage } from './usage.ts';
 
 const Arguments = z.strictObject({
   prompt: z
@@ -30,11 +31,11 @@ briefly and exactly what you found or did, because your answer is all that the o
 
 export const HELPER = 'helper';
 
-/** Creates the `task` tool. `tools` are the tools that the helper may use. */
+/** Creates the `task` tool. `tools` are the tools that the helper may use, and `model` is the helper's model. */
 export function taskTool(
   instruction: Instruction,
   tools: readonly (Tool | Toolset)[],
-  callbacks: Callbacks,
+  model: Model,
 ): CoderTool {
   const helper = llmAgent({
     name: HELPER,
@@ -43,8 +44,9 @@ export function taskTool(
       const common = typeof instruction === 'string' ? instruction : await instruction(context);
       return `${common}\n\n${REPORT}`;
     },
+    model,
     tools,
-    callbacks,
+    callbacks: noteUsage(model.name),
   });
   const inner = agentTool(helper);
   return defineTool({

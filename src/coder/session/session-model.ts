@@ -50,11 +50,7 @@ export function sessionModel(options: SessionModelOptions): SessionModel {
         const read = (key: string) => context.state.get(key);
         const spending = new SessionCost(context.events, read);
         checkLimits(spending, limits);
-        const entry = entryOf(read);
-        if (entry.model !== model) {
-          yield context.event({ partial: true, metadata: { model: entry.model.name } });
-        }
-        for await (const event of entry.agent.run(context)) {
+        for await (const event of entryOf(read).agent.run(context)) {
           yield event;
           if (event.partial === true) continue;
           spending.add(event);

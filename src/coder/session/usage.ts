@@ -7,15 +7,7 @@
  */
 import type { JsonValue } from '../../base/index.ts';
 import * as z from 'zod';
-import {
-  functionResponses,
-  type Event,
-  type Usage,
-  type Model,
-  type Callbacks,
-  type Session,
-} from '../../agent/index.ts';
-import type { SessionUsage } from '../../protocol/development-tool/index.ts';
+import { functionResponses, type Event, type Usage, type Callbacks } from '../../agent/index.ts';
 import { priceOf } from './prices.ts';
 
 const Count = z.int().min(0);
@@ -92,23 +84,6 @@ export class SessionCost {
   #count(model: string, tally: Tally): void {
     this.#byModel.set(model, sum(this.#byModel.get(model) ?? NOTHING, tally));
   }
-}
-
-/**
- * Returns the usage that clients see: the tokens in the context, their maximum, and the session's cost if all prices
- * are known.
- */
-export function sessionUsage(
-  { events, state }: Pick<Session, 'events' | 'state'>,
-  { contextWindow }: Pick<Model, 'contextWindow'>,
-): SessionUsage {
-  const last = events.findLast(({ usage, aside }) => usage !== undefined && aside !== true)?.usage;
-  const { usd, unknown } = new SessionCost(events, (key) => state[key]).cost;
-  return {
-    ...(last && { contextTokens: last.inputTokens + last.outputTokens }),
-    ...(contextWindow !== undefined && { contextLimit: contextWindow }),
-    ...(unknown.length === 0 && usd > 0 && { costUsd: usd }),
-  };
 }
 
 /** Returns callbacks that record how many tokens of this model a helper uses. */

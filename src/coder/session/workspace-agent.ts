@@ -42,7 +42,6 @@ import { shellJobsTool } from '../tools/shell-jobs.ts';
 import { todoTool } from '../tools/todo.ts';
 import { writeFileTool } from '../tools/write-file.ts';
 import type { FetchPageOptions } from '../web/fetch-page.ts';
-import { noteUsage } from './usage.ts';
 import { openWorkspace, type Workspace } from '../files/workspace.ts';
 
 /** The name of the app that owns these sessions in a session store. */
@@ -159,9 +158,9 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
   });
   const instruction = () => instructionFor({ workspace: root, configFolder });
   const basic = own.map((tool) => guarded(tool, guard));
-  // A helper uses the workspace's model, even if the session has chosen another model.
-  const task = taskTool(instruction, [...basic, mcp], noteUsage(model.name));
-  const tools = [...basic, guarded(task, guard)];
+  // A helper uses the model of the session that it works for.
+  const taskWith = (chosen: Model) => taskTool(instruction, [...basic, mcp], chosen);
+  const task = taskWith(model);
   const { agent, modelOf } = sessionModel({
     model,
     limits: settings.limits,
@@ -171,7 +170,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
         description: 'Reads, writes and runs code in a workspace.',
         model: chosen,
         instruction,
-        tools: [...tools, mcp],
+        tools: [...basic, guarded(taskWith(chosen), guard), mcp],
         callbacks: openingCalls,
       }),
   });
@@ -200,7 +199,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
       plugins: [changesPlugin(options.changes)],
       ...(maxSteps !== undefined && { limits: { steps: maxSteps } }),
     }),
-    tools,
+    tools: [...basic, guarded(task, guard)],
     mcp,
     checkpoints,
     describe(tool, args) {

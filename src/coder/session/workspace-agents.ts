@@ -29,6 +29,7 @@ import {
 } from '../../tasks/index.ts';
 import { isInside } from '../files/path-rules.ts';
 import { FileChanges } from '../approval/file-changes.ts';
+import { ModelNames } from './model-names.ts';
 import { APP, openWorkspaceAgent, type WorkspaceAgent } from './workspace-agent.ts';
 import type { ApprovalMode } from '../approval/rule.ts';
 import { loadSettings } from '../settings/settings.ts';
@@ -76,6 +77,7 @@ export interface WorkspaceAgentsOptions {
 
 export interface WorkspaceAgents {
   readonly model: Model;
+  readonly modelNames: ModelNames;
   readonly sessions: SessionStore;
   /**
    * Checks the settings in the metadata of a message, or of a new task, before it is accepted. The first message of a
@@ -285,6 +287,7 @@ export async function openWorkspaceAgents(
 
   return {
     model: options.model,
+    modelNames: new ModelNames(options),
     sessions: options.sessions,
     async check(metadata, owner, { task, isOwn = false, isReservation = false } = {}) {
       const asked = settingsIn(metadata);

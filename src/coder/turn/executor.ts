@@ -43,6 +43,7 @@ import { requireRole, requireTerminal } from '../approval/roles.ts';
 import { setsApproval } from '../commands/approval.ts';
 import { BESIDE, type Commands } from '../commands/service.ts';
 import { openingState } from '../session/opening-calls.ts';
+import { modelNameIn } from '../session/session-status.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
 import { hasBegun, type AcquiredAgent, type WorkspaceAgents } from '../session/workspace-agents.ts';
 import { Inbox } from './inbox.ts';
@@ -78,19 +79,21 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       }
       return workspaces.check(message.metadata, context).then(() => undefined);
     }
-    if (hasBegun(task) && settingsIn(message.metadata) === undefined) {
-      return admit(context, task, confirmations);
-    }
+    const model = workspaces.modelNames.of(context);
+    const settled = hasBegun(task) && settingsIn(message.metadata) === undefined;
+    if (settled && typeof model === 'string') return admit(context, task, confirmations, model);
     const place = { task, isOwn: options.isLive(task.id) };
-    return workspaces
-      .check(message.metadata, context, place)
-      .then(() => admit(context, task, confirmations));
+    const checked = settled ? undefined : workspaces.check(message.metadata, context, place);
+    return Promise.all([model, checked]).then(([name]) =>
+      admit(context, task, confirmations, name),
+    );
   }
 
   function admit(
     context: RequestContext,
     task: Task,
     confirmations: readonly ToolCallConfirmation[],
+    model: string,
   ): Reception {
     const isWaiting = isInterrupted(task.status.state);
     // If the task waits for an answer, a text message is an answer too.
@@ -108,7 +111,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     }
     const kind = confirmations.length > 0 ? 'TOOL_CALL_CONFIRMATION' : 'TEXT_CONTENT';
     const source = sourceOf(context);
-    const event: DevelopmentToolEvent = { kind, model: workspaces.model.name, source };
+    const event: DevelopmentToolEvent = { kind, model, source };
     return {
       source,
       metadata: extensionMetadata(event),
@@ -161,22 +164,28 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     } catch (error) {
       // The settings were valid when the message arrived. The folder may be gone since.
       if (!(error instanceof A2AError)) throw error;
-      yield refused(error);
+      yield refused(error, await workspaces.modelNames.of(context));
       return false;
     }
     using _held = acquired.hold();
     const first = await commands.read(context.turn[0] ?? context.message, acquired.agent);
     const { agent, aside, shell } = first;
+    const onModel = (name: string): void => workspaces.modelNames.set(context, name);
+    const model = modelNameIn({ ...run.session?.state, ...acquired.state }, agent.model);
+    onModel(model);
     const presenter = new DevelopmentToolPresenter({
       context,
       isActive: isActive(context),
       agent,
       run,
+      model,
+      onModel,
       logger,
     });
     if (mayBeCommand && (yield* runCommand(acquired.agent, run, context, presenter))) {
       if (context.signal.aborted || !inbox.empty) return !context.signal.aborted;
       inbox.close();
+      presenter.changed(await workspaces.sessions.get(run.key));
       yield presenter.ask(run.questions);
       return false;
     }
@@ -224,8 +233,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     return true;
   }
 
-  function refused({ message }: A2AError): ExecutorEvent {
-    const event = { kind: 'STATE_CHANGE', model: workspaces.model.name, error: message } as const;
+  function refused({ message }: A2AError, model: string): ExecutorEvent {
+    const event = { kind: 'STATE_CHANGE', model, error: message } as const;
     const metadata = extensionMetadata(event);
     return { kind: 'status-update', state: 'failed', message, metadata };
   }

@@ -4,7 +4,7 @@ import { createEvent, memorySessions, openRun, type EventFields } from '../../ag
 import { readMessage, type ToolCall } from '../../protocol/development-tool/index.ts';
 import type { Message, Task } from '../../protocol/index.ts';
 import type { ExecutionContext, StatusEvent } from '../../tasks/index.ts';
-import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
+import { APP } from '../session/workspace-agent.ts';
 import { DevelopmentToolPresenter } from './presenter.ts';
 
 const key = { app: APP, user: 'ann', id: 's' };
@@ -71,8 +71,12 @@ async function added(events: readonly EventFields[], logged: readonly ToolCall[]
     turn: [],
     resumed: true,
   };
-  const agent: Pick<WorkspaceAgent, 'model' | 'describe'> = {
-    model: { name: 'scripted', generate: () => assert.fail('the model is not asked') },
+  const model = { name: 'scripted', generate: () => assert.fail('the model is not asked') };
+  const agent: ConstructorParameters<typeof DevelopmentToolPresenter>[0]['agent'] = {
+    model,
+    modelOf: () => model,
+    mode: 'ask',
+    loosest: 'ask',
     describe: () => undefined,
   };
   const presenter = new DevelopmentToolPresenter({
@@ -80,6 +84,7 @@ async function added(events: readonly EventFields[], logged: readonly ToolCall[]
     isActive: true,
     agent,
     run,
+    model: model.name,
     logger: silent,
   });
   return presenter.recall(run).map(statusIn);

@@ -20,6 +20,7 @@ import {
   type Event,
   type OpenRun,
   type Question,
+  type Session,
 } from '../../agent/index.ts';
 import { defined, isObject, type JsonValue } from '../../base/index.ts';
 import type { TurnPresenter } from '../../bridge/index.ts';
@@ -30,14 +31,14 @@ import {
   ToolOutput,
   type AgentThought,
   type DevelopmentToolEvent,
-  type SessionUsage,
   type ToolCall,
 } from '../../protocol/development-tool/index.ts';
 import type { Message, Part, TaskState } from '../../protocol/index.ts';
 import type { ExecutionContext, Logger, StatusEvent } from '../../tasks/index.ts';
 import { CallStates } from '../approval/call-states.ts';
 import { questionText, requestOf } from '../approval/confirmation-request.ts';
-import { sessionUsage } from '../session/usage.ts';
+import { MODEL_KEY } from '../session/session-model.ts';
+import { sessionStatus } from '../session/session-status.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
 
 /** Collected text is sent after this time, or when it has this many characters. */
@@ -62,8 +63,12 @@ interface PresenterOptions {
   readonly context: Pick<ExecutionContext, 'task' | 'turn' | 'resumed'>;
   /** Whether the client supports the extension. Other clients get questions as text. */
   readonly isActive: boolean;
-  readonly agent: Pick<WorkspaceAgent, 'model' | 'describe'>;
+  readonly agent: Pick<WorkspaceAgent, 'model' | 'modelOf' | 'mode' | 'loosest' | 'describe'>;
   readonly run: OpenRun;
+  /** The name of the session's model at the start of the turn. */
+  readonly model: string;
+  /** Called when the session has switched to another model. */
+  onModel?(name: string): void;
   readonly logger: Logger;
 }
 
@@ -88,10 +93,12 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   /** The reason why a slash command failed. */
   #problem: string | undefined;
   #model: string;
+  /** The session after another run has changed it. */
+  #changed: Session | undefined;
 
   constructor(options: PresenterOptions) {
     this.#options = options;
-    this.#model = options.agent.model.name;
+    this.#model = options.model;
   }
 
   start(): StatusEvent[] {
@@ -128,15 +135,20 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     }
   }
 
+  /** Called when another run, such as that of a command, has changed the session. */
+  changed(session: Session | undefined): void {
+    this.#changed = session;
+  }
+
   ask(questions: readonly Question[]): StatusEvent {
     const words = this.#options.isActive ? {} : { message: questionText(questions) };
-    return this.#state('input-required', { ...words, usage: this.#usage() });
+    return this.#state('input-required', { ...words, ...this.#session() });
   }
 
   complete(): StatusEvent {
     const fits = this.#final !== '' && this.#final.length <= MAX_FINAL_TEXT;
     return this.#state('completed', {
-      usage: this.#usage(),
+      ...this.#session(),
       ...(fits && { message: this.#final }),
       ...(this.#problem !== undefined && { error: this.#problem }),
     });
@@ -149,16 +161,21 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     logger.error({ ...fields, problem: error?.message }, 'a turn failed');
     const message = `${failureText(error?.code)} Correlation id: ${correlationId}`;
     const errorCode = error && Object.hasOwn(FAILURES, error.code) ? error.code : undefined;
-    return this.#state('failed', { message, error: message, errorCode, correlationId });
+    const about = { error: message, errorCode, correlationId, ...this.#session() };
+    return this.#state('failed', { message, ...about });
   }
 
   lost(message: string): StatusEvent {
     return this.#state('failed', { message, error: message });
   }
 
-  #usage(): SessionUsage {
+  /** Returns the session's mode and usage, for the status updates that end a turn or wait for an answer. */
+  #session(): Pick<DevelopmentToolEvent, 'approval' | 'usage'> {
     const { run, agent } = this.#options;
-    return run.session ? sessionUsage(run.session, agent.model) : {};
+    const session = this.#changed ?? run.session;
+    if (!session) return {};
+    const { approval, usage } = sessionStatus(session, agent, run.runId);
+    return { approval, usage };
   }
 
   #state(
@@ -175,8 +192,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
 
   present(event: Event): StatusEvent[] {
     const { content, actions, partial, author, metadata } = event;
-    // A session may have switched to another model.
-    if (typeof metadata?.['model'] === 'string') this.#model = metadata['model'];
+    this.#noteModel(actions.stateDelta?.[MODEL_KEY]);
     if (typeof metadata?.['problem'] === 'string') this.#problem = metadata['problem'];
     const out: StatusEvent[] = [];
     this.answered(actions.answers ?? []);
@@ -191,6 +207,13 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     for (const response of functionResponses(content))
       out.push(...this.flush(), ...this.#settle(response));
     return out;
+  }
+
+  /** Notes that a command has set the session's model. The value null stands for the model of the workspace. */
+  #noteModel(chosen: JsonValue | undefined): void {
+    if (chosen === undefined) return;
+    this.#model = typeof chosen === 'string' ? chosen : this.#options.agent.model.name;
+    this.#options.onModel?.(this.#model);
   }
 
   get flushAfterMs(): number | undefined {

@@ -1,7 +1,7 @@
 /** Decodes the frames of a live session: JSON-RPC responses and notifications. */
 import * as z from 'zod';
 import { isObject } from '../../base/index.ts';
-import { ToolCall } from '../../protocol/development-tool/index.ts';
+import { SessionUsage, ToolCall } from '../../protocol/development-tool/index.ts';
 import { A2AError, v03 } from '../../protocol/index.ts';
 import { LIVE_ROLES, type LiveClient, type LiveItem } from './session.ts';
 
@@ -37,9 +37,10 @@ const Snapshot = Clients.extend({
   task: Task,
   pending: z.array(ToolCall),
   approval: z.string(),
-  // Servers other than Parley may omit these two fields.
+  // Servers other than Parley may omit these three fields.
   model: Optional,
   workspace: Optional,
+  usage: SessionUsage.optional(),
   seq: Seq,
   earlier: z.array(Task).optional(),
 });

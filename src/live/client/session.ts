@@ -11,6 +11,7 @@
 import type {
   ExecuteSlashCommandRequest,
   ExecuteSlashCommandResponse,
+  SessionUsage,
   SlashCommand,
   ToolCall,
   ToolCallConfirmation,
@@ -42,6 +43,8 @@ export interface LiveSnapshot {
   /** The approval mode. */
   readonly approval: string;
   readonly model: string;
+  /** The usage of the session. Servers other than Parley may omit it. */
+  readonly usage?: SessionUsage | undefined;
   readonly workspace: string;
   readonly clients: readonly LiveClient[];
   /** The sequence number of the last event that the snapshot contains. */

@@ -26,7 +26,7 @@ export type EventSource = z.infer<typeof EventSource>;
 
 /** The usage of the session. Unknown values are missing. */
 export const SessionUsage = message({
-  /** The size of the conversation: the number of tokens in the last request and its response. */
+  /** The size of the conversation in tokens, as the next request sends it. After /compress it is an estimate. */
   contextTokens: z.int().min(0).optional(),
   /** The size of the model's context window. */
   contextLimit: z.int().min(0).optional(),
@@ -48,6 +48,8 @@ export const DevelopmentToolEvent = message({
   source: EventSource.optional(),
   /** Added by Parley: the usage, which is sent when a turn ends or waits for an answer. */
   usage: SessionUsage.optional(),
+  /** Added by Parley: the approval mode of the session, which is sent together with the usage. */
+  approval: z.string().optional(),
 });
 export type DevelopmentToolEvent = z.infer<typeof DevelopmentToolEvent>;
 

@@ -208,7 +208,7 @@ export class LogWriter {
 }
 
 /** The text of a prompt, with the names of its files. */
-export function textOfPrompt(parts: readonly Part[]): string {
+function textOfPrompt(parts: readonly Part[]): string {
   return parts
     .flatMap((part) => {
       if (part.kind === 'text') return [part.text];

@@ -127,11 +127,12 @@ test('the history continues when the conversation continues in another task', as
   );
 });
 
-test('a completed /approval command changes the mode in the state', async () => {
+test('the mode is the one that the events name, not the one that a prompt asks for', async () => {
   const { session, state } = recorded();
   session.heard('/approval plan', TERMINAL);
+  session.state('completed', 'Not allowed.');
   assert.equal((await state()).approval, 'ask');
-  session.state('completed', 'From now on …');
+  session.state('input-required', 'From now on …', { approval: 'plan' });
   assert.equal((await state()).approval, 'plan');
 });
 

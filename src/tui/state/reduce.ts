@@ -5,9 +5,9 @@
  */
 import type { LiveSnapshot } from '../../live/client/index.ts';
 import { readMessage, readStatus, readTask } from '../../protocol/development-tool/index.ts';
-import { isTerminal, type StreamEvent, type TaskStatusUpdateEvent } from '../../protocol/index.ts';
+import type { StreamEvent, TaskStatusUpdateEvent } from '../../protocol/index.ts';
 import { isWaiting } from './entry.ts';
-import { EMPTY_LOG, LogWriter, textOfPrompt } from './log.ts';
+import { EMPTY_LOG, LogWriter } from './log.ts';
 import type { SessionAction, SessionState } from './state.ts';
 
 export function reduceState(state: SessionState, action: SessionAction): SessionState {
@@ -28,6 +28,7 @@ export function reduceState(state: SessionState, action: SessionAction): Session
 
 function join(state: SessionState, snapshot: LiveSnapshot): SessionState {
   const { taskId, contextId, workspace, seq, task, model, approval, clients } = snapshot;
+  const { usage = state.usage } = snapshot;
   const again = state.place?.taskId === taskId;
   const past = new LogWriter(state.log);
   if (!state.place) {
@@ -51,6 +52,7 @@ function join(state: SessionState, snapshot: LiveSnapshot): SessionState {
     place: { taskId, contextId, workspace, seq },
     model,
     approval,
+    usage,
     clients,
     turn: task.status.state,
     log: { ...writer.log, finished: shown.concat(fresh) },
@@ -81,22 +83,11 @@ function followStatus(state: SessionState, event: TaskStatusUpdateEvent): Sessio
   const turn = event.status.state;
   const writer = new LogWriter(state.log);
   for (const fact of facts) writer.take(fact);
-  const changes: Partial<SessionState> = {
+  return written(state, writer, {
     turn,
     ...(about && about.model !== '' && { model: about.model }),
-    ...(about?.usage && { usage: { ...state.usage, ...about.usage } }),
-  };
-  if (isTerminal(turn)) {
-    const { nextApproval, ...rest } = state;
-    const set = nextApproval !== undefined && turn === 'completed' && about?.error === undefined;
-    return written(rest, writer, { ...changes, ...(set && { approval: nextApproval }) });
-  }
-  const prompt = facts.find((fact) => fact.kind === 'prompt');
-  const text = prompt && !prompt.besideAnswer ? textOfPrompt(prompt.parts) : '';
-  const nextApproval = /^\/approval\s+(\S+)\s*$/.exec(text)?.[1];
-  return written(state, writer, {
-    ...changes,
-    ...(nextApproval !== undefined && { nextApproval }),
+    ...(about?.approval !== undefined && { approval: about.approval }),
+    ...(about?.usage && { usage: about.usage }),
   });
 }
 

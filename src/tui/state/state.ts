@@ -23,8 +23,6 @@ export interface SessionState {
   readonly clients: readonly LiveClient[];
   readonly queued: readonly QueuedPrompt[];
   readonly usage: SessionUsage;
-  /** The approval mode that the current turn sets if it completes. */
-  readonly nextApproval?: string;
 }
 
 export type SessionAction =

@@ -1,0 +1,52 @@
+/** The model, the approval mode and the usage of a session, as every client sees them. */
+import type { Session, State } from '../../agent/index.ts';
+import { contextTokens } from '../../agent/internal/index.ts';
+import type { SessionUsage } from '../../protocol/development-tool/index.ts';
+import { modeOf } from '../approval/guard.ts';
+import type { ApprovalMode } from '../approval/rule.ts';
+import { MODEL_KEY } from './session-model.ts';
+import { SessionCost } from './usage.ts';
+import { APP, type WorkspaceAgent } from './workspace-agent.ts';
+
+export interface SessionStatus {
+  /** The name of the model that answers the next prompt. */
+  readonly model: string;
+  readonly approval: ApprovalMode;
+  readonly usage: SessionUsage;
+}
+
+type Agent = Pick<WorkspaceAgent, 'model' | 'modelOf' | 'mode' | 'loosest'>;
+
+/** `runId` is the run that asks. Rewinds by other runs after its start do not count for it. */
+export function sessionStatus(
+  { events, state }: Pick<Session, 'events' | 'state'>,
+  agent: Agent,
+  runId?: string,
+): SessionStatus {
+  const { usd, unknown } = new SessionCost(events, (key) => state[key]).cost;
+  const contextLimit = contextWindowIn(state, agent);
+  return {
+    model: modelNameIn(state, agent.model),
+    approval: modeOf(agent, (key) => state[key]),
+    usage: {
+      contextTokens: contextTokens(events, APP, runId),
+      ...(contextLimit !== undefined && { contextLimit }),
+      ...(unknown.length === 0 && usd > 0 && { costUsd: usd }),
+    },
+  };
+}
+
+/** Returns the name of the model of a session with this state. `model` is the model of the workspace. */
+export function modelNameIn(state: State, model: { readonly name: string }): string {
+  const name = state[MODEL_KEY];
+  return typeof name === 'string' ? name : model.name;
+}
+
+function contextWindowIn(state: State, agent: Agent): number | undefined {
+  try {
+    return agent.modelOf((key) => state[key]).contextWindow;
+  } catch {
+    // The model is no longer available, for example because its key is missing. The next turn reports the error.
+    return undefined;
+  }
+}
