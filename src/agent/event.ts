@@ -26,6 +26,8 @@ export interface Usage {
 export interface Question {
   /** The question's id. For the question of a tool, it is the call's id. */
   readonly id: string;
+  /** The call that waits for the answer, if an agent that runs as a tool asks. The question then has its own id. */
+  readonly callId?: string;
   /**
    * `confirmation`: asks whether a call is allowed. `auth`: asks for authorization. `input`: asks for anything else.
    */
@@ -91,6 +93,11 @@ export interface Actions {
   readonly progress?: { readonly callId: string; readonly value: JsonValue };
   /** In a partial event: the ids of calls that wait until earlier calls of the same answer have ended. */
   readonly waits?: readonly string[];
+  /**
+   * In a partial event: an event of an agent that runs as a tool, and the call that it works for. The event is stored
+   * only in that agent's own session, and has the ids of that session: read it with `delegatedIn`.
+   */
+  readonly delegated?: { readonly callId: string; readonly event: Event };
   readonly compaction?: Compaction;
   readonly rewind?: Rewind;
 }

@@ -73,7 +73,7 @@ function has(value: unknown, mark: symbol): boolean {
   return typeof value === 'object' && value !== null && mark in value;
 }
 
-/** The result of `ctx.ask`. The call stays open until the answer arrives. */
+/** The result of `ctx.ask`. The call stays open until an answer arrives. */
 export class Waiting {
   readonly [WAITING] = true;
   static [Symbol.hasInstance](value: unknown): value is Waiting {
@@ -81,8 +81,11 @@ export class Waiting {
   }
 
   readonly question: Question;
-  constructor(question: Question) {
+  /** All questions. There are several only if an agent that runs as a tool has several open questions. */
+  readonly questions: readonly Question[];
+  constructor(question: Question, ...others: readonly Question[]) {
     this.question = question;
+    this.questions = [question, ...others];
   }
 }
 

@@ -2,14 +2,51 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { contentText } from '../../src/agent/content.ts';
+import type { Model } from '../../src/agent/model.ts';
+import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
+import { eventIn, readTask } from '../../src/protocol/development-tool/index.ts';
+import { textOf, type StreamEvent } from '../../src/protocol/index.ts';
 import { calls, done, lastCall, shell, talk } from './checked-talk.ts';
-import { callIn, confirmation, outline, rpc } from './support.ts';
+import {
+  callIn,
+  confirmation,
+  outline,
+  rpc,
+  startCoder,
+  stream,
+  userMessage,
+  type RpcReply,
+} from './support.ts';
 import { heard } from './talk.ts';
 
 const job = calls('task', { prompt: 'Make two files.', name: 'files' });
 
-test('a helper asks in its own name, goes on with the answers, and reports', async (t) => {
-  const { at, say, answer, onlyWaiting, requests } = await talk(t, [
+/** A model with a script for each conversation, which is found by the request that begins it. */
+function byRequest(scripts: Readonly<Record<string, readonly ScriptedResponse[]>>): Model {
+  const models = new Map(
+    Object.entries(scripts).map(([request, script]) => [request, scriptedModel(script)]),
+  );
+  return {
+    name: 'scripted',
+    generate(request, signal) {
+      const model = models.get(contentText(request.messages[0]));
+      assert.ok(model);
+      return model.generate(request, signal);
+    },
+  };
+}
+
+const aboutIn = (event: StreamEvent) =>
+  event.kind === 'status-update' ? eventIn(event.metadata) : undefined;
+
+function dataIn(event: StreamEvent): unknown {
+  const part = event.kind === 'status-update' ? event.status.message?.parts[0] : undefined;
+  return part?.kind === 'data' ? part.data : undefined;
+}
+
+test('a helper asks about its own calls, goes on with the answers, and reports', async (t) => {
+  const { at, say, answer, onlyWaiting, requests, seen } = await talk(t, [
     job,
     shell('touch one'),
     shell('touch two'),
@@ -18,19 +55,82 @@ test('a helper asks in its own name, goes on with the answers, and reports', asy
   ]);
   await say('delegate');
   const first = onlyWaiting();
-  assert.deepEqual([first.tool_name, first.agent], ['task', 'helper']);
+  const [task] = [...seen.calls.values()];
+  assert.deepEqual([task?.tool_name, task?.status], ['task', 'EXECUTING']);
+  assert.equal(task?.agent, undefined, 'the job itself is a call of the agent');
+  assert.deepEqual(
+    [first.tool_name, first.input_parameters, first.agent, first.parentToolCallId],
+    ['run_shell_command', { command: 'touch one' }, 'files', task?.tool_call_id],
+  );
   assert.equal(first.confirmation_request?.execute_details?.command, 'touch one');
   const second = await answer('proceed_once');
   assert.equal(outline(second.at(-1)!), 'STATE_CHANGE input-required final');
+  assert.equal(seen.lives.get(first.tool_call_id)?.join(' '), 'PENDING EXECUTING SUCCEEDED');
   assert.ok(existsSync(at('one')) && !existsSync(at('two')));
   assert.equal(onlyWaiting().confirmation_request?.execute_details?.command, 'touch two');
-  assert.notEqual(onlyWaiting().correlationId, first.correlationId);
+  assert.notEqual(onlyWaiting().tool_call_id, first.tool_call_id);
   const last = await answer('proceed_once');
   assert.ok(existsSync(at('two')));
-  assert.equal(lastCall(last).status, 'SUCCEEDED');
+  assert.equal(seen.lifeOf('task'), 'PENDING EXECUTING SUCCEEDED');
   assert.match(JSON.stringify(lastCall(last).output), /Both files are there\./);
   assert.match(heard(requests.at(-1)), /Both files are there\./);
   assert.ok(!heard(requests[1]).includes('delegate'), 'it has a context of its own');
+  assert.ok(
+    !heard(requests.at(-1)).includes('touch'),
+    'the agent does not see what the helper did',
+  );
+});
+
+test('each event of a helper has its name and its job, and none of it is text of the answer', async (t) => {
+  const { say, seen, url, taskId } = await talk(t, [
+    [{ call: { name: 'task', args: { prompt: 'Look around.' } } }],
+    [
+      { thought: { subject: 'Looking', description: 'Where is it?' } },
+      { text: 'I list the folder first.' },
+      { call: { name: 'list_directory', args: {} } },
+    ],
+    [{ text: 'It is empty.' }],
+    [{ text: 'All done.' }],
+  ]);
+  const events = await say('delegate');
+  const task = [...seen.calls.values()].find(({ tool_name }) => tool_name === 'task');
+  const mark = { agent: 'helper', parentToolCallId: task?.tool_call_id };
+  const marked = events.filter((event) => {
+    const { agent, parentToolCallId } = aboutIn(event) ?? {};
+    return agent === mark.agent && parentToolCallId === mark.parentToolCallId;
+  });
+  assert.deepEqual(marked.map(outline), [
+    'THOUGHT',
+    'THOUGHT',
+    'TOOL_CALL_UPDATE PENDING',
+    'TOOL_CALL_UPDATE EXECUTING',
+    'TOOL_CALL_UPDATE SUCCEEDED',
+  ]);
+  const [thought, words] = marked.map(dataIn);
+  assert.deepEqual(thought, { subject: 'Looking', description: 'Where is it?', ...mark });
+  const said = 'I list the folder first.';
+  assert.deepEqual(words, { subject: said, description: said, ...mark });
+  assert.equal(task?.output?.text, 'It is empty.');
+  const texts = events.flatMap((event) =>
+    event.kind === 'status-update' ? (event.status.message?.parts ?? []) : [],
+  );
+  assert.equal(textOf(texts), 'All done.All done.', 'streamed, and in the last event');
+  const { result } = await rpc(url, 'tasks/get', { id: taskId() });
+  const facts = readTask(result!);
+  const kept = facts.flatMap((fact) => (fact.kind === 'thought' ? [fact.thought.agent] : []));
+  assert.deepEqual(kept, ['helper', 'helper'], 'a client that joins later sees the same');
+});
+
+test("a helper's text is the output of its job while it arrives", async (t) => {
+  const { say } = await talk(t, [
+    job,
+    [{ text: 'Both files ' }, { delayMs: 250 }, { text: 'are there.' }],
+    done,
+  ]);
+  const events = await say('delegate');
+  const live = events.flatMap((event) => callIn(event)?.live_content ?? []);
+  assert.ok(live.length > 0);
+  assert.ok(live.every((text) => 'Both files are there.'.startsWith(text)));
 });
 
 test('what a helper is refused it hears itself, and it reports that', async (t) => {
@@ -41,10 +141,11 @@ test('what a helper is refused it hears itself, and it reports that', async (t) 
     done,
   ]);
   await say('delegate');
-  const last = await answer('cancel');
+  await answer('cancel');
   assert.equal(existsSync(at('one')), false);
   assert.match(heard(requests[2]), /the person declined this call/);
-  assert.equal(lastCall(last).status, 'SUCCEEDED', 'the job itself was done');
+  assert.equal(seen.lifeOf('run_shell_command'), 'PENDING CANCELLED');
+  assert.equal(seen.lifeOf('task'), 'PENDING EXECUTING SUCCEEDED', 'the job itself was done');
   assert.match(heard(requests[3]), /I was not allowed to\./);
   assert.deepEqual(seen.ends, ['completed']);
 });
@@ -62,7 +163,109 @@ test('an approval of one of its calls is none of the next', async (t) => {
   await answer('proceed_once');
   const late = { tool_call_id, selected_option_id: 'proceed_once', correlationId };
   const { error } = await rpc(url, 'message/send', { message: confirmation(taskId(), late) });
-  assert.match(error?.message ?? '', /correlationId/);
+  assert.match(error?.message ?? '', /already resolved/);
+});
+
+test('two helpers ask at the same time, each about its own call, and are answered in any order', async (t) => {
+  const model = byRequest({
+    delegate: [
+      [
+        { call: { name: 'task', args: { prompt: 'Make one.', name: 'left' } } },
+        { call: { name: 'task', args: { prompt: 'Make two.', name: 'right' } } },
+      ],
+      done,
+    ],
+    'Make one.': [shell('touch one'), [{ text: 'Not made.' }]],
+    'Make two.': [shell('touch two'), [{ text: 'Made.' }]],
+  });
+  const { at, say, answer, seen } = await talk(t, [], { model });
+  await say('delegate');
+  const waiting = () => seen.waiting.toSorted((a, b) => a.agent!.localeCompare(b.agent!));
+  const [left, right] = waiting();
+  assert.deepEqual([left?.agent, right?.agent], ['left', 'right']);
+  assert.notEqual(left?.tool_call_id, right?.tool_call_id);
+  assert.notEqual(left?.parentToolCallId, right?.parentToolCallId);
+  await answer('proceed_once', { call: right! });
+  assert.ok(!existsSync(at('one')) && existsSync(at('two')));
+  assert.deepEqual(
+    waiting().map(({ agent }) => agent),
+    ['left'],
+  );
+  await answer('cancel', { call: left! });
+  assert.equal(existsSync(at('one')), false);
+  assert.deepEqual(seen.ends, ['completed']);
+  assert.equal(seen.calls.get(left!.tool_call_id)?.status, 'CANCELLED');
+  assert.equal(seen.calls.get(right!.tool_call_id)?.status, 'SUCCEEDED');
+});
+
+test('several calls of one answer of a helper wait at the same time', async (t) => {
+  const { at, say, answer, seen } = await talk(t, [
+    job,
+    [
+      { call: { name: 'run_shell_command', args: { command: 'touch one' } } },
+      { call: { name: 'write_file', args: { path: 'two', content: '2' } } },
+    ],
+    [{ text: 'Made.' }],
+    done,
+  ]);
+  await say('delegate');
+  assert.deepEqual(
+    seen.waiting.map(({ tool_name, agent }) => `${agent} ${tool_name}`),
+    ['files run_shell_command', 'files write_file'],
+  );
+  const [touch, write] = seen.waiting;
+  assert.ok(write?.confirmation_request?.file_edit_details, 'with the real change');
+  await answer('proceed_once', { call: touch! });
+  await answer('proceed_once', { call: write });
+  assert.ok(existsSync(at('one')) && existsSync(at('two')));
+  assert.deepEqual(seen.ends, ['completed']);
+});
+
+test('after a restart, a helper goes on with the answer to its own call', async (t) => {
+  const { place, say, onlyWaiting, stop, taskId, seen } = await talk(t, [job, shell('touch one')]);
+  await say('delegate');
+  const { tool_call_id, correlationId } = onlyWaiting();
+  await stop();
+  const script = [[{ text: 'Made.' }], done];
+  const { url } = await startCoder(t, place, { script });
+  const data = { tool_call_id, selected_option_id: 'proceed_once', correlationId };
+  seen.take(await stream(url, confirmation(taskId(), data)));
+  assert.equal(seen.lifeOf('run_shell_command'), 'PENDING EXECUTING SUCCEEDED');
+  assert.equal(seen.lifeOf('task'), 'PENDING EXECUTING SUCCEEDED');
+  assert.deepEqual(seen.ends, ['completed']);
+});
+
+test("a client without the extension is asked about the real call, and gets only the agent's answer", async (t) => {
+  const { url } = await talk(t, [
+    job,
+    [
+      { text: 'The helper speaks.' },
+      { call: { name: 'run_shell_command', args: { command: 'touch one' } } },
+    ],
+    [{ text: 'The helper reports.' }],
+    [{ text: 'All done.' }],
+  ]);
+  const plain = async (text: string, more: object = {}) => {
+    const message = userMessage(text, more);
+    const body = JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'message/send',
+      params: { message },
+    });
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(url, { method: 'POST', headers, body });
+    return ((await response.json()) as RpcReply).result!;
+  };
+  const asked = await plain('delegate');
+  assert.equal(asked.status.state, 'input-required');
+  assert.match(textOf(asked.status.message!.parts), /touch one/);
+  const last = await plain('yes', { taskId: asked.id });
+  assert.equal(last.status.state, 'completed');
+  const messages = [...(last.history ?? []), last.status.message!, ...(last.artifacts ?? [])];
+  const texts = messages.map(({ parts }) => textOf(parts));
+  assert.ok(texts.includes('All done.'));
+  assert.ok(!texts.some((text) => text.includes('The helper')));
 });
 
 test('what a helper is allowed for the session, the agent is allowed too', async (t) => {
@@ -88,7 +291,8 @@ test('a helper that fails after it was refused something has failed; nobody has 
   ]);
   await say('delegate');
   const events = await answer('cancel');
-  assert.equal(seen.lifeOf('task'), 'PENDING EXECUTING PENDING EXECUTING FAILED');
+  assert.equal(seen.lifeOf('task'), 'PENDING EXECUTING FAILED');
+  assert.equal(seen.lifeOf('run_shell_command'), 'PENDING CANCELLED');
   assert.match(lastCall(events).error?.message ?? '', /helper failed/);
 });
 

@@ -5,8 +5,11 @@ import { z } from 'zod';
 import { customAgent } from './custom.ts';
 import { llmAgent } from './llm.ts';
 import { parallelAgent } from './parallel.ts';
-import { functionResponses, contentText } from '../content.ts';
+import { functionCalls, functionResponses, contentText } from '../content.ts';
+import { delegatedIn } from '../delegated.ts';
 import type { Event } from '../event.ts';
+import type { AnswerInbox } from '../inbox.ts';
+import type { Model } from '../model.ts';
 import { scriptedModel, type ScriptedResponse } from '../models/scripted.ts';
 import { resultOf } from '../run/run-result.ts';
 import { createRunner } from '../run/runner.ts';
@@ -88,7 +91,7 @@ test("a confirmation inside an agent is the person's to give outside", async () 
   assert.deepEqual([made, text], [[{ sum: 1 }], 'done']);
 });
 
-test('several questions of an agent are asked one after the other', async () => {
+test('several questions of an agent are open at the same time, each with its own id', async () => {
   const ask = (name: string) =>
     customAgent({ name }, async function* (context) {
       const answer = context.answer('q');
@@ -101,18 +104,160 @@ test('several questions of an agent are asked one after the other', async () => 
   const both = parallelAgent({ name: 'both', subAgents: [ask('left'), ask('right')] });
   const { runner, sessions } = caller(agentTool(both));
   const { runId, questions } = await runner().runToEnd({ ...at, message: 'go' });
-  assert.equal(questions[0]?.text, 'left');
-  const questionId = questions[0].id;
-  const next = await resultOf(
-    runner().resume({ ...at, runId, answers: [{ questionId, value: 1 }] }),
+  assert.deepEqual(
+    questions.map(({ text }) => text),
+    ['left', 'right'],
   );
-  assert.equal(next.questions[0]?.text, 'right');
+  const [left, right] = questions.map(({ id }) => id);
+  const next = await resultOf(
+    runner().resume({ ...at, runId, answers: [{ questionId: right!, value: 2 }] }),
+  );
+  assert.deepEqual(
+    next.questions.map(({ id }) => id),
+    [left],
+  );
   const last = await resultOf(
-    runner().resume({ ...at, runId, answers: [{ questionId, value: 2 }] }),
+    runner().resume({ ...at, runId, answers: [{ questionId: left!, value: 1 }] }),
   );
   assert.equal(last.text, 'done');
   const session = await sessions.get({ app: 'app', user: 'ann', id: 's' });
   assert.deepEqual([session?.state['left'], session?.state['right']], [1, 2]);
+});
+
+/** A scripted model whose calls have this id. */
+function withIds(id: string, script: readonly ScriptedResponse[]): Model {
+  const model = scriptedModel(script);
+  return {
+    ...model,
+    async *generate(request, signal) {
+      for await (const chunk of model.generate(request, signal)) {
+        yield chunk.kind === 'function-call' ? { ...chunk, id } : chunk;
+      }
+    },
+  };
+}
+
+/** An agent whose model calls the tool `look` and then reports. */
+function looker(id: string) {
+  const look: Tool = {
+    name: 'look',
+    description: 'look',
+    parameters: { type: 'object' },
+    run: () => 'seen',
+  };
+  const model = withIds(id, [asks('look'), [{ text: 'I looked.' }]]);
+  return llmAgent({ name: 'inner', model, tools: [look] });
+}
+
+test("the caller's run shows each event of the agent, and stores none of them", async () => {
+  const { runner, sessions } = caller(agentTool(looker('c1')));
+  const events = await all(runner().run({ ...at, message: 'go' }));
+  const shown = events.flatMap(({ actions }) => actions.delegated ?? []);
+  const [call] = events.flatMap(({ content }) => functionCalls(content));
+  assert.ok(shown.every(({ callId }) => callId === call?.id));
+  const whole = shown.map(({ event }) => event).filter(({ partial }) => partial !== true);
+  assert.deepEqual(
+    whole.map(({ author, content }) => [author, content?.parts[0]?.kind]),
+    [
+      ['inner', 'function-call'],
+      ['inner', 'function-response'],
+      ['inner', 'text'],
+    ],
+  );
+  const session = await sessions.get({ app: 'app', user: 'ann', id: 's' });
+  assert.ok(
+    session?.events.every(({ author, actions }) => author !== 'inner' && !actions.delegated),
+  );
+});
+
+test('an agent inside an agent is shown too, inside the event of the one that called it', async () => {
+  const middle = llmAgent({
+    name: 'middle',
+    model: withIds('c1', [
+      asks('inner', { name: 'inner', args: { request: 'look' } }),
+      [{ text: 'It looked.' }],
+    ]),
+    tools: [agentTool(looker('c1'))],
+  });
+  const { runner } = caller(agentTool(middle));
+  const events = await all(runner().run({ ...at, message: 'go' }));
+  const [call] = events.flatMap(({ content }) => functionCalls(content));
+  const shown = events.flatMap((event) => delegatedIn(event) ?? []);
+  const ids = shown
+    .filter(({ event }) => event.author === 'inner')
+    .flatMap(({ event }) => functionCalls(event.content).map(({ id }) => id));
+  assert.deepEqual(ids, [`${call?.id}/c1/c1`]);
+});
+
+test("a vendor's id that cannot be combined with others is replaced", async () => {
+  for (const id of ['a/b', 'x'.repeat(101)]) {
+    const { runner } = caller(agentTool(looker(id)));
+    const events = await all(runner().run({ ...at, message: 'go' }));
+    const shown = events.flatMap(({ actions }) => actions.delegated?.event ?? []);
+    const [call] = shown.flatMap(({ content }) => functionCalls(content));
+    const [response] = shown.flatMap(({ content }) => functionResponses(content));
+    assert.match(call?.id ?? '', /^call_[0-9a-f]{32}$/);
+    assert.equal(response?.id, call?.id);
+  }
+});
+
+test('an agent gets an answer while another of its calls runs', async () => {
+  const asked = Promise.withResolvers<void>();
+  const paid = Promise.withResolvers<void>();
+  const base = { description: '', parameters: { type: 'object' } };
+  const pay: Tool = { ...base, name: 'pay', confirm: () => true, run: () => paid.resolve() };
+  const wait: Tool = { ...base, name: 'wait', run: () => paid.promise };
+  const model = scriptedModel([
+    [{ call: { name: 'wait' } }, { call: { name: 'pay' } }],
+    [{ text: 'paid' }],
+  ]);
+  const { runner } = caller(agentTool(llmAgent({ name: 'inner', model, tools: [pay, wait] })));
+  const arrivals = new Set<() => void>();
+  let allowed = false;
+  const inbox: AnswerInbox = {
+    take: ({ id }) => (allowed ? { questionId: id, confirmed: true } : undefined),
+    listen(arrived) {
+      arrivals.add(arrived);
+      return { [Symbol.dispose]: () => void arrivals.delete(arrived) };
+    },
+  };
+  void asked.promise.then(() => {
+    allowed = true;
+    for (const arrived of arrivals) arrived();
+  });
+  const events: Event[] = [];
+  for await (const event of runner().run({ ...at, message: 'go', inbox })) {
+    events.push(event);
+    if (event.actions.delegated?.event.actions.questions) asked.resolve();
+  }
+  assert.equal(responseIn(events), 'paid');
+  assert.ok(
+    events.every(({ actions }) => actions.questions === undefined),
+    'the caller never had to wait',
+  );
+});
+
+test('an agent whose caller died in the middle is not resumed, and its session is gone', async () => {
+  const inner = customAgent({ name: 'inner' }, async function* ({ signal }) {
+    yield 'begun';
+    await once(signal, 'abort');
+  });
+  const { runner, sessions } = caller(agentTool(inner));
+  const remove = sessions.delete.bind(sessions);
+  sessions.delete = async () => false;
+  let runId = '';
+  for await (const event of runner().run({ ...at, message: 'go' })) {
+    ({ runId } = event);
+    if (event.actions.delegated) break;
+  }
+  sessions.delete = remove;
+  const events = await all(runner().resume({ ...at, runId, answers: [] }));
+  assert.match(String(responseIn(events)), /outcome unknown/);
+  const left = await sessions.list({ app: 'app', user: 'ann' });
+  assert.deepEqual(
+    left.map(({ id }) => id),
+    ['s'],
+  );
 });
 
 test('an agent with schemas takes an object and gives one', async () => {

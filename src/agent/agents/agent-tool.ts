@@ -2,21 +2,23 @@
  * Makes an agent available as a tool of another agent, the caller. The agent runs in its own session, and its answer is
  * the response to the call.
  *
- * The agent shares the state and the artifacts of the caller. When the agent asks a question, the call asks the same
- * question, and any process can resume the agent's run with the answer. The id of the agent's session is derived from
- * the call. The session is deleted when the run ends or is canceled.
+ * The agent shares the state and the artifacts of the caller. The caller's run shows each event of the agent
+ * (`actions.delegated`), but does not store it, so the caller's model does not see it. When the agent asks questions,
+ * the call asks the same questions, each with its own id, and any process can resume the agent's run with the answers.
+ * The id of the agent's session is derived from the call. The session is deleted when the run ends or is canceled.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
-import { hash } from 'node:crypto';
 import type { Agent } from '../agent.ts';
 import type { LlmAgent } from './llm.ts';
 import { cancelRun } from '../run/cancel-run.ts';
 import { contentText, type Content } from '../content.ts';
-import { isFinalResponse, type Event, type EventError, type Question } from '../event.ts';
+import { delegatedId, delegatedQuestion, delegatedSession, withQuestion } from '../delegated.ts';
+import { isFinalResponse, type EventError, type Question } from '../event.ts';
+import type { AnswerInbox } from '../inbox.ts';
 import { AgentTree } from '../run/tree.ts';
 import { surroundingsOf } from '../run/run.ts';
-import { makeRunner, type Runner } from '../run/runner.ts';
-import type { Tool, ToolContext } from '../tool.ts';
+import { makeRunner, type PendingOptions, type Runner } from '../run/runner.ts';
+import { Waiting, type Tool, type ToolContext } from '../tool.ts';
 import { checkArguments, parametersOf } from '../tools/function-tool.ts';
 
 /** The name and the description of the tool for the calling model. */
@@ -58,27 +60,27 @@ export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
           ? args['request']
           : JSON.stringify(args);
       const forget = () =>
-        context.services.sessions.delete({ ...context.session, id: innerSession(context) });
+        context.services.sessions.delete(delegatedSession(context.session, context.callId));
       let outcome: Outcome;
       try {
-        outcome = await follow(begin(runner, message, context), context);
+        outcome = await follow(runner, message, context);
       } catch (failure) {
         // An aborted call is never resumed, so its session is not needed.
         await forget().catch(() => undefined);
         throw failure;
       }
-      const { question, error, answer } = outcome;
-      if (question) {
-        const { id: _, agent: asker, ...asked } = question;
-        return context.ask({ ...asked, detail: { agent: asker, detail: asked.detail ?? null } });
-      }
+      const { questions, error, answer } = outcome;
+      const [first, ...others] = questions.map((question) =>
+        delegatedQuestion(question, context.callId),
+      );
+      if (first) return new Waiting(first, ...others);
       await forget();
       if (error) throw new Error(`${agent.name} failed: ${error.message}`);
       const text = contentText(answer);
       return outputSchema && text !== '' ? (JSON.parse(text) as JsonValue) : text;
     },
     async cancel(callId, { session, sessions, signal }) {
-      const key = { ...session, id: innerSession({ session, callId }) };
+      const key = delegatedSession(session, callId);
       await cancelRun(tree, sessions, key, callId, signal);
       await sessions.delete(key);
     },
@@ -103,46 +105,46 @@ function runnerFor(agent: Agent, context: ToolContext): Runner {
   );
 }
 
-function innerSession({ session, callId }: Pick<ToolContext, 'session' | 'callId'>): string {
-  // The id contains a hash, so that nested agents do not make it longer.
-  return `agent-tool-${hash('sha256', JSON.stringify([session.id, callId])).slice(0, 32)}`;
-}
-
-/** Starts the run, or resumes it with the person's answer. */
-async function* begin(
-  runner: Runner,
-  message: string,
-  context: ToolContext,
-): AsyncGenerator<Event> {
-  const { answer, signal, callId: runId } = context;
-  const at = { user: context.session.user, session: innerSession(context), runId };
-  if (!answer) return yield* runner.run({ ...at, message, signal });
-  // The agent's questions are asked one at a time, so the answer belongs to the first open question.
-  const [question] = await runner.pending(at);
-  if (!question) throw new Error('the agent has no open question');
-  return yield* runner.resume({ ...at, answers: [{ ...answer, questionId: question.id }], signal });
+/** Starts the run, or resumes it with the person's answers. */
+function begin(runner: Runner, at: PendingOptions, message: string, context: ToolContext) {
+  const { callId, signal } = context;
+  const { inbox: outer, answers = [] } = surroundingsOf(context.services) ?? {};
+  const inbox: AnswerInbox | undefined = outer && {
+    take(question) {
+      const answer = outer.take(delegatedQuestion(question, callId));
+      return answer && withQuestion(answer, question.id);
+    },
+    listen: (arrived) => outer.listen(arrived),
+  };
+  const options = { ...at, signal, ...(inbox && { inbox }) };
+  if (answers.length === 0) return runner.run({ ...options, message });
+  const prefix = delegatedId(callId, '');
+  const own = answers.map((answer) => withQuestion(answer, answer.questionId.slice(prefix.length)));
+  return runner.resume({ ...options, answers: own });
 }
 
 interface Outcome {
-  readonly question: Question | undefined;
+  readonly questions: readonly Question[];
   readonly error: EventError | undefined;
   readonly answer: Content | undefined;
 }
 
-async function follow(events: AsyncIterable<Event>, context: ToolContext): Promise<Outcome> {
-  let question: Question | undefined;
+async function follow(runner: Runner, message: string, context: ToolContext): Promise<Outcome> {
+  const { user, id: session } = delegatedSession(context.session, context.callId);
+  const at = { user, session, runId: context.callId };
+  const around = surroundingsOf(context.services);
+  let asked = false;
   let error: EventError | undefined;
   let answer: Content | undefined;
-  for await (const event of events) {
-    question ??= event.actions.questions?.[0];
+  for await (const event of begin(runner, at, message, context)) {
+    await around?.show(event);
+    if (event.actions.questions) asked = true;
     error ??= event.error;
-    if (isFinalResponse(event)) {
-      answer = event.content;
-      context.progress({ agent: event.author, text: contentText(event.content) });
-    }
+    if (isFinalResponse(event)) answer = event.content;
     for (const [key, value] of Object.entries(event.actions.stateDelta ?? {})) {
       context.state.set(key, value);
     }
   }
-  return { question, error, answer };
+  const questions = asked && !error ? await runner.pending(at) : [];
+  return { questions, error, answer };
 }

@@ -7,10 +7,10 @@
  *   on an earlier call (`Tool.confirmsAfter`) is asked when that call has ended.
  * - A call has ended when its response is stored. So after a crash the log shows which calls cannot have begun.
  */
-import type { JsonValue } from '../../base/index.ts';
+import { raceAbort, type JsonValue } from '../../base/index.ts';
 import type { Content } from '../content.ts';
 import type { Answer, Event } from '../event.ts';
-import type { AnswerInbox } from '../inbox.ts';
+import type { Run } from '../run/run.ts';
 import type { RunScope } from '../run/run-context.ts';
 import type { OpenCall } from '../run/run-index.ts';
 import type { Tool } from '../tool.ts';
@@ -48,6 +48,8 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
   const outcomes: (() => { entry: Entry; event: Event | undefined })[] = [];
   /** The latest progress of each call. A slow reader misses some values, but does not delay the calls. */
   const shown = new Map<string, JsonValue>();
+  /** Events of agents that run as tools. `taken` resumes the agent, so that it does not run ahead of the reader. */
+  const relayed: { readonly event: Event; readonly taken: () => void }[] = [];
   let wake: (() => void) | undefined;
   /** The number of calls that are being prepared or that run. */
   let active = 0;
@@ -78,7 +80,14 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
       shown.set(id, value);
       wake?.();
     };
-    const work = new CallWork({ scope, call, tools, mayHaveBegun, history, progress });
+    const show = (event: Event): Promise<void> => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const actions = { delegated: { callId: id, event } };
+      relayed.push({ event: scope.event({ partial: true, actions }), taken: resolve });
+      wake?.();
+      return raceAbort(promise, scope.signal);
+    };
+    const work = new CallWork({ scope, call, tools, mayHaveBegun, history, progress, show });
     entry.work = work;
     follow(entry, () => work.prepare());
   }
@@ -120,6 +129,10 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
     for (const [callId, value] of showing) {
       yield scope.event({ partial: true, actions: { progress: { callId, value } } });
     }
+    for (const { event, taken } of relayed.splice(0)) {
+      yield event;
+      taken();
+    }
     const outcome = outcomes.shift();
     if (outcome) {
       const { entry, event } = outcome();
@@ -133,11 +146,11 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
       entry.phase = event ? (event.actions.questions ? 'asking' : 'ended') : 'ready';
       continue;
     }
-    const answered = firstAnswered(entries, inbox);
+    const answered = firstAnswered(entries, scope.inner);
     if (answered) {
       yield scope.event({ actions: { answers: [answered.answer] } });
       answered.entry.phase = 'unprepared';
-    } else if (shown.size === 0 && outcomes.length === 0) {
+    } else if (shown.size === 0 && relayed.length === 0 && outcomes.length === 0) {
       await new Promise<void>((resolve) => (wake = resolve));
     }
   }
@@ -154,7 +167,7 @@ function entriesOf({ calls, tools, made }: CallsSetup): Entry[] {
     const isSequential = tool?.sequential === true;
     const isBlocked = isSequential ? index > 0 : behindSequential;
     behindSequential ||= isSequential;
-    const isWaiting = call.question !== undefined && (!call.answer || call.unused === true);
+    const isWaiting = call.question !== undefined && (!call.answers || call.unused === true);
     const mayHaveBegun = !made.has(call.part.id) && !isBlocked && !isWaiting;
     return { call, tool, isSequential, mayHaveBegun, phase: 'unprepared' };
   });
@@ -174,13 +187,15 @@ function asksLater(entry: Entry, earlier: readonly Entry[]): boolean {
 /** Returns a call whose question now has an answer, together with the answer. */
 function firstAnswered(
   entries: readonly Entry[],
-  inbox: AnswerInbox | undefined,
+  { index, inbox }: Pick<Run, 'index' | 'inbox'>,
 ): { readonly entry: Entry; readonly answer: Answer } | undefined {
   if (!inbox) return undefined;
   for (const entry of entries) {
     if (entry.phase !== 'asking') continue;
-    const answer = entry.call.question && inbox.take(entry.call.question);
-    if (answer) return { entry, answer };
+    for (const question of index.questionsOf(entry.call.part.id)) {
+      const answer = inbox.take(question);
+      if (answer) return { entry, answer };
+    }
   }
   return undefined;
 }

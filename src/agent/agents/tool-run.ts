@@ -29,6 +29,8 @@ export interface CallSetup {
   readonly mayHaveBegun: boolean;
   readonly history: () => readonly Content[];
   readonly progress: (value: JsonValue) => void;
+  /** Shows an event of an agent that runs as this tool. Resolves when the reader has taken it. */
+  readonly show: (event: Event) => Promise<void>;
 }
 
 /** A call that is ready to run. The arguments match the tool's schema. */
@@ -57,14 +59,17 @@ export class CallWork {
    */
   async prepare(): Promise<Event | undefined> {
     const { scope, call, tools, mayHaveBegun } = this.#setup;
-    const { part, question, answer, confirmation } = call;
-    if (question && !answer) return this.#askAgain(question);
+    const { part, question, answers = [], confirmation } = call;
+    if (question && answers.length === 0) {
+      return this.#askAgain(scope.inner.index.questionsOf(part.id));
+    }
     if (mayHaveBegun) {
+      await this.#abandon();
       const why = 'outcome unknown: the process ended while this call was being made';
       return this.#failed(new ToolError('outcome_unknown', why));
     }
-    if (answer && call.asks === 'response') {
-      return this.#responded({ response: answer.value ?? null });
+    if (answers[0] && call.asks === 'response') {
+      return this.#responded({ response: answers[0].value ?? null });
     }
     if (confirmation && confirmation.confirmed !== true) {
       const { value } = confirmation;
@@ -123,7 +128,7 @@ export class CallWork {
       let rich: Shown | undefined;
       try {
         const returned = await tool.run(args, context);
-        if (returned instanceof Waiting) return this.#ask(returned.question, 'tool');
+        if (returned instanceof Waiting) return this.#ask(returned.questions, 'tool');
         if (returned instanceof RichResponse) rich = storable(returned);
         const response = jsonResponse(
           returned instanceof RichResponse ? returned.response : returned,
@@ -174,15 +179,27 @@ export class CallWork {
     return this.#responded(asJson(failed), display === undefined ? undefined : { display });
   }
 
-  /** Shows an open question again. The event is partial, because the question is already stored. */
-  #askAgain(question: Question): Event {
-    return this.#setup.scope.event({ partial: true, actions: { questions: [question] } });
+  /** Shows open questions again. The event is partial, because the questions are already stored. */
+  #askAgain(questions: readonly Question[]): Event {
+    return this.#setup.scope.event({ partial: true, actions: { questions } });
   }
 
-  #ask(question: Question, asks: Asks): Event {
-    toJson('question', question);
+  /** Ends work that a call has started elsewhere, because the call itself will not continue. */
+  async #abandon(): Promise<void> {
+    const { scope, call, tools } = this.#setup;
+    const { runId, session, events, signal, inner } = scope;
+    const run = { runId, session, events, sessions: inner.services.store, signal };
+    try {
+      await tools.get(call.part.name)?.cancel?.(call.part.id, run);
+    } catch {
+      // The call may not have started any work.
+    }
+  }
+
+  #ask(questions: readonly Question[], asks: Asks): Event {
+    for (const question of questions) toJson('question', question);
     return this.#setup.scope.event({
-      actions: this.#changes.drainInto({ questions: [question] }),
+      actions: this.#changes.drainInto({ questions }),
       metadata: { asks },
     });
   }
@@ -196,13 +213,13 @@ export class CallWork {
     if (wanted === false) return undefined;
     const text = `May ${tool.name} be called with ${JSON.stringify(this.#args)}?`;
     const request = wanted === true ? { text } : wanted;
-    return this.#ask(this.#question(tool, { kind: 'confirmation', ...request }), 'confirmation');
+    return this.#ask([this.#question(tool, { kind: 'confirmation', ...request })], 'confirmation');
   }
 
   #waitForResponse(tool: Tool, detail: JsonValue): Event {
     const text = `${tool.name} is waiting for its result`;
     const more = detail === null ? {} : { detail };
-    return this.#ask(this.#question(tool, { kind: 'input', text, ...more }), 'response');
+    return this.#ask([this.#question(tool, { kind: 'input', text, ...more })], 'response');
   }
 
   #question(tool: Tool, asked: Partial<Question> & Pick<Question, 'kind' | 'text'>): Question {
@@ -212,8 +229,9 @@ export class CallWork {
   }
 
   #context(tool: Tool): ToolContext {
-    const { scope, call, history, progress } = this.#setup;
+    const { scope, call, history, progress, show } = this.#setup;
     const { state, artifacts } = this.#changes;
+    const answers = call.asks === 'tool' ? (call.answers ?? []) : [];
     return {
       callId: call.part.id,
       runId: scope.runId,
@@ -225,13 +243,19 @@ export class CallWork {
       get history() {
         return history();
       },
-      answer: call.asks === 'tool' ? call.answer : undefined,
+      answer: answers[0],
       confirmation: call.confirmation,
       progress,
       ask: (question) => new Waiting(this.#question(tool, { kind: 'input', ...question })),
       transferTo: (agent) => void (this.#transferTo = agent),
       escalate: () => void (this.#escalates = true),
-      services: toolServices(scope.inner.services, scope.place.depth),
+      services: toolServices({
+        services: scope.inner.services,
+        depth: scope.place.depth,
+        inbox: scope.inner.inbox,
+        answers,
+        show,
+      }),
     };
   }
 }

@@ -7,6 +7,7 @@
  *   using opened = await openRun(sessions, key, runId);
  *   if (opened.questions.length > 0) events = runner.proceed(opened, { answers });
  */
+import { storedEvents } from '../delegated.ts';
 import type { Event, Question } from '../event.ts';
 import { claimRun } from './run-claims.ts';
 import { RunIndex } from './run-index.ts';
@@ -23,6 +24,11 @@ export interface OpenRun extends Disposable {
   readonly events: readonly Event[];
   /** The open questions, in the order in which they were asked. */
   readonly questions: readonly Question[];
+  /**
+   * Returns the stored events of agents that work for open calls of this run, in the form in which the run showed them
+   * (`delegatedIn` reads it). The run's own events do not include them.
+   */
+  delegated(): Promise<readonly Event[]>;
 }
 
 /** The options of `openRun`. */
@@ -52,7 +58,7 @@ export async function openRun(
   const claim = await claimRun(store, key, runId, answering, signal);
   try {
     const session = create ? await store.open(key) : await store.get(key);
-    return new LoadedRun(key, new RunIndex(runId, session?.events), session, claim);
+    return new LoadedRun(store, key, new RunIndex(runId, session?.events), session, claim);
   } catch (error) {
     claim[Symbol.dispose]();
     throw error;
@@ -61,6 +67,7 @@ export async function openRun(
 
 /** An open run, with additional data for the runner. */
 export class LoadedRun implements OpenRun {
+  readonly store: SessionStore;
   readonly key: SessionKey;
   readonly index: RunIndex;
   /** The part of the run that is active or was active last. Each part ends when the run waits for a person. */
@@ -68,7 +75,14 @@ export class LoadedRun implements OpenRun {
   readonly #read: Session | undefined;
   readonly #claim: Disposable;
 
-  constructor(key: SessionKey, index: RunIndex, read: Session | undefined, claim: Disposable) {
+  constructor(
+    store: SessionStore,
+    key: SessionKey,
+    index: RunIndex,
+    read: Session | undefined,
+    claim: Disposable,
+  ) {
+    this.store = store;
     this.key = key;
     this.index = index;
     this.#read = read;
@@ -89,6 +103,15 @@ export class LoadedRun implements OpenRun {
 
   get questions(): readonly Question[] {
     return [...this.index.questions.values()];
+  }
+
+  async delegated(): Promise<readonly Event[]> {
+    const { store, key, runId } = this;
+    const calls = [...this.index.openCalls.values()];
+    const found = calls.map(({ part, agent: author }) =>
+      storedEvents(store, key, { runId, author, callId: part.id }),
+    );
+    return (await Promise.all(found)).flat();
   }
 
   [Symbol.dispose](): void {

@@ -24,8 +24,8 @@ export interface OpenCall {
   /** The last question of this call. */
   question?: Question;
   asks?: Asks;
-  /** The answer to the last question. */
-  answer?: Answer;
+  /** The answers since the last question. There may be several only if an agent that runs as a tool asks. */
+  answers?: readonly Answer[];
   /** The answer to the confirmation. Later questions do not change it. */
   confirmation?: Answer;
   /** Whether the answer arrived with the last resume or after it, so that it has not been used yet. */
@@ -63,7 +63,7 @@ export class RunIndex {
     }
     for (const { id } of functionResponses(content)) {
       this.openCalls.delete(id);
-      this.questions.delete(id);
+      for (const question of this.questionsOf(id)) this.questions.delete(question.id);
     }
     for (const question of actions.questions ?? []) this.#ask(question, event);
     if (event.author === 'user' && this.events > 1) this.#resume();
@@ -84,13 +84,18 @@ export class RunIndex {
     );
   }
 
+  /** Returns the open questions of a call, in order. */
+  questionsOf(callId: string): Question[] {
+    return [...this.questions.values()].filter((question) => callOf(question) === callId);
+  }
+
   #ask(question: Question, { metadata }: Event): void {
     this.questions.set(question.id, question);
-    const call = this.openCalls.get(question.id);
+    const call = this.openCalls.get(callOf(question));
     if (!call) return;
     call.question = question;
     call.asks = asksOf(metadata?.['asks']);
-    delete call.answer;
+    delete call.answers;
   }
 
   #resume(): void {
@@ -100,11 +105,12 @@ export class RunIndex {
   }
 
   #answer(answer: Answer): void {
+    const question = this.questions.get(answer.questionId);
     this.questions.delete(answer.questionId);
     this.answers.set(answer.questionId, answer);
-    const call = this.openCalls.get(answer.questionId);
+    const call = this.openCalls.get(question ? callOf(question) : answer.questionId);
     if (!call) return;
-    call.answer = answer;
+    call.answers = [...(call.answers ?? []), answer];
     if (call.asks === 'confirmation') call.confirmation = answer;
     call.unused = true;
   }
@@ -138,6 +144,11 @@ export class Waits {
   get any(): boolean {
     return [...this.#asked].some((id) => this.#index.questions.has(id));
   }
+}
+
+/** Returns the id of the call that waits for the answer to a question. */
+function callOf({ id, callId = id }: Question): string {
+  return callId;
 }
 
 function asksOf(value: JsonValue | undefined): Asks {

@@ -10,7 +10,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Artifacts } from '../artifact.ts';
 import type { Content } from '../content.ts';
 import { RunFailure, RunOver, StoreFailure } from '../errors.ts';
-import type { Event } from '../event.ts';
+import type { Answer, Event } from '../event.ts';
 import type { AnswerInbox } from '../inbox.ts';
 import type { Model } from '../model.ts';
 import type { Plugin } from '../plugin.ts';
@@ -40,6 +40,8 @@ export const DEFAULT_LIMITS: RunLimits = {
   depth: 16,
 };
 
+/** Maximum length of a vendor's id of a call. A call with a longer id gets a new one. */
+const MAX_CALL_ID = 100;
 /** After this many partial events the event loop runs once, so that timers fire during a fast stream. */
 const SHOWN_AT_ONCE = 1000;
 
@@ -177,9 +179,11 @@ export class Run {
     this.#steps++;
   }
 
-  /** Reserves the id of a call and returns it. Returns undefined if the id is empty or already used in the session. */
+  /** Reserves the id of a call and returns it. Returns undefined if the id is unusable or already used in the session. */
   newCallId(id: string): string | undefined {
-    if (id === '' || this.#callIds.has(id)) return undefined;
+    // Combined ids (`delegatedId`) have to be unambiguous, and clients limit the length of an id.
+    const isUsable = id !== '' && id.length <= MAX_CALL_ID && !id.includes('/');
+    if (!isUsable || this.#callIds.has(id)) return undefined;
     this.#callIds.add(id);
     return id;
   }
@@ -215,17 +219,23 @@ export class Run {
   }
 }
 
-/** The data that an agent inherits from the run around it when it runs as a tool. */
+/** The data that an agent inherits from the run around it when it runs as a tool, and its connection to that run. */
 export interface Surroundings {
   readonly services: RunServices;
   readonly depth: number;
+  readonly inbox: AnswerInbox | undefined;
+  /** New answers to the agent's questions, with the ids that the questions have in the caller's session. */
+  readonly answers: readonly Answer[];
+  /** Shows an event of the agent in the caller's run. Resolves when the caller's reader has taken the event. */
+  show(event: Event): Promise<void>;
 }
 
 const surroundings = new WeakMap<ToolServices, Surroundings>();
 
-export function toolServices(services: RunServices, depth: number): ToolServices {
-  const shown = { sessions: services.store, defaultModel: services.defaultModel };
-  surroundings.set(shown, { services, depth });
+export function toolServices(around: Surroundings): ToolServices {
+  const { store, defaultModel } = around.services;
+  const shown = { sessions: store, defaultModel };
+  surroundings.set(shown, around);
   return shown;
 }
 

@@ -31,8 +31,6 @@ export interface AskedRequest {
   readonly correlationId: string;
   /** The fingerprint of the files that the preview was made from. */
   readonly fingerprint?: string;
-  /** The name of the agent that asks, if it is a helper. */
-  readonly helper?: string;
 }
 
 /** Returns the `detail` of the question that asks whether this call is allowed. */
@@ -77,16 +75,10 @@ export const CANCEL: ConfirmationOption = { id: 'cancel', name: 'Do not answer' 
 export function requestOf(question: Question): AskedRequest {
   const own = readDetail(question.detail);
   if (own) return own;
-  // If a helper asks, its question is the `detail` of the question of the helper's call.
-  const inner = isObject(question.detail) ? question.detail : {};
-  const asker: unknown = inner['agent'];
-  const helper = typeof asker === 'string' && { helper: asker };
-  const passedOn = readDetail(inner['detail']);
-  if (passedOn) return { ...passedOn, ...helper };
   const chosen = (question.options ?? []).map((name) => ({ id: name.slice(0, 256), name }));
   const options = [...(chosen.length > 0 ? chosen.slice(0, 31) : [FREE_TEXT]), CANCEL];
   const generic_details = { description: question.text };
-  return { request: { options, generic_details }, correlationId: question.id, ...helper };
+  return { request: { options, generic_details }, correlationId: question.id };
 }
 
 function readDetail(detail: unknown): AskedRequest | undefined {

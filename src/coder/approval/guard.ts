@@ -76,6 +76,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     parameters: tool.parameters,
     ...(tool.parse && { parse: (args: JsonObject) => tool.parse!(args) }),
     ...(tool.longRunning !== undefined && { longRunning: tool.longRunning }),
+    ...(tool.cancel && { cancel: async (callId, run) => tool.cancel?.(callId, run) }),
 
     async confirm(args, context) {
       const preview = await previewOf(args, context);

@@ -1,8 +1,9 @@
 /**
  * The `task` tool, which gives a job to a helper. The helper works in its own conversation and returns a report. Users
- * see the helper's name with its questions.
+ * see the helper's calls, thoughts and questions with the helper's name.
  */
 import * as z from 'zod';
+import type { JsonObject } from '../../base/index.ts';
 import {
   llmAgent,
   type Instruction,
@@ -29,7 +30,16 @@ const Arguments = z.strictObject({
 const REPORT = `You are a helper of another agent. Do the job that you are given with your tools. Then report \
 briefly and exactly what you found or did, because your answer is all that the other agent gets.`;
 
-export const HELPER = 'helper';
+const HELPER = 'helper';
+
+/** Returns the name that people see for the helper of a `task` call with these arguments. */
+export function helperName({ name }: JsonObject): string {
+  return typeof name === 'string' && name.trim() !== '' ? oneLine(name) : HELPER;
+}
+
+function oneLine(text: string): string {
+  return text.trim().replaceAll(/\s+/g, ' ').slice(0, 80);
+}
 
 /** Creates the `task` tool. `tools` are the tools that the helper may use, and `model` is the helper's model. */
 export function taskTool(
@@ -57,5 +67,6 @@ export function taskTool(
     effect: 'talk',
     describe: ({ name, prompt }) => `Helper: ${name ?? prompt.slice(0, 80)}`,
     run: ({ prompt }, context) => inner.run({ request: prompt }, context),
+    cancel: async (callId, run) => inner.cancel?.(callId, run),
   });
 }

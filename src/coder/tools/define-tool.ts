@@ -1,7 +1,7 @@
 /** Defines a tool of the coding agent: a tool of the framework that can also describe a call before it runs. */
 import type { MaybePromise, JsonObject } from '../../base/index.ts';
 import * as z from 'zod';
-import { RichResponse, tool, type ToolContext } from '../../agent/index.ts';
+import { RichResponse, tool, type Tool, type ToolContext } from '../../agent/index.ts';
 import type { CoderTool, Display, Effect, Preview } from './tool.ts';
 
 export interface ToolDefinition<Input extends z.ZodObject> {
@@ -17,6 +17,8 @@ export interface ToolDefinition<Input extends z.ZodObject> {
     context: ToolContext,
     preview?: Preview,
   ) => MaybePromise<unknown>;
+  /** Cancels work that a call has started elsewhere. */
+  readonly cancel?: (...call: Parameters<NonNullable<Tool['cancel']>>) => Promise<void>;
 }
 
 /** The schema of a path argument, which several tools have. */
@@ -42,6 +44,7 @@ export function defineTool<Input extends z.ZodObject>(
     ...base,
     // This bypasses the framework's limit on responses, because these tools have their own limits.
     run: (args, context, preview) => run(typed(args), context, preview),
+    ...(definition.cancel && { cancel: definition.cancel }),
     effect,
     describe: (args) => definition.describe(typed(args)),
     preview: (args, context) =>

@@ -87,7 +87,9 @@ async function added(events: readonly EventFields[], logged: readonly ToolCall[]
     model: model.name,
     logger: silent,
   });
-  return presenter.recall(run).map(statusIn);
+  const missing: string[] = [];
+  for await (const event of presenter.recall(run)) missing.push(statusIn(event));
+  return missing;
 }
 
 function statusIn({ message }: StatusEvent): string {

@@ -2,9 +2,7 @@
  * Converts the events of a run to status updates of the development-tool extension. The metadata of a status update
  * contains its kind. Each execution has its own presenter.
  *
- * - Text is collected for about a tenth of a second and then sent. Smaller pieces would fill the task's history,
- *   because each piece stays there as a message.
- * - A thought is sent as a whole, before the text or the call that follows it.
+ * - Text and thoughts are collected before they are sent (speech.ts). What a helper says is in helper-speech.ts.
  * - A call is sent in full each time it changes: PENDING when it needs approval or begins, EXECUTING with its output,
  *   then SUCCEEDED, FAILED or CANCELLED.
  */
@@ -12,11 +10,11 @@ import { randomUUIDv7 } from 'node:crypto';
 import {
   functionCalls,
   functionResponses,
-  contentText,
+  delegatedIn,
   type Answer,
+  type DelegatedEvent,
   type FunctionCallPart,
   type FunctionResponsePart,
-  isFinalResponse,
   type Event,
   type OpenRun,
   type Question,
@@ -29,21 +27,21 @@ import {
   hasEnded,
   readMessage,
   ToolOutput,
-  type AgentThought,
   type DevelopmentToolEvent,
+  type HelperMark,
   type ToolCall,
 } from '../../protocol/development-tool/index.ts';
 import type { Message, Part, TaskState } from '../../protocol/index.ts';
 import type { ExecutionContext, Logger, StatusEvent } from '../../tasks/index.ts';
 import { CallStates } from '../approval/call-states.ts';
 import { questionText, requestOf } from '../approval/confirmation-request.ts';
+import { helperName } from '../session/helper.ts';
 import { MODEL_KEY } from '../session/session-model.ts';
 import { sessionStatus } from '../session/session-status.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
+import { HelperSpeech } from './helper-speech.ts';
+import { GATHER_MS, Speech, type Utterance } from './speech.ts';
 
-/** Collected text is sent after this time, or when it has this many characters. */
-const GATHER_MS = 100;
-const GATHER_CHARS = 2048;
 /** Maximum number of characters of a running call's output that are shown. The end of the output is shown. */
 const MAX_LIVE = 8 * 1024;
 /**
@@ -83,13 +81,9 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   readonly #shown = new Map<string, { readonly since: number; readonly last: number }>();
   /** The correlation ids of the confirmation requests that are in the task's log. */
   readonly #asked = new Set<string>();
-  #text = '';
-  #textSince = 0;
-  #thought = '';
-  /** The part of the current answer that has been sent. */
-  #said = '';
-  /** The agent's last answer. */
-  #final = '';
+  /** The helpers that work for this turn, by the id of their `task` call. */
+  readonly #helpers = new Map<string, HelperSpeech>();
+  readonly #speech = new Speech();
   /** The reason why a slash command failed. */
   #problem: string | undefined;
   #model: string;
@@ -111,7 +105,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
    * the task. If the process died in between, the last updates are missing: calls that have ended, and questions that
    * were asked.
    */
-  recall({ events, questions }: OpenRun): StatusEvent[] {
+  async *recall(run: OpenRun): AsyncGenerator<StatusEvent> {
+    const { events, questions } = run;
     const { calls } = new CallStates(this.#options.context.task);
     const open = new Set(questions.map((question) => requestOf(question).correlationId));
     const isMissing = ({ message }: StatusEvent): boolean => {
@@ -125,8 +120,12 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     for (const call of calls.values()) {
       this.#told.add(call.tool_call_id);
       if (call.correlationId !== undefined) this.#asked.add(call.correlationId);
+      // The session does not contain the calls of a helper.
+      if (!hasEnded(call)) this.#calls.set(call.tool_call_id, call);
     }
-    return events.flatMap((event) => this.present(event)).filter(isMissing);
+    for (const event of [...events, ...(await run.delegated())]) {
+      yield* this.present(event).filter(isMissing);
+    }
   }
 
   answered(answers: readonly Answer[]): void {
@@ -146,10 +145,11 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   complete(): StatusEvent {
-    const fits = this.#final !== '' && this.#final.length <= MAX_FINAL_TEXT;
+    const { final } = this.#speech;
+    const fits = final !== '' && final.length <= MAX_FINAL_TEXT;
     return this.#state('completed', {
       ...this.#session(),
-      ...(fits && { message: this.#final }),
+      ...(fits && { message: final }),
       ...(this.#problem !== undefined && { error: this.#problem }),
     });
   }
@@ -191,15 +191,55 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   present(event: Event): StatusEvent[] {
+    const delegated = delegatedIn(event);
+    if (delegated) return this.#ofHelper(delegated);
     const { content, actions, partial, author, metadata } = event;
     this.#noteModel(actions.stateDelta?.[MODEL_KEY]);
     if (typeof metadata?.['problem'] === 'string') this.#problem = metadata['problem'];
     const out: StatusEvent[] = [];
-    this.answered(actions.answers ?? []);
     if (author === APP && content?.role === 'model') {
-      if (partial === true) out.push(...this.#piece(event));
-      else out.push(...this.#whole(event));
+      if (partial === true) out.push(...this.#utter(this.#speech.piece(event)));
+      else {
+        out.push(...this.#utter(this.#speech.whole(event)));
+        this.#note(functionCalls(content));
+      }
     }
+    return [...out, ...this.#ofCalls(event)];
+  }
+
+  /** Presents an event of a helper. Its calls are calls of the task like any other, marked with the helper's name. */
+  #ofHelper({ callId, event }: DelegatedEvent): StatusEvent[] {
+    const helper = this.#helperOf(callId);
+    const out: StatusEvent[] = [];
+    if (event.content?.role === 'model') {
+      const { thoughts, text } = helper.hear(event);
+      for (const thought of thoughts) {
+        out.push(
+          ...this.flush(),
+          this.#say('THOUGHT', { kind: 'data', data: thought }, helper.mark),
+        );
+      }
+      if (text !== '') out.push(...this.#progress(callId, text));
+      if (event.partial !== true) this.#note(functionCalls(event.content), helper.mark);
+    }
+    return [...out, ...this.#ofCalls(event)];
+  }
+
+  #helperOf(callId: string): HelperSpeech {
+    let helper = this.#helpers.get(callId);
+    if (!helper) {
+      const agent = helperName(this.#calls.get(callId)?.input_parameters ?? {});
+      const mark = { agent, parentToolCallId: callId };
+      helper = new HelperSpeech(mark, this.#model);
+      this.#helpers.set(callId, helper);
+    }
+    return helper;
+  }
+
+  /** Presents the questions, the progress and the responses of calls. */
+  #ofCalls({ content, actions }: Event): StatusEvent[] {
+    const out: StatusEvent[] = [];
+    this.answered(actions.answers ?? []);
     for (const question of actions.questions ?? [])
       out.push(...this.flush(), ...this.#ask(question));
     if (actions.progress)
@@ -217,54 +257,23 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   get flushAfterMs(): number | undefined {
-    return this.#text !== '' || this.#thought !== '' ? GATHER_MS : undefined;
+    return this.#speech.isEmpty ? undefined : GATHER_MS;
   }
 
   /** Returns updates for the text and the thought that were collected. */
   flush(): StatusEvent[] {
-    const out: StatusEvent[] = [];
-    if (this.#thought !== '') {
-      const thought = this.#thought;
-      this.#thought = '';
-      out.push(this.#say('THOUGHT', { kind: 'data', data: { ...thoughtOf(thought) } }));
-    }
-    if (this.#text !== '') {
-      const text = this.#text;
-      this.#text = '';
-      this.#said += text;
-      out.push(this.#say('TEXT_CONTENT', { kind: 'text', text }));
-    }
-    return out;
+    return this.#utter(this.#speech.flush());
   }
 
-  #piece({ content }: Event): StatusEvent[] {
-    const out: StatusEvent[] = [];
-    for (const part of content?.parts ?? []) {
-      if (part.kind === 'thought') {
-        if (this.#text !== '') out.push(...this.flush());
-        this.#thought += part.text;
-      } else if (part.kind === 'text' && part.text !== '') {
-        if (this.#thought !== '') out.push(...this.flush());
-        if (this.#text === '') this.#textSince = performance.now();
-        this.#text += part.text;
-      }
-    }
-    const due = performance.now() - this.#textSince >= GATHER_MS;
-    if (this.#text !== '' && (due || this.#text.length >= GATHER_CHARS)) out.push(...this.flush());
-    return out;
+  #utter(utterances: readonly Utterance[]): StatusEvent[] {
+    return utterances.map(({ kind, part }) => this.#say(kind, part));
   }
 
-  #whole(event: Event): StatusEvent[] {
-    const { content } = event;
-    const out = this.flush();
-    const text = contentText(content);
-    // The pieces have been sent already, unless there were none or the answer was changed afterwards.
-    const rest = text.startsWith(this.#said) ? text.slice(this.#said.length) : text;
-    if (rest !== '') out.push(this.#say('TEXT_CONTENT', { kind: 'text', text: rest }));
-    this.#said = '';
-    if (isFinalResponse(event)) this.#final = text;
-    for (const call of functionCalls(content)) this.#calls.set(call.id, this.#callOf(call));
-    return out;
+  #note(calls: readonly FunctionCallPart[], mark: HelperMark = {}): void {
+    for (const call of calls) {
+      // A call that is in the task's log is known already, in its latest state.
+      if (!this.#calls.has(call.id)) this.#calls.set(call.id, { ...this.#callOf(call), ...mark });
+    }
   }
 
   #callOf({ id, name, args }: FunctionCallPart): ToolCall {
@@ -279,10 +288,11 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   #ask(question: Question): StatusEvent[] {
-    const { id, tool = question.agent, args = {} } = question;
-    const known =
-      this.#calls.get(id) ?? this.#callOf({ kind: 'function-call', id, name: tool, args });
-    const call = this.#pendingCall(known, question);
+    const { id, callId, tool = question.agent, args = {} } = question;
+    // The question of a helper is shown with the helper's own call, which the session does not contain.
+    const mark = callId === undefined ? {} : this.#helperOf(id.slice(0, id.lastIndexOf('/'))).mark;
+    this.#note([{ kind: 'function-call', id, name: tool, args }], mark);
+    const call = this.#pendingCall(this.#calls.get(id)!, question);
     this.#calls.set(id, call);
     this.#told.add(id);
     // A resumed run emits its open questions again, but the log already contains them.
@@ -293,14 +303,13 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   #pendingCall(known: ToolCall, question: Question): ToolCall {
-    const { request, correlationId, helper } = requestOf(question);
+    const { request, correlationId } = requestOf(question);
     return {
       ...announced(known),
       status: 'PENDING',
       description: question.text,
       confirmation_request: request,
       correlationId,
-      ...(helper !== undefined && { agent: helper }),
     };
   }
 
@@ -344,37 +353,37 @@ export class DevelopmentToolPresenter implements TurnPresenter {
       tool_name: response.name,
       input_parameters: {},
     };
+    // A helper's calls end with it: those without a response get one here.
+    const open = [...this.#calls.values()].filter(
+      ({ parentToolCallId }) => parentToolCallId === response.id,
+    );
+    const ended = open.flatMap((child) => this.#settle(unreported(child, response)));
     this.#calls.delete(response.id);
     this.#shown.delete(response.id);
+    this.#helpers.delete(response.id);
     const { live_content: _, ...rest } = announced(call);
     const settled: ToolCall =
       response.isError === true
         ? {
             ...rest,
-            status: this.#isDeclined(call) ? 'CANCELLED' : 'FAILED',
+            status: this.#declined.has(response.id) ? 'CANCELLED' : 'FAILED',
             error: { message: textFor(response.response), type: 'tool_error' },
           }
         : { ...rest, status: 'SUCCEEDED', output: outputOf(response) };
-    return [...this.#begin(call), this.#update(settled)];
-  }
-
-  /**
-   * Returns whether a person declined the call. Declining a call of a helper does not decline the helper's whole job.
-   */
-  #isDeclined({ tool_call_id, agent }: ToolCall): boolean {
-    return agent === undefined && this.#declined.has(tool_call_id);
+    return [...ended, ...this.#begin(call), this.#update(settled)];
   }
 
   #update(call: ToolCall): StatusEvent {
-    const correlation = call.confirmation_request ? call.correlationId : undefined;
-    const more = correlation === undefined ? {} : { correlationId: correlation };
+    const { agent, parentToolCallId } = call;
+    const correlationId = call.confirmation_request ? call.correlationId : undefined;
+    const more = defined({ correlationId, agent, parentToolCallId });
     return this.#say('TOOL_CALL_UPDATE', { kind: 'data', data: { ...call } }, more);
   }
 
   #say(
     kind: DevelopmentToolEvent['kind'],
     part: Part,
-    more: { correlationId?: string } = {},
+    more: Pick<DevelopmentToolEvent, 'correlationId' | keyof HelperMark> = {},
   ): StatusEvent {
     const message: Message = {
       kind: 'message',
@@ -391,7 +400,9 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   #metadata(event: Omit<DevelopmentToolEvent, 'model'>): Record<string, unknown> {
-    return extensionMetadata({ ...event, model: this.#model });
+    const { parentToolCallId: parent } = event;
+    const helper = parent === undefined ? undefined : this.#helpers.get(parent);
+    return extensionMetadata({ ...event, model: helper?.model ?? this.#model });
   }
 }
 
@@ -411,6 +422,15 @@ function liveContent(value: JsonValue): string | undefined {
   return typeof total === 'number' ? `${progress} of ${total}` : String(progress);
 }
 
+/** Returns a response for a call of a helper that has ended without telling what became of the call. */
+function unreported(
+  { tool_call_id: id, tool_name: name }: ToolCall,
+  { isError, response }: FunctionResponsePart,
+): FunctionResponsePart {
+  const reason = isError === true ? textFor(response) : 'the helper ended before this call';
+  return { kind: 'function-response', id, name, response: reason, isError: true };
+}
+
 function outputOf({ response, display }: FunctionResponsePart): ToolOutput {
   const shown = ToolOutput.safeParse(display);
   if (shown.success) return shown.data;
@@ -419,21 +439,6 @@ function outputOf({ response, display }: FunctionResponsePart): ToolOutput {
 
 function textFor(value: JsonValue): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-/**
- * Splits a thought into its subject and its description. Models start a thought with its subject: `**Reading the file**
- * I will look at …`.
- */
-function thoughtOf(text: string): AgentThought {
-  const [, subject, description] = /^\s*\*\*([^*\n]{1,200})\*\*\s*([^]*)$/.exec(text) ?? [];
-  if (subject !== undefined)
-    return { subject: subject.trim(), description: (description ?? '').trim() };
-  const [first = ''] = text.trim().split('\n', 1);
-  return {
-    subject: first.length > 80 ? `${first.slice(0, 79)}…` : first,
-    description: text.trim(),
-  };
 }
 
 const FAILURES: Readonly<Record<string, string>> = {

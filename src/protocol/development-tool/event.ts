@@ -34,6 +34,15 @@ export const SessionUsage = message({
 });
 export type SessionUsage = z.infer<typeof SessionUsage>;
 
+/** Added by Parley to the calls, thoughts and events of a helper (a sub-agent). */
+export const HelperMark = message({
+  /** The helper's name. */
+  agent: z.string().optional(),
+  /** The `task` call that the helper works for. */
+  parentToolCallId: Id.optional(),
+});
+export type HelperMark = z.infer<typeof HelperMark>;
+
 /** The metadata of a status update. The content is in the parts of the update's message. */
 export const DevelopmentToolEvent = message({
   kind: DevelopmentToolEventKind,
@@ -50,10 +59,16 @@ export const DevelopmentToolEvent = message({
   usage: SessionUsage.optional(),
   /** Added by Parley: the approval mode of the session, which is sent together with the usage. */
   approval: z.string().optional(),
+  ...HelperMark.shape,
 });
 export type DevelopmentToolEvent = z.infer<typeof DevelopmentToolEvent>;
 
-export const AgentThought = message({ subject: z.string(), description: z.string() });
+/** A thought of the agent. Of a helper, also the text that it says beside its calls. */
+export const AgentThought = message({
+  subject: z.string(),
+  description: z.string(),
+  ...HelperMark.shape,
+});
 export type AgentThought = z.infer<typeof AgentThought>;
 
 const NAMES_AND_VALUES = z.record(z.string().min(1).max(256), z.string().max(32_768));

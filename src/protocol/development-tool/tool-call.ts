@@ -4,6 +4,7 @@ import { isObject, shorten } from '../../base/index.ts';
 import { A2AError } from '../errors.ts';
 import { parseWith } from '../json.ts';
 import { Id } from '../message.ts';
+import { HelperMark } from './event.ts';
 import { message, oneOf, plainName, Struct } from './message.ts';
 
 export const ToolCallStatus = z.enum([
@@ -95,8 +96,7 @@ export const ToolCall = message({
   confirmation_request: ConfirmationRequest.optional(),
   /** Added by Parley: the id of this request. An answer with the id of an earlier request is refused. */
   correlationId: Id.optional(),
-  /** Added by Parley: the name of the sub-agent that makes the call. */
-  agent: z.string().optional(),
+  ...HelperMark.shape,
 })
   .check(oneOf('at most', ['output', 'error']))
   .check(({ value: call, issues }) => {

@@ -1,0 +1,123 @@
+/**
+ * Events of agents that run as tools (agents/agent-tool.ts). The run of the caller shows each of them inside a partial
+ * event (`actions.delegated`).
+ */
+import { hash } from 'node:crypto';
+import { functionCalls, functionResponses, type Content } from './content.ts';
+import { createEvent, type Answer, type Event, type Question } from './event.ts';
+import type { SessionKey, SessionStore } from './session.ts';
+
+/** Returns the key of the session of an agent that works for a call. The id of the agent's run is the call's id. */
+export function delegatedSession(session: SessionKey, callId: string): SessionKey {
+  // The id contains a hash, so that nested agents do not make it longer.
+  const id = hash('sha256', JSON.stringify([session.id, callId])).slice(0, 32);
+  return { ...session, id: `agent-tool-${id}` };
+}
+
+/** A call for which an agent may be working. `runId` and `author` are those of the call's event. */
+interface Delegation {
+  readonly runId: string;
+  readonly author: string;
+  readonly callId: string;
+}
+
+/**
+ * Returns the stored events of the agent that works for a call, and of the agents that work for it, in the form in which
+ * the caller's run showed them.
+ */
+export async function storedEvents(
+  sessions: SessionStore,
+  session: SessionKey,
+  call: Delegation,
+): Promise<Event[]> {
+  const { callId } = call;
+  const key = delegatedSession(session, callId);
+  const all = (await sessions.get(key))?.events ?? [];
+  const events = all.filter(({ runId }) => runId === callId);
+  const nested = openCalls(events).map((open) => storedEvents(sessions, key, open));
+  return [...events, ...(await Promise.all(nested)).flat()].map((event) =>
+    createEvent(call, { partial: true, actions: { delegated: { callId, event } } }),
+  );
+}
+
+function openCalls(events: readonly Event[]): Delegation[] {
+  const ended = new Set(
+    events.flatMap(({ content }) => functionResponses(content)).map(({ id }) => id),
+  );
+  return events.flatMap(({ runId, author, content }) =>
+    functionCalls(content)
+      .filter(({ id }) => !ended.has(id))
+      .map(({ id: callId }) => ({ runId, author, callId })),
+  );
+}
+
+/**
+ * Returns the id, in the caller's run, of a call or a question of an agent that runs as a tool. `callId` is the call
+ * that the agent works for.
+ *
+ *   delegatedId('call_1', 'call_7'); // call_1/call_7
+ */
+export function delegatedId(callId: string, id: string): string {
+  return `${callId}/${id}`;
+}
+
+/** Returns a question of an agent that runs as a tool, as the caller's run asks it. */
+export function delegatedQuestion(question: Question, callId: string): Question {
+  return { ...question, id: delegatedId(callId, question.id), callId };
+}
+
+/** Returns the answer with another id of its question. */
+export function withQuestion(answer: Answer, questionId: string): Answer {
+  return { ...answer, questionId };
+}
+
+/** An event of an agent that runs as a tool, and the call that the agent works for. */
+export interface DelegatedEvent {
+  readonly callId: string;
+  readonly event: Event;
+}
+
+/**
+ * Returns the event that an event of the caller's run shows, or undefined if it shows none. Calls, questions and
+ * answers in it have the ids that they have in the caller's run. If agents are nested, returns the innermost event.
+ *
+ *   const { callId, event } = delegatedIn(shown) ?? {};
+ */
+export function delegatedIn({ actions }: Event): DelegatedEvent | undefined {
+  if (!actions.delegated) return undefined;
+  let { callId, event } = actions.delegated;
+  for (let inner = event.actions.delegated; inner; inner = event.actions.delegated) {
+    callId = delegatedId(callId, inner.callId);
+    ({ event } = inner);
+  }
+  return { callId, event: withCallersIds(event, callId) };
+}
+
+function withCallersIds(event: Event, callId: string): Event {
+  const idOf = (id: string): string => delegatedId(callId, id);
+  const { content, actions } = event;
+  const { questions, answers, progress } = actions;
+  return {
+    ...event,
+    ...(content && { content: withIds(content, idOf) }),
+    actions: {
+      ...actions,
+      ...(questions && {
+        questions: questions.map((question) => delegatedQuestion(question, callId)),
+      }),
+      ...(answers && {
+        answers: answers.map((answer) => withQuestion(answer, idOf(answer.questionId))),
+      }),
+      ...(progress && { progress: { ...progress, callId: idOf(progress.callId) } }),
+    },
+  };
+}
+
+function withIds(content: Content, idOf: (id: string) => string): Content {
+  const parts = content.parts.map((part) =>
+    part.kind === 'function-call' || part.kind === 'function-response'
+      ? { ...part, id: idOf(part.id) }
+      : part,
+  );
+  return { ...content, parts };
+}

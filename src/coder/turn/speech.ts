@@ -1,0 +1,103 @@
+/**
+ * Collects the text and the thoughts that the agent streams, until they are sent.
+ *
+ * - Text is collected for about a tenth of a second. Smaller pieces would fill the task's history, because each piece
+ *   stays there as a message.
+ * - A thought is sent as a whole, before the text or the call that follows it.
+ */
+import { contentText, isFinalResponse, type Event } from '../../agent/index.ts';
+import type { AgentThought } from '../../protocol/development-tool/index.ts';
+import type { Part } from '../../protocol/index.ts';
+
+/** Collected text is sent after this time, or when it has this many characters. */
+export const GATHER_MS = 100;
+const GATHER_CHARS = 2048;
+
+/** A part of a message to send, and the kind of its event. */
+export interface Utterance {
+  readonly kind: 'THOUGHT' | 'TEXT_CONTENT';
+  readonly part: Part;
+}
+
+export class Speech {
+  #text = '';
+  #textSince = 0;
+  #thought = '';
+  /** The part of the current answer that has been sent. */
+  #said = '';
+  #final = '';
+
+  /** The agent's last answer. */
+  get final(): string {
+    return this.#final;
+  }
+
+  get isEmpty(): boolean {
+    return this.#text === '' && this.#thought === '';
+  }
+
+  /** Takes a piece of an answer. Returns what has to be sent now. */
+  piece({ content }: Event): Utterance[] {
+    const out: Utterance[] = [];
+    for (const part of content?.parts ?? []) {
+      if (part.kind === 'thought') {
+        if (this.#text !== '') out.push(...this.flush());
+        this.#thought += part.text;
+      } else if (part.kind === 'text' && part.text !== '') {
+        if (this.#thought !== '') out.push(...this.flush());
+        if (this.#text === '') this.#textSince = performance.now();
+        this.#text += part.text;
+      }
+    }
+    const due = performance.now() - this.#textSince >= GATHER_MS;
+    if (this.#text !== '' && (due || this.#text.length >= GATHER_CHARS)) out.push(...this.flush());
+    return out;
+  }
+
+  /** Takes a complete answer. Returns what has not been sent yet. */
+  whole(event: Event): Utterance[] {
+    const out = this.flush();
+    const text = contentText(event.content);
+    // The pieces have been sent already, unless there were none or the answer was changed afterwards.
+    const rest = text.startsWith(this.#said) ? text.slice(this.#said.length) : text;
+    if (rest !== '') out.push(utterance(rest));
+    this.#said = '';
+    if (isFinalResponse(event)) this.#final = text;
+    return out;
+  }
+
+  /** Returns the text and the thought that were collected. */
+  flush(): Utterance[] {
+    const out: Utterance[] = [];
+    if (this.#thought !== '') {
+      const data = { ...thoughtOf(this.#thought) };
+      this.#thought = '';
+      out.push({ kind: 'THOUGHT', part: { kind: 'data', data } });
+    }
+    if (this.#text !== '') {
+      this.#said += this.#text;
+      out.push(utterance(this.#text));
+      this.#text = '';
+    }
+    return out;
+  }
+}
+
+function utterance(text: string): Utterance {
+  return { kind: 'TEXT_CONTENT', part: { kind: 'text', text } };
+}
+
+/**
+ * Splits a thought into its subject and its description. Models start a thought with its subject: `**Reading the file**
+ * I will look at …`.
+ */
+export function thoughtOf(text: string): AgentThought {
+  const [, subject, description] = /^\s*\*\*([^*\n]{1,200})\*\*\s*([^]*)$/.exec(text) ?? [];
+  if (subject !== undefined)
+    return { subject: subject.trim(), description: (description ?? '').trim() };
+  const [first = ''] = text.trim().split('\n', 1);
+  return {
+    subject: first.length > 80 ? `${first.slice(0, 79)}…` : first,
+    description: text.trim(),
+  };
+}
