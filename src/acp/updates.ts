@@ -125,20 +125,21 @@ export function isOwn(self: LiveClient, source: EventSource | undefined): boolea
   return source?.client === self.id;
 }
 
-function thoughtBlock({ subject, description }: AgentThought) {
+function thoughtBlock({ subject, description, agent }: AgentThought) {
   const known = description.startsWith(subject.replace(/…$/, ''));
-  const text = known ? description : `**${subject}**\n\n${description}`;
+  const helper = agent === undefined ? '' : `[${agent}] `;
+  const text = helper + (known ? description : `**${subject}**\n\n${description}`);
   // Clients concatenate the chunks, so each thought ends with a blank line.
   return { type: 'text', text: `${text.trim()}\n\n` } as const;
 }
 
 /**
  * Returns the plan of a successful `todo` call, and no update while the call runs. Returns undefined if the call must
- * be shown as a tool call.
+ * be shown as a tool call. The list of a helper is not the session's plan.
  */
 function planIn({ tool_name, status, input_parameters, ...call }: ToolCall): Plan[] | undefined {
   const { items } = input_parameters;
-  if (tool_name !== 'todo' || !Array.isArray(items)) return undefined;
+  if (tool_name !== 'todo' || call.agent !== undefined || !Array.isArray(items)) return undefined;
   if (call.confirmation_request || status === 'FAILED' || status === 'CANCELLED') return undefined;
   if (status !== 'SUCCEEDED') return [];
   const entries = items.flatMap((item: unknown): Plan['entries'] => {

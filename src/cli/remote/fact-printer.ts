@@ -4,6 +4,7 @@
 import {
   isAwaitingAnswer,
   type Fact,
+  type HelperMark,
   type ToolCall,
 } from '../../protocol/development-tool/index.ts';
 import { note, shown, word } from '../program/terminal.ts';
@@ -55,7 +56,7 @@ export function createFactPrinter({ answer = true, quiet = false } = {}): FactPr
         write(shown(fact.text));
       } else if (fact.kind === 'thought') {
         const subject = word(fact.thought.subject);
-        if (subject !== '') remark(`… ${subject}`);
+        if (subject !== '') remark(`… ${helperIn(fact.thought)}${subject}`);
       } else if (fact.kind === 'call') {
         const line = callLine(fact.call);
         if (line === undefined) return;
@@ -75,7 +76,7 @@ function createCallLines(): (call: ToolCall) => string | undefined {
     const { tool_call_id: id, status, description, tool_name, error } = call;
     if (known.get(id) === status) return undefined;
     known.set(id, status);
-    const what = word(description ?? tool_name);
+    const what = `${helperIn(call)}${word(description ?? tool_name)}`;
     switch (status) {
       case 'PENDING':
         return isAwaitingAnswer(call) ? `? ${what}` : undefined;
@@ -90,4 +91,9 @@ function createCallLines(): (call: ToolCall) => string | undefined {
         return undefined;
     }
   };
+}
+
+/** Returns the name of the helper that makes a call or has a thought, as a prefix. */
+function helperIn({ agent }: HelperMark): string {
+  return agent === undefined ? '' : `${word(agent)} › `;
 }

@@ -10,8 +10,10 @@
  *   agent-settings          { workspacePath, autoExecute }      when they differ from the requested settings
  *   citation                { url }                             a page that the turn has read; sent when the turn ends
  *
- * Each event also has the `taskId` and the `contextId`. Prompts are not sent, because a client knows its own prompts.
+ * Calls and thoughts of a helper also have its name (`agent`) and the `task` call that it works for
+ * (`parentToolCallId`). Each event also has the `taskId` and the `contextId`. Prompts are not sent, because a client knows its own prompts.
  */
+import { defined } from '../../base/index.ts';
 import {
   callDetails,
   detailText,
@@ -117,10 +119,12 @@ function flatFact(fact: Fact): FlatEvent[] {
 
 function flatCall(call: ToolCall): FlatEvent[] {
   const { tool_call_id, tool_name, status, input_parameters, live_content, error } = call;
+  const { agent, parentToolCallId } = call;
   const about = {
     toolCallId: tool_call_id,
     toolName: tool_name,
     inputParameters: input_parameters,
+    ...defined({ agent, parentToolCallId }),
   };
   const result = resultOf(call);
   const update: FlatEvent = {

@@ -219,10 +219,24 @@ export class DevelopmentToolPresenter implements TurnPresenter {
           this.#say('THOUGHT', { kind: 'data', data: thought }, helper.mark),
         );
       }
-      if (text !== '') out.push(...this.#progress(callId, text));
-      if (event.partial !== true) this.#note(functionCalls(event.content), helper.mark);
+      if (event.partial === true) {
+        if (text !== '') out.push(...this.#progress(callId, text));
+      } else {
+        const calls = functionCalls(event.content);
+        if (calls.length > 0) out.push(...this.#endLive(callId));
+        this.#note(calls, helper.mark);
+      }
     }
     return [...out, ...this.#ofCalls(event)];
+  }
+
+  /** Removes the live output of a call: the helper has said its text completely. */
+  #endLive(callId: string): StatusEvent[] {
+    const call = this.#calls.get(callId);
+    if (call?.live_content === undefined) return [];
+    const { live_content: _, ...rest } = call;
+    this.#calls.set(callId, rest);
+    return [this.#update(rest)];
   }
 
   #helperOf(callId: string): HelperSpeech {

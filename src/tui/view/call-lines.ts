@@ -15,7 +15,7 @@ import {
 } from '../text/styled-line.ts';
 import { clean, cleanLine } from '../text/width.ts';
 import type { View } from './view.ts';
-import { nameOf } from './who.ts';
+import { helperSpans, nameOf } from './who.ts';
 
 const MAX_OUTPUT_LINES = 6;
 const MAX_LIVE_LINES = 8;
@@ -35,7 +35,7 @@ export function callLines(entry: CallEntry, view: View): StyledLine[] {
   const { sign, word, tone } = statusOfCall(entry, view);
   const body = bodyLines(call, view);
   const head: StyledLine = [
-    ...(call.agent === undefined ? [] : [span(`${cleanLine(call.agent)} › `, 'dim')]),
+    ...helperSpans(call),
     span(titleOf(call), { bold: !plain }),
     ...(body.summary.length > 0 ? [span('  '), ...body.summary] : []),
     ...(entry.stopped === true ? [span('  stopped', 'dim')] : []),

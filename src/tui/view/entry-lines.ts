@@ -14,7 +14,7 @@ import { clean, cleanLine } from '../text/width.ts';
 import type { Entry, NoticeEntry, PromptEntry, TextEntry, ThoughtEntry } from '../state/entry.ts';
 import { callLines } from './call-lines.ts';
 import type { View } from './view.ts';
-import { signature } from './who.ts';
+import { helperSpans, signature } from './who.ts';
 
 /** Maximum number of lines of a prompt. Longer prompts are truncated. */
 const MAX_PROMPT_LINES = 40;
@@ -72,9 +72,10 @@ function textLines(entry: TextEntry, { width, renderers, plain }: View): StyledL
 /** Shows only the subject. Ctrl-T opens the complete thought. */
 function thoughtLines({ thought }: ThoughtEntry, { width, plain }: View): StyledLine[] {
   const subject = cleanLine(thought.subject);
-  if (plain) return [line(`Thought: ${subject}`)];
+  const helper = helperSpans(thought);
+  if (plain) return [[span('Thought: '), ...helper, span(subject)]];
   return gutter(
-    wrap(line(subject, { tone: 'dim', italic: true }), width - 2),
+    wrap([...helper, span(subject, { tone: 'dim', italic: true })], width - 2),
     [span('✻ ', 'faint')],
     line('  '),
   );

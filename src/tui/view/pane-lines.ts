@@ -1,8 +1,9 @@
 /** Draws a scrollable pane above the text field: complete thoughts, or the complete output of a call. */
 import type { ThoughtEntry } from '../state/entry.ts';
-import { EMPTY, line, wrap, wrapText, type StyledLine } from '../text/styled-line.ts';
+import { EMPTY, line, span, wrap, wrapText, type StyledLine } from '../text/styled-line.ts';
 import { clean } from '../text/width.ts';
 import { box } from './box.ts';
+import { helperSpans } from './who.ts';
 
 export interface PaneView {
   readonly title: string;
@@ -36,7 +37,10 @@ export function paneLines({ title, content, scroll, width, maxRows }: PaneView):
 export function thoughtContent(thoughts: readonly ThoughtEntry[], width: number): StyledLine[] {
   return thoughts.flatMap(({ thought }, index) => [
     ...(index > 0 ? [EMPTY] : []),
-    ...wrap(line(clean(thought.subject), { tone: 'accent', bold: true }), width),
+    ...wrap(
+      [...helperSpans(thought), span(clean(thought.subject), { tone: 'accent', bold: true })],
+      width,
+    ),
     ...wrapText(thought.description, width),
   ]);
 }

@@ -1,6 +1,6 @@
-/** The names of senders, as shown to the person at this terminal. */
+/** The names of senders and helpers, as shown to the person at this terminal. */
 import type { LiveClient } from '../../live/client/index.ts';
-import type { EventSource } from '../../protocol/development-tool/index.ts';
+import type { EventSource, HelperMark } from '../../protocol/development-tool/index.ts';
 import { span, type StyledLine } from '../text/styled-line.ts';
 import { cleanLine } from '../text/width.ts';
 
@@ -25,4 +25,9 @@ export function signature(from: EventSource | undefined, company: Company): Styl
   const client = company.clients.find(({ id }) => id === from?.client);
   const mark = client?.kind === 'terminal' ? '' : '[A2A] ';
   return [span(mark, { tone: 'other', bold: true }), span(`${name}: `, 'other')];
+}
+
+/** Returns the prefix of a call or a thought of a helper: `NAME › `. Empty for the agent itself. */
+export function helperSpans({ agent }: HelperMark): StyledLine {
+  return agent === undefined ? [] : [span(`${cleanLine(agent)} › `, 'dim')];
 }
