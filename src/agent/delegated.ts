@@ -96,7 +96,7 @@ export function delegatedIn({ actions }: Event): DelegatedEvent | undefined {
 function withCallersIds(event: Event, callId: string): Event {
   const idOf = (id: string): string => delegatedId(callId, id);
   const { content, actions } = event;
-  const { questions, answers, progress } = actions;
+  const { questions, answers, progress, waits } = actions;
   return {
     ...event,
     ...(content && { content: withIds(content, idOf) }),
@@ -109,6 +109,7 @@ function withCallersIds(event: Event, callId: string): Event {
         answers: answers.map((answer) => withQuestion(answer, idOf(answer.questionId))),
       }),
       ...(progress && { progress: { ...progress, callId: idOf(progress.callId) } }),
+      ...(waits && { waits: waits.map(idOf) }),
     },
   };
 }

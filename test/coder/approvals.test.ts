@@ -1,6 +1,6 @@
 /** Many clients, one question: the first answer counts, and everybody else is told whose it was. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
@@ -144,24 +144,26 @@ async function settle(t: TestContext, order: readonly number[]): Promise<string[
   return seen.map(outline);
 }
 
-for (const order of [
-  [0, 1, 2],
-  [2, 0, 1],
-]) {
-  test(`calls that wait together are answered in any order: ${order.join(', ')}`, async (t) => {
-    const one = ['TOOL_CALL_UPDATE EXECUTING', 'TOOL_CALL_UPDATE SUCCEEDED'];
-    const waits = 'STATE_CHANGE input-required final';
-    const last = ['TEXT_CONTENT', 'STATE_CHANGE completed final'];
-    const expected = [...one, waits, ...one, waits, ...one, ...last];
-    assert.deepEqual(await settle(t, order), expected);
-  });
-}
+const one = ['TOOL_CALL_UPDATE EXECUTING', 'TOOL_CALL_UPDATE SUCCEEDED'];
+const asks = 'STATE_CHANGE input-required final';
+const last = ['TEXT_CONTENT', 'STATE_CHANGE completed final'];
 
-test('while one call runs, another that waits is answered and runs beside it', async (t) => {
+test('calls that wait together are answered one after the other', async (t) => {
+  const expected = [...one, asks, ...one, asks, ...one, ...last];
+  assert.deepEqual(await settle(t, [0, 1, 2]), expected);
+});
+
+test('calls that wait together are answered in any order, and run in the order of the model', async (t) => {
+  const waits = 'TOOL_CALL_UPDATE PENDING';
+  const expected = [waits, asks, ...one, asks, ...one, ...one, ...last];
+  assert.deepEqual(await settle(t, [2, 0, 1]), expected);
+});
+
+test('while one call runs, another that waits is answered and runs after it', async (t) => {
   const place = makePlace(t);
   const wait = 'until [ -e go ]; do sleep 0.02; done; echo waited';
   const { url } = await startCoder(t, place, {
-    script: [[...shell(wait), ...shell('touch go')], [{ text: 'both ran' }]],
+    script: [[...shell(wait), ...shell('echo ran > after')], [{ text: 'both ran' }]],
   });
   const { id, calls } = await ask(url, 'two commands');
   const [first, second] = calls.map((call) => call.tool_call_id);
@@ -169,12 +171,24 @@ test('while one call runs, another that waits is answered and runs beside it', a
     url,
     confirmation(id, { tool_call_id: first, selected_option_id: 'proceed_once' }),
   );
-  const touch = { tool_call_id: second, selected_option_id: 'proceed_once' };
-  let reply = await rpc(url, 'message/send', { message: confirmation(id, touch) });
+  const data = { tool_call_id: second, selected_option_id: 'proceed_once' };
+  const send = () =>
+    rpc(url, 'message/send', {
+      message: confirmation(id, data),
+      configuration: { blocking: false },
+    });
+  let reply = await send();
   while (reply.error?.code === -32004 && !JSON.stringify(reply).includes('ALREADY')) {
-    reply = await rpc(url, 'message/send', { message: confirmation(id, touch) });
+    reply = await send();
   }
-  assert.equal(reply.result?.status.state, 'completed');
-  const last = (await waiting).map(outline).slice(-2);
-  assert.deepEqual(last, ['TEXT_CONTENT', 'STATE_CHANGE completed final'], 'the model went on');
+  assert.equal(reply.error, undefined);
+  writeFileSync(join(place.workspace, 'go'), '');
+  const events = await waiting;
+  const lives = events.flatMap((event) => {
+    const call = callIn(event);
+    return call ? [`${call.tool_call_id === first ? 1 : 2} ${call.status}`] : [];
+  });
+  const settled = lives.filter((each) => !each.endsWith('EXECUTING'));
+  assert.deepEqual(settled, ['2 PENDING', '1 SUCCEEDED', '2 SUCCEEDED']);
+  assert.deepEqual(events.map(outline).slice(-2), last, 'the model went on');
 });

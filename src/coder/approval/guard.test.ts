@@ -41,6 +41,7 @@ async function writer(t: TestContext, mode: ApprovalMode) {
     changes: new FileChanges(),
     saveRule: () => Promise.resolve(),
     realPath: (path: string) => workspace.realPath(path),
+    filesOf: () => undefined,
     beforeChange: () => Promise.resolve(),
   };
   const call = { name: 'write', args: { path: 'a.txt', content: 'two\n' } };

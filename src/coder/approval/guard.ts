@@ -7,7 +7,7 @@
 import type { JsonObject } from '../../base/index.ts';
 import * as z from 'zod';
 import { BoundedMap } from '../../base/index.ts';
-import type { MutableState, Tool, ToolContext } from '../../agent/index.ts';
+import { ToolError, type MutableState, type Tool, type ToolContext } from '../../agent/index.ts';
 import { grantFrom, type CallToApprove } from './options.ts';
 import { chosenOption } from './answers.ts';
 import { detailFor } from './confirmation-request.ts';
@@ -33,6 +33,8 @@ export interface GuardOptions extends Modes {
   readonly changes: FileChanges;
   /** Returns the path with symbolic links resolved, or undefined if the file does not exist. */
   realPath(path: string): Promise<string | undefined>;
+  /** Returns the files that a call changes, or undefined if it may change any file. Must not throw. */
+  filesOf(tool: string, args: JsonObject): readonly string[] | undefined;
   /** Called before a call that may change files. An error stops the call. */
   beforeChange(label: string, context: ToolContext): Promise<void>;
 }
@@ -77,13 +79,22 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     ...(tool.parse && { parse: (args: JsonObject) => tool.parse!(args) }),
     ...(tool.longRunning !== undefined && { longRunning: tool.longRunning }),
     ...(tool.cancel && { cancel: async (callId, run) => tool.cancel?.(callId, run) }),
+    ...(tool.sequential !== undefined && { sequential: tool.sequential }),
+
+    // The preview of an edit depends on its files. A person must see the change that will be made.
+    confirmsAfter(args, earlier) {
+      if (tool.effect !== 'edit') return false;
+      const changed = options.filesOf(earlier.name, earlier.args);
+      const own = options.filesOf(tool.name, args);
+      return !changed || !own || own.some((file) => changed.includes(file));
+    },
 
     async confirm(args, context) {
       const preview = await previewOf(args, context);
       const { decision, reason } = decide(policyOf(options, context.state), tool, args, preview);
       if (decision === 'deny') {
         previews.delete(previewKey(context));
-        throw new Error(`not allowed: ${reason}`);
+        throw new ToolError('denied', `not allowed: ${reason}`);
       }
       if (decision === 'allow') return false;
       return { text: tool.describe(args), detail: detailFor({ tool, args, preview, root }) };
@@ -102,7 +113,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
       if (isEdit || tool.effect === 'execute') {
         await options.beforeChange(tool.describe(args), context);
       }
-      context.progress(BEGUN);
+      if (tool.asks !== true || context.answer) context.progress(BEGUN);
       const work = async (): Promise<unknown> => tool.run(args, context, preview);
       if (isEdit) return changes.change(actor, await filesIn(preview), work);
       const began = changes.now();

@@ -1,8 +1,12 @@
 /** Errors of reading and writing files, with messages that tell a model what to do. */
 import { systemCode } from '../../base/index.ts';
+import { ToolError, type ToolErrorType } from '../../agent/index.ts';
+
 export type FileErrorCode =
   | 'outside'
   | 'protected'
+  /** The system does not allow the access. */
+  | 'no-permission'
   | 'bad-path'
   | 'not-found'
   | 'exists'
@@ -20,12 +24,30 @@ export type FileErrorCode =
   | 'timeout'
   | 'failed';
 
-export class FileError extends Error {
+const TYPES: Readonly<Record<FileErrorCode, ToolErrorType>> = {
+  outside: 'denied',
+  protected: 'denied',
+  'no-permission': 'denied',
+  'bad-path': 'invalid_arguments',
+  'not-found': 'not_found',
+  exists: 'conflict',
+  'wrong-kind': 'invalid_arguments',
+  'too-large': 'too_large',
+  binary: 'invalid_arguments',
+  changed: 'conflict',
+  'no-match': 'conflict',
+  'bad-patch': 'invalid_arguments',
+  'bad-pattern': 'invalid_arguments',
+  timeout: 'timeout',
+  failed: 'tool_error',
+};
+
+export class FileError extends ToolError {
   override readonly name = 'FileError';
   readonly code: FileErrorCode;
 
   constructor(code: FileErrorCode, message: string, cause?: unknown) {
-    super(message, { cause });
+    super(TYPES[code], message, { cause });
     this.code = code;
   }
 }
@@ -36,9 +58,9 @@ const REASONS: Readonly<Record<string, readonly [FileErrorCode, string]>> = {
   EISDIR: ['wrong-kind', 'is a folder'],
   ELOOP: ['outside', 'is a symbolic link that is broken or circular'],
   EEXIST: ['exists', 'already exists'],
-  EACCES: ['failed', 'cannot be accessed: permission denied'],
-  EPERM: ['failed', 'cannot be accessed: operation not permitted'],
-  EROFS: ['failed', 'is on a read-only file system'],
+  EACCES: ['no-permission', 'cannot be accessed: permission denied'],
+  EPERM: ['no-permission', 'cannot be accessed: operation not permitted'],
+  EROFS: ['no-permission', 'is on a read-only file system'],
   ENOSPC: ['failed', 'cannot be written: no space left on the device'],
   EDQUOT: ['failed', 'cannot be written: disk quota exceeded'],
   ENAMETOOLONG: ['bad-path', 'has a name that is too long for the file system'],

@@ -11,6 +11,7 @@ const guard: McpToolsOptions['guard'] = {
   loosest: 'auto-edit',
   rules: [],
   saveRule: () => Promise.resolve(),
+  filesOf: () => undefined,
   beforeChange: () => Promise.resolve(),
   realPath: (file) => Promise.resolve(file),
   changes: new FileChanges(),

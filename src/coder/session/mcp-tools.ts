@@ -129,7 +129,12 @@ function openServer(
           ...(headers && { headers }),
           ...(fetch && { fetch }),
         };
-  return mcpToolset(place, { log, ...(timeoutMs !== undefined && { callTimeoutMs: timeoutMs }) });
+  // A wrong hint of the server affects only the order of its own calls, not whether a person is asked.
+  return mcpToolset(place, {
+    log,
+    sequential: true,
+    ...(timeoutMs !== undefined && { callTimeoutMs: timeoutMs }),
+  });
 }
 
 function described(server: string, tool: Tool): CoderTool {

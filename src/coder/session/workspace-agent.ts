@@ -122,6 +122,14 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     loosest,
     rules: settings.policy ?? [],
     saveRule: (rule) => saveRule(configFolder, rule),
+    filesOf(name, args) {
+      try {
+        return byName.get(name)?.files?.(args);
+      } catch {
+        // The arguments are invalid. The tool reports the error when it is called.
+        return undefined;
+      }
+    },
     beforeChange: async (label, context) => {
       const taken = await checkpoints();
       if (!taken) return;

@@ -23,6 +23,9 @@ export function askUserTool(): CoderTool {
     description: DESCRIPTION,
     input: Arguments,
     effect: 'talk',
+    // Several questions can be open at once, and reads do not wait for the answer. Later changes do.
+    sequential: false,
+    asks: true,
     describe: ({ question }) => `Ask: ${question}`,
     run({ question, options }, context) {
       const { answer } = context;

@@ -9,6 +9,14 @@ export interface ToolDefinition<Input extends z.ZodObject> {
   readonly description: string;
   readonly input: Input;
   readonly effect: Effect;
+  /**
+   * Whether the calls of one model answer run in order. Default: true, unless the tool only reads. "Edit, then test"
+   * must test the edited files.
+   */
+  readonly sequential?: boolean;
+  readonly asks?: boolean;
+  /** Returns the files that a call changes. Default: any file. */
+  readonly files?: (args: z.output<Input>) => readonly string[];
   readonly describe: (args: z.output<Input>) => string;
   /** Returns the preview of a call. Default: the description. */
   readonly preview?: (args: z.output<Input>, context: ToolContext) => MaybePromise<Preview>;
@@ -34,8 +42,9 @@ export function respond(response: JsonObject | string, text: string): RichRespon
 export function defineTool<Input extends z.ZodObject>(
   definition: ToolDefinition<Input>,
 ): CoderTool {
-  const { name, description, input, effect, run } = definition;
-  const base = tool({ name, description, input, run });
+  const { name, description, input, effect, asks, files, run } = definition;
+  const sequential = definition.sequential ?? effect !== 'read';
+  const base = tool({ name, description, input, sequential, run });
   const typed = (args: JsonObject): z.output<Input> => {
     base.parse?.(args);
     return input.parse(args);
@@ -46,6 +55,8 @@ export function defineTool<Input extends z.ZodObject>(
     run: (args, context, preview) => run(typed(args), context, preview),
     ...(definition.cancel && { cancel: definition.cancel }),
     effect,
+    ...(asks !== undefined && { asks }),
+    ...(files && { files: (args: JsonObject) => files(typed(args)) }),
     describe: (args) => definition.describe(typed(args)),
     preview: (args, context) =>
       definition.preview?.(typed(args), context) ?? {

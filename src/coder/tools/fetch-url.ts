@@ -22,6 +22,7 @@ export function fetchUrlTool(options: FetchPageOptions = {}): CoderTool {
     description: DESCRIPTION,
     input: Arguments,
     effect: 'network',
+    sequential: false,
     describe: ({ url }) => `Fetch ${url}`,
     async run({ url }, context) {
       const page = await fetchPage(url, context.signal);
@@ -57,6 +58,7 @@ async function textOf({ mediaType, charset, body, url }: Page): Promise<string> 
     );
   if (!isText) {
     throw new FetchError(
+      'tool_error',
       `the content type is ${mediaType.slice(0, 100)}; only text can be fetched`,
     );
   }

@@ -51,6 +51,7 @@ export function fileChangeTool<Input extends z.ZodObject>(
   return defineTool({
     ...definition,
     effect: 'edit',
+    files: (args) => paths(args).map((path) => workspace.locate(path)),
     async preview(args) {
       const planned = await prepare(args);
       const diffs = diffsOf(planned, workspace);

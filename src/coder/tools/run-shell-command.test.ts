@@ -7,6 +7,7 @@ import type { JsonObject, JsonValue } from '../../base/index.ts';
 import { setTimeout as wait } from 'node:timers/promises';
 import { toolContext } from '../../../test/support/tool-context.ts';
 import { RichResponse } from '../../agent/tool.ts';
+import { ToolError } from '../../agent/tool-error.ts';
 import { openShell } from '../shell/shell.ts';
 import type { CoderTool } from './tool.ts';
 import { runShellCommandTool } from './run-shell-command.ts';
@@ -32,13 +33,36 @@ async function called(
   return { response: result.response as JsonObject, display: result.display };
 }
 
+/** Makes a call that fails, and returns its error. */
+async function failing(tool: CoderTool, args: JsonObject): Promise<ToolError> {
+  const error = await Promise.resolve(tool.run(args, toolContext())).catch((why: unknown) => why);
+  assert.ok(error instanceof ToolError);
+  return error;
+}
+
 test('the model reads output, exit code and duration; people read the output', async (t) => {
   const { run } = await tools(t);
-  const { response, display } = await called(run, { command: 'echo hello; exit 2' });
+  const { response, display } = await called(run, { command: 'echo hello' });
   const { duration_ms, ...rest } = response;
-  assert.deepEqual(rest, { output: 'hello\n', exit_code: 2 });
+  assert.deepEqual(rest, { output: 'hello\n', exit_code: 0 });
   assert.equal(typeof duration_ms, 'number');
-  assert.deepEqual(display, { text: 'hello\n[exit code 2]' });
+  assert.deepEqual(display, { text: 'hello\n' });
+});
+
+test('a command with another exit code than 0 fails, and the model still reads its output', async (t) => {
+  const { run } = await tools(t);
+  const error = await failing(run, { command: 'echo hello; exit 2' });
+  assert.deepEqual([error.type, error.statusCode], ['exit_code', 2]);
+  assert.equal(error.message, 'exit code 2\nhello\n');
+  const { duration_ms: _, ...rest } = error.response as JsonObject;
+  assert.deepEqual(rest, { output: 'hello\n', exit_code: 2 });
+});
+
+test('a command that a signal ends fails, and has no exit code', async (t) => {
+  const { run } = await tools(t);
+  const error = await failing(run, { command: 'kill -9 $$' });
+  assert.deepEqual([error.type, error.statusCode], ['exit_code', undefined]);
+  assert.equal(error.message, 'ended by SIGKILL');
 });
 
 test('what is printed meanwhile is shown as progress', async (t) => {
@@ -49,12 +73,14 @@ test('what is printed meanwhile is shown as progress', async (t) => {
   assert.equal(shown[0], 'early\n');
 });
 
-test('a command that takes too long is no failure, and the model is told what to do', async (t) => {
+test('a command that takes too long fails with a timeout, and the model is told what to do', async (t) => {
   const { run } = await tools(t);
-  const { response, display } = await called(run, { command: 'sleep 100', timeout_ms: 50 });
-  assert.equal(response['timed_out'], true);
-  assert.match(JSON.stringify(response['note']), /background/);
-  assert.match(JSON.stringify(display), /timeout/);
+  const error = await failing(run, { command: 'sleep 100', timeout_ms: 50 });
+  assert.equal(error.type, 'timeout');
+  assert.match(error.message, /^timeout: killed after \d+ ms$/);
+  const { timed_out, note } = error.response as JsonObject;
+  assert.equal(timed_out, true);
+  assert.match(JSON.stringify(note), /background/);
 });
 
 test('a cancelled call throws the reason', async (t) => {

@@ -1,9 +1,10 @@
 /**
  * run_shell_command: runs a command in the workspace, in the foreground or as a background job (see shell-jobs.ts). If
- * the command fails, the call still succeeds, and the model gets the exit code.
+ * the command fails, the call fails, and the model gets the output and the exit code.
  */
 import { type JsonObject, shorten } from '../../base/index.ts';
 import * as z from 'zod';
+import { ToolError } from '../../agent/index.ts';
 import { MAX_LINE } from '../shell/parse.ts';
 import type { Outcome, Shell } from '../shell/shell.ts';
 import type { CoderTool } from './tool.ts';
@@ -69,7 +70,10 @@ export function runShellCommandTool(options: RunShellCommandOptions): CoderTool 
         timeoutMs: timeout_ms ?? timeoutMs,
         onOutput: (recent) => context.progress(recent),
       });
-      return respond({ output: outcome.output, ...endOf(outcome) }, shown(outcome));
+      const response = { output: outcome.output, ...endOf(outcome) };
+      const failure = failureOf(outcome, response);
+      if (failure) throw failure;
+      return respond(response, outcome.output);
     },
   });
 }
@@ -87,13 +91,16 @@ export function endOf({ code, signal, durationMs, timedOut }: Outcome): JsonObje
   };
 }
 
-function shown(outcome: Outcome): string {
+/** Returns the error of a command that failed. Its first line says how the command ended, then follows the output. */
+function failureOf(outcome: Outcome, response: JsonObject): ToolError | undefined {
   const { output, code, signal, timedOut, durationMs } = outcome;
-  if (code === 0 && !timedOut) return output;
-  const end = timedOut
-    ? `killed after ${durationMs} ms: timeout`
-    : signal === null
-      ? `exit code ${code}`
-      : `ended by ${signal}`;
-  return `${output}${output === '' || output.endsWith('\n') ? '' : '\n'}[${end}]`;
+  if (code === 0 && !timedOut) return undefined;
+  const message = (end: string) => (output === '' ? end : `${end}\n${output}`);
+  if (timedOut) {
+    return new ToolError('timeout', message(`timeout: killed after ${durationMs} ms`), {
+      response,
+    });
+  }
+  if (code === null) return new ToolError('exit_code', message(`ended by ${signal}`), { response });
+  return new ToolError('exit_code', message(`exit code ${code}`), { statusCode: code, response });
 }

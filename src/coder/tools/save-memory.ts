@@ -24,6 +24,7 @@ export function saveMemoryTool(configFolder: string): CoderTool {
     description: DESCRIPTION,
     input: Arguments,
     effect: 'memory',
+    files: () => [],
     describe: ({ text }) => `Remember: ${foldSpace(text)}`,
     async run({ text }) {
       const saved = (await addMemory(configFolder, foldSpace(text), { once: true })) !== undefined;

@@ -4,6 +4,7 @@
  */
 import type { JsonObject } from '../../base/index.ts';
 import * as z from 'zod';
+import { ToolError } from '../../agent/index.ts';
 import type { Job, Shell } from '../shell/shell.ts';
 import type { CoderTool } from './tool.ts';
 import { defineTool, respond } from './define-tool.ts';
@@ -24,7 +25,8 @@ export function shellJobsTool(shell: Shell): CoderTool {
     const job = jobs.find((one) => one.id === id);
     if (job) return job;
     const known = jobs.map((one) => one.id).join(', ');
-    throw new Error(
+    throw new ToolError(
+      'not_found',
       `there is no job "${id}"; ${known ? `the jobs are ${known}` : 'no job was started'}`,
     );
   }
@@ -34,13 +36,16 @@ export function shellJobsTool(shell: Shell): CoderTool {
     description: DESCRIPTION,
     input: Arguments,
     effect: 'read',
+    // It can stop a job, and each call returns only the new output.
+    sequential: true,
+    files: () => [],
     describe({ job, stop }) {
       if (job === undefined) return 'List background jobs';
       return stop ? `Stop ${job}` : `Read the output of ${job}`;
     },
     async run({ job: id, stop }) {
       if (id === undefined) {
-        if (stop) throw new Error('"stop" needs the id of a job in "job"');
+        if (stop) throw new ToolError('invalid_arguments', '"stop" needs the id of a job in "job"');
         return { jobs: shell.jobs().map(summary) };
       }
       const job = find(id);

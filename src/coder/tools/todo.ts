@@ -28,6 +28,7 @@ export function todoTool(): CoderTool {
     description: DESCRIPTION,
     input: Arguments,
     effect: 'talk',
+    files: () => [],
     describe: ({ items }) => (items.length === 1 ? 'Note 1 step' : `Note ${items.length} steps`),
     run({ items }, context) {
       context.state.set(TODO_KEY, items);

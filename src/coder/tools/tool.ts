@@ -31,6 +31,13 @@ export type Preview =
 
 export interface CoderTool extends Tool {
   readonly effect: Effect;
+  /**
+   * Returns the files that the call changes. Without it, the call may change any file if it is sequential. Throws if
+   * the arguments are invalid.
+   */
+  files?(args: JsonObject): readonly string[];
+  /** Whether the call first asks the person, and starts only with the answer. */
+  readonly asks?: boolean;
   /** Describes a call in one line for people, for example `Write src/a.ts`. */
   describe(args: JsonObject): string;
   /**

@@ -3,8 +3,8 @@
  * contains its kind. Each execution has its own presenter.
  *
  * - Text and thoughts are collected before they are sent (speech.ts). What a helper says is in helper-speech.ts.
- * - A call is sent in full each time it changes: PENDING when it needs approval or begins, EXECUTING with its output,
- *   then SUCCEEDED, FAILED or CANCELLED.
+ * - A call is sent in full each time it changes: PENDING when it needs approval, waits for its turn or begins, EXECUTING
+ *   with its output, then SUCCEEDED, FAILED or CANCELLED.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -28,6 +28,7 @@ import {
   readMessage,
   ToolOutput,
   type DevelopmentToolEvent,
+  type ErrorDetails,
   type HelperMark,
   type ToolCall,
 } from '../../protocol/development-tool/index.ts';
@@ -125,6 +126,12 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     }
     for (const event of [...events, ...(await run.delegated())]) {
       yield* this.present(event).filter(isMissing);
+    }
+    // Calls that wait for their turn are shown already.
+    for (const { tool_call_id: id, status, confirmation_request } of calls.values()) {
+      const call = this.#calls.get(id);
+      if (call && status === 'PENDING' && !confirmation_request)
+        this.#calls.set(id, announced(call));
     }
   }
 
@@ -256,6 +263,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     this.answered(actions.answers ?? []);
     for (const question of actions.questions ?? [])
       out.push(...this.flush(), ...this.#ask(question));
+    for (const id of actions.waits ?? []) out.push(...this.flush(), ...this.#wait(id));
     if (actions.progress)
       out.push(...this.#progress(actions.progress.callId, actions.progress.value));
     for (const response of functionResponses(content))
@@ -327,6 +335,15 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     };
   }
 
+  /** Shows that a call waits for its turn: it is PENDING, and needs no answer. */
+  #wait(callId: string): StatusEvent[] {
+    const call = this.#calls.get(callId);
+    if (!call) return [];
+    const waiting: ToolCall = { ...announced(call), status: 'PENDING' };
+    this.#calls.set(callId, waiting);
+    return call.confirmation_request ? [this.#update(waiting)] : this.#begin(waiting);
+  }
+
   #progress(callId: string, value: JsonValue): StatusEvent[] {
     const call = this.#calls.get(callId);
     if (!call) return [];
@@ -381,7 +398,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
         ? {
             ...rest,
             status: this.#declined.has(response.id) ? 'CANCELLED' : 'FAILED',
-            error: { message: textFor(response.response), type: 'tool_error' },
+            error: errorOf(response),
           }
         : { ...rest, status: 'SUCCEEDED', output: outputOf(response) };
     return [...ended, ...this.#begin(call), this.#update(settled)];
@@ -439,10 +456,18 @@ function liveContent(value: JsonValue): string | undefined {
 /** Returns a response for a call of a helper that has ended without telling what became of the call. */
 function unreported(
   { tool_call_id: id, tool_name: name }: ToolCall,
-  { isError, response }: FunctionResponsePart,
+  { isError, response, error = { type: 'stopped' } }: FunctionResponsePart,
 ): FunctionResponsePart {
   const reason = isError === true ? textFor(response) : 'the helper ended before this call';
-  return { kind: 'function-response', id, name, response: reason, isError: true };
+  return { kind: 'function-response', id, name, response: reason, isError: true, error };
+}
+
+function errorOf({ response, error, display }: FunctionResponsePart): ErrorDetails {
+  return {
+    message: textFor(typeof display === 'string' ? display : response),
+    type: error?.type ?? 'tool_error',
+    ...(error?.statusCode !== undefined && { status_code: error.statusCode }),
+  };
 }
 
 function outputOf({ response, display }: FunctionResponsePart): ToolOutput {

@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { reasonOf } from '../../base/index.ts';
+import { ToolError } from '../../agent/index.ts';
 import { AddressError, guardedRequest, networkGuard } from '../../base/net/index.ts';
 
 export interface FetchPageOptions {
@@ -41,7 +42,7 @@ const HEADERS = {
 };
 
 /** Thrown if a page could not be fetched. The message is one line. */
-export class FetchError extends Error {
+export class FetchError extends ToolError {
   override readonly name = 'FetchError';
 }
 
@@ -57,7 +58,7 @@ export function pageFetcher(options: FetchPageOptions = {}) {
 
   function parse(text: string, base?: URL): URL {
     const url = guard.parse(text, base);
-    if (url.href.length > MAX_URL) throw new FetchError('the URL is too long');
+    if (url.href.length > MAX_URL) throw new FetchError('invalid_arguments', 'the URL is too long');
     return url;
   }
 
@@ -90,11 +91,13 @@ export function pageFetcher(options: FetchPageOptions = {}) {
       signal.throwIfAborted();
       if (error instanceof FetchError) throw error;
       const reason = reasonOf(error);
-      if (error instanceof AddressError && host === '') throw new FetchError(reason);
+      const isDenied = error instanceof AddressError;
+      if (isDenied && host === '') throw new FetchError('denied', reason);
+      const type = timeout.aborted ? 'timeout' : isDenied ? 'denied' : 'network';
       const why = timeout.aborted ? `it took longer than ${timeoutMs / 1000} seconds` : reason;
-      throw new FetchError(`${host} could not be fetched: ${why}`, { cause: error });
+      throw new FetchError(type, `${host} could not be fetched: ${why}`, { cause: error });
     }
-    throw new FetchError(`${host} redirects more than ${MAX_REDIRECTS} times`);
+    throw new FetchError('network', `${host} redirects more than ${MAX_REDIRECTS} times`);
   };
 }
 
@@ -131,7 +134,10 @@ async function bodyOf(
   const decoder = DECODERS.get(encoding)?.();
   if (!decoder && encoding !== 'identity') {
     response.destroy();
-    throw new FetchError(`the page has an unknown content encoding: "${encoding.slice(0, 50)}"`);
+    throw new FetchError(
+      'tool_error',
+      `the page has an unknown content encoding: "${encoding.slice(0, 50)}"`,
+    );
   }
   if (decoder) response.once('error', (error) => decoder.destroy(error));
   const stream: Readable = decoder ? response.pipe(decoder) : response;
