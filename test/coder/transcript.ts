@@ -18,7 +18,7 @@ const NEXT: Readonly<Record<ToolCallStatus | 'new', readonly ToolCallStatus[]>> 
   new: ['PENDING'],
   STATUS_UNSPECIFIED: [],
   PENDING: ['PENDING', 'EXECUTING', 'FAILED', 'CANCELLED', 'SUCCEEDED'],
-  EXECUTING: ['EXECUTING', 'PENDING', 'SUCCEEDED', 'FAILED', 'CANCELLED'],
+  EXECUTING: ['EXECUTING', 'SUCCEEDED', 'FAILED', 'CANCELLED'],
   SUCCEEDED: [],
   FAILED: [],
   CANCELLED: [],

@@ -32,7 +32,7 @@ interface Entry {
   readonly isSequential: boolean;
   /** Whether the call may have been active when the process ended. Then it is not repeated. */
   readonly mayHaveBegun: boolean;
-  phase: 'unprepared' | 'ready' | 'active' | 'asking' | 'ended';
+  phase: 'unprepared' | 'preparing' | 'ready' | 'running' | 'asking' | 'ended';
   /** The prepared call. */
   work?: CallWork;
   /** The earlier call that the question of this call depends on. */
@@ -45,7 +45,7 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
   const { scope, tools, history } = setup;
   const { inbox } = scope.inner;
   const entries = entriesOf(setup);
-  const outcomes: (() => { entry: Entry; event: Event | undefined })[] = [];
+  const outcomes: Outcome[] = [];
   /** The latest progress of each call. A slow reader misses some values, but does not delay the calls. */
   const shown = new Map<string, JsonValue>();
   /** Events of agents that run as tools. `taken` resumes the agent, so that it does not run ahead of the reader. */
@@ -54,21 +54,17 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
   /** The number of calls that are being prepared or that run. */
   let active = 0;
 
-  function arrive(outcome: (typeof outcomes)[number]): void {
+  function arrive(outcome: Outcome): void {
     outcomes.push(outcome);
     wake?.();
   }
 
-  function follow(entry: Entry, step: () => Promise<Event | undefined>): void {
-    entry.phase = 'active';
+  function follow(entry: Entry, step: Promise<Event | undefined>): void {
     entry.waits = false;
     active++;
-    step().then(
-      (event) => arrive(() => ({ entry, event })),
-      (error: unknown) =>
-        arrive(() => {
-          throw error;
-        }),
+    step.then(
+      (event) => arrive({ entry, event }),
+      (error: unknown) => arrive({ entry, event: undefined, failure: { error } }),
     );
   }
 
@@ -76,7 +72,7 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
     const { call, mayHaveBegun } = entry;
     const { id } = call.part;
     const progress = (value: JsonValue): void => {
-      if (entry.phase !== 'active' || entry.work !== work) return;
+      if (entry.phase !== 'running' || entry.work !== work) return;
       shown.set(id, value);
       wake?.();
     };
@@ -89,12 +85,14 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
     };
     const work = new CallWork({ scope, call, tools, mayHaveBegun, history, progress, show });
     entry.work = work;
-    follow(entry, () => work.prepare());
+    entry.phase = 'preparing';
+    follow(entry, work.prepare());
   }
 
   function run(entry: Entry): void {
     entry.call.begun = true;
-    follow(entry, () => entry.work!.run());
+    entry.phase = 'running';
+    follow(entry, entry.work!.run());
   }
 
   /** Continues every call that does not have to wait. Returns the ids of the calls that have begun to wait. */
@@ -133,9 +131,10 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
       yield event;
       taken();
     }
-    const outcome = outcomes.shift();
+    const outcome = nextOutcome(outcomes, entries);
     if (outcome) {
-      const { entry, event } = outcome();
+      const { entry, event, failure } = outcome;
+      if (failure) throw failure.error;
       active--;
       if (event) {
         entry.work = undefined;
@@ -150,10 +149,30 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
     if (answered) {
       yield scope.event({ actions: { answers: [answered.answer] } });
       answered.entry.phase = 'unprepared';
-    } else if (shown.size === 0 && relayed.length === 0 && outcomes.length === 0) {
+    } else if (shown.size === 0 && relayed.length === 0) {
       await new Promise<void>((resolve) => (wake = resolve));
     }
   }
+}
+
+interface Outcome {
+  readonly entry: Entry;
+  /** The event with the call's response or question. Undefined if the call is prepared. */
+  readonly event: Event | undefined;
+  readonly failure?: { readonly error: unknown };
+}
+
+/**
+ * Removes and returns the first outcome. A question is held back while an earlier call is being prepared, so that the
+ * questions are asked in the order of the calls.
+ */
+function nextOutcome(outcomes: Outcome[], entries: readonly Entry[]): Outcome | undefined {
+  const preparing = entries.findIndex(({ phase }) => phase === 'preparing');
+  const isEarlier = ({ entry }: Outcome) => preparing < 0 || entries.indexOf(entry) <= preparing;
+  const at = outcomes.findIndex(
+    (outcome) => !outcome.event?.actions.questions || isEarlier(outcome),
+  );
+  return at < 0 ? undefined : outcomes.splice(at, 1)[0];
 }
 
 /**
