@@ -14,7 +14,6 @@ import { StateStore } from './control/store.ts';
 import { EMPTY, line, type StyledLine } from './text/styled-line.ts';
 import { NONE } from './text/theme.ts';
 import { clean, cleanLine } from './text/width.ts';
-import { secondsUntil } from './view/activity-lines.ts';
 import { titleOf } from './view/call-lines.ts';
 import { aboutLines } from './view/dialog-lines.ts';
 import { entryLines } from './view/entry-lines.ts';
@@ -33,7 +32,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   const renderers = await import('./view/renderers.ts');
   const abort = new AbortController();
   const done = Promise.withResolvers<ExitReason>();
-  const store = new StateStore(() => show(store.state), options);
+  const store = new StateStore(() => show(store.state));
   const answers = new Answers(session, {
     editor: options.editor,
     notice: (level, text) => store.dispatch({ kind: 'notice', level, text }),
@@ -47,8 +46,6 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   /** The id of the request that was printed last. */
   let asked = '';
   let unfinished = '';
-  /** The retry that was printed last. */
-  let retried: SessionState['retry'];
   /** The number of sent prompts whose turns have not ended. */
   let awaited = 0;
   let inputEnded = false;
@@ -84,11 +81,6 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       if (entry.local !== true) unheard = true;
     }
     printed = state.log.finished.length;
-    if (state.retry && state.retry !== retried) {
-      const seconds = secondsUntil(state.retry.retryAt, Date.now());
-      write([line(`Retrying in ${seconds} s: ${cleanLine(state.retry.text)}`)]);
-    }
-    retried = state.retry;
     const [first] = waitingCalls(state);
     const request = first && (first.call.correlationId ?? first.call.tool_call_id);
     if (first && request !== asked) ask(first, view);

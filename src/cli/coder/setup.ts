@@ -3,7 +3,6 @@ import {
   memorySessions,
   ModelError,
   type Model,
-  type ModelRetryOptions,
   defaultModelName,
   type SessionStore,
 } from '../../agent/index.ts';
@@ -15,10 +14,7 @@ import {
   APP,
   MODEL_KEY,
   type ApprovalMode,
-  logNotices,
-  type Notify,
   openSandbox,
-  retryNotice,
   SandboxUnavailable,
 } from '../../coder/index.ts';
 import {
@@ -65,8 +61,6 @@ export interface CoderSetup {
    */
   readonly shared?: boolean;
   readonly logger: Logger;
-  /** Tells the person who runs the program about the model and the MCP servers. Default: writes to the log. */
-  readonly notify?: Notify | undefined;
 }
 
 export interface OpenedCoder extends Coder {
@@ -104,19 +98,12 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
     const config = configFolder(environment);
     const notes: string[] = [];
     const settings = await settingsFor(config, roots, notes);
-    const { notify = logNotices(logger) } = setup;
-    const retry: ModelRetryOptions = {
-      onRetry: (error, _attempt, delayMs) => notify(retryNotice(error, delayMs)),
-    };
-    const resolve = (name: string): Model => resolveModel(name, { env: environment, retry });
-    const model = modelFor(values.model ?? settings.model, environment, resolve, notes);
+    const model = modelFor(values.model ?? settings.model, environment, notes);
     const sandbox = values.sandbox || settings.sandbox === true;
     if (sandbox) for (const root of roots) await openSandbox(root);
     const coder = await createCoder({
       roots,
       model,
-      resolve,
-      notify,
       sessions,
       logger,
       configFolder: config,
@@ -184,14 +171,9 @@ async function settingsFor(
   return loaded;
 }
 
-function modelFor(
-  wanted: string | undefined,
-  environment: Environment,
-  resolve: (name: string) => Model,
-  notes: string[],
-): Model {
+function modelFor(wanted: string | undefined, environment: Environment, notes: string[]): Model {
   const name = wanted ?? defaultModelName(environment);
-  const model = resolve(name);
+  const model = resolveModel(name, { env: environment });
   model.check?.();
   if (wanted === undefined && name === 'offline') {
     notes.push(

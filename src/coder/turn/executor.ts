@@ -229,7 +229,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       signal,
     });
     const failure = yield* present(events, presenter);
-    if (failure) yield* presenter.commandFailed(failure);
+    if (failure) logger.error({ problem: failure.error?.message }, 'a command failed');
     return true;
   }
 

@@ -3,20 +3,14 @@
  * fast items arrive.
  */
 import type { LiveSession } from '../../live/client/index.ts';
-import type { TuiOptions } from './options.ts';
 import { INITIAL, type SessionAction, type SessionState } from '../state/state.ts';
 
 const FRAME_MS = 33;
 
-type CauseOf = TuiOptions['causeOf'];
-type Reduce = (state: SessionState, action: SessionAction, causeOf?: CauseOf) => SessionState;
-
-type StoreOptions = Pick<TuiOptions, 'causeOf' | 'notices'>;
+type Reduce = (state: SessionState, action: SessionAction) => SessionState;
 
 export class StateStore {
   readonly #onChange: () => void;
-  readonly #causeOf: CauseOf;
-  readonly #ignoreNotices: (() => void) | undefined;
   /** Loads the reducer, and with it the schemas, while the first frame is drawn. */
   readonly #reducer = import('../state/reduce.ts');
   #reduce: Reduce | undefined;
@@ -26,10 +20,8 @@ export class StateStore {
   #timer: NodeJS.Timeout | undefined;
   #notified = 0;
 
-  constructor(onChange: () => void, { causeOf, notices }: StoreOptions) {
+  constructor(onChange: () => void) {
     this.#onChange = onChange;
-    this.#causeOf = causeOf;
-    this.#ignoreNotices = notices?.((notice) => this.dispatch(notice));
   }
 
   get state(): SessionState {
@@ -41,7 +33,7 @@ export class StateStore {
       this.#early.push(action);
       return;
     }
-    this.#state = this.#reduce(this.#state, action, this.#causeOf);
+    this.#state = this.#reduce(this.#state, action);
     if (this.#timer) return;
     const wait = this.#notified + FRAME_MS - performance.now();
     // Even the first notification is deferred: items that arrive together belong in one frame.
@@ -63,7 +55,6 @@ export class StateStore {
   }
 
   close(): void {
-    this.#ignoreNotices?.();
     clearTimeout(this.#timer);
   }
 }

@@ -3,7 +3,7 @@ import type { SessionStore } from '../../../src/agent/index.ts';
 import { openLiveSession } from '../../../src/cli/coder/live-session.ts';
 import { openSessions } from '../../../src/cli/coder/setup.ts';
 import { storeLocation } from '../../../src/cli/program/store-location.ts';
-import type { LiveToken } from '../../../src/live/index.ts';
+import type { Live, LiveToken } from '../../../src/live/index.ts';
 import type { ToolCallConfirmation } from '../../../src/protocol/development-tool/index.ts';
 import { MODEL } from './model.ts';
 
@@ -30,7 +30,7 @@ export interface Host {
   close(): Promise<void>;
 }
 
-export async function openHost(options: HostOptions): Promise<Host> {
+export async function openHost(options: HostOptions): Promise<Host & { readonly live: Live }> {
   const { workspace, environment, approval, port, tokens, resume } = options;
   const place = await storeLocation({ store: undefined }, environment, 'sessions');
   const sessions: SessionStore = await openSessions(place);
@@ -47,6 +47,7 @@ export async function openHost(options: HostOptions): Promise<Host> {
   });
   const member = opened.live.join({ kind: 'terminal' });
   return {
+    live: opened.live,
     url: opened.url!,
     sessionId: opened.sessionId,
     terminal: {

@@ -50,7 +50,9 @@ const Message = z.looseObject({
     .union([z.string(), z.array(z.looseObject({ text: z.string().optional() }))])
     .nullish()
     .transform((content) =>
-      typeof content === 'string' ? content : (content ?? []).map(({ text = '' }) => text).join(''),
+      typeof content === 'string'
+        ? content
+        : (content ?? []).map(({ text = '' }) => text).join('\n'),
     ),
   tool_calls: z.array(z.looseObject({ id: z.string() })).optional(),
   tool_call_id: z.string().optional(),
@@ -74,6 +76,33 @@ export interface ModelServer {
   readonly responses: number;
 }
 
+/** Serves a model on loopback, and returns its base URL. */
+export async function serveModel(
+  t: TestContext,
+  answer: (messages: readonly ModelMessage[], out: ServerResponse) => Promise<void>,
+): Promise<string> {
+  const server = createServer((incoming, outgoing) => {
+    async function handle(): Promise<void> {
+      const { messages } = Body.parse(JSON.parse(await textOf(incoming)));
+      await answer(messages, outgoing);
+    }
+    handle().catch(() => outgoing.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+}
+
+/** One chunk of a streamed answer. */
+export function chunk(delta: object, finish: string | null = null): string {
+  const choices = [{ index: 0, delta, finish_reason: finish }];
+  return `data: ${JSON.stringify({ choices })}\n\n`;
+}
+
 export async function startModel(t: TestContext, chance: Chance): Promise<ModelServer> {
   const calls: MadeCall[] = [];
   const requests: ModelRequest[] = [];
@@ -92,8 +121,7 @@ export async function startModel(t: TestContext, chance: Chance): Promise<ModelS
     const { helper, last, steps } = placeIn(messages, chance);
     requests.push({ response: number, helper, messages });
     const pause = () => wait(chance.below(25, 'pause', number));
-    const write = (delta: object, finish: string | null = null) =>
-      void out.write(`data: ${JSON.stringify({ choices: [choice(delta, finish)] })}\n\n`);
+    const write = (...said: Parameters<typeof chunk>) => void out.write(chunk(...said));
     if (!last && !helper && chance.at('error', number) < 0.04) {
       out.writeHead(400, { 'content-type': 'application/json' });
       out.end(JSON.stringify({ error: { message: 'no', type: 'invalid_request_error' } }));
@@ -118,31 +146,14 @@ export async function startModel(t: TestContext, chance: Chance): Promise<ModelS
     out.end('data: [DONE]\n\n');
   }
 
-  const server = createServer((incoming, outgoing) => {
-    async function handle(): Promise<void> {
-      const { messages } = Body.parse(JSON.parse(await textOf(incoming)));
-      await answer(messages, outgoing);
-    }
-    handle().catch(() => outgoing.destroy());
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    url: await serveModel(t, answer),
     calls,
     requests,
     get responses() {
       return responses;
     },
   };
-}
-
-function choice(delta: object, finish_reason: string | null): object {
-  return { index: 0, delta, finish_reason };
 }
 
 /** The effects can be told apart by their number. note.sh appends what is there when it runs to the journal. */
