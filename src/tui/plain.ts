@@ -2,21 +2,24 @@
  * Shows the session line by line, for screen readers and simple terminals. Nothing is redrawn, no information depends
  * on colours or symbols, and the terminal itself edits the input line.
  *
- * The input is a prompt or, while a question waits, the answer. Ctrl-C cancels the turn, and a second Ctrl-C leaves.
+ * The input is a prompt. While a question waits, the number of an option answers it, and so do `/reject REASON` and
+ * `/answer TEXT`. Any other text is a prompt, because the person may have begun to type it before the question came.
+ * Ctrl-C cancels the turn, and a second Ctrl-C leaves.
  */
 import { reasonOf } from '../base/index.ts';
 import type { LiveSession } from '../live/client/index.ts';
+import { hasOption, OPTION } from '../protocol/schema-free/index.ts';
 import { Answers, isInWords } from './control/answers.ts';
 import type { ExitReason, TuiOptions } from './control/options.ts';
 import { isBusy, waitingCalls, type SessionState } from './state/state.ts';
-import { isQuestion, type CallEntry } from './state/entry.ts';
+import { isQuestion, requestId, type CallEntry } from './state/entry.ts';
 import { StateStore } from './control/store.ts';
 import { EMPTY, line, type StyledLine } from './text/styled-line.ts';
 import { NONE } from './text/theme.ts';
-import { clean, cleanLine } from './text/width.ts';
+import { clean, cleanLine, revealsLine } from './text/width.ts';
 import { titleOf } from './view/call-lines.ts';
-import { aboutLines } from './view/dialog-lines.ts';
 import { entryLines } from './view/entry-lines.ts';
+import { wholeRequest } from './view/request-lines.ts';
 import type { View } from './view/view.ts';
 import { nameOf } from './view/who.ts';
 
@@ -24,6 +27,8 @@ import { nameOf } from './view/who.ts';
 const WIDTH = 4000;
 const MAX_LINE = 100_000;
 const TWICE_MS = 2000;
+/** For this long after another client has closed a question, a number does not answer the next question. */
+const REPLACED_MS = 3000;
 const HELP = `Type a request and press Enter; a backslash at the end of a line continues it.
 /cancel stops the turn, /quit leaves, /help lists the session's commands.`;
 
@@ -43,8 +48,13 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   let busy = false;
   /** Whether an entry of the session was printed since the last `Ready.`. */
   let unheard = false;
-  /** The id of the request that was printed last. */
+  /** The id of the request that was printed last, and of the request that was answered last here. */
   let asked = '';
+  let answered = '';
+  /** When a question that was not answered here was last closed. */
+  let replacedAt = -Infinity;
+  /** Whether the next line is the answer in words. */
+  let awaitsWords = false;
   let unfinished = '';
   /** The number of sent prompts whose turns have not ended. */
   let awaited = 0;
@@ -82,9 +92,12 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     }
     printed = state.log.finished.length;
     const [first] = waitingCalls(state);
-    const request = first && (first.call.correlationId ?? first.call.tool_call_id);
+    const request = first ? requestId(first.call) : '';
+    // The person may still be typing the number of an option of the question before.
+    if (request !== asked && asked !== '' && asked !== answered) replacedAt = performance.now();
+    if (request !== asked) awaitsWords = false;
     if (first && request !== asked) ask(first, view);
-    asked = request ?? '';
+    asked = request;
     busy = isBusy(state);
     if (!busy && !first && unheard) {
       awaited = 0;
@@ -99,12 +112,12 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     const request = call.confirmation_request;
     if (!request) return;
     const options = request.options.map(({ name }, index) =>
-      line(`  ${index + 1}: ${cleanLine(name)}`),
+      line(`  ${index + 1}: ${revealsLine(name)}`),
     );
     const mayAnswer = session.self.roles.includes('approve');
     write([
       line(`Question: ${titleOf(call)}?`),
-      ...aboutLines(request, view),
+      ...wholeRequest(call, view),
       ...(mayAnswer ? [...options, line(howToAnswer(entry))] : []),
     ]);
   }
@@ -133,16 +146,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     unfinished = '';
     if (text === '') return;
     const [entry] = waitingCalls(store.state);
-    const option = entry?.call.confirmation_request?.options[Number(text) - 1];
-    if (entry && option && /^\d+$/.test(text)) {
-      if (isInWords(option)) write([line('Type your answer.')]);
-      else run(answers.choose(entry, option));
-      return;
-    }
-    if (entry && !text.startsWith('/')) {
-      run(answers.speak(entry, text));
-      return;
-    }
+    if (entry && answer(entry, text)) return;
     if (/^\/(?:quit|exit)$/.test(text)) {
       done.resolve('left');
     } else if (text === '/cancel') {
@@ -151,12 +155,48 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       options.history?.add(text);
       awaited += 1;
       run(
-        session.prompt(text).catch((error: unknown) => {
-          awaited -= 1;
-          throw error;
-        }),
+        session.prompt(text).then(
+          ({ queued }) => {
+            if (!queued) return;
+            const still = entry ? ` The question still waits. ${howToAnswer(entry)}` : '';
+            write([line(`Queued until the turn ends.${still}`)]);
+          },
+          (error: unknown) => {
+            awaited -= 1;
+            throw error;
+          },
+        ),
       );
     }
+  }
+
+  /** Returns whether the text was about the question. */
+  function answer(entry: CallEntry, text: string): boolean {
+    const words = awaitsWords ? text : /^\/(?:answer|reject)\s+([^]+)$/.exec(text)?.[1];
+    awaitsWords = false;
+    if (words !== undefined) {
+      answered = requestId(entry.call);
+      run(answers.speak(entry, words));
+      return true;
+    }
+    const options = entry.call.confirmation_request?.options ?? [];
+    const option = /^\d+$/.test(text) ? options[Number(text) - 1] : undefined;
+    if (option && performance.now() - replacedAt < REPLACED_MS) {
+      replacedAt = -Infinity;
+      write([line('The question has changed. Read the new one, then type the number again.')]);
+    } else if (option && isInWords(option)) {
+      awaitsWords = true;
+      write([line('Type your answer.')]);
+    } else if (option) {
+      answered = requestId(entry.call);
+      run(answers.choose(entry, option));
+    } else if (!text.startsWith('/') && hasOption(entry.call, OPTION.words)) {
+      // The session would take the text as the answer.
+      write([line(`Not sent, because a question waits. ${howToAnswer(entry)}`)]);
+    } else {
+      return false;
+    }
+    return true;
   }
 
   const interrupt = (): void => {
@@ -198,7 +238,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
 }
 
 function howToAnswer(entry: CallEntry): string {
-  const words = isQuestion(entry) ? 'your answer' : 'a reason to reject';
+  const words = isQuestion(entry) ? '/answer and your answer' : '/reject and a reason';
   return `Type the number of an option, or ${words}.`;
 }
 

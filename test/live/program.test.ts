@@ -1,6 +1,6 @@
 // The program as a person has it: how it is left, taken up again, used line by line, and kept from others.
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -145,6 +145,32 @@ test('--plain is line by line, and answers by number', async (t) => {
   terminal.type(`/quit${ENTER}`);
   assert.deepEqual(await terminal.exited(), { code: 0 });
   assert.equal(readFileSync(join(place.workspace, 'a.txt'), 'utf8'), 'hello\n');
+});
+
+test('--plain takes no text as an answer unless it is given as one', async (t) => {
+  const place = makePlace(t);
+  const file = join(place.home, 'script.json');
+  const call = { name: 'write_file', args: { path: 'a.txt', content: 'hello\n' } };
+  const ask = { name: 'ask_user', args: { question: 'Which colour?' } };
+  const script = [[{ call }], says('As you wish.'), [{ call: ask }], says('Painted.')];
+  writeFileSync(file, JSON.stringify(script));
+  const args = ['--plain', '--workspace', place.workspace, '--model', `scripted:${file}`];
+  const terminal = startProgram(t, args, { place });
+  await terminal.sees(/Type a request/);
+  terminal.type(`write a file${ENTER}`);
+  await terminal.sees(/or \/reject and a reason/);
+  terminal.type(`yes${ENTER}`);
+  await terminal.sees(/Queued until the turn ends\. The question still waits\./);
+  assert.ok(!existsSync(join(place.workspace, 'a.txt')));
+  terminal.type(`/reject call it b.txt${ENTER}`);
+  await terminal.sees(/As you wish\./);
+  // The queued prompt makes the model ask a question, which takes an answer in words.
+  await terminal.sees(/or \/answer and your answer/);
+  terminal.type(`unrelated${ENTER}`);
+  await terminal.sees(/Not sent, because a question waits\./);
+  terminal.type(`/answer blue${ENTER}`);
+  await terminal.sees(/Painted\./);
+  assert.ok(!existsSync(join(place.workspace, 'a.txt')));
 });
 
 test('a port that is in use is said in one line', async (t) => {

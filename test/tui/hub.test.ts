@@ -1,8 +1,10 @@
 // The terminal UI of the real program, with the real agent and session behind it; only the model is a script.
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
 import { openTerminal } from './terminal.ts';
 
@@ -28,7 +30,8 @@ async function open(t: TestContext, script: unknown, flags: readonly string[] = 
     await rm(folder, { recursive: true, force: true });
   });
   await terminal.sees(/◆ Parley/);
-  return { ...terminal, read: (name: string) => readFile(path.join(workspace, name), 'utf8') };
+  const at = (name: string) => path.join(workspace, name);
+  return { ...terminal, at, read: (name: string) => readFile(at(name), 'utf8') };
 }
 
 test('a prompt, a question, an answer, a file', async (t) => {
@@ -65,4 +68,32 @@ test('Esc ends what runs, and the next turn is answered', async (t) => {
   await sees(/Canceled\./);
   type('And now?\r');
   await sees(/● Here again\./);
+});
+
+test('a draft is no answer: it is queued when it is sent, and the call waits until the person moves to it', async (t) => {
+  const call = { name: 'write_file', args: { path: 'hello.txt', content: 'Hello!\n' } };
+  const script = [[{ call }], [{ text: 'It is written.' }], [{ text: 'Seen, too.' }]];
+  const { type, sees, at, read, visible } = await open(t, script);
+  // The text after Enter is typed ahead, before there is a dialog.
+  type('Write a greeting\ryes');
+  await sees(/Tab or ↑ ↓ to answer/);
+  await sleep(700);
+  type('\r');
+  await sees(/○ yes/);
+  type('\r');
+  type('1');
+  await sees(/❯ 1\n/);
+  type('\u007f');
+  await sees(/❯ Ask|❯ Type/);
+  type('\r');
+  await sleep(700);
+  type('\r');
+  assert.match(visible(), /Reject/);
+  assert.ok(!existsSync(at('hello.txt')));
+  type('\t');
+  await sees(/❯ 1 Allow once/);
+  type('\r');
+  await sees(/● It is written\./);
+  await sees(/● Seen, too\./);
+  assert.equal(await read('hello.txt'), 'Hello!\n');
 });

@@ -5,14 +5,14 @@
 import type { LiveSession } from '../../live/client/index.ts';
 import type { ConfirmationOption } from '../../protocol/development-tool/index.ts';
 import { A2AError, hasOption, OPTION } from '../../protocol/schema-free/index.ts';
-import type { CallEntry } from '../state/entry.ts';
+import { requestId, type CallEntry } from '../state/entry.ts';
 import { waitingCalls, type SessionState } from '../state/state.ts';
 
 export interface AnswersOptions {
   readonly editor: ((text: string, fileName: string) => Promise<string | undefined>) | undefined;
   readonly notice: (level: 'info' | 'error', text: string) => void;
-  /** Called with the ids of the calls whose answers are being sent. */
-  readonly answering: (callIds: ReadonlySet<string>) => void;
+  /** Called with the ids of the requests whose answers are being sent. */
+  readonly answering: (requests: ReadonlySet<string>) => void;
 }
 
 const MAX_REASON = 4096;
@@ -52,7 +52,8 @@ export class Answers {
       modified = await this.#modify(diff.new_content, diff.file_name);
       if (modified === undefined) return;
     }
-    this.#set(new Set([...this.#pending, tool_call_id]));
+    const id = requestId(call);
+    this.#set(new Set([...this.#pending, id]));
     try {
       await this.#session.confirm({
         tool_call_id,
@@ -62,17 +63,17 @@ export class Answers {
         ...(reason !== undefined && { reason }),
       });
     } catch (error) {
-      this.#forget(tool_call_id);
+      this.#forget(id);
       const late = lateText(error, request?.options ?? []);
       if (late === undefined) throw error;
       this.#options.notice('info', late);
     }
   }
 
-  /** Removes the calls that no longer wait in the session. */
+  /** Removes the requests that no longer wait in the session. */
   settled(state: SessionState): void {
     if (this.#pending.size === 0) return;
-    const waiting = new Set(waitingCalls(state).map(({ call }) => call.tool_call_id));
+    const waiting = new Set(waitingCalls(state).map(({ call }) => requestId(call)));
     const left = [...this.#pending].filter((id) => waiting.has(id));
     if (left.length < this.#pending.size) this.#set(new Set(left));
   }
@@ -87,8 +88,8 @@ export class Answers {
     return saved;
   }
 
-  #forget(callId: string): void {
-    this.#set(new Set([...this.#pending].filter((id) => id !== callId)));
+  #forget(request: string): void {
+    this.#set(new Set([...this.#pending].filter((id) => id !== request)));
   }
 
   #set(pending: ReadonlySet<string>): void {

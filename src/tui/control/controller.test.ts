@@ -16,6 +16,20 @@ function open(t: TestContext, options: TuiOptions = {}, scripted: ScriptedOption
   const session = new ScriptedSession({ commands: COMMANDS, ...scripted });
   const controller = new Controller(session, options);
   const done = controller.run();
+  const until = async (holds: (ui: Ui) => boolean): Promise<Ui> => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const look = () => holds(controller.ui) && resolve();
+    const stop = controller.subscribe(look);
+    look();
+    await promise;
+    stop();
+    return controller.ui;
+  };
+  /** Waits for a dialog and draws it, with this option preselected. */
+  const drawn = async (selected = 0): Promise<void> => {
+    const { dialog } = await until((ui) => asking(ui).length === 1);
+    controller.drew({ scroll: undefined, dialog: { request: dialog.request, selected } });
+  };
   t.after(() => {
     controller.leave();
     return done;
@@ -30,14 +44,12 @@ function open(t: TestContext, options: TuiOptions = {}, scripted: ScriptedOption
       }
     },
     /** Waits until the condition holds for the screen state. */
-    until: async (holds: (ui: Ui) => boolean): Promise<Ui> => {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const look = () => holds(controller.ui) && resolve();
-      const stop = controller.subscribe(look);
-      look();
-      await promise;
-      stop();
-      return controller.ui;
+    until,
+    drawn,
+    /** Waits for a dialog, and until it takes keys. */
+    opened: async (selected?: number): Promise<void> => {
+      await drawn(selected);
+      await until(({ dialog }) => dialog.focus === 'options');
     },
   };
 }
@@ -63,31 +75,31 @@ test('a prompt is sent to the session and added to the history', async (t) => {
 });
 
 test('Enter sends the selected option and closes the dialog at once', async (t) => {
-  const { session, controller, type, until } = open(t);
+  const { session, controller, type, opened } = open(t);
   const answered = session.ask(editCall('e'));
-  await until((ui) => asking(ui).length === 1);
+  await opened();
   type(press('down'), enter);
   assert.equal(asking(controller.ui).length, 0);
   assert.equal((await answered).confirmation.selected_option_id, 'proceed_always');
 });
 
 test('a number chooses its option, and Esc chooses cancel', async (t) => {
-  const { session, type, until } = open(t);
+  const { session, type, opened } = open(t);
   for (const [key, option] of [
     ['1', 'proceed_once'],
     [escape, 'cancel'],
   ] as const) {
     const answered = session.ask(editCall(`e-${option}`));
-    await until((ui) => asking(ui).length === 1);
+    await opened();
     type(key);
     assert.equal((await answered).confirmation.selected_option_id, option);
   }
 });
 
 test('a late answer shows who answered first, and how', async (t) => {
-  const { session, controller, type, until } = open(t);
+  const { session, controller, type, until, opened } = open(t);
   void session.ask(editCall('e'));
-  await until((ui) => asking(ui).length === 1);
+  await opened();
   // Both at the same moment: this client does not know yet that the other client has answered.
   session.answer({ tool_call_id: 'e', selected_option_id: 'proceed_once' }, PHONE);
   type('4');
@@ -104,31 +116,137 @@ test('a dialog closes when another client answers', async (t) => {
   await until((ui) => asking(ui).length === 0);
 });
 
-test('a dialog that opens while the person types is not answered by the next character', async (t) => {
-  const { session, controller, type, until } = open(t);
-  type('I have ');
-  void session.ask(editCall('e'));
+test('a dialog that opens while the person types is answered by no key until they move to it', async (t) => {
+  for (const move of [press('tab'), press('up'), press('down')]) {
+    const { session, controller, type, drawn } = open(t);
+    type('I have ');
+    const answered = session.ask(editCall('e'));
+    await drawn();
+    type('1', escape, press('backspace'), press('enter', { shift: true }), ctrlC, enter, '2');
+    assert.equal(asking(controller.ui).length, 1);
+    assert.equal(controller.ui.dialog.focus, 'draft');
+    assert.equal(controller.ui.composer.buffer.text, '2');
+    type(move);
+    assert.equal(controller.ui.dialog.focus, 'options');
+    type(enter);
+    assert.equal((await answered).confirmation.selected_option_id, 'proceed_once');
+    assert.equal(controller.ui.composer.buffer.text, '2', 'the draft is kept');
+  }
+});
+
+test('a dialog takes no key before it was on the screen for a moment', async (t) => {
+  const { session, controller, type, drawn, until } = open(t);
+  const answered = session.ask(editCall('e'));
   await until((ui) => asking(ui).length === 1);
+  type(enter, escape, press('tab'), press('up'));
+  await drawn();
+  type(enter, escape, press('down'), press('tab'), enter);
+  assert.equal(asking(controller.ui).length, 1);
+  assert.equal(controller.ui.dialog.focus, 'opening');
+  await until(({ dialog }) => dialog.focus === 'options');
+  type(enter);
+  assert.equal((await answered).confirmation.selected_option_id, 'proceed_once');
+});
+
+test('a digit that is typed just when a dialog opens is text', async (t) => {
+  const { session, controller, type, drawn } = open(t);
+  void session.ask(editCall('e'));
+  await drawn();
   type('1');
   assert.equal(asking(controller.ui).length, 1);
-  assert.equal(controller.ui.composer.buffer.text, 'I have 1');
+  assert.equal(controller.ui.composer.buffer.text, '1');
+  assert.equal(controller.ui.dialog.focus, 'draft');
+});
+
+test('a deleted draft counts as typing when a dialog opens soon after', async (t) => {
+  const { session, controller, type, drawn } = open(t);
+  type('x', press('backspace'));
+  void session.ask(editCall('e'));
+  await drawn();
+  assert.equal(controller.ui.dialog.focus, 'draft');
+});
+
+test('Enter chooses the option that was drawn as selected', async (t) => {
+  const { session, type, opened } = open(t);
+  const answered = session.ask(editCall('e'));
+  await opened(3);
+  type(enter);
+  assert.equal((await answered).confirmation.selected_option_id, 'cancel');
+});
+
+test('a paste goes to the draft, and takes the keys from the dialog', async (t) => {
+  const { session, controller, type, opened } = open(t);
+  void session.ask(editCall('e'));
+  await opened();
+  controller.paste('1\r');
+  type(enter);
+  assert.equal(asking(controller.ui).length, 1);
+});
+
+test('a call that asks again opens a new dialog, and the answer to the first request does not hide it', async (t) => {
+  const { session, controller, type, opened, until } = open(t);
+  const first = session.ask(editCall('e'));
+  await opened();
+  const before = controller.ui.dialog.request;
+  type(press('down'), enter);
+  await first;
+  session.call({ ...editCall('e'), correlationId: 'e-2' });
+  const ui = await until(({ dialog }) => dialog.request === 'e-2');
+  assert.notEqual(before, 'e-2');
+  assert.deepEqual([ui.dialog.focus, ui.dialog.selected], ['opening', undefined]);
+});
+
+test('a pane covers the dialog, so a key closes the pane and does not answer', async (t) => {
+  const { session, controller, type, opened } = open(t);
+  void session.ask(editCall('e'));
+  await opened();
+  type(press('page-down'));
+  assert.equal(controller.ui.pane?.kind, 'request');
+  type('1');
+  assert.equal(controller.ui.pane, undefined);
+  assert.equal(asking(controller.ui).length, 1);
+});
+
+test('a draft is not sent while the session would take it as the answer to a question', async (t) => {
+  const { session, controller, type, drawn } = open(t);
+  type('my draft');
+  const options = [
+    { id: 'answer', name: 'Answer in a message' },
+    { id: 'cancel', name: 'Do not answer' },
+  ];
+  const confirmation_request = { options, generic_details: { description: 'Which colour?' } };
+  void session.ask({ ...editCall('q'), tool_name: 'ask_user', confirmation_request });
+  await drawn();
+  type(enter);
+  assert.equal(controller.ui.composer.buffer.text, 'my draft');
+  assert.match(controller.ui.hint ?? '', /A question waits\. Tab/);
+});
+
+test('Esc leaves the text field of a reason without rejecting, and keeps the text', async (t) => {
+  const { session, controller, type, opened } = open(t);
+  void session.ask(editCall('e'));
+  await opened();
+  type(press('tab'), 'because', escape);
+  assert.equal(controller.ui.dialog.focus, 'options');
+  assert.equal(asking(controller.ui).length, 1);
+  assert.equal(controller.ui.composer.buffer.text, 'because');
 });
 
 test('the option modify opens the editor', async (t) => {
-  const { session, type, until } = open(t, {
+  const { session, type, opened } = open(t, {
     editor: async (text, name) => `${name}: ${text.length > 0}`,
   });
   const answered = session.ask(editCall('e'));
-  await until((ui) => asking(ui).length === 1);
+  await opened();
   type('3');
   assert.deepEqual((await answered).confirmation.file_details, { new_content: 'server.ts: true' });
 });
 
 test('without an editor, or if nothing was saved, the dialog stays open', async (t) => {
   for (const editor of [undefined, async () => undefined]) {
-    const { session, type, until } = open(t, { editor });
+    const { session, type, until, opened } = open(t, { editor });
     void session.ask(editCall('e'));
-    await until((ui) => asking(ui).length === 1);
+    await opened();
     type('3');
     const ui = await until((now) => notices(now).length === 1);
     assert.match(notices(ui).join(), /editor/);
@@ -137,9 +255,9 @@ test('without an editor, or if nothing was saved, the dialog stays open', async 
 });
 
 test('Tab declines with a reason, which the agent gets', async (t) => {
-  const { session, controller, type, until } = open(t);
+  const { session, controller, type, opened } = open(t);
   const answered = session.ask(editCall('e'));
-  await until((ui) => asking(ui).length === 1);
+  await opened();
   type(press('tab'), '1 address is too few', enter);
   const { confirmation } = await answered;
   assert.equal(confirmation.selected_option_id, 'cancel');
@@ -148,16 +266,16 @@ test('Tab declines with a reason, which the agent gets', async (t) => {
 });
 
 test('a question that is answered in words gets a message', async (t) => {
-  const { session, controller, type, until } = open(t);
+  const { session, controller, type, until, opened } = open(t);
   const options = [
     { id: 'answer', name: 'Answer in a message' },
     { id: 'cancel', name: 'Do not answer' },
   ];
   const confirmation_request = { options, generic_details: { description: 'Which colour?' } };
   void session.ask({ ...editCall('q'), confirmation_request });
-  await until((ui) => asking(ui).length === 1);
+  await opened();
   type(enter);
-  assert.equal(controller.ui.dialog.talking, true);
+  assert.equal(controller.ui.dialog.focus, 'answer');
   type('blue', enter);
   const ui = await until(({ state }) => state.log.open.some(({ kind }) => kind === 'prompt'));
   const said = ui.state.log.open.find((entry) => entry.kind === 'prompt');

@@ -7,6 +7,7 @@
  */
 import { reasonOf } from '../../base/index.ts';
 import type { LiveSession } from '../../live/client/index.ts';
+import { hasOption, OPTION } from '../../protocol/schema-free/index.ts';
 import { withText, BLANK } from '../input/buffer.ts';
 import { completableAt } from '../input/completion.ts';
 import {
@@ -17,21 +18,34 @@ import {
   withCompletion,
   type Composer,
 } from '../input/composer.ts';
-import { isCtrl, type KeyPress } from '../input/keys.ts';
+import { isCtrl, isPlainEnter, type KeyPress } from '../input/keys.ts';
 import { KEYS, localCommand } from '../input/local-commands.ts';
 import { menuKey } from '../input/menu.ts';
 import { Answers, cancelOption, isInWords } from './answers.ts';
 import { Completions } from './completions.ts';
 import type { ExitReason, TuiOptions } from './options.ts';
-import { isBusy } from '../state/state.ts';
+import { requestId, type CallEntry } from '../state/entry.ts';
+import { isBusy, waitingCalls } from '../state/state.ts';
+import type { DrawnDialog } from '../view/dialog-lines.ts';
+import type { ScreenFrame } from '../view/frame.ts';
 import { StateStore } from './store.ts';
 import { Twice } from './twice.ts';
-import { asking, lastPrompt, REWIND_CHOICES, type Ui } from '../view/ui.ts';
+import {
+  asking,
+  lastPrompt,
+  NO_DIALOG,
+  REWIND_CHOICES,
+  type DialogFocus,
+  type Ui,
+} from '../view/ui.ts';
 
+/** A dialog that opens this soon after a typed key does not get the keys. */
+const TYPING_MS = 1000;
 /**
- * A dialog ignores keys for this long after the last typed character, so that typing does not answer it by accident.
+ * A dialog takes keys only after it was on the screen for this long without a key press. A person who presses a key
+ * earlier has not seen the dialog yet.
  */
-const TYPING_MS = 600;
+const OPENING_MS = 400;
 const PAGE = 10;
 
 type Suspend = (run: () => Promise<void>) => Promise<void>;
@@ -49,6 +63,9 @@ export class Controller {
   #ui: Ui;
   #suspend: Suspend = (run) => run();
   #typedAt = -Infinity;
+  /** The dialog that is on the screen. */
+  #drawn: DrawnDialog | undefined;
+  #opening: NodeJS.Timeout | undefined;
   #left = false;
 
   constructor(session: LiveSession, options: TuiOptions) {
@@ -58,12 +75,12 @@ export class Controller {
     this.#answers = new Answers(session, {
       editor: options.editor && ((text, name) => this.#edit(text, name)),
       notice: (level, text) => this.notice(level, text),
-      answering: (callIds) => this.#changed({ answering: callIds }),
+      answering: (answering) => this.#changed({ answering }),
     });
     this.#ui = {
       state: this.#store.state,
       composer: createComposer(options.history?.entries),
-      dialog: { callId: '', selected: 0, talking: false },
+      dialog: NO_DIALOG,
       answering: new Set(),
       pane: undefined,
       rewind: undefined,
@@ -86,10 +103,15 @@ export class Controller {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Stores the scroll position that was drawn. The frame limits the position to the content. */
-  scrolledTo(scroll: number): void {
+  /** Stores what was drawn: the scroll position, limited to the content, and the dialog. */
+  drew({ scroll, dialog }: Pick<ScreenFrame, 'scroll' | 'dialog'>): void {
     const { pane } = this.#ui;
-    if (pane && pane.scroll !== scroll) this.#ui = { ...this.#ui, pane: { ...pane, scroll } };
+    if (pane && scroll !== undefined && pane.scroll !== scroll) {
+      this.#ui = { ...this.#ui, pane: { ...pane, scroll } };
+    }
+    const isNew = dialog?.request !== this.#drawn?.request;
+    this.#drawn = dialog;
+    if (isNew) this.#waitForEyes();
   }
 
   /** Sets the function that suspends the screen while an editor runs. */
@@ -109,6 +131,7 @@ export class Controller {
     const reason = await this.done;
     this.#abort.abort();
     this.#twice.clear();
+    clearTimeout(this.#opening);
     this.#store.flush();
     this.#store.close();
     return reason;
@@ -125,7 +148,7 @@ export class Controller {
 
   paste(text: string): void {
     const plain = text.replaceAll(/\r\n?/g, '\n');
-    this.#typedAt = performance.now();
+    this.#typing();
     this.#compose(typed(this.#ui.composer, plain));
   }
 
@@ -145,11 +168,13 @@ export class Controller {
     const { state } = this.#store;
     const busySince = isBusy(state) ? (this.#ui.busySince ?? Date.now()) : undefined;
     const ui: Ui = { ...this.#ui, ...changes, state, busySince };
-    const callId = asking(ui)[0]?.call.tool_call_id ?? '';
-    const other = callId !== ui.dialog.callId;
+    const [asked] = asking(ui);
+    const request = asked ? requestId(asked.call) : '';
+    const other = request !== ui.dialog.request;
+    const focus = this.#isTyping(ui) ? 'draft' : 'opening';
     this.#ui = {
       ...ui,
-      ...(other && { dialog: { callId, selected: 0, talking: false } }),
+      ...(other && { dialog: { request, focus, selected: undefined } }),
       ...(other && ui.pane?.kind === 'request' && { pane: undefined }),
     };
     this.#answers.settled(state);
@@ -181,11 +206,12 @@ export class Controller {
       else if (isCtrl(key, 'd') && this.#ui.composer.buffer.text === '') this.leave();
       return;
     }
-    this.#typedAt = performance.now();
     // Moving the selection does not change the text.
     if (step.composer.buffer === this.#ui.composer.buffer) {
+      this.#typedAt = performance.now();
       this.#changed({ composer: step.composer });
     } else {
+      this.#typing();
       this.#compose(step.composer);
     }
     if (step.submit !== undefined) this.#submit(step.submit);
@@ -195,11 +221,41 @@ export class Controller {
     this.#typedAt = -Infinity;
     this.#options.history?.add(text);
     const local = localCommand(text);
-    const [entry] = this.#ui.dialog.talking ? asking(this.#ui) : [];
+    const [entry] = this.#ui.dialog.focus === 'answer' ? asking(this.#ui) : [];
     if (local === 'quit') this.leave();
     else if (local === 'keys') this.notice('info', KEYS);
     else this.#run(entry ? this.#answers.speak(entry, text) : this.session.prompt(text));
-    this.#changed({ dialog: { ...this.#ui.dialog, talking: false } });
+    this.#focus('draft');
+  }
+
+  /** Whether the person is writing, so that a dialog that opens must not get the keys. */
+  #isTyping({ composer }: Ui): boolean {
+    const recently = performance.now() - this.#typedAt < TYPING_MS;
+    return recently || composer.buffer.text !== '' || composer.search !== undefined;
+  }
+
+  /** Notes that the person types. An open dialog gets no more keys until the person moves to it. */
+  #typing(): void {
+    this.#typedAt = performance.now();
+    if (this.#ui.dialog.focus !== 'answer') this.#focus('draft');
+  }
+
+  #focus(focus: DialogFocus): void {
+    const { dialog } = this.#ui;
+    if (dialog.request !== '' && dialog.focus !== focus) {
+      this.#changed({ dialog: { ...dialog, focus } });
+    }
+  }
+
+  /** Lets the dialog take keys when it was on the screen for a moment without a key press. */
+  #waitForEyes(): void {
+    clearTimeout(this.#opening);
+    const request = this.#drawn?.request;
+    if (request === undefined) return;
+    this.#opening = setTimeout(() => {
+      const { dialog } = this.#ui;
+      if (dialog.request === request && dialog.focus === 'opening') this.#focus('options');
+    }, OPENING_MS);
   }
 
   /** Returns whether the dialog handled the key. */
@@ -207,24 +263,78 @@ export class Controller {
     const [entry] = asking(this.#ui);
     const { dialog, composer } = this.#ui;
     if (!entry || !this.session.self.roles.includes('approve')) return false;
-    const writing = performance.now() - this.#typedAt < TYPING_MS && composer.buffer.text !== '';
-    if (key.name === 'tab' && !composer.completion) {
-      this.#changed({ dialog: { ...dialog, talking: !dialog.talking } });
+    if (composer.completion || composer.search) return false;
+    switch (dialog.focus) {
+      case 'opening':
+        this.#waitForEyes();
+        // Typed text is kept. Every other key is ignored.
+        return key.name !== 'text' || key.ctrl || key.alt;
+      case 'draft':
+        return this.#draftKey(key);
+      case 'answer':
+        if (key.name !== 'tab' && key.name !== 'escape') return false;
+        this.#focus('options');
+        return true;
+      default:
+        return this.#optionsKey(entry, key);
+    }
+  }
+
+  #draftKey(key: KeyPress): boolean {
+    const { buffer, browsing } = this.#ui.composer;
+    const before = buffer.text.slice(0, buffer.cursor);
+    const after = buffer.text.slice(buffer.cursor);
+    const leaves =
+      browsing === undefined &&
+      ((key.name === 'up' && !before.includes('\n')) ||
+        (key.name === 'down' && !after.includes('\n')));
+    if (key.name === 'tab' || leaves) {
+      this.#focus('options');
       return true;
     }
-    if (dialog.talking || composer.completion || composer.search || writing) return false;
+    const sends = isPlainEnter(key) && buffer.text.trim() !== '' && !before.endsWith('\\');
+    if (key.name === 'escape' || (sends && this.#wouldAnswer(buffer.text))) {
+      this.#twice.clear();
+      this.#twice.press('answer', 'A question waits. Tab moves to it. The text stays.');
+      return true;
+    }
+    return false;
+  }
+
+  /** Whether the session would take this prompt as the answer to its questions. */
+  #wouldAnswer(text: string): boolean {
+    const waiting = waitingCalls(this.#ui.state);
+    return !text.startsWith('/') && waiting.every(({ call }) => hasOption(call, OPTION.words));
+  }
+
+  #optionsKey(entry: CallEntry, key: KeyPress): boolean {
+    const { dialog } = this.#ui;
     const options = entry.call.confirmation_request?.options ?? [];
-    if (key.name === 'escape') {
-      const cancel = cancelOption(entry);
-      if (!cancel) return false;
-      this.#run(this.#answers.choose(entry, cancel));
+    // A request that is not on the screen cannot be answered.
+    if (this.#drawn?.request !== dialog.request) return key.name !== 'text';
+    if (key.name === 'tab') {
+      this.#focus('answer');
       return true;
     }
-    const step = menuKey(dialog.selected, options.length, key);
-    if (!step) return false;
+    if (key.name === 'page-up' || key.name === 'page-down') {
+      this.#openCall();
+      return true;
+    }
+    if (key.name === 'enter' && !isPlainEnter(key)) return true;
+    const cancel = cancelOption(entry);
+    if (key.name === 'escape') {
+      if (cancel) this.#run(this.#answers.choose(entry, cancel));
+      return cancel !== undefined;
+    }
+    const step = menuKey(dialog.selected ?? this.#drawn.selected, options.length, key);
+    if (!step) {
+      const isAnswer = key.name === 'text' && !key.ctrl && hasOption(entry.call, OPTION.words);
+      if (isAnswer) this.#focus('answer');
+      return false;
+    }
     if ('selected' in step) this.#changed({ dialog: { ...dialog, selected: step.selected } });
     const option = 'chosen' in step ? options[step.chosen] : undefined;
-    if (option && isInWords(option)) this.#changed({ dialog: { ...dialog, talking: true } });
+    if (option && isInWords(option)) this.#focus('answer');
     else if (option) this.#run(this.#answers.choose(entry, option));
     return true;
   }
@@ -240,6 +350,9 @@ export class Controller {
       down: 1,
       'page-up': -PAGE,
       'page-down': PAGE,
+      home: -Infinity,
+      // The frame limits the position to the content.
+      end: Number.MAX_SAFE_INTEGER,
     };
     const step = steps[key.name];
     if (step !== undefined) {
@@ -248,7 +361,8 @@ export class Controller {
     }
     this.#changed({ pane: undefined });
     const toggles = key.name === 'escape' || isCtrl(key, 't') || isCtrl(key, 'o');
-    if (!toggles) this.key(key);
+    // The pane covers a dialog, so the key cannot be meant as its answer.
+    if (!toggles && asking(this.#ui).length === 0) this.key(key);
   }
 
   #escape(): void {

@@ -1,5 +1,5 @@
 /** Detects a key that is pressed twice within a short time. */
-export type TwiceAction = 'leave' | 'rewind';
+export type TwiceAction = 'leave' | 'rewind' | 'answer';
 
 const TWICE_MS = 2000;
 

@@ -80,6 +80,11 @@ function typedKey(text: string): KeyPress[] {
   return [press('text', { text: String.fromCharCode(code + 96), ctrl: true })];
 }
 
+/** Whether the key sends the text. With a modifier, Enter starts a new line. */
+export function isPlainEnter({ name, ctrl, alt, shift }: KeyPress): boolean {
+  return name === 'enter' && !ctrl && !alt && !shift;
+}
+
 export function isCtrl(key: KeyPress, letter: string): boolean {
   return key.name === 'text' && key.ctrl && key.text === letter;
 }

@@ -37,7 +37,7 @@ export function AppScreen({ controller, theme, options }: AppScreenProps) {
   const width = Math.max(MIN_WIDTH, columns);
   const { self } = controller.session;
   const spinner = SPINNER[tick % SPINNER.length] ?? '';
-  const { lines, cursor, scroll } = frame({
+  const { lines, cursor, scroll, dialog } = frame({
     ui,
     self,
     width,
@@ -52,8 +52,8 @@ export function AppScreen({ controller, theme, options }: AppScreenProps) {
   const { setCursorPosition } = useCursor();
   setCursorPosition(cursor);
   useEffect(() => {
-    if (scroll !== undefined) controller.scrolledTo(scroll);
-  }, [controller, scroll, ui]);
+    controller.drew({ scroll, dialog });
+  }, [controller, scroll, dialog, ui]);
 
   return (
     <Box flexDirection="column">

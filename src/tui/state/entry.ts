@@ -62,6 +62,11 @@ export function isWaiting(entry: Entry): entry is CallEntry {
   );
 }
 
+/** Returns the id of a call's current request. A call may ask several times, each time with a new id. */
+export function requestId({ correlationId, tool_call_id }: ToolCall): string {
+  return correlationId ?? tool_call_id;
+}
+
 /**
  * Whether the call is a question from the agent, and not a request for approval. A question can be answered with free
  * text.

@@ -35,7 +35,35 @@ test('for very different texts the formatted diff of the server is shown', () =>
   assert.deepEqual([diff.added, diff.removed, diff.lines.length], [2, 1, 5]);
 });
 
-test('control characters in a file are removed', () => {
+test('control characters in a file are visible', () => {
   const diff = diffLines({ ...file, old_content: '', new_content: '\u001b[2Jx\n' }, 40);
-  assert.deepEqual(diff.lines.map(textOfLine), ['1 + x']);
+  assert.deepEqual(diff.lines.map(textOfLine), ['1 + ␛[2Jx']);
+});
+
+test('a changed line end is visible, and line ends that are all CRLF are not marked', () => {
+  const change = (old_content: string, new_content: string) =>
+    diffLines({ ...file, old_content, new_content }, 40).lines.map(textOfLine);
+  assert.deepEqual(change('a\r\n', 'a\n'), ['1 - a␍', '1 + a']);
+  assert.deepEqual(change('a\r\nb\r\n', 'a\r\nc\r\n'), ['1   a', '2 - b', '2 + c']);
+});
+
+test('if the server left out a part of the change, the change is not complete', () => {
+  const formatted_diff = '--- a\n+++ b\n@@ -9 +9 @@\n-old\n+new\n';
+  const long = { ...file, old_content: 'a\n', new_content: 'b\n[truncated: 4.0 KB more]\n' };
+  const shown = diffLines({ ...long, formatted_diff }, 60);
+  assert.equal(shown.complete, false);
+  assert.ok(shown.lines.map(textOfLine).includes('+new'), 'the diff of the whole files is shown');
+  const binary = { ...file, new_content: '[PNG image, 1.5 KB]\n' };
+  assert.equal(diffLines(binary, 40).complete, false);
+  assert.equal(diffLines({ ...file, new_content: 'key = [1]\n[section]\n' }, 40).complete, true);
+});
+
+test('if there are too many differences for a diff, the new content is shown', () => {
+  const text = (word: string) =>
+    Array.from({ length: 3000 }, (_, at) => `${word} ${at}`).join('\n');
+  const formatted_diff = '--- a\n+++ b\n[too many differences to show: 3000 lines become 3000]\n';
+  const contents = { old_content: text('a'), new_content: text('b') };
+  const diff = diffLines({ ...file, ...contents, formatted_diff }, 60);
+  assert.deepEqual([diff.added, diff.complete], [3000, true]);
+  assert.equal(textOfLine(diff.lines.at(-1) ?? []), '+b 2999');
 });

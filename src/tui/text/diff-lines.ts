@@ -3,31 +3,39 @@ import { structuredPatch } from 'diff';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
 import { patchLine } from './highlight.ts';
 import { EMPTY, gutter, line, span, wrap, type StyledLine, type Tone } from './styled-line.ts';
-import { clean } from './width.ts';
+import { reveals } from './width.ts';
 
 /** Limits for computing a diff. If a limit is exceeded, the server's formatted diff is shown instead. */
 const MAX_EDITS = 1500;
 const MAX_MS = 200;
 const MAX_CHARS = 2_000_000;
 const CONTEXT = 3;
+/** Maximum length of the note that the server puts in place of the text that it leaves out. */
+const MAX_NOTE = 200;
+/** What the server shows instead of the content of a binary file, and instead of a diff with too many lines. */
+const BINARY = /^\[[^\n]+, [\d.]+ (?:bytes|KB|MB)\]\n$/;
+const NO_DIFF = /\n\[too many differences to show: [^\n]*\]\n$/;
 
 export interface DiffLines {
   readonly added: number;
   readonly removed: number;
+  /** Whether the lines contain the whole change. */
+  readonly complete: boolean;
   readonly lines: readonly StyledLine[];
 }
 
-export function diffLines(diff: FileDiff, width: number): DiffLines {
-  const before = diff.old_content ?? '';
-  const after = diff.new_content;
+/** Draws a change with `context` unchanged lines around each changed line. */
+export function diffLines(diff: FileDiff, width: number, context = CONTEXT): DiffLines {
+  const [before, after] = visibleEnds(diff.old_content ?? '', diff.new_content);
   const small = before.length + after.length <= MAX_CHARS;
-  const patch = small
-    ? structuredPatch('', '', clean(before), clean(after), '', '', {
-        context: CONTEXT,
-        maxEditLength: MAX_EDITS,
-        timeout: MAX_MS,
-      })
-    : undefined;
+  const patch =
+    small && !isTruncated(before) && !isTruncated(after)
+      ? structuredPatch('', '', reveals(before), reveals(after), '', '', {
+          context,
+          maxEditLength: MAX_EDITS,
+          timeout: MAX_MS,
+        })
+      : undefined;
   if (!patch) return formatted(diff, width);
 
   let added = 0;
@@ -51,7 +59,19 @@ export function diffLines(diff: FileDiff, width: number): DiffLines {
       lines.push(...changedLine(text.slice(1), sign, String(number).padStart(digits), width));
     }
   }
-  return { added, removed, lines };
+  return { added, removed, lines, complete: true };
+}
+
+/** Whether the server has left out the end of this text, or shows only the kind and size of a binary file. */
+function isTruncated(text: string): boolean {
+  const end = text.slice(-MAX_NOTE);
+  return /(?:^|\n)\[truncated: [^\n]+ more\]\n$/.test(end) || BINARY.test(text.slice(0, MAX_NOTE));
+}
+
+/** Line ends are marked only if a line feed alone ends a line of one of the texts. */
+function visibleEnds(before: string, after: string): readonly [string, string] {
+  if (/(?<!\r)\n/.test(before) || /(?<!\r)\n/.test(after)) return [before, after];
+  return [before.replaceAll('\r\n', '\n'), after.replaceAll('\r\n', '\n')];
 }
 
 const TONES: Readonly<Record<string, Tone>> = { '+': 'added', '-': 'removed' };
@@ -64,11 +84,26 @@ function changedLine(text: string, sign: string, number: string, width: number):
   return gutter(lines, first, line(' '.repeat(taken)));
 }
 
-function formatted({ formatted_diff: text, new_content }: FileDiff, width: number): DiffLines {
-  const all = clean(text ?? new_content).split('\n');
+/** Draws the server's diff or, if there is none, the complete new content. */
+function formatted({ formatted_diff, new_content }: FileDiff, width: number): DiffLines {
+  const text = formatted_diff ?? '';
+  if (text === '' || NO_DIFF.test(text)) {
+    const added = reveals(new_content).replace(/\n$/, '').split('\n');
+    return {
+      added: added.length,
+      removed: 0,
+      complete: !isTruncated(new_content),
+      lines: [
+        ...wrap(line('The whole new content, which replaces the old content:', 'dim'), width),
+        ...added.flatMap((each) => wrap(line(`+${each}`, 'added'), width)),
+      ],
+    };
+  }
+  const all = reveals(text).split('\n');
   return {
-    added: text === undefined ? all.length : count(all, /^\+(?!\+\+)/),
-    removed: text === undefined ? 0 : count(all, /^-(?!--)/),
+    added: count(all, /^\+(?!\+\+)/),
+    removed: count(all, /^-(?!--)/),
+    complete: !isTruncated(text) && !isTruncated(new_content),
     lines: all.flatMap((each) => wrap(patchLine(each), width)),
   };
 }

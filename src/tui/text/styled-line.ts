@@ -102,6 +102,16 @@ export function cut(
   return [note, ...(shown === 0 ? [] : lines.slice(-shown))];
 }
 
+/** Limits the number of lines to `max`, at least 2. Keeps both ends, and says how many lines are hidden between them. */
+export function bothEnds(lines: readonly StyledLine[], max: number, hint = ''): StyledLine[] {
+  if (lines.length <= max) return [...lines];
+  const kept = Math.max(1, max - 1);
+  const head = Math.floor(kept / 2);
+  const hidden = lines.length - kept;
+  const note = `… ${hidden} ${hidden === 1 ? 'line' : 'lines'} hidden${hint}`;
+  return [...lines.slice(0, head), line(note, 'warning'), ...lines.slice(head + hidden)];
+}
+
 /** Splits styled text at its line breaks. */
 export function splitLines(pieces: StyledLine): StyledLine[] {
   const lines: StyledText[][] = [[]];

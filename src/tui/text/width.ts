@@ -5,6 +5,7 @@
  * question, and a bidirectional control character could disguise a command.
  */
 import { stripVTControlCharacters } from 'node:util';
+import { reveal } from '../../base/index.ts';
 
 const TAB = '    ';
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
@@ -50,6 +51,19 @@ export function clean(text: string): string {
 /** Makes untrusted text safe to show on one line. Collapses all white space. */
 export function cleanLine(text: string): string {
   return clean(text).replaceAll(/\s+/g, ' ').trim();
+}
+
+/**
+ * Makes untrusted text safe to show, with its invisible characters as symbols. For text that a person approves: nothing
+ * in it may be hidden. Keeps line breaks.
+ */
+export function reveals(text: string): string {
+  return reveal(text).replaceAll('\t', TAB);
+}
+
+/** Like `reveals`, on one line. Collapses all white space. */
+export function revealsLine(text: string): string {
+  return reveals(text).replaceAll(/\s+/g, ' ').trim();
 }
 
 /** Returns the part of a line that stays visible after carriage returns. Progress bars print such lines. */

@@ -1,20 +1,28 @@
 /** Draws lines in a box, with a title in its top edge and key hints in its bottom edge. */
-import { fit, line, lineWidth, span, type StyledLine, type Tone } from '../text/styled-line.ts';
+import {
+  EMPTY,
+  fit,
+  line,
+  lineWidth,
+  span,
+  type StyledLine,
+  type Tone,
+} from '../text/styled-line.ts';
 
 export interface BoxFrame {
   readonly title: StyledLine;
   /** A text at the right of the top edge. */
-  readonly note?: string;
+  readonly note?: StyledLine;
   readonly keys: string;
   readonly tone: Tone;
 }
 
 export function box(lines: readonly StyledLine[], width: number, frame: BoxFrame): StyledLine[] {
   const inner = width - 4;
-  const { tone, note = '', keys } = frame;
+  const { tone, note = EMPTY, keys } = frame;
   const side = span('│', tone);
   return [
-    edge('╭', frame.title, line(note, 'dim'), '╮', width, tone),
+    edge('╭', frame.title, note, '╮', width, tone),
     ...lines.map((each): StyledLine => {
       const text = fit(each, inner);
       return [side, span(' '), ...text, span(' '.repeat(inner - lineWidth(text) + 1)), side];

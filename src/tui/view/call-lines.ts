@@ -13,7 +13,7 @@ import {
   type StyledLine,
   type Tone,
 } from '../text/styled-line.ts';
-import { clean, cleanLine } from '../text/width.ts';
+import { clean, cleanLine, revealsLine } from '../text/width.ts';
 import type { View } from './view.ts';
 import { helperSpans, nameOf } from './who.ts';
 
@@ -77,10 +77,11 @@ function statusOfCall({ call, stopped, decision }: CallEntry, { spinner }: View)
 
 /** Returns a title of one line for the call. */
 export function titleOf(call: ToolCall): string {
-  const told = cleanLine(call.description ?? '');
+  const told = revealsLine(call.description ?? '');
   if (told !== '') return told;
-  const args = cleanLine(JSON.stringify(call.input_parameters));
-  return args === '{}' ? cleanLine(call.tool_name) : `${cleanLine(call.tool_name)} ${args}`;
+  const args = revealsLine(JSON.stringify(call.input_parameters));
+  const name = revealsLine(call.tool_name);
+  return args === '{}' ? name : `${name} ${args}`;
 }
 
 interface Body {

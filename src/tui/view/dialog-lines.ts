@@ -1,88 +1,142 @@
 /** Draws the dialog of a confirmation request: what the call would do, and the options. */
-import type { ConfirmationRequest } from '../../protocol/development-tool/index.ts';
-import { isQuestion, type CallEntry } from '../state/entry.ts';
-import { cut, EMPTY, line, span, wrap, wrapText, type StyledLine } from '../text/styled-line.ts';
-import { clean, cleanLine } from '../text/width.ts';
+import { OPTION } from '../../protocol/schema-free/index.ts';
+import { isQuestion, requestId, type CallEntry } from '../state/entry.ts';
+import { EMPTY, fit, line, span, type StyledLine } from '../text/styled-line.ts';
+import { revealsLine } from '../text/width.ts';
 import { box } from './box.ts';
 import { titleOf } from './call-lines.ts';
-import type { View } from './view.ts';
 import { menuLines } from './menu-lines.ts';
+import { fittedRequest, requestLines, type FittedRequest } from './request-lines.ts';
+import type { DialogFocus } from './ui.ts';
+import type { View } from './view.ts';
 
 export interface DialogView {
   readonly entry: CallEntry;
-  readonly selected: number;
+  /** The option that the person has moved to, or undefined before they have moved. */
+  readonly selected: number | undefined;
+  readonly focus: DialogFocus;
   /** The number of this call, from 1, and the number of waiting calls. */
   readonly position: readonly [number, number];
-  /** Whether the keys go to the text field. */
-  readonly talking: boolean;
   readonly mayAnswer: boolean;
   readonly maxRows: number;
 }
 
-/** Rows for the box edges and the blank line before the options. */
-const TAKEN = 3;
-/** Minimum number of rows for the description of the call. */
-const MIN_ABOUT = 2;
+/** The request that is on the screen, and the option that Enter chooses there. */
+export interface DrawnDialog {
+  readonly request: string;
+  /** -1 if Enter chooses no option. */
+  readonly selected: number;
+}
 
-export function dialogLines(dialog: DialogView, view: View): StyledLine[] {
-  const { entry, selected, position, talking, mayAnswer, maxRows } = dialog;
-  const request = entry.call.confirmation_request;
-  if (!request) return [];
+export interface DialogLines {
+  readonly lines: readonly StyledLine[];
+  /** Undefined if the dialog is too small to show the request. */
+  readonly drawn: DrawnDialog | undefined;
+}
+
+const EDGES = 2;
+/** Minimum number of rows of a dialog: the edges, two rows of the request, two options. */
+const MIN_ROWS = EDGES + 4;
+/** Minimum number of rows inside the edges for a blank row before the options. */
+const ROOMY = 12;
+
+export function dialogLines(dialog: DialogView, view: View): DialogLines {
+  const { entry, focus, mayAnswer, maxRows } = dialog;
+  const { call } = entry;
   const width = view.width - 4;
-  const choices = mayAnswer
-    ? menuLines(request.options, talking ? -1 : selected, width, maxRows - TAKEN - MIN_ABOUT)
-    : [line('This client can only watch. Another client has to answer.', 'dim')];
-  const room = Math.max(1, maxRows - choices.length - TAKEN);
-  const about = aboutLines(request, { ...view, width });
-  const body = [...cut(about, room), EMPTY, ...choices];
-  const [at, of] = position;
-  return box(body, view.width, {
-    title: [
-      ...(entry.call.agent === undefined ? [] : [span(`${cleanLine(entry.call.agent)} › `, 'dim')]),
-      span(isQuestion(entry) ? 'Question' : titleOf(entry.call), { bold: true }),
-    ],
-    ...(of > 1 && { note: `${at} of ${of}` }),
-    keys: mayAnswer ? keysFor(entry, talking, about.length > room) : '',
-    tone: talking ? 'faint' : 'warning',
+  const inner = { ...view, width };
+  const { options = [] } = call.confirmation_request ?? {};
+  if (maxRows < MIN_ROWS) {
+    const text = 'The agent asks for approval. Make the terminal larger to see what for.';
+    return { lines: [fit(line(text, 'warning'), view.width)], drawn: undefined };
+  }
+  const reject = options.findIndex(({ id }) => id === OPTION.cancel);
+  const rows = maxRows - EDGES;
+  const note = [line('This client can only watch. Another client has to answer.', 'dim')];
+  const menu = (selected = -1, room = Infinity): StyledLine[] =>
+    mayAnswer ? menuLines(options, selected, width, { maxRows: room, pinned: reject }) : note;
+
+  const { optionRoom, blank, about } = layout(
+    rows,
+    menu().length,
+    mayAnswer ? options.length : 1,
+    (room) => fittedRequest(call, inner, room),
+  );
+  // An option that allows the call is preselected only if all of the call is on the screen.
+  const selected = dialog.selected ?? (about.whole ? 0 : reject);
+  const choices = menu(focus === 'options' ? selected : -1, optionRoom);
+  // The options appear when they can be chosen.
+  const opening = [line('…', 'dim'), ...choices.slice(1).map(() => EMPTY)];
+  const shown = focus === 'opening' && mayAnswer ? opening : choices;
+  return {
+    lines: box([...about.lines, ...(blank > 0 ? [EMPTY] : []), ...shown], view.width, {
+      title: titleLine(entry),
+      note: noteLine(dialog, view),
+      keys: mayAnswer ? keysFor(dialog, about.whole, shown.length < options.length) : '',
+      tone: focus === 'answer' ? 'faint' : 'warning',
+    }),
+    drawn: { request: requestId(call), selected },
+  };
+}
+
+interface Layout {
+  /** The rows of the options. */
+  readonly optionRoom: number;
+  /** The number of blank rows before the options. */
+  readonly blank: number;
+  readonly about: FittedRequest;
+}
+
+/**
+ * Divides the rows between the request and the options. Tries to show the whole request: with the options in full,
+ * then with one row for each option, then without the blank row. `fitted` returns the request in a number of rows.
+ */
+function layout(
+  rows: number,
+  allOptions: number,
+  count: number,
+  fitted: (room: number) => FittedRequest,
+): Layout {
+  const needed = fitted(Infinity).lines.length;
+  const half = Math.max(2, Math.floor(rows / 2));
+  const short = Math.min(count, Math.max(half, rows - needed));
+  const ways = [[Math.max(1, allOptions), 1] as const, [short, 1] as const, [short, 0] as const];
+  const tried = ways.map(([optionRoom, blank]) => {
+    const room = rows - optionRoom - blank;
+    return { optionRoom, blank, about: fitted(Math.max(0, room)), fits: room >= 2 };
   });
+  const whole = tried.find(({ about, fits }) => fits && about.whole);
+  return whole ?? tried[rows >= ROOMY ? 1 : 2]!;
 }
 
-function keysFor(entry: CallEntry, talking: boolean, long: boolean): string {
-  if (talking) return 'Tab returns to the options';
-  const more = long ? ['Ctrl-O all'] : [];
-  return isQuestion(entry)
-    ? ['↑↓ Enter', 'Esc declines', ...more, 'Tab types an answer'].join(' · ')
-    : ['↑↓ Enter', 'Esc rejects', ...more, 'Tab rejects with a reason'].join(' · ');
+function titleLine(entry: CallEntry): StyledLine {
+  const { agent, confirmation_request: request } = entry.call;
+  const mcp = request?.mcp_details;
+  const title = mcp ? `${mcp.tool_name} of ${mcp.server_name}` : titleOf(entry.call);
+  return [
+    ...(agent === undefined ? [] : [span(`${revealsLine(agent)} › `, 'dim')]),
+    span(isQuestion(entry) ? 'Question' : revealsLine(title), { bold: true }),
+  ];
 }
 
-/** Describes what the call would do. */
-export function aboutLines(request: ConfirmationRequest, view: View): StyledLine[] {
-  const { width } = view;
-  if (request.file_edit_details) {
-    const diff = view.renderers.diffLines(request.file_edit_details, width);
-    const path = cleanLine(request.file_edit_details.file_path);
-    const fresh = request.file_edit_details.old_content === undefined ? '  new file' : '';
-    const head: StyledLine = [
-      span(`${path}  `, 'dim'),
-      ...view.renderers.summary(diff),
-      span(fresh, 'dim'),
-    ];
-    return [...wrap(head, width), ...diff.lines];
+function noteLine({ entry, position: [at, of] }: DialogView, view: View): StyledLine {
+  const { summary } = requestLines(entry.call, { ...view, width: view.width - 4 });
+  const place = of > 1 ? line(`${at} of ${of}`, 'dim') : [];
+  const space = summary.length > 0 && place.length > 0 ? [span('  ')] : [];
+  return [...summary, ...space, ...place];
+}
+
+function keysFor({ entry, focus }: DialogView, whole: boolean, moreOptions: boolean): string {
+  const question = isQuestion(entry);
+  if (focus === 'opening') return '';
+  if (focus === 'draft') return 'Tab or ↑ ↓ to answer';
+  if (focus === 'answer') {
+    return `Enter ${question ? 'sends the answer' : 'rejects with this reason'} · Tab returns`;
   }
-  if (request.execute_details) {
-    const { command, working_directory: folder } = request.execute_details;
-    return [
-      ...clean(command)
-        .split('\n')
-        .flatMap((each, index) =>
-          wrap([span(index === 0 ? '$ ' : '  ', 'dim'), span(each, 'code')], width),
-        ),
-      ...(folder === undefined ? [] : wrap(line(`in ${cleanLine(folder)}`, 'dim'), width)),
-    ];
-  }
-  if (request.mcp_details) {
-    const { server_name: server, tool_name: tool } = request.mcp_details;
-    return wrapText(`${cleanLine(tool)} (MCP server ${cleanLine(server)})`, width);
-  }
-  return wrapText(request.generic_details?.description ?? '', width);
+  return [
+    moreOptions ? '↑↓ more options · Enter' : '↑↓ Enter',
+    question ? 'Esc declines' : 'Esc rejects',
+    ...(whole ? [] : ['Ctrl-O all']),
+    question ? 'Tab types an answer' : 'Tab rejects with a reason',
+  ].join(' · ');
 }

@@ -9,7 +9,7 @@ import { createComposer } from '../input/composer.ts';
 import { reduceState } from '../state/reduce.ts';
 import { INITIAL } from '../state/state.ts';
 import { lineWidth, textOfLine } from '../text/styled-line.ts';
-import type { Ui } from './ui.ts';
+import { NO_DIALOG, type DialogFocus, type Ui } from './ui.ts';
 import { frame } from './frame.ts';
 import { menuLines } from './menu-lines.ts';
 import * as renderers from './renderers.ts';
@@ -34,7 +34,7 @@ function uiAfter(names: readonly string[], changes: Partial<Ui>): Ui {
   return {
     state: { ...state, queued: [{ text: 'next', from: 'phone' }] },
     composer: createComposer(),
-    dialog: { callId: '', selected: 0, talking: false },
+    dialog: { ...NO_DIALOG, focus: 'options' },
     answering: new Set(),
     pane: undefined,
     rewind: undefined,
@@ -88,7 +88,7 @@ test('with little room every option gets one row, and the selected one is visibl
       ['one', 'two that is too long for a line', 'three', 'four'].map((name) => ({ name })),
       selected,
       20,
-      maxRows,
+      { maxRows },
     ).map(textOfLine);
   assert.deepEqual(texts(0, 4), ['❯ 1 one', '  2 two that…a line', '  3 three', '  4 four']);
   assert.deepEqual(texts(3, 2), ['  3 three', '❯ 4 four']);
@@ -105,7 +105,7 @@ test('options that differ at their ends stay distinguishable in a narrow termina
     choices.map((each) => ({ name: each })),
     0,
     36,
-    2,
+    { maxRows: 2 },
   ).map(textOfLine);
   assert.match(shown[0] ?? '', /Always allow.*in this session$/);
   assert.match(shown[1] ?? '', /Always allow.*later sessions$/);
@@ -146,16 +146,16 @@ test('a question shows its own key hints', () => {
   const session = new ScriptedSession();
   session.call(call);
   const asked = reduceState(INITIAL, session.snapshot());
-  const texts = (talking: boolean) => {
-    const ui = { ...uiAfter([], {}), state: asked, dialog: { callId: 'q', selected: 0, talking } };
+  const texts = (focus: DialogFocus) => {
+    const ui = { ...uiAfter([], {}), state: asked, dialog: { ...NO_DIALOG, focus } };
     const size = { width: 80, height: 30, spinner: '⠋', now: 0 };
     return frame({ ui, self: TERMINAL, renderers, ...size })
       .lines.map(textOfLine)
       .join('\n');
   };
-  assert.equal(texts(false).split('Which colour?').length, 2, 'it is asked once');
-  assert.match(texts(false), /Esc declines · Tab types an answer/);
-  assert.match(texts(true), /❯ Your answer/);
+  assert.equal(texts('options').split('Which colour?').length, 2, 'it is asked once');
+  assert.match(texts('options'), /Esc declines · Tab types an answer/);
+  assert.match(texts('answer'), /❯ Your answer/);
   session.answer({ tool_call_id: 'q', selected_option_id: 'cancel', reason: 'blue' }, TERMINAL);
   const [entry] = reduceState(INITIAL, session.snapshot()).log.open;
   assert.equal(entry?.kind === 'call' && entry.decision?.option, 'blue');

@@ -12,11 +12,12 @@ import { activityLine, queueLines } from './activity-lines.ts';
 import { box } from './box.ts';
 import { titleOf, wholeCall } from './call-lines.ts';
 import { composerLines } from './composer-lines.ts';
-import { aboutLines, dialogLines } from './dialog-lines.ts';
+import { dialogLines, type DrawnDialog } from './dialog-lines.ts';
 import { entryLines } from './entry-lines.ts';
 import type { View } from './view.ts';
 import { menuLines } from './menu-lines.ts';
 import { paneLines, thoughtContent, type Pane } from './pane-lines.ts';
+import { wholeRequest } from './request-lines.ts';
 import { statusLine } from './status-lines.ts';
 
 export interface FrameOptions {
@@ -37,12 +38,16 @@ export interface ScreenFrame {
   readonly cursor: { readonly x: number; readonly y: number } | undefined;
   /** The scroll position of the pane, limited to its content. */
   readonly scroll: number | undefined;
+  /** The dialog, if the frame shows all of it. */
+  readonly dialog: DrawnDialog | undefined;
 }
 
 const MAX_COMPOSER_ROWS = 8;
 /** Minimum number of rows for open entries. If fewer rows remain, the entries are not drawn. */
 const MIN_LIVE_ROWS = 3;
 const NARROW = 52;
+/** In a lower terminal, a dialog or pane gets the rows of the queue and of the running turn. */
+const LOW = 24;
 
 export function frame(options: FrameOptions): ScreenFrame {
   const { ui, self, width, height, renderers } = options;
@@ -55,42 +60,55 @@ export function frame(options: FrameOptions): ScreenFrame {
     plain: false,
     spinner: options.spinner,
   };
+  const isOpen = view !== undefined && (ui.pane || ui.rewind || asking(ui).length > 0);
+  const crowded = isOpen && height < LOW;
   const composer = composerLines(ui.composer, {
     width,
-    maxRows: Math.max(1, Math.min(MAX_COMPOSER_ROWS, Math.floor(height / 4))),
+    maxRows: Math.max(1, Math.min(MAX_COMPOSER_ROWS, Math.floor(height / (crowded ? 8 : 4)))),
     placeholder: placeholderFor(ui, self, width),
   });
   const status = statusLine({ ...options, state, hint: ui.hint });
-  const queued = queueLines(state.queued, self.name, width);
-  const busy = ui.busySince !== undefined;
+  const queued = crowded ? [] : queueLines(state.queued, self.name, width);
+  const busy = ui.busySince !== undefined && !crowded;
   const seconds = Math.max(0, Math.floor((options.now - (ui.busySince ?? options.now)) / 1000));
   const activity = busy
     ? [EMPTY, activityLine(options.spinner, seconds, escCancels(ui, self), width)]
     : [];
-  // The 2 is for a blank row and an unused row. A frame as tall as the terminal would scroll.
-  const fixed = composer.lines.length + 1 + queued.length + activity.length + 2;
-  const room = Math.max(0, height - fixed);
-  const { lines: over, scroll } = view ? overlay(ui, view, Math.max(6, room - 1)) : {};
+  // One row stays unused, because a frame as tall as the terminal would scroll.
+  const fixed = composer.lines.length + 1 + queued.length + activity.length + 1;
+  const space = activity.length + queued.length > 0 || crowded ? [] : [EMPTY];
+  const room = Math.max(0, height - fixed - space.length);
+  const { lines: over, scroll, drawn } = view ? overlay(ui, view, room) : {};
   const rest = room - (over?.length ?? 0);
   // The dialog already shows the call that it asks about.
   const shown = over ? asking(ui)[0] : undefined;
   const open = state.log.open.filter((entry) => entry !== shown);
   const live = view && rest >= MIN_LIVE_ROWS ? liveLines(open, view, rest) : [];
-  const space = activity.length + queued.length > 0 ? [] : [EMPTY];
   const all = [...live, ...activity, ...queued, ...space, ...(over ?? [])];
   // In a very small terminal, the topmost lines are dropped.
-  const above = all.slice(Math.max(0, all.length + composer.lines.length + 2 - height));
-  const talking = over === undefined || (ui.dialog.talking && !ui.pane && !ui.rewind);
+  const dropped = Math.max(0, all.length + composer.lines.length + 2 - height);
+  const above = all.slice(dropped);
+  const talking = over === undefined || (writes(ui) && !ui.pane && !ui.rewind);
   return {
     lines: [...above, ...composer.lines, status],
     cursor: talking
       ? { x: Math.min(composer.column, width - 1), y: above.length + composer.row }
       : undefined,
     scroll,
+    dialog: dropped <= all.length - (over?.length ?? 0) ? drawn : undefined,
   };
 }
 
-function overlay(ui: Ui, view: View, maxRows: number): Partial<Pane> {
+/** Whether the keys go to the text field while a dialog is open. */
+function writes({ dialog }: Ui): boolean {
+  return dialog.focus === 'draft' || dialog.focus === 'answer';
+}
+
+interface Overlay extends Partial<Pane> {
+  readonly drawn?: DrawnDialog | undefined;
+}
+
+function overlay(ui: Ui, view: View, maxRows: number): Overlay {
   const { width } = view;
   const inner = { ...view, width: width - 4 };
   if (ui.rewind) {
@@ -101,14 +119,11 @@ function overlay(ui: Ui, view: View, maxRows: number): Partial<Pane> {
   const waiting = asking(ui);
   const [entry] = waiting;
   if (ui.pane) {
-    const pane = { scroll: ui.pane.scroll, width, maxRows };
-    const request = entry?.call.confirmation_request;
-    if (ui.pane.kind === 'request' && entry && request) {
-      return paneLines({
-        ...pane,
-        title: titleOf(entry.call),
-        content: aboutLines(request, inner),
-      });
+    const covers = ui.pane.kind !== 'request' && entry !== undefined;
+    const pane = { scroll: ui.pane.scroll, width, maxRows, covers };
+    if (ui.pane.kind === 'request' && entry) {
+      const content = wholeRequest(entry.call, inner);
+      return paneLines({ ...pane, title: titleOf(entry.call), content });
     }
     if (ui.pane.kind === 'thoughts') {
       const content = thoughtContent(thoughtsOfTurn(ui), width - 4);
@@ -124,18 +139,10 @@ function overlay(ui: Ui, view: View, maxRows: number): Partial<Pane> {
     return paneLines({ ...pane, title: call ? titleOf(call.call) : 'Calls', content });
   }
   if (!entry) return {};
-  const lines = dialogLines(
-    {
-      entry,
-      selected: ui.dialog.selected,
-      talking: ui.dialog.talking,
-      position: [1, waiting.length],
-      mayAnswer: view.self.roles.includes('approve'),
-      maxRows,
-    },
-    view,
-  );
-  return { lines };
+  const mayAnswer = view.self.roles.includes('approve');
+  const { selected, focus } = ui.dialog;
+  const position = [1, waiting.length] as const;
+  return dialogLines({ entry, selected, focus, position, mayAnswer, maxRows }, view);
 }
 
 /** Returns the last rows of the open entries. */
@@ -152,7 +159,7 @@ function liveLines(open: readonly Entry[], view: View, maxRows: number): StyledL
 
 /** Whether Esc cancels the turn. It does if nothing else is open and the client may send prompts. */
 function escCancels(ui: Ui, { roles }: LiveClient): boolean {
-  const answers = asking(ui).length > 0 && roles.includes('approve') && !ui.dialog.talking;
+  const answers = asking(ui).length > 0 && roles.includes('approve');
   return roles.includes('prompt') && !answers && !ui.pane && !ui.rewind;
 }
 
@@ -160,7 +167,9 @@ function placeholderFor(ui: Ui, self: LiveClient, width: number): string {
   const { state, dialog } = ui;
   const [entry] = asking(ui);
   if (!self.roles.includes('prompt')) return 'This client can only watch';
-  if (entry && dialog.talking) return isQuestion(entry) ? 'Your answer' : 'Type a reason to reject';
+  if (entry && dialog.focus === 'answer') {
+    return isQuestion(entry) ? 'Your answer' : 'Type a reason to reject';
+  }
   if (state.turn === 'working') return 'Type the next request';
   return width < NARROW ? 'Ask for something' : 'Ask for something, / for commands, @ for files';
 }

@@ -1,6 +1,6 @@
 /** Draws numbered options, with a mark at the selected one. */
 import { fit, gutter, line, span, wrap, type StyledLine } from '../text/styled-line.ts';
-import { cleanLine, graphemes, graphemeWidth, widthOf } from '../text/width.ts';
+import { graphemes, graphemeWidth, revealsLine, widthOf } from '../text/width.ts';
 
 export interface MenuChoice {
   readonly name: string;
@@ -10,32 +10,48 @@ export interface MenuChoice {
 /** Columns for the mark and the number. */
 const MARGIN = 4;
 
+export interface MenuRoom {
+  readonly maxRows?: number | undefined;
+  /** The index of an option that is always drawn, or -1. */
+  readonly pinned?: number;
+}
+
 /**
  * Draws the options. If they need more than `maxRows`, shortens each option to one row. If there are still too many
- * rows, draws only the options near the selected one.
+ * rows, draws only the options near the selected one, and the pinned option.
  */
 export function menuLines(
   choices: readonly MenuChoice[],
   selected: number,
   width: number,
-  maxRows: number = Infinity,
+  { maxRows = Infinity, pinned = -1 }: MenuRoom = {},
 ): StyledLine[] {
   const inner = width - MARGIN;
-  const drawn = (wordsOf: (words: StyledLine) => StyledLine[]) =>
-    choices.map(({ name, description }, index) => {
-      const here = index === selected;
-      const words = [
-        span(cleanLine(name), here ? { tone: 'accent', bold: true } : {}),
-        ...(description === undefined ? [] : [span(`  ${cleanLine(description)}`, 'dim')]),
-      ];
-      return gutter(wordsOf(words), marginOf(index, here), line(' '.repeat(MARGIN)));
-    });
-  const lines = drawn((words) => wrap(words, inner)).flat();
+  const drawn = (index: number, wordsOf: (words: StyledLine) => StyledLine[]): StyledLine[] => {
+    const { name, description } = choices[index] ?? { name: '' };
+    const here = index === selected;
+    const words = [
+      span(revealsLine(name), here ? { tone: 'accent', bold: true } : {}),
+      ...(description === undefined ? [] : [span(`  ${revealsLine(description)}`, 'dim')]),
+    ];
+    return gutter(wordsOf(words), marginOf(index, here), line(' '.repeat(MARGIN)));
+  };
+  const lines = choices.flatMap((_, index) => drawn(index, (words) => wrap(words, inner)));
   if (lines.length <= maxRows) return lines;
-  const first = Math.max(0, Math.min(selected - maxRows + 1, choices.length - maxRows));
-  return drawn((words) => [squeezed(words, inner)])
-    .slice(first, first + Math.max(1, maxRows))
-    .flat();
+  return visibleChoices(choices.length, selected, Math.max(1, maxRows), pinned).flatMap((index) =>
+    drawn(index, (words) => [squeezed(words, inner)]),
+  );
+}
+
+/** Returns the indexes of the options that are drawn in `room` rows. */
+function visibleChoices(count: number, selected: number, room: number, pinned: number): number[] {
+  const window = (rows: number): number[] => {
+    const first = Math.max(0, Math.min(selected - rows + 1, count - rows));
+    return Array.from({ length: Math.min(rows, count) }, (_, at) => first + at);
+  };
+  const near = window(room);
+  if (pinned < 0 || room < 2 || near.includes(pinned)) return near;
+  return [...window(room - 1), pinned].toSorted((a, b) => a - b);
 }
 
 function marginOf(index: number, here: boolean): StyledLine {

@@ -12,6 +12,8 @@ export interface PaneView {
   readonly scroll: number;
   readonly width: number;
   readonly maxRows: number;
+  /** Whether the pane covers a dialog about another call. */
+  readonly covers?: boolean;
 }
 
 export interface Pane {
@@ -20,16 +22,20 @@ export interface Pane {
   readonly scroll: number;
 }
 
-export function paneLines({ title, content, scroll, width, maxRows }: PaneView): Pane {
+export function paneLines({ title, content, scroll, width, maxRows, covers }: PaneView): Pane {
   const room = Math.max(1, maxRows - 2);
   const first = Math.max(0, Math.min(scroll, content.length - room));
   const shown = content.slice(first, first + room);
   const note = `${first + 1}–${first + shown.length} of ${content.length}`;
   const lines = box(shown, width, {
     title: line(title, { bold: true }),
-    ...(content.length > room && { note }),
-    keys: content.length > room ? '↑↓ PgUp PgDn · Esc closes' : 'Esc closes',
-    tone: 'accent',
+    ...(content.length > room && { note: line(note, 'dim') }),
+    keys: [
+      ...(covers === true ? ['A question waits'] : []),
+      ...(content.length > room ? ['↑↓ PgUp PgDn Home End'] : []),
+      'Esc closes',
+    ].join(' · '),
+    tone: covers === true ? 'warning' : 'accent',
   });
   return { lines, scroll: first };
 }

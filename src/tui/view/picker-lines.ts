@@ -26,7 +26,7 @@ export function pickerLines(picker: Picker, width: number, height: number): Styl
   const none = line('No matching session.', 'dim');
   return box([search, ...(rows.length > 0 ? rows : [none])], width, {
     title: line('Resume a session', { bold: true }),
-    note: `${found.length}`,
+    note: line(`${found.length}`, 'dim'),
     keys: '↑↓ Enter · type to search · Esc starts a new one',
     tone: 'accent',
   });

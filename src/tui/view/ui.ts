@@ -1,18 +1,34 @@
 /** The state of the screen, and queries on it. */
 import type { Composer } from '../input/composer.ts';
-import type { CallEntry, ThoughtEntry } from '../state/entry.ts';
+import { requestId, type CallEntry, type ThoughtEntry } from '../state/entry.ts';
 import { waitingCalls, type SessionState } from '../state/state.ts';
+
+/**
+ * Which part of the screen gets the keys while a dialog is open.
+ *
+ * - `opening`: the dialog has just appeared. No key answers it, because the person may not have seen it yet.
+ * - `draft`: the person was typing when the dialog appeared, or has typed since. The keys go to the text field until
+ *   the person moves to the dialog.
+ * - `options`: the keys choose an option.
+ * - `answer`: the text field takes the answer to a question, or the reason to reject a call.
+ */
+export type DialogFocus = 'opening' | 'draft' | 'options' | 'answer';
+
+export interface Dialog {
+  /** The id of the request, or empty if no dialog is open. */
+  readonly request: string;
+  readonly focus: DialogFocus;
+  /** The option that the person has moved to, or undefined before they have moved. */
+  readonly selected: number | undefined;
+}
+
+export const NO_DIALOG: Dialog = { request: '', focus: 'opening', selected: undefined };
 
 export interface Ui {
   readonly state: SessionState;
   readonly composer: Composer;
-  /** The dialog of the call `callId`: its selected option, and whether the text field has the focus. */
-  readonly dialog: {
-    readonly callId: string;
-    readonly selected: number;
-    readonly talking: boolean;
-  };
-  /** Ids of the calls that were answered in this terminal and whose answers the session has not confirmed yet. */
+  readonly dialog: Dialog;
+  /** Ids of the requests that were answered in this terminal and whose answers the session has not confirmed yet. */
   readonly answering: ReadonlySet<string>;
   readonly pane:
     | { readonly kind: 'thoughts' | 'call' | 'request'; readonly scroll: number }
@@ -32,7 +48,7 @@ export const REWIND_CHOICES = [
 
 /** Returns the calls that wait for an answer, the oldest first. The dialog shows the first one. */
 export function asking({ state, answering }: Ui): CallEntry[] {
-  return waitingCalls(state).filter(({ call }) => !answering.has(call.tool_call_id));
+  return waitingCalls(state).filter(({ call }) => !answering.has(requestId(call)));
 }
 
 /** Returns the last call, for Ctrl-O. */

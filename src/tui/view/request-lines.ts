@@ -1,0 +1,127 @@
+/**
+ * Draws what a call would do, for the dialog that asks about it. Nothing in it is truncated, and its invisible
+ * characters are visible.
+ */
+import type { ToolCall } from '../../protocol/development-tool/index.ts';
+import { argumentText, callDetails, type CallDetail } from '../../protocol/schema-free/index.ts';
+import {
+  bothEnds,
+  EMPTY,
+  gutter,
+  line,
+  span,
+  wrap,
+  type StyledLine,
+  type Tone,
+} from '../text/styled-line.ts';
+import { reveals, revealsLine } from '../text/width.ts';
+import type { View } from './view.ts';
+
+interface RequestLines {
+  /** Where the call acts: the file, the folder or the MCP server. */
+  readonly place: readonly StyledLine[];
+  readonly lines: readonly StyledLine[];
+  /** Like `lines`, without the unchanged lines of a diff. */
+  readonly compact: readonly StyledLine[];
+  /** A summary for the edge of the dialog, for example `+3 −1`. */
+  readonly summary: StyledLine;
+  /** Whether the lines contain everything. The server leaves out a part of a very large change. */
+  readonly complete: boolean;
+}
+
+/** The drawn requests. A dialog is drawn again for each frame, and a diff takes time. */
+const drawn = new WeakMap<ToolCall, { readonly width: number; readonly request: RequestLines }>();
+
+export function requestLines(call: ToolCall, view: View): RequestLines {
+  const known = drawn.get(call);
+  if (known?.width === view.width) return known.request;
+  const request = draw(call, view);
+  drawn.set(call, { width: view.width, request });
+  return request;
+}
+
+/** Returns all lines, for the pane and for `--plain`. */
+export function wholeRequest(call: ToolCall, view: View): StyledLine[] {
+  const { place, lines, summary } = requestLines(call, view);
+  return [...place, ...(summary.length > 0 ? [summary] : []), ...lines];
+}
+
+export interface FittedRequest {
+  readonly lines: readonly StyledLine[];
+  /** Whether everything that the call would do is in the lines. */
+  readonly whole: boolean;
+}
+
+/**
+ * Returns at most `room` lines. If there is too little room, leaves out the unchanged lines of a diff, then the place,
+ * then the middle of the rest.
+ */
+export function fittedRequest(call: ToolCall, view: View, room: number): FittedRequest {
+  const { place, lines, compact, complete } = requestLines(call, view);
+  for (const part of [[...place, ...lines], lines, [...place, ...compact], compact]) {
+    if (part.length <= room) return { lines: part, whole: complete };
+  }
+  return { lines: bothEnds(compact, room, ' · Ctrl-O shows all'), whole: false };
+}
+
+function draw(call: ToolCall, view: View): RequestLines {
+  const [first, ...rest] = callDetails(call);
+  const more = rest.flatMap((detail) => detailLines(detail, view));
+  if (first?.kind !== 'change') {
+    const place = first ? placeLines(first, view.width) : [];
+    const lines = [...(first ? detailLines(first, view) : []), ...more];
+    return { place, lines, compact: lines, summary: EMPTY, complete: true };
+  }
+  const { diff } = first;
+  const { diffLines, summary } = view.renderers;
+  const change = diffLines(diff, view.width);
+  const path = `${revealsLine(diff.file_path)}${diff.old_content === undefined ? '  new file' : ''}`;
+  const none = line('No line changes.', 'dim');
+  return {
+    place: wrap(line(path, 'dim'), view.width),
+    lines: change.lines.length === 0 ? [none] : change.lines,
+    compact: diffLines(diff, view.width, 0).lines,
+    summary: summary(change),
+    complete: change.complete,
+  };
+}
+
+function placeLines(detail: CallDetail, width: number): StyledLine[] {
+  if (detail.kind === 'mcp') {
+    return wrap(line(`MCP server ${revealsLine(detail.server)}`, 'dim'), width);
+  }
+  if (detail.kind !== 'command' || detail.folder === undefined) return [];
+  return wrap(line(`in ${revealsLine(detail.folder)}`, 'dim'), width);
+}
+
+function detailLines(detail: CallDetail, { width, renderers, plain }: View): StyledLine[] {
+  switch (detail.kind) {
+    case 'command':
+      return gutter(textLines(detail.command, width - 2, 'code'), line('$ ', 'dim'), line('  '));
+    case 'patch':
+      return reveals(detail.text)
+        .split('\n')
+        .flatMap((each) => wrap(renderers.patchLine(each), width));
+    case 'text':
+      return textLines(detail.text, width);
+    case 'argument': {
+      const { text, block } = argumentText(detail.value);
+      const name = span(`${revealsLine(detail.name)}: `, 'accent');
+      const [first = '', ...others] = reveals(text).split('\n');
+      if (!block) {
+        const tail = others.flatMap((each) => wrap(line(each, 'code'), width));
+        return [...wrap([name, span(first, 'code')], width), ...tail];
+      }
+      const bar = line(plain ? '| ' : '│ ', 'faint');
+      return [[name], ...gutter(textLines(text, width - 2, 'code'), bar, bar)];
+    }
+    default:
+      return [];
+  }
+}
+
+function textLines(text: string, width: number, tone?: Tone): StyledLine[] {
+  return reveals(text)
+    .split('\n')
+    .flatMap((each) => wrap(line(each, tone), width));
+}
