@@ -7,7 +7,6 @@ import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { createCoder } from '../../src/coder/coder.ts';
 import { openLive, type Live } from '../../src/live/hub.ts';
 import { liveServeOptions } from '../../src/live/ws/route.ts';
-import { coderServeOptions } from '../../src/coder/serve-options.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 import { serve } from '../../src/server.ts';
 
@@ -37,8 +36,7 @@ const coder = await createCoder({
   logger,
 });
 const server = serve(coder.agent, {
-  ...coderServeOptions(coder),
-  ...liveServeOptions({ live: () => session.live, logger }),
+  ...liveServeOptions({ coder, live: () => session.live, logger }),
   store: sqliteStore(join(folder, 'tasks.db')),
   logger,
 });

@@ -5,9 +5,11 @@
  *   await serve(coder.agent).listen(41242);
  */
 import { EXTENSION_URI } from '../protocol/development-tool/index.ts';
+import type { Message, User } from '../protocol/index.ts';
 import type { A2AAgent, AgentProfile } from '../tasks/index.ts';
-import { createCommands, type CommandService } from './commands/service.ts';
+import { createCommands, type Commands } from './commands/service.ts';
 import { coderExecutor } from './turn/executor.ts';
+import { requireMessageRoles } from './turn/message-roles.ts';
 import {
   openWorkspaceAgents,
   type WorkspaceAgents,
@@ -24,7 +26,9 @@ export interface CoderOptions extends WorkspaceAgentsOptions {
 export interface Coder {
   readonly agent: A2AAgent;
   readonly workspaces: WorkspaceAgents;
-  readonly commands: CommandService;
+  readonly commands: Commands;
+  /** Throws if the user may not send this message. The executor checks the same. */
+  requireRoles(message: Message, user: User | undefined, isWaiting?: boolean): void;
   /** The ids of the current tasks of live sessions (live/hub.ts). */
   readonly live: Set<string>;
   /** Stops all background work. Close the server before you call this, and close the session store afterwards. */
@@ -60,6 +64,7 @@ export async function createCoder(options: CoderOptions): Promise<Coder> {
   const commands = createCommands(options);
   const live = new Set<string>();
   const profile = { ...PROFILE, ...options.profile };
+  const terminalSetsMode = options.terminalSetsMode ?? false;
   return {
     agent: coderExecutor({
       workspaces,
@@ -67,10 +72,12 @@ export async function createCoder(options: CoderOptions): Promise<Coder> {
       profile,
       logger: options.logger,
       isLive: (taskId) => live.has(taskId),
-      terminalSetsMode: options.terminalSetsMode ?? false,
+      terminalSetsMode,
     }),
     workspaces,
     commands,
+    requireRoles: (message, user, isWaiting) =>
+      requireMessageRoles(message, user, { terminalSetsMode }, isWaiting),
     live,
     close: () => workspaces.close(),
   };

@@ -2,16 +2,10 @@ export { confirmationsIn } from './approval/answers.ts';
 export { callsAwaitingAnswer } from './approval/call-states.ts';
 export { MODE_KEY } from './approval/guard.ts';
 export { grantFrom } from './approval/options.ts';
-export {
-  requireMessageRoles,
-  requirePromptRoles,
-  requireRole,
-  rolesOf,
-  type LiveUser,
-} from './approval/roles.ts';
+export { requirePromptRoles, requireRole, rolesOf, type LiveUser } from './approval/roles.ts';
 export { ApprovalMode } from './approval/rule.ts';
 export { createCoder, type Coder } from './coder.ts';
-export type { CommandService } from './commands/service.ts';
+export { beginning, notStarted, type Commands, type CommandService } from './commands/service.ts';
 export { isInside } from './files/path-rules.ts';
 export { ripgrepFile } from './files/ripgrep.ts';
 export { coderServeOptions } from './serve-options.ts';

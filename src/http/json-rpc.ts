@@ -73,6 +73,7 @@ export async function answerJsonRpc(
         headers: active,
         before,
         after: '}',
+        encodeError: (error) => ({ jsonrpc: '2.0', id, error: codec.encodeError(error) }),
       });
     }
     const result = operation

@@ -57,6 +57,8 @@ export interface RouteStream {
   readonly stream: TaskStream;
   /** Formats an event. Returns an empty string if the client does not get the event. */
   readonly frame: (item: Published | Opening) => string;
+  /** Formats an error after which the stream ends. */
+  readonly failure?: ((error: A2AError) => string) | undefined;
 }
 
 /** The method and the path of a route. */

@@ -1,4 +1,5 @@
 /** Requests and replies, independent of the HTTP adapter. */
+import type { A2AError } from '../protocol/index.ts';
 import type { Opening, Published, TaskStream } from '../tasks/index.ts';
 
 /** An HTTP request, independent of the server that received it. */
@@ -33,6 +34,8 @@ export interface StreamReply {
   readonly headers: Readonly<Record<string, string>>;
   readonly stream: TaskStream;
   frame(item: Published | Opening): string;
+  /** Formats an error after which the stream ends. */
+  readonly failure?: ((error: A2AError) => string) | undefined;
   /** Must be called once, when the reply is complete. */
   readonly release: () => void;
 }

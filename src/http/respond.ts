@@ -74,6 +74,8 @@ interface OpenStream {
   /** The text before and after the event in each SSE field `data`. */
   readonly before: string;
   readonly after: string;
+  /** Encodes an error that ends the stream. */
+  readonly encodeError: (error: A2AError) => unknown;
 }
 
 /** Starts the stream of an operation. */
@@ -90,6 +92,7 @@ export function openStream(app: AppContext, options: OpenStream): Promise<Stream
         item.seq === undefined
           ? `${before}${item.text(codec)}${after}`
           : `id: ${item.seq}\n${before}${item.text(codec)}${after}`,
+      failure: (error) => `data: ${JSON.stringify(options.encodeError(error))}\n\n`,
     };
   });
 }
@@ -104,11 +107,10 @@ export async function streamReply(
 ): Promise<StreamReply> {
   const release = app.streams.acquire(call.user?.id ?? request.remote);
   try {
-    const { stream, frame } = await open();
+    const opened = await open();
     return {
       headers: headers ? { ...STREAM_HEADERS, ...headers } : STREAM_HEADERS,
-      stream,
-      frame,
+      ...opened,
       release,
     };
   } catch (error) {

@@ -127,6 +127,7 @@ export async function answerRest(
         headers: named,
         before: '',
         after: '',
+        encodeError: (error) => encodeRestError(error, version),
       });
     }
     const result = await invoke(app.handler, codec, action, params, call);

@@ -7,8 +7,6 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
-  EXTENSION_URI,
-  extensionMetadata,
   hasOption,
   type McpServers,
   readStatus,
@@ -16,21 +14,34 @@ import {
 } from '../protocol/development-tool/index.ts';
 import {
   A2AError,
-  isInterrupted,
   isTerminal,
   type Call,
-  type Message,
   type SendResult,
   type StreamEvent,
   type Task,
-  type TaskStatusUpdateEvent,
 } from '../protocol/index.ts';
 import type { QueuedPrompt, TakenPrompt } from './client/session.ts';
-import { type Logger, type RequestHandler, type TaskStream, roughSize } from '../tasks/index.ts';
+import { type Heard, HeardMessages } from './heard-messages.ts';
+import {
+  checkRoom,
+  checkSame,
+  droppedError,
+  type Prompt,
+  type Sendable,
+  type WaitingPrompt,
+} from './prompt-queue.ts';
+import {
+  continued,
+  hasData,
+  isRefusedAsBusy,
+  isUnavailable,
+  OWN_CALL,
+  reserveSessionTask,
+  turnState,
+  type TurnState,
+} from './session-task.ts';
+import { type Logger, type RequestHandler, type TaskStream } from '../tasks/index.ts';
 
-/** Limits of the queue: number of prompts and total size. */
-const MAX_QUEUED = 64;
-const MAX_QUEUED_BYTES = 32 * 1024 * 1024;
 /** Maximum number of attempts to send an answer while the turn changes its state. */
 const ANSWER_TRIES = 50;
 /** How long to wait for an event before a retry. */
@@ -39,9 +50,6 @@ const MOVEMENT_MS = 100;
 const STORE_WAIT_MS = 1000;
 /** Maximum number of earlier tasks from which clients can resume. */
 const MAX_FORMER = 64;
-
-/** The call context of requests that the conversation itself makes. */
-const OWN_CALL: Call = { extensions: [EXTENSION_URI] };
 
 export interface ConversationOptions {
   /** The request handler of the server. */
@@ -65,27 +73,17 @@ export interface ConversationOptions {
   readonly onClose: () => void;
 }
 
-interface Waiting extends QueuedPrompt {
-  readonly message: Message;
-  readonly call: Call;
-  readonly forgotten: PromiseWithResolvers<void>;
-  /** Reports the result of the first attempt to send the prompt. */
-  tried?: ((outcome: { readonly error?: unknown; readonly queued?: boolean }) => void) | undefined;
-}
-
-type TurnState = 'idle' | 'busy' | 'waiting';
-
 export class Conversation {
   readonly #options: ConversationOptions;
   readonly #ending = new AbortController();
   #task: Task;
-  /** `idle`: the next message starts a turn. `busy`: a turn is running. `waiting`: the turn waits for answers. */
   #state: TurnState;
   /** The sequence number of the last event that was received. */
   #seq = 0;
   #stream: TaskStream | undefined;
   readonly #waiting = new WaitingCalls();
-  readonly #queue: Waiting[] = [];
+  readonly #queue: WaitingPrompt[] = [];
+  readonly #heard = new HeardMessages();
   #sending = false;
   #pumped: Promise<void> | undefined;
   #former: readonly string[];
@@ -96,7 +94,7 @@ export class Conversation {
   static async open(options: ConversationOptions): Promise<Conversation> {
     const { handler, taskId } = options;
     const known = taskId === undefined ? undefined : await continued(handler, taskId);
-    const task = known ?? (await reserve(options, options.contextId));
+    const task = known ?? (await reserveSessionTask(options, options.contextId));
     const conversation = new Conversation(options, task);
     options.live.add(task.id);
     await conversation.#watch(0);
@@ -125,7 +123,43 @@ export class Conversation {
   }
 
   get queued(): readonly QueuedPrompt[] {
-    return this.#queue.map(({ text, from }) => ({ text, from }));
+    return this.#queue.map(({ shown }) => shown);
+  }
+
+  /** Whether the turn waits for answers. */
+  get isWaiting(): boolean {
+    return this.#state === 'waiting';
+  }
+
+  /** Returns where the message is in the log, or undefined if it is not there yet. */
+  position(messageId: string): Heard | undefined {
+    return this.#heard.get(messageId);
+  }
+
+  /** Returns whether the message is queued or in the log. */
+  knows(messageId: string): boolean {
+    return this.#heard.get(messageId) !== undefined || this.#queued(messageId) !== undefined;
+  }
+
+  /** Waits until the message is in the log. Throws if it is dropped from the queue, or if the conversation ends. */
+  async heard(messageId: string): Promise<Heard> {
+    const forgotten = this.#queued(messageId)?.forgotten.promise;
+    let reason: A2AError | undefined;
+    void forgotten?.then((error) => {
+      reason = error;
+      this.#move();
+    });
+    for (;;) {
+      const found = this.#heard.get(messageId);
+      if (found) return found;
+      if (reason) throw reason;
+      this.#check();
+      await this.#moved.promise;
+    }
+  }
+
+  #queued(messageId: string): WaitingPrompt | undefined {
+    return this.#queue.find(({ message }) => message.messageId === messageId);
   }
 
   /** Returns whether a client can resume in this task. It can if this is the current task or a known earlier task. */
@@ -148,25 +182,30 @@ export class Conversation {
    * Starts a turn with the prompt, or queues the prompt until the running turn ends. If all open questions accept text,
    * sends the prompt as an answer instead.
    */
-  async prompt(
-    message: Message,
-    call: Call,
-    shown: QueuedPrompt,
-    mayAnswer: boolean,
-  ): Promise<TakenPrompt> {
+  async prompt(prompt: Prompt): Promise<TakenPrompt> {
     this.#check();
-    const { messageId } = message;
-    if (this.#queue.some((each) => each.message.messageId === messageId)) return this.#taken(true);
-    this.#checkRoom();
-    if (mayAnswer && this.#state === 'waiting' && this.#waitsForWords()) {
+    const { messageId } = prompt.message;
+    const earlier = this.#heard.get(messageId);
+    if (earlier) {
+      // The handler finds the earlier message, and refuses a message with the same id and other content.
+      await this.#send(prompt, earlier.taskId);
+      return { queued: false, taskId: earlier.taskId };
+    }
+    const same = this.#queued(messageId);
+    if (same) {
+      checkSame(same.message, prompt.message);
+      return { ...this.#taken(true), forgotten: same.forgotten.promise };
+    }
+    checkRoom(this.#queue);
+    if (prompt.mayAnswer && this.#state === 'waiting' && this.#waitsForWords()) {
       try {
-        await this.#send(message, call, this.#task.id);
+        await this.#send(prompt, this.#task.id);
         return this.#taken(false);
       } catch (error) {
-        if (!isBusy(error)) throw error;
+        if (!isRefusedAsBusy(error)) throw error;
       }
     }
-    const waiting: Waiting = { ...shown, message, call, forgotten: Promise.withResolvers() };
+    const waiting: WaitingPrompt = { ...prompt, forgotten: Promise.withResolvers() };
     const queue = () => ({ ...this.#taken(true), forgotten: waiting.forgotten.promise });
     if (this.#state !== 'idle' || this.#sending || this.#queue.length > 0) {
       this.#queue.push(waiting);
@@ -184,17 +223,17 @@ export class Conversation {
   }
 
   /** Sends an answer. If the agent refuses the answer, throws its error. */
-  async answer(message: Message, call: Call): Promise<void> {
+  async answer(answer: Sendable): Promise<void> {
     this.#check();
     const { id } = this.#task;
     for (let tries = 1; ; tries++) {
       const seen = this.#seq;
       try {
-        await this.#send(message, call, id);
+        await this.#send(answer, id);
         return;
       } catch (error) {
         const over = this.closed || this.#task.id !== id || tries >= ANSWER_TRIES;
-        if (over || !isBusy(error)) throw error;
+        if (over || !isRefusedAsBusy(error)) throw error;
         // The turn is changing its state and will accept answers again shortly.
         if (this.#seq === seen) await this.#movement();
       }
@@ -205,9 +244,7 @@ export class Conversation {
   async cancel(call: Call): Promise<boolean> {
     this.#check();
     // A prompt that is being sent is not dropped. Its turn is canceled after it has started.
-    const dropped = this.#queue.splice(this.#sending ? 1 : 0);
-    for (const { forgotten } of dropped) forgotten.resolve();
-    if (dropped.length > 0) this.#options.onQueue();
+    this.#forget(this.#queue.splice(this.#sending ? 1 : 0));
     if (this.#sending) await this.#pumped;
     if (this.#state === 'idle') return false;
     try {
@@ -220,12 +257,30 @@ export class Conversation {
     }
   }
 
+  /** Drops a queued prompt. Returns false if the prompt is not queued, or is being sent. */
+  drop(messageId: string): boolean {
+    const at = this.#queue.findIndex(({ message }) => message.messageId === messageId);
+    if (at < (this.#sending ? 1 : 0)) return false;
+    this.#forget(this.#queue.splice(at, 1));
+    return true;
+  }
+
+  #forget(dropped: readonly WaitingPrompt[]): void {
+    for (const { forgotten } of dropped) {
+      forgotten.resolve(droppedError(this.#task.id));
+    }
+    if (dropped.length > 0) this.#options.onQueue();
+  }
+
   close(): void {
     if (this.closed) return;
     this.#ending.abort();
     this.#options.live.delete(this.#task.id);
     this.#stream?.close();
-    for (const { tried } of this.#queue.splice(0)) tried?.({ error: over() });
+    for (const { tried, forgotten } of this.#queue.splice(0)) {
+      tried?.({ error: over() });
+      forgotten.resolve(over());
+    }
     this.#renewed.resolve();
     this.#move();
     this.#options.onClose();
@@ -233,12 +288,6 @@ export class Conversation {
 
   #check(): void {
     if (this.closed) throw over();
-  }
-
-  #checkRoom(): void {
-    const bytes = this.#queue.reduce((sum, { message }) => sum + roughSize(message), 0);
-    if (this.#queue.length < MAX_QUEUED && bytes < MAX_QUEUED_BYTES) return;
-    throw new A2AError('rateLimited', 'Too many prompts are queued', { retryAfterSeconds: 5 });
   }
 
   #taken(queued: boolean): TakenPrompt {
@@ -249,12 +298,13 @@ export class Conversation {
     return this.#waiting.calls.every((call) => hasOption(call, 'answer'));
   }
 
-  #send(message: Message, call: Call, taskId: string): Promise<SendResult> {
+  #send({ message, configuration, metadata, call }: Sendable, taskId: string): Promise<SendResult> {
     const { contextId } = this.#task;
     return this.#options.handler.sendMessage(
       {
         message: { ...message, taskId, contextId },
-        configuration: { blocking: false, historyLength: 0 },
+        configuration: { ...configuration, blocking: false, historyLength: 0 },
+        ...(metadata && { metadata }),
       },
       call,
     );
@@ -278,7 +328,7 @@ export class Conversation {
     }
   }
 
-  async #sendFirst(next: Waiting): Promise<void> {
+  async #sendFirst(next: WaitingPrompt): Promise<void> {
     const { onQueue, logger } = this.#options;
     const { id } = this.#task;
     const seen = this.#seq;
@@ -288,13 +338,18 @@ export class Conversation {
     // The state is set before the log confirms the turn, so that no other prompt is sent.
     this.#state = 'busy';
     try {
-      const sent = await this.#send(next.message, next.call, id);
+      const sent = await this.#send(next, id);
+      if (sent.kind === 'task' && sent.id !== id) {
+        // The message was sent before, in a task that this process has not read.
+        this.#heard.add(next.message.messageId, sent);
+        this.#move();
+      }
       // A repeated message starts no turn, so no event will change the state.
       if (still() && sent.kind === 'task') this.#state = turnState(sent);
       tried?.({});
     } catch (error) {
       if (still()) this.#state = 'idle';
-      if (isBusy(error) || (!tried && isUnavailable(error))) {
+      if (isRefusedAsBusy(error) || (!tried && isUnavailable(error))) {
         // Another turn is running, or the server is full. The prompt stays first in the queue.
         next.tried = undefined;
         tried?.({ queued: true });
@@ -303,8 +358,9 @@ export class Conversation {
         return;
       }
       tried?.({ error });
-      next.forgotten.resolve();
-      if (!tried) logger.warn({ err: error, from: next.from }, 'a queued prompt was refused');
+      const from = next.shown.from;
+      if (!tried) logger.warn({ err: error, from }, 'a queued prompt was refused');
+      next.forgotten.resolve(error instanceof A2AError ? error : new A2AError('internal'));
     }
     if (this.#queue[0] === next) this.#queue.shift();
     if (!tried) onQueue();
@@ -339,6 +395,7 @@ export class Conversation {
 
   #saw(event: StreamEvent, seq: number): void {
     this.#seq = seq;
+    this.#heard.take(event, seq);
     if (event.kind === 'status-update') {
       // Only events with data and the end of a turn change the waiting calls. Most events are text, so they are
       // skipped.
@@ -378,7 +435,7 @@ export class Conversation {
     let task: Task | undefined;
     while (!task) {
       try {
-        task = await reserve(this.#options, contextId);
+        task = await reserveSessionTask(this.#options, contextId);
       } catch (error) {
         logger.warn({ err: error }, 'failed to create a task for the live session; retrying');
         await this.#pause();
@@ -401,46 +458,4 @@ export class Conversation {
 
 function over(): A2AError {
   return new A2AError('unavailable', 'The live session has ended');
-}
-
-/** Returns whether the task refused the message only because it is busy or has just ended. */
-function isBusy(error: unknown): boolean {
-  if (!(error instanceof A2AError) || error.kind !== 'unsupportedOperation') return false;
-  const { reason, info } = error.detail;
-  return reason === undefined && info?.['taskId'] !== undefined;
-}
-
-function isUnavailable(error: unknown): boolean {
-  return error instanceof A2AError && error.kind === 'unavailable';
-}
-
-function hasData({ status }: TaskStatusUpdateEvent): boolean {
-  return status.message?.parts.some(({ kind }) => kind === 'data') === true;
-}
-
-/** Returns the state of the turn. A failed or canceled task counts as busy until the conversation has a new task. */
-function turnState(event: Task | TaskStatusUpdateEvent): TurnState {
-  const { state } = event.status;
-  const reserved = event.kind === 'task' && state === 'submitted' && !event.history?.length;
-  if (state === 'completed' || reserved) return 'idle';
-  return isInterrupted(state) ? 'waiting' : 'busy';
-}
-
-/** Creates a task with the settings of the session, so that a client cannot change them with its first message. */
-function reserve(
-  { handler, workspace, mcpServers }: ConversationOptions,
-  contextId: string | undefined,
-): Promise<Task> {
-  const metadata = extensionMetadata({
-    workspace_path: workspace,
-    ...(mcpServers && { mcpServers }),
-  });
-  return handler.reserveTask({ contextId, metadata }, OWN_CALL);
-}
-
-/** Returns the task if it still accepts messages, or undefined if it has failed or was canceled or rejected. */
-async function continued(handler: RequestHandler, id: string): Promise<Task | undefined> {
-  const task = await handler.getTask({ id, historyLength: 0 }, OWN_CALL);
-  const { state } = task.status;
-  return isTerminal(state) && state !== 'completed' ? undefined : task;
 }

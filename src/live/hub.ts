@@ -39,7 +39,7 @@ type SessionOptions = Pick<
 >;
 
 export interface LiveOptions extends SessionOptions {
-  readonly coder: Pick<Coder, 'workspaces' | 'commands' | 'live'>;
+  readonly coder: Pick<Coder, 'workspaces' | 'commands' | 'requireRoles' | 'live'>;
   readonly maxClients?: number | undefined;
 }
 
@@ -57,6 +57,7 @@ export interface Live {
   /** The id of the session's current task. */
   readonly taskId: string;
   readonly contextId: string;
+  readonly workspace: string;
   readonly handler: RequestHandler;
   readonly clients: readonly LiveClient[];
   /** Resolves when the session has ended. */
@@ -195,7 +196,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       const member = new Member(self, {
         followed,
         conversation,
-        commands: coder.commands,
+        coder,
         clients,
         onLeave(gone) {
           members.delete(gone);
@@ -212,6 +213,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     get contextId() {
       return conversation.task.contextId;
     },
+    workspace,
     handler,
     get clients() {
       return clients();

@@ -16,25 +16,44 @@ import {
   type SlashCommand,
   type ToolCallConfirmation,
 } from '../protocol/development-tool/index.ts';
-import { A2AError, textOf, type Call, type Message, type Part } from '../protocol/index.ts';
 import {
-  type CommandService,
+  A2AError,
+  textOf,
+  type Call,
+  type Message,
+  type MessageSendParams,
+  type Part,
+  type Task,
+  type TaskIdParams,
+  type TaskQueryParams,
+} from '../protocol/index.ts';
+import {
+  beginning,
+  type Coder,
   confirmationsIn,
+  notStarted,
   requireRole,
   type LiveUser,
 } from '../coder/index.ts';
 import type { Conversation } from './conversation.ts';
+import type { Heard } from './heard-messages.ts';
+import { streamTurn, submitted, turnTask } from './turns.ts';
 import { Follower, type Followed, type LiveSink, type Resume } from './follower.ts';
 
 /** Maximum number of buffered items per iterator. */
 const BUFFER = 64;
 /** Maximum number of characters of a queued prompt that other clients see. */
 const SHOWN_CHARS = 500;
+/** The key in the task's metadata that marks the response to a queued prompt. */
+const QUEUED_KEY = 'parley.queued';
+
+/** The state of a command that was dropped from the queue. */
+const CANCELED = { state: 'canceled' } as const;
 
 export interface MemberOptions {
   readonly followed: Followed;
   readonly conversation: Conversation;
-  readonly commands: CommandService;
+  readonly coder: Pick<Coder, 'commands' | 'requireRoles'>;
   readonly clients: () => readonly LiveClient[];
   /** Called once, when the client leaves. */
   readonly onLeave: (member: Member) => void;
@@ -113,32 +132,108 @@ export class Member implements LiveSession {
   prompt(content: string | readonly Part[]): Promise<TakenPrompt> {
     const parts: Part[] =
       typeof content === 'string' ? [{ kind: 'text', text: content }] : [...content];
-    return this.send({ kind: 'message', messageId: randomUUIDv7(), role: 'user', parts });
+    return this.send({ message: userMessage(parts) });
   }
 
-  /** Sends a message, which is either a prompt or contains answers to questions. */
-  async send(message: Message): Promise<TakenPrompt> {
-    const { conversation } = this.#options;
-    if (confirmationsIn(message).length > 0) {
-      this.require('approve');
-      await conversation.answer(message, this.call);
+  /**
+   * Sends a message, which is either a prompt or contains answers to questions. `http` is the call of a client over
+   * HTTP. Such a client may have received the question in words only, so its text with the id of the session's task is
+   * an answer while the task waits.
+   */
+  async send(params: MessageSendParams, http?: Call): Promise<TakenPrompt> {
+    const { conversation, coder } = this.#options;
+    const { message } = params;
+    const call = http ?? this.call;
+    this.require('view');
+    if (message.role !== 'user') {
+      throw new A2AError('invalidParams', 'message.role: must be "user"');
+    }
+    this.checkPlace({ ...message, tenant: params.tenant });
+    const isNew = !conversation.knows(message.messageId);
+    const inWords = http && isNew && message.taskId !== undefined && conversation.isWaiting;
+    coder.requireRoles(message, call.user, inWords);
+    if (inWords || confirmationsIn(message).length > 0) {
+      await conversation.answer({ ...params, call });
       return { queued: false, taskId: conversation.task.id };
     }
-    this.require('prompt');
     const text = textOf(message.parts).slice(0, SHOWN_CHARS);
     const shown: QueuedPrompt = { text, from: this.self.name };
     const mayAnswer = this.self.roles.includes('approve');
-    return conversation.prompt(message, this.call, shown, mayAnswer);
+    return conversation.prompt({ ...params, call, shown, mayAnswer });
+  }
+
+  /** Throws if the ids do not belong to this session. An execution id may stand for the id of the session's task. */
+  checkPlace(place: {
+    readonly taskId?: string | undefined;
+    readonly contextId?: string | undefined;
+    readonly tenant?: string | undefined;
+  }): void {
+    const { conversation } = this.#options;
+    const { id: taskId, contextId } = conversation.task;
+    const isOurs =
+      (place.taskId === undefined ||
+        place.taskId === taskId ||
+        conversation.position(place.taskId)?.taskId === taskId) &&
+      (place.contextId === undefined || place.contextId === contextId) &&
+      (place.tenant === undefined || place.tenant === '');
+    if (isOurs) return;
+    const text = `All messages here go to the live session: its task is ${taskId}, its context is ${contextId}. Use these ids, or omit them.`;
+    throw new A2AError('unsupportedOperation', text, { info: { taskId, contextId } });
+  }
+
+  /** Returns whether the id is that of a message, which is also the id of a command's execution. */
+  knows(messageId: string): boolean {
+    return this.#options.conversation.knows(messageId);
+  }
+
+  /** Waits until the message is in the log. Throws if it was dropped from the queue. */
+  heard(messageId: string): Promise<Heard> {
+    return this.#options.conversation.heard(messageId);
+  }
+
+  /** Returns the session's task without its content. */
+  sessionTask(): Task {
+    const { id, contextId } = this.#options.conversation.task;
+    return submitted(id, contextId);
+  }
+
+  /** Returns the session's task as the response to a queued prompt. */
+  async queuedTask(historyLength = 0): Promise<Task> {
+    const { followed, conversation } = this.#options;
+    const { id } = conversation.task;
+    const task = await followed.handler.getTask({ id, historyLength }, this.call);
+    return { ...task, metadata: { ...task.metadata, [QUEUED_KEY]: true } };
+  }
+
+  /** Returns a task, or the turn of a command by its execution id. */
+  async getTask(params: TaskQueryParams, call: Call = this.call): Promise<Task> {
+    this.require('view');
+    const { followed, conversation } = this.#options;
+    const { handler } = followed;
+    const { id, historyLength } = params;
+    const heard = conversation.position(id);
+    if (heard) return turnTask(handler, heard, call, historyLength);
+    return conversation.knows(id) ? this.queuedTask() : handler.getTask(params, call);
+  }
+
+  /** Cancels the running turn of the session, or drops a queued command by its execution id. */
+  async cancelTask(params: TaskIdParams, call: Call = this.call): Promise<Task> {
+    this.require('prompt');
+    const { followed, conversation } = this.#options;
+    const { handler } = followed;
+    const { id } = params;
+    const heard = conversation.position(id);
+    const taskId = heard?.taskId ?? id;
+    if (!heard && conversation.drop(id)) return { ...this.sessionTask(), status: CANCELED };
+    if (taskId !== conversation.task.id) return handler.cancelTask({ ...params, id: taskId }, call);
+    if (heard?.at?.turn.last !== undefined || !(await this.stop())) {
+      throw new A2AError('taskNotCancelable', 'No turn is running', { info: { taskId } });
+    }
+    return handler.getTask({ id: taskId, historyLength: 0 }, call);
   }
 
   async confirm(confirmation: ToolCallConfirmation): Promise<void> {
-    const data = { ...confirmation };
-    await this.send({
-      kind: 'message',
-      messageId: randomUUIDv7(),
-      role: 'user',
-      parts: [{ kind: 'data', data }],
-    });
+    await this.send({ message: userMessage([{ kind: 'data', data: { ...confirmation } }]) });
   }
 
   async cancel(): Promise<void> {
@@ -153,28 +248,37 @@ export class Member implements LiveSession {
 
   async commands(): Promise<readonly SlashCommand[]> {
     this.require('view');
-    return this.#options.commands.list();
+    return this.#options.coder.commands.list();
   }
 
-  /** Runs a command as a turn of the session, so that all clients see its result. */
+  /**
+   * Runs a command as a turn of the session, so that all clients see its result. The execution id is the id of the
+   * message that starts the turn.
+   */
   async execute(request: ExecuteSlashCommandRequest): Promise<ExecuteSlashCommandResponse> {
     this.require('prompt');
-    const { conversation, commands } = this.#options;
-    const { command_path: path, args, contextId } = request;
-    if (contextId !== undefined && contextId !== conversation.task.contextId) {
+    const { followed, coder, conversation } = this.#options;
+    const { contextId } = conversation.task;
+    if (request.contextId !== undefined && request.contextId !== contextId) {
       throw new A2AError('invalidParams', 'contextId: must be the context of this live session');
     }
-    let below = await commands.list();
-    for (const word of path) {
-      const found = below.find(({ name }) => name === word);
-      if (!found) {
-        const message = `Unknown command /${path.join(' ').slice(0, 200)}`;
-        return { execution_id: '', status: 'FAILED_TO_START', message };
-      }
-      below = found.sub_commands;
+    const found = await coder.commands.find({ ...request, contextId }, this.call);
+    if (found.kind === 'problem') return notStarted(found.problem);
+    const message = userMessage([{ kind: 'text', text: found.text }]);
+    const execution_id = message.messageId;
+    const { queued } = await this.send({ message });
+    if (queued) {
+      const waits = 'The command is queued and starts when the running turn ends.';
+      return { execution_id, status: 'STARTED', message: waits };
     }
-    const { taskId } = await this.prompt(`/${[...path, args].join(' ').trim()}`);
-    return { execution_id: taskId, status: 'STARTED' };
+    if (!found.mayAsk) return { execution_id, status: 'STARTED' };
+    const stream = await streamTurn(followed.handler, await this.heard(execution_id), this.call);
+    try {
+      const { status } = await beginning(stream, true);
+      return { execution_id, status };
+    } finally {
+      stream.close();
+    }
   }
 
   async clients(): Promise<readonly LiveClient[]> {
@@ -189,4 +293,8 @@ export class Member implements LiveSession {
     this.#followers.clear();
     this.#options.onLeave(this);
   }
+}
+
+function userMessage(parts: Part[]): Message {
+  return { kind: 'message', messageId: randomUUIDv7(), role: 'user', parts };
 }

@@ -34,7 +34,7 @@ import { memoryStore } from './store/memory-store.ts';
 import { pushOperations } from './push-operations.ts';
 import type { Deliver } from './push.ts';
 import type { SerializedEntry } from './store/store.ts';
-import { mayGoOn } from './log/reader.ts';
+import { mayGoOn, type Sink } from './log/reader.ts';
 import { reserve, type ReserveParams } from './reserve.ts';
 import { Runtime, type RuntimeLimits } from './runtime.ts';
 import { scopeOf, wireOf } from './scope.ts';
@@ -90,11 +90,18 @@ export interface ListOptions extends Pick<ListQuery, 'total'> {
   readonly maxBytes?: number | undefined;
 }
 
+/** The options of `subscribe`. With `oneTurn: true`, the stream of a session ends when the turn ends or waits. */
+export type SubscribeOptions = Pick<Sink, 'oneTurn'>;
+
 /** The protocol operations of one agent, and additional operations for the server that runs the agent. */
 export interface RequestHandler extends AgentService {
   /** `seen` is the sequence number of the last event that the client received before it sent the same message again. */
   streamMessage: (params: MessageSendParams, call?: Call, seen?: number) => Promise<TaskStream>;
-  subscribe: (params: SubscribeParams, call?: Call) => Promise<TaskStream>;
+  subscribe: (
+    params: SubscribeParams,
+    call?: Call,
+    options?: SubscribeOptions,
+  ) => Promise<TaskStream>;
   listTasks: (
     params: ListTasksParams,
     call?: Call,
@@ -297,12 +304,16 @@ export function createHandler(
     throw new A2AError('taskNotCancelable', message, { info });
   }
 
-  async function subscribe(params: SubscribeParams, call: Call = {}): Promise<TaskStream> {
+  async function subscribe(
+    params: SubscribeParams,
+    call: Call = {},
+    { oneTurn }: SubscribeOptions = {},
+  ): Promise<TaskStream> {
     checkStreaming();
     using live = await runtime.open(scopeOf(call, params.tenant), params.id);
     const { taskId } = live;
     const { after } = params;
-    if (after !== undefined) return resume(live, after);
+    if (after !== undefined) return resume(live, after, oneTurn);
     const loaded = await live.load();
     if (!loaded) throw taskNotFound(taskId);
     const { task, seq } = loaded;
@@ -311,7 +322,7 @@ export function createHandler(
       const message = `The task is ${task.status.state}; it cannot be subscribed to`;
       throw new A2AError('unsupportedOperation', message, { info: { taskId } });
     }
-    return TaskStream.read(log, live, seq, opening(task, seq), spans);
+    return TaskStream.read(log, live, seq, opening(task, seq), { spans, oneTurn });
   }
 
   /** Returns a `Sink.spans` function for a session (`rules.isSession`) that can have another turn, else undefined. */
@@ -322,18 +333,18 @@ export function createHandler(
   }
 
   /** Returns a stream of the entries after an entry that the client has already received. */
-  function resume(live: LiveTask, after: number): TaskStream {
+  function resume(live: LiveTask, after: number, oneTurn?: boolean): TaskStream {
     if (after > live.seq) {
       throw new A2AError(
         'invalidParams',
         `after: ${after} is beyond the end of the task's log (${live.seq})`,
       );
     }
-    const spans = spansOf(live);
+    const spans = oneTurn ? undefined : spansOf(live);
     const over = after >= live.seq && live.state !== undefined && isTerminal(live.state);
     return over && !spans
       ? TaskStream.empty()
-      : TaskStream.read(log, live, after, undefined, spans);
+      : TaskStream.read(log, live, after, undefined, { spans, oneTurn });
   }
 
   async function readLog(params: SubscribeParams, call: Call = {}): Promise<LogPage> {

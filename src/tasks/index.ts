@@ -22,7 +22,13 @@ export type {
 } from './execution/executor.ts';
 export { type CheckAccess, guardHandler } from './guard.ts';
 export { createHandler } from './handler.ts';
-export type { HandlerOptions, ListOptions, LogPage, RequestHandler } from './handler.ts';
+export type {
+  HandlerOptions,
+  ListOptions,
+  LogPage,
+  RequestHandler,
+  SubscribeOptions,
+} from './handler.ts';
 export type { OnState } from './log/event-log.ts';
 export type { Expired, ExpireOptions } from './expiry.ts';
 export { ContextMismatchError, type IntakeOptions } from './intake.ts';
@@ -35,8 +41,8 @@ export type { Published } from './log/published.ts';
 export type { Deliver, Delivery, DeliveryOutcome, Post } from './push.ts';
 export type { EndReason, Sink } from './log/reader.ts';
 export type * from './store/store.ts';
-export { TaskStream } from './log/task-stream.ts';
-export type { Opening, StreamSink } from './log/task-stream.ts';
+export { opening, TaskStream } from './log/task-stream.ts';
+export type { LaterOptions, Opening, StreamSink } from './log/task-stream.ts';
 export { consoleLogger } from './log/logger.ts';
 export { sameJson } from './same-json.ts';
 export { roughSize } from './log/size.ts';

@@ -25,7 +25,6 @@ import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { createCoder, type CoderOptions } from '../../src/coder/coder.ts';
 import { openLive, type Live } from '../../src/live/hub.ts';
 import { liveServeOptions } from '../../src/live/ws/route.ts';
-import { coderServeOptions } from '../../src/coder/serve-options.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 import { serve } from '../../src/server.ts';
 import { makePlace, type Place } from '../coder/support.ts';
@@ -60,8 +59,8 @@ export async function startLive(t: TestContext, options: LiveStart = {}): Promis
   });
   const opened: { live?: Live } = {};
   const server = serve(coder.agent, {
-    ...coderServeOptions(coder),
     ...liveServeOptions({
+      coder,
       live: () => opened.live,
       acp: (socket, enter) =>
         acpSocket(socket, enter, { version: VERSION, logger: silent, stallMs }),

@@ -147,9 +147,9 @@ test('a message that comes again is no second turn, and stops nobody', async (t)
   const ann = new Watcher(member);
   const parts = [{ kind: 'text' as const, text: 'first' }];
   const message = { kind: 'message', messageId: 'm1', role: 'user', parts } as const;
-  await Promise.all([member.send(message), member.send(message)]);
+  await Promise.all([member.send({ message }), member.send({ message })]);
   await ann.state('completed');
-  assert.equal((await member.send(message)).queued, false);
+  assert.equal((await member.send({ message })).queued, false);
   assert.equal((await member.prompt('second')).queued, false);
   await ann.state('completed', 2);
   assert.deepEqual(ann.said, ['Ann: first', 'agent: One.', 'Ann: second', 'agent: Two.']);

@@ -12,7 +12,6 @@ import type { LiveItem, LiveSession } from '../../src/live/client/session.ts';
 import { createCoder, type CoderOptions } from '../../src/coder/coder.ts';
 import { openLive, type Live } from '../../src/live/hub.ts';
 import { liveServeOptions, type LiveServeOptions } from '../../src/live/ws/route.ts';
-import { coderServeOptions } from '../../src/coder/serve-options.ts';
 import { eventIn, type ToolCall } from '../../src/protocol/development-tool/index.ts';
 import { textOf } from '../../src/protocol/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
@@ -26,7 +25,7 @@ export interface OpenOptions extends Partial<CoderOptions> {
   readonly server?: ServeOptions;
   readonly place?: Place;
   /** How it is served to others. */
-  readonly access?: Partial<LiveServeOptions>;
+  readonly access?: Partial<Omit<LiveServeOptions, 'coder'>>;
 }
 
 export interface Opened {
@@ -53,8 +52,7 @@ export async function openSession(
     model,
   });
   const server = serve(coder.agent, {
-    ...coderServeOptions(coder),
-    ...liveServeOptions({ live: () => session.live, logger: silent, ...access }),
+    ...liveServeOptions({ coder, live: () => session.live, logger: silent, ...access }),
     logger: silent,
     store: sqliteStore(join(place.home, 'tasks.db')),
     ...serveOptions,

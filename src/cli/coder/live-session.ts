@@ -6,7 +6,7 @@ import { reasonOf } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import type { SessionStore, State } from '../../agent/index.ts';
 import { openLive, type Live, liveServeOptions } from '../../live/index.ts';
-import { coderServeOptions, MODE_KEY, MODEL_KEY } from '../../coder/index.ts';
+import { MODE_KEY, MODEL_KEY } from '../../coder/index.ts';
 import { EXTENSION_URI, type McpServers } from '../../protocol/development-tool/index.ts';
 import { isTerminal, type TaskState } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
@@ -61,9 +61,9 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
   const session: { live?: Live } = {};
   const { acpSocket } = address ? await import('../../acp/index.ts') : {};
   const server = serve(coder.agent, {
-    ...coderServeOptions(coder),
     ...(address &&
       liveServeOptions({
+        coder,
         live: () => session.live,
         tokens: address.tokens,
         acp:

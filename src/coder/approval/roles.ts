@@ -1,9 +1,8 @@
-/** The roles of the clients of a live session, and the roles that messages require. */
+/** The roles of the clients of a live session. turn/message-roles.ts decides which roles a message requires. */
 import type { LiveClient, LiveRole } from '../../live/client/index.ts';
 import { LIVE_ROLES } from '../../live/client/roles/index.ts';
 import { settingsIn } from '../../protocol/development-tool/index.ts';
-import { A2AError, type Message, type Metadata, type User } from '../../protocol/index.ts';
-import { confirmationsIn } from './answers.ts';
+import { A2AError, type Metadata, type User } from '../../protocol/index.ts';
 
 /** The user in the requests of a client of a live session. */
 export interface LiveUser extends User {
@@ -29,18 +28,6 @@ export function requireRole(user: User | undefined, role: LiveRole): void {
   });
 }
 
-/**
- * Throws if the user may not send this message. The coding agent checks the role for text answers, because only the
- * coding agent knows whether the task waits for an answer.
- */
-export function requireMessageRoles(message: Message, user: User | undefined): void {
-  const answers = confirmationsIn(message).length > 0;
-  if (answers) requireRole(user, 'approve');
-  // A confirmation without a task id would start a task.
-  if (!answers || message.taskId === undefined) requirePromptRoles(message.metadata, user);
-  else requireSettingRoles(message.metadata, user);
-}
-
 /** Throws if the user may not send a prompt with the settings in this metadata. */
 export function requirePromptRoles(metadata: Metadata | undefined, user: User | undefined): void {
   requireRole(user, 'prompt');
@@ -51,15 +38,6 @@ export function requirePromptRoles(metadata: Metadata | undefined, user: User | 
  * Throws if the user may not use these settings. `autoExecute` approves every tool call, so it requires the role
  * `approve`.
  */
-function requireSettingRoles(metadata: Metadata | undefined, user: User | undefined): void {
+export function requireSettingRoles(metadata: Metadata | undefined, user: User | undefined): void {
   if (settingsIn(metadata)?.autoExecute) requireRole(user, 'approve');
-}
-
-/** Throws if the user is not at the terminal. With --approval plan, only the terminal may set the mode. */
-export function requireTerminal(user: User | undefined): void {
-  if (user?.['kind'] === 'terminal') return;
-  throw new A2AError(
-    'forbidden',
-    'Only the terminal may set the mode, because the session was started with --approval plan',
-  );
 }

@@ -1,9 +1,7 @@
 /** /approval: shows or sets the approval mode of this session. */
-import type { Message } from '../../protocol/index.ts';
 import { mayChoose, MODE_KEY, modeOf } from '../approval/guard.ts';
 import { ApprovalMode } from '../approval/rule.ts';
 import { argument, CommandError, type CoderCommand, type CommandContext } from './command.ts';
-import { parseTyped } from './parse.ts';
 
 const MEANINGS: Readonly<Record<ApprovalMode, string>> = {
   ask: 'the agent asks before every change',
@@ -16,6 +14,7 @@ export const approvalCommand: CoderCommand = {
   name: 'approval',
   description: 'Shows or sets the approval mode: ask, auto-edit, yolo or plan.',
   arguments: [argument('MODE', 'ask, auto-edit, yolo or plan.', false)],
+  changes: (mode) => mode !== '',
   async *run(wanted, context) {
     if (wanted === '') {
       const mode = modeIn(context);
@@ -33,13 +32,6 @@ export const approvalCommand: CoderCommand = {
     yield `The approval mode of this session is now ${mode}: ${MEANINGS[mode]}.`;
   },
 };
-
-/** Returns whether the message sets the mode. Only clients with the role `approve` may set it. */
-export function setsApproval({ parts: [first] }: Message): boolean {
-  if (first?.kind !== 'text') return false;
-  const typed = parseTyped(first.text, [approvalCommand]);
-  return typed.kind === 'command' && typed.args !== '';
-}
 
 function refusal(mode: ApprovalMode, { agent }: CommandContext): string {
   if (agent.loosest !== 'plan') {

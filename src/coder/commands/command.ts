@@ -23,6 +23,11 @@ export interface CoderCommand {
   readonly description: string;
   readonly arguments?: readonly SlashCommandArgument[];
   readonly subCommands?: readonly CoderCommand[];
+  /**
+   * Returns whether the command, with these arguments, changes something outside the conversation: files, memory,
+   * settings, the mode or the model. Then only clients with the role `approve` may run it.
+   */
+  readonly changes?: (args: string) => boolean;
   /** Returns whether the command, with these arguments, may ask a person first. */
   readonly asks?: (args: string) => boolean;
   /** Runs the command. After an answer or a crash, the command runs again from the start. */

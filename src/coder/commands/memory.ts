@@ -19,6 +19,7 @@ export const memoryCommand: CoderCommand = {
       name: 'add',
       description: 'Adds a line to your memory.',
       arguments: [argument('TEXT', 'What to remember.')],
+      changes: () => true,
       async *run(text, context) {
         refuseInPlan(context);
         try {

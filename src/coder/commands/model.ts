@@ -10,6 +10,7 @@ export const modelCommand: CoderCommand = {
   arguments: [
     argument('NAME', 'The model, written as for --model: google:NAME, offline, …', false),
   ],
+  changes: (name) => name !== '',
   async *run(name, { agent, run }) {
     const { state } = run;
     if (name === '') {

@@ -2,6 +2,7 @@
  * All commands: first the built-in commands, then the custom commands. A custom command cannot override a built-in
  * command.
  */
+import type { Message } from '../../protocol/index.ts';
 import { isTrusted } from '../settings/trust.ts';
 import { approvalCommand } from './approval.ts';
 import { clearCommand } from './clear.ts';
@@ -13,6 +14,7 @@ import { initCommand } from './init.ts';
 import { mcpCommand } from './mcp.ts';
 import { memoryCommand } from './memory.ts';
 import { modelCommand } from './model.ts';
+import { parseTyped } from './parse.ts';
 import { restoreCommand } from './restore.ts';
 import { statsCommand } from './stats.ts';
 import { toolsCommand } from './tools.ts';
@@ -30,6 +32,17 @@ const BUILT_IN: readonly CoderCommand[] = [
   approvalCommand,
   statsCommand,
 ];
+
+/**
+ * Returns the built-in command that a message runs with a change outside the conversation, or undefined. Custom
+ * commands are prompts for the model, so each change that they cause is a tool call with its own approval.
+ */
+export function changingCommand({ parts: [first] }: Message): CoderCommand | undefined {
+  if (first?.kind !== 'text') return undefined;
+  const typed = parseTyped(first.text, BUILT_IN);
+  if (typed.kind !== 'command') return undefined;
+  return typed.command.changes?.(typed.args) === true ? typed.command : undefined;
+}
 
 export interface CommandsPlace {
   readonly configFolder: string;

@@ -30,6 +30,7 @@ export const restoreCommand: CoderCommand = {
   description:
     'Restores the files and the conversation of a checkpoint. Without an ID it lists the checkpoints.',
   arguments: [argument('ID', 'The id of the checkpoint.', false)],
+  changes: (id) => id !== '',
   asks: (id) => id !== '',
   subCommands: [
     {

@@ -34,6 +34,11 @@ import { CommandError, toSlashCommand, type CoderCommand } from './command.ts';
 import { parsePath, parseTyped } from './parse.ts';
 import { loadCommands } from './registry.ts';
 
+/** A command that a client wants to execute: the text that runs it, or the reason why it cannot run. */
+export type FoundCommand =
+  | { readonly kind: 'command'; readonly text: string; readonly mayAsk: boolean }
+  | { readonly kind: 'problem'; readonly problem: string };
+
 export interface CommandService {
   /** Returns the top-level commands with their subcommands. */
   list(): Promise<SlashCommand[]>;
@@ -65,6 +70,8 @@ export interface ReadMessage {
 }
 
 export interface Commands extends CommandService {
+  /** Finds the command of a request, and checks its arguments. */
+  find(request: ExecuteSlashCommandRequest, call: Call): Promise<FoundCommand>;
   read(message: Message, agent: WorkspaceAgent): Promise<ReadMessage>;
 }
 
@@ -90,6 +97,17 @@ export function createCommands(options: CommandsOptions): Commands {
     const folder = noted?.[WORKSPACE_KEY];
     const only = roots.length === 1 ? roots[0] : undefined;
     return loadCommands({ configFolder, workspace: typeof folder === 'string' ? folder : only });
+  }
+
+  async function find(
+    { command_path, args, contextId }: ExecuteSlashCommandRequest,
+    call: Call,
+  ): Promise<FoundCommand> {
+    const typed = parsePath(command_path, args, await commandsFor(call, contextId));
+    if (typed.kind === 'problem') return typed;
+    if (typed.kind === 'text') return { kind: 'problem', problem: GONE };
+    const text = `/${[...typed.path, typed.args].join(' ').trim()}`;
+    return { kind: 'command', text, mayAsk: typed.command.asks?.(typed.args) === true };
   }
 
   function runnerOf(agent: WorkspaceAgent): WorkspaceAgent['runner'] {
@@ -130,23 +148,23 @@ export function createCommands(options: CommandsOptions): Commands {
       return (await commandsFor({}, undefined)).map(toSlashCommand);
     },
 
-    async execute({ command_path, args, contextId }, call, handler) {
-      const typed = parsePath(command_path, args, await commandsFor(call, contextId));
-      if (typed.kind !== 'command') {
-        const message = typed.kind === 'problem' ? typed.problem : GONE;
-        return { execution_id: '', status: 'FAILED_TO_START', message };
-      }
+    find,
+
+    async execute(request, call, handler) {
+      const found = await find(request, call);
+      if (found.kind === 'problem') return notStarted(found.problem);
+      const { contextId } = request;
       const message: Message = {
         kind: 'message',
         messageId: randomUUIDv7(),
         role: 'user',
-        parts: [{ kind: 'text', text: `/${[...typed.path, typed.args].join(' ').trim()}` }],
+        parts: [{ kind: 'text', text: found.text }],
         ...(contextId !== undefined && { contextId }),
       };
       const extensions = [...new Set([...(call.extensions ?? []), EXTENSION_URI])];
       const stream = await handler.streamMessage({ message }, { ...call, extensions });
       try {
-        return await beginning(stream, typed.command.asks?.(typed.args) === true);
+        return await beginning(stream, found.mayAsk);
       } finally {
         stream.close();
       }
@@ -178,13 +196,18 @@ export function createCommands(options: CommandsOptions): Commands {
   };
 }
 
+/** Returns the response for a command that cannot run. */
+export function notStarted(message: string): ExecuteSlashCommandResponse {
+  return { execution_id: '', status: 'FAILED_TO_START', message };
+}
+
 const GONE = 'The command no longer exists; /help lists the commands.';
 
 /**
  * Returns the response for a started command. If the command may ask a question first, waits until it asks, continues
  * or ends.
  */
-async function beginning(
+export async function beginning(
   events: AsyncIterable<{ readonly event: StreamEvent }>,
   mayAsk: boolean,
 ): Promise<ExecuteSlashCommandResponse> {

@@ -71,7 +71,11 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
       const caller: Call = { user: call.user, version: '1.0', extensions: [EXTENSION_URI] };
       const stream = await handler.streamMessage({ message }, caller);
       const events = new FlatEvents({ known: taskId !== undefined, settings });
-      return { stream, frame: ({ event, seq }) => framed(events.take(event), seq) };
+      return {
+        stream,
+        frame: ({ event, seq }) => framed(events.take(event), seq),
+        failure: (error) => `data: ${JSON.stringify(flatError(error).body)}\n\n`,
+      };
     },
   };
 

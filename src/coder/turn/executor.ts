@@ -39,25 +39,22 @@ import type {
 } from '../../tasks/index.ts';
 import { answerIn, confirmationsIn, unheardAnswer } from '../approval/answers.ts';
 import { CallStates } from '../approval/call-states.ts';
-import { requireRole, requireTerminal } from '../approval/roles.ts';
-import { setsApproval } from '../commands/approval.ts';
 import { BESIDE, type Commands } from '../commands/service.ts';
 import { openingState } from '../session/opening-calls.ts';
 import { modelNameIn } from '../session/session-status.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
 import { hasBegun, type AcquiredAgent, type WorkspaceAgents } from '../session/workspace-agents.ts';
 import { Inbox } from './inbox.ts';
+import { requireMessageRoles, type MessageRules } from './message-roles.ts';
 import { DevelopmentToolPresenter } from './presenter.ts';
 
-export interface CoderExecutorOptions {
+export interface CoderExecutorOptions extends MessageRules {
   readonly workspaces: WorkspaceAgents;
   readonly commands: Commands;
   readonly profile: AgentProfile;
   readonly logger: Logger;
   /** Returns whether the task is the current task of a live session. */
   isLive(taskId: string): boolean;
-  /** Whether only the terminal may set the approval mode. */
-  readonly terminalSetsMode: boolean;
 }
 
 export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
@@ -66,10 +63,9 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
 
   function receive(context: RequestContext, task?: Task): MaybePromise<Reception | undefined> {
     const { message, user } = context;
-    if (setsApproval(message)) {
-      requireRole(user, 'approve');
-      if (options.terminalSetsMode) requireTerminal(user);
-    }
+    // If the task waits for an answer, a text message is an answer too.
+    const isWaiting = task !== undefined && isInterrupted(task.status.state);
+    requireMessageRoles(message, user, options, isWaiting);
     refuseIncompatible(namedExtensions(context));
     refuseRequestSettings(context.metadata);
     const confirmations = confirmationsIn(message);
@@ -96,8 +92,6 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     model: string,
   ): Reception {
     const isWaiting = isInterrupted(task.status.state);
-    // If the task waits for an answer, a text message is an answer too.
-    if (isWaiting) requireRole(context.user, 'approve');
     if (confirmations.length > 0) {
       const states = new CallStates(task);
       for (const confirmation of confirmations) states.check(confirmation);

@@ -7,6 +7,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import { MAX_TIMER_MS } from '../../base/index.ts';
+import type { A2AError } from '../../protocol/index.ts';
 import type { Logger, Opening, Published, StreamSink } from '../../tasks/index.ts';
 import type { Beating } from './heartbeat.ts';
 import type { Pace, Paced } from './pace.ts';
@@ -78,6 +79,10 @@ export class EventSink implements StreamSink, Beating, Paced {
     if (last) this.end();
     else if (this.#gathered.length > GATHER) this.flush();
     return this.#room;
+  }
+
+  fail(error: A2AError): void {
+    this.#gathered += this.#reply.failure?.(error) ?? '';
   }
 
   flush(): void {

@@ -134,6 +134,7 @@ function streamBody(
             if (!room()) beating.stalledAt ??= performance.now();
             return room();
           },
+          fail: (error) => controller.enqueue(encoder.encode(reply.failure?.(error))),
           end(reason) {
             over();
             if (reason !== 'closed') controller.close();

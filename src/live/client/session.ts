@@ -65,10 +65,10 @@ export interface TakenPrompt {
   readonly queued: boolean;
   readonly taskId: string;
   /**
-   * Resolves if a queued prompt is dropped, because a client canceled the turn or the agent refused the prompt.
-   * Available only in the process that runs the session.
+   * Resolves with the reason if a queued prompt is dropped, because a client canceled the turn or the agent refused the
+   * prompt. Available only in the process that runs the session.
    */
-  readonly forgotten?: Promise<void>;
+  readonly forgotten?: Promise<unknown>;
 }
 
 /** An event of a live session. */

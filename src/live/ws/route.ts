@@ -1,10 +1,7 @@
 /**
  * The routes `/ws` and `/acp`, which connect clients to a live session on the server's port.
  *
- *   const server = serve(coder.agent, {
- *     ...coderServeOptions(coder),
- *     ...liveServeOptions({ live: () => live, tokens, acp, logger }),
- *   });
+ *   const server = serve(coder.agent, liveServeOptions({ coder, live: () => live, tokens, acp, logger }));
  *   const live = await openLive({ coder, handler: server.handler, workspace, logger });
  *
  * On `/ws` the subprotocol selects the protocol, `a2a` or `acp`. Without a subprotocol the first frame decides. If no
@@ -22,8 +19,10 @@ import {
   type SocketRequest,
   type SocketRoute,
 } from '../../http/index.ts';
-import { guardRoles, liveAuthentication, type LiveToken } from './access.ts';
-import { rolesOf } from '../../coder/index.ts';
+import { liveAuthentication, type LiveToken } from '../http/access.ts';
+import { type Coder, coderServeOptions, rolesOf } from '../../coder/index.ts';
+import { HttpClients } from '../http/clients.ts';
+import { httpCommands, httpHandler } from '../http/handler.ts';
 import type { Live } from '../hub.ts';
 import { A2aSocket } from './a2a-socket.ts';
 import { LiveFrames } from './frames.ts';
@@ -42,6 +41,7 @@ export type AcpSocket = (
 ) => SocketListener;
 
 export interface LiveServeOptions {
+  readonly coder: Pick<Coder, 'workspaces' | 'commands'>;
   /** Returns the live session, or undefined if it has not started yet. Clients are then asked to try again. */
   readonly live: () => Live | undefined;
   /** The tokens of the clients that may join. Without tokens, any local client may join. */
@@ -51,16 +51,23 @@ export interface LiveServeOptions {
   readonly logger: Logger;
 }
 
-export function liveServeOptions(
-  options: LiveServeOptions,
-): Pick<ServeOptions, 'authenticate' | 'guard'> & Required<Pick<ServeOptions, 'sockets'>> {
-  const { tokens = [] } = options;
+type LiveOptions = Pick<ServeOptions, 'authenticate'> &
+  Required<Pick<ServeOptions, 'guard' | 'sockets'>> &
+  ReturnType<typeof coderServeOptions>;
+
+/** Returns the options with which a server offers the live session, and nothing beside the live session. */
+export function liveServeOptions(options: LiveServeOptions): LiveOptions {
+  const { tokens = [], coder, logger } = options;
+  const live = () => present(options);
   const frames = new LiveFrames();
   const routes: SocketRoute[] = [webSocketRoute(options, frames)];
   if (options.acp) routes.push(acpRoute(options, options.acp));
+  const clients = new HttpClients();
   return {
+    ...coderServeOptions({ ...coder, commands: httpCommands(coder.commands, clients, live) }),
     sockets: routes,
-    ...(tokens.length > 0 && { authenticate: liveAuthentication(tokens), guard: guardRoles }),
+    guard: (handler) => httpHandler(handler, { live, clients, logger }),
+    ...(tokens.length > 0 && { authenticate: liveAuthentication(tokens) }),
   };
 }
 

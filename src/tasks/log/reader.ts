@@ -6,7 +6,7 @@
  * only a cursor instead of a queue, and does not slow down other readers.
  */
 import type { MaybePromise } from '../../base/index.ts';
-import { isInterrupted, type TaskState } from '../../protocol/index.ts';
+import { isInterrupted, isTerminal, type TaskState } from '../../protocol/index.ts';
 import { Published } from './published.ts';
 import type { SerializedEntry } from '../store/store.ts';
 import { nextPiece } from './size.ts';
@@ -32,6 +32,8 @@ export interface Sink {
   readonly endless?: boolean;
   /** Called at a settled state after which another turn may follow. Returns true to wait for the next turn. */
   readonly spans?: (() => boolean) | undefined;
+  /** If true, the reader also ends at the end of a turn that other turns follow in the log. */
+  readonly oneTurn?: boolean | undefined;
 }
 
 /** The log that a reader reads. */
@@ -99,8 +101,10 @@ export class LogReader {
    * reader, because the task has continued after it.
    */
   #isLast({ seq, event }: Published): boolean {
-    if (event.kind !== 'status-update' || !event.final || seq !== this.#log.seq) return false;
-    const { endless = false, spans } = this.#sink;
+    if (event.kind !== 'status-update' || !event.final) return false;
+    const { endless = false, spans, oneTurn } = this.#sink;
+    if (oneTurn && isTerminal(event.status.state)) return true;
+    if (seq !== this.#log.seq) return false;
     return !endless && !(mayGoOn(event.status.state) && spans?.());
   }
 

@@ -4,7 +4,7 @@
  * HTTP adapters pipe it into a sink with backpressure. Programs in this process iterate over it. It can be read only
  * once.
  */
-import type { StreamEvent, StreamItem, WireCodec } from '../../protocol/index.ts';
+import type { A2AError, StreamEvent, StreamItem, WireCodec } from '../../protocol/index.ts';
 import type { EventLog, LiveTask } from './event-log.ts';
 import type { Published } from './published.ts';
 import type { EndReason, LogReader, Sink } from './reader.ts';
@@ -25,7 +25,17 @@ export function opening(event: StreamEvent, seq?: number): Opening {
 /** A sink like `Sink` that may also get an opening. */
 export interface StreamSink {
   take(item: Published | Opening, last: boolean): boolean;
+  /** Called before `end` if the stream of a queued message cannot start (`TaskStream.later`). */
+  fail?(error: A2AError): void;
   end(reason: EndReason): void;
+}
+
+/** Options of `TaskStream.later`. */
+export interface LaterOptions {
+  /** The first item. It is sent at once. */
+  readonly first?: Opening | undefined;
+  /** Called once, when the stream has ended. */
+  readonly onEnd?: (() => void) | undefined;
 }
 
 const BUFFER = 64;
@@ -33,10 +43,15 @@ const BUFFER = 64;
 /** A stream of the events of one task. It can be read only once, by iteration or by `pipe`. */
 export class TaskStream implements AsyncIterable<StreamItem>, Sink {
   readonly spans: Sink['spans'];
+  readonly oneTurn: Sink['oneTurn'];
   readonly #opening: Opening | undefined;
+  readonly #onEnd: (() => void) | undefined;
   #reader: LogReader | undefined;
+  /** The stream that this one continues with (`later`). */
+  #next: TaskStream | undefined;
   #sink: StreamSink | undefined;
   #ended: EndReason | undefined;
+  #failure: A2AError | undefined;
 
   /** Makes a stream that has only an opening: a Message, or a settled task. */
   static of(event: StreamEvent, seq?: number): TaskStream {
@@ -57,10 +72,24 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     live: LiveTask,
     after: number,
     first?: Opening,
-    spans?: Sink['spans'],
+    rules: Pick<Sink, 'spans' | 'oneTurn'> = {},
   ): TaskStream {
-    const stream = new TaskStream(first, spans);
+    const stream = new TaskStream(first, rules);
     stream.#reader = log.read(live, after, stream);
+    return stream;
+  }
+
+  /**
+   * Makes a stream that continues with the stream `next`, which opens later, for example when a queued message is sent.
+   * If `next` is rejected, the reader of this stream gets the error.
+   * @internal
+   */
+  static later(next: Promise<TaskStream>, { first, onEnd }: LaterOptions = {}): TaskStream {
+    const stream = new TaskStream(first, {}, onEnd);
+    next.then(
+      (opened) => stream.#continue(opened),
+      (error: A2AError) => stream.#fail(error),
+    );
     return stream;
   }
 
@@ -70,62 +99,95 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     return stream;
   }
 
-  private constructor(first: Opening | undefined, spans?: Sink['spans']) {
+  private constructor(
+    first: Opening | undefined,
+    { spans, oneTurn }: Pick<Sink, 'spans' | 'oneTurn'> = {},
+    onEnd?: () => void,
+  ) {
     this.#opening = first;
     this.spans = spans;
+    this.oneTurn = oneTurn;
+    this.#onEnd = onEnd;
   }
 
   /** Sequence number of the last entry that the sink took. The client can resume after it. */
   get cursor(): number {
-    return this.#reader?.cursor ?? 0;
+    return this.#reader?.cursor ?? this.#next?.cursor ?? 0;
   }
 
   /** Starts to send the stream to `sink`. */
   pipe(sink: StreamSink): void {
     if (this.#sink) throw new Error('a task stream can be read only once');
     this.#sink = sink;
-    const room = this.#opening ? sink.take(this.#opening, this.#ended !== undefined) : true;
+    const over = this.#ended !== undefined && !this.#failure;
+    const room = this.#opening ? sink.take(this.#opening, over) : true;
+    if (this.#failure) sink.fail?.(this.#failure);
     if (this.#ended !== undefined) sink.end(this.#ended);
-    else if (room) this.#reader?.resume();
+    else if (room) this.resume();
   }
 
   /** Called when the sink has room again. */
   resume(): void {
     this.#reader?.resume();
+    if (!this.#next) return;
+    if (this.#next.#sink) this.#next.resume();
+    else this.#next.pipe(this);
   }
 
   /** Ends the stream. */
-  close(reason?: EndReason): void {
-    this.#reader?.close(reason);
+  close(reason: EndReason = 'closed'): void {
+    if (this.#reader) this.#reader.close(reason);
+    else if (this.#next) this.#next.close(reason);
+    else if (this.#ended === undefined) this.end(reason);
   }
 
-  /** Called by the reader. */
-  take(entry: Published, last: boolean): boolean {
+  /** Called by the reader, or by the stream that this one continues with. */
+  take(entry: Published | Opening, last: boolean): boolean {
     return this.#sink!.take(entry, last);
   }
 
-  /** Called by the reader. */
+  /** Called by the reader, or by the stream that this one continues with. */
   end(reason: EndReason): void {
+    if (this.#ended === undefined) this.#onEnd?.();
     this.#ended ??= reason;
     this.#sink?.end(reason);
+  }
+
+  #continue(next: TaskStream): void {
+    if (this.#ended !== undefined) return next.close();
+    this.#next = next;
+    // A stream that nobody reads yet continues when it is read.
+    if (this.#sink) this.resume();
+  }
+
+  #fail(error: A2AError): void {
+    if (this.#ended !== undefined) return;
+    this.#failure = error;
+    this.#sink?.fail?.(error);
+    this.end('final');
   }
 
   /** This is not a generator, because `return` must take effect immediately, even while `next` waits for an event. */
   [Symbol.asyncIterator](): AsyncIterator<StreamItem, undefined> {
     const queue: StreamItem[] = [];
     let ended = false;
-    let waiting: ((result: IteratorResult<StreamItem, undefined>) => void) | undefined;
+    let failure: A2AError | undefined;
+    let waiting: PromiseWithResolvers<IteratorResult<StreamItem, undefined>> | undefined;
     const end = () => {
       ended = true;
-      waiting?.({ done: true, value: undefined });
+      if (failure) waiting?.reject(failure);
+      else waiting?.resolve({ done: true, value: undefined });
       waiting = undefined;
     };
     this.pipe({
       take({ event, seq }) {
         if (!waiting) return queue.push({ event, seq }) < BUFFER;
-        waiting({ done: false, value: { event, seq } });
+        waiting.resolve({ done: false, value: { event, seq } });
         waiting = undefined;
         return true;
+      },
+      fail: (error) => {
+        failure = error;
       },
       end,
     });
@@ -134,8 +196,10 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
         const item = queue.shift();
         if (item && queue.length === 0) this.resume();
         if (item) return { done: false, value: item };
+        if (ended && failure) throw failure;
         if (ended) return { done: true, value: undefined };
-        return new Promise((resolve) => (waiting = resolve));
+        waiting = Promise.withResolvers();
+        return waiting.promise;
       },
       return: async () => {
         queue.length = 0;

@@ -5,7 +5,7 @@
  * at the terminal. The fields `name` and `roles` distinguish them.
  */
 import type { LiveRole } from '../client/session.ts';
-import { type LiveUser, requireMessageRoles, requirePromptRoles } from '../../coder/index.ts';
+import { type LiveUser, requirePromptRoles } from '../../coder/index.ts';
 import type { User } from '../../protocol/index.ts';
 import { guardHandler, type RequestHandler } from '../../tasks/index.ts';
 import { sameSecret, type Authenticate } from '../../http/index.ts';
@@ -33,10 +33,9 @@ export function liveAuthentication(tokens: readonly LiveToken[]): Authenticate {
   };
 }
 
-/** Wraps the handler for clients that call over HTTP, and checks their roles. */
+/** Wraps the handler for clients that call over HTTP, so that clients without the role `prompt` can only read. */
 export function guardRoles(handler: RequestHandler): RequestHandler {
-  return guardHandler(handler, ({ access, on }, { message, metadata }, { user }) => {
-    if (on === 'message' && message) requireMessageRoles(message, user);
-    else if (access === 'write') requirePromptRoles(metadata, user);
+  return guardHandler(handler, ({ access }, { metadata }, { user }) => {
+    if (access === 'write') requirePromptRoles(metadata, user);
   });
 }

@@ -1,0 +1,49 @@
+/**
+ * Decides which roles a message requires. This is the only place, for every API: the executor calls it for every
+ * message, and a live session calls it before it queues a prompt.
+ *
+ *   an answer to a call (a confirmation)                                  approve
+ *   an answer in words, to a task that waits                              approve
+ *   a command that changes something outside the conversation             prompt and approve
+ *   settings with autoExecute, which approve every call                   prompt and approve
+ *   any other message                                                     prompt
+ */
+import { A2AError, type Message, type User } from '../../protocol/index.ts';
+import { confirmationsIn } from '../approval/answers.ts';
+import { requirePromptRoles, requireRole, requireSettingRoles } from '../approval/roles.ts';
+import { approvalCommand } from '../commands/approval.ts';
+import { changingCommand } from '../commands/registry.ts';
+
+export interface MessageRules {
+  /** Whether only the terminal may set the approval mode. */
+  readonly terminalSetsMode: boolean;
+}
+
+/** Throws if the user may not send this message. `isWaiting`: the message goes to a task that waits for an answer. */
+export function requireMessageRoles(
+  message: Message,
+  user: User | undefined,
+  { terminalSetsMode }: MessageRules,
+  isWaiting = false,
+): void {
+  const answers = isWaiting || confirmationsIn(message).length > 0;
+  if (answers) {
+    requireRole(user, 'approve');
+    requireSettingRoles(message.metadata, user);
+  } else {
+    requirePromptRoles(message.metadata, user);
+  }
+  const changes = changingCommand(message);
+  if (!changes) return;
+  requireRole(user, 'approve');
+  if (changes === approvalCommand && terminalSetsMode) requireTerminal(user);
+}
+
+/** Throws if the user is not at the terminal. With --approval plan, only the terminal may set the mode. */
+function requireTerminal(user: User | undefined): void {
+  if (user?.['kind'] === 'terminal') return;
+  throw new A2AError(
+    'forbidden',
+    'Only the terminal may set the mode, because the session was started with --approval plan',
+  );
+}

@@ -1,0 +1,54 @@
+/** Finds the messages of the clients in the log of a conversation: where they are, and where their turns end. */
+import { isTerminal, type StreamEvent, type Task } from '../protocol/index.ts';
+
+/** Maximum number of messages that are kept. */
+const MAX_MESSAGES = 10_000;
+
+/** Where a message is in the log. */
+export interface Heard {
+  readonly taskId: string;
+  readonly contextId: string;
+  /** The position in the log. It is undefined for a message to an earlier task that this process has not read. */
+  readonly at?:
+    | {
+        /** The sequence number of the message. */
+        readonly seq: number;
+        /** The turn of the message. `last` is the sequence number of its end, after the turn has ended. */
+        readonly turn: { last?: number };
+      }
+    | undefined;
+}
+
+export class HeardMessages {
+  readonly #messages = new Map<string, Heard>();
+  #turn: { last?: number } = {};
+
+  get(messageId: string): Heard | undefined {
+    return this.#messages.get(messageId);
+  }
+
+  /** Takes the next event of the log. */
+  take(event: StreamEvent, seq: number): void {
+    if (event.kind !== 'task' && event.kind !== 'status-update') return;
+    const taskId = event.kind === 'task' ? event.id : event.taskId;
+    const message = event.kind === 'task' ? event.history?.[0] : event.status.message;
+    if (message?.role === 'user') {
+      const { contextId } = event;
+      this.#set(message.messageId, { taskId, contextId, at: { seq, turn: this.#turn } });
+    }
+    if (!isTerminal(event.status.state)) return;
+    this.#turn.last = seq;
+    this.#turn = {};
+  }
+
+  /** Adds a message to an earlier task. */
+  add(messageId: string, { id: taskId, contextId }: Task): void {
+    this.#set(messageId, { taskId, contextId });
+  }
+
+  #set(messageId: string, heard: Heard): void {
+    this.#messages.set(messageId, heard);
+    const [oldest] = this.#messages.size > MAX_MESSAGES ? this.#messages.keys() : [];
+    if (oldest !== undefined) this.#messages.delete(oldest);
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * The clients that use the session over plain HTTP. Each is a client of the session like any other, under the name of
+ * its token, else the name in its message, else `http`. It stays on the list of clients for a moment after its last
+ * request, so that people see a client that sends many short requests.
+ */
+import { isObject } from '../../base/index.ts';
+import { rolesOf } from '../../coder/index.ts';
+import { EXTENSION_URI } from '../../protocol/development-tool/index.ts';
+import type { Call, Message } from '../../protocol/index.ts';
+import type { Live } from '../hub.ts';
+import type { Member } from '../member.ts';
+
+/** How long a client stays after its last request. */
+const STAY_MS = 3000;
+/** Maximum number of clients that stay. */
+const MAX_STAYING = 32;
+
+interface Client {
+  readonly member: Member;
+  /** The number of open requests. */
+  requests: number;
+  timer?: NodeJS.Timeout | undefined;
+}
+
+/** A client during one request. `leave` must be called once, when the request is over. */
+export interface Visit {
+  readonly member: Member;
+  readonly leave: () => void;
+}
+
+export class HttpClients {
+  readonly #clients = new Map<string, Client>();
+  #live: Live | undefined;
+
+  enter(live: Live, call: Call, message?: Message): Visit {
+    if (this.#live !== live) this.#clients.clear();
+    this.#live = live;
+    const roles = rolesOf(call.user);
+    const name = nameOf(call, message);
+    const key = JSON.stringify([name, roles]);
+    let client = this.#clients.get(key);
+    if (!client) {
+      client = { member: live.join({ kind: 'a2a', name, roles }), requests: 0 };
+      this.#clients.set(key, client);
+    }
+    const here = client;
+    clearTimeout(here.timer);
+    here.requests += 1;
+    let left = false;
+    const leave = () => {
+      if (left) return;
+      left = true;
+      here.requests -= 1;
+      if (here.requests === 0) this.#release(key, here);
+    };
+    return { member: here.member, leave };
+  }
+
+  #release(key: string, client: Client): void {
+    const remove = () => {
+      if (this.#clients.get(key) === client) this.#clients.delete(key);
+      void client.member.close();
+    };
+    if (this.#clients.size > MAX_STAYING) return remove();
+    client.timer = setTimeout(remove, STAY_MS).unref();
+  }
+}
+
+function nameOf({ user }: Call, message: Message | undefined): string {
+  const own = message?.metadata?.[EXTENSION_URI];
+  const claimed: unknown = user?.['name'] ?? (isObject(own) ? own['client'] : undefined);
+  return typeof claimed === 'string' && claimed.trim() !== '' ? claimed.slice(0, 80) : 'http';
+}

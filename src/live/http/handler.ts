@@ -1,0 +1,246 @@
+/**
+ * The operations of the live port over HTTP, for JSON-RPC, REST and the flat API.
+ *
+ * Every message is a turn of the shared session, or an answer to one of its questions. The sender is a client of the
+ * session, so the terminal shows the client, its prompts and its answers. No request starts a task of its own. Other
+ * tasks in the store can be read, and do not run.
+ */
+import type { CommandService } from '../../coder/index.ts';
+import { settingsIn } from '../../protocol/development-tool/index.ts';
+import {
+  A2AError,
+  type Call,
+  type Message,
+  type MessageSendParams,
+  type SendResult,
+  type SubscribeParams,
+  type Task,
+} from '../../protocol/index.ts';
+import {
+  type Logger,
+  opening,
+  type LogPage,
+  type RequestHandler,
+  type ReserveParams,
+  TaskStream,
+} from '../../tasks/index.ts';
+import type { Heard } from '../heard-messages.ts';
+import type { HttpClients, Visit } from './clients.ts';
+import type { Live } from '../hub.ts';
+import { streamTurn, submitted, turnLog, turnRested, turnTask } from '../turns.ts';
+import { guardRoles } from './access.ts';
+
+export interface HttpHandlerOptions {
+  /** Returns the live session. Throws if it has not started yet. */
+  readonly live: () => Live;
+  readonly clients: HttpClients;
+  readonly logger: Logger;
+}
+
+/** The commands of the live port over HTTP: each execution is a turn of the session. */
+export function httpCommands(
+  commands: CommandService,
+  clients: HttpClients,
+  live: () => Live,
+): CommandService {
+  return {
+    list: () => commands.list(),
+    async execute(request, call) {
+      const { member, leave } = clients.enter(live(), call);
+      try {
+        return await member.execute(request);
+      } finally {
+        leave();
+      }
+    },
+  };
+}
+
+export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions): RequestHandler {
+  const { clients } = options;
+  const guarded = guardRoles(handler);
+
+  function enter(call: Call, message?: Message): Visit {
+    return clients.enter(options.live(), call, message);
+  }
+
+  /** Runs a request of a client. */
+  async function during<T>(
+    call: Call,
+    work: (visit: Visit) => Promise<T>,
+    message?: Message,
+  ): Promise<T> {
+    const visit = enter(call, message);
+    try {
+      return await work(visit);
+    } finally {
+      visit.leave();
+    }
+  }
+
+  /** Returns a stream during which the client is in the session. */
+  async function streaming(
+    call: Call,
+    open: (visit: Visit) => Promise<TaskStream>,
+    message?: Message,
+  ): Promise<TaskStream> {
+    const visit = enter(call, message);
+    try {
+      const stream = await open(visit);
+      return TaskStream.later(Promise.resolve(stream), { onEnd: visit.leave });
+    } catch (error) {
+      visit.leave();
+      throw error;
+    }
+  }
+
+  function sendMessage(params: MessageSendParams, call: Call = {}): Promise<SendResult> {
+    const { message, configuration = {} } = params;
+    const { blocking, historyLength } = configuration;
+    return during(
+      call,
+      async ({ member }) => {
+        const taken = await member.send(params, asMember(call, member.call));
+        if (blocking === false && taken.queued) return member.queuedTask(historyLength);
+        const heard = await abortable(member.heard(message.messageId), call.signal);
+        if (blocking !== false) await turnRested(handler, heard, call);
+        return turnTask(handler, heard, call, historyLength);
+      },
+      message,
+    );
+  }
+
+  function streamMessage(
+    params: MessageSendParams,
+    call: Call = {},
+    seen?: number,
+  ): Promise<TaskStream> {
+    const { message } = params;
+    return streaming(
+      call,
+      async ({ member }) => {
+        const taken = await member.send(params, asMember(call, member.call));
+        const heard = member.heard(message.messageId);
+        if (taken.queued) {
+          const task = await member.queuedTask(0);
+          // Its own message shows the client that its turn has begun.
+          const turn = heard.then((each) =>
+            streamTurn(handler, each, call, each.at && each.at.seq - 1),
+          );
+          return TaskStream.later(told(turn), { first: opening(task) });
+        }
+        return begunTurn(await heard, message, call, seen);
+      },
+      message,
+    );
+  }
+
+  /** Streams a turn that has begun. The stream starts with the task, unless the client has seen events of the turn. */
+  async function begunTurn(
+    heard: Heard,
+    message: Message,
+    call: Call,
+    seen?: number,
+  ): Promise<TaskStream> {
+    const { taskId, contextId, at } = heard;
+    if (!at) return streamTurn(handler, heard, call);
+    if (seen !== undefined) return streamTurn(handler, heard, call, Math.max(seen, at.seq));
+    const history = [{ ...message, taskId, contextId }];
+    const task: Task = { ...submitted(taskId, contextId), status: { state: 'working' }, history };
+    const first = opening(task, at.seq);
+    return TaskStream.later(told(streamTurn(handler, heard, call)), { first });
+  }
+
+  /** Logs errors that are not for the peer, and replaces them. */
+  function told(stream: Promise<TaskStream>): Promise<TaskStream> {
+    return stream.catch((error: unknown) => {
+      if (error instanceof A2AError) throw error;
+      options.logger.error({ err: error }, 'failed to stream a turn of the live session');
+      throw new A2AError('internal');
+    });
+  }
+
+  function subscribe(params: SubscribeParams, call: Call = {}): Promise<TaskStream> {
+    const { id, after } = params;
+    return streaming(call, async ({ member }) => {
+      if (!member.knows(id)) return guarded.subscribe(params, call);
+      const heard = member.heard(id);
+      const turn = heard.then((each) => {
+        const before = each.at && each.at.seq - 1;
+        return streamTurn(handler, each, call, before && Math.max(before, after ?? 0));
+      });
+      const first = after === undefined ? opening(member.sessionTask()) : undefined;
+      return TaskStream.later(told(turn), { first });
+    });
+  }
+
+  async function readLog(params: SubscribeParams, call: Call = {}): Promise<LogPage> {
+    return during(call, async ({ member }) => {
+      if (!member.knows(params.id)) return guarded.readLog(params, call);
+      const heard = await abortable(member.heard(params.id), call.signal);
+      return turnLog(handler, heard, call, params.after);
+    });
+  }
+
+  /** Returns the session's task, because all messages go there. */
+  async function reserveTask(
+    { contextId, metadata, tenant }: ReserveParams,
+    call: Call = {},
+  ): Promise<Task> {
+    return during(call, async ({ member }) => {
+      member.require('prompt');
+      member.checkPlace({ contextId, tenant });
+      const settings = settingsIn(metadata);
+      const { workspace } = options.live();
+      const differs =
+        settings &&
+        (settings.autoExecute === true ||
+          settings.mcpServers !== undefined ||
+          (settings.workspace_path ?? workspace) !== workspace);
+      if (differs) {
+        throw new A2AError(
+          'invalidParams',
+          'agentSettings: the live session has its own settings; omit them',
+        );
+      }
+      return handler.getTask({ id: member.sessionTask().id, historyLength: 0 }, call);
+    });
+  }
+
+  return {
+    ...guarded,
+    sendMessage,
+    streamMessage,
+    subscribe,
+    readLog,
+    reserveTask,
+    getTask: (params, call = {}) => during(call, ({ member }) => member.getTask(params, call)),
+    listTasks: (params, call = {}, more) =>
+      during(call, () => guarded.listTasks(params, call, more)),
+    cancelTask: (params, call = {}) =>
+      during(call, ({ member }) => member.cancelTask(params, call)),
+    get running() {
+      return handler.running;
+    },
+  };
+}
+
+/** Returns the call of an HTTP request with the client as its user. The call does not end with the request. */
+function asMember({ extensions, version, base }: Call, { user }: Call): Call {
+  return { user, extensions, version, base };
+}
+
+/** Waits for the promise, or until the signal is aborted. */
+async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return promise;
+  const aborted = Promise.withResolvers<never>();
+  const leave = () =>
+    aborted.reject(new A2AError('unavailable', 'The client has disconnected; the prompt stays'));
+  signal.addEventListener('abort', leave, { once: true });
+  if (signal.aborted) leave();
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', leave);
+  }
+}

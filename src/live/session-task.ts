@@ -1,0 +1,69 @@
+/** The task of a live session: how it is created and continued, and the state of its turn. */
+import {
+  EXTENSION_URI,
+  extensionMetadata,
+  type McpServers,
+} from '../protocol/development-tool/index.ts';
+import {
+  A2AError,
+  isInterrupted,
+  isTerminal,
+  type Call,
+  type Task,
+  type TaskStatusUpdateEvent,
+} from '../protocol/index.ts';
+import type { RequestHandler } from '../tasks/index.ts';
+
+/** The call context of requests that the session itself makes. */
+export const OWN_CALL: Call = { extensions: [EXTENSION_URI] };
+
+/** `idle`: the next message starts a turn. `busy`: a turn is running. `waiting`: the turn waits for answers. */
+export type TurnState = 'idle' | 'busy' | 'waiting';
+
+interface SessionSettings {
+  readonly handler: RequestHandler;
+  readonly workspace: string;
+  readonly mcpServers?: McpServers | undefined;
+}
+
+/** Returns whether the task refused the message only because it is busy or has just ended. */
+export function isRefusedAsBusy(error: unknown): boolean {
+  if (!(error instanceof A2AError) || error.kind !== 'unsupportedOperation') return false;
+  const { reason, info } = error.detail;
+  return reason === undefined && info?.['taskId'] !== undefined;
+}
+
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof A2AError && error.kind === 'unavailable';
+}
+
+export function hasData({ status }: TaskStatusUpdateEvent): boolean {
+  return status.message?.parts.some(({ kind }) => kind === 'data') === true;
+}
+
+/** Returns the state of the turn. A failed or canceled task counts as busy until the conversation has a new task. */
+export function turnState(event: Task | TaskStatusUpdateEvent): TurnState {
+  const { state } = event.status;
+  const reserved = event.kind === 'task' && state === 'submitted' && !event.history?.length;
+  if (state === 'completed' || reserved) return 'idle';
+  return isInterrupted(state) ? 'waiting' : 'busy';
+}
+
+/** Creates a task with the settings of the session, so that a client cannot change them with its first message. */
+export function reserveSessionTask(
+  { handler, workspace, mcpServers }: SessionSettings,
+  contextId: string | undefined,
+): Promise<Task> {
+  const metadata = extensionMetadata({
+    workspace_path: workspace,
+    ...(mcpServers && { mcpServers }),
+  });
+  return handler.reserveTask({ contextId, metadata }, OWN_CALL);
+}
+
+/** Returns the task if it still accepts messages, or undefined if it has failed or was canceled or rejected. */
+export async function continued(handler: RequestHandler, id: string): Promise<Task | undefined> {
+  const task = await handler.getTask({ id, historyLength: 0 }, OWN_CALL);
+  const { state } = task.status;
+  return isTerminal(state) && state !== 'completed' ? undefined : task;
+}

@@ -1,0 +1,86 @@
+/** Reads one turn of a live session, beginning with a message that started it or that answered a question in it. */
+import {
+  A2AError,
+  isSettled,
+  isTerminal,
+  reduce,
+  type Call,
+  type Task,
+  type TaskEvent,
+} from '../protocol/index.ts';
+import { type LogPage, type RequestHandler, TaskStream } from '../tasks/index.ts';
+import type { Heard } from './heard-messages.ts';
+
+/**
+ * Streams the events of the turn after the message, or after the event `after`. The stream ends when the turn ends or
+ * waits for an answer.
+ */
+export async function streamTurn(
+  handler: RequestHandler,
+  { taskId: id, at }: Heard,
+  call: Call,
+  after = at?.seq ?? 0,
+): Promise<TaskStream> {
+  if (!at) return TaskStream.of(await handler.getTask({ id }, call));
+  if (at.turn.last !== undefined && after >= at.turn.last) return TaskStream.empty();
+  return handler.subscribe({ id, after }, call, { oneTurn: true });
+}
+
+/** Waits until the turn ends or waits for an answer. Throws if `call.signal` is aborted or the server stops. */
+export async function turnRested(handler: RequestHandler, heard: Heard, call: Call): Promise<void> {
+  const stream = await streamTurn(handler, heard, call);
+  const { signal } = call;
+  const leave = () => stream.close();
+  signal?.addEventListener('abort', leave, { once: true });
+  if (signal?.aborted) leave();
+  let isOver = heard.at === undefined || heard.at.turn.last !== undefined;
+  for await (const { event } of stream) {
+    if (event.kind === 'status-update') isOver = isSettled(event.status.state);
+  }
+  signal?.removeEventListener('abort', leave);
+  if (!isOver) throw new A2AError('unavailable', 'The task continues; get it by its id');
+}
+
+/** Returns the task with only this turn: the messages since the turn's message, and the present state of the turn. */
+export async function turnTask(
+  handler: RequestHandler,
+  heard: Heard,
+  call: Call,
+  historyLength?: number,
+): Promise<Task> {
+  const { taskId: id, contextId, at } = heard;
+  if (!at) return handler.getTask({ id, historyLength }, call);
+  let task = submitted(id, contextId);
+  let after: number | undefined = 0;
+  while (after !== undefined) {
+    const page: LogPage = await turnLog(handler, heard, call, after);
+    for (const { event } of page.entries) task = reduce(task, event) ?? task;
+    after = page.next;
+  }
+  if (historyLength === undefined) return task;
+  const { history = [], ...rest } = task;
+  return historyLength === 0 ? rest : { ...rest, history: history.slice(-historyLength) };
+}
+
+/** Returns a page of the log of the turn, from its message to its end, as far as it has come. */
+export async function turnLog(
+  handler: RequestHandler,
+  { taskId: id, at }: Heard,
+  call: Call,
+  from = 0,
+): Promise<LogPage> {
+  const after = at ? Math.max(from, at.seq - 1) : from;
+  const page = await handler.readLog({ id, after }, call);
+  const end = at && page.entries.findIndex(({ event }) => endsTurn(event));
+  if (end === undefined || end < 0) return page;
+  return { entries: page.entries.slice(0, end + 1) };
+}
+
+function endsTurn(event: TaskEvent): boolean {
+  return event.kind === 'status-update' && isTerminal(event.status.state);
+}
+
+/** Returns a task that has received nothing yet. */
+export function submitted(id: string, contextId: string): Task {
+  return { kind: 'task', id, contextId, status: { state: 'submitted' } };
+}
