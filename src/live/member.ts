@@ -45,7 +45,7 @@ const BUFFER = 64;
 /** Maximum number of characters of a queued prompt that other clients see. */
 const SHOWN_CHARS = 500;
 /** The key in the task's metadata that marks the response to a queued prompt. */
-const QUEUED_KEY = 'parley.queued';
+export const QUEUED_KEY = 'parley.queued';
 
 /** The state of a command that was dropped from the queue. */
 const CANCELED = { state: 'canceled' } as const;
@@ -158,7 +158,8 @@ export class Member implements LiveSession {
     }
     const text = textOf(message.parts).slice(0, SHOWN_CHARS);
     const shown: QueuedPrompt = { text, from: this.self.name };
-    const mayAnswer = this.self.roles.includes('approve');
+    // A client over HTTP that does not name the task may not know that it waits.
+    const mayAnswer = !http && this.self.roles.includes('approve');
     return conversation.prompt({ ...params, call, shown, mayAnswer });
   }
 
@@ -197,12 +198,12 @@ export class Member implements LiveSession {
     return submitted(id, contextId);
   }
 
-  /** Returns the session's task as the response to a queued prompt. */
-  async queuedTask(historyLength = 0): Promise<Task> {
-    const { followed, conversation } = this.#options;
-    const { id } = conversation.task;
-    const task = await followed.handler.getTask({ id, historyLength }, this.call);
-    return { ...task, metadata: { ...task.metadata, [QUEUED_KEY]: true } };
+  /**
+   * Returns the task as the response to a queued prompt. Its state is that of the prompt and not that of the running
+   * turn, which another client may have started.
+   */
+  queuedTask(): Task {
+    return { ...this.sessionTask(), metadata: { [QUEUED_KEY]: true } };
   }
 
   /** Returns a task, or the turn of a command by its execution id. */

@@ -151,7 +151,7 @@ test('roles hold on the WebSocket and over HTTP', async (t) => {
 
 test('to answer is not to begin a task, and to prompt is not to turn the questions off', async (t) => {
   const script = [says('Begun.'), says('Begun.'), says('Begun.'), says('Still here.')];
-  const { url, live, unharmed } = await guarded(t, {
+  const { url, live, good, unharmed } = await guarded(t, {
     script,
     allowAutoExecute: true,
     access: {
@@ -175,15 +175,19 @@ test('to answer is not to begin a task, and to prompt is not to turn the questio
   const words = { kind: 'text', text: 'write a file' };
   const yes = { kind: 'data', data: { tool_call_id: 'x', selected_option_id: 'proceed_once' } };
   const { contextId } = live;
-  assert.equal(await send('secret-of-boss', { parts: [words, yes] }), 403);
-  assert.equal(await send('secret-of-boss', { parts: [words, yes], contextId }), 403);
+  // An answer is no prompt, whatever else is in it: it answers a call that waits, or it is refused.
+  assert.equal(await send('secret-of-boss', { parts: [words] }), 403);
+  assert.equal(await send('secret-of-boss', { parts: [words, yes] }), 200);
+  assert.equal(await send('secret-of-boss', { parts: [words, yes], contextId }), 200);
+  const begun = good.frames.filter(({ method }) => method === 'tasks/event');
+  assert.deepEqual(begun, []);
   const metadata = { [EXTENSION_URI]: { autoExecute: true } };
   assert.equal(await send('secret-of-bot', { parts: [words], metadata }), 403);
   const agentSettings = { autoExecute: true };
   assert.equal(await post('secret-of-bot', '/tasks', { agentSettings }), 403);
   const flat = { userMessage: 'write a file', agentSettings };
   assert.equal(await post('secret-of-bot', '/message/stream', flat), 403);
-  assert.equal(await post('secret-of-phone', '/tasks', { agentSettings }), 201);
+  assert.equal(await post('secret-of-phone', '/tasks', { agentSettings }), 400);
   await unharmed();
 });
 

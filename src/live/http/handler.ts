@@ -101,7 +101,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
       call,
       async ({ member }) => {
         const taken = await member.send(params, asMember(call, member.call));
-        if (blocking === false && taken.queued) return member.queuedTask(historyLength);
+        if (blocking === false && taken.queued) return member.queuedTask();
         const heard = await abortable(member.heard(message.messageId), call.signal);
         if (blocking !== false) await turnRested(handler, heard, call);
         return turnTask(handler, heard, call, historyLength);
@@ -122,12 +122,11 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
         const taken = await member.send(params, asMember(call, member.call));
         const heard = member.heard(message.messageId);
         if (taken.queued) {
-          const task = await member.queuedTask(0);
           // Its own message shows the client that its turn has begun.
           const turn = heard.then((each) =>
             streamTurn(handler, each, call, each.at && each.at.seq - 1),
           );
-          return TaskStream.later(told(turn), { first: opening(task) });
+          return TaskStream.later(told(turn), { first: opening(member.queuedTask()) });
         }
         return begunTurn(await heard, message, call, seen);
       },

@@ -5,7 +5,7 @@ import {
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, parseWith, type Task } from '../../protocol/index.ts';
 import type { Live } from '../hub.ts';
-import type { Member } from '../member.ts';
+import { type Member, QUEUED_KEY } from '../member.ts';
 import { WIRE } from './frames.ts';
 
 export interface MethodContext {
@@ -20,8 +20,8 @@ const send: Method = async (raw, { live, member }) => {
   const params = WIRE.decodeParams('sendMessage', raw);
   const { queued, taskId } = await member.send(params);
   const { historyLength = 0 } = params.configuration ?? {};
-  if (queued) return encode(await member.queuedTask(historyLength));
-  return encode(await live.handler.getTask({ id: taskId, historyLength }, member.call));
+  const task = await live.handler.getTask({ id: taskId, historyLength }, member.call);
+  return encode(queued ? { ...task, metadata: { ...task.metadata, [QUEUED_KEY]: true } } : task);
 };
 
 export const LIVE_METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([

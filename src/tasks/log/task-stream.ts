@@ -88,7 +88,7 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     const stream = new TaskStream(first, {}, onEnd);
     next.then(
       (opened) => stream.#continue(opened),
-      (error: A2AError) => stream.#fail(error),
+      (error: A2AError) => stream.#break(error),
     );
     return stream;
   }
@@ -146,6 +146,12 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     return this.#sink!.take(entry, last);
   }
 
+  /** Called by the stream that this one continues with. */
+  fail(error: A2AError): void {
+    this.#failure = error;
+    this.#sink?.fail?.(error);
+  }
+
   /** Called by the reader, or by the stream that this one continues with. */
   end(reason: EndReason): void {
     if (this.#ended === undefined) this.#onEnd?.();
@@ -160,10 +166,9 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     if (this.#sink) this.resume();
   }
 
-  #fail(error: A2AError): void {
+  #break(error: A2AError): void {
     if (this.#ended !== undefined) return;
-    this.#failure = error;
-    this.#sink?.fail?.(error);
+    this.fail(error);
     this.end('final');
   }
 

@@ -1,0 +1,292 @@
+// HTTP on the live port: whatever the wire, a message is a turn of the one session that everybody sees.
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
+import type { LiveToken } from '../../src/live/http/access.ts';
+import { newTask, post, say as flatSay } from '../coder/flat-support.ts';
+import { rpc, stream, userMessage } from '../coder/support.ts';
+import { writes } from '../coder/talk.ts';
+import { sdk03 } from '../interop/sdk-03-client.ts';
+import { sdk1 } from '../interop/sdk-1-client.ts';
+import { serveSession, Watcher, type OpenOptions } from './support.ts';
+
+const says = (text: string): ScriptedResponse => [{ text }];
+/** A turn that lasts until somebody answers. */
+const ASKS: readonly ScriptedResponse[] = [writes('a.txt', 'A'), says('Written.')];
+
+async function shared(t: TestContext, options: OpenOptions = {}) {
+  const served = await serveSession(t, options);
+  const ann = new Watcher(served.live.join({ kind: 'terminal', name: 'Ann' }));
+  await ann.until((item) => (item.kind === 'snapshot' ? true : undefined));
+  return { ...served, ann };
+}
+
+/** Waits until Ann sees so many queued prompts of others, and returns them. */
+const queue = (ann: Watcher, count: number) =>
+  ann.until((item) => {
+    const queued =
+      item.kind === 'presence' ? item.queued.filter((each) => each.from !== 'Ann') : [];
+    return queued.length === count ? queued : undefined;
+  });
+
+const v1 = (text: string) => ({
+  message: { messageId: `${Math.random()}`, role: 'ROLE_USER', parts: [{ text }] },
+});
+const json = async (url: string, body: object, headers: Record<string, string> = {}) => {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, text: await response.text() };
+};
+
+/** Each sends `text` by its wire, and returns what it got. */
+const WIRES: Readonly<Record<string, (url: string, text: string) => Promise<string>>> = {
+  'message/send of 0.3': async (url, text) =>
+    JSON.stringify(await rpc(url, 'message/send', { message: userMessage(text) })),
+  'message/stream of 0.3': async (url, text) =>
+    JSON.stringify(await stream(url, userMessage(text))),
+  'SendMessage of 1.0': async (url, text) =>
+    (await json(url, { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: v1(text) })).text,
+  'SendStreamingMessage of 1.0': async (url, text) =>
+    (await json(url, { jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params: v1(text) }))
+      .text,
+  'POST /message:send': async (url, text) => (await json(`${url}/message:send`, v1(text))).text,
+  'POST /message:stream': async (url, text) => (await json(`${url}/message:stream`, v1(text))).text,
+  'POST /v1/message:send': async (url, text) => {
+    const message = { messageId: `${Math.random()}`, role: 'ROLE_USER', content: [{ text }] };
+    return (await json(`${url}/v1/message:send`, { message })).text;
+  },
+  'POST /message/stream': async (url, userMessage) =>
+    JSON.stringify(await flatSay(url, { userMessage })),
+};
+
+for (const [wire, send] of Object.entries(WIRES)) {
+  test(`${wire} is a turn of the session that everybody sees, in no task of its own`, async (t) => {
+    const { url, live, ann, server } = await shared(t, { script: [says('Well.')] });
+    const got = await send(url, 'hello');
+    assert.match(got, /Well\./);
+    assert.ok(got.includes(live.taskId), got);
+    await ann.state('completed');
+    assert.deepEqual(ann.said, ['http: hello', 'agent: Well.']);
+    assert.equal((await server.handler.listTasks({})).tasks.length, 1);
+  });
+
+  test(`${wire} waits in the queue while a turn runs, and is shown there`, async (t) => {
+    const { url, ann } = await shared(t, { script: [...ASKS, says('Well.')] });
+    await ann.session.prompt('write');
+    const { tool_call_id } = await ann.pending();
+    const got = send(url, 'hello');
+    assert.deepEqual(await queue(ann, 1), [{ text: 'hello', from: 'http' }]);
+    await ann.session.confirm({ tool_call_id, selected_option_id: 'proceed_once' });
+    const told = await got;
+    assert.match(told, /Well\./);
+    assert.doesNotMatch(told, /Written\./);
+    await ann.state('completed', 2);
+    assert.deepEqual(ann.said.slice(-3), ['agent: Written.', 'http: hello', 'agent: Well.']);
+  });
+}
+
+test('a prompt that waits is not lost with its connection', async (t) => {
+  const { url, ann } = await shared(t, { script: [...ASKS, says('Well.')] });
+  await ann.session.prompt('write');
+  const { tool_call_id } = await ann.pending();
+  const leaving = new AbortController();
+  for (const method of ['message/send', 'message/stream']) {
+    const body = JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method,
+      params: { message: userMessage(method) },
+    });
+    const headers = { 'content-type': 'application/json' };
+    fetch(url, { method: 'POST', headers, body, signal: leaving.signal }).catch(() => undefined);
+    await queue(ann, method === 'message/send' ? 1 : 2);
+  }
+  leaving.abort();
+  await ann.session.confirm({ tool_call_id, selected_option_id: 'cancel' });
+  await ann.until((item) =>
+    item.kind === 'event' && JSON.stringify(item.event).includes('"message/stream"')
+      ? true
+      : undefined,
+  );
+  assert.ok(ann.said.includes('http: message/send'));
+});
+
+test('whoever waits in the queue that somebody clears is told so, by each wire', async (t) => {
+  const { url, ann } = await shared(t, { script: ASKS });
+  await ann.session.prompt('write');
+  await ann.pending();
+  const sent = Object.values(WIRES).map((send) =>
+    send(url, 'hello').catch((error: Error) => error.message),
+  );
+  await queue(ann, sent.length);
+  await ann.session.cancel();
+  for (const told of await Promise.all(sent)) assert.match(told, /dropped from the queue/);
+  assert.deepEqual(ann.said, ['Ann: write']);
+});
+
+test('a message that does not wait for its turn is told that it is queued', async (t) => {
+  const { url, ann, live } = await shared(t, { script: ASKS });
+  await ann.session.prompt('write');
+  await ann.pending();
+  const message = userMessage('hello');
+  const configuration = { blocking: false };
+  const { result } = await rpc(url, 'message/send', { message, configuration });
+  assert.deepEqual([result?.id, result?.metadata?.['parley.queued']], [live.taskId, true]);
+  // The same again is the same, and something else under its id is refused.
+  const again = await rpc(url, 'message/send', { message, configuration });
+  assert.equal(again.result?.metadata?.['parley.queued'], true);
+  assert.equal((await queue(ann, 1)).length, 1);
+  const other = { ...message, parts: [{ kind: 'text', text: 'other' }] };
+  assert.equal((await rpc(url, 'message/send', { message: other })).error?.code, -32602);
+});
+
+test('a message that comes again finds its turn, also while another one runs', async (t) => {
+  const script = [says('Well.'), ...ASKS];
+  const { url, ann } = await shared(t, { script });
+  const message = userMessage('hello');
+  const first = await rpc(url, 'message/send', { message });
+  await ann.session.prompt('write');
+  await ann.pending();
+  const again = await rpc(url, 'message/send', { message });
+  assert.deepEqual(again.result, first.result);
+  assert.equal(again.result?.status.state, 'completed');
+  assert.equal(again.result?.history?.length, 2);
+  assert.match(JSON.stringify(await stream(url, message)), /Well\./);
+  assert.deepEqual(ann.said, ['http: hello', 'agent: Well.', 'Ann: write']);
+});
+
+test('what its sender approves, everybody sees approved, and by whom', async (t) => {
+  const { url, ann, live, place } = await shared(t, { script: ASKS });
+  const asked = await rpc(url, 'message/send', { message: userMessage('write') });
+  assert.equal(asked.result?.status.state, 'input-required');
+  const { tool_call_id } = await ann.pending();
+  const yes = { tool_call_id, selected_option_id: 'proceed_once' };
+  const answer = () => userMessage([{ kind: 'data', data: yes }], { taskId: live.taskId });
+  const done = await rpc(url, 'message/send', { message: answer() });
+  assert.equal(done.result?.status.state, 'completed');
+  assert.equal(readFileSync(join(place.workspace, 'a.txt'), 'utf8'), 'A');
+  const shown = await ann.until((item) =>
+    item.kind === 'event' && JSON.stringify(item.event).includes('TOOL_CALL_CONFIRMATION')
+      ? JSON.stringify(item.event)
+      : undefined,
+  );
+  assert.match(shown, /"source":\{"client":"a2a-\d+","name":"http"\}/);
+  const late = await rpc(url, 'message/send', { message: answer() });
+  assert.equal(late.error?.code, -32004);
+  assert.match(JSON.stringify(late.error.data), /ALREADY_RESOLVED.*http|http.*ALREADY_RESOLVED/);
+});
+
+test('a plain client answers in words, with the id of the task', async (t) => {
+  const { url, ann, live, place } = await shared(t, { script: ASKS });
+  const send = (text: string, more: object = {}) =>
+    json(url, {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'message/send',
+      params: { message: userMessage(text, more) },
+    });
+  assert.match((await send('write')).text, /input-required/);
+  assert.match((await send('yes', { taskId: live.taskId })).text, /"completed"/);
+  assert.ok(existsSync(join(place.workspace, 'a.txt')));
+  assert.ok(ann.said.includes('http: yes'));
+});
+
+test('a task, context or tenant that is not of the session is refused with the one that is', async (t) => {
+  const { url, ann, live, server } = await shared(t, { script: [says('Never.')] });
+  const old = await server.handler.reserveTask({});
+  const places = [{ taskId: old.id }, { taskId: 'unknown' }, { contextId: 'elsewhere' }];
+  for (const place of places) {
+    const { error } = await rpc(url, 'message/send', { message: userMessage('hello', place) });
+    assert.equal(error?.code, -32004);
+    assert.ok(error.message.includes(live.taskId) && error.message.includes(live.contextId));
+    assert.match(JSON.stringify(error.data), new RegExp(live.taskId));
+    await assert.rejects(stream(url, userMessage('hello', place)), /live session/);
+    const flat = await post(`${url}/message/stream`, { ...place, userMessage: 'hello' });
+    assert.ok(flat.status >= 400, JSON.stringify(flat));
+  }
+  const tenant = await json(`${url}/somebody/message:send`, v1('hello'));
+  assert.match(tenant.text, /live session/);
+  const elsewhere = await post(`${url}/tasks`, { contextId: 'elsewhere' });
+  assert.equal(elsewhere.status, 409);
+  // What is left over from others can still be read.
+  assert.equal((await rpc(url, 'tasks/get', { id: old.id })).result?.id, old.id);
+  assert.deepEqual(ann.said, []);
+});
+
+test('POST /tasks is the task of the session, with its settings', async (t) => {
+  const { url, live, place } = await shared(t, { script: [says('Well.')], allowAutoExecute: true });
+  assert.equal(await newTask(url), live.taskId);
+  const workspacePath = place.workspace;
+  assert.equal(await newTask(url, { agentSettings: { workspacePath } }), live.taskId);
+  for (const agentSettings of [{ autoExecute: true }, { workspacePath: '/' }]) {
+    assert.equal((await post(`${url}/tasks`, { agentSettings })).status, 400);
+  }
+  const told = await flatSay(url, { taskId: live.taskId, userMessage: 'hello' });
+  assert.deepEqual([told.at(-1)?.state, told.at(-1)?.taskId], ['completed', live.taskId]);
+});
+
+test('one who uses HTTP is among the clients, under the name of its token', async (t) => {
+  const tokens: LiveToken[] = [{ name: 'bot', roles: ['prompt'], token: 'secret' }];
+  const { url, live, ann } = await shared(t, { script: ASKS, access: { tokens } });
+  const headers = { authorization: 'Bearer secret' };
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tasks/resubscribe',
+      params: { id: live.taskId },
+    }),
+  });
+  const names = await ann.until((item) =>
+    item.kind === 'presence' && item.clients.length === 2 ? item.clients : undefined,
+  );
+  assert.deepEqual(
+    names.map(({ name, kind, roles }) => [name, kind, roles.join()]),
+    [
+      ['Ann', 'terminal', 'view,prompt,approve'],
+      ['bot', 'a2a', 'view,prompt'],
+    ],
+  );
+  await response.body?.cancel();
+  const from = ann.items.length;
+  await ann.until(
+    (item) => (item.kind === 'presence' && item.clients.length === 1 ? true : undefined),
+    from,
+  );
+});
+
+for (const peer of [sdk03('JSONRPC'), sdk03('HTTP+JSON'), sdk1('JSONRPC'), sdk1('HTTP+JSON')]) {
+  test(`${peer.name}: its messages and streams are turns of the session, also queued ones`, async (t) => {
+    const script = [says('One.'), says('Two.'), ...ASKS, says('Three.')];
+    const { url, ann, live } = await shared(t, { script });
+    const client = await peer.connect(url, {});
+    const one = await client.send({ text: 'first' });
+    assert.deepEqual([one.kind, one.kind === 'task' && one.id], ['task', live.taskId]);
+    const seen: string[] = [];
+    for await (const event of client.stream({ text: 'second' })) {
+      if ('state' in event) seen.push(event.state);
+    }
+    assert.match(seen.at(-1) ?? '', /completed/i);
+    await ann.session.prompt('write');
+    const { tool_call_id } = await ann.pending();
+    const third = (async () => {
+      const events: unknown[] = [];
+      for await (const event of client.stream({ text: 'third' })) events.push(event);
+      return events;
+    })();
+    await queue(ann, 1);
+    await ann.session.confirm({ tool_call_id, selected_option_id: 'proceed_once' });
+    assert.match(JSON.stringify(await third), /Three\./);
+    assert.deepEqual(
+      ann.said.filter((line) => line.startsWith('http')),
+      ['http: first', 'http: second', 'http: third'],
+    );
+  });
+}
