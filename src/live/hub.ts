@@ -57,7 +57,6 @@ export interface Live {
   /** The id of the session's current task. */
   readonly taskId: string;
   readonly contextId: string;
-  readonly workspace: string;
   readonly handler: RequestHandler;
   readonly clients: readonly LiveClient[];
   /** Resolves when the session has ended. */
@@ -213,7 +212,6 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     get contextId() {
       return conversation.task.contextId;
     },
-    workspace,
     handler,
     get clients() {
       return clients();

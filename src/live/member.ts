@@ -14,6 +14,7 @@ import {
   type ExecuteSlashCommandRequest,
   type ExecuteSlashCommandResponse,
   type SlashCommand,
+  settingsIn,
   type ToolCallConfirmation,
 } from '../protocol/development-tool/index.ts';
 import {
@@ -22,6 +23,7 @@ import {
   type Call,
   type Message,
   type MessageSendParams,
+  type Metadata,
   type Part,
   type Task,
   type TaskIdParams,
@@ -32,9 +34,11 @@ import {
   type Coder,
   confirmationsIn,
   notStarted,
+  requirePromptRoles,
   requireRole,
   type LiveUser,
 } from '../coder/index.ts';
+import type { ReserveParams } from '../tasks/index.ts';
 import type { Conversation } from './conversation.ts';
 import type { Heard } from './heard-messages.ts';
 import { streamTurn, submitted, turnTask } from './turns.ts';
@@ -53,7 +57,7 @@ const CANCELED = { state: 'canceled' } as const;
 export interface MemberOptions {
   readonly followed: Followed;
   readonly conversation: Conversation;
-  readonly coder: Pick<Coder, 'commands' | 'requireRoles'>;
+  readonly coder: Pick<Coder, 'commands' | 'requireRoles' | 'workspaces'>;
   readonly clients: () => readonly LiveClient[];
   /** Called once, when the client leaves. */
   readonly onLeave: (member: Member) => void;
@@ -156,6 +160,8 @@ export class Member implements LiveSession {
       await conversation.answer({ ...params, call });
       return { queued: false, taskId: conversation.task.id };
     }
+    // The executor checks the settings too. A prompt with other settings must not wait in the queue first.
+    await this.#checkSettings(message.metadata);
     const text = textOf(message.parts).slice(0, SHOWN_CHARS);
     const shown: QueuedPrompt = { text, from: this.self.name };
     // A client over HTTP that does not name the task may not know that it waits.
@@ -180,6 +186,25 @@ export class Member implements LiveSession {
     if (isOurs) return;
     const text = `All messages here go to the live session: its task is ${taskId}, its context is ${contextId}. Use these ids, or omit them.`;
     throw new A2AError('unsupportedOperation', text, { info: { taskId, contextId } });
+  }
+
+  /** Throws if the settings differ from those of the session. */
+  async #checkSettings(metadata: Metadata | undefined): Promise<void> {
+    if (!settingsIn(metadata)) return;
+    const { conversation, coder } = this.#options;
+    const { task } = conversation;
+    const owner = { user: undefined, tenant: '', contextId: task.contextId };
+    const place = { task, isOwn: true, isReservation: true };
+    await coder.workspaces.check(metadata, owner, place);
+  }
+
+  /** Returns the session's task for a client that asks for a task, because all messages go there. */
+  async reserveTask({ contextId, metadata, tenant }: ReserveParams, call: Call): Promise<Task> {
+    requirePromptRoles(metadata, call.user);
+    this.checkPlace({ contextId, tenant });
+    await this.#checkSettings(metadata);
+    const { followed, conversation } = this.#options;
+    return followed.handler.getTask({ id: conversation.task.id, historyLength: 0 }, call);
   }
 
   /** Returns whether the id is that of a message, which is also the id of a command's execution. */

@@ -67,7 +67,7 @@ test('answers, cancellation and commands go the same way, with the same errors',
   );
   assert.ok((await session.commands()).some(({ name }) => name === 'help'));
   const { execution_id } = await session.execute({ command_path: ['help'], args: '' });
-  assert.equal(execution_id, live.taskId);
+  assert.notEqual(execution_id, live.taskId);
   await phone.state('completed', 2);
 });
 

@@ -6,7 +6,6 @@
  * tasks in the store can be read, and do not run.
  */
 import type { CommandService } from '../../coder/index.ts';
-import { settingsIn } from '../../protocol/development-tool/index.ts';
 import {
   A2AError,
   type Call,
@@ -21,7 +20,6 @@ import {
   opening,
   type LogPage,
   type RequestHandler,
-  type ReserveParams,
   TaskStream,
 } from '../../tasks/index.ts';
 import type { Heard } from '../heard-messages.ts';
@@ -181,38 +179,14 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     });
   }
 
-  /** Returns the session's task, because all messages go there. */
-  async function reserveTask(
-    { contextId, metadata, tenant }: ReserveParams,
-    call: Call = {},
-  ): Promise<Task> {
-    return during(call, async ({ member }) => {
-      member.require('prompt');
-      member.checkPlace({ contextId, tenant });
-      const settings = settingsIn(metadata);
-      const { workspace } = options.live();
-      const differs =
-        settings &&
-        (settings.autoExecute === true ||
-          settings.mcpServers !== undefined ||
-          (settings.workspace_path ?? workspace) !== workspace);
-      if (differs) {
-        throw new A2AError(
-          'invalidParams',
-          'agentSettings: the live session has its own settings; omit them',
-        );
-      }
-      return handler.getTask({ id: member.sessionTask().id, historyLength: 0 }, call);
-    });
-  }
-
   return {
     ...guarded,
     sendMessage,
     streamMessage,
     subscribe,
     readLog,
-    reserveTask,
+    reserveTask: (params, call = {}) =>
+      during(call, ({ member }) => member.reserveTask(params, call)),
     getTask: (params, call = {}) => during(call, ({ member }) => member.getTask(params, call)),
     listTasks: (params, call = {}, more) =>
       during(call, () => guarded.listTasks(params, call, more)),
