@@ -8,14 +8,17 @@ import { DEFAULT_HOST, portNumber } from '../program/listen.ts';
 import { checkUnique } from '../program/unique-token.ts';
 
 export const LIVE_FLAGS = {
-  'a2a-port': option('N', 'Let others join on this port, over A2A and ACP; 0 picks a free port.'),
+  'a2a-port': option(
+    'N',
+    'Let others join on this port, over A2A and ACP; 0 picks a free port. Every message there is a turn of this session.',
+  ),
   'a2a-host': option(
     'H',
     `The address to listen on; ${DEFAULT_HOST} by default. Others need --a2a-token.`,
   ),
   'a2a-token': listOption(
     'NAME:ROLES:TOKEN',
-    'Let a person join with this token. ROLES is a list of view, prompt and approve, separated by commas. Without tokens, everyone on this machine may join with all roles.',
+    'Let a person join with this token. ROLES is a list of view, prompt and approve, separated by commas. Commands that change files, memory, the mode or the model need both prompt and approve. Without tokens, everyone on this machine may join with all roles.',
   ),
 } as const;
 

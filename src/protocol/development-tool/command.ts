@@ -47,10 +47,13 @@ export const CommandExecutionStatus = z.enum([
 export type CommandExecutionStatus = z.infer<typeof CommandExecutionStatus>;
 
 export const ExecuteSlashCommandResponse = message({
-  /** The task in which the command runs. Empty if the command did not start. */
+  /**
+   * The task in which the command runs. In a live session, the id of the message that starts its turn. Empty if the
+   * command did not start.
+   */
   execution_id: z.string(),
   status: CommandExecutionStatus,
-  /** Why the command failed to start. */
+  /** Why the command failed to start, or that it waits in the queue of a live session. */
   message: z.string().optional(),
 });
 export type ExecuteSlashCommandResponse = z.infer<typeof ExecuteSlashCommandResponse>;
