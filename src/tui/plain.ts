@@ -17,6 +17,7 @@ import { StateStore } from './control/store.ts';
 import { EMPTY, line, type StyledLine } from './text/styled-line.ts';
 import { NONE } from './text/theme.ts';
 import { clean, cleanLine, revealsLine } from './text/width.ts';
+import { secondsUntil } from './view/activity-lines.ts';
 import { titleOf } from './view/call-lines.ts';
 import { entryLines } from './view/entry-lines.ts';
 import { wholeRequest } from './view/request-lines.ts';
@@ -37,7 +38,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   const renderers = await import('./view/renderers.ts');
   const abort = new AbortController();
   const done = Promise.withResolvers<ExitReason>();
-  const store = new StateStore(() => show(store.state));
+  const store = new StateStore(() => show(store.state), options);
   const answers = new Answers(session, {
     editor: options.editor,
     notice: (level, text) => store.dispatch({ kind: 'notice', level, text }),
@@ -56,6 +57,8 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   /** Whether the next line is the answer in words. */
   let awaitsWords = false;
   let unfinished = '';
+  /** The retry that was printed last. */
+  let retried: SessionState['retry'];
   /** The number of sent prompts whose turns have not ended. */
   let awaited = 0;
   let inputEnded = false;
@@ -91,6 +94,11 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       if (entry.local !== true) unheard = true;
     }
     printed = state.log.finished.length;
+    if (state.retry && state.retry !== retried) {
+      const seconds = secondsUntil(state.retry.retryAt, Date.now());
+      write([line(`Retrying in ${seconds} s: ${cleanLine(state.retry.text)}`)]);
+    }
+    retried = state.retry;
     const [first] = waitingCalls(state);
     const request = first ? requestId(first.call) : '';
     // The person may still be typing the number of an option of the question before.

@@ -21,6 +21,7 @@ export interface ErrorSource {
 const MAX_CHARS = 300;
 const TOO_LONG =
   /context.?(length|window)|prompt is too long|too many (input )?tokens|input token count|maximum.{0,30}tokens/i;
+const NO_CREDIT = /credit balance is too low|insufficient.?quota|billing.{0,20}hard limit/i;
 const BAD_KEY = /api.?key.{0,20}(not valid|invalid|expired)|invalid.{0,10}api.?key/i;
 
 export function vendorError(error: unknown, source: ErrorSource): ModelError {
@@ -46,6 +47,8 @@ export function vendorError(error: unknown, source: ErrorSource): ModelError {
       const message = `${name} cannot be reached (${code ?? said}): check the network and its base URL`;
       return new ModelError('unreachable', message, { retryable: true });
     }
+    // Some vendors report this as an event of the stream, which has no HTTP status.
+    if (TOO_LONG.test(said)) return tooLong(name, said, undefined);
     return new ModelError('failed', `${name} failed: ${said}`);
   }
   return refusal(error, status, said, source);
@@ -54,6 +57,12 @@ export function vendorError(error: unknown, source: ErrorSource): ModelError {
 export function cutOff(name: string): ModelError {
   return new ModelError('cut-off', `${name} stopped in the middle of its answer: try again`, {
     retryable: true,
+  });
+}
+
+function tooLong(name: string, said: string, status: number | undefined): ModelError {
+  return new ModelError('too-long', `the conversation is too long for ${name}: ${said}`, {
+    status,
   });
 }
 
@@ -68,31 +77,45 @@ function refusal(error: unknown, status: number, said: string, source: ErrorSour
   if (status === 403) {
     return refused('bad-key', `${name} does not allow this with ${key} (403): ${said}`);
   }
+  if (isOutOfCredit(error, said)) {
+    const message = `${name}: the account has no credit left (${status}): ${said}`;
+    return refused('rate-limit', message);
+  }
   if (status === 413 || (status === 400 && TOO_LONG.test(said))) {
-    return refused('too-long', `the conversation is too long for ${name}: ${said}`);
+    return tooLong(name, said, status);
   }
   if (status === 404) {
     return refused('not-found', `${name} was not found (404): check its name. ${said}`);
   }
-  if (status === 429 && isOutOfCredit(error)) {
-    return refused('rate-limit', `${name}: the account has no credit left (429): ${said}`);
-  }
   const retryAfterMs = retryAfter(error);
+  if (status === 429) {
+    const wait = retryAfterMs === undefined ? 'later' : `in ${duration(retryAfterMs)}`;
+    const message = `${name} is rate limited (429): ${said}: try again ${wait}`;
+    return statusError(status, message, { retryAfterMs });
+  }
   const verb = isRetryable(status) ? 'cannot answer now' : 'refused the request';
   return statusError(status, `${name} ${verb} (${status}): ${said}`, { retryAfterMs });
+}
+
+function duration(ms: number): string {
+  const seconds = Math.ceil(ms / 1000);
+  if (seconds < 120) return `${seconds} s`;
+  return seconds < 7200 ? `${Math.ceil(seconds / 60)} min` : `${Math.ceil(seconds / 3600)} h`;
 }
 
 function inVariable({ keyVariable }: ErrorSource): string {
   return keyVariable === undefined ? '' : `: set ${keyVariable}`;
 }
 
-/** Returns whether OpenAI reports that the account has no credit left. In this case a retry does not help. */
-function isOutOfCredit(error: unknown): boolean {
+/**
+ * Returns whether the account has no credit or no quota left for today. In this case a retry does not help. OpenAI
+ * reports this as a code, Google as the id of a daily quota, and others in words.
+ */
+function isOutOfCredit(error: unknown, said: string): boolean {
   const problem = field(field(error, 'data'), 'error');
-  return (
-    field(problem, 'code') === 'insufficient_quota' ||
-    field(problem, 'type') === 'insufficient_quota'
-  );
+  if ([field(problem, 'code'), field(problem, 'type')].includes('insufficient_quota')) return true;
+  const details = field(problem, 'details');
+  return NO_CREDIT.test(said) || /"quotaId":"[^"]*PerDay/.test(JSON.stringify(details ?? ''));
 }
 
 /** Returns the delay that the vendor asks for, in milliseconds: from a header, or from the body (Google). */

@@ -9,7 +9,8 @@
 import { functionCalls, functionResponses, contentText, type Content } from '../content.ts';
 import type { Event, Usage } from '../event.ts';
 import { afterSummary, historyOf, type HistoryOptions } from './history.ts';
-import type { Model } from '../model.ts';
+import { RunFailure } from '../errors.ts';
+import { ModelError, type Model } from '../model.ts';
 import type { RunScope } from './run-context.ts';
 
 /** The conditions for compacting a conversation. */
@@ -18,6 +19,8 @@ export interface CompactionOptions {
   readonly atTokens?: number;
   /** The number of latest events that are not summarized. Default: 20. */
   readonly keepEvents?: number;
+  /** Called when the summary could not be made. The conversation is then not changed. Must not throw. */
+  readonly onFailure?: (error: unknown) => void;
 }
 
 const WINDOW_SHARE = 0.8;
@@ -51,8 +54,14 @@ export async function compact(
   if (!last) return undefined;
   // The history includes the previous summary.
   const older = scope.events.slice(0, scope.events.indexOf(last) + 1);
-  const made = await summarise(scope, model, historyOf(older, view));
-  if (!made) return 'failed';
+  let made: { readonly summary: string; readonly usage: Usage | undefined };
+  try {
+    made = await summarise(scope, model, historyOf(older, view));
+  } catch (error) {
+    if (scope.signal.aborted || error instanceof RunFailure) throw error;
+    options.onFailure?.(error);
+    return 'failed';
+  }
   const { lastRead } = scope.inner;
   return scope.event({
     actions: { compaction: { upTo: last.id, summary: made.summary } },
@@ -104,7 +113,7 @@ async function summarise(
   scope: RunScope,
   model: Model,
   messages: readonly Content[],
-): Promise<{ readonly summary: string; readonly usage: Usage | undefined } | undefined> {
+): Promise<{ readonly summary: string; readonly usage: Usage | undefined }> {
   scope.inner.countStep();
   const request = {
     system: INSTRUCTION,
@@ -114,17 +123,14 @@ async function summarise(
   };
   let summary = '';
   let usage: Usage | undefined;
-  try {
-    for await (const chunk of model.generate(request, scope.signal)) {
-      if (chunk.kind === 'text') summary += chunk.text;
-      if (chunk.kind === 'finish') usage = chunk.usage;
-      if (summary.length > MAX_SUMMARY_CHARS) break;
-    }
-  } catch (error) {
-    if (scope.signal.aborted) throw error;
-    return undefined;
+  for await (const chunk of model.generate(request, scope.signal)) {
+    if (chunk.kind === 'text') summary += chunk.text;
+    if (chunk.kind === 'finish') usage = chunk.usage;
+    if (summary.length > MAX_SUMMARY_CHARS) break;
   }
-  if (summary.trim() === '') return undefined;
+  if (summary.trim() === '') {
+    throw new ModelError('failed', `${model.name} returned an empty summary: try again later`);
+  }
   return { summary: summary.slice(0, MAX_SUMMARY_CHARS), usage };
 }
 

@@ -11,7 +11,7 @@ import { EXTENSION_URI, type McpServers } from '../../protocol/development-tool/
 import { isTerminal, type TaskState } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
 import { type Listening, serve } from '../../server.ts';
-import { openCoder, type CoderFlags, type OpenedCoder } from './setup.ts';
+import { openCoder, type CoderFlags, type CoderSetup, type OpenedCoder } from './setup.ts';
 import type { Environment } from '../program/flags.ts';
 import type { LiveAddress } from './live-address.ts';
 import { listenOn } from '../program/listen.ts';
@@ -33,6 +33,7 @@ export interface LiveSetup {
   readonly mcpServers?: McpServers | undefined;
   readonly address?: LiveAddress | undefined;
   readonly log: ServerLog;
+  readonly notify?: CoderSetup['notify'];
 }
 
 export interface OpenedLive {
@@ -50,11 +51,19 @@ export interface OpenedLive {
 }
 
 export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
-  const { values, environment, roots, sessions, address, log, place } = setup;
+  const { values, environment, roots, sessions, address, log, place, notify } = setup;
   const sessionId = setup.resume ?? randomUUIDv7();
   await using undo = new AsyncDisposableStack();
   const shared = address !== undefined;
-  const coder = await openCoder({ values, environment, roots, sessions, shared, logger: log });
+  const coder = await openCoder({
+    values,
+    environment,
+    roots,
+    sessions,
+    shared,
+    logger: log,
+    notify,
+  });
   undo.defer(() => coder.close());
   const named = values.store !== undefined;
   const store = await openLiveStore({ place, named, sessionId, environment, log });

@@ -2,6 +2,7 @@
 import type { AgentClient, AgentStream } from '../../client/index.ts';
 import {
   EXTENSION_URI,
+  failureId,
   hasOption,
   isAwaitingAnswer,
   OPTION,
@@ -34,6 +35,8 @@ export interface TurnOutcome {
   readonly denied: boolean;
   /** The error that the agent reported. */
   readonly problem?: string | undefined;
+  /** The id under which the log has the reason for the failure. */
+  readonly correlationId?: string | undefined;
 }
 
 /** Follows a turn, starting with its first stream. Aborting the signal cancels the task. */
@@ -47,6 +50,7 @@ export async function followTurn(
   let stream = first;
   let said = '';
   let problem: string | undefined;
+  let correlationId: string | undefined;
   let denials = 0;
   let denied = false;
 
@@ -70,7 +74,7 @@ export async function followTurn(
       const open = [...calls.values()].filter(isAwaitingAnswer);
       if (task.status.state !== 'input-required' || open.length === 0) {
         const text = answerIn(task) || said;
-        return { task, text, calls: [...calls.values()], denied, problem };
+        return { task, text, calls: [...calls.values()], denied, problem, correlationId };
       }
       denials += open.length;
       if (denials > MAX_DENIALS) {
@@ -92,6 +96,7 @@ export async function followTurn(
     if (event.kind !== 'status-update') return;
     const { about, facts } = readStatus(event);
     problem = about?.error ?? problem;
+    correlationId = failureId(event) ?? correlationId;
     for (const fact of facts) {
       listener.fact(fact);
       if (fact.kind === 'text') said += fact.text;

@@ -29,6 +29,8 @@ export async function serveCoder({ values, environment }: CoderServerInput, logg
     options: coderServeOptions(coder),
     begin() {
       tellNotes(coder);
+      // Reports broken MCP servers now, and not only when a client sends its first message.
+      void coder.workspaces.openRoots();
       coder.sweep().catch((error: unknown) => {
         logger.warn({ problem: reasonOf(error) }, 'failed to remove old sessions');
       });

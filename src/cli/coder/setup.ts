@@ -3,6 +3,7 @@ import {
   memorySessions,
   ModelError,
   type Model,
+  type ModelRetryOptions,
   defaultModelName,
   type SessionStore,
 } from '../../agent/index.ts';
@@ -14,7 +15,10 @@ import {
   APP,
   MODEL_KEY,
   type ApprovalMode,
+  logNotices,
+  type Notify,
   openSandbox,
+  retryNotice,
   SandboxUnavailable,
 } from '../../coder/index.ts';
 import {
@@ -61,6 +65,8 @@ export interface CoderSetup {
    */
   readonly shared?: boolean;
   readonly logger: Logger;
+  /** Tells the person who runs the program about the model and the MCP servers. Default: writes to the log. */
+  readonly notify?: Notify | undefined;
 }
 
 export interface OpenedCoder extends Coder {
@@ -98,12 +104,19 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
     const config = configFolder(environment);
     const notes: string[] = [];
     const settings = await settingsFor(config, roots, notes);
-    const model = modelFor(values.model ?? settings.model, environment, notes);
+    const { notify = logNotices(logger) } = setup;
+    const retry: ModelRetryOptions = {
+      onRetry: (error, _attempt, delayMs) => notify(retryNotice(error, delayMs)),
+    };
+    const resolve = (name: string): Model => resolveModel(name, { env: environment, retry });
+    const model = modelFor(values.model ?? settings.model, environment, resolve, notes);
     const sandbox = values.sandbox || settings.sandbox === true;
     if (sandbox) for (const root of roots) await openSandbox(root);
     const coder = await createCoder({
       roots,
       model,
+      resolve,
+      notify,
       sessions,
       logger,
       configFolder: config,
@@ -171,9 +184,14 @@ async function settingsFor(
   return loaded;
 }
 
-function modelFor(wanted: string | undefined, environment: Environment, notes: string[]): Model {
+function modelFor(
+  wanted: string | undefined,
+  environment: Environment,
+  resolve: (name: string) => Model,
+  notes: string[],
+): Model {
   const name = wanted ?? defaultModelName(environment);
-  const model = resolveModel(name, { env: environment });
+  const model = resolve(name);
   model.check?.();
   if (wanted === undefined && name === 'offline') {
     notes.push(

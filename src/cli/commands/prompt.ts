@@ -6,15 +6,16 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Session, SessionStore } from '../../agent/index.ts';
 import { local } from '../../client/index.ts';
+import type { OwnerNotice } from '../../live/client/index.ts';
 import {
   EXTENSION_URI,
   extensionMetadata,
   type ToolCall,
 } from '../../protocol/development-tool/index.ts';
 import { createHandler, memoryStore, type Logger } from '../../tasks/index.ts';
+import { causeIn, rememberCauses, type Causes } from '../coder/causes.ts';
 import { CODER_FLAGS, CODER_VARIABLES, SESSION_STORE_FLAG } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
-import { reasonOf } from '../../base/index.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { option } from '../program/flags.ts';
 import { onInterrupt, onReaderGone } from '../program/process-end.ts';
@@ -91,10 +92,19 @@ async function run(settings: Settings): Promise<number> {
   const sessions = await openSessions(place);
   open.defer(() => sessions.close());
   const { root, resumed } = await whereToWork(values, sessions);
-  const problems: string[] = [];
-  const logger = environment['PARLEY_LOG_LEVEL'] ? createLog(environment) : quietLog(problems);
-  const setup = { values, environment, roots: [root], sessions, logger, flagsOverride: true };
-  const coder = await openCoder(setup);
+  const causes = rememberCauses(
+    environment['PARLEY_LOG_LEVEL'] ? createLog(environment) : QUIET_LOG,
+  );
+  const logger = causes.log;
+  const coder = await openCoder({
+    values,
+    environment,
+    roots: [root],
+    sessions,
+    logger,
+    flagsOverride: true,
+    notify: (notice) => note(noticeLine(notice)),
+  });
   open.defer(() => coder.close());
   const handler = createHandler(coder.agent, { store: memoryStore(), logger });
   open.defer(() => handler.close(0));
@@ -117,7 +127,7 @@ async function run(settings: Settings): Promise<number> {
   const outcome = await followTurn(agent, first, { ...printer, denied }, interrupted.signal);
   printer.end(await resultOf(outcome, sessions, contextId));
   if (process.stderr.isTTY) note(`To continue: parley -p "…" --resume ${contextId}`);
-  return conclude(outcome, problems, interrupted.signal);
+  return conclude(outcome, causes, interrupted.signal);
 }
 
 /**
@@ -151,25 +161,22 @@ async function promptOf(given: string): Promise<string> {
   return prompt;
 }
 
-/** Creates the log for runs without PARLEY_LOG_LEVEL. Prints warnings as notes, and adds errors to `problems`. */
-function quietLog(problems: string[]): Logger {
-  const said = (fields: object): string | undefined => {
-    const problem: unknown = Reflect.get(fields, 'problem');
-    const error: unknown = Reflect.get(fields, 'err');
-    if (typeof problem === 'string') return problem;
-    return error === undefined ? undefined : reasonOf(error);
-  };
-  return {
-    debug() {},
-    info() {},
-    warn(fields, message) {
-      const why = said(fields);
-      if (process.stderr.isTTY) note(why === undefined ? message : `${message}: ${why}`);
-    },
-    error(fields, message) {
-      problems.push(said(fields) ?? message);
-    },
-  };
+/** The log of runs without PARLEY_LOG_LEVEL. Prints warnings as notes. The reason for a failure is printed at the end. */
+const QUIET_LOG: Logger = {
+  debug() {},
+  info() {},
+  warn(fields, message) {
+    const why = causeIn(fields);
+    if (process.stderr.isTTY) note(why === undefined ? message : `${message}: ${why}`);
+  },
+  error() {},
+};
+
+/** Returns a notice in one line. */
+function noticeLine(notice: OwnerNotice): string {
+  if (notice.kind === 'notice') return notice.text;
+  const seconds = Math.max(0, Math.ceil((notice.retryAt - Date.now()) / 1000));
+  return `Retrying in ${seconds} s: ${notice.text}`;
 }
 
 async function resultOf(
@@ -192,8 +199,8 @@ async function resultOf(
 }
 
 function conclude(
-  { task, text, denied, problem }: TurnOutcome,
-  problems: readonly string[],
+  { task, text, denied, problem, correlationId = '' }: TurnOutcome,
+  { causeOf }: Pick<Causes<Logger>, 'causeOf'>,
   { aborted }: AbortSignal,
 ): number {
   const { state } = task.status;
@@ -207,7 +214,7 @@ function conclude(
     complain('the turn was canceled, because the model kept requesting calls that were denied');
     return EXIT.denied;
   }
-  const [why] = problems;
-  complain(`the task ${state === 'failed' ? 'failed' : `was ${state}`}: ${why ?? text}`);
+  const why = causeOf(correlationId) ?? text;
+  complain(`the task ${state === 'failed' ? 'failed' : `was ${state}`}: ${why}`);
   return EXIT.failed;
 }

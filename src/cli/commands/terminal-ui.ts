@@ -6,12 +6,14 @@
 import path from 'node:path';
 import { styleText } from 'node:util';
 import type { LiveSession } from '../../live/client/index.ts';
+import { rememberCauses } from '../coder/causes.ts';
 import { approvalMode, CODER_FLAGS, CODER_VARIABLES } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { dataFolder } from '../program/data-folder.ts';
 import { personsEditor } from '../program/editor.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { filesIn } from '../coder/file-paths.ts';
+import { createOwnerNotices } from '../coder/owner-notices.ts';
 import { pendingSession } from '../coder/pending-session.ts';
 import { liveAddress, LIVE_FLAGS } from '../coder/live-address.ts';
 import type { OpenedLive } from '../coder/live-session.ts';
@@ -72,7 +74,8 @@ async function run(settings: Settings): Promise<number> {
     );
   }
   const folder = dataFolder(environment);
-  const log = createLog(environment, path.join(folder, LOG_FILE));
+  const { log, causeOf } = rememberCauses(createLog(environment, path.join(folder, LOG_FILE)));
+  const { notify, notices } = createOwnerNotices();
   const place = await storeLocation(values, environment, 'coder');
   const roots = await workspaceFolders(values.workspace);
   const theme = await chosenTheme(values.theme, environment);
@@ -101,6 +104,7 @@ async function run(settings: Settings): Promise<number> {
       sessions,
       address: door,
       log,
+      notify,
       resume: chosen?.id,
     };
     opened = await live.openLiveSession(setup);
@@ -125,6 +129,8 @@ async function run(settings: Settings): Promise<number> {
     editor: personsEditor(environment),
     files: filesIn(roots[0] ?? ''),
     environment,
+    causeOf,
+    notices,
   });
   // Rejects if the session could not be opened.
   await opening;

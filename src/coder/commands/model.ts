@@ -1,7 +1,7 @@
 /** /model: shows or sets the model of this session. */
 import { ModelError } from '../../agent/index.ts';
-import { resolveModel } from '../../agent/internal/index.ts';
 import { MODEL_KEY } from '../session/session-model.ts';
+import type { WorkspaceAgent } from '../session/workspace-agent.ts';
 import { argument, CommandError, type CoderCommand } from './command.ts';
 
 export const modelCommand: CoderCommand = {
@@ -17,18 +17,18 @@ export const modelCommand: CoderCommand = {
       yield `The model is ${agent.modelOf((key) => state.get(key)).name}.`;
       return;
     }
-    if (name !== agent.model.name) check(name);
+    if (name !== agent.model.name) check(name, agent);
     state.set(MODEL_KEY, name === agent.model.name ? null : name);
     yield `The model of this session is now ${name}.`;
   },
 };
 
-function check(name: string): void {
+function check(name: string, agent: Pick<WorkspaceAgent, 'resolve'>): void {
   // A scripted model reads a file on the server, and clients may not select files there.
   if (name.startsWith('scripted'))
     throw new CommandError('A scripted model can only be set when Parley starts.');
   try {
-    resolveModel(name, { checkKey: true });
+    agent.resolve(name).check?.();
   } catch (error) {
     if (error instanceof ModelError) throw new CommandError(error.message);
     throw error;

@@ -29,7 +29,8 @@ test("a client's server is reached as clients' are, and never takes the place of
       guard,
       cwd: '/',
       guardedFetch,
-      warn: () => {},
+      log: () => {},
+      notify: () => {},
       clients: {
         mine: { url: 'https://thief.example/mcp' },
         theirs: { url: 'https://theirs.example/mcp' },
@@ -54,7 +55,10 @@ test('a server that says nothing is waited for once, not at every step of every 
   const address = server.address();
   assert.ok(typeof address === 'object' && address !== null);
   const mute = { url: `http://127.0.0.1:${address.port}/mcp` };
-  const mcp = mcpTools({ mute }, { guard, cwd: '/', warn: () => {}, timeoutMs: 300 });
+  const mcp = mcpTools(
+    { mute },
+    { guard, cwd: '/', log: () => {}, notify: () => {}, timeoutMs: 300 },
+  );
   const began = performance.now();
   const limit = AbortSignal.timeout(10_000);
   const [first] = await mcp.status(limit);

@@ -8,11 +8,13 @@ import { type Tool, type Toolset, mcpToolset, type McpServerConfig } from '../..
 import type { McpServers } from '../../protocol/development-tool/index.ts';
 import { guarded, type GuardOptions } from '../approval/guard.ts';
 import type { CoderTool } from '../tools/tool.ts';
+import { mcpAvailable, mcpUnavailable, type Notify } from './notices.ts';
 
 /** How long a turn waits for a server that is starting. */
 const TIMEOUT_MS = 10_000;
 /** How long a turn waits for a server that timed out in an earlier turn. */
 const RETRY_TIMEOUT_MS = 100;
+const NOT_YET = 'the server has not answered yet; its tools are left out until it does';
 
 export interface McpToolsOptions {
   readonly guard: GuardOptions;
@@ -24,13 +26,17 @@ export interface McpToolsOptions {
   readonly clients?: McpServers | undefined;
   /** The `fetch` function for addresses that a client specifies. */
   readonly guardedFetch?: typeof fetch;
-  /** Reports a problem with a server, or a line of its log. Must not throw. */
-  readonly warn: (server: string, problem: string) => void;
+  /** Called with each line that a server writes to its log. Must not throw. */
+  readonly log: (server: string, line: string) => void;
+  /** Called when a server becomes unavailable, and when it is available again. Must not throw. */
+  readonly notify: Notify;
   /** How long the first turn waits for a server. Default: ten seconds. */
   readonly timeoutMs?: number;
 }
 
 export interface McpTools extends Toolset {
+  /** Connects to the servers in the background, so that unavailable servers are reported before the first turn. */
+  connect(): void;
   /** Returns the tools of each server, or the problem if its tools are not available. */
   status(signal: AbortSignal): Promise<readonly McpStatus[]>;
   close(): Promise<void>;
@@ -45,30 +51,41 @@ export interface McpStatus {
 export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTools {
   const { clients = {}, guardedFetch, timeoutMs = TIMEOUT_MS } = options;
   const all = [
-    ...Object.entries(servers).map(([name, server]) => ({ name, server, fetch: undefined })),
+    ...Object.entries(servers).map(([name, server]) => ({ name, server, own: true })),
     // A rule that allows a server of the settings must not apply to a client's server with the same name.
     ...Object.entries(clients)
       .filter(([name]) => !Object.hasOwn(servers, name))
-      .map(([name, server]) => ({ name, server, fetch: guardedFetch })),
+      .map(([name, server]) => ({ name, server, own: false })),
   ];
   const sets = all
     .filter(({ server }) => server.disabled !== true)
-    .map(({ name, server, fetch }) => {
-      const set = openServer(name, server, fetch, options);
-      return { name, set, look: withTimeout(set, timeoutMs) };
+    .map(({ name, server, own }) => {
+      const set = openServer(name, server, own ? undefined : guardedFetch, options);
+      return { name, own, set, look: withTimeout(set, timeoutMs) };
     });
+  const closing = new AbortController();
+  /** The names of the servers that were reported as unavailable. */
+  const reported = new Set<string>();
+
+  function report(name: string, own: boolean, problem: string | undefined): void {
+    if (closing.signal.aborted || reported.has(name) === (problem !== undefined)) return;
+    if (problem === undefined) reported.delete(name);
+    else reported.add(name);
+    options.notify(problem === undefined ? mcpAvailable(name) : mcpUnavailable(name, problem, own));
+  }
 
   async function status(signal: AbortSignal): Promise<McpStatus[]> {
     return Promise.all(
-      sets.map(async ({ name, look }): Promise<McpStatus> => {
+      sets.map(async ({ name, own, look }): Promise<McpStatus> => {
         try {
-          const found = await look(signal);
+          const found = await look.tools(signal);
+          report(name, own, undefined);
           const tools = found.map((tool) => guarded(described(name, tool), options.guard));
           return { name, tools };
         } catch (error) {
           signal.throwIfAborted();
           const problem = reasonOf(error);
-          options.warn(name, problem);
+          report(name, own, problem);
           return { name, tools: [], problem };
         }
       }),
@@ -77,38 +94,67 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
 
   return {
     name: 'mcp',
+    connect() {
+      for (const { name, own, look } of sets) {
+        look.first(closing.signal, (problem) => report(name, own, problem));
+      }
+    },
     status,
     tools: async (signal) => (await status(signal)).flatMap(({ tools }) => tools),
     async close() {
+      closing.abort();
       await Promise.all(sets.map(({ set }) => set.close()));
     },
   };
 }
 
+interface Look {
+  /** Lists the server's tools. Rejects if it takes too long. */
+  tools(signal: AbortSignal): Promise<readonly Tool[]>;
+  /** Connects to the server, and reports a problem, or undefined after a success. A turn may wait for it meanwhile. */
+  first(signal: AbortSignal, report: (problem: string | undefined) => void): void;
+}
+
 /**
- * Returns a function that lists a server's tools with a timeout. After a timeout the request continues, so that a later
- * call can use its result.
+ * Lists a server's tools with a timeout. After a timeout the request continues, so that a later call can use its
+ * result.
  */
-function withTimeout(set: Toolset, timeoutMs: number): Toolset['tools'] {
+function withTimeout(set: Toolset, timeoutMs: number): Look {
   let asked: Promise<readonly Tool[]> | undefined;
   let late = false;
-  return async (signal) => {
+
+  function ask(): Promise<readonly Tool[]> {
     // This signal is never aborted. The request ends only when the server is closed.
     const unending = new AbortController().signal;
     asked ??= Promise.resolve(set.tools(unending)).finally(() => (asked = undefined));
-    const timeout = AbortSignal.timeout(late ? RETRY_TIMEOUT_MS : timeoutMs);
-    try {
-      const found = await raceAbort(asked, AbortSignal.any([signal, timeout]));
-      late = false;
-      return found;
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!timeout.aborted) throw error;
-      late = true;
-      throw new Error('the server has not answered yet; its tools are left out until it does', {
-        cause: error,
-      });
-    }
+    return asked;
+  }
+
+  return {
+    async tools(signal) {
+      const asking = ask();
+      const timeout = AbortSignal.timeout(late ? RETRY_TIMEOUT_MS : timeoutMs);
+      try {
+        const found = await raceAbort(asking, AbortSignal.any([signal, timeout]));
+        late = false;
+        return found;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!timeout.aborted) throw error;
+        late = true;
+        throw new Error(NOT_YET, { cause: error });
+      }
+    },
+    first(signal, report) {
+      const slow = setTimeout(() => report(NOT_YET), timeoutMs).unref();
+      signal.addEventListener('abort', () => clearTimeout(slow), { once: true });
+      ask()
+        .then(
+          () => report(undefined),
+          (error: unknown) => report(reasonOf(error)),
+        )
+        .finally(() => clearTimeout(slow));
+    },
   };
 }
 
@@ -119,7 +165,7 @@ function openServer(
   options: McpToolsOptions,
 ) {
   const { command, args, env, cwd = options.cwd, url, headers, timeoutMs } = server;
-  const log = (line: string): void => options.warn(name, line);
+  const log = (line: string): void => options.log(name, line);
   const place: McpServerConfig =
     command !== undefined
       ? { name, command, cwd, ...(args && { args }), ...(env && { env }) }

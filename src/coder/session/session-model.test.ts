@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { llmAgent } from '../../agent/agents/llm.ts';
 import type { Usage } from '../../agent/event.ts';
 import type { Model } from '../../agent/model.ts';
+import { resolveModel } from '../../agent/models/resolve.ts';
 import { createRunner } from '../../agent/run/runner.ts';
 import { tool } from '../../agent/tools/function-tool.ts';
 import { MODEL_KEY, sessionModel } from './session-model.ts';
@@ -34,6 +35,7 @@ function runner(model: Model, limits: Settings['limits']) {
   const { agent, modelOf } = sessionModel({
     model,
     limits,
+    resolve: (name) => resolveModel(name),
     agentWith: (chosen) => llmAgent({ name: 'a', model: chosen, tools: [work] }),
   });
   return { runner: createRunner({ agent }), modelOf, worked: () => worked };

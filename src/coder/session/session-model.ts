@@ -4,7 +4,7 @@
  */
 import { type JsonValue, BoundedMap } from '../../base/index.ts';
 import { type Agent, type LlmAgent, functionCalls, type Model } from '../../agent/index.ts';
-import { RunFailure, resolveModel } from '../../agent/internal/index.ts';
+import { RunFailure } from '../../agent/internal/index.ts';
 import type { Settings } from '../settings/schema.ts';
 import { SessionCost } from './usage.ts';
 
@@ -16,6 +16,8 @@ const MAX_MODELS = 16;
 export interface SessionModelOptions {
   readonly model: Model;
   readonly limits: Settings['limits'];
+  /** Returns the model with this name. Throws a ModelError if there is no such model. */
+  resolve(name: string): Model;
   agentWith(model: Model): LlmAgent;
 }
 
@@ -35,7 +37,7 @@ export function sessionModel(options: SessionModelOptions): SessionModel {
     if (typeof name !== 'string' || name === model.name) return { model, agent };
     let entry = others.get(name);
     if (!entry) {
-      const resolved = resolveModel(name);
+      const resolved = options.resolve(name);
       entry = { model: resolved, agent: options.agentWith(resolved) };
       others.set(name, entry);
     }

@@ -12,6 +12,7 @@ import {
   type Tool,
   type ToolContext,
 } from '../../agent/index.ts';
+import { resolveModel } from '../../agent/internal/index.ts';
 import type { McpServers } from '../../protocol/development-tool/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { CheckpointError, openCheckpoints, type Checkpoints } from '../checkpoints/checkpoints.ts';
@@ -20,6 +21,7 @@ import { taskTool } from './helper.ts';
 import { instructionFor } from './instruction.ts';
 import type { FileChanges } from '../approval/file-changes.ts';
 import { mcpTools, type McpTools } from './mcp-tools.ts';
+import { compactionFailed, logNotices, type Notify } from './notices.ts';
 import { openingCalls } from './opening-calls.ts';
 import { priceOf } from './prices.ts';
 import { sessionModel } from './session-model.ts';
@@ -52,6 +54,10 @@ export interface WorkspaceAgentOptions extends Modes {
   readonly folder: string;
   readonly settings: Settings;
   readonly model: Model;
+  /** Returns the model with this name, for sessions that select another model. Default: `resolveModel`. */
+  readonly resolve?: (name: string) => Model;
+  /** Tells the person who runs the program about the model and the MCP servers. Default: writes to the log. */
+  readonly notify?: Notify;
   readonly sessions: SessionStore;
   readonly changes: FileChanges;
   readonly configFolder: string;
@@ -71,6 +77,9 @@ export interface WorkspaceAgent extends Modes {
   readonly workspace: Workspace;
   readonly model: Model;
   readonly limits: Settings['limits'];
+  /** Returns the model with this name. Throws a ModelError if there is no such model. */
+  resolve(name: string): Model;
+  readonly notify: Notify;
   /** Returns the model of a session with this state. */
   modelOf(state: (key: string) => JsonValue | undefined): Model;
   readonly runner: Runner;
@@ -92,6 +101,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
   const { settings, model, mode, loosest, configFolder, dataFolder, logger } = options;
   const workspace = await openWorkspace([options.folder], { own: [configFolder, dataFolder] });
   const root = workspace.roots[0]!;
+  const { notify = logNotices(logger), resolve = (name: string) => resolveModel(name) } = options;
   const sandbox = options.sandbox ? await openSandbox(root) : undefined;
   const shell = openShell({ cwd: root, ...(sandbox && { sandbox }) });
 
@@ -162,8 +172,10 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     cwd: root,
     clients: options.mcpServers,
     ...(options.guardedFetch && { guardedFetch: options.guardedFetch }),
-    warn: (server, problem) => logger.warn({ server, problem }, 'warning about an MCP server'),
+    log: (server, line) => logger.warn({ server, problem: line }, 'message of an MCP server'),
+    notify,
   });
+  mcp.connect();
   const instruction = () => instructionFor({ workspace: root, configFolder });
   const basic = own.map((tool) => guarded(tool, guard));
   // A helper uses the model of the session that it works for.
@@ -172,6 +184,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
   const { agent, modelOf } = sessionModel({
     model,
     limits: settings.limits,
+    resolve,
     agentWith: (chosen) =>
       llmAgent({
         name: APP,
@@ -179,6 +192,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
         model: chosen,
         instruction,
         tools: [...basic, guarded(taskWith(chosen), guard), mcp],
+        compaction: { onFailure: (error) => notify(compactionFailed(error)) },
         callbacks: openingCalls,
       }),
   });
@@ -198,6 +212,8 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     mode,
     loosest,
     limits: settings.limits,
+    resolve,
+    notify,
     modelOf,
     runner: createRunner({
       agent,

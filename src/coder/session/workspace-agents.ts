@@ -30,6 +30,7 @@ import {
 import { isInside } from '../files/path-rules.ts';
 import { FileChanges } from '../approval/file-changes.ts';
 import { ModelNames } from './model-names.ts';
+import type { Notify } from './notices.ts';
 import { APP, openWorkspaceAgent, type WorkspaceAgent } from './workspace-agent.ts';
 import type { ApprovalMode } from '../approval/rule.ts';
 import { loadSettings } from '../settings/settings.ts';
@@ -53,6 +54,10 @@ export interface WorkspaceAgentsOptions {
   /** The folders that clients may work in. */
   readonly roots: readonly string[];
   readonly model: Model;
+  /** Returns the model with this name, for sessions that select another model. Default: `resolveModel`. */
+  readonly resolve?: (name: string) => Model;
+  /** Tells the person who runs the program about the model and the MCP servers. Default: writes to the log. */
+  readonly notify?: Notify;
   /** The initial approval mode. Default: the mode in the settings, or `ask`. */
   readonly mode?: ApprovalMode;
   /**
@@ -106,6 +111,8 @@ export interface WorkspaceAgents {
     task: SessionOwner & Pick<ExecutionContext, 'task'>,
     state?: State,
   ): Promise<AcquiredAgent>;
+  /** Opens the agents of the roots, so that their problems are known at the start. Never rejects. */
+  openRoots(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -331,6 +338,12 @@ export async function openWorkspaceAgents(
       const named = settings && Object.keys(settings).length > 0;
       const stored = { [WORKSPACE_KEY]: agent.root, ...(named && { [SETTINGS_KEY]: settings }) };
       return { agent, state: { ...options.turnState, ...stored }, hold: () => held(opened) };
+    },
+    async openRoots() {
+      const opening = roots
+        .slice(0, MAX_OPEN)
+        .map(async (root) => agentFor(await choose({ workspace_path: root })).agent);
+      await Promise.allSettled(opening);
     },
     async close() {
       const closing = [...agents.values()].map(async ({ agent }) => (await agent).close());

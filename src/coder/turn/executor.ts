@@ -223,7 +223,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       signal,
     });
     const failure = yield* present(events, presenter);
-    if (failure) logger.error({ problem: failure.error?.message }, 'a command failed');
+    if (failure) yield* presenter.commandFailed(failure);
     return true;
   }
 

@@ -40,6 +40,7 @@ import { helperName } from '../session/helper.ts';
 import { MODEL_KEY } from '../session/session-model.ts';
 import { sessionStatus } from '../session/session-status.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
+import { fullReason, publicCode, publicReason } from './failure.ts';
 import { HelperSpeech } from './helper-speech.ts';
 import { GATHER_MS, Speech, type Utterance } from './speech.ts';
 
@@ -161,15 +162,28 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     });
   }
 
-  fail({ error, author }: Event): StatusEvent {
-    const correlationId = randomUUIDv7();
-    const { context, logger } = this.#options;
-    const fields = { taskId: context.task.id, correlationId, code: error?.code, agent: author };
-    logger.error({ ...fields, problem: error?.message }, 'a turn failed');
-    const message = `${failureText(error?.code)} Correlation id: ${correlationId}`;
-    const errorCode = error && Object.hasOwn(FAILURES, error.code) ? error.code : undefined;
+  fail(failure: Event): StatusEvent {
+    const { message, correlationId } = this.#report(failure);
+    const errorCode = publicCode(failure);
     const about = { error: message, errorCode, correlationId, ...this.#session() };
     return this.#state('failed', { message, ...about });
+  }
+
+  /** Returns the updates for a command that failed while the turn waits. The turn still waits. */
+  commandFailed(failure: Event): StatusEvent[] {
+    const { message: text, correlationId } = this.#report(failure);
+    return [this.#say('TEXT_CONTENT', { kind: 'text', text }, { correlationId })];
+  }
+
+  /** Writes the reason for a failure to the log, and returns the text for peers. */
+  #report(failure: Event): { readonly message: string; readonly correlationId: string } {
+    const correlationId = randomUUIDv7();
+    const { context, logger } = this.#options;
+    const { error, author: agent } = failure;
+    const fields = { taskId: context.task.id, correlationId, code: error?.code, agent };
+    logger.error({ ...fields, problem: fullReason(failure) }, 'a turn failed');
+    const message = `${publicReason(failure)} Correlation id: ${correlationId}`;
+    return { message, correlationId };
   }
 
   lost(message: string): StatusEvent {
@@ -478,19 +492,4 @@ function outputOf({ response, display }: FunctionResponsePart): ToolOutput {
 
 function textFor(value: JsonValue): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-const FAILURES: Readonly<Record<string, string>> = {
-  'step-limit': 'The turn has reached its limit of model calls.',
-  'time-limit': 'The turn has reached its time limit.',
-  'event-limit': 'The turn has reached its limit of events.',
-  'token-limit': 'The session has reached its token limit (limits.maxTokens). Start a new session.',
-  'cost-limit': 'The session has reached its cost limit (limits.maxCostUsd). Start a new session.',
-  'model-exhausted': 'script exhausted.',
-};
-
-/** Returns the text about a failure for the peer. It contains no internal details. */
-function failureText(code = ''): string {
-  if (FAILURES[code] !== undefined) return FAILURES[code];
-  return code.startsWith('model-') ? 'The model gave no answer.' : 'The agent failed.';
 }

@@ -1,3 +1,4 @@
 /** The part of this module that also runs in browsers. It joins a session over WebSocket. */
 export { joinLive, type JoinOptions } from './join.ts';
+export type * from './notices.ts';
 export type * from './session.ts';

@@ -52,6 +52,14 @@ export function readStatus({ status, metadata }: TaskStatusUpdateEvent): StatusR
   return { about, facts: [{ kind: 'state', state, text: message ? textOf(message.parts) : '' }] };
 }
 
+/** Returns the correlation id of a failure, under which the server's log has the reason. */
+export function failureId({ status, metadata }: TaskStatusUpdateEvent): string | undefined {
+  if (status.state !== 'failed') return undefined;
+  // The agent's own failures have the id in the extension's metadata, and failures of the server beside it.
+  const id = metadataIn(metadata)?.correlationId ?? metadata?.['correlationId'];
+  return typeof id === 'string' ? id : undefined;
+}
+
 function metadataIn(metadata: TaskStatusUpdateEvent['metadata']): DevelopmentToolEvent | undefined {
   try {
     return eventIn(metadata);

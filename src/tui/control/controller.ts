@@ -54,7 +54,7 @@ export class Controller {
   readonly session: LiveSession;
   readonly #options: TuiOptions;
   readonly #listeners = new Set<() => void>();
-  readonly #store = new StateStore(() => this.#changed({}));
+  readonly #store: StateStore;
   readonly #twice = new Twice((hint) => this.#changed({ hint }));
   readonly #completions: Completions;
   readonly #answers: Answers;
@@ -71,6 +71,7 @@ export class Controller {
   constructor(session: LiveSession, options: TuiOptions) {
     this.session = session;
     this.#options = options;
+    this.#store = new StateStore(() => this.#changed({}), options);
     this.#completions = new Completions(session, options.files);
     this.#answers = new Answers(session, {
       editor: options.editor && ((text, name) => this.#edit(text, name)),

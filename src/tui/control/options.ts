@@ -1,4 +1,6 @@
 /** Options of the terminal UI. */
+import type { OwnerNotices } from '../../live/client/index.ts';
+
 export interface PromptHistory {
   /** Earlier prompts, oldest first. */
   readonly entries: readonly string[];
@@ -23,6 +25,13 @@ export interface TuiOptions {
   readonly a2aUrl?: string | undefined;
   /** The URL of the session, if it runs in another process. */
   readonly attachedTo?: string | undefined;
+  /**
+   * Returns the reason for a failure by its correlation id. Only the terminal in the process of the agent knows it. Other
+   * clients show the id.
+   */
+  readonly causeOf?: ((correlationId: string) => string | undefined) | undefined;
+  /** Notices for the person who runs the agent. Only the terminal in the process of the agent gets them. */
+  readonly notices?: OwnerNotices | undefined;
   /** Called when the person has left or the session has ended. */
   readonly onExit?: ((reason: ExitReason) => void) | undefined;
 }

@@ -3,14 +3,20 @@
  * fast items arrive.
  */
 import type { LiveSession } from '../../live/client/index.ts';
+import type { TuiOptions } from './options.ts';
 import { INITIAL, type SessionAction, type SessionState } from '../state/state.ts';
 
 const FRAME_MS = 33;
 
-type Reduce = (state: SessionState, action: SessionAction) => SessionState;
+type CauseOf = TuiOptions['causeOf'];
+type Reduce = (state: SessionState, action: SessionAction, causeOf?: CauseOf) => SessionState;
+
+type StoreOptions = Pick<TuiOptions, 'causeOf' | 'notices'>;
 
 export class StateStore {
   readonly #onChange: () => void;
+  readonly #causeOf: CauseOf;
+  readonly #ignoreNotices: (() => void) | undefined;
   /** Loads the reducer, and with it the schemas, while the first frame is drawn. */
   readonly #reducer = import('../state/reduce.ts');
   #reduce: Reduce | undefined;
@@ -20,8 +26,10 @@ export class StateStore {
   #timer: NodeJS.Timeout | undefined;
   #notified = 0;
 
-  constructor(onChange: () => void) {
+  constructor(onChange: () => void, { causeOf, notices }: StoreOptions) {
     this.#onChange = onChange;
+    this.#causeOf = causeOf;
+    this.#ignoreNotices = notices?.((notice) => this.dispatch(notice));
   }
 
   get state(): SessionState {
@@ -33,7 +41,7 @@ export class StateStore {
       this.#early.push(action);
       return;
     }
-    this.#state = this.#reduce(this.#state, action);
+    this.#state = this.#reduce(this.#state, action, this.#causeOf);
     if (this.#timer) return;
     const wait = this.#notified + FRAME_MS - performance.now();
     // Even the first notification is deferred: items that arrive together belong in one frame.
@@ -55,6 +63,7 @@ export class StateStore {
   }
 
   close(): void {
+    this.#ignoreNotices?.();
     clearTimeout(this.#timer);
   }
 }

@@ -22,7 +22,7 @@ function recorded() {
     /** The state after all items so far. */
     state: async (): Promise<SessionState> => {
       await new Promise((resolve) => setImmediate(resolve));
-      return items.reduce(reduceState, INITIAL);
+      return items.reduce(next, INITIAL);
     },
   };
 }
@@ -38,6 +38,7 @@ function isVisible(entry: Entry): boolean {
 function withoutId(entry: Entry): unknown {
   return { ...entry, id: 0, ...(entry.kind === 'text' && { text: entry.text.trim() }) };
 }
+const next = (state: SessionState, item: LiveItem): SessionState => reduceState(state, item);
 
 test('a turn consists of its prompt, thoughts, calls and blocks of text', async () => {
   const { session, state } = recorded();
@@ -259,7 +260,7 @@ test('a snapshot of any prefix plus the remaining events leads to the same state
       const early = await state();
       for (const each of steps.slice(at)) each(session);
       const all = await state();
-      const joined = late.reduce(reduceState, INITIAL);
+      const joined = late.reduce(next, INITIAL);
       assert.deepEqual(shown(joined), shown(all));
       assert.deepEqual(waitingCalls(joined).length, waitingCalls(all).length);
       assert.equal(joined.turn, all.turn);

@@ -4,18 +4,34 @@
  * A snapshot results in the same state as the events before it, so it does not matter when a client joins.
  */
 import type { LiveSnapshot } from '../../live/client/index.ts';
-import { readMessage, readStatus, readTask } from '../../protocol/development-tool/index.ts';
+import {
+  failureId,
+  readMessage,
+  readStatus,
+  readTask,
+} from '../../protocol/development-tool/index.ts';
 import type { StreamEvent, TaskStatusUpdateEvent } from '../../protocol/index.ts';
 import { isWaiting } from './entry.ts';
 import { EMPTY_LOG, LogWriter } from './log.ts';
 import type { SessionAction, SessionState } from './state.ts';
 
-export function reduceState(state: SessionState, action: SessionAction): SessionState {
+/** Returns the reason for a failure by its correlation id, if this client may know it. */
+export type CauseOf = (correlationId: string) => string | undefined;
+
+export function reduceState(
+  state: SessionState,
+  action: SessionAction,
+  causeOf: CauseOf = () => undefined,
+): SessionState {
   switch (action.kind) {
     case 'snapshot':
       return join(state, action.snapshot);
-    case 'event':
-      return follow(state, action.taskId, action.seq, action.event);
+    case 'event': {
+      const { taskId, seq, event } = action;
+      return follow(state, taskId, seq, event, causeOf);
+    }
+    case 'retry':
+      return { ...state, retry: action };
     case 'presence':
       return { ...state, clients: action.clients, queued: action.queued };
     default: {
@@ -65,11 +81,12 @@ function follow(
   taskId: string,
   seq: number,
   event: StreamEvent,
+  causeOf: CauseOf,
 ): SessionState {
   const { place } = state;
   if (!place || place.taskId !== taskId || seq <= place.seq) return state;
   const now: SessionState = { ...state, place: { ...place, seq } };
-  if (event.kind === 'status-update') return followStatus(now, event);
+  if (event.kind === 'status-update') return followStatus(now, event, causeOf);
   if (event.kind === 'artifact-update') return now;
   const writer = new LogWriter(state.log);
   for (const fact of event.kind === 'task' ? readTask(event) : readMessage(event)) {
@@ -78,13 +95,23 @@ function follow(
   return written(now, writer, event.kind === 'task' ? { turn: event.status.state } : {});
 }
 
-function followStatus(state: SessionState, event: TaskStatusUpdateEvent): SessionState {
+function followStatus(
+  state: SessionState,
+  event: TaskStatusUpdateEvent,
+  causeOf: CauseOf,
+): SessionState {
   const { about, facts } = readStatus(event);
   const turn = event.status.state;
+  const failure = failureId(event);
+  const cause = failure === undefined ? undefined : causeOf(failure);
   const writer = new LogWriter(state.log);
-  for (const fact of facts) writer.take(fact);
+  for (const fact of facts) {
+    writer.take(fact.kind === 'state' && cause !== undefined ? { ...fact, text: cause } : fact);
+  }
   return written(state, writer, {
     turn,
+    // The model has answered, or the turn has ended.
+    ...(event.status.message?.role !== 'user' && { retry: undefined }),
     ...(about && about.model !== '' && { model: about.model }),
     ...(about?.approval !== undefined && { approval: about.approval }),
     ...(about?.usage && { usage: about.usage }),

@@ -1,5 +1,5 @@
 /** The session as this client shows it. */
-import type { LiveClient, LiveItem, QueuedPrompt } from '../../live/client/index.ts';
+import type { LiveClient, LiveItem, OwnerNotice, QueuedPrompt } from '../../live/client/index.ts';
 import type { SessionUsage } from '../../protocol/development-tool/index.ts';
 import type { TaskState } from '../../protocol/index.ts';
 import { isWaiting, type CallEntry } from './entry.ts';
@@ -23,12 +23,12 @@ export interface SessionState {
   readonly clients: readonly LiveClient[];
   readonly queued: readonly QueuedPrompt[];
   readonly usage: SessionUsage;
+  /** Set while the model has not answered, and the request will be sent again. */
+  readonly retry: Extract<OwnerNotice, { kind: 'retry' }> | undefined;
 }
 
-export type SessionAction =
-  | LiveItem
-  /** A message that only this client shows. */
-  | { readonly kind: 'notice'; readonly level: 'info' | 'error'; readonly text: string };
+/** An item of the session, or a notice that only this client shows. */
+export type SessionAction = LiveItem | OwnerNotice;
 
 export const INITIAL: SessionState = {
   model: '',
@@ -39,6 +39,7 @@ export const INITIAL: SessionState = {
   clients: [],
   queued: [],
   usage: {},
+  retry: undefined,
 };
 
 /** Returns the calls that wait for an answer, the oldest first. */

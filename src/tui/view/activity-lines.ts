@@ -1,6 +1,7 @@
 /** The lines above the text field: the running turn and the queued prompts. */
 import type { QueuedPrompt } from '../../live/client/index.ts';
-import { fit, line, span, type StyledLine } from '../text/styled-line.ts';
+import type { SessionState } from '../state/state.ts';
+import { cut, fit, gutter, line, span, wrapText, type StyledLine } from '../text/styled-line.ts';
 import { cleanLine } from '../text/width.ts';
 
 const MAX_QUEUED = 4;
@@ -18,20 +19,39 @@ export function queueLines(
   return more > 0 ? [...shown, line(`  ○ and ${more} more`, 'faint')] : shown;
 }
 
-/** Draws the line for the running turn. `cancels` is true if Esc cancels the turn at the moment. */
-export function activityLine(
-  spinner: string,
-  seconds: number,
-  cancels: boolean,
+/** Maximum number of lines for the reason of a retry. */
+const MAX_REASON_LINES = 2;
+
+export interface Activity {
+  readonly spinner: string;
+  /** When the turn started, and the time now, in milliseconds since 1970. */
+  readonly since: number;
+  readonly now: number;
+  /** Whether Esc cancels the turn at the moment. */
+  readonly cancels: boolean;
+  readonly retry: SessionState['retry'];
+}
+
+/** Draws the running turn. While the request to the model is retried, also draws when and why. */
+export function activityLines(
+  { spinner, since, now, cancels, retry }: Activity,
   width: number,
-): StyledLine {
+): StyledLine[] {
+  const seconds = Math.max(0, Math.floor((now - since) / 1000));
   const time = seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m ${seconds % 60}s`;
-  return fit(
+  const what = retry ? `Retrying in ${secondsUntil(retry.retryAt, now)}s` : 'Working';
+  const first = fit(
     [
       span(`${spinner} `, 'accent'),
-      span('Working', 'dim'),
+      span(what, retry ? 'warning' : 'dim'),
       span(`  ${time}${cancels ? ' · Esc cancels' : ''}`, 'faint'),
     ],
     width,
   );
+  const reason = retry ? wrapText(cleanLine(retry.text), width - 2, 'dim') : [];
+  return [first, ...gutter(cut(reason, MAX_REASON_LINES), line('  '), line('  '))];
+}
+
+export function secondsUntil(time: number, now: number): number {
+  return Math.max(0, Math.ceil((time - now) / 1000));
 }

@@ -8,7 +8,7 @@ import type { LiveClient } from '../../live/client/index.ts';
 import { isQuestion, type Entry } from '../state/entry.ts';
 import { cut, EMPTY, line, type StyledLine } from '../text/styled-line.ts';
 import { asking, lastCall, REWIND_CHOICES, thoughtsOfTurn, type Ui } from './ui.ts';
-import { activityLine, queueLines } from './activity-lines.ts';
+import { activityLines, queueLines } from './activity-lines.ts';
 import { box } from './box.ts';
 import { titleOf, wholeCall } from './call-lines.ts';
 import { composerLines } from './composer-lines.ts';
@@ -69,11 +69,10 @@ export function frame(options: FrameOptions): ScreenFrame {
   });
   const status = statusLine({ ...options, state, hint: ui.hint });
   const queued = crowded ? [] : queueLines(state.queued, self.name, width);
-  const busy = ui.busySince !== undefined && !crowded;
-  const seconds = Math.max(0, Math.floor((options.now - (ui.busySince ?? options.now)) / 1000));
-  const activity = busy
-    ? [EMPTY, activityLine(options.spinner, seconds, escCancels(ui, self), width)]
-    : [];
+  const since = crowded ? undefined : ui.busySince;
+  const { spinner, now } = options;
+  const turn = since !== undefined && { spinner, since, now, cancels: escCancels(ui, self) };
+  const activity = turn ? [EMPTY, ...activityLines({ ...turn, retry: state.retry }, width)] : [];
   // One row stays unused, because a frame as tall as the terminal would scroll.
   const fixed = composer.lines.length + 1 + queued.length + activity.length + 1;
   const space = activity.length + queued.length > 0 || crowded ? [] : [EMPTY];

@@ -1,0 +1,43 @@
+/** The words of the notices for the person who runs the program. Other clients do not get them. */
+import { reasonOf } from '../../base/index.ts';
+import type { ModelError } from '../../agent/index.ts';
+import type { OwnerNotice } from '../../live/client/index.ts';
+import type { Logger } from '../../tasks/index.ts';
+
+export type Notify = (notice: OwnerNotice) => void;
+
+/** Writes the notices to the log. A retry is not a problem yet, because the request may still succeed. */
+export function logNotices(logger: Logger): Notify {
+  return (notice) => {
+    if (notice.kind === 'retry') logger.info({ problem: notice.text }, 'retrying a model request');
+    else if (notice.level === 'error')
+      logger.warn({ problem: notice.text }, 'a part is unavailable');
+    else logger.info({ note: notice.text }, 'a part is available');
+  };
+}
+
+export function retryNotice(error: ModelError, delayMs: number): OwnerNotice {
+  return { kind: 'retry', text: error.message, retryAt: Date.now() + delayMs };
+}
+
+export function compactionFailed(error: unknown): OwnerNotice {
+  return problem(`The conversation could not be summarized: ${reasonOf(error)}`);
+}
+
+/** `inSettings` is false if a client has added the server. */
+export function mcpUnavailable(name: string, reason: string, inSettings: boolean): OwnerNotice {
+  const known = `the MCP server ${name} `;
+  const what = reason.startsWith(known) ? reason : `${known}is unavailable: ${reason}`;
+  const next = inSettings ? ` Check mcpServers.${name} in settings.json.` : '';
+  return problem(
+    `${what.charAt(0).toUpperCase()}${what.slice(1)}. Its tools are missing.${next} /mcp shows its state.`,
+  );
+}
+
+export function mcpAvailable(name: string): OwnerNotice {
+  return { kind: 'notice', level: 'info', text: `The MCP server ${name} is available now.` };
+}
+
+function problem(text: string): OwnerNotice {
+  return { kind: 'notice', level: 'error', text };
+}

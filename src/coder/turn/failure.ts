@@ -1,0 +1,46 @@
+/**
+ * The words about a failed turn. Peers learn that the turn failed, and a correlation id. The person who runs the program
+ * learns the reason and what to do next: the terminal and `parley -p` show it, and it is in the log.
+ */
+import type { Event } from '../../agent/index.ts';
+
+/** Failures whose reason peers may know. */
+const FAILURES: Readonly<Record<string, string>> = {
+  'step-limit': 'The turn has reached its limit of model calls.',
+  'time-limit': 'The turn has reached its time limit.',
+  'event-limit': 'The turn has reached its limit of events.',
+  'token-limit': 'The session has reached its token limit (limits.maxTokens). Start a new session.',
+  'cost-limit': 'The session has reached its cost limit (limits.maxCostUsd). Start a new session.',
+  'model-exhausted': 'script exhausted.',
+};
+
+/** The next step for the person, by the code of the failure. Most messages of models already name it. */
+const NEXT: Readonly<Record<string, string>> = {
+  'model-no-key': 'Then start Parley again, or use /model to select another model.',
+  'model-bad-key': 'Then start Parley again, or use /model to select another model.',
+  'model-not-found': 'Use /model to select another model.',
+  'model-too-long': 'Use /compress to shorten the conversation, or /clear to start a new one.',
+  'step-limit':
+    'Send another message to continue; limits.maxSteps in settings.json sets the limit.',
+  'token-limit': 'Start a new session, or raise limits.maxTokens in settings.json.',
+  'cost-limit': 'Start a new session, or raise limits.maxCostUsd in settings.json.',
+};
+
+/** Returns the code of a failure, if peers may know it. */
+export function publicCode({ error }: Event): string | undefined {
+  return error && Object.hasOwn(FAILURES, error.code) ? error.code : undefined;
+}
+
+/** Returns the text about a failure for peers. It contains no internal details. */
+export function publicReason({ error }: Event): string {
+  const { code = '' } = error ?? {};
+  if (FAILURES[code] !== undefined) return FAILURES[code];
+  return code.startsWith('model-') ? 'The model gave no answer.' : 'The agent failed.';
+}
+
+/** Returns the reason for a failure and the next step, for the person who runs the program. */
+export function fullReason({ error }: Event): string {
+  const { code = '', message = 'the agent failed' } = error ?? {};
+  const next = NEXT[code];
+  return next === undefined ? message : `${message.replace(/[.\s]+$/, '')}. ${next}`;
+}
