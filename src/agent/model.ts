@@ -71,6 +71,11 @@ export interface Model {
   /** Throws a ModelError if a request cannot succeed, for example because the key is missing. */
   check?(): void;
   /**
+   * Asks the vendor whether it has this model. Throws a ModelError with similar names if it does not. Resolves if the
+   * vendor cannot be asked.
+   */
+  checkName?(signal: AbortSignal): Promise<void>;
+  /**
    * Streams one answer. May throw a ModelError, even after some chunks. After an abort it throws the signal's reason.
    */
   generate(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelChunk>;

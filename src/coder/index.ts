@@ -9,6 +9,7 @@ export { beginning, notStarted, type Commands, type CommandService } from './com
 export { isInside } from './files/path-rules.ts';
 export { ripgrepFile } from './files/ripgrep.ts';
 export { coderServeOptions } from './serve-options.ts';
+export { probeMcp } from './session/mcp-tools.ts';
 export { logNotices, retryNotice, type Notify } from './session/notices.ts';
 export { APP, type WorkspaceAgent } from './session/workspace-agent.ts';
 export { WORKSPACE_KEY } from './session/workspace-agents.ts';

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { fakeVendor } from '../support/vendors/server.ts';
 import { assertRefused, folder, lines, parley, serving } from './support.ts';
 
 interface Report {
@@ -48,6 +49,22 @@ describe('parley doctor', { concurrency: 3 }, () => {
     assert.equal(code, 1);
     assert.match(out, /✗ data folder .* set PARLEY_HOME/);
     assert.match(out, /2 problems\.\n$/);
+  });
+
+  test('a model that the vendor does not have is broken, and an MCP server that does not start is a warning', async () => {
+    await using vendor = await fakeVendor([], { models: ['llama'] });
+    const config = path.join(folder, 'doctor-parts');
+    mkdirSync(path.join(config, 'parley'), { recursive: true });
+    const settings = {
+      model: 'openai-compatible:lama',
+      mcpServers: { tools: { command: '/nonexistent/mcp-server' } },
+    };
+    writeFileSync(path.join(config, 'parley', 'settings.json'), JSON.stringify(settings));
+    const env = { XDG_CONFIG_HOME: config, OPENAI_COMPATIBLE_BASE_URL: `${vendor.url}/v1` };
+    const { code, out } = await parley(['doctor'], { env });
+    assert.equal(code, 1);
+    assert.match(out, /✗ model +unknown model "openai-compatible:lama": did you mean .*:llama\?/);
+    assert.match(out, /! mcp tools +.*ENOENT.*: check mcpServers\.tools in settings\.json/);
   });
 
   test('settings that cannot be read are broken, and so is a model without its key', async () => {

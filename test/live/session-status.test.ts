@@ -101,6 +101,18 @@ test('a helper works with the model of its session', async (t) => {
   assert.equal(requests.length, 1, 'the model of the workspace answered only the first prompt');
 });
 
+test('/model refuses a name that the vendor does not have, with the nearest names, and the model stays', async (t) => {
+  await using vendor = await fakeVendor([], { models: ['llama', 'llama-large', 'other'] });
+  for (const [name, value] of Object.entries(openaiCompatible.env(vendor.url, 'key'))) {
+    process.env[name] = value;
+  }
+  const { say } = await begin(t, [done]);
+  const { error, text } = await say('/model openai-compatible:lama');
+  assert.match(error ?? '', /unknown model "openai-compatible:lama": did you mean .*:llama\?$/);
+  assert.equal(text, error);
+  assert.equal((await say('/model')).text, 'The model is scripted.');
+});
+
 test('contextTokens is the size of the next request: nothing after /clear, and the summary after /compress', async (t) => {
   const { say, goOn } = await talk(t, [LONG, done, done, done, says('Short.'), done]);
   const tokens = (events: readonly StreamEvent[]): number => {

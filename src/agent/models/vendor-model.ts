@@ -4,6 +4,7 @@
  */
 import { ModelError, type Model } from '../model.ts';
 import { embeddingsFrom, type EmbeddingModel, type EmbeddingOptions } from './embeddings.ts';
+import { requireKnown } from './known-model.ts';
 import { fromProvider, type ProviderOptions } from './provider.ts';
 import { contextWindowOf, VENDORS, type Vendor, type VendorSettings } from './vendors.ts';
 
@@ -42,6 +43,10 @@ export function vendorModel(
     ...(contextWindow !== undefined && { contextWindow }),
     check() {
       if (problem !== undefined) throw problem;
+    },
+    async checkName(signal) {
+      if (problem !== undefined) throw problem;
+      await requireKnown({ prefix: type, id }, vendor, settings, signal);
     },
     async *generate(request, signal) {
       if (problem !== undefined) throw problem;

@@ -184,6 +184,28 @@ for (const wire of [google, anthropic, openai, openaiCompatible]) {
       assert.equal(error.retryable, false);
     });
 
+    test('a name that the vendor does not have is refused with similar names, and nothing else is', async () => {
+      const [prefix = '', id = ''] = wire.model.split(':');
+      const checked = async (models: readonly string[], name: string): Promise<string> => {
+        await using vendor = await fakeVendor([], { models });
+        const model = resolveModel(name, { env: wire.env(vendor.url, KEY) });
+        return await model.checkName!(never).then(
+          () => 'known',
+          (error: unknown) => (error instanceof ModelError ? `${error.code} ${error.message}` : ''),
+        );
+      };
+      assert.equal(await checked([id, 'other'], wire.model), 'known');
+      assert.equal(
+        await checked([id, 'other'], `${wire.model}x`),
+        `not-found unknown model "${wire.model}x": did you mean ${wire.model}?`,
+      );
+      assert.match(
+        await checked([id], `${prefix}:../../secret`),
+        /^not-found .* has no such model$/,
+      );
+      assert.equal(await checked([], `${wire.model}x`), 'known', 'a server without a list');
+    });
+
     test('an abort in the middle closes the connection', async () => {
       await using vendor = await fakeVendor([{ events: wire.answer.slice(0, -2), after: 'hang' }]);
       const controller = new AbortController();

@@ -23,6 +23,10 @@ export interface Vendor {
    */
   readonly keys: readonly [string, ...string[]];
   readonly keyOptional?: boolean;
+  /** Returns the headers that contain the key. */
+  keyHeaders(key: string): Readonly<Record<string, string>>;
+  /** The query for a long list of models, if the vendor's list has pages. */
+  readonly listQuery?: string;
   /** The variable that overrides the base URL. */
   readonly addressVariable: string;
   /** The default base URL. Without it, the variable is required. */
@@ -54,6 +58,8 @@ const fetch = boundedFetch(MAX_RESPONSE_BYTES);
 export const VENDORS: Readonly<Record<string, Vendor>> = {
   google: {
     keys: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
+    keyHeaders: (key) => ({ 'x-goog-api-key': key }),
+    listQuery: '?pageSize=1000',
     addressVariable: 'GEMINI_BASE_URL',
     address: 'https://generativelanguage.googleapis.com/v1beta',
     defaultModel: 'gemini-3.8-flash',
@@ -73,6 +79,8 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
   },
   anthropic: {
     keys: ['ANTHROPIC_API_KEY'],
+    keyHeaders: (key) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
+    listQuery: '?limit=1000',
     addressVariable: 'ANTHROPIC_BASE_URL',
     address: 'https://api.anthropic.com/v1',
     defaultModel: 'claude-sonnet-5-5',
@@ -88,6 +96,7 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
   },
   openai: {
     keys: ['OPENAI_API_KEY'],
+    keyHeaders: bearer,
     addressVariable: 'OPENAI_BASE_URL',
     address: 'https://api.openai.com/v1',
     defaultModel: 'gpt-6.1-sol',
@@ -109,6 +118,7 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
   },
   'openai-compatible': {
     keys: ['OPENAI_COMPATIBLE_API_KEY'],
+    keyHeaders: bearer,
     keyOptional: true,
     addressVariable: 'OPENAI_COMPATIBLE_BASE_URL',
     async load(model, { structuredOutputs, ...settings }) {
@@ -130,6 +140,10 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
     },
   },
 };
+
+function bearer(key: string): Readonly<Record<string, string>> {
+  return { authorization: `Bearer ${key}` };
+}
 
 /** Returns the base URL to use. A URL without a path gets the path of the vendor's default URL. */
 export function addressOf({ address }: Vendor, given: string | undefined): string | undefined {

@@ -7,8 +7,8 @@ import { reasonOf } from '../../base/index.ts';
 import { promisify } from 'node:util';
 import { defaultModelName } from '../../agent/index.ts';
 import { resolveModel } from '../../agent/internal/index.ts';
-import { ripgrepFile, hasTerminal, openSandbox } from '../../coder/index.ts';
-import { loadSettings, isTrusted } from '../../coder/settings/index.ts';
+import { ripgrepFile, hasTerminal, openSandbox, probeMcp } from '../../coder/index.ts';
+import { loadSettings, isTrusted, type Settings } from '../../coder/settings/index.ts';
 import { configFolder } from '../program/config-folder.ts';
 import { broken, type Check, ok, warning } from '../program/checks.ts';
 import type { Environment } from '../program/flags.ts';
@@ -28,7 +28,7 @@ export async function coderChecks(environment: Environment): Promise<Check[]> {
   return [...settings, ...others];
 }
 
-/** Checks the settings for this folder, whether it is trusted, and the model. */
+/** Checks the settings for this folder, whether it is trusted, the model and the MCP servers. */
 async function checkSettings(
   config: string,
   here: string,
@@ -42,7 +42,11 @@ async function checkSettings(
       trusted,
     });
     const found = ok('settings', files.length > 0 ? files.join(', ') : `none in ${config}`);
-    return [found, checkTrust(here, trusted, untrusted), checkModel(settings.model, environment)];
+    const [model, servers] = await Promise.all([
+      checkModel(settings.model, environment),
+      checkMcp(settings.mcpServers ?? {}, here),
+    ]);
+    return [found, checkTrust(here, trusted, untrusted), model, ...servers];
   } catch (error) {
     return [broken('settings', reasonOf(error))];
   }
@@ -56,11 +60,12 @@ function checkTrust(here: string, trusted: boolean, untrusted: string | undefine
     : warning(name, `${untrusted} is ignored: read it, then run parley trust`);
 }
 
-function checkModel(wanted: string | undefined, environment: Environment): Check {
+async function checkModel(wanted: string | undefined, environment: Environment): Promise<Check> {
   const name = 'model';
   const model = wanted ?? defaultModelName(environment);
   try {
-    resolveModel(model, { env: environment, checkKey: true });
+    const resolved = resolveModel(model, { env: environment, checkKey: true });
+    await resolved.checkName?.(AbortSignal.timeout(PROBE_MS));
   } catch (error) {
     return broken(name, reasonOf(error));
   }
@@ -70,6 +75,19 @@ function checkModel(wanted: string | undefined, environment: Environment): Check
         'offline, because there is no API key: set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY',
       )
     : ok(name, model);
+}
+
+/** Connects to the MCP servers in the settings. Without one of them, only its tools are missing. */
+async function checkMcp(
+  servers: NonNullable<Settings['mcpServers']>,
+  here: string,
+): Promise<Check[]> {
+  const found = await probeMcp(servers, here);
+  return found.map(({ name, tools, problem }) =>
+    problem === undefined
+      ? ok(`mcp ${name}`, `${tools} tools`)
+      : warning(`mcp ${name}`, `${problem}: check mcpServers.${name} in settings.json`),
+  );
 }
 
 /** Returns the first line of `FILE --version`. */

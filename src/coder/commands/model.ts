@@ -17,18 +17,24 @@ export const modelCommand: CoderCommand = {
       yield `The model is ${agent.modelOf((key) => state.get(key)).name}.`;
       return;
     }
-    if (name !== agent.model.name) check(name, agent);
+    if (name !== agent.model.name) await check(name, agent, run.signal);
     state.set(MODEL_KEY, name === agent.model.name ? null : name);
     yield `The model of this session is now ${name}.`;
   },
 };
 
-function check(name: string, agent: Pick<WorkspaceAgent, 'resolve'>): void {
+async function check(
+  name: string,
+  agent: Pick<WorkspaceAgent, 'resolve'>,
+  signal: AbortSignal,
+): Promise<void> {
   // A scripted model reads a file on the server, and clients may not select files there.
   if (name.startsWith('scripted'))
     throw new CommandError('A scripted model can only be set when Parley starts.');
   try {
-    agent.resolve(name).check?.();
+    const model = agent.resolve(name);
+    model.check?.();
+    await model.checkName?.(signal);
   } catch (error) {
     if (error instanceof ModelError) throw new CommandError(error.message);
     throw error;

@@ -108,6 +108,29 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
   };
 }
 
+/** Connects to each server once, and returns the number of its tools or the problem. */
+export async function probeMcp(
+  servers: McpServers,
+  cwd: string,
+): Promise<
+  readonly { readonly name: string; readonly tools: number; readonly problem?: string }[]
+> {
+  const enabled = Object.entries(servers).filter(([, { disabled }]) => disabled !== true);
+  return Promise.all(
+    enabled.map(async ([name, server]) => {
+      const set = openServer(name, server, undefined, { cwd, log: () => {} });
+      try {
+        const unending = new AbortController().signal;
+        return { name, tools: (await withTimeout(set, TIMEOUT_MS).tools(unending)).length };
+      } catch (error) {
+        return { name, tools: 0, problem: reasonOf(error) };
+      } finally {
+        await set.close();
+      }
+    }),
+  );
+}
+
 interface Look {
   /** Lists the server's tools. Rejects if it takes too long. */
   tools(signal: AbortSignal): Promise<readonly Tool[]>;
@@ -162,7 +185,7 @@ function openServer(
   name: string,
   server: McpServers[string],
   fetch: McpToolsOptions['guardedFetch'],
-  options: McpToolsOptions,
+  options: Pick<McpToolsOptions, 'cwd' | 'log'>,
 ) {
   const { command, args, env, cwd = options.cwd, url, headers, timeoutMs } = server;
   const log = (line: string): void => options.log(name, line);

@@ -25,8 +25,11 @@ export interface FakeVendor extends AsyncDisposable {
   readonly hungUp: Promise<void>;
 }
 
-/** A function is asked for each reply. */
-export async function fakeVendor(replies: readonly Reply[] | (() => Reply)): Promise<FakeVendor> {
+/** A function is asked for each reply. `models` are the vendor's models; without them it has no list. */
+export async function fakeVendor(
+  replies: readonly Reply[] | (() => Reply),
+  { models = [] }: { readonly models?: readonly string[] } = {},
+): Promise<FakeVendor> {
   const asked: Asked[] = [];
   const reached = Promise.withResolvers<void>();
   const hungUp = Promise.withResolvers<void>();
@@ -39,6 +42,7 @@ export async function fakeVendor(replies: readonly Reply[] | (() => Reply)): Pro
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
+      if (request.method === 'GET') return send(modelsReply(request.url ?? '', models), response);
       const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
       asked.push({ path: request.url ?? '', headers: request.headers, body });
       reached.resolve();
@@ -64,6 +68,19 @@ export async function fakeVendor(replies: readonly Reply[] | (() => Reply)): Pro
       await closed;
     },
   };
+}
+
+/** The list of models in every vendor's format, or one of them. */
+function modelsReply(path: string, models: readonly string[]): Reply {
+  const [, id] = /\/models\/([^?]+)/.exec(path) ?? [];
+  if (models.length === 0 || (id !== undefined && !models.includes(id))) {
+    return { status: 404, body: { error: { message: 'not found' } } };
+  }
+  const body = {
+    data: models.map((each) => ({ id: each, object: 'model' })),
+    models: models.map((each) => ({ name: `models/${each}` })),
+  };
+  return { status: 200, body: id === undefined ? body : { id } };
 }
 
 function send(reply: Reply, response: ServerResponse): void {
