@@ -61,7 +61,7 @@ const PROFILE: AgentProfile = {
 
 export async function createCoder(options: CoderOptions): Promise<Coder> {
   const workspaces = await openWorkspaceAgents(options);
-  const commands = createCommands(options);
+  const commands = createCommands({ configFolder: options.configFolder, workspaces });
   const live = new Set<string>();
   const profile = { ...PROFILE, ...options.profile };
   const terminalSetsMode = options.terminalSetsMode ?? false;

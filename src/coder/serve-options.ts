@@ -10,6 +10,7 @@
 import {
   EXTENSION_URI,
   ExecuteSlashCommandRequest,
+  GetAllSlashCommandsRequest,
   isCompatible,
   refuseIncompatible,
 } from '../protocol/development-tool/index.ts';
@@ -24,7 +25,10 @@ export function coderServeOptions(
 ): Required<Pick<ServeOptions, 'methods' | 'routes' | 'extensionOf'>> {
   const { commands } = options;
 
-  const list = async () => ({ commands: await commands.list() });
+  async function list(params: unknown, call: Call) {
+    const request = parseWith(GetAllSlashCommandsRequest, params ?? {});
+    return { commands: await commands.list(request, call) };
+  }
 
   function execute(params: unknown, call: Call, handler: RequestHandler) {
     const request = parseWith(ExecuteSlashCommandRequest, params ?? {});
@@ -35,7 +39,7 @@ export function coderServeOptions(
     {
       verb: 'GET',
       path: '/commands',
-      handle: async () => ({ body: await list() }),
+      handle: async ({ query, call }) => ({ body: await list(Object.fromEntries(query), call) }),
     },
     {
       verb: 'POST',

@@ -308,6 +308,25 @@ test('the metadata of a task are its state, the model and the tools', async (t) 
   );
 });
 
+test('the list of tasks comes in pages, the newest first, and without the tools', async (t) => {
+  const { url } = await startCoder(t, makePlace(t));
+  const ids: string[] = [];
+  for (let at = 0; at < 5; at++) ids.unshift(await newTask(url));
+  const pages: string[][] = [];
+  let next: string | undefined = '/tasks/metadata?limit=2';
+  while (next !== undefined) {
+    const response: Response = await fetch(new URL(next, url));
+    const listed = (await response.json()) as Metadata['metadata'][];
+    pages.push(listed.map(({ id }) => id));
+    assert.deepEqual(Object.keys(listed[0]!).toSorted(), ['contextId', 'id', 'model', 'taskState']);
+    next = /^<([^>]+)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1];
+  }
+  assert.deepEqual(pages, [ids.slice(0, 2), ids.slice(2, 4), ids.slice(4)]);
+  for (const wrong of ['limit=0', 'limit=101', 'limit=x', 'cursor=x']) {
+    assert.equal((await get(`${url}/tasks/metadata?${wrong}`)).status, 400, wrong);
+  }
+});
+
 test("somebody else's task is not there", async (t) => {
   const authenticate = bearerTokens(new Map(Object.entries({ ann: 'a-secret', bob: 'b-secret' })));
   const { url } = await startCoder(t, makePlace(t), { server: { authenticate } });

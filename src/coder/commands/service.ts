@@ -12,25 +12,25 @@ import {
   contentText,
   type ContentPart,
   createRunner,
-  type SessionStore,
 } from '../../agent/index.ts';
-import { userOf } from '../../bridge/index.ts';
 import {
   EXTENSION_URI,
+  extensionMetadata,
   type ExecuteSlashCommandRequest,
   type ExecuteSlashCommandResponse,
+  type GetAllSlashCommandsRequest,
   type SlashCommand,
   type ToolCall,
   readStatus,
 } from '../../protocol/development-tool/index.ts';
-import type { Call, Message, StreamEvent } from '../../protocol/index.ts';
+import { A2AError, type Call, type Message, type StreamEvent } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
 import { APP } from '../session/workspace-agent.ts';
 import { CheckpointError } from '../checkpoints/checkpoints.ts';
 import { messageContext } from '../session/context.ts';
 import type { WorkspaceAgent } from '../session/workspace-agent.ts';
-import { WORKSPACE_KEY } from '../session/workspace-agents.ts';
-import { CommandError, toSlashCommand, type CoderCommand } from './command.ts';
+import type { WorkspaceAgents } from '../session/workspace-agents.ts';
+import { CommandError, toSlashCommand } from './command.ts';
 import { parsePath, parseTyped } from './parse.ts';
 import { loadCommands } from './registry.ts';
 
@@ -40,11 +40,14 @@ export type FoundCommand =
   | { readonly kind: 'problem'; readonly problem: string };
 
 export interface CommandService {
-  /** Returns the top-level commands with their subcommands. */
-  list(): Promise<SlashCommand[]>;
+  /**
+   * Returns the top-level commands with their subcommands. If the server has several workspaces and the request names
+   * none, the commands of workspaces are left out.
+   */
+  list(place?: GetAllSlashCommandsRequest, call?: Call): Promise<SlashCommand[]>;
   /**
    * Starts a command as a task. The response contains the task's id as `execution_id`. The task's events contain the
-   * output.
+   * output. Throws if the server has several workspaces and the request names none.
    */
   execute(
     request: ExecuteSlashCommandRequest,
@@ -70,40 +73,38 @@ export interface ReadMessage {
 }
 
 export interface Commands extends CommandService {
-  /** Finds the command of a request, and checks its arguments. */
+  /** Finds the command of a request, and checks its arguments. Throws like `execute`. */
   find(request: ExecuteSlashCommandRequest, call: Call): Promise<FoundCommand>;
   read(message: Message, agent: WorkspaceAgent): Promise<ReadMessage>;
 }
 
 export interface CommandsOptions {
   readonly configFolder: string;
-  readonly roots: readonly string[];
-  readonly sessions: SessionStore;
+  readonly workspaces: Pick<WorkspaceAgents, 'sessions' | 'folderFor'>;
 }
 
 export function createCommands(options: CommandsOptions): Commands {
-  const { configFolder, roots, sessions } = options;
+  const { configFolder, workspaces } = options;
+  const { sessions } = workspaces;
   const runners = new WeakMap<WorkspaceAgent, WorkspaceAgent['runner']>();
 
-  /**
-   * Returns the commands of a conversation's workspace. If there is only one root, it is the workspace of a new
-   * conversation.
-   */
-  async function commandsFor(call: Call, contextId: string | undefined): Promise<CoderCommand[]> {
-    const { user } = call;
-    const owner = userOf({ user, tenant: user?.tenant ?? '' });
-    const key = { app: APP, user: owner, id: contextId ?? '' };
-    const noted = contextId === undefined ? undefined : (await sessions.get(key))?.state;
-    const folder = noted?.[WORKSPACE_KEY];
-    const only = roots.length === 1 ? roots[0] : undefined;
-    return loadCommands({ configFolder, workspace: typeof folder === 'string' ? folder : only });
+  /** Returns the folder of the workspace that a request means, or undefined if it does not say which. */
+  function folderOf(
+    { contextId, workspace_path }: GetAllSlashCommandsRequest,
+    { user }: Call,
+  ): Promise<string | undefined> {
+    const settings = workspace_path === undefined ? {} : { workspace_path };
+    return workspaces.folderFor(settings, { user, tenant: user?.tenant ?? '', contextId });
   }
 
-  async function find(
-    { command_path, args, contextId }: ExecuteSlashCommandRequest,
-    call: Call,
-  ): Promise<FoundCommand> {
-    const typed = parsePath(command_path, args, await commandsFor(call, contextId));
+  async function find(request: ExecuteSlashCommandRequest, call: Call): Promise<FoundCommand> {
+    const workspace = await folderOf(request, call);
+    if (workspace === undefined) {
+      const why = 'this server has several workspaces';
+      throw new A2AError('invalidParams', `contextId or workspace_path is required: ${why}`);
+    }
+    const { command_path, args } = request;
+    const typed = parsePath(command_path, args, await loadCommands({ configFolder, workspace }));
     if (typed.kind === 'problem') return typed;
     if (typed.kind === 'text') return { kind: 'problem', problem: GONE };
     const text = `/${[...typed.path, typed.args].join(' ').trim()}`;
@@ -144,8 +145,9 @@ export function createCommands(options: CommandsOptions): Commands {
   }
 
   return {
-    async list() {
-      return (await commandsFor({}, undefined)).map(toSlashCommand);
+    async list(place = {}, call = {}) {
+      const workspace = await folderOf(place, call);
+      return (await loadCommands({ configFolder, workspace })).map(toSlashCommand);
     },
 
     find,
@@ -153,13 +155,14 @@ export function createCommands(options: CommandsOptions): Commands {
     async execute(request, call, handler) {
       const found = await find(request, call);
       if (found.kind === 'problem') return notStarted(found.problem);
-      const { contextId } = request;
+      const { contextId, workspace_path } = request;
       const message: Message = {
         kind: 'message',
         messageId: randomUUIDv7(),
         role: 'user',
         parts: [{ kind: 'text', text: found.text }],
         ...(contextId !== undefined && { contextId }),
+        ...(workspace_path !== undefined && { metadata: extensionMetadata({ workspace_path }) }),
       };
       const extensions = [...new Set([...(call.extensions ?? []), EXTENSION_URI])];
       const stream = await handler.streamMessage({ message }, { ...call, extensions });

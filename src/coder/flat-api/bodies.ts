@@ -1,10 +1,12 @@
 /** The request bodies of the flat API, and their conversion to A2A messages. */
 import { randomUUIDv7 } from 'node:crypto';
 import * as z from 'zod';
+import { defined } from '../../base/index.ts';
 import {
   extensionMetadata,
   McpServers,
   type AgentSettings,
+  type GetAllSlashCommandsRequest,
   type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, Id, type Message, type Metadata, type Part } from '../../protocol/index.ts';
@@ -57,6 +59,30 @@ export const ExecuteCommand = z.looseObject({
   /** The name of the command, for example `memory add`. A leading slash is optional. */
   command: z.string().min(1).max(1024),
   args: z.array(z.string().max(MAX_TEXT)).max(MAX_ARGUMENTS).default([]),
+  /** The conversation in which the command runs. */
+  contextId: Id.optional(),
+  /** The workspace of a new conversation. */
+  workspacePath: z.string().min(1).max(4096).optional(),
+});
+
+export const ListCommands = z.looseObject({
+  contextId: Id.optional(),
+  workspacePath: z.string().min(1).max(4096).optional(),
+});
+
+/** Returns the conversation and the workspace that a request about commands names. */
+export function commandPlace({
+  contextId,
+  workspacePath: workspace_path,
+}: z.infer<typeof ListCommands>): GetAllSlashCommandsRequest {
+  return defined({ contextId, workspace_path });
+}
+
+export const ListTasks = z.looseObject({
+  /** Maximum number of tasks. */
+  limit: z.coerce.number().pipe(z.int().min(1).max(100)).default(50),
+  /** The `cursor` in the link to the next page. */
+  cursor: z.string().max(1024).optional(),
 });
 
 /** Returns message metadata that contains the settings. */

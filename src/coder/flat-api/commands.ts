@@ -1,8 +1,10 @@
 /** Slash commands in the flat API: a client runs a command by its name and gets the output as text. */
+import type * as z from 'zod';
 import { readStatus, type SlashCommand } from '../../protocol/development-tool/index.ts';
 import { A2AError, isTerminal, type Call, type TaskState } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
 import type { CommandService } from '../commands/service.ts';
+import { commandPlace, type ExecuteCommand } from './bodies.ts';
 
 interface FlatCommand {
   readonly name: string;
@@ -36,12 +38,13 @@ export interface Executed {
 /** Runs a command until it ends or asks a question. */
 export async function executeCommand(
   commands: CommandService,
-  { command, args }: { readonly command: string; readonly args: readonly string[] },
+  asked: z.infer<typeof ExecuteCommand>,
   call: Call,
   handler: RequestHandler,
 ): Promise<Executed> {
-  const { path, rest } = resolve(await commands.list(), command, args);
-  const request = { command_path: path, args: rest.join(' ') };
+  const place = commandPlace(asked);
+  const { path, rest } = resolve(await commands.list(place, call), asked.command, asked.args);
+  const request = { command_path: path, args: rest.join(' '), ...place };
   const started = await commands.execute(request, call, handler);
   const name = path.join(' ');
   const { execution_id: taskId, status, message = `The command ${name} did not start` } = started;

@@ -4,9 +4,9 @@
  *   POST /tasks                {contextId?, agentSettings?}                            201, the task's id
  *   POST /message/stream       {taskId?, contextId?, userMessage, agentSettings?}      events (flat-events.ts)
  *   GET  /tasks/{id}/metadata                                                          {metadata}
- *   GET  /tasks/metadata                                                               [metadata…], 204 without tasks
- *   GET  /listCommands                                                                 {commands}
- *   POST /executeCommand       {command, args[]}                                       {name, data}
+ *   GET  /tasks/metadata?limit=N&cursor=C                                              [metadata…], 204 without tasks
+ *   GET  /listCommands?contextId=C&workspacePath=P                                     {commands}
+ *   POST /executeCommand       {command, args[], contextId?, workspacePath?}           {name, data}
  *
  * A task created by POST /tasks is `submitted` until its first message, which may come through any API. An error is
  * `{error}` with the matching HTTP status. An answer that arrives too late gets 409.
@@ -18,8 +18,11 @@ import type { JsonRoute, OwnRoute, RouteReply, StreamRoute } from '../../http/in
 import type { CommandService } from '../commands/service.ts';
 import type { SessionOwner, WorkspaceAgents } from '../session/workspace-agents.ts';
 import {
+  commandPlace,
   CreateTask,
   ExecuteCommand,
+  ListCommands,
+  ListTasks,
   messageFrom,
   settingsMetadata,
   StreamMessage,
@@ -94,17 +97,23 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
       ...COMMON,
       verb: 'GET',
       path: '/tasks/metadata',
-      async handle({ call, handler }) {
-        const all = await listMetadata(workspaces, handler, call);
-        return all.length === 0 ? { status: 204 } : { body: all };
+      async handle({ query, call, handler }) {
+        const page = parseWith(ListTasks, Object.fromEntries(query), 'query');
+        const { tasks, next } = await listMetadata(workspaces, handler, page, call);
+        if (tasks.length === 0) return { status: 204 };
+        return {
+          body: tasks,
+          ...(next !== undefined && { headers: { link: nextPage(page, next) } }),
+        };
       },
     },
     {
       ...COMMON,
       verb: 'GET',
       path: '/listCommands',
-      async handle() {
-        return { body: { commands: (await commands.list()).map(flatCommand) } };
+      async handle({ query, call }) {
+        const place = commandPlace(parseWith(ListCommands, Object.fromEntries(query), 'query'));
+        return { body: { commands: (await commands.list(place, call)).map(flatCommand) } };
       },
     },
     {
@@ -118,6 +127,12 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
     },
   ];
   return [...routes, streamMessage];
+}
+
+/** Returns the `Link` header with the address of the next page. */
+function nextPage({ limit }: { readonly limit: number }, cursor: string): string {
+  const query = new URLSearchParams({ limit: String(limit), cursor });
+  return `</tasks/metadata?${query.toString()}>; rel="next"`;
 }
 
 function placeOf({ user }: Call, contextId: string): SessionOwner {

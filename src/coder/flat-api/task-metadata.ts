@@ -6,13 +6,6 @@ import type { RequestHandler } from '../../tasks/index.ts';
 import type { WorkspaceAgent } from '../session/workspace-agent.ts';
 import type { WorkspaceAgents } from '../session/workspace-agents.ts';
 
-/** Maximum number of tasks in a list. The most recently changed tasks are listed. */
-const MAX_LISTED = 100;
-/**
- * A history length that requests the complete history. It is needed because the settings are in one of the messages.
- */
-const WHOLE_HISTORY = 1_000_000;
-
 interface ToolInfo {
   readonly name: string;
   readonly description: string;
@@ -30,12 +23,15 @@ interface Surroundings {
   readonly availableTools: readonly ToolInfo[];
 }
 
-export interface TaskMetadata extends Surroundings {
+/** A task in a list. It has no tools, because most tasks of a list have the same tools. */
+export interface ListedTask {
   readonly id: string;
   readonly contextId: string;
   readonly taskState: TaskState;
   readonly model: string;
 }
+
+export interface TaskMetadata extends ListedTask, Surroundings {}
 
 export async function taskMetadata(
   workspaces: WorkspaceAgents,
@@ -43,38 +39,30 @@ export async function taskMetadata(
   id: string,
   call: Call,
 ): Promise<TaskMetadata> {
-  return describer(workspaces, call)(await handler.getTask({ id }, call));
+  const task = await handler.getTask({ id }, call);
+  const agent = await agentFor(workspaces, task, call);
+  const around = agent ? await surroundings(agent, call) : { mcpServers: [], availableTools: [] };
+  return { ...(await listed(workspaces, task, call)), ...around };
 }
 
+/** Returns a page of tasks, the most recently changed first, and the cursor of the next page. */
 export async function listMetadata(
   workspaces: WorkspaceAgents,
   handler: RequestHandler,
+  { limit: pageSize, cursor }: { readonly limit: number; readonly cursor?: string | undefined },
   call: Call,
-): Promise<TaskMetadata[]> {
-  const describe = describer(workspaces, call);
-  const page = { pageSize: MAX_LISTED, historyLength: WHOLE_HISTORY };
-  const { tasks } = await handler.listTasks(page, call);
-  const all: TaskMetadata[] = [];
-  for (const task of tasks) all.push(await describe(task));
-  return all;
+): Promise<{ readonly tasks: readonly ListedTask[]; readonly next: string | undefined }> {
+  const page = { pageSize, ...(cursor !== undefined && { pageToken: cursor }) };
+  const { tasks, nextPageToken: next } = await handler.listTasks(page, call, { total: false });
+  const all: ListedTask[] = [];
+  for (const task of tasks) all.push(await listed(workspaces, task, call));
+  return { tasks: all, next: next === '' ? undefined : next };
 }
 
-/** Returns a function that describes a task. It looks up the tools of each workspace only once. */
-function describer(workspaces: WorkspaceAgents, call: Call): (task: Task) => Promise<TaskMetadata> {
-  const known = new Map<WorkspaceAgent, Promise<Surroundings>>();
-  return async (task) => {
-    const { id, contextId, status } = task;
-    const agent = await agentFor(workspaces, task, call);
-    let around: Promise<Surroundings> | undefined = agent && known.get(agent);
-    if (agent && !around) known.set(agent, (around = surroundings(agent, call)));
-    return {
-      id,
-      contextId,
-      taskState: status.state,
-      model: await workspaces.modelNames.of(placeOf(task, call)),
-      ...((await around) ?? { mcpServers: [], availableTools: [] }),
-    };
-  };
+async function listed(workspaces: WorkspaceAgents, task: Task, call: Call): Promise<ListedTask> {
+  const { id, contextId, status } = task;
+  const model = await workspaces.modelNames.of(placeOf(task, call));
+  return { id, contextId, taskState: status.state, model };
 }
 
 /** Returns the agent of a task, or undefined if its workspace no longer exists or is no longer allowed. */

@@ -101,6 +101,14 @@ export interface WorkspaceAgents {
     metadata: Metadata | undefined,
     task: Task,
   ): Promise<{ readonly workspacePath: string; readonly autoExecute: boolean } | undefined>;
+  /**
+   * Returns the folder of a session, or the folder that a new session with these settings would have. Returns undefined
+   * if the client has to specify one, because there are several. Throws like `check`.
+   */
+  folderFor(
+    settings: AgentSettings,
+    session: Omit<SessionOwner, 'contextId'> & { readonly contextId: string | undefined },
+  ): Promise<string | undefined>;
   /** Forgets the settings of a session's first message. Call it when the turn has ended, and the session has them. */
   release(session: SessionOwner): void;
   /**
@@ -325,6 +333,14 @@ export async function openWorkspaceAgents(
       if ((await firstDifference(asked, own)) === undefined) return undefined;
       const { folder, autoExecute } = await choose(own);
       return { workspacePath: folder, autoExecute };
+    },
+    async folderFor(asked, { contextId, ...owner }) {
+      const begun =
+        contextId === undefined ? undefined : await sessionSettings({ ...owner, contextId });
+      if (begun) await requireEqual(asked, begun);
+      const { workspace_path } = begun ?? asked;
+      if (workspace_path === undefined && roots.length !== 1) return undefined;
+      return folderOf(workspace_path);
     },
     release(owner) {
       claims.delete(claimKey(owner));

@@ -24,6 +24,17 @@ export const SlashCommand: z.ZodType<SlashCommand> = z.looseObject({
   sub_commands: z.array(z.lazy(() => SlashCommand)),
 });
 
+/** Added by Parley: the workspace whose commands are meant. A server with one workspace needs neither field. */
+const CommandPlace = {
+  /** The conversation. Its workspace counts. */
+  contextId: Id.optional(),
+  /** The workspace of a new conversation, as in AgentSettings. */
+  workspace_path: z.string().min(1).max(4096).optional(),
+};
+
+export const GetAllSlashCommandsRequest = message(CommandPlace);
+export type GetAllSlashCommandsRequest = z.infer<typeof GetAllSlashCommandsRequest>;
+
 export const GetAllSlashCommandsResponse = message({ commands: z.array(SlashCommand) });
 export type GetAllSlashCommandsResponse = z.infer<typeof GetAllSlashCommandsResponse>;
 
@@ -32,8 +43,7 @@ export const ExecuteSlashCommandRequest = message({
   command_path: z.array(z.string().min(1).max(256)).min(1).max(16),
   /** All arguments as one string. Some clients omit an empty string. */
   args: z.string().max(100_000).default(''),
-  /** Added by Parley: the conversation in which the command runs. */
-  contextId: Id.optional(),
+  ...CommandPlace,
 });
 export type ExecuteSlashCommandRequest = z.infer<typeof ExecuteSlashCommandRequest>;
 
