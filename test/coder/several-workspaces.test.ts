@@ -34,18 +34,18 @@ async function two(t: TestContext, script: readonly ScriptedResponse[] = []) {
   return { ...talk, one, two: other };
 }
 
-const CUSTOM = ['mine', 'one', 'two'];
+const CUSTOM = new Set(['mine', 'one', 'two']);
 const customIn = (reply: unknown): string[] => {
   const { commands } = reply as { commands: SlashCommand[] };
   assert.ok(commands.some(({ name }) => name === 'help'));
-  return commands.map(({ name }) => name).filter((name) => CUSTOM.includes(name));
+  return commands.map(({ name }) => name).filter((name) => CUSTOM.has(name));
 };
 
 test('each wire lists the commands of the workspace that the request names', async (t) => {
   const { url, one, two: other } = await two(t);
   const lists = async (path?: string) => {
     const query = (key: string) =>
-      path === undefined ? '' : `?${new URLSearchParams({ [key]: path })}`;
+      path === undefined ? '' : `?${new URLSearchParams({ [key]: path }).toString()}`;
     const rpcReply = await rpc(
       url,
       'commands/get',
@@ -98,7 +98,7 @@ test('a command runs in the workspace that it names, and then in the one of its 
 
   const { result } = await rpc(url, 'commands/get', { contextId });
   assert.deepEqual(customIn(result), ['mine', 'two']);
-  const query = `?${new URLSearchParams({ contextId })}`;
+  const query = `?${new URLSearchParams({ contextId }).toString()}`;
   assert.deepEqual(customIn((await get(`${url}/commands${query}`)).body), ['mine', 'two']);
   assert.deepEqual(customIn((await get(`${url}/listCommands${query}`)).body), ['mine', 'two']);
 

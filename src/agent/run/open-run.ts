@@ -106,8 +106,9 @@ export class LoadedRun implements OpenRun {
   }
 
   async delegated(): Promise<readonly Event[]> {
-    const { store, key, runId } = this;
-    const calls = [...this.index.openCalls.values()];
+    const { store, key, runId, index } = this;
+    // No agent works for a call that waits for an answer to its own question.
+    const calls = [...index.openCalls.values()].filter(({ part }) => !index.questions.has(part.id));
     const found = calls.map(({ part, agent: author }) =>
       storedEvents(store, key, { runId, author, callId: part.id }),
     );
