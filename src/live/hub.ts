@@ -196,6 +196,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
         followed,
         conversation,
         coder,
+        workspace,
         clients,
         onLeave(gone) {
           members.delete(gone);

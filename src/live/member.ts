@@ -13,6 +13,8 @@ import {
   EXTENSION_URI,
   type ExecuteSlashCommandRequest,
   type ExecuteSlashCommandResponse,
+  extensionMetadata,
+  type GetAllSlashCommandsRequest,
   type SlashCommand,
   settingsIn,
   type ToolCallConfirmation,
@@ -58,6 +60,8 @@ export interface MemberOptions {
   readonly followed: Followed;
   readonly conversation: Conversation;
   readonly coder: Pick<Coder, 'commands' | 'requireRoles' | 'workspaces'>;
+  /** The folder of the session. */
+  readonly workspace: string;
   readonly clients: () => readonly LiveClient[];
   /** Called once, when the client leaves. */
   readonly onLeave: (member: Member) => void;
@@ -272,9 +276,21 @@ export class Member implements LiveSession {
     return this.#options.conversation.cancel(this.call);
   }
 
-  async commands(): Promise<readonly SlashCommand[]> {
+  /** Returns the commands of the session's workspace. Throws if the request names another session or workspace. */
+  async commands(place: GetAllSlashCommandsRequest = {}): Promise<SlashCommand[]> {
     this.require('view');
-    return this.#options.coder.commands.list();
+    return this.#options.coder.commands.list(await this.#commandPlace(place));
+  }
+
+  async #commandPlace({ contextId, workspace_path }: GetAllSlashCommandsRequest) {
+    const { conversation, workspace } = this.#options;
+    if (contextId !== undefined && contextId !== conversation.task.contextId) {
+      throw new A2AError('invalidParams', 'contextId: must be the context of this live session');
+    }
+    if (workspace_path !== undefined) {
+      await this.#checkSettings(extensionMetadata({ workspace_path }));
+    }
+    return { workspace_path: workspace };
   }
 
   /**
@@ -283,12 +299,10 @@ export class Member implements LiveSession {
    */
   async execute(request: ExecuteSlashCommandRequest): Promise<ExecuteSlashCommandResponse> {
     this.require('prompt');
-    const { followed, coder, conversation } = this.#options;
-    const { contextId } = conversation.task;
-    if (request.contextId !== undefined && request.contextId !== contextId) {
-      throw new A2AError('invalidParams', 'contextId: must be the context of this live session');
-    }
-    const found = await coder.commands.find({ ...request, contextId }, this.call);
+    const { followed, coder } = this.#options;
+    const { command_path, args } = request;
+    const place = await this.#commandPlace(request);
+    const found = await coder.commands.find({ command_path, args, ...place }, this.call);
     if (found.kind === 'problem') return notStarted(found.problem);
     const message = userMessage([{ kind: 'text', text: found.text }]);
     const execution_id = message.messageId;

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import type { LiveToken } from '../../src/live/http/access.ts';
-import { post } from '../coder/flat-support.ts';
-import { userMessage } from '../coder/support.ts';
+import { trust } from '../../src/coder/settings/trust.ts';
+import { get, post } from '../coder/flat-support.ts';
+import { makePlace, userMessage } from '../coder/support.ts';
 import { writes } from '../coder/talk.ts';
 import { editorAt } from '../acp/support.ts';
 import { acpSocket } from '../../src/acp/index.ts';
@@ -264,4 +265,46 @@ test('POST /executeCommand returns what its own execution said', async (t) => {
   assert.deepEqual([help.status, name], [200, 'help']);
   assert.match(data, /^\/help: Lists the commands/);
   assert.ok(ann.said.includes('bot: /help'));
+});
+
+test("with several workspaces, every wire lists and runs the commands of the session's workspace", async (t) => {
+  const place = makePlace(t);
+  const other = join(place.home, 'other');
+  for (const [root, name] of [
+    [place.workspace, 'ours'],
+    [other, 'theirs'],
+  ] as const) {
+    const folder = join(root, '.parley', 'commands');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, `${name}.md`), 'Say it.');
+    await trust(join(place.home, 'config'), root);
+  }
+  const roots = [place.workspace, other];
+  const { url, ws, rpc, headers, live } = await shared(t, {
+    place,
+    roots,
+    script: [says('It.')],
+  });
+  const phone = new RawClient(t, ws, 'a2a', { headers: headers('phone') });
+  await phone.snapshot();
+  const lists = [
+    (await phone.ask('commands/get')).result,
+    (await phone.ask('commands/get', { contextId: live.contextId })).result,
+    (await rpc('phone', 'commands/get', {})).result,
+    (await get(`${url}/commands`, headers('phone'))).body,
+    (await get(`${url}/listCommands`, headers('phone'))).body,
+  ] as { commands: { name: string }[] }[];
+  for (const { commands } of lists) {
+    const own = commands.map(({ name }) => name).filter((name) => /ours|theirs/.test(name));
+    assert.deepEqual(own, ['ours']);
+  }
+  for (const elsewhere of [{ workspace_path: other }, { contextId: 'another' }]) {
+    assert.equal((await phone.ask('commands/get', elsewhere)).error.code, -32602);
+    const request = { command_path: ['theirs'], ...elsewhere };
+    assert.equal((await phone.ask('command/execute', request)).error.code, -32602);
+    assert.equal((await rpc('phone', 'command/execute', request)).error?.code, -32602);
+  }
+  const { result } = await phone.ask('command/execute', { command_path: ['ours'], args: '' });
+  assert.equal(result.status, 'STARTED');
+  await phone.state('completed');
 });

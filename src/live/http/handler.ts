@@ -35,14 +35,17 @@ export interface HttpHandlerOptions {
   readonly logger: Logger;
 }
 
-/** The commands of the live port over HTTP: each execution is a turn of the session. */
-export function httpCommands(
-  commands: CommandService,
-  clients: HttpClients,
-  live: () => Live,
-): CommandService {
+/** The commands of the live port over HTTP: those of the session. Each execution is a turn of the session. */
+export function httpCommands(clients: HttpClients, live: () => Live): CommandService {
   return {
-    list: () => commands.list(),
+    async list(place, call = {}) {
+      const { member, leave } = clients.enter(live(), call);
+      try {
+        return await member.commands(place);
+      } finally {
+        leave();
+      }
+    },
     async execute(request, call) {
       const { member, leave } = clients.enter(live(), call);
       try {

@@ -1,6 +1,7 @@
 /** The methods on `/ws`, with the names of A2A 0.3 and of the development-tool extension. */
 import {
   ExecuteSlashCommandRequest,
+  GetAllSlashCommandsRequest,
   ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, parseWith, type Task } from '../../protocol/index.ts';
@@ -44,7 +45,12 @@ export const LIVE_METHODS: ReadonlyMap<string, Method> = new Map<string, Method>
     async (params, { member }) =>
       encode(await member.cancelTask(WIRE.decodeParams('cancelTask', params))),
   ],
-  ['commands/get', async (_params, { member }) => ({ commands: await member.commands() })],
+  [
+    'commands/get',
+    async (params, { member }) => ({
+      commands: await member.commands(parseWith(GetAllSlashCommandsRequest, params ?? {})),
+    }),
+  ],
   [
     'command/execute',
     (params, { member }) => member.execute(parseWith(ExecuteSlashCommandRequest, params ?? {})),

@@ -64,7 +64,7 @@ export function liveServeOptions(options: LiveServeOptions): LiveOptions {
   if (options.acp) routes.push(acpRoute(options, options.acp));
   const clients = new HttpClients();
   return {
-    ...coderServeOptions({ ...coder, commands: httpCommands(coder.commands, clients, live) }),
+    ...coderServeOptions({ ...coder, commands: httpCommands(clients, live) }),
     sockets: routes,
     guard: (handler) => httpHandler(handler, { live, clients, logger }),
     ...(tokens.length > 0 && { authenticate: liveAuthentication(tokens) }),
