@@ -2,6 +2,9 @@
 import type { Event } from './event.ts';
 import type { SessionKey, SessionStore } from './session.ts';
 
+/** The reason in the responses to the calls of a canceled run. */
+export const STOPPED_BY_USER = 'stopped by the user';
+
 /** When a request is canceled, this text is stored after it as a message of the user. */
 export const CANCELED_REQUEST = '[The user canceled this request.]';
 

@@ -137,7 +137,10 @@ export interface Event {
   /** The ids of the calls of long-running tools in `content`. They may remain open when the run stops. */
   readonly longRunningToolIds?: readonly string[];
   readonly actions: Actions;
-  /** Data of the agent itself. For example, a remote agent stores the ids of the remote task here. */
+  /**
+   * Data of the agent itself. For example, a remote agent stores the ids of the remote task here. The runner sets
+   * `interrupted` for an answer whose end is missing, and `stopped` for the response to a call that was stopped.
+   */
   readonly metadata?: JsonObject;
 }
 
@@ -174,6 +177,7 @@ export function isFinalResponse(event: Event): boolean {
     event.partial !== true &&
     event.author !== 'user' &&
     event.error === undefined &&
+    event.metadata?.['interrupted'] !== true &&
     event.content !== undefined &&
     functionCalls(event.content).length === 0 &&
     functionResponses(event.content).length === 0 &&

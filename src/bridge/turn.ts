@@ -32,6 +32,7 @@ import type {
   ExecutionContext,
   ExecutorEvent,
   RequestContext,
+  StatusEvent,
 } from '../tasks/index.ts';
 
 type Events = Iterable<ExecutorEvent> | AsyncIterable<ExecutorEvent>;
@@ -62,6 +63,10 @@ export interface TurnPresenter {
   fail(event: Event): ExecutorEvent;
   /** Returns the event for an answer to a question that is no longer in the session. */
   lost(message: string): ExecutorEvent;
+  /** Returns the events to send before the turn ends, in whatever way. */
+  close?(): Events;
+  /** Returns the event for a turn that the server ends with this status. Default: the status unchanged. */
+  ended?(last: StatusEvent): StatusEvent;
 }
 
 export interface ReadAnswers {
@@ -90,6 +95,7 @@ export interface Turn {
   begin(): MaybePromise<Omit<BeginOptions, 'signal' | 'inbox'>>;
 }
 
+const CANCELED: StatusEvent = { kind: 'status-update', state: 'canceled' };
 const LOST = 'The conversation with this question no longer exists. Please send the request again.';
 
 export async function* runTurn(turn: Turn): AsyncGenerator<ExecutorEvent> {
@@ -100,13 +106,23 @@ export async function* runTurn(turn: Turn): AsyncGenerator<ExecutorEvent> {
   const begun = run.events.length > 0;
   const goesOn = begun && (resumed || run.questions.length > 0);
   if (context.turn.length > 1 && !goesOn) {
+    if (presenter.recall) yield* presenter.recall(run);
+    if (presenter.close) yield* presenter.close();
     yield presenter.lost(LOST);
     return;
   }
   yield* presenter.start();
+  if (presenter.recall && (begun || resumed)) yield* presenter.recall(run);
+  const end = run.events.findLast(({ error }) => error !== undefined);
+  if (end) {
+    // The process died after the run had ended, and before the task did.
+    if (presenter.close) yield* presenter.close();
+    if (end.error?.code !== 'canceled') yield presenter.fail(end);
+    else yield presenter.ended ? presenter.ended(CANCELED) : CANCELED;
+    return;
+  }
   let events: AsyncIterable<Event>;
   if (begun) {
-    if (presenter.recall) yield* presenter.recall(run);
     const { answers, files = [], problem } = reader.read(run.questions);
     if (problem !== undefined && answers.length === 0) {
       yield presenter.ask(run.questions, problem);
@@ -123,6 +139,7 @@ export async function* runTurn(turn: Turn): AsyncGenerator<ExecutorEvent> {
     // The server has stopped the turn, and reports the reason itself.
     if (signal.aborted) return;
     if (failure) {
+      if (presenter.close) yield* presenter.close();
       yield presenter.fail(failure);
       return;
     }
@@ -130,6 +147,7 @@ export async function* runTurn(turn: Turn): AsyncGenerator<ExecutorEvent> {
     const answers = questions.flatMap((question) => inbox?.take(question) ?? []);
     if (answers.length === 0) {
       inbox?.close();
+      if (questions.length === 0 && presenter.close) yield* presenter.close();
       yield questions.length > 0 ? presenter.ask(questions) : presenter.complete();
       return;
     }
@@ -161,6 +179,10 @@ export async function* present(
         yield* presenter.present(step.value);
       }
     }
+  } catch (error) {
+    // The text that the presenter holds back is part of the session.
+    if (presenter.flush) yield* presenter.flush();
+    throw error;
   } finally {
     if (!done) await iterator.return?.();
   }
@@ -179,7 +201,7 @@ async function settlesWithin(ms: number, work: Promise<unknown>): Promise<boolea
 export function openTurn(
   sessions: SessionStore,
   app: string,
-  context: ExecutionContext,
+  context: CancelContext & Pick<ExecutionContext, 'signal'>,
   { create = false }: Pick<OpenRunOptions, 'create'> = {},
 ): Promise<OpenRun> {
   const { user, session, runId } = placeOf(context);

@@ -97,8 +97,8 @@ export async function expire(runtime: Runtime, options: ExpireOptions): Promise<
 async function endTask(runtime: Runtime, head: TaskHead): Promise<boolean> {
   using live = await runtime.log.open(head, head.taskId);
   if (!live) return false;
+  const execution = await runtime.executions.settled(head.taskId);
   const isEarlier = isOver(live);
-  const execution = runtime.executions.of(head.taskId);
   if (!isEarlier && execution) {
     await execution.expire();
   } else if (!isEarlier) {

@@ -284,9 +284,9 @@ export function createHandler(
 
   async function cancelTask(params: TaskIdParams, call: Call = {}): Promise<Task> {
     using live = await runtime.open(scopeOf(call, params.tenant), params.id);
+    const execution = await runtime.executions.settled(live.taskId);
     const { taskId, state } = live;
     if (state && !isTerminal(state)) {
-      const execution = runtime.executions.of(taskId);
       if (execution) {
         await execution.cancel();
         if (live.lost) throw notStored(live.lost);

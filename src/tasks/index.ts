@@ -12,6 +12,7 @@ export type {
   AgentProfile,
   ArtifactEvent,
   CancelContext,
+  ConcludeContext,
   ExecutionContext,
   ExecutionRules,
   ExecutorEvent,

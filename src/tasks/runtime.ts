@@ -1,10 +1,11 @@
 /** The parts that all operations share: the log, the executions, webhooks, and the handling of interrupted tasks. */
 import { A2AError, taskNotFound } from '../protocol/index.ts';
 import { EventLog, type LiveTask, type OnState } from './log/event-log.ts';
-import type { AgentExecutor, RequestContext, StatusEvent } from './execution/executor.ts';
+import type { AgentExecutor, StatusEvent } from './execution/executor.ts';
 import type { Logger } from './log/logger.ts';
 import { type Deliver, PushNotifier } from './push.ts';
 import {
+  taskCaller,
   type ExecutionLimits,
   Executions,
   INTERRUPTED,
@@ -85,8 +86,22 @@ export class Runtime {
    */
   async end(live: LiveTask, last: StatusEvent): Promise<void> {
     const after = live.seq;
-    for (const event of lastEvents(this.executor, live, last)) void this.log.append(live, event);
+    if (this.executor.conclude && !live.running) {
+      // Until the task has ended, no message may start an execution.
+      const claim = this.executions.claim(live);
+      try {
+        this.#append(live, await this.executions.concluding(live, last));
+      } finally {
+        claim.abandon();
+      }
+    } else {
+      this.#append(live, [last]);
+    }
     await this.push?.attach(live, after);
+  }
+
+  #append(live: LiveTask, last: readonly StatusEvent[]): void {
+    for (const event of lastEvents(this.executor, live, last)) void this.log.append(live, event);
   }
 
   /** Notifies the executor that a task ended while it was not being executed. Never throws. */
@@ -98,7 +113,7 @@ export class Runtime {
     });
     if (!loaded) return;
     const { task, turn } = loaded;
-    const context = { task, turn, contextId, ...callerOf(live) };
+    const context = { task, turn, contextId, ...taskCaller(live) };
     await tellCanceled(this.executor, context, this.logger);
   }
 
@@ -153,7 +168,7 @@ export class Runtime {
     execution.start({
       message,
       contextId: live.contextId,
-      ...callerOf(live),
+      ...taskCaller(live),
       extensions: message.extensions ?? [],
       metadata: undefined,
       task: loaded.task,
@@ -168,9 +183,4 @@ async function isReserved(live: LiveTask): Promise<boolean> {
   if (live.state !== 'submitted' || live.seq !== 1) return false;
   const [first] = await live.read(0, 1);
   return first?.event.kind === 'task' && (first.event.history ?? []).length === 0;
-}
-
-/** Returns the task's owner and tenant. Nothing else about the caller is stored. */
-function callerOf({ owner, tenant }: LiveTask): Pick<RequestContext, 'user' | 'tenant'> {
-  return { user: owner === '' ? undefined : { id: owner, tenant }, tenant };
 }

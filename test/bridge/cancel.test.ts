@@ -132,8 +132,20 @@ test('later prompts say of a request that it was canceled, whether it ran or wai
   const canceled = '[The user canceled this request.]';
   const heard = seen
     .at(-1)!
-    .messages.map((content) =>
-      content.parts.map((part) => contentText({ role: 'user', parts: [part] })),
+    .messages.map(({ parts }) =>
+      parts.map((part) =>
+        part.kind === 'function-response'
+          ? part.response
+          : part.kind === 'function-call'
+            ? `call ${part.name}`
+            : contentText({ role: 'user', parts: [part] }),
+      ),
     );
-  assert.deepEqual(heard, [['ask', canceled, 'hang', canceled, 'hello']]);
+  assert.deepEqual(heard, [
+    ['ask'],
+    ['call ask'],
+    ['stopped by the user: this call did not finish', canceled, 'hang'],
+    ['call hang'],
+    ['stopped by the user: this call did not finish', canceled, 'hello'],
+  ]);
 });

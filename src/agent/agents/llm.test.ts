@@ -12,7 +12,7 @@ import { createRunner, type Runner, type RunnerOptions } from '../run/runner.ts'
 import { memorySessions } from '../sessions/memory.ts';
 import { RichResponse, type Tool } from '../tool.ts';
 import { llmAgent, type LlmAgentOptions } from './llm.ts';
-import { all, at, toolOf, words } from '../../../test/support/runs.ts';
+import { all, at, mortal, toolOf, words } from '../../../test/support/runs.ts';
 
 /** A runner of one agent whose model says these things, and the requests that it gets. */
 function scripted(
@@ -218,10 +218,12 @@ test('a call that was being made when the process died is not made again', async
     }),
   ];
   const sessions = memorySessions();
-  const { runner } = scripted([[call('pay')]], { tools }, { sessions });
+  const process = mortal(sessions);
+  const { runner } = scripted([[call('pay')]], { tools }, { sessions: process.store });
   const stop = new AbortController();
   const run = all(runner.run({ ...at, message: 'go', runId: 'r', signal: stop.signal }));
   await dies;
+  process.die();
   stop.abort();
   await assert.rejects(run);
   const { runner: next } = scripted([[{ text: 'I do not know' }]], { tools }, { sessions });

@@ -34,7 +34,7 @@ export interface ModelCall {
 export async function* callModel(call: ModelCall): AsyncGenerator<Event> {
   const { scope, model, complete } = call;
   const { hooks } = scope;
-  const piece = scope.event({ partial: true });
+  const piece = scope.event({ partial: true, metadata: { model: model.name } });
   let { request } = call;
   let answer: ModelAnswer | undefined;
 

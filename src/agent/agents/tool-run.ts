@@ -13,6 +13,7 @@ import { firstResult, type ToolInvocation, type ToolResult } from '../plugin.ts'
 import { DONE, type RunScope } from '../run/run-context.ts';
 import type { Asks, OpenCall } from '../run/run-index.ts';
 import { toolServices } from '../run/run.ts';
+import { outcomeUnknown } from '../run/stopped-calls.ts';
 import { toJson } from '../storage-error.ts';
 import { failedResponse, ToolError, type ToolErrorType } from '../tool-error.ts';
 import { jsonResponse } from '../tool-result.ts';
@@ -65,8 +66,7 @@ export class CallWork {
     }
     if (mayHaveBegun) {
       await this.#abandon();
-      const why = 'outcome unknown: the process ended while this call was being made';
-      return this.#failed(new ToolError('outcome_unknown', why));
+      return this.#failed(outcomeUnknown());
     }
     if (answers[0] && call.asks === 'response') {
       return this.#responded({ response: answers[0].value ?? null });

@@ -1,15 +1,16 @@
 /**
- * Cancels a run that waits or was aborted. The cancellation is stored as an event. So the run accepts no more answers,
- * and later requests tell the model that the user's request was canceled. Otherwise a model would treat the unanswered
- * request as still open.
+ * Ends a run that waits or was aborted. Every open call gets a response, and the end is stored as an event. So the run
+ * accepts no more answers, and later requests tell the model what happened. Otherwise a model would treat the unanswered
+ * request as still open, and would not know of its calls.
  */
 import type { Agent } from '../agent.ts';
-import { CANCELED_REQUEST } from '../canceled-run.ts';
+import { CANCELED_REQUEST, STOPPED_BY_USER } from '../canceled-run.ts';
 import { userContent } from '../content.ts';
-import { createEvent } from '../event.ts';
-import { loadedRun, openRun } from './open-run.ts';
+import { createEvent, type EventError } from '../event.ts';
+import { loadedRun, openRun, type OpenRun } from './open-run.ts';
 import { requireRun } from './run-index.ts';
 import type { SessionKey, SessionStore } from '../session.ts';
+import { awaitsAnswer, endedCall, outcomeUnknown, stopped } from './stopped-calls.ts';
 import type { AgentTree } from './tree.ts';
 
 const CANCELED = userContent(CANCELED_REQUEST);
@@ -17,19 +18,40 @@ const ERROR = { code: 'canceled', message: 'the run was canceled' };
 
 /** Cancels a run. If the run is active, this waits until it ends, so the caller should abort it first. */
 export async function cancelRun(
-  { agents }: AgentTree,
+  tree: AgentTree,
   sessions: SessionStore,
   key: SessionKey,
   runId: string,
-  signal: AbortSignal = new AbortController().signal,
+  signal?: AbortSignal,
 ): Promise<void> {
   using opened = await openRun(sessions, key, runId, { signal });
-  const { index } = loadedRun(opened);
-  const { events } = requireRun(opened.session, index, key);
-  if (index.failed) return;
-  const event = createEvent({ runId, author: 'user' }, { content: CANCELED, error: ERROR });
-  await sessions.append(key, [event]);
-  const run = { runId, session: key, events, sessions, signal };
+  requireRun(opened.session, loadedRun(opened).index, key);
+  await endRun(tree, opened, undefined, signal);
+}
+
+/**
+ * Ends an open run that is not active: as canceled by the user, or with the given error. Does nothing if the run has not
+ * begun or has already failed.
+ */
+export async function endRun(
+  { agents }: AgentTree,
+  opened: OpenRun,
+  error?: EventError,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<void> {
+  const loaded = loadedRun(opened);
+  const { index, key, runId, session } = loaded;
+  if (!session || index.failed || index.events === 0) return;
+  const reason = error ? `the run ended with an error (${error.code})` : STOPPED_BY_USER;
+  const calls = [...index.openCalls.values()].map((call) => {
+    const isWaiting = awaitsAnswer(call, index);
+    const wasCalled = call.asks !== 'confirmation';
+    return endedCall(index, call, isWaiting ? stopped(reason, wasCalled) : outcomeUnknown());
+  });
+  const end = error ? { error } : { content: CANCELED, error: ERROR };
+  await loaded.append([...calls, createEvent({ runId, author: 'user' }, end)]);
+  // The agents determine from the events before the end which of their work is still open.
+  const run = { runId, session: key, events: session.events, sessions: loaded.store, signal };
   const tell = async (agent: Agent) => agent.cancel?.(run);
   await Promise.allSettled([...agents].map(tell));
 }

@@ -78,7 +78,7 @@ test('a response that came after other things were said is put behind its call',
   ]);
 });
 
-test('a call without a response is left out, and so is a response without a call', () => {
+test('a call of another run without a response is told to have none; a response without a call is left out', () => {
   const events = [
     event('user', [text('hi')], { runId: 'old' }),
     event('me', [text('let me see'), call('1'), call('2')], { runId: 'old' }),
@@ -89,8 +89,10 @@ test('a call without a response is left out, and so is a response without a call
   ];
   assert.deepEqual(lines(events), [
     'user: hi',
-    'model: let me see + function-call(2)',
-    'user: function-response(2) + well?',
+    'model: let me see + function-call(1) + function-call(2)',
+    'user: function-response(1) + function-response(2)',
+    'model: function-call(4)',
+    'user: function-response(4) + well?',
   ]);
 });
 

@@ -2,9 +2,11 @@
  * Makes the conversation for an agent's model from the session's events.
  *
  * The agent's own turns have the role `model`. Other agents' turns are described as text with the role `user`. Each
- * call is followed by its response, in the order of the calls. A call has no response if its run waits or was
- * interrupted. Such a call is omitted. A response without a call is omitted too. Events before a summary, and events
- * that are not part of the conversation (conversation.ts), are omitted too.
+ * call is followed by its response, in the order of the calls. A call of another run has no response if that run waits
+ * or its process died. Such a call gets a response that says so, because vendors refuse a call without a response, and
+ * the model must know that it made the call. An open call of the current run is omitted, because its response follows.
+ * A response without a call is omitted too, and so are events before a summary, and events that are not part of the
+ * conversation (conversation.ts).
  */
 import { hash } from 'node:crypto';
 import {
@@ -34,6 +36,8 @@ export interface HistoryOptions {
 
 /** Maximum length of the arguments and responses in the description of other agents' calls. */
 const MAX_TOLD = 2000;
+/** The response to a call of another run that has none. */
+const NO_RESULT = 'no result: this call still waits for an answer, or it was interrupted';
 /** Calls of this tool are not described to other agents. */
 export const TRANSFER_TOOL = 'transfer_to_agent';
 
@@ -104,7 +108,11 @@ function addOwn(
       const response = responses.get(callKey(event, part));
       const id = idOf(event, part);
       if (response) heard.push({ ...forModel(response), id });
-      else if (options.openCalls !== true) continue;
+      else if (options.openCalls !== true) {
+        if (event.runId === options.runId) continue;
+        const { name } = part;
+        heard.push({ kind: 'function-response', id, name, response: NO_RESULT, isError: true });
+      }
       part = { ...part, id };
     }
     said.push(sameModel ? part : withoutProvider(part));

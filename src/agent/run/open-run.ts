@@ -72,7 +72,7 @@ export class LoadedRun implements OpenRun {
   readonly index: RunIndex;
   /** The part of the run that is active or was active last. Each part ends when the run waits for a person. */
   current: Run | undefined;
-  readonly #read: Session | undefined;
+  #read: Session | undefined;
   readonly #claim: Disposable;
 
   constructor(
@@ -113,6 +113,15 @@ export class LoadedRun implements OpenRun {
       storedEvents(store, key, { runId, author, callId: part.id }),
     );
     return (await Promise.all(found)).flat();
+  }
+
+  /** Stores events of a run that is not active. */
+  async append(events: readonly Event[]): Promise<void> {
+    await this.store.append(this.key, events);
+    for (const event of events) this.index.add(event);
+    const { session } = this;
+    if (session) this.#read = { ...session, events: [...session.events, ...events] };
+    this.current = undefined;
   }
 
   [Symbol.dispose](): void {

@@ -184,14 +184,16 @@ export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGene
           // The events of an agent that continues after an abort are ignored.
           place.signal.throwIfAborted();
           const isNew = run.isNew(given);
-          const event = isNew ? await run.take(withTransfer(given, path)) : given;
-          waits.note(event);
-          yield event;
-          if (isNew && event.error) throw new RunOver();
+          const events = isNew ? await run.take(withTransfer(given, path)) : [given];
+          for (const event of events) {
+            waits.note(event);
+            yield event;
+          }
+          if (isNew && events.at(-1)?.error) throw new RunOver();
         }
       } catch (error) {
         if (isForCaller(error, place.signal)) throw error;
-        yield await run.take(scope.event({ error: describe(error) }));
+        yield* await run.take(scope.event({ error: describe(error) }));
         throw new RunOver();
       }
     }
@@ -200,7 +202,7 @@ export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGene
     const target = run.services.tree.find(next);
     if (!target) {
       const message = `${agent.name} transferred to ${next}, which does not exist`;
-      yield await run.take(scope.event({ error: { code: 'unknown-agent', message } }));
+      yield* await run.take(scope.event({ error: { code: 'unknown-agent', message } }));
       throw new RunOver();
     }
     agent = target;

@@ -9,14 +9,15 @@ import type { JsonValue } from '../../base/index.ts';
 import { setImmediate } from 'node:timers/promises';
 import type { Artifacts } from '../artifact.ts';
 import type { Content } from '../content.ts';
-import { RunFailure, RunOver, StoreFailure } from '../errors.ts';
+import { messageOf, RunFailure, RunOver, StoreFailure } from '../errors.ts';
 import type { Answer, Event } from '../event.ts';
 import type { AnswerInbox } from '../inbox.ts';
 import type { Model } from '../model.ts';
 import type { Plugin } from '../plugin.ts';
-import { RunIndex } from './run-index.ts';
+import type { OpenCall, RunIndex } from './run-index.ts';
 import type { Session, SessionKey, SessionStore } from '../session.ts';
 import { stateScopeOf } from '../sessions/state.ts';
+import { awaitsAnswer, endedCall, outcomeUnknown, stopped } from './stopped-calls.ts';
 import { StorageError } from '../storage-error.ts';
 import type { MutableState, ToolServices } from '../tool.ts';
 import type { AgentTree } from './tree.ts';
@@ -89,6 +90,12 @@ export class Run {
   readonly #callIds = new Set<string>();
   readonly #ids = new Set<string>();
   readonly #taken = new WeakSet<Event>();
+  /** The answers that are still being streamed, by the id of their events: the first chunk, and the text so far. */
+  readonly #streaming = new Map<string, { readonly first: Event; readonly pieces: string[] }>();
+  /** The latest progress of each call. */
+  readonly #progress = new Map<string, JsonValue>();
+  /** The ids of calls that were open when the run was started or resumed. */
+  readonly #inherited: ReadonlySet<string>;
   #steps: number;
   #shown = 0;
   #over = false;
@@ -108,6 +115,7 @@ export class Run {
     this.lastRead = this.log.at(-1)?.id;
     this.#state = new Map(Object.entries(start.session.state));
     for (const event of this.log) this.#note(event);
+    this.#inherited = new Set(start.index.openCalls.keys());
   }
 
   get runId(): string {
@@ -128,8 +136,11 @@ export class Run {
     return !this.#taken.has(event) && (event.partial === true || !this.#ids.has(event.id));
   }
 
-  /** Applies the plugins to an event, stores it unless it is partial, and returns it. */
-  async take(given: Event): Promise<Event> {
+  /**
+   * Applies the plugins to an event, stores it unless it is partial, and returns it. For an error event, returns all the
+   * events of `fail`.
+   */
+  async take(given: Event): Promise<readonly Event[]> {
     this.#check();
     if (given.runId !== this.runId || given.author === 'user') {
       throw new RunFailure(
@@ -140,34 +151,105 @@ export class Run {
     const event = await this.#plugged(given);
     this.#taken.add(event);
     if (event.partial === true) {
+      this.#show(event);
       if (++this.#shown % SHOWN_AT_ONCE === 0) await setImmediate();
-      return event;
+      return [event];
     }
     this.#check();
+    if (event.error) return this.fail(event);
     const { limits } = this.services;
-    if (event.error) this.#over = true;
-    else if (this.index.events >= limits.events) {
+    if (this.index.events >= limits.events) {
       throw new RunFailure(
         'event-limit',
         `the run has reached its limit of ${limits.events} events`,
       );
     }
-    this.log.push(event);
-    this.#note(event);
-    this.index.add(event);
-    for (const [key, value] of Object.entries(event.actions.stateDelta ?? {})) {
-      if (value === null) this.#state.delete(key);
-      else this.#state.set(key, value);
+    await this.#store([event]);
+    return [event];
+  }
+
+  /**
+   * Ends the run with an error event. Before this event, stores what was streamed of unfinished answers and a response
+   * for each open call. Returns the stored events. Events that other agents of the run yield later are refused.
+   */
+  async fail(event: Event): Promise<readonly Event[]> {
+    const isOver = this.#over;
+    this.#over = true;
+    // Clients may see the response to a call, so it must not contain the error message, which is for the operator.
+    const reason = `the run ended with an error (${event.error?.code})`;
+    const events = [...(isOver ? [] : this.#unfinished(reason, () => true)), event];
+    await this.#store(events);
+    return events;
+  }
+
+  /**
+   * Stores what was streamed of unfinished answers, and a response for each call that was running, after the run was
+   * aborted. Calls that wait for an answer stay open, because the run may be resumed.
+   */
+  async interrupt(): Promise<void> {
+    if (this.#over) return;
+    this.#over = true;
+    const { reason } = this.signal;
+    const events = this.#unfinished(messageOf(reason), (call) => !awaitsAnswer(call, this.index));
+    if (events.length > 0) await this.#store(events);
+  }
+
+  /** Returns the events that settle unfinished answers and open calls. */
+  #unfinished(reason: string, isStopped: (call: OpenCall) => boolean): Event[] {
+    const events: Event[] = [];
+    for (const { first, pieces } of this.#streaming.values()) {
+      const { partial: _, ...event } = first;
+      const content: Content = { role: 'model', parts: [{ kind: 'text', text: pieces.join('') }] };
+      events.push({ ...event, content, metadata: { ...event.metadata, interrupted: true } });
+    }
+    this.#streaming.clear();
+    for (const call of this.index.openCalls.values()) {
+      if (!isStopped(call)) continue;
+      const { id } = call.part;
+      // A call that was open when the run was resumed may have begun in an earlier process.
+      const isUnknown = call.begun !== true && this.#inherited.has(id) && call.unused !== true;
+      const error = isUnknown
+        ? outcomeUnknown()
+        : stopped(reason, call.begun === true, this.#progress.get(id));
+      events.push(endedCall(this.index, call, error));
+    }
+    return events;
+  }
+
+  async #store(events: readonly Event[]): Promise<void> {
+    for (const event of events) {
+      this.log.push(event);
+      this.#note(event);
+      this.#streaming.delete(event.id);
+      this.index.add(event);
+      for (const [key, value] of Object.entries(event.actions.stateDelta ?? {})) {
+        if (value === null) this.#state.delete(key);
+        else this.#state.set(key, value);
+      }
     }
     try {
-      await this.services.store.append(this.key, [event]);
+      await this.services.store.append(this.key, events);
     } catch (error) {
       if (error instanceof StorageError && error.code === 'invalid') {
-        throw new RunFailure('invalid-event', `${given.author}: ${error.message}`);
+        throw new RunFailure('invalid-event', `${events.at(-1)?.author}: ${error.message}`);
       }
       throw new StoreFailure(error);
     }
-    return event;
+  }
+
+  /** Remembers the content of a partial event, in case its complete event never arrives. */
+  #show(event: Event): void {
+    const { id, content, metadata } = event;
+    const { progress } = event.actions;
+    if (progress) this.#progress.set(progress.callId, progress.value);
+    // An agent that is no model, such as a remote agent, keeps its own account of unfinished answers.
+    if (metadata?.['model'] === undefined) return;
+    for (const part of content?.parts ?? []) {
+      if (part.kind !== 'text' || part.text === '') continue;
+      const streamed = this.#streaming.get(id);
+      if (streamed) streamed.pieces.push(part.text);
+      else this.#streaming.set(id, { first: event, pieces: [part.text] });
+    }
   }
 
   /** Counts a request to a model. Throws if the limit is reached. */

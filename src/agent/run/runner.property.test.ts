@@ -1,6 +1,7 @@
 // Agents side by side, with calls that need people, in whatever order things happen and wherever the process dies.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { mortal } from '../../../test/support/runs.ts';
 import type { JsonValue } from '../../base/index.ts';
 import fc from 'fast-check';
 import type { Agent } from '../agent.ts';
@@ -120,8 +121,11 @@ async function play(plan: Plan, { crashes, picks, delays }: Choices) {
   const runId = 'r';
   let answers: Answer[] = [];
   for (let time = 0; time < 200; time++) {
-    const runner = createRunner({ agent: world.agent, sessions, app: 'app' });
+    // Every other time the process is not killed: it is told to stop, and still stores how far it came.
+    const { store, die } = mortal(sessions);
+    const runner = createRunner({ agent: world.agent, sessions: store, app: 'app' });
     const stop = new AbortController();
+    if (time % 2 === 0) stop.signal.addEventListener('abort', die);
     const events =
       time === 0
         ? runner.run({ ...at, runId, message: 'go', signal: stop.signal })
@@ -161,7 +165,8 @@ async function untilCrash(
 
 /** What an agent did, in the order of its calls: whatever order the responses came in. */
 function historyOf(events: readonly Event[], name: string): { said: string[]; heard: JsonValue[] } {
-  const own = events.filter(({ author }) => author === name);
+  // What was streamed of an answer before the process was stopped does not count: the answer comes again.
+  const own = events.filter((event) => event.author === name && !event.metadata?.['interrupted']);
   const responses = new Map<string, JsonValue>();
   for (const { content } of own) {
     for (const { id, response } of functionResponses(content)) {
@@ -208,7 +213,7 @@ test('the history is the same, whatever order tools end and people answer in', a
   );
 });
 
-test('wherever the process dies, each call is made once at most and each agent comes to its end', async () => {
+test('wherever the process dies or is stopped, each call is made once at most and each agent comes to its end', async () => {
   await fc.assert(
     fc.asyncProperty(plans, crashes, picks, delays, async (plan, crashes, picks, delays) => {
       const expected = await play(plan, calm);
@@ -219,8 +224,18 @@ test('wherever the process dies, each call is made once at most and each agent c
         const calmly = historyOf(expected.events, name);
         assert.deepEqual(said, calmly.said);
         for (const [index, response] of heard.entries()) {
-          const unknown = typeof response === 'string' && response.startsWith('outcome unknown');
-          if (!unknown) assert.deepEqual(response, calmly.heard[index]);
+          const stopped =
+            typeof response === 'string' &&
+            /^(?:outcome unknown|crash: this call (?:did not finish|was not run)$)/.test(response);
+          if (!stopped) assert.deepEqual(response, calmly.heard[index]);
+        }
+      }
+      for (const { id, args } of events.flatMap(({ content }) => functionCalls(content))) {
+        const response = events
+          .flatMap(({ content }) => functionResponses(content))
+          .find((each) => each.id === id)?.response;
+        if (response === 'crash: this call was not run') {
+          assert.equal(effects.get(String(args['label'])), undefined);
         }
       }
       const answered = events.flatMap(({ actions }) => actions.answers ?? []);

@@ -9,7 +9,8 @@
  * The iteration throws only if no event can be yielded. It throws the reason of an abort, an error of the store, or a
  * RunError for an invalid request.
  *
- * The run starts with the iteration. Leaving the iteration early stops the run.
+ * The run starts with the iteration. Leaving the iteration early stops the run. An aborted run stores what was streamed
+ * of an unfinished answer, and a response for each call that was running.
  */
 import { raceAbort, MAX_TIMER_MS } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
@@ -17,11 +18,11 @@ import type { Agent } from '../agent.ts';
 import { abortable } from './abortable.ts';
 import type { Artifacts, ArtifactStore } from '../artifact.ts';
 import { memoryArtifacts } from '../artifacts/memory.ts';
-import { cancelRun } from './cancel-run.ts';
+import { cancelRun, endRun } from './cancel-run.ts';
 import { userContent, type Content, type ContentPart } from '../content.ts';
 import { RunError, RunFailure, RunOver, StoreFailure } from '../errors.ts';
 import type { AnswerInbox } from '../inbox.ts';
-import { createEvent, type Answer, type Event, type Question } from '../event.ts';
+import { createEvent, type Answer, type Event, type EventError, type Question } from '../event.ts';
 import type { Model } from '../model.ts';
 import { resolveModel } from '../models/resolve.ts';
 import type { Plugin, RunInfo, RunOutcome } from '../plugin.ts';
@@ -117,6 +118,11 @@ export interface Runner {
    * active, this waits until it ends, so abort it first.
    */
   cancel(options: CancelOptions): Promise<void>;
+  /**
+   * Ends a run that the caller has opened and that is not active: like `cancel`, or with the given error. Does nothing
+   * if the run has not begun or has already failed.
+   */
+  end(opened: OpenRun, error?: EventError): Promise<void>;
   /** Runs until the agent is done or waits, and returns the result. Throws the same errors as `run`. */
   runToEnd(options: RunOptions): Promise<RunResult>;
 }
@@ -275,11 +281,12 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
           { runId: run.runId, author: first.name },
           { error: { code, message } },
         );
-        await store.append(key, [event]);
-        yield event;
+        yield* await run.fail(event);
       } else if (error instanceof RunOver) {
         outcome = 'failed';
       } else {
+        // The caller gets the reason of the abort, even if the store fails now.
+        if (outerSignal?.aborted) await run.interrupt().catch(() => undefined);
         throw error instanceof StoreFailure ? error.cause : error;
       }
     } finally {
@@ -323,6 +330,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     proceed,
     cancel: ({ user, session: id, runId, signal }) =>
       cancelRun(tree, store, { app, user, id }, runId, signal),
+    end: (opened, error) => endRun(tree, opened, error),
     async pending({ user, session, runId }) {
       const key = { app, user, id: session };
       const found = await store.get(key);

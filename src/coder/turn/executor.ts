@@ -31,11 +31,14 @@ import { A2AError, isInterrupted, type Task } from '../../protocol/index.ts';
 import type {
   A2AAgent,
   AgentProfile,
+  CancelContext,
+  ConcludeContext,
   ExecutionContext,
   ExecutorEvent,
   Logger,
   Reception,
   RequestContext,
+  StatusEvent,
 } from '../../tasks/index.ts';
 import { answerIn, confirmationsIn, unheardAnswer } from '../approval/answers.ts';
 import { CallStates } from '../approval/call-states.ts';
@@ -47,6 +50,12 @@ import { hasBegun, type AcquiredAgent, type WorkspaceAgents } from '../session/w
 import { Inbox } from './inbox.ts';
 import { requireMessageRoles, type MessageRules } from './message-roles.ts';
 import { DevelopmentToolPresenter } from './presenter.ts';
+
+/** The error of a run whose turn the server has ended. */
+const INTERRUPTED = { code: 'interrupted', message: 'the server ended the turn' };
+/** The error of a call in the task's log that the user has stopped. */
+const STOPPED = { message: 'stopped by the user', type: 'stopped' };
+const NO_RUN = { events: [], questions: [], delegated: async () => [] };
 
 export interface CoderExecutorOptions extends MessageRules {
   readonly workspaces: WorkspaceAgents;
@@ -136,6 +145,40 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     if (inboxes.get(taskId)?.begun === false) inboxes.delete(taskId);
   }
 
+  /** Ends the run of a task that the server ends, and returns the last updates of its calls and its last status. */
+  async function conclude(context: ConcludeContext, last: StatusEvent): Promise<StatusEvent[]> {
+    try {
+      using run = await openTurn(workspaces.sessions, APP, context);
+      const { agent } = await workspaces.acquire(context, run.session?.state ?? {});
+      await agent.runner.end(run, last.state === 'canceled' ? undefined : INTERRUPTED);
+      return await lastUpdates(context, last, run, agent);
+    } catch (error) {
+      logger.error({ err: error, taskId: context.task.id }, 'failed to end a run');
+      return lastUpdates(context, last);
+    }
+  }
+
+  /** Returns the updates that end a task. Without its run, only the task's log says which calls are open. */
+  async function lastUpdates(
+    context: CancelContext,
+    last: StatusEvent,
+    run?: OpenRun,
+    agent?: WorkspaceAgent,
+  ): Promise<StatusEvent[]> {
+    const presenter = new DevelopmentToolPresenter({
+      context: { ...context, resumed: false },
+      isActive: false,
+      agent,
+      run,
+      model: await workspaces.modelNames.of(context),
+      logger,
+    });
+    const updates: StatusEvent[] = [];
+    for await (const missing of presenter.recall(run ?? NO_RUN)) updates.push(missing);
+    updates.push(...presenter.close(last.state === 'canceled' ? STOPPED : undefined));
+    return [...updates, presenter.ended(last)];
+  }
+
   async function* turn(context: ExecutionContext, inbox: Inbox): AsyncGenerator<ExecutorEvent> {
     const ranCommand = yield* runOrAsk(context, inbox, true);
     // The command may have changed the session, so the session is read again.
@@ -158,7 +201,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     } catch (error) {
       // The settings were valid when the message arrived. The folder may be gone since.
       if (!(error instanceof A2AError)) throw error;
-      yield refused(error, await workspaces.modelNames.of(context));
+      const { message } = error;
+      yield* await lastUpdates(context, { kind: 'status-update', state: 'failed', message });
       return false;
     }
     using _held = acquired.hold();
@@ -227,17 +271,12 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     return true;
   }
 
-  function refused({ message }: A2AError, model: string): ExecutorEvent {
-    const event = { kind: 'STATE_CHANGE', model, error: message } as const;
-    const metadata = extensionMetadata(event);
-    return { kind: 'status-update', state: 'failed', message, metadata };
-  }
-
   return {
     profile,
     receive,
     execute,
     cancel,
+    conclude,
     rules: { resumes: true, isSession: (taskId) => options.isLive(taskId) },
   };
 }

@@ -20,13 +20,12 @@ import {
   type Question,
   type Session,
 } from '../../agent/index.ts';
-import { defined, isObject, type JsonValue } from '../../base/index.ts';
+import { defined, type JsonValue } from '../../base/index.ts';
 import type { TurnPresenter } from '../../bridge/index.ts';
 import {
   extensionMetadata,
   hasEnded,
   readMessage,
-  ToolOutput,
   type DevelopmentToolEvent,
   type ErrorDetails,
   type HelperMark,
@@ -42,6 +41,7 @@ import { sessionStatus } from '../session/session-status.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
 import { fullReason, publicCode, publicReason } from './failure.ts';
 import { HelperSpeech } from './helper-speech.ts';
+import { announced, errorOf, liveContent, outputOf, quiet, unreported } from './call-updates.ts';
 import { GATHER_MS, Speech, type Utterance } from './speech.ts';
 
 /** Maximum number of characters of a running call's output that are shown. The end of the output is shown. */
@@ -63,14 +63,24 @@ interface PresenterOptions {
   readonly context: Pick<ExecutionContext, 'task' | 'turn' | 'resumed'>;
   /** Whether the client supports the extension. Other clients get questions as text. */
   readonly isActive: boolean;
-  readonly agent: Pick<WorkspaceAgent, 'model' | 'modelOf' | 'mode' | 'loosest' | 'describe'>;
-  readonly run: OpenRun;
+  /** The workspace's agent, or undefined if it cannot be opened. */
+  readonly agent:
+    | Pick<WorkspaceAgent, 'model' | 'modelOf' | 'mode' | 'loosest' | 'describe'>
+    | undefined;
+  /** The run, or undefined if its session cannot be read. */
+  readonly run: OpenRun | undefined;
   /** The name of the session's model at the start of the turn. */
   readonly model: string;
   /** Called when the session has switched to another model. */
   onModel?(name: string): void;
   readonly logger: Logger;
 }
+
+/** The error of a call whose result is lost. */
+const UNKNOWN: ErrorDetails = {
+  message: 'outcome unknown: the call was interrupted',
+  type: 'outcome_unknown',
+};
 
 export class DevelopmentToolPresenter implements TurnPresenter {
   readonly #options: PresenterOptions;
@@ -107,7 +117,9 @@ export class DevelopmentToolPresenter implements TurnPresenter {
    * the task. If the process died in between, the last updates are missing: calls that have ended, and questions that
    * were asked.
    */
-  async *recall(run: OpenRun): AsyncGenerator<StatusEvent> {
+  async *recall(
+    run: Pick<OpenRun, 'events' | 'questions' | 'delegated'>,
+  ): AsyncGenerator<StatusEvent> {
     const { events, questions } = run;
     const { calls } = new CallStates(this.#options.context.task);
     const open = new Set(questions.map((question) => requestOf(question).correlationId));
@@ -134,6 +146,32 @@ export class DevelopmentToolPresenter implements TurnPresenter {
       if (call && status === 'PENDING' && !confirmation_request)
         this.#calls.set(id, announced(call));
     }
+  }
+
+  /**
+   * Returns the last updates of calls that the task's log shows and the session does not, so that every call ends. Such
+   * a call belonged to a helper that was interrupted, or its session was lost.
+   */
+  close(error: ErrorDetails = UNKNOWN): StatusEvent[] {
+    const open = [...this.#calls.values()].filter((call) => this.#told.has(call.tool_call_id));
+    const status = error === UNKNOWN ? 'FAILED' : 'CANCELLED';
+    return open.map((call) => {
+      this.#calls.delete(call.tool_call_id);
+      return this.#update({ ...quiet(call), status, error });
+    });
+  }
+
+  /** Returns the last status, which the server has chosen, with the extension's metadata. */
+  ended(last: StatusEvent): StatusEvent {
+    const { message, metadata } = last;
+    const error = typeof message === 'string' ? message : undefined;
+    const correlationId = metadata?.['correlationId'];
+    const more = {
+      ...(typeof correlationId === 'string' && { correlationId }),
+      ...this.#session(),
+    };
+    const about = this.#metadata({ ...defined({ error }), ...more, kind: 'STATE_CHANGE' });
+    return { ...last, metadata: { ...metadata, ...about } };
   }
 
   answered(answers: readonly Answer[]): void {
@@ -193,8 +231,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   /** Returns the session's mode and usage, for the status updates that end a turn or wait for an answer. */
   #session(): Pick<DevelopmentToolEvent, 'approval' | 'usage'> {
     const { run, agent } = this.#options;
-    const session = this.#changed ?? run.session;
-    if (!session) return {};
+    const session = this.#changed ?? run?.session;
+    if (!session || !agent || !run) return {};
     const { approval, usage } = sessionStatus(session, agent, run.runId);
     return { approval, usage };
   }
@@ -288,7 +326,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   /** Notes that a command has set the session's model. The value null stands for the model of the workspace. */
   #noteModel(chosen: JsonValue | undefined): void {
     if (chosen === undefined) return;
-    this.#model = typeof chosen === 'string' ? chosen : this.#options.agent.model.name;
+    this.#model =
+      typeof chosen === 'string' ? chosen : (this.#options.agent?.model.name ?? this.#model);
     this.#options.onModel?.(this.#model);
   }
 
@@ -313,7 +352,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   #callOf({ id, name, args }: FunctionCallPart): ToolCall {
-    const description = this.#options.agent.describe(name, args);
+    const description = this.#options.agent?.describe(name, args);
     return {
       tool_call_id: id,
       status: 'PENDING',
@@ -406,15 +445,15 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     this.#calls.delete(response.id);
     this.#shown.delete(response.id);
     this.#helpers.delete(response.id);
-    const { live_content: _, ...rest } = announced(call);
+    const isCanceled = response.error?.type === 'stopped' || this.#declined.has(response.id);
     const settled: ToolCall =
       response.isError === true
         ? {
-            ...rest,
-            status: this.#declined.has(response.id) ? 'CANCELLED' : 'FAILED',
+            ...quiet(call),
+            status: isCanceled ? 'CANCELLED' : 'FAILED',
             error: errorOf(response),
           }
-        : { ...rest, status: 'SUCCEEDED', output: outputOf(response) };
+        : { ...quiet(call), status: 'SUCCEEDED', output: outputOf(response) };
     return [...ended, ...this.#begin(call), this.#update(settled)];
   }
 
@@ -449,47 +488,4 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     const helper = parent === undefined ? undefined : this.#helpers.get(parent);
     return extensionMetadata({ ...event, model: helper?.model ?? this.#model });
   }
-}
-
-/** Returns the call without its confirmation request. */
-function announced(call: ToolCall): ToolCall {
-  const { confirmation_request: _, correlationId: __, ...rest } = call;
-  return rest;
-}
-
-/** Returns the output of a running tool: text, or the progress that an MCP server reports. */
-function liveContent(value: JsonValue): string | undefined {
-  if (typeof value === 'string') return value;
-  if (!isObject(value)) return undefined;
-  const { message, progress, total } = value;
-  if (typeof message === 'string') return message;
-  if (typeof progress !== 'number') return undefined;
-  return typeof total === 'number' ? `${progress} of ${total}` : String(progress);
-}
-
-/** Returns a response for a call of a helper that has ended without telling what became of the call. */
-function unreported(
-  { tool_call_id: id, tool_name: name }: ToolCall,
-  { isError, response, error = { type: 'stopped' } }: FunctionResponsePart,
-): FunctionResponsePart {
-  const reason = isError === true ? textFor(response) : 'the helper ended before this call';
-  return { kind: 'function-response', id, name, response: reason, isError: true, error };
-}
-
-function errorOf({ response, error, display }: FunctionResponsePart): ErrorDetails {
-  return {
-    message: textFor(typeof display === 'string' ? display : response),
-    type: error?.type ?? 'tool_error',
-    ...(error?.statusCode !== undefined && { status_code: error.statusCode }),
-  };
-}
-
-function outputOf({ response, display }: FunctionResponsePart): ToolOutput {
-  const shown = ToolOutput.safeParse(display);
-  if (shown.success) return shown.data;
-  return isObject(response) ? { structured_data: { ...response } } : { text: textFor(response) };
-}
-
-function textFor(value: JsonValue): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }

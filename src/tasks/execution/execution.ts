@@ -5,7 +5,7 @@
  * throws, ignores its signal, yields after the end), the task's log gets exactly one terminal event per turn.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { waitAtMost } from '../../base/index.ts';
+import { raceAbort, waitAtMost } from '../../base/index.ts';
 import { A2AError, isInterrupted, isTerminal, type TaskEvent } from '../../protocol/index.ts';
 import { completeEvent } from './complete-event.ts';
 import { type EventLog, type LiveTask, LogLostError } from '../log/event-log.ts';
@@ -14,6 +14,7 @@ import type {
   CancelContext,
   ExecutionContext,
   ExecutorEvent,
+  RequestContext,
   StatusEvent,
 } from './executor.ts';
 import type { Logger } from '../log/logger.ts';
@@ -56,6 +57,8 @@ interface ExecutionsOptions {
 export class Executions {
   readonly options: ExecutionsOptions;
   readonly started = new Map<string, Execution>();
+  /** The executions that have neither started nor been abandoned. */
+  readonly claimed = new Map<string, Execution>();
 
   constructor(options: ExecutionsOptions) {
     this.options = options;
@@ -76,7 +79,44 @@ export class Executions {
 
   /** Reserves the task for an execution that starts soon. From now on, `live.running` is true. */
   claim(live: LiveTask): Execution {
-    return new Execution(this, live);
+    const execution = new Execution(this, live);
+    this.claimed.set(live.taskId, execution);
+    return execution;
+  }
+
+  /**
+   * Returns the task's execution, or undefined if there is none. If the executor concludes its tasks, waits for an
+   * execution that is about to start, so that the two do not append events at the same time.
+   */
+  async settled(taskId: string): Promise<Execution | undefined> {
+    const { executor, limits } = this.options;
+    const claimed = executor.conclude && this.claimed.get(taskId);
+    if (claimed) await waitAtMost(limits.graceMs, claimed.decided.promise);
+    return this.of(taskId);
+  }
+
+  /**
+   * Returns the events that end a task: those of the executor's `conclude`, otherwise only `last`. Waits until the
+   * task's entries are stored, at most for the grace time.
+   */
+  async concluding(live: LiveTask, last: StatusEvent): Promise<readonly StatusEvent[]> {
+    const { executor, limits, logger } = this.options;
+    const { taskId, contextId } = live;
+    if (!executor.conclude || live.lost) return [last];
+    const signal = AbortSignal.timeout(limits.graceMs);
+    const conclude = async () => {
+      await live.whenStored(live.seq);
+      const loaded = await live.load();
+      if (!loaded) return [last];
+      const { task, turn } = loaded;
+      return executor.conclude!({ task, turn, contextId, ...taskCaller(live), signal }, last);
+    };
+    try {
+      return await raceAbort(conclude(), signal);
+    } catch (error) {
+      if (!live.lost) logger.warn({ err: error, taskId }, 'an agent failed to conclude its task');
+      return [last];
+    }
   }
 
   /** Waits up to `ms` milliseconds for the executions to end. Then ends the remaining executions. */
@@ -90,6 +130,8 @@ export class Executions {
 export class Execution {
   /** Resolves when the executor has returned. Never rejects. */
   done: Promise<void> = Promise.resolve();
+  /** Resolves when the execution starts or is abandoned. */
+  readonly decided = Promise.withResolvers<void>();
   readonly #all: Executions;
   readonly #live: LiveTask;
   readonly #controller = new AbortController();
@@ -99,12 +141,15 @@ export class Execution {
   /** Set when the task is canceled or expires. The first of the two determines the last status. */
   #stopped: Promise<void> | undefined;
   #context: ExecutionContext | undefined;
+  /** Resolves when the events that end the task have been appended. */
+  #concluded: Promise<void> | undefined;
 
   /** Use `Executions.claim` instead of this constructor. */
   constructor(all: Executions, live: LiveTask) {
     this.#all = all;
     this.#live = live;
     live.claim();
+    live.onLost = () => this.#decide();
   }
 
   /** Starts the execution, unless the task has ended since it was claimed. */
@@ -113,27 +158,40 @@ export class Execution {
     if (live.lost || (live.state && isTerminal(live.state))) return this.abandon();
     this.#context = { ...context, signal: this.#controller.signal };
     this.#all.started.set(live.taskId, this);
+    this.#decide();
     live.onLost = () => {
       this.#controller.abort();
       this.#end();
     };
-    this.done = this.#execute(this.#context).catch((error: unknown) => this.#fail(error));
+    this.done = this.#execute(this.#context)
+      .catch((error: unknown) => this.#fail(error))
+      .then(() => this.#concluded);
   }
 
   /** Releases the task without executing it. */
   abandon(): void {
     this.#ended = true;
     this.#live.unclaim();
+    this.#decide();
+  }
+
+  #decide(): void {
+    this.#all.claimed.delete(this.#live.taskId);
+    this.decided.resolve();
   }
 
   /** Cancels the execution. It ends at the latest after the grace time. Resolves when the end is stored. */
   cancel(): Promise<void> {
-    return (this.#stopped ??= this.#stop('canceled', () => CANCELED, true));
+    return (this.#stopped ??= this.#stop('stopped by the user', () => CANCELED, true));
   }
 
   /** Ends the execution of an expired task like `cancel`, but with the status from `expiredStatus`. */
   expire(): Promise<void> {
-    return (this.#stopped ??= this.#stop('expired', () => expiredStatus(this.#live), true));
+    return (this.#stopped ??= this.#stop(
+      'the task expired',
+      () => expiredStatus(this.#live),
+      true,
+    ));
   }
 
   /**
@@ -209,15 +267,24 @@ export class Execution {
     }
   }
 
-  /** Ends the execution. After `last`, if given, no more events are appended. */
+  /** Ends the execution. From now on, the executor's events are ignored, and the task ends with `last`, if given. */
   #end(last?: StatusEvent): void {
     if (this.#ended) return;
     this.#ended = true;
+    if (last && this.#all.options.executor.conclude) {
+      const concluding = this.#all.concluding(this.#live, last);
+      this.#concluded = concluding.then((events) => this.#close(events));
+    } else {
+      this.#close(last ? [last] : []);
+    }
+  }
+
+  #close(last: readonly StatusEvent[]): void {
     const { log, executor, logger } = this.#all.options;
     const live = this.#live;
     const { taskId } = live;
     try {
-      if (last && !live.lost) {
+      if (last.length > 0 && !live.lost) {
         for (const event of lastEvents(executor, live, last)) void log.append(live, event);
       }
     } catch (error) {
@@ -238,6 +305,7 @@ export class Execution {
     const told = tellsExecutor && this.#context && tellCanceled(executor, this.#context, logger);
     await waitAtMost(limits.graceMs, Promise.all([told, this.done]));
     this.#end(this.#lastStatus());
+    await this.#concluded;
     await this.#live.whenStored(this.#live.seq).catch(() => {});
   }
 }
@@ -249,12 +317,18 @@ export class Execution {
 export function lastEvents(
   { rules }: AgentExecutor,
   live: LiveTask,
-  last: StatusEvent,
+  last: readonly StatusEvent[],
 ): TaskEvent[] {
   const { transitions } = rules ?? {};
+  const state = last.at(-1)?.state;
   const worksFirst =
-    transitions && live.state === 'submitted' && !transitions.submitted?.includes(last.state);
-  return (worksFirst ? [WORKING, last] : [last]).map((event) => completeEvent(live, event));
+    transitions && state && live.state === 'submitted' && !transitions.submitted?.includes(state);
+  return (worksFirst ? [WORKING, ...last] : last).map((event) => completeEvent(live, event));
+}
+
+/** Returns the task's owner and tenant. Nothing else about the caller is stored. */
+export function taskCaller({ owner, tenant }: LiveTask): Pick<RequestContext, 'user' | 'tenant'> {
+  return { user: owner === '' ? undefined : { id: owner, tenant }, tenant };
 }
 
 /** Notifies the executor that a task was canceled or has expired. Logs errors that the executor throws. */

@@ -1,0 +1,41 @@
+/**
+ * The responses to calls that never get a result of their own, because their run was stopped. With them, every call in a
+ * session has a response, so the model knows what happened to each of its calls.
+ */
+import type { JsonValue } from '../../base/index.ts';
+import { createEvent, type Event } from '../event.ts';
+import { ToolError, failedResponse } from '../tool-error.ts';
+import type { OpenCall, RunIndex } from './run-index.ts';
+
+/** Maximum length of a call's output so far in its response. The end of the output is kept. */
+const MAX_OUTPUT = 8 * 1024;
+
+/** The error of a call that was active when its process died. */
+export function outcomeUnknown(): ToolError {
+  const message = 'outcome unknown: the process ended while this call was being made';
+  return new ToolError('outcome_unknown', message);
+}
+
+/**
+ * The error of a call that was stopped for the given reason. `progress` is what the tool has reported last, or undefined
+ * if the tool was not called.
+ */
+export function stopped(reason: string, wasCalled: boolean, progress?: JsonValue): ToolError {
+  if (!wasCalled) return new ToolError('stopped', `${reason}: this call was not run`);
+  const output = typeof progress === 'string' ? progress.trim() : '';
+  const more = output === '' ? '' : `. Its output so far:\n${output.slice(-MAX_OUTPUT)}`;
+  return new ToolError('stopped', `${reason}: this call did not finish${more}`);
+}
+
+/** Returns whether the call waits for a person's answer. */
+export function awaitsAnswer({ part }: OpenCall, index: RunIndex): boolean {
+  return index.questionsOf(part.id).length > 0;
+}
+
+/** Returns the event with the response to a call that ends with this error. */
+export function endedCall({ runId }: RunIndex, call: OpenCall, error: ToolError): Event {
+  const { part, agent: author, branch } = call;
+  const { id, name } = part;
+  const response = { kind: 'function-response', id, name, ...failedResponse(error) } as const;
+  return createEvent({ runId, author, branch }, { content: { role: 'user', parts: [response] } });
+}
