@@ -45,8 +45,7 @@ export async function endRun(
   const reason = error ? `the run ended with an error (${error.code})` : STOPPED_BY_USER;
   const calls = [...index.openCalls.values()].map((call) => {
     const isWaiting = awaitsAnswer(call, index);
-    const wasCalled = call.asks !== 'confirmation';
-    return endedCall(index, call, isWaiting ? stopped(reason, wasCalled) : outcomeUnknown());
+    return endedCall(index, call, isWaiting ? stopped(reason, call) : outcomeUnknown());
   });
   const end = error ? { error } : { content: CANCELED, error: ERROR };
   await loaded.append([...calls, createEvent({ runId, author: 'user' }, end)]);

@@ -208,9 +208,7 @@ export class Run {
       const { id } = call.part;
       // A call that was open when the run was resumed may have begun in an earlier process.
       const isUnknown = call.begun !== true && this.#inherited.has(id) && call.unused !== true;
-      const error = isUnknown
-        ? outcomeUnknown()
-        : stopped(reason, call.begun === true, this.#progress.get(id));
+      const error = isUnknown ? outcomeUnknown() : stopped(reason, call, this.#progress.get(id));
       events.push(endedCall(this.index, call, error));
     }
     return events;

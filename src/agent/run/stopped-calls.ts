@@ -16,11 +16,10 @@ export function outcomeUnknown(): ToolError {
   return new ToolError('outcome_unknown', message);
 }
 
-/**
- * The error of a call that was stopped for the given reason. `progress` is what the tool has reported last, or undefined
- * if the tool was not called.
- */
-export function stopped(reason: string, wasCalled: boolean, progress?: JsonValue): ToolError {
+/** The error of a call that was stopped for the given reason. `progress` is what the tool has reported last. */
+export function stopped(reason: string, call: OpenCall, progress?: JsonValue): ToolError {
+  // A question other than a confirmation comes from the tool itself.
+  const wasCalled = call.begun === true || (call.asks ?? 'confirmation') !== 'confirmation';
   if (!wasCalled) return new ToolError('stopped', `${reason}: this call was not run`);
   const output = typeof progress === 'string' ? progress.trim() : '';
   const more = output === '' ? '' : `. Its output so far:\n${output.slice(-MAX_OUTPUT)}`;
