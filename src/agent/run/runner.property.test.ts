@@ -235,7 +235,7 @@ test('wherever the process dies or is stopped, each call is made once at most an
           .flatMap(({ content }) => functionResponses(content))
           .find((each) => each.id === id)?.response;
         if (response === 'crash: this call was not run') {
-          assert.equal(effects.get(`${args['label'] as string}`), undefined);
+          assert.equal(effects.get(args['label'] as string), undefined);
         }
       }
       const answered = events.flatMap(({ actions }) => actions.answers ?? []);

@@ -38,7 +38,7 @@ export function unreported(
   return { kind: 'function-response', id, name, response: reason, isError: true, error };
 }
 
-export function errorOf({ response, error, display }: FunctionResponsePart): ErrorDetails {
+export function callError({ response, error, display }: FunctionResponsePart): ErrorDetails {
   return {
     message: textFor(typeof display === 'string' ? display : response),
     type: error?.type ?? 'tool_error',

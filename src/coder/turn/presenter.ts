@@ -41,7 +41,7 @@ import { sessionStatus } from '../session/session-status.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
 import { fullReason, publicCode, publicReason } from './failure.ts';
 import { HelperSpeech } from './helper-speech.ts';
-import { announced, errorOf, liveContent, outputOf, quiet, unreported } from './call-updates.ts';
+import { announced, callError, liveContent, outputOf, quiet, unreported } from './call-updates.ts';
 import { GATHER_MS, Speech, type Utterance } from './speech.ts';
 
 /** Maximum number of characters of a running call's output that are shown. The end of the output is shown. */
@@ -451,7 +451,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
         ? {
             ...quiet(call),
             status: isCanceled ? 'CANCELLED' : 'FAILED',
-            error: errorOf(response),
+            error: callError(response),
           }
         : { ...quiet(call), status: 'SUCCEEDED', output: outputOf(response) };
     return [...ended, ...this.#begin(call), this.#update(settled)];
