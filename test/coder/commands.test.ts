@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { ModelRequest } from '../../src/agent/model.ts';
+import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { problemOf } from '../../src/coder/approval/policy.ts';
 import { trust } from '../../src/coder/settings/trust.ts';
 import {
@@ -161,6 +162,21 @@ test('/compress says when the model gives no summary, and nothing is lost', asyn
   assert.equal(error, text);
   await say('and on');
   assert.match(heard(requests[3]), /count.*One\..*go on.*Two\..*and on/);
+});
+
+test('why the model gave no summary reaches the person who runs the program, and no client', async (t) => {
+  const notices: string[] = [];
+  const failing: ScriptedResponse = [
+    { error: { status: 400, message: 'the words of the vendor' } },
+  ];
+  const { say } = await begin(t, [...Array.from({ length: 4 }, () => [{ text: 'ok' }]), failing], {
+    notify: ({ text }) => notices.push(text),
+  });
+  for (const text of ['1', '2', '3', '4']) await say(text);
+  const { events, error } = await say('/compress');
+  assert.equal(error, 'The model returned no summary; try again later.');
+  assert.doesNotMatch(JSON.stringify(events), /the vendor/);
+  assert.deepEqual(notices, ['The conversation could not be summarized: the words of the vendor']);
 });
 
 async function withTwoFiles(t: TestContext): Promise<Talk & { readonly ids: readonly string[] }> {

@@ -328,3 +328,19 @@ test('a question that nobody wants to answer is closed, and the model goes on', 
     false,
   );
 });
+
+test('why the model of a helper failed reaches the person who runs the program, and no client', async (t) => {
+  const notices: string[] = [];
+  const { say, requests } = await talk(
+    t,
+    [job, [{ error: { status: 401, message: 'the key abc is wrong' } }], done],
+    { notify: ({ text }) => notices.push(text) },
+  );
+  const events = await say('delegate');
+  assert.equal(lastCall(events).status, 'FAILED');
+  assert.equal(lastCall(events).error?.message, 'helper failed: The model gave no answer.');
+  assert.doesNotMatch(JSON.stringify(events), /key abc/);
+  assert.doesNotMatch(heard(requests.at(-1)), /key abc/);
+  assert.deepEqual(notices.length, 1);
+  assert.match(notices[0] ?? '', /^A helper failed: the key abc is wrong\./);
+});

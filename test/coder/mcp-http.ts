@@ -14,11 +14,14 @@ export interface McpOverHttp {
   readonly url: string;
   /** The methods that it was asked for. */
   readonly asked: string[];
+  readonly port: number;
+  stop(): Promise<void>;
 }
 
 export async function startMcp(
   t: TestContext,
   create: () => McpServer = () => createMcpServer(() => {}),
+  wanted = 0,
 ): Promise<McpOverHttp> {
   const asked: string[] = [];
   const http = createServer((incoming, outgoing) => {
@@ -41,11 +44,16 @@ export async function startMcp(
     }
     handle().catch(() => outgoing.destroy());
   });
-  http.listen(0, '127.0.0.1');
+  http.listen(wanted, '127.0.0.1');
   await once(http, 'listening');
-  t.after(() => {
-    http.closeAllConnections();
+  const { port } = http.address() as AddressInfo;
+  const stop = async (): Promise<void> => {
+    if (!http.listening) return;
+    const closed = once(http, 'close');
     http.close();
-  });
-  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`, asked };
+    http.closeAllConnections();
+    await closed;
+  };
+  t.after(stop);
+  return { url: `http://127.0.0.1:${port}/mcp`, asked, port, stop };
 }

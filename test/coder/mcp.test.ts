@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { EXTENSION_URI, type McpServers } from '../../src/protocol/development-tool/index.ts';
 import { calls, done, lastCall, talk } from './checked-talk.ts';
 import { startMcp } from './mcp-http.ts';
@@ -139,4 +140,32 @@ test("a client's server does not take the name of one in the settings", async (t
   const { say } = await talk(t, [add, done], { place });
   assert.equal(end(await say('add', brings({ tools: { url } }))), completed);
   assert.deepEqual(reached, []);
+});
+
+test('the person who runs the program is told once that a server is unavailable, also when it breaks later, and when it is back', async (t) => {
+  const place = makePlace(t);
+  const first = await startMcp(t);
+  settings(place, { mcpServers: { tools: { url: first.url } } });
+  const notices: string[] = [];
+  const { say, goOn } = await talk(t, [add, done, add, done, done, add, done], {
+    place,
+    mode: 'yolo',
+    notify: ({ text }) => notices.push(text),
+  });
+  await say('add');
+  await first.stop();
+  assert.equal(lastCall(await goOn('add again')).status, 'FAILED');
+  await goOn('and now?');
+  assert.equal(notices.length, 1);
+  assert.match(
+    notices[0] ?? '',
+    /^The MCP server tools is unavailable: .* Its tools are missing\. Check mcpServers\.tools/,
+  );
+  await startMcp(t, undefined, first.port);
+  for (let tries = 0; notices.length < 2 && tries < 50; tries++) {
+    await setTimeout(100);
+    await goOn('/mcp');
+  }
+  assert.equal(notices[1], 'The MCP server tools is available now.');
+  assert.equal(notices.length, 2);
 });

@@ -75,7 +75,7 @@ export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
       );
       if (first) return new Waiting(first, ...others);
       await forget();
-      if (error) throw new Error(`${agent.name} failed: ${error.message}`);
+      if (error) throw new Error(`${agent.name} failed: ${error.message}`, { cause: error });
       const text = contentText(answer);
       return outputSchema && text !== '' ? (JSON.parse(text) as JsonValue) : text;
     },

@@ -14,6 +14,8 @@ import {
 } from '../../agent/index.ts';
 import type { CoderTool } from '../tools/tool.ts';
 import { defineTool } from '../tools/define-tool.ts';
+import { fullReason, isModelFailure, publicReason } from '../turn/failure.ts';
+import { helperFailed, type Notify } from './notices.ts';
 import { noteUsage } from './usage.ts';
 
 const Arguments = z.strictObject({
@@ -26,6 +28,9 @@ const Arguments = z.strictObject({
     ),
   name: z.string().min(1).max(80).optional().describe('A short name of the job, which people see.'),
 });
+
+const Failure = z.object({ code: z.string(), message: z.string() });
+type EventError = z.infer<typeof Failure>;
 
 const REPORT = `You are a helper of another agent. Do the job that you are given with your tools. Then report \
 briefly and exactly what you found or did, because your answer is all that the other agent gets.`;
@@ -46,6 +51,7 @@ export function taskTool(
   instruction: Instruction,
   tools: readonly (Tool | Toolset)[],
   model: Model,
+  notify: Notify,
 ): CoderTool {
   const helper = llmAgent({
     name: HELPER,
@@ -66,7 +72,24 @@ export function taskTool(
     input: Arguments,
     effect: 'talk',
     describe: ({ name, prompt }) => `Helper: ${name ?? prompt.slice(0, 80)}`,
-    run: ({ prompt }, context) => inner.run({ request: prompt }, context),
+    async run({ prompt }, context) {
+      try {
+        return await inner.run({ request: prompt }, context);
+      } catch (error) {
+        const failure = modelFailureIn(error);
+        if (!failure) throw error;
+        // Clients see the error of the call, so the reason goes only to the person who runs the program.
+        notify(helperFailed(fullReason(failure)));
+        throw new Error(`${HELPER} failed: ${publicReason(failure)}`, { cause: error });
+      }
+    },
     cancel: async (callId, run) => inner.cancel?.(callId, run),
   });
+}
+
+/** Returns the failure of the helper's model, or undefined for another error. */
+function modelFailureIn(error: unknown): { readonly error: EventError } | undefined {
+  const cause: unknown = error instanceof Error ? error.cause : undefined;
+  const known = Failure.safeParse(cause).data;
+  return known && isModelFailure({ error: known }) ? { error: known } : undefined;
 }

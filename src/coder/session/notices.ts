@@ -24,6 +24,10 @@ export function compactionFailed(error: unknown): OwnerNotice {
   return problem(`The conversation could not be summarized: ${reasonOf(error)}`);
 }
 
+export function helperFailed(reason: string): OwnerNotice {
+  return problem(`A helper failed: ${reason}`);
+}
+
 /** `inSettings` is false if a client has added the server. */
 export function mcpUnavailable(name: string, reason: string, inSettings: boolean): OwnerNotice {
   const known = `the MCP server ${name} `;

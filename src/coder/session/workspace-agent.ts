@@ -179,7 +179,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
   const instruction = () => instructionFor({ workspace: root, configFolder });
   const basic = own.map((tool) => guarded(tool, guard));
   // A helper uses the model of the session that it works for.
-  const taskWith = (chosen: Model) => taskTool(instruction, [...basic, mcp], chosen);
+  const taskWith = (chosen: Model) => taskTool(instruction, [...basic, mcp], chosen, notify);
   const task = taskWith(model);
   const { agent, modelOf } = sessionModel({
     model,

@@ -4,6 +4,9 @@
  */
 import type { Event } from '../../agent/index.ts';
 
+/** A failed run. */
+type Failure = Pick<Event, 'error'>;
+
 /** Failures whose reason peers may know. */
 const FAILURES: Readonly<Record<string, string>> = {
   'step-limit': 'The turn has reached its limit of model calls.',
@@ -27,19 +30,23 @@ const NEXT: Readonly<Record<string, string>> = {
 };
 
 /** Returns the code of a failure, if peers may know it. */
-export function publicCode({ error }: Event): string | undefined {
+export function publicCode({ error }: Failure): string | undefined {
   return error && Object.hasOwn(FAILURES, error.code) ? error.code : undefined;
 }
 
+/** Returns whether the model failed, and not the agent. */
+export function isModelFailure({ error }: Failure): boolean {
+  return error?.code.startsWith('model-') === true;
+}
+
 /** Returns the text about a failure for peers. It contains no internal details. */
-export function publicReason({ error }: Event): string {
-  const { code = '' } = error ?? {};
-  if (FAILURES[code] !== undefined) return FAILURES[code];
-  return code.startsWith('model-') ? 'The model gave no answer.' : 'The agent failed.';
+export function publicReason(failure: Failure): string {
+  const known = FAILURES[failure.error?.code ?? ''];
+  return known ?? (isModelFailure(failure) ? 'The model gave no answer.' : 'The agent failed.');
 }
 
 /** Returns the reason for a failure and the next step, for the person who runs the program. */
-export function fullReason({ error }: Event): string {
+export function fullReason({ error }: Failure): string {
   const { code = '', message = 'the agent failed' } = error ?? {};
   const next = NEXT[code];
   return next === undefined ? message : `${message.replace(/[.\s]+$/, '')}. ${next}`;
