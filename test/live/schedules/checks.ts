@@ -305,11 +305,18 @@ function isAbout(made: MadeCall, call: ToolCall, request: ConfirmationRequest): 
 /** What one response writes and runs happens in its order. */
 const order: Check = (played) => {
   const effects = effectsIn(played);
-  const done = played.model.calls.filter((made) => happened(made, effects));
+  const { calls } = played.model;
+  /** The call of the main agent: what a helper does is part of its `task`. */
+  const whole = (made: MadeCall) => (made.parent === undefined ? made : calls[made.parent - 1]!);
+  const done = calls.filter((made) => happened(made, effects));
+  const follows = (first: MadeCall, second: MadeCall) =>
+    whole(first) === whole(second)
+      ? first.response === second.response && first.number < second.number
+      : whole(first).response === whole(second).response &&
+        whole(first).number < whole(second).number;
   return done.flatMap((first) =>
     done
-      .filter(({ response, number }) => response === first.response && number > first.number)
-      .filter((second) => !inOrder(first, second, effects))
+      .filter((second) => follows(first, second) && !inOrder(first, second, effects))
       .map((second) => `${first.id} ${first.kind} was not over before ${second.id} ${second.kind}`),
   );
 };

@@ -42,6 +42,8 @@ export interface MadeCall {
   /** The number of the response, and whether it was to a helper. */
   readonly response: number;
   readonly helper: boolean;
+  /** The number of the `task` call whose helper made this call. */
+  readonly parent: number | undefined;
 }
 
 const Message = z.looseObject({
@@ -108,17 +110,20 @@ export async function startModel(t: TestContext, chance: Chance): Promise<ModelS
   const requests: ModelRequest[] = [];
   let responses = 0;
 
-  function madeCall(response: number, helper: boolean): MadeCall {
+  function madeCall(response: number, parent: number | undefined): MadeCall {
+    const helper = parent !== undefined;
     const number = calls.length + 1;
     const kind: Kind = chance.pick<Kind>(helper ? HELPER_KINDS : KINDS, 'kind', number);
-    const made = { number, id: `call_${number}`, kind, response, helper, ...callOf(kind, number) };
+    const id = `call_${number}`;
+    const made = { number, id, kind, response, helper, parent, ...callOf(kind, number) };
     calls.push(made);
     return made;
   }
 
   async function answer(messages: readonly ModelMessage[], out: ServerResponse): Promise<void> {
     const number = ++responses;
-    const { helper, last, steps } = placeIn(messages, chance);
+    const { parent, last, steps } = placeIn(messages, chance);
+    const helper = parent !== undefined;
     requests.push({ response: number, helper, messages });
     const pause = () => wait(chance.below(25, 'pause', number));
     const write = (...said: Parameters<typeof chunk>) => void out.write(chunk(...said));
@@ -138,7 +143,7 @@ export async function startModel(t: TestContext, chance: Chance): Promise<ModelS
     }
     const count = steps <= 0 ? 0 : 1 + chance.below(helper ? 2 : 4, 'calls', number);
     for (let index = 0; index < count; index++) {
-      const { id, name, args } = madeCall(number, helper);
+      const { id, name, args } = madeCall(number, parent);
       const called = { name, arguments: JSON.stringify(args) };
       write({ tool_calls: [{ index, id, type: 'function', function: called }] });
     }
@@ -201,19 +206,22 @@ function callOf(kind: Kind, number: number): Pick<MadeCall, 'name' | 'args'> {
   }
 }
 
-function isHelper(messages: readonly ModelMessage[]): boolean {
-  return messages.find(({ role }) => role === 'user')?.content.startsWith('helper job') === true;
+/** The number of the call whose helper has this conversation. */
+function parentOf(messages: readonly ModelMessage[]): number | undefined {
+  const first = messages.find(({ role }) => role === 'user')?.content ?? '';
+  const [, number] = /^helper job (\d+)/.exec(first) ?? [];
+  return number === undefined ? undefined : Number(number);
 }
 
 /** Where the conversation is: how many more responses with calls the turn gets. */
 function placeIn(messages: readonly ModelMessage[], chance: Chance) {
-  const helper = isHelper(messages);
+  const parent = parentOf(messages);
   const asked = messages.findLastIndex(
     ({ role, content }) => role === 'user' && /^prompt |the last prompt|helper job/m.test(content),
   );
   const prompt = messages[asked]?.content ?? '';
   const last = prompt.includes(LAST_PROMPT);
   const done = messages.slice(asked).filter(({ tool_calls = [] }) => tool_calls.length > 0).length;
-  const planned = helper ? 1 : 1 + chance.below(2, 'steps', prompt);
-  return { helper, last, steps: last ? 0 : planned - done };
+  const planned = parent !== undefined ? 1 : 1 + chance.below(2, 'steps', prompt);
+  return { parent, last, steps: last ? 0 : planned - done };
 }
