@@ -21,7 +21,7 @@ import {
 } from '../../../src/protocol/development-tool/index.ts';
 import { textOf, type StreamEvent } from '../../../src/protocol/index.ts';
 import { startMcp } from '../../coder/mcp-http.ts';
-import { makePlace } from '../../coder/support.ts';
+import { callIn, makePlace, outline } from '../../coder/support.ts';
 import { chanceFrom, type Chance } from './chance.ts';
 import { openHost, type AtTerminal, type Host, type HostOptions } from './host.ts';
 import { LAST_PROMPT, startModel, type ModelServer } from './model.ts';
@@ -134,7 +134,7 @@ class Schedule {
   #state = 'submitted';
   /** How many events were seen, and what is done when so many were. */
   #events = 0;
-  #due: { readonly at: number; readonly act: () => void }[] = [];
+  #due: { readonly at: number; readonly prompt: string; readonly act: () => void }[] = [];
   readonly #prompted = new Set<string>();
   readonly #asked = new Map<string, number>();
   readonly #doing = new Set<Promise<unknown>>();
@@ -159,8 +159,6 @@ class Schedule {
     await this.#begin();
     const turns = 2 + this.#chance.below(2, 'turns');
     for (let turn = 1; turn <= turns; turn++) await this.#turn(turn);
-    this.#due = [];
-    await this.#restarting;
     await this.#settled();
     await this.#life.host.terminal.prompt(LAST_PROMPT);
     await this.#until(() => this.#prompted.has(LAST_PROMPT) && this.#isIdle);
@@ -173,11 +171,11 @@ class Schedule {
     const { people } = this.#life;
     const speaker = chance.pick([...people.approvers, people.bot], 'speaker', turn);
     const life = this.#life;
-    this.story.push(`${speaker.name}: ${text}`);
+    this.#tell(`${speaker.name}: ${text}`);
     await this.#send(() => speaker.prompt(text));
     if (chance.at('more', turn) < 0.3) {
       this.#at('more', turn, 4, () => {
-        this.story.push(`phone: ${text} and more`);
+        this.#tell(`phone: ${text} and more`);
         this.#do(this.#life.people.phone.prompt(`${text} and more`));
       });
     }
@@ -185,7 +183,7 @@ class Schedule {
       this.#at('cancel', turn, 25, () => {
         const { approvers, bot } = this.#life.people;
         const who = chance.pick([...approvers, bot], 'canceler', turn);
-        this.story.push(`${who.name} cancels`);
+        this.#tell(`${who.name} cancels`);
         this.#do(who.cancel());
       });
     }
@@ -195,12 +193,20 @@ class Schedule {
       });
     }
     await this.#until(() => this.#isIdle && (this.#prompted.has(text) || this.#life !== life));
+    this.#due = [];
     await this.#restarting;
   }
 
-  /** Does something after so many more events, at most. */
+  /** Notes what happens, for a person who looks into a failure. */
+  #tell(line: string): void {
+    this.story.push(line);
+    if (process.env['PARLEY_SEED'] !== undefined) process.stderr.write(`${line}\n`);
+  }
+
+  /** Does something after so many more events, at most. A cancellation would drop a prompt that is still queued. */
   #at(what: string, turn: number, most: number, act: () => void): void {
-    this.#due.push({ at: this.#events + this.#chance.below(most, what, 'at', turn), act });
+    const at = this.#events + this.#chance.below(most, what, 'at', turn);
+    this.#due.push({ at, prompt: `prompt ${turn}`, act });
   }
 
   /** Tries until it is taken: over HTTP, a turn that has just begun refuses others. */
@@ -267,12 +273,12 @@ class Schedule {
   async #restart(turn: number): Promise<void> {
     const { host, people } = this.#life;
     await wait(this.#chance.below(40, 'kill', turn));
-    this.story.push('killed');
+    this.#tell('killed');
     this.cutOff.push(this.#model.responses);
     await host.kill?.();
     people.close();
     await this.#begin();
-    this.story.push('started again');
+    this.#tell('started again');
     this.#restarting = undefined;
     this.#change();
   }
@@ -302,11 +308,14 @@ class Schedule {
     } else if (item.kind === 'event' && item.event.kind === 'status-update') {
       this.#state = item.event.status.state;
       this.#events++;
+      this.#tell(`${outline(item.event)} ${callIn(item.event)?.tool_call_id ?? ''}`);
       for (const fact of readStatus(item.event).facts) {
         this.#hear(fact);
         if (fact.kind === 'call' && isAwaitingAnswer(fact.call)) this.#react(fact.call);
       }
-      const due = this.#due.filter(({ at }) => at <= this.#events);
+      const due = this.#due.filter(
+        ({ at, prompt }) => at <= this.#events && this.#prompted.has(prompt),
+      );
       this.#due = this.#due.filter((each) => !due.includes(each));
       for (const { act } of due) act();
     }
@@ -330,7 +339,7 @@ class Schedule {
       answers.push(
         wait(chance.below(15, 'late', id, times, person.name)).then(async () => {
           await person.answer(call, answer);
-          this.story.push(`${person.name}: ${id} ${JSON.stringify(answer)}`);
+          this.#tell(`${person.name}: ${id} ${JSON.stringify(answer)}`);
         }),
       );
     }
