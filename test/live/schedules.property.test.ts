@@ -11,7 +11,7 @@ import { CHECKS, problemsIn } from './schedules/checks.ts';
 import { play } from './schedules/play.ts';
 
 const LONG = process.env['PARLEY_TEST_LONG'] === '1';
-const RUNS = Number(process.env['PARLEY_SCHEDULES'] ?? (LONG ? 100 : 12));
+const RUNS = Number(process.env['PARLEY_SCHEDULES'] ?? (LONG ? 100 : 8));
 const ONLY = process.env['PARLEY_SEED'];
 
 /** NOT YET TRUE: the checks that do not hold today. This list has to become empty. PARLEY_STRICT=1 ignores it. */
@@ -22,7 +22,7 @@ const names = (Object.keys(CHECKS) as (keyof typeof CHECKS)[]).filter(
 );
 
 for (const kills of [false, true]) {
-  const runs = kills ? Math.ceil(RUNS / 6) : RUNS;
+  const runs = kills ? Math.ceil(RUNS / 4) : RUNS;
   const seeds =
     ONLY === undefined ? Array.from({ length: runs }, (_, at) => at + 1) : [Number(ONLY)];
   for (const seed of seeds) {

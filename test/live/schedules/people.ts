@@ -117,20 +117,15 @@ function script(url: string, taskId: () => string): Person {
     const { error } = (await response.json()) as { error?: { message: string } };
     if (error) throw new Error(error.message);
   }
-  const send = (parts: object[]) =>
+  const send = (parts: object[], more: object = { taskId: taskId() }) =>
     post('message/send', {
-      message: {
-        kind: 'message',
-        messageId: randomUUID(),
-        role: 'user',
-        parts,
-        taskId: taskId(),
-      },
+      message: { kind: 'message', messageId: randomUUID(), role: 'user', parts, ...more },
       configuration: { blocking: false },
     });
   return {
     name: 'script',
-    prompt: (text) => send([{ kind: 'text', text }]),
+    // On this port, every message is part of the session.
+    prompt: (text) => send([{ kind: 'text', text }], {}),
     answer(call, answer) {
       const { words, beside } = answer;
       if (words !== undefined) return send([{ kind: 'text', text: words }]);
