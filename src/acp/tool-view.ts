@@ -6,7 +6,7 @@ import type {
   ToolCallStatus,
   ToolKind,
 } from '@agentclientprotocol/sdk';
-import { reveal } from '../base/index.ts';
+import { defined, reveal } from '../base/index.ts';
 import {
   argumentText,
   callDetails,
@@ -78,7 +78,8 @@ export function toolView(call: ToolCall, workspace: string): ToolView {
 
 function contentOf(call: ToolCall, kind: ToolKind): ToolCallContent[] {
   const { output, error, live_content: live } = call;
-  if (error) return [words(error.message)];
+  // A command that failed has its output in the error.
+  if (error) return [kind === 'execute' ? verbatim(error.message) : words(error.message)];
   if (output?.diff) return [diffOf(output.diff)];
   if (output?.text !== undefined) {
     return [VERBATIM.has(kind) ? verbatim(output.text, languageOf(kind)) : words(output.text)];
@@ -130,7 +131,10 @@ function verbatim(text: string, language = ''): ToolCallContent {
 }
 
 function outputOf({ output, error }: ToolCall): unknown {
-  if (error) return { error: error.message };
+  if (error) {
+    const { message, type, status_code: statusCode } = error;
+    return { error: message, ...defined({ type, statusCode }) };
+  }
   // A diff is left out here, because `content` already has it.
   return (
     output?.structured_data ?? (output?.text === undefined ? undefined : { text: output.text })

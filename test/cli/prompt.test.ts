@@ -105,6 +105,22 @@ describe('parley -p', { concurrency: 3 }, () => {
     assert.equal(readFileSync(path.join(here.cwd, 'hello.txt'), 'utf8'), 'hello\n');
   });
 
+  test('a command that fails is a failed call, with its exit code in the JSON', async () => {
+    const here = place();
+    const fails = { name: 'run_shell_command', args: { command: 'echo bad; exit 7' } };
+    const model = script(here, [[{ call: fails }], [{ text: 'Done.' }]]);
+    const args = ['-p', 'fail', '--model', model, '--approval', 'yolo', '--output', 'json'];
+    const ended = await parley(args, here);
+    assert.equal(ended.code, 0, ended.err);
+    const [call] = result(ended).toolCalls;
+    assert.equal(call?.status, 'FAILED');
+    assert.deepEqual(call.error, {
+      message: 'exit code 7\nbad\n',
+      type: 'exit_code',
+      status_code: 7,
+    });
+  });
+
   test('--output stream-json is each event as the extension has it, then that object', async () => {
     const here = place();
     const model = script(here, [write('hello.txt'), [{ text: 'Done.' }]]);

@@ -71,11 +71,13 @@ export function createFactPrinter({ answer = true, quiet = false } = {}): FactPr
  * Returns a function that returns one line for each new status of a call, or undefined if there is nothing to print.
  */
 function createCallLines(): (call: ToolCall) => string | undefined {
-  const known = new Map<string, ToolCall['status']>();
+  const known = new Map<string, string>();
   return (call) => {
     const { tool_call_id: id, status, description, tool_name, error } = call;
-    if (known.get(id) === status) return undefined;
-    known.set(id, status);
+    // A call may wait for its turn before it asks.
+    const state = isAwaitingAnswer(call) ? 'asks' : status;
+    if (known.get(id) === state) return undefined;
+    known.set(id, state);
     const what = `${helperIn(call)}${word(description ?? tool_name)}`;
     switch (status) {
       case 'PENDING':
@@ -86,11 +88,16 @@ function createCallLines(): (call: ToolCall) => string | undefined {
         return `✓ ${what}`;
       case 'FAILED':
       case 'CANCELLED':
-        return `✗ ${what}: ${word(error?.message ?? 'declined')}`;
+        return `✗ ${what}: ${word(firstLine(error?.message ?? 'declined'))}`;
       default:
         return undefined;
     }
   };
+}
+
+/** Returns the first line of an error. The lines after it are the output of a command. */
+function firstLine(message: string): string {
+  return message.split('\n', 1)[0]!;
 }
 
 /** Returns the name of the helper that makes a call or has a thought, as a prefix. */

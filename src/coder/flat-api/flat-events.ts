@@ -5,7 +5,8 @@
  *   state-change            { state, error? }                   when the state has changed
  *   thought                 { subject, description }
  *   text-content            { text }
- *   tool-call-update        { toolCallId, toolName, status, inputParameters, liveContent?, result?, error? }
+ *   tool-call-update        { toolCallId, toolName, status, inputParameters, liveContent?, result?, error?, errorType?,
+ *                             statusCode? }
  *   tool-call-confirmation  { toolCallId, toolName, inputParameters, confirmationRequest }
  *   agent-settings          { workspacePath, autoExecute }      when they differ from the requested settings
  *   citation                { url }                             a page that the turn has read; sent when the turn ends
@@ -133,7 +134,10 @@ function flatCall(call: ToolCall): FlatEvent[] {
     status,
     ...(live_content !== undefined && { liveContent: live_content }),
     ...(result !== undefined && { result }),
-    ...(error && { error: error.message }),
+    ...(error && {
+      error: error.message,
+      ...defined({ errorType: error.type, statusCode: error.status_code }),
+    }),
   };
   const confirmationRequest = requestOf(call);
   if (!confirmationRequest) return [update];

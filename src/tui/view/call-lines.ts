@@ -23,6 +23,9 @@ const MAX_DIFF_LINES = 24;
 /** Maximum length of an output. Longer output is truncated before it is cleaned and split into lines. */
 const MAX_CHARS = 20_000;
 
+/** Said of a call that runs when the calls before it have ended. */
+const WAITS = 'waiting for its turn';
+
 interface CallStatus {
   readonly sign: string;
   readonly word: string;
@@ -39,6 +42,7 @@ export function callLines(entry: CallEntry, view: View): StyledLine[] {
     span(titleOf(call), { bold: !plain }),
     ...(body.summary.length > 0 ? [span('  '), ...body.summary] : []),
     ...(entry.stopped === true ? [span('  stopped', 'dim')] : []),
+    ...(word === WAITS && !plain ? [span(`  ${WAITS}`, 'dim')] : []),
   ];
   const who = nameOf(decision?.by, view);
   const chosen = decision && (who === undefined ? decision.option : `${who}: ${decision.option}`);
@@ -69,6 +73,7 @@ function statusOfCall({ call, stopped, decision }: CallEntry, { spinner }: View)
       if (call.confirmation_request && !decision) {
         return { sign: '?', word: 'waiting for an answer', tone: 'warning' };
       }
+      if (!call.confirmation_request) return { sign: '·', word: WAITS, tone: 'dim' };
       return { sign: spinner, word: 'starting', tone: 'accent' };
     default:
       return { sign: spinner, word: 'running', tone: 'accent' };
@@ -95,6 +100,18 @@ function bodyLines(call: ToolCall, { width, renderers }: View): Body {
   const { output, error, live_content: live, status } = call;
   if (status === 'EXECUTING' && live !== undefined) {
     return text(live.slice(-MAX_CHARS), room, MAX_LIVE_LINES, 'dim', 'last');
+  }
+  if (error && (error.type === 'exit_code' || error.type === 'timeout')) {
+    // The first line says how the command ended. The reason is usually at the end of its output.
+    const [end = '', ...rest] = error.message.split('\n');
+    const { lines } = text(
+      rest.join('\n').slice(-MAX_CHARS),
+      room,
+      MAX_OUTPUT_LINES,
+      'dim',
+      'last',
+    );
+    return { lines, summary: line(cleanLine(end), 'bad') };
   }
   if (error) {
     return text(error.message, room, MAX_OUTPUT_LINES, status === 'FAILED' ? 'bad' : 'dim');
