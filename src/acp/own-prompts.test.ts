@@ -15,6 +15,7 @@ function prompts({
       const fate = forgotten(text);
       return { queued: false, taskId: 't1', ...(fate && { forgotten: fate }) };
     },
+    confirm: async () => {},
     cancel,
   });
 }

@@ -6,6 +6,7 @@
  */
 import type { StopReason } from '@agentclientprotocol/sdk';
 import type { LiveSession } from '../live/client/index.ts';
+import type { ToolCallConfirmation } from '../protocol/development-tool/index.ts';
 import type { Part } from '../protocol/index.ts';
 
 interface Sent {
@@ -17,11 +18,11 @@ interface Sent {
 }
 
 export class OwnPrompts {
-  readonly #session: Pick<LiveSession, 'prompt' | 'cancel'>;
+  readonly #session: Pick<LiveSession, 'prompt' | 'confirm' | 'cancel'>;
   readonly #waiting: Sent[] = [];
   readonly #begun = new Set<Sent>();
 
-  constructor(session: Pick<LiveSession, 'prompt' | 'cancel'>) {
+  constructor(session: Pick<LiveSession, 'prompt' | 'confirm' | 'cancel'>) {
     this.#session = session;
   }
 
@@ -48,6 +49,20 @@ export class OwnPrompts {
       if (!sent.doomed) throw error;
       return { queued: true, done: Promise.resolve('cancelled') };
     }
+  }
+
+  /** Sends a prompt as the answer to a question of the running turn. Resolves when the turn ends or waits for a text. */
+  async answer(confirmation: ToolCallConfirmation): Promise<StopReason> {
+    const sent: Sent = { done: Promise.withResolvers(), doomed: false, quiet: false };
+    sent.done.promise.catch(() => {});
+    this.#begun.add(sent);
+    try {
+      await this.#session.confirm(confirmation);
+    } catch (error) {
+      this.#begun.delete(sent);
+      throw error;
+    }
+    return sent.done.promise;
   }
 
   /** Called when a prompt has started a turn, or has answered a question in the running turn. */

@@ -13,7 +13,7 @@ import {
 } from '@agentclientprotocol/sdk';
 import type { LiveSession } from '../live/client/index.ts';
 import {
-  hasOption,
+  isOpenQuestion,
   OPTION,
   type ConfirmationOption,
   type ToolCall,
@@ -30,6 +30,8 @@ export interface PermissionsOptions {
   readonly logger: Logger;
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
+  /** Called when the person wants to answer a question with a text. ACP has no field for it in a permission. */
+  readonly onWords: (call: ToolCall) => Promise<void>;
 }
 
 export class Permissions {
@@ -41,13 +43,13 @@ export class Permissions {
   }
 
   /**
-   * Sends the confirmation request of a call. Does nothing if it was already sent, if it must be answered with a text,
-   * or if the client may not approve.
+   * Sends the confirmation request of a call. Does nothing if it was already sent, if it can be answered only with a
+   * text, or if the client may not approve.
    */
   ask(call: ToolCall): void {
-    const { client, session, sessionId, workspace, logger, signal } = this.#options;
+    const { client, session, sessionId, workspace, logger, signal, onWords } = this.#options;
     const { tool_call_id: id, correlationId, confirmation_request: request } = call;
-    if (!request || hasOption(call, OPTION.words) || !session.self.roles.includes('approve')) {
+    if (!request || isOpenQuestion(call) || !session.self.roles.includes('approve')) {
       return;
     }
     const before = this.#open.get(id);
@@ -71,6 +73,7 @@ export class Permissions {
         if (this.#open.get(id)?.withdrawal === withdrawal) this.#open.delete(id);
         // A dismissed dialog is not an answer, because another client may still answer.
         if (outcome.outcome !== 'selected') return;
+        if (outcome.optionId === OPTION.words) return onWords(call);
         await session.confirm({
           tool_call_id: id,
           selected_option_id: outcome.optionId,

@@ -17,7 +17,7 @@ import {
 } from '@agentclientprotocol/sdk';
 import type { LiveSession, LiveSnapshot } from '../live/client/index.ts';
 import {
-  hasOption,
+  isOpenQuestion,
   OPTION,
   readStatus,
   readTask,
@@ -25,8 +25,9 @@ import {
   type DevelopmentToolEvent,
   type Fact,
   type SlashCommand,
+  type ToolCall,
 } from '../protocol/development-tool/index.ts';
-import { A2AError, type TaskState, type TaskStatusUpdateEvent } from '../protocol/index.ts';
+import { A2AError, textOf, type TaskState, type TaskStatusUpdateEvent } from '../protocol/index.ts';
 import type { Logger } from '../tasks/index.ts';
 import { partsFrom } from './content.ts';
 import { commandFor, isMode, modeState } from './modes.ts';
@@ -63,6 +64,8 @@ export class AcpSession {
   #history: boolean;
   #started = false;
   #mode: string;
+  /** The question that the client's next prompt answers. */
+  #toAnswer: ToolCall | undefined;
 
   static async open(options: AcpSessionOptions): Promise<AcpSession> {
     const { session, signal } = options;
@@ -83,7 +86,15 @@ export class AcpSession {
     this.#history = options.history;
     this.#mode = approval;
     this.#updates = new Updates(session.self, workspace);
-    this.#permissions = new Permissions({ client, session, sessionId, workspace, logger, signal });
+    this.#permissions = new Permissions({
+      client,
+      session,
+      sessionId,
+      workspace,
+      logger,
+      signal,
+      onWords: (call) => this.#answerNext(call),
+    });
     this.#prompts = new OwnPrompts(session);
     this.#current.promise.catch(() => {});
   }
@@ -110,8 +121,30 @@ export class AcpSession {
   }
 
   async prompt(blocks: readonly ContentBlock[]): Promise<StopReason> {
-    const { done } = await this.#prompts.send(partsFrom(blocks));
+    const parts = partsFrom(blocks);
+    const call = this.#toAnswer;
+    this.#toAnswer = undefined;
+    const answer = textOf(parts);
+    const isText = answer !== '' && !answer.startsWith('/');
+    if (call && isText && this.#waiting.calls.some((each) => isSameRequest(each, call))) {
+      const { tool_call_id, correlationId } = call;
+      return this.#prompts.answer({
+        tool_call_id,
+        selected_option_id: OPTION.words,
+        answer,
+        ...(correlationId !== undefined && { correlationId }),
+      });
+    }
+    const { done } = await this.#prompts.send(parts);
     return done;
+  }
+
+  /** Ends the client's turn. The client's next prompt is the answer to this question. */
+  async #answerNext(call: ToolCall): Promise<void> {
+    this.#toAnswer = call;
+    const question = call.confirmation_request?.generic_details?.description ?? '';
+    await this.#send(messageChunk(question));
+    this.#endTurn('end_turn');
   }
 
   cancel(): Promise<void> {
@@ -261,7 +294,7 @@ export class AcpSession {
    */
   async #wait(): Promise<void> {
     const { calls } = this.#waiting;
-    if (!calls.every((call) => hasOption(call, OPTION.words))) return;
+    if (!calls.every(isOpenQuestion)) return;
     for (const { confirmation_request: request } of calls) {
       await this.#send(messageChunk(request?.generic_details?.description ?? ''));
     }
@@ -324,4 +357,8 @@ function commandOf({ name, description, arguments: args, sub_commands }: SlashCo
   const hint = [below, ...words].filter((word) => word !== '').join(' ');
   const command: AvailableCommand = { name, description, ...(hint !== '' && { input: { hint } }) };
   return command;
+}
+
+function isSameRequest(one: ToolCall, other: ToolCall): boolean {
+  return one.tool_call_id === other.tool_call_id && one.correlationId === other.correlationId;
 }

@@ -56,6 +56,8 @@ export interface Answer {
   readonly args?: JsonObject;
   /** The answer to any other question, or the reason why a call is declined. */
   readonly value?: JsonValue;
+  /** Who answered. It is only stored with the answer. */
+  readonly by?: JsonObject;
 }
 
 /** A summary that replaces the older part of the conversation. */

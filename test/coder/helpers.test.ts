@@ -301,9 +301,9 @@ test('a question of the model has its options, and the one that is chosen is the
   assert.deepEqual(request.generic_details, { description: 'Which colour?' });
   assert.deepEqual(
     request.options.map(({ id }) => id),
-    ['red', 'blue', 'cancel'],
+    ['option_1', 'option_2', 'answer', 'cancel'],
   );
-  const last = await answer('blue');
+  const last = await answer('option_2');
   assert.equal(lastCall(last).output?.text, 'blue');
   assert.match(heard(requests[1]), /"answer":"blue"/);
   assert.deepEqual(seen.ends, ['completed']);

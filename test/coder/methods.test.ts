@@ -175,15 +175,17 @@ test('another major version of the extension is refused, and told which is serve
   assert.equal((minor.body as { result: Task }).result.status.state, 'completed');
 });
 
-test('settings that cannot be met fail a task that was there before them, and say why', async (t) => {
+test('settings that cannot be met are refused, and the task still waits for its first message', async (t) => {
   const { url } = await startCoder(t, makePlace(t));
   const taskId = await newTask(url);
   const metadata = { [EXTENSION_URI]: { workspace_path: '/etc' } };
-  const { result } = await rpc(url, 'message/send', {
+  const { error } = await rpc(url, 'message/send', {
     message: userMessage('hello', { taskId, metadata }),
   });
-  assert.equal(result?.status.state, 'failed');
-  assert.match(JSON.stringify(result.status.message), /must be a folder inside a workspace/);
+  assert.equal(error?.code, -32602);
+  assert.match(error.message, /must be a folder inside a workspace/);
+  const { result } = await rpc(url, 'tasks/get', { id: taskId });
+  assert.equal(result?.status.state, 'submitted');
 });
 
 test('where the extension is required, those who do not name it are refused', async (t) => {

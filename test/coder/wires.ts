@@ -24,9 +24,10 @@ async function post(url: string, body: object, version: '0.3' | '1.0'): Promise<
   if (response.headers.get('content-type')?.startsWith('text/event-stream') === true) {
     return { error: undefined, code: undefined, body: text };
   }
-  const { error } = JSON.parse(text) as {
-    error?: string | { code?: number; message: string };
-  };
+  type Problem = { code?: number; message: string };
+  const reply = JSON.parse(text) as Partial<Problem> & { error?: string | Problem };
+  // The REST binding of 0.3 has no envelope around the error.
+  const error = reply.error ?? (reply.message !== undefined ? (reply as Problem) : undefined);
   if (error === undefined && response.ok) return { error: undefined, code: undefined, body: text };
   if (typeof error === 'object') {
     return { error: error.message, code: error.code ?? response.status, body: text };
@@ -34,11 +35,20 @@ async function post(url: string, body: object, version: '0.3' | '1.0'): Promise<
   return { error: error ?? text, code: response.status, body: text };
 }
 
-/** The message in the format of 1.0, which the REST binding of 0.3 uses, too. */
 function toVersion1(message: Message): object {
   const { kind: _, ...fields } = message;
   const contentOf = ({ kind: __, ...content }: Part): object => content;
   return { ...fields, role: 'ROLE_USER', parts: message.parts.map((part) => contentOf(part)) };
+}
+
+/** The REST binding of 0.3 has its own format of messages. */
+function toRest03(message: Message): object {
+  const { kind: _, parts, ...fields } = message;
+  const contentOf = (part: Part): object => {
+    if (part.kind === 'text') return { text: part.text };
+    return part.kind === 'data' ? { data: { data: part.data } } : part;
+  };
+  return { ...fields, role: 'ROLE_USER', content: parts.map((part) => contentOf(part)) };
 }
 
 const rpc = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
@@ -49,7 +59,7 @@ export const WIRES: Readonly<Record<string, Send>> = {
   'JSON-RPC 1.0': (url, message) =>
     post(url, rpc('SendMessage', { message: toVersion1(message) }), '1.0'),
   'REST 0.3': (url, message) =>
-    post(`${url}/v1/message:send`, { message: toVersion1(message) }, '0.3'),
+    post(`${url}/v1/message:send`, { message: toRest03(message) }, '0.3'),
   'REST 1.0': (url, message) =>
     post(`${url}/message:send`, { message: toVersion1(message) }, '1.0'),
 };

@@ -6,31 +6,57 @@ import type { Answer, Question } from '../../agent/index.ts';
 import { isObject, type JsonValue } from '../../base/index.ts';
 import { yesOrNo } from '../../bridge/index.ts';
 import {
+  type ConfirmationOption,
+  type EventSource,
   looksLikeConfirmation,
+  OPTION,
+  readConfirmation,
   readMessage,
-  ToolCallConfirmation,
+  type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
-import { parseWith, textOf, type Message } from '../../protocol/index.ts';
-import { CANCEL, requestOf } from './confirmation-request.ts';
+import { A2AError, textOf, type Message } from '../../protocol/index.ts';
+import { requestOf } from './confirmation-request.ts';
 
-/** Returns the confirmations in a message. Throws if a confirmation does not have the extension's format. */
+/**
+ * Returns the confirmations in a message from a client. Throws if a confirmation does not have the extension's format,
+ * or if two of them are about the same call.
+ */
 export function confirmationsIn({ parts }: Message): ToolCallConfirmation[] {
-  const found: ToolCallConfirmation[] = [];
+  const found = new Map<string, ToolCallConfirmation>();
   for (const part of parts) {
     if (part.kind !== 'data' || !looksLikeConfirmation(part.data)) continue;
-    found.push(parseWith(ToolCallConfirmation, part.data, 'ToolCallConfirmation'));
+    const confirmation = readConfirmation(part.data);
+    const { tool_call_id: id } = confirmation;
+    if (found.has(id)) {
+      throw new A2AError('invalidParams', `tool_call_id: two answers to the call ${id}`);
+    }
+    found.set(id, confirmation);
   }
-  return found;
+  return [...found.values()];
 }
 
 /**
- * Returns the answer that a message gives to a question. If the message contains confirmations, its text is ignored.
+ * Returns the answer that an accepted message gives to a question. If the message contains confirmations, its text
+ * counts only for the option `answer`.
  */
 export function answerIn(message: Message, question: Question): Answer | undefined {
-  const confirmations = confirmationsIn(message);
-  if (confirmations.length === 0) return wordsAnswer(question, textOf(message.parts));
-  const chosen = confirmations.find(({ tool_call_id }) => tool_call_id === question.id);
-  return chosen && answerFor(question, chosen);
+  const words = textOf(message.parts).trim();
+  const facts = readMessage(message);
+  const confirmations = facts.filter((fact) => fact.kind === 'answer');
+  if (confirmations.length === 0) {
+    const source = facts.find((fact) => fact.kind === 'prompt')?.source;
+    return signed(wordsAnswer(question, words), source);
+  }
+  const chosen = confirmations.find(({ confirmation: { tool_call_id: id } }) => id === question.id);
+  return chosen && signed(answerFor(question, chosen.confirmation, words), chosen.source);
+}
+
+/** Adds who answered, for the list of approvals. */
+function signed(answer: Answer, source: EventSource | undefined): Answer {
+  if (!source) return answer;
+  const { client, name, kind } = source;
+  const by = { client, ...(name !== undefined && { name }), ...(kind !== undefined && { kind }) };
+  return { ...answer, by };
 }
 
 /**
@@ -61,34 +87,48 @@ function isCommand(message: Message): boolean {
   return textOf(message.parts).startsWith('/') && confirmationsIn(message).length === 0;
 }
 
-/** Returns the answer that a confirmation gives to its question. */
-export function answerFor(question: Question, confirmation: ToolCallConfirmation): Answer {
-  const { selected_option_id, file_details, reason } = confirmation;
+/** Returns the answer that a confirmation gives to its question. `beside` is the text of the same message. */
+function answerFor(question: Question, confirmation: ToolCallConfirmation, beside: string): Answer {
+  const { selected_option_id: option, file_details, reason } = confirmation;
   const questionId = question.id;
   if (question.kind !== 'confirmation') {
-    if (selected_option_id !== CANCEL.id) return { questionId, value: selected_option_id };
-    return { questionId, value: reason ?? 'The person gave no answer.' };
+    if (option === OPTION.cancel) {
+      return { questionId, value: reason ?? 'The person gave no answer.' };
+    }
+    if (option === OPTION.words) return { questionId, value: confirmation.answer ?? beside };
+    const chosen = requestOf(question).request.options.find(({ id }) => id === option);
+    return { questionId, value: chosen?.name ?? option };
   }
-  if (selected_option_id === CANCEL.id) {
+  if (option === OPTION.cancel) {
     return { questionId, confirmed: false, ...(reason !== undefined && { value: reason }) };
   }
+  const modified = option === OPTION.modify ? file_details : undefined;
   return approval(question, {
-    selected_option_id,
-    ...(file_details && { new_content: file_details.new_content }),
+    selected_option_id: option,
+    ...(modified && { new_content: modified.new_content }),
   });
 }
 
-function wordsAnswer(question: Question, text: string): Answer {
-  const said = text.trim();
+function wordsAnswer(question: Question, said: string): Answer {
   const questionId = question.id;
   if (question.kind !== 'confirmation') {
-    const option = question.options?.find((each) => each.toLowerCase() === said.toLowerCase());
-    return { questionId, value: option ?? said };
+    const { options } = requestOf(question).request;
+    return { questionId, value: optionNamed(said, options)?.name ?? said };
   }
   const decision = yesOrNo(said);
-  if (decision === true) return approval(question, { selected_option_id: 'proceed_once' });
+  if (decision === true) return approval(question, { selected_option_id: OPTION.once });
   const isReason = decision === undefined && said !== '';
   return { questionId, confirmed: false, ...(isReason && { value: said }) };
+}
+
+/** Returns the option whose name a person has typed. `answer` and `cancel` are chosen by their ids only. */
+export function optionNamed(
+  words: string,
+  options: readonly ConfirmationOption[],
+): ConfirmationOption | undefined {
+  const said = words.trim().toLowerCase();
+  const choices = options.filter(({ id }) => id !== OPTION.words && id !== OPTION.cancel);
+  return choices.find(({ name }) => name.toLowerCase() === said);
 }
 
 /**

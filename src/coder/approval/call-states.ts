@@ -9,12 +9,13 @@ import {
   type EventSource,
   isAwaitingAnswer,
   messagesOf,
+  OPTION,
   readMessage,
   type ToolCall,
   type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, isTerminal, textOf, type Task } from '../../protocol/index.ts';
-import { CANCEL, FREE_TEXT } from './confirmation-request.ts';
+import { optionNamed } from './answers.ts';
 
 /** The decision about a call. */
 interface Resolution {
@@ -70,13 +71,16 @@ export class CallStates {
   #resolveAll(words: string, source: EventSource | undefined): void {
     if (words.startsWith('/')) return;
     for (const { tool_call_id, confirmation_request: request } of this.waiting) {
-      const option = request ? optionFor(words, request) : FREE_TEXT.id;
+      const option = request ? optionFor(words, request) : OPTION.words;
       this.#resolved.set(tool_call_id, { by: nameOf(source), option });
     }
   }
 
-  /** Throws if the call is unknown, if it was already decided, or if the option is invalid. */
-  check(confirmation: ToolCallConfirmation): void {
+  /**
+   * Throws if the call is unknown, if it was already decided, or if the option is invalid. `beside` is the text of the
+   * same message.
+   */
+  check(confirmation: ToolCallConfirmation, beside = ''): void {
     const { tool_call_id: id, selected_option_id: option, correlationId } = confirmation;
     const call = this.calls.get(id);
     if (!call) throw new A2AError('invalidParams', `tool_call_id: there is no call ${id}`);
@@ -95,9 +99,28 @@ export class CallStates {
       const ids = options.map((each) => each.id).join(', ');
       throw new A2AError('invalidParams', `selected_option_id: must be one of ${ids}`);
     }
-    if (option === 'modify' && !confirmation.file_details) {
-      throw new A2AError('invalidParams', 'file_details is required for "modify"');
-    }
+    checkContent(confirmation, beside);
+  }
+}
+
+/**
+ * Throws if the confirmation lacks the content that its option needs, or has content that its option does not use. Such
+ * content must not be ignored, because the person expects that it counts.
+ */
+function checkContent(confirmation: ToolCallConfirmation, beside: string): void {
+  const { selected_option_id: option, file_details, answer } = confirmation;
+  const refuse = (message: string): never => {
+    throw new A2AError('invalidParams', message);
+  };
+  if (option === OPTION.modify && !file_details) refuse('file_details is required for "modify"');
+  if (option !== OPTION.modify && file_details) {
+    refuse(`file_details: allowed only with the option "modify", not with "${option}"`);
+  }
+  if (option === OPTION.words && answer === undefined && beside.trim() === '') {
+    refuse('answer: required for the option "answer", unless the message has a text part');
+  }
+  if (option !== OPTION.words && answer !== undefined) {
+    refuse(`answer: allowed only with the option "answer", not with "${option}"`);
   }
 }
 
@@ -107,8 +130,10 @@ export function callsAwaitingAnswer(task: Task): ToolCall[] {
 }
 
 function optionFor(words: string, { options }: ConfirmationRequest): string {
-  if (!options.some(({ id }) => id === 'proceed_once')) return FREE_TEXT.id;
-  return yesOrNo(words) === true ? 'proceed_once' : CANCEL.id;
+  if (!options.some(({ id }) => id === OPTION.once)) {
+    return optionNamed(words, options)?.id ?? OPTION.words;
+  }
+  return yesOrNo(words) === true ? OPTION.once : OPTION.cancel;
 }
 
 function nameOf(source: EventSource | undefined): string {

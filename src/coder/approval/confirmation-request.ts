@@ -10,6 +10,7 @@ import { cutText, isObject, reveal, shorten, type JsonObject } from '../../base/
 import {
   callDetails,
   ConfirmationRequest,
+  OPTION,
   detailText,
   type ConfirmationOption,
 } from '../../protocol/development-tool/index.ts';
@@ -66,17 +67,27 @@ function detailsOf(preview: Preview): Omit<ConfirmationRequest, 'options'> {
   }
 }
 
-/** The option to answer in a message. It is offered if a tool's question has no options of its own. */
-export const FREE_TEXT: ConfirmationOption = { id: 'answer', name: 'Answer in a message' };
+/** Maximum number of a question's own options. The request also has the two options below. */
+const MAX_CHOICES = 30;
+/** The option to answer with a text. Every question of a tool has it in addition to its own options. */
+export const FREE_TEXT: ConfirmationOption = {
+  id: OPTION.words,
+  name: 'Answer in your own words',
+};
 /** The option not to answer. Every question of a tool has it in addition to its other options. */
-export const CANCEL: ConfirmationOption = { id: 'cancel', name: 'Do not answer' };
+export const CANCEL: ConfirmationOption = { id: OPTION.cancel, name: 'Do not answer' };
 
 /** Returns the confirmation request that represents a question. */
 export function requestOf(question: Question): AskedRequest {
   const own = readDetail(question.detail);
   if (own) return own;
-  const chosen = (question.options ?? []).map((name) => ({ id: name.slice(0, 256), name }));
-  const options = [...(chosen.length > 0 ? chosen.slice(0, 31) : [FREE_TEXT]), CANCEL];
+  // The model chooses the texts. They are not used as ids, because a text may be equal to the id of another option.
+  const texts = new Set((question.options ?? []).map((text) => text.trim()));
+  texts.delete('');
+  const choices = [...texts]
+    .slice(0, MAX_CHOICES)
+    .map((name, at) => ({ id: `option_${at + 1}`, name }));
+  const options = [...choices, FREE_TEXT, CANCEL];
   const generic_details = { description: question.text };
   return { request: { options, generic_details }, correlationId: question.id };
 }

@@ -11,7 +11,7 @@ import {
 } from '../../agent/index.ts';
 import { makeWorkspace } from '../../../test/support/workspace.ts';
 import { contentLike, fileChangeTool } from '../tools/file-change.ts';
-import { answerFor } from './answers.ts';
+import { answerIn } from './answers.ts';
 import { FileChanges } from './file-changes.ts';
 import { guarded } from './guard.ts';
 import type { ApprovalMode } from './rule.ts';
@@ -64,9 +64,12 @@ async function writer(t: TestContext, mode: ApprovalMode) {
     start: () => respond(runner.run({ ...place, message: 'write it' })),
     answer: async (option: string): Promise<unknown> => {
       const questions = await runner.pending(place);
-      const answers = questions.map((question): Answer =>
-        answerFor(question, { tool_call_id: question.id, selected_option_id: option }),
-      );
+      const answers = questions.flatMap((question): Answer | Answer[] => {
+        const data = { tool_call_id: question.id, selected_option_id: option };
+        const parts = [{ kind: 'data' as const, data }];
+        const message = { kind: 'message', messageId: option, role: 'user', parts } as const;
+        return answerIn({ ...message, parts }, question) ?? [];
+      });
       return respond(runner.resume({ ...place, answers }));
     },
   };

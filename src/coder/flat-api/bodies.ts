@@ -14,6 +14,8 @@ import { A2AError, Id, type Message, type Metadata, type Part } from '../../prot
 const MAX_TEXT = 1024 * 1024;
 const MAX_ARGUMENTS = 64;
 
+const Text = z.string().min(1).max(MAX_TEXT);
+
 const Settings = z.looseObject({
   kind: z.literal('agent-settings').optional(),
   workspacePath: z.string().min(1).max(4096).optional(),
@@ -22,16 +24,22 @@ const Settings = z.looseObject({
 });
 type Settings = z.infer<typeof Settings>;
 
-const Confirmation = z.looseObject({
+/** Unknown fields are refused, because a misspelt one could change what was approved. */
+const Confirmation = z.strictObject({
   kind: z.literal('tool-call-confirmation'),
   toolCallId: Id,
   approved: z.boolean(),
   /** The selected option. Default: `proceed_once` or `cancel`, depending on `approved`. */
   optionId: Id.optional(),
+  correlationId: Id.optional(),
+  /** The content to write instead, for the option `modify`. */
+  newContent: z.string().optional(),
+  /** The text of the option `answer`. */
+  answer: Text.optional(),
+  /** Why the call is declined. */
+  reason: z.string().max(4096).optional(),
 });
 type Confirmation = z.infer<typeof Confirmation>;
-
-const Text = z.string().min(1).max(MAX_TEXT);
 
 export const CreateTask = z.looseObject({
   contextId: Id.optional(),
@@ -124,10 +132,17 @@ function partFrom(said: StreamMessage['userMessage'], taskId: string | undefined
   return { kind: 'data', data: confirmationFrom(said) };
 }
 
-function confirmationFrom({ toolCallId, approved, optionId }: Confirmation): ToolCallConfirmation {
+function confirmationFrom(confirmation: Confirmation): ToolCallConfirmation {
+  const { toolCallId, approved, optionId, correlationId, newContent, answer, reason } =
+    confirmation;
   const chosen = optionId ?? (approved ? 'proceed_once' : 'cancel');
   if (approved === (chosen === 'cancel')) {
     throw new A2AError('invalidParams', 'optionId: contradicts "approved"');
   }
-  return { tool_call_id: toolCallId, selected_option_id: chosen };
+  return {
+    tool_call_id: toolCallId,
+    selected_option_id: chosen,
+    ...(newContent !== undefined && { file_details: { new_content: newContent } }),
+    ...defined({ correlationId, answer, reason }),
+  };
 }

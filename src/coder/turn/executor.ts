@@ -27,7 +27,7 @@ import {
   type DevelopmentToolEvent,
   type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
-import { A2AError, isInterrupted, type Task } from '../../protocol/index.ts';
+import { A2AError, isInterrupted, textOf, type Task } from '../../protocol/index.ts';
 import type {
   A2AAgent,
   AgentProfile,
@@ -103,7 +103,13 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     const isWaiting = isInterrupted(task.status.state);
     if (confirmations.length > 0) {
       const states = new CallStates(task);
-      for (const confirmation of confirmations) states.check(confirmation);
+      const beside = textOf(context.message.parts);
+      for (const confirmation of confirmations) states.check(confirmation, beside);
+    } else if (isWaiting && textOf(context.message.parts).trim() === '') {
+      throw new A2AError(
+        'invalidParams',
+        'message.parts: the task waits for an answer; send a text or a ToolCallConfirmation',
+      );
     }
     let inbox = inboxes.get(task.id);
     if (isWaiting) {
@@ -113,15 +119,16 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       inboxes.set(task.id, inbox);
     }
     const kind = confirmations.length > 0 ? 'TOOL_CALL_CONFIRMATION' : 'TEXT_CONTENT';
-    const source = sourceOf(context);
+    const { kind: senderKind, ...source } = sourceOf(context);
     const event: DevelopmentToolEvent = { kind, model, source };
     return {
-      source,
+      source: { ...source, kind: senderKind },
       metadata: extensionMetadata(event),
       brief: isActive(context),
       // A live session continues for every client, even if the client does not support the extension.
       continues: isActive(context) || options.isLive(task.id),
-      ...(confirmations.length > 0 && inbox?.open && { deliver: () => inbox.put(confirmations) }),
+      ...(confirmations.length > 0 &&
+        inbox?.open && { deliver: (received) => inbox.put(received) }),
     };
   }
 
@@ -315,13 +322,19 @@ function namedExtensions({ extensions, message, metadata }: RequestContext): str
  * Returns the client that sent the message. A client of a live session has the name under which it joined. Other
  * clients may give a name in the metadata.
  */
-function sourceOf({ user, message }: RequestContext): { client: string; name?: string } {
+function sourceOf({ user, message }: RequestContext): {
+  client: string;
+  name?: string;
+  kind: string;
+} {
   const own = message.metadata?.[EXTENSION_URI];
   const claimed: unknown = isObject(own) ? own['client'] : undefined;
   const client = user?.['client'] ?? user?.id;
   const name = user?.['name'] ?? claimed;
+  const kind = user?.['kind'];
   return {
     client: typeof client === 'string' && client !== '' ? client : 'a2a',
     ...(typeof name === 'string' && name !== '' && { name: name.slice(0, 80) }),
+    kind: typeof kind === 'string' ? kind : 'http',
   };
 }

@@ -3,11 +3,13 @@
  * other calls run. The inbox is created when a message that continues a turn is accepted, or else when the turn starts.
  */
 import type { Answer, AnswerInbox, Question } from '../../agent/index.ts';
-import type { ToolCallConfirmation } from '../../protocol/development-tool/index.ts';
-import { answerFor } from '../approval/answers.ts';
+import { readMessage } from '../../protocol/development-tool/index.ts';
+import type { Message } from '../../protocol/index.ts';
+import { answerIn } from '../approval/answers.ts';
 
 export class Inbox implements AnswerInbox {
-  readonly #confirmations = new Map<string, ToolCallConfirmation>();
+  /** The accepted messages, by the ids of the calls that they answer. */
+  readonly #messages = new Map<string, Message>();
   readonly #listeners = new Set<() => void>();
   #open = true;
   /** True after the turn has started. The turn closes the inbox when it ends. */
@@ -19,20 +21,20 @@ export class Inbox implements AnswerInbox {
   }
 
   get empty(): boolean {
-    return this.#confirmations.size === 0;
+    return this.#messages.size === 0;
   }
 
-  put(confirmations: readonly ToolCallConfirmation[]): void {
-    for (const confirmation of confirmations) {
-      this.#confirmations.set(confirmation.tool_call_id, confirmation);
+  put(message: Message): void {
+    for (const fact of readMessage(message)) {
+      if (fact.kind === 'answer') this.#messages.set(fact.confirmation.tool_call_id, message);
     }
     for (const arrived of this.#listeners) arrived();
   }
 
   take(question: Question): Answer | undefined {
-    const confirmation = this.#confirmations.get(question.id);
-    this.#confirmations.delete(question.id);
-    return confirmation && answerFor(question, confirmation);
+    const message = this.#messages.get(question.id);
+    this.#messages.delete(question.id);
+    return message && answerIn(message, question);
   }
 
   listen(arrived: () => void): Disposable {

@@ -8,7 +8,7 @@ export const OPTION = {
   cancel: 'cancel',
   /** Writes different content, which must be in `file_details`. */
   modify: 'modify',
-  /** The person answers with the next message. */
+  /** The person answers a question with a text, which is in `answer`, or in the next message. */
   words: 'answer',
 } as const;
 
@@ -20,6 +20,12 @@ export function isAwaitingAnswer({ status, confirmation_request }: ToolCall): bo
 /** Returns whether the call's confirmation request has the option with this id. */
 export function hasOption({ confirmation_request: request }: ToolCall, id: string): boolean {
   return request?.options.some((option) => option.id === id) ?? false;
+}
+
+/** Returns whether the call asks a question that can be answered only with a text. */
+export function isOpenQuestion({ confirmation_request: request }: ToolCall): boolean {
+  const choices = request?.options.filter(({ id }) => id !== OPTION.cancel) ?? [];
+  return choices.length > 0 && choices.every(({ id }) => id === OPTION.words);
 }
 
 /** Returns whether the call has its final status. */

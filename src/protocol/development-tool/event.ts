@@ -14,8 +14,8 @@ export const DevelopmentToolEventKind = z.enum([
 export type DevelopmentToolEventKind = z.infer<typeof DevelopmentToolEventKind>;
 
 /**
- * The client that sent a message, in a session that several clients share. The server sets `client` and `kind`
- * (`terminal`, `a2a`, `acp` or `http`); the name may be the client's own choice.
+ * The client that sent a message, in a session that several clients share. The name may be the client's own choice.
+ * `kind` (`terminal`, `a2a`, `acp` or `http`) is only in stored messages, for the list of approvals.
  */
 export const EventSource = message({
   client: Id,

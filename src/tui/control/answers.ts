@@ -3,8 +3,11 @@
  * It opens again if the answer could not be sent. If another client answered first, a notice says so.
  */
 import type { LiveSession } from '../../live/client/index.ts';
-import type { ConfirmationOption } from '../../protocol/development-tool/index.ts';
-import { A2AError, hasOption, OPTION } from '../../protocol/schema-free/index.ts';
+import type {
+  ConfirmationOption,
+  ToolCallConfirmation,
+} from '../../protocol/development-tool/index.ts';
+import { A2AError, OPTION } from '../../protocol/schema-free/index.ts';
 import { requestId, type CallEntry } from '../state/entry.ts';
 import { waitingCalls, type SessionState } from '../state/state.ts';
 
@@ -39,12 +42,19 @@ export class Answers {
 
   /** Sends typed text instead of an option: the answer to a question, or the reason for rejecting a call. */
   async speak(entry: CallEntry, words: string): Promise<void> {
+    const { options = [] } = entry.call.confirmation_request ?? {};
+    const asText = options.find(isInWords);
     const cancel = cancelOption(entry);
-    if (hasOption(entry.call, OPTION.words) || !cancel) await this.#session.prompt(words);
-    else await this.choose(entry, cancel, words.slice(0, MAX_REASON));
+    if (asText) await this.choose(entry, asText, { answer: words });
+    else if (cancel) await this.choose(entry, cancel, { reason: words.slice(0, MAX_REASON) });
+    else await this.#session.prompt(words);
   }
 
-  async choose({ call }: CallEntry, option: ConfirmationOption, reason?: string): Promise<void> {
+  async choose(
+    { call }: CallEntry,
+    option: ConfirmationOption,
+    words: Pick<ToolCallConfirmation, 'reason' | 'answer'> = {},
+  ): Promise<void> {
     const { tool_call_id, correlationId, confirmation_request: request } = call;
     const diff = request?.file_edit_details;
     let modified: string | undefined;
@@ -60,7 +70,7 @@ export class Answers {
         selected_option_id: option.id,
         ...(correlationId !== undefined && { correlationId }),
         ...(modified !== undefined && { file_details: { new_content: modified } }),
-        ...(reason !== undefined && { reason }),
+        ...words,
       });
     } catch (error) {
       this.#forget(id);

@@ -265,21 +265,21 @@ test('Tab declines with a reason, which the agent gets', async (t) => {
   assert.equal(asking(controller.ui).length, 0);
 });
 
-test('a question that is answered in words gets a message', async (t) => {
-  const { session, controller, type, until, opened } = open(t);
+test('a question that is answered in words gets the text as its answer', async (t) => {
+  const { session, controller, type, opened } = open(t);
   const options = [
     { id: 'answer', name: 'Answer in a message' },
     { id: 'cancel', name: 'Do not answer' },
   ];
   const confirmation_request = { options, generic_details: { description: 'Which colour?' } };
-  void session.ask({ ...editCall('q'), confirmation_request });
+  const answered = session.ask({ ...editCall('q'), confirmation_request });
   await opened();
   type(enter);
   assert.equal(controller.ui.dialog.focus, 'answer');
   type('blue', enter);
-  const ui = await until(({ state }) => state.log.open.some(({ kind }) => kind === 'prompt'));
-  const said = ui.state.log.open.find((entry) => entry.kind === 'prompt');
-  assert.equal(said?.text, 'blue');
+  const { confirmation } = await answered;
+  assert.equal(confirmation.selected_option_id, 'answer');
+  assert.equal(confirmation.answer, 'blue');
 });
 
 test('a client with only the role view cannot answer', async (t) => {

@@ -1,5 +1,6 @@
 /** The entries of the history. */
 import type { AgentThought, EventSource, ToolCall } from '../../protocol/development-tool/index.ts';
+import { hasOption, OPTION } from '../../protocol/schema-free/index.ts';
 
 /** The name of the tool with which the agent asks a question. */
 const ASK_USER = 'ask_user';
@@ -72,5 +73,6 @@ export function requestId({ correlationId, tool_call_id }: ToolCall): string {
  * text.
  */
 export function isQuestion({ call }: CallEntry): boolean {
-  return call.tool_name === ASK_USER;
+  // A helper's question is a question of the call that started the helper.
+  return call.tool_name === ASK_USER || hasOption(call, OPTION.words);
 }

@@ -178,8 +178,8 @@ export class LogWriter {
     const { options = [] } = entry.call.confirmation_request ?? {};
     const chosen = options.find(({ id }) => id === confirmation.selected_option_id);
     const name = chosen?.name ?? confirmation.selected_option_id;
-    const { reason } = confirmation;
-    const words = isQuestion(entry) ? reason : reason && `${name}: ${reason}`;
+    const { reason, answer = reason } = confirmation;
+    const words = isQuestion(entry) ? answer : reason && `${name}: ${reason}`;
     const option = words ?? name;
     const decision = { by, option, correlationId: entry.call.correlationId };
     this.#open[at] = { ...entry, decision };
