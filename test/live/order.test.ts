@@ -64,7 +64,7 @@ test('a call waits for its turn where everybody sees it, and a command that fail
   await editor.until(() => ended() !== undefined);
   const { error: message, ...rest } = ended()!.rawOutput as Record<string, unknown>;
   assert.deepEqual(rest, { type: 'exit_code', statusCode: 3 });
-  assert.match(`${String(message)}`, /^exit code 3\nline 1\n/);
+  assert.match(String(message), /^exit code 3\nline 1\n/);
 });
 
 test('the flat API has the type and the exit code of a failed command', async (t) => {
