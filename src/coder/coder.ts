@@ -21,6 +21,8 @@ export interface CoderOptions extends WorkspaceAgentsOptions {
   readonly profile?: Partial<AgentProfile>;
   /** Whether only the terminal may set the approval mode in a live session. Default: false. */
   readonly terminalSetsMode?: boolean;
+  /** Whether only tasks of live sessions are resumed after a crash. Other tasks in the store stay as they are. */
+  readonly onlyLive?: boolean;
 }
 
 export interface Coder {
@@ -72,6 +74,7 @@ export async function createCoder(options: CoderOptions): Promise<Coder> {
       profile,
       logger: options.logger,
       isLive: (taskId) => live.has(taskId),
+      onlyLive: options.onlyLive ?? false,
       terminalSetsMode,
     }),
     workspaces,

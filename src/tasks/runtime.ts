@@ -119,10 +119,12 @@ export class Runtime {
 
   /** Ends or resumes the executions that were interrupted when the previous process ended. */
   async recover(): Promise<void> {
+    const { resumes } = this.executor.rules ?? {};
     for (const head of await this.store.unfinished()) {
+      if (typeof resumes === 'function' && !resumes(head.taskId)) continue;
       using live = await this.log.open(head, head.taskId);
       if (!live || live.running || (await isReserved(live))) continue;
-      if (this.executor.rules?.resumes) await this.#resume(live);
+      if (resumes) await this.#resume(live);
       else await this.#interrupt(live);
     }
   }

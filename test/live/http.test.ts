@@ -6,11 +6,11 @@ import { test, type TestContext } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import type { LiveToken } from '../../src/live/http/access.ts';
 import { newTask, post, say as flatSay } from '../coder/flat-support.ts';
-import { rpc, stream, userMessage } from '../coder/support.ts';
+import { makePlace, rpc, stream, userMessage } from '../coder/support.ts';
 import { writes } from '../coder/talk.ts';
 import { sdk03 } from '../interop/sdk-03-client.ts';
 import { sdk1 } from '../interop/sdk-1-client.ts';
-import { serveSession, Watcher, type OpenOptions } from './support.ts';
+import { openSession, serveSession, Watcher, type OpenOptions } from './support.ts';
 
 const says = (text: string): ScriptedResponse => [{ text }];
 /** A turn that lasts until somebody answers. */
@@ -216,6 +216,28 @@ test('a task, context or tenant that is not of the session is refused with the o
   // What is left over from others can still be read.
   assert.equal((await rpc(url, 'tasks/get', { id: old.id })).result?.id, old.id);
   assert.deepEqual(ann.said, []);
+});
+
+test('a task that another program left unfinished in the store is read, and not resumed', async (t) => {
+  const place = makePlace(t);
+  const left = await openSession(t, { place, script: [[{ text: 'Begun.' }, { delayMs: 60_000 }]] });
+  const configuration = { blocking: false };
+  const begun = await left.server.handler.sendMessage({
+    message: userMessage('go'),
+    configuration,
+  });
+  assert.ok(begun.kind === 'task');
+  for await (const { event } of await left.server.handler.subscribe({ id: begun.id })) {
+    if (JSON.stringify(event).includes('Begun.')) break;
+  }
+  await left.close();
+  const { url } = await serveSession(t, { place, onlyLive: true, script: [says('Never.')] });
+  const { result } = await rpc(url, 'tasks/get', { id: begun.id });
+  assert.equal(result?.status.state, 'failed');
+  const { error } = await rpc(url, 'message/send', {
+    message: userMessage('go on', { taskId: begun.id }),
+  });
+  assert.equal(error?.code, -32004);
 });
 
 test('POST /tasks is the task of the session, with its settings', async (t) => {

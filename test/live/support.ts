@@ -33,6 +33,8 @@ export interface Opened {
   readonly server: AgentServer;
   readonly place: Place;
   listen(): Promise<Listening>;
+  /** Ends it before the test does. */
+  close(): Promise<void>;
 }
 
 export async function openSession(
@@ -61,19 +63,22 @@ export async function openSession(
   const opened = await openLive({ coder, handler: server.handler, workspace, logger: silent });
   session.live = opened;
   const listening: Listening[] = [];
-  t.after(async () => {
+  let closing: Promise<void> | undefined;
+  const shut = async () => {
     await opened.close();
     for (const each of listening) await each.close(0);
     await server.close(0);
     await coder.close();
     await sessions.close();
-  });
+  };
+  const close = () => (closing ??= shut());
+  t.after(close);
   const listen = async () => {
     const at = await server.listen(0);
     listening.push(at);
     return at;
   };
-  return { live: opened, server, place, listen };
+  return { live: opened, server, place, listen, close };
 }
 
 /** A session that others can join, and where. */

@@ -61,6 +61,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     roots,
     sessions,
     shared,
+    live: true,
     logger: log,
     notify,
   });
@@ -84,6 +85,11 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     store,
   });
   undo.defer(() => server.close(0));
+  if (setup.resume !== undefined) await applyFlags(setup, setup.resume);
+  const { taskId, former } =
+    setup.resume === undefined ? { former: [] } : await tasksOf(server.handler, sessionId);
+  // Only the task of the session continues after a crash. The terminal would not show other tasks.
+  if (taskId !== undefined) coder.live.add(taskId);
   let listening: Listening | undefined;
   if (address) {
     listening = await listenOn(server, { ...address, flag: '--a2a-port' });
@@ -91,9 +97,6 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
   } else {
     await server.handler.recover();
   }
-  if (setup.resume !== undefined) await applyFlags(setup, setup.resume);
-  const { taskId, former } =
-    setup.resume === undefined ? { former: [] } : await tasksOf(server.handler, sessionId);
   const live = await openLive({
     coder,
     handler: server.handler,

@@ -64,6 +64,8 @@ export interface CoderSetup {
    * mode.
    */
   readonly shared?: boolean;
+  /** Whether the agent is for a live session, which runs no other tasks in its store. */
+  readonly live?: boolean;
   readonly logger: Logger;
   /** Tells the person who runs the program about the model and the MCP servers. Default: writes to the log. */
   readonly notify?: Notify | undefined;
@@ -125,6 +127,7 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
       ...(mode !== undefined && { mode }),
       ...(setup.serves === true && mode === 'plan' && { loosest: 'plan' }),
       ...(setup.shared === true && mode === 'plan' && { terminalSetsMode: true }),
+      ...(setup.live === true && { onlyLive: true }),
       ...(values.sandbox && { sandbox: true }),
       ...(setup.flagsOverride === true && {
         turnState: {

@@ -64,6 +64,8 @@ export interface CoderExecutorOptions extends MessageRules {
   readonly logger: Logger;
   /** Returns whether the task is the current task of a live session. */
   isLive(taskId: string): boolean;
+  /** Whether only tasks of live sessions are resumed after a crash. */
+  readonly onlyLive: boolean;
 }
 
 export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
@@ -284,7 +286,10 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     execute,
     cancel,
     conclude,
-    rules: { resumes: true, isSession: (taskId) => options.isLive(taskId) },
+    rules: {
+      resumes: options.onlyLive ? (taskId) => options.isLive(taskId) : true,
+      isSession: (taskId) => options.isLive(taskId),
+    },
   };
 }
 

@@ -110,9 +110,10 @@ export type Transitions = Readonly<Partial<Record<TaskState, readonly TaskState[
 export interface ExecutionRules {
   /**
    * Whether an execution that a crash interrupted is started again (with `context.resumed`). By default, its task
-   * fails.
+   * fails. If a function returns false for a task id, the task stays as it is until a client
+   * reads it.
    */
-  readonly resumes?: boolean | undefined;
+  readonly resumes?: boolean | ((taskId: string) => boolean) | undefined;
   /**
    * The allowed state transitions. By default, all transitions are allowed except those from a terminal state. If a
    * task must be `working` before it can enter a state, the runtime inserts `working`. Any other transition that is not
