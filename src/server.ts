@@ -416,6 +416,7 @@ export {
   type Sink,
   type StatusEvent,
   type StreamSink,
+  type SubscribeOptions,
   type TaskHead,
   type TaskStore,
   type Transitions,

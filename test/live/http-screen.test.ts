@@ -22,7 +22,7 @@ test('a prompt over HTTP, its sender and its approval are on the screen', async 
   await terminal.sees(/Allow once[^]*Reject/);
   const [, tool_call_id = ''] = /"tool_call_id":"([^"]+)"/.exec(JSON.stringify(asked.result)) ?? [];
   const yes = { tool_call_id, selected_option_id: 'proceed_once' };
-  const { id: taskId = '' } = asked.result ?? {};
+  const taskId = asked.result.id;
   const done = await rpc(url, 'message/send', {
     message: userMessage([{ kind: 'data', data: yes }], { taskId }),
   });
