@@ -42,7 +42,7 @@ for (const version of VERSIONS) {
     assert.ok(said.includes(LONG));
     // Every line of a text has a bar, so that it cannot imitate another argument.
     assert.ok(said.includes('body:\n| one line\n| owner: somebody\n| the last line\n'));
-    assert.match(said, /"deep": \[\s+"inside",\s+7\s+\]/);
+    assert.ok(said.includes('more: {"deep":["inside",7]}'));
     assert.match(said, /May I do this\? Answer yes or no/);
   });
 }
@@ -99,7 +99,7 @@ test('ACP: the permission request of an MCP call has all its arguments, as input
   const shown = texts.join('\n');
   assert.match(shown, /^echo \(MCP server tools\)\n/);
   assert.ok(shown.includes(LONG) && shown.includes(LINES), shown);
-  assert.match(shown, /```json\n\{\n {2}"deep"/);
+  assert.match(shown, /```json\n\{"deep"/);
 });
 
 test('ACP: the other arguments of a command are shown, and its invisible characters are visible', async (t) => {

@@ -37,7 +37,7 @@ async function draftThenRequest(t: TestContext, draft: string, request = 'edit')
 }
 
 for (const [columns, rows] of SIZES) {
-  test(`${columns}×${rows}: changed lines and Reject are visible, and Enter rejects what is not seen whole`, async (t) => {
+  test(`${columns}×${rows}: changed lines, both ends of a command and Reject are visible, and Enter rejects what is not seen whole`, async (t) => {
     const { type, sees, visible } = await open(t, columns, rows);
     type(`request long-edit${ENTER}`);
     await sees(/❯ 4 Reject/);
@@ -49,10 +49,6 @@ for (const [columns, rows] of SIZES) {
     assert.doesNotMatch(screen, /❯ 1 Allow/);
     type(ENTER);
     await sees(/⊘ Edit/);
-  });
-
-  test(`${columns}×${rows}: both ends of a long command are visible`, async (t) => {
-    const { type, sees, visible } = await open(t, columns, rows);
     type(`request command${ENTER}`);
     await sees(/❯ 3 Reject/);
     assert.match(visible(), /\$ echo "all is well/);
@@ -85,7 +81,7 @@ test('an MCP call shows all its arguments, and in a small terminal a pane shows 
     /title: "The server listens on every address"/,
     /│ 2\. ask from another machine/,
     /"security"/,
-    /"notify": true/,
+    /"notify":true/,
     /the-last-argument-of-the-call/,
   ]) {
     assert.match(large.visible(), shown);

@@ -1,54 +1,67 @@
 // Runs the terminal UI on a session that is only played: node … test/tui/run.ts [--plain] [--theme T] [--history N]
-// What the prompts do is in demo.ts.
+// What the prompts do is in demo.ts. After `--next`, the arguments of another run follow, which starts with an empty
+// screen when this one is left.
 import { parseArgs } from 'node:util';
 import { startTui } from '../../src/tui/index.ts';
 import { COMMANDS, play } from './demo.ts';
 import { PHONE, ScriptedSession, TERMINAL } from './scripted-session.ts';
 
-const { values } = parseArgs({
-  options: {
-    plain: { type: 'boolean' },
-    theme: { type: 'string' },
-    /** So many messages have been said before. */
-    history: { type: 'string', default: '0' },
-    model: { type: 'string' },
-    'a2a-url': { type: 'string' },
-    'attached-to': { type: 'string' },
-    pause: { type: 'string', default: '5' },
-    /** Another client answers what is asked. */
-    phone: { type: 'boolean' },
-    'no-editor': { type: 'boolean' },
-    /** What every prompt does, instead of what it says. */
-    play: { type: 'string' },
-  },
-});
+const OPTIONS = {
+  plain: { type: 'boolean' },
+  theme: { type: 'string' },
+  /** So many messages have been said before. */
+  history: { type: 'string', default: '0' },
+  model: { type: 'string' },
+  'a2a-url': { type: 'string' },
+  'attached-to': { type: 'string' },
+  pause: { type: 'string', default: '5' },
+  /** Another client answers what is asked. */
+  phone: { type: 'boolean' },
+  'no-editor': { type: 'boolean' },
+  /** What every prompt does, instead of what it says. */
+  play: { type: 'string' },
+} as const;
 
-const attached = values['attached-to'] !== undefined;
-const session = new ScriptedSession({
-  commands: COMMANDS,
-  ...(attached && { self: { ...PHONE, id: 'a2a-3', name: 'laptop' } }),
-  ...(values.model !== undefined && { model: values.model }),
-  onPrompt: (live, text) => play(live, values.play ?? text, Number(values.pause)),
-});
-if (attached) await play(session, 'story');
-for (let count = 0; count < Number(values.history); count++) {
-  if (count % 2 === 0) session.heard(`Question ${count}`, TERMINAL);
-  else session.say(`Answer ${count}, with \`code\` in it.`);
+async function run(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({ args: [...args], options: OPTIONS });
+  const attached = values['attached-to'] !== undefined;
+  const session = new ScriptedSession({
+    commands: COMMANDS,
+    ...(attached && { self: { ...PHONE, id: 'a2a-3', name: 'laptop' } }),
+    ...(values.model !== undefined && { model: values.model }),
+    onPrompt: (live, text) => play(live, values.play ?? text, Number(values.pause)),
+  });
+  if (attached) await play(session, 'story');
+  for (let count = 0; count < Number(values.history); count++) {
+    if (count % 2 === 0) session.heard(`Question ${count}`, TERMINAL);
+    else session.say(`Answer ${count}, with \`code\` in it.`);
+  }
+  if (values.phone === true) session.present([TERMINAL, PHONE]);
+
+  await startTui(session, {
+    plain: values.plain,
+    theme: values.theme,
+    a2aUrl: values['a2a-url'],
+    attachedTo: values['attached-to'],
+    history: { entries: ['an earlier prompt', 'another one'], add: () => {} },
+    files: async (prefix) =>
+      ['README.md', 'src/', 'src/server.ts', 'src/state.ts', 'package.json'].filter((path) =>
+        path.startsWith(prefix),
+      ),
+    ...(values['no-editor'] !== true && {
+      editor: async (text: string) => text.replace('127.0.0.1', '::1'),
+    }),
+    onExit: (reason) => process.stdout.write(`left: ${reason}\n`),
+  });
 }
-if (values.phone === true) session.present([TERMINAL, PHONE]);
 
-await startTui(session, {
-  plain: values.plain,
-  theme: values.theme,
-  a2aUrl: values['a2a-url'],
-  attachedTo: values['attached-to'],
-  history: { entries: ['an earlier prompt', 'another one'], add: () => {} },
-  files: async (prefix) =>
-    ['README.md', 'src/', 'src/server.ts', 'src/state.ts', 'package.json'].filter((path) =>
-      path.startsWith(prefix),
-    ),
-  ...(values['no-editor'] !== true && {
-    editor: async (text: string) => text.replace('127.0.0.1', '::1'),
-  }),
-  onExit: (reason) => process.stdout.write(`left: ${reason}\n`),
-});
+const CLEAR = '\u001b[2J\u001b[3J\u001b[H';
+const runs: string[][] = [[]];
+for (const each of process.argv.slice(2)) {
+  if (each === '--next') runs.push([]);
+  else runs.at(-1)?.push(each);
+}
+for (const [index, args] of runs.entries()) {
+  if (index > 0) process.stdout.write(CLEAR);
+  await run(args);
+}

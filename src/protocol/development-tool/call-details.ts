@@ -6,6 +6,9 @@ import { reveal } from '../../base/index.ts';
 import type { Json } from './message.ts';
 import type { FileDiff, ToolCall } from './tool-call.ts';
 
+/** Maximum length of JSON that is written on one line. */
+const MAX_SHORT = 60;
+
 export type CallDetail =
   | { readonly kind: 'command'; readonly command: string; readonly folder: string | undefined }
   | { readonly kind: 'change'; readonly diff: FileDiff }
@@ -58,7 +61,12 @@ function argumentsOf(
  */
 export function argumentText(value: Json): { readonly text: string; readonly block: boolean } {
   const block = typeof value === 'string' && value.includes('\n');
-  const text = block ? value : JSON.stringify(value, undefined, 2);
+  const short = JSON.stringify(value);
+  const text = block
+    ? value
+    : short.length <= MAX_SHORT
+      ? short
+      : JSON.stringify(value, undefined, 2);
   return { text: reveal(text), block };
 }
 

@@ -2,13 +2,14 @@
 import { OPTION } from '../../protocol/schema-free/index.ts';
 import { isQuestion, requestId, type CallEntry } from '../state/entry.ts';
 import { EMPTY, fit, line, span, type StyledLine } from '../text/styled-line.ts';
-import { revealsLine } from '../text/width.ts';
+import { revealsLine, widthOf } from '../text/width.ts';
 import { box } from './box.ts';
 import { titleOf } from './call-lines.ts';
 import { menuLines } from './menu-lines.ts';
 import { fittedRequest, requestLines, type FittedRequest } from './request-lines.ts';
 import type { DialogFocus } from './ui.ts';
 import type { View } from './view.ts';
+import { helperSpans } from './who.ts';
 
 export interface DialogView {
   readonly entry: CallEntry;
@@ -72,7 +73,7 @@ export function dialogLines(dialog: DialogView, view: View): DialogLines {
     lines: box([...about.lines, ...(blank > 0 ? [EMPTY] : []), ...shown], view.width, {
       title: titleLine(entry),
       note: noteLine(dialog, view),
-      keys: mayAnswer ? keysFor(dialog, about.whole, shown.length < options.length) : '',
+      keys: mayAnswer ? keysFor(dialog, shown.length < options.length, width - 2) : '',
       tone: focus === 'answer' ? 'faint' : 'warning',
     }),
     drawn: { request: requestId(call), selected },
@@ -110,11 +111,10 @@ function layout(
 }
 
 function titleLine(entry: CallEntry): StyledLine {
-  const { agent, confirmation_request: request } = entry.call;
-  const mcp = request?.mcp_details;
+  const mcp = entry.call.confirmation_request?.mcp_details;
   const title = mcp ? `${mcp.tool_name} of ${mcp.server_name}` : titleOf(entry.call);
   return [
-    ...(agent === undefined ? [] : [span(`${revealsLine(agent)} › `, 'dim')]),
+    ...helperSpans(entry.call),
     span(isQuestion(entry) ? 'Question' : revealsLine(title), { bold: true }),
   ];
 }
@@ -126,7 +126,8 @@ function noteLine({ entry, position: [at, of] }: DialogView, view: View): Styled
   return [...summary, ...space, ...place];
 }
 
-function keysFor({ entry, focus }: DialogView, whole: boolean, moreOptions: boolean): string {
+/** Returns the key hints. If there is too little room, leaves out the last ones. */
+function keysFor({ entry, focus }: DialogView, moreOptions: boolean, room: number): string {
   const question = isQuestion(entry);
   if (focus === 'opening') return '';
   if (focus === 'draft') return 'Tab or ↑ ↓ to answer';
@@ -136,7 +137,9 @@ function keysFor({ entry, focus }: DialogView, whole: boolean, moreOptions: bool
   return [
     moreOptions ? '↑↓ more options · Enter' : '↑↓ Enter',
     question ? 'Esc declines' : 'Esc rejects',
-    ...(whole ? [] : ['Ctrl-O all']),
-    question ? 'Tab types an answer' : 'Tab rejects with a reason',
-  ].join(' · ');
+    question ? 'Tab types an answer' : 'Tab gives a reason',
+  ].reduce((hints, hint) => {
+    const longer = `${hints} · ${hint}`;
+    return widthOf(longer) <= room ? longer : hints;
+  });
 }
