@@ -207,6 +207,8 @@ const REQUESTS: Readonly<Record<string, (id: string) => ToolCall>> = {
   }),
 };
 
+const FAILURE = 'google:gemini-3-pro refused the key in GEMINI_API_KEY (401): set a valid key';
+
 let calls = 0;
 
 /** The steps of a turn take a moment each where somebody watches. */
@@ -306,7 +308,7 @@ export async function play(session: ScriptedSession, prompt: string, pause = 30)
       );
       return;
     case 'fail':
-      session.state('failed', 'The model gave no answer.');
+      session.state('failed', FAILURE);
       return;
     case 'long':
       for (let count = 0; count < Number(said); count++)
@@ -324,8 +326,8 @@ async function answered(session: ScriptedSession, call: ToolCall): Promise<void>
   const { selected_option_id: chosen, reason } = confirmation;
   const { confirmation_request: _, ...rest } = call;
   if (chosen === 'cancel') {
-    const message = reason ?? 'the person declined this call';
-    session.call({ ...rest, status: 'CANCELLED', error: { message } });
+    const message = `the person declined this call${reason === undefined ? '' : `: ${reason}`}`;
+    session.call({ ...rest, status: 'CANCELLED', error: { message, type: 'declined' } });
   } else {
     session.call({ ...rest, status: 'SUCCEEDED', output: { text: `chosen: ${chosen}` } });
   }

@@ -20,7 +20,10 @@ const SETTLED_MS = 500;
 
 /** The screen without what differs from run to run: the spinner, the seconds, and blank rows at the top. */
 function still(screen: string): string {
-  const text = screen.replace(/^\n+/, '').replaceAll(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/g, '⠋').replaceAll(/\b\d+s\b/g, '0s');
+  const text = screen
+    .replace(/^\n+/, '')
+    .replaceAll(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/g, '⠋')
+    .replaceAll(/\b\d+s\b/g, '0s');
   return `${text}\n`;
 }
 

@@ -50,7 +50,8 @@ export function callLines(entry: CallEntry, view: View): StyledLine[] {
     ...(chosen === undefined
       ? []
       : wrap(line(`↳ ${cleanLine(chosen)}`, who === undefined ? 'dim' : 'other'), width - 4)),
-    ...body.lines,
+    // The line above already shows that the person declined the call, and why.
+    ...(chosen !== undefined && call.error?.type === 'declined' ? [] : body.lines),
   ];
   if (plain) return [[span(`Tool, ${word}: `), ...head], ...below];
   const bar = line('│ ', 'faint');
