@@ -1,107 +1,35 @@
-// Creates the pictures of the terminal UI in docs/images/. Each scene runs the UI with a scripted session on a
-// pseudo-terminal, and draws the emulator's screen as SVG.
+// Creates the pictures of the terminal UI in docs/images/ from the scenes in test/tui/scenes.ts. Each scene runs the UI
+// with a scripted session on a pseudo-terminal of 100 × 30, and draws the emulator's screen as SVG.
 //   node --conditions=parley-source scripts/screenshots.ts [SCENE …]
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { RUN, SCENES, type Scene } from '../test/tui/scenes.ts';
 import { openTerminal, type Terminal } from '../test/tui/terminal.ts';
 
-const RUN = 'test/tui/run.ts';
 const OUT = path.resolve(import.meta.dirname, '../docs/images');
-const ENTER = '\r';
-
-interface Scene {
-  readonly columns: number;
-  readonly rows: number;
-  readonly args: readonly string[];
-  readonly title: string;
-  readonly theme?: keyof typeof LOOKS;
-  /** Drives the UI to the state that the picture shows. */
-  readonly drive: (terminal: Terminal) => Promise<unknown>;
-}
-
-const MODEL = ['--model', 'google:gemini-3-pro'];
-const A2A = ['--a2a-url', 'http://127.0.0.1:1234'];
-
-const SCENES: Readonly<Record<string, Scene>> = {
-  idle: {
-    columns: 92,
-    rows: 14,
-    args: [...MODEL, ...A2A],
-    title: 'parley --a2a-port 1234',
-    async drive({ sees, type }) {
-      await sees(/google/);
-      type('/');
-      await sees(/memory/);
-    },
-  },
-  streaming: {
-    columns: 92,
-    rows: 22,
-    args: [...MODEL, '--pause', '60', '--play', 'stream'],
-    title: 'parley',
-    async drive({ sees, type }) {
-      await sees(/google/);
-      type(`Where does the server listen?${ENTER}`);
-      await sees(/return server\.address/);
-    },
-  },
-  diff: {
-    columns: 92,
-    rows: 31,
-    args: [...MODEL, ...A2A, '--phone', '--play', 'edit'],
-    title: 'parley --a2a-port 1234',
-    async drive({ sees, type }) {
-      await sees(/google/);
-      type(`Make the server listen on loopback only${ENTER}`);
-      await sees(/Reject/);
-      type('\u001b[B');
-      await sees(/❯ 2/);
-    },
-  },
-  attached: {
-    columns: 92,
-    rows: 30,
-    args: [...MODEL, '--attached-to', 'http://127.0.0.1:1234'],
-    title: 'parley attach http://127.0.0.1:1234',
-    async drive({ sees }) {
-      await sees(/preview/);
-    },
-  },
-  narrow: {
-    columns: 40,
-    rows: 30,
-    args: [...MODEL, ...A2A, '--phone', '--theme', 'light', '--play', 'edit'],
-    title: 'parley --a2a-port 1234',
-    theme: 'light',
-    async drive({ sees, type }) {
-      await sees(/❯/);
-      type(`Loopback only, please${ENTER}`);
-      await sees(/Reject/);
-    },
-  },
-};
+const COLUMNS = 100;
+const ROWS = 30;
+/** How long to wait for the last frame of a scene. */
+const SETTLED_MS = 500;
 
 const SHOW_CURSOR = '\u001b[?25h';
 const HIDE_CURSOR = '\u001b[?25l';
 const CELL = { width: 8.4, height: 18, font: 14 };
 const PADDING = 16;
 const BAR = 34;
-const LOOKS = {
-  dark: { background: '#16181d', bar: '#1f2229', text: '#d7dae0', title: '#8b919c' },
-  light: { background: '#fbfbf9', bar: '#ecece8', text: '#2b2d31', title: '#7b7f87' },
-} as const;
+const LOOK = { background: '#16181d', bar: '#1f2229', text: '#d7dae0', title: '#8b919c' };
 
-function draw({ screen, raw }: Terminal, { columns, rows, title, theme = 'dark' }: Scene): string {
-  const look = LOOKS[theme];
-  const width = columns * CELL.width + 2 * PADDING;
-  const height = rows * CELL.height + 2 * PADDING + BAR;
+function draw({ screen, raw }: Terminal, { title }: Scene): string {
+  const width = COLUMNS * CELL.width + 2 * PADDING;
+  const height = ROWS * CELL.height + 2 * PADDING + BAR;
   const { baseY, cursorX, cursorY } = screen.buffer.active;
   const texts: string[] = [];
-  for (let row = 0; row < rows; row++) {
+  for (let row = 0; row < ROWS; row++) {
     const y = BAR + PADDING + row * CELL.height;
     for (const run of runsOf(screen, baseY + row)) {
       if (run.text.trim() === '') continue;
-      const fill = run.color === undefined ? look.text : hex(run.color);
+      const fill = run.color === undefined ? LOOK.text : hex(run.color);
       const style = [
         run.bold ? ' font-weight="600"' : '',
         run.italic ? ' font-style="italic"' : '',
@@ -117,7 +45,7 @@ function draw({ screen, raw }: Terminal, { columns, rows, title, theme = 'dark' 
   }
   const shown = raw().lastIndexOf(SHOW_CURSOR) > raw().lastIndexOf(HIDE_CURSOR);
   const cursor = shown
-    ? `<rect x="${round(PADDING + cursorX * CELL.width)}" y="${BAR + PADDING + cursorY * CELL.height + 1}" width="2" height="${CELL.height - 2}" fill="${look.text}"/>`
+    ? `<rect x="${round(PADDING + cursorX * CELL.width)}" y="${BAR + PADDING + cursorY * CELL.height + 1}" width="2" height="${CELL.height - 2}" fill="${LOOK.text}"/>`
     : '';
   const lights = ['#e0645c', '#dfae4c', '#6bb36b']
     .map(
@@ -126,10 +54,10 @@ function draw({ screen, raw }: Terminal, { columns, rows, title, theme = 'dark' 
     )
     .join('');
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${round(width)}" height="${height}" viewBox="0 0 ${round(width)} ${height}" font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="${CELL.font}" xml:space="preserve">
-<rect width="100%" height="100%" rx="9" fill="${look.background}"/>
-<path d="M0 ${BAR}V9a9 9 0 0 1 9-9h${round(width - 18)}a9 9 0 0 1 9 9v${BAR - 9}z" fill="${look.bar}"/>
+<rect width="100%" height="100%" rx="9" fill="${LOOK.background}"/>
+<path d="M0 ${BAR}V9a9 9 0 0 1 9-9h${round(width - 18)}a9 9 0 0 1 9 9v${BAR - 9}z" fill="${LOOK.bar}"/>
 ${lights}
-<text x="${round(width / 2)}" y="${BAR / 2 + 4.5}" fill="${look.title}" font-size="12.5" text-anchor="middle">${escape(title)}</text>
+<text x="${round(width / 2)}" y="${BAR / 2 + 4.5}" fill="${LOOK.title}" font-size="12.5" text-anchor="middle">${escape(title)}</text>
 ${cursor}
 ${texts.join('\n')}
 </svg>
@@ -213,10 +141,10 @@ const wanted = process.argv.slice(2);
 await mkdir(OUT, { recursive: true });
 for (const [name, scene] of Object.entries(SCENES)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
-  const { columns, rows, args } = scene;
-  const terminal = openTerminal(RUN, args, { columns, rows });
+  const terminal = openTerminal(RUN, scene.args, { columns: COLUMNS, rows: ROWS });
   try {
     await scene.drive(terminal);
+    await sleep(SETTLED_MS);
     await writeFile(path.join(OUT, `${name}.svg`), draw(terminal, scene));
   } finally {
     terminal.close();
