@@ -56,6 +56,8 @@ export interface Answer {
   readonly args?: JsonObject;
   /** The answer to any other question, or the reason why a call is declined. */
   readonly value?: JsonValue;
+  /** What the person said beside the answer. The model gets it as the person's words, after the call's response. */
+  readonly words?: string;
   /** Who answered. It is only stored with the answer. */
   readonly by?: JsonObject;
 }

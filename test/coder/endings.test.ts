@@ -5,7 +5,8 @@ import { contentText, functionCalls, functionResponses } from '../../src/agent/c
 import type { ModelRequest } from '../../src/agent/model.ts';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { connect } from '../../src/client/index.ts';
-import type { LogEntry } from '../../src/protocol/index.ts';
+import type { ToolCall } from '../../src/protocol/development-tool/index.ts';
+import type { LogEntry, Part } from '../../src/protocol/index.ts';
 import { done, shell } from './checked-talk.ts';
 import { callsIn, check, confirmed, extensions, follow } from './other-process.ts';
 import { begin, writes } from './talk.ts';
@@ -183,4 +184,52 @@ test('an answer that comes while its task is being canceled does not run the cal
   const { seen } = await logOf(taskId);
   assert.equal(seen.ends.length, 1);
   for (const life of seen.lives.values()) assert.match(life.join(' '), /(?:CANCELLED|SUCCEEDED)$/);
+});
+
+test('text beside a confirmation reaches the model after the results of the calls, with every option', async (t) => {
+  const script = [shell('echo one'), shell('echo two'), done];
+  const { agent, say, logOf, requests } = await start(t, script);
+  const taskId = await say('run');
+  for (const [option, words] of [
+    ['proceed_once', 'but quickly'],
+    ['cancel', 'use npm instead'],
+  ] as const) {
+    const [asked] = (await logOf(taskId)).seen.waiting;
+    const { tool_call_id } = asked!;
+    const parts: Part[] = [
+      { kind: 'data', data: { tool_call_id, selected_option_id: option, reason: 'too slow' } },
+      { kind: 'text', text: words },
+    ];
+    await agent.send({ parts }, { taskId, extensions });
+  }
+  const lines = told(requests.at(-1));
+  assert.match(lines[2]!, /one/);
+  assert.deepEqual(lines.slice(3), [
+    'user: but quickly',
+    'call run_shell_command',
+    'run_shell_command -> the person declined this call: too slow',
+    'user: use npm instead',
+  ]);
+});
+
+test('text beside a confirmation that comes while another call runs reaches the model, once', async (t) => {
+  const script = [
+    [...shell('echo ready; sleep 0.5'), ...shell('echo two'), ...shell('echo three')],
+    done,
+  ];
+  const { agent, say, logOf, requests } = await start(t, script);
+  const taskId = await say('run');
+  const [first, ...others] = (await logOf(taskId)).seen.waiting;
+  const chosen = ({ tool_call_id }: ToolCall): Part => ({
+    kind: 'data',
+    data: { tool_call_id, selected_option_id: 'proceed_once' },
+  });
+  const words: Part = { kind: 'text', text: 'both of them' };
+  const configuration = { blocking: false };
+  await agent.send({ parts: [chosen(first!)] }, { taskId, extensions, configuration });
+  await agent.send({ parts: [...others.map(chosen), words] }, { taskId, extensions });
+  const lines = told(requests.at(-1));
+  assert.deepEqual(lines.slice(-1), ['user: both of them']);
+  assert.equal(lines.filter((line) => line.includes('both of them')).length, 1);
+  assert.equal(lines.filter((line) => line.includes('->')).length, 3);
 });

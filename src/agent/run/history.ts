@@ -63,12 +63,20 @@ export function historyOf(events: readonly Event[], options: HistoryOptions): Co
     ]);
   }
   for (const event of kept) {
-    if (!event.content) continue;
-    if (event.author === 'user') add(history, 'user', event.content.parts);
-    else if (event.author !== options.agent) add(history, 'user', told(event));
+    if (!event.content) add(history, 'user', wordsIn(event));
+    else if (event.author === 'user') {
+      add(history, 'user', [...event.content.parts, ...wordsIn(event)]);
+    } else if (event.author !== options.agent) add(history, 'user', told(event));
     else if (event.content.role === 'model') addOwn(history, event, { responses, idOf }, options);
   }
   return history;
+}
+
+/** Returns what a person said beside the answers in this event. */
+function wordsIn({ actions }: Event): ContentPart[] {
+  return (actions.answers ?? []).flatMap(({ words = '' }) =>
+    words === '' ? [] : [{ kind: 'text', text: words }],
+  );
 }
 
 interface Draft extends Content {
@@ -200,7 +208,7 @@ function ownTurn(events: readonly Event[], { agent, runId }: HistoryOptions): Ev
   const turn: Event[] = [];
   for (let index = events.length - 1; index >= 0; index--) {
     const event = events[index]!;
-    if (event.runId !== runId || !event.content) continue;
+    if (event.runId !== runId || (!event.content && wordsIn(event).length === 0)) continue;
     turn.push(event);
     const isHeard = event.author === 'user' || told(event).length > 0;
     if (event.author !== agent && isHeard && !event.actions.answers) break;

@@ -36,8 +36,8 @@ export function confirmationsIn({ parts }: Message): ToolCallConfirmation[] {
 }
 
 /**
- * Returns the answer that an accepted message gives to a question. If the message contains confirmations, its text
- * counts only for the option `answer`.
+ * Returns the answer that an accepted message gives to a question. If the message contains confirmations, its text is
+ * the answer for the option `answer`. With other options, the model gets the text as the person's words.
  */
 export function answerIn(message: Message, question: Question): Answer | undefined {
   const words = textOf(message.parts).trim();
@@ -48,7 +48,17 @@ export function answerIn(message: Message, question: Question): Answer | undefin
     return signed(wordsAnswer(question, words), source);
   }
   const chosen = confirmations.find(({ confirmation: { tool_call_id: id } }) => id === question.id);
-  return chosen && signed(answerFor(question, chosen.confirmation, words), chosen.source);
+  if (!chosen) return undefined;
+  const answer = answerFor(question, chosen.confirmation, words);
+  // The model gets the text only once, although the message may answer several questions.
+  const isAnswer = confirmations.some(({ confirmation }) => takesWords(confirmation));
+  const isBeside = words !== '' && chosen === confirmations[0] && !isAnswer;
+  return signed(isBeside ? { ...answer, words } : answer, chosen.source);
+}
+
+/** Returns whether the text of the confirmation's message is the answer to its question. */
+function takesWords({ selected_option_id: option, answer }: ToolCallConfirmation): boolean {
+  return option === OPTION.words && answer === undefined;
 }
 
 /** Adds who answered, for the list of approvals. */
