@@ -122,3 +122,47 @@ function withIds(content: Content, idOf: (id: string) => string): Content {
   );
   return { ...content, parts };
 }
+
+/** Maximum number of calls in an account of an agent's work. The last ones are kept. */
+const MAX_CALLS = 50;
+/** Maximum length of a call in an account of an agent's work. */
+const MAX_CALL = 200;
+
+/**
+ * An account of what an agent that runs as a tool has done: a line for each of its calls that has ended. If the agent is
+ * stopped, its caller's model gets this account instead of the agent's answer.
+ */
+export class WorkDone {
+  readonly #open = new Map<string, string>();
+  readonly #lines: string[] = [];
+
+  constructor(events: readonly Event[] = []) {
+    for (const event of events) this.note(event);
+  }
+
+  /** Notes an event of the agent. */
+  note({ content }: Event): void {
+    for (const { id, name, args } of functionCalls(content)) {
+      const call = `${name} ${JSON.stringify(args)}`;
+      this.#open.set(id, call.length > MAX_CALL ? `${call.slice(0, MAX_CALL - 1)}…` : call);
+    }
+    for (const { id, name, isError } of functionResponses(content)) {
+      const call = this.#open.get(id) ?? name;
+      this.#open.delete(id);
+      this.#lines.push(`${call}: ${isError === true ? 'failed' : 'done'}`);
+      if (this.#lines.length > MAX_CALLS) this.#lines.shift();
+    }
+  }
+
+  get text(): string {
+    return this.#lines.join('\n');
+  }
+}
+
+/** Returns the account of the agent that works for a call. `shown` are the events from `storedEvents`. */
+export function workFor(callId: string, shown: readonly Event[]): string {
+  const events = shown.flatMap(({ actions: { delegated } }) =>
+    delegated?.callId === callId ? [delegated.event] : [],
+  );
+  return new WorkDone(events).text;
+}

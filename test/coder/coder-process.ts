@@ -13,12 +13,17 @@ import { sqliteStore } from '../../src/store/sqlite.ts';
 import { serve } from '../../src/server.ts';
 
 const [folder = '', port = '0'] = process.argv.slice(2);
-const script = JSON.parse(readFileSync(join(folder, 'script.json'), 'utf8')) as ScriptedResponse[];
+const scriptIn = (name: string) =>
+  JSON.parse(readFileSync(join(folder, name), 'utf8')) as ScriptedResponse[];
+const script = scriptIn('script.json');
+const helperScript = scriptIn('helper.json');
 const model: Model = {
   name: 'scripted',
   async *generate(request, signal) {
     const said = request.messages.filter(({ role }) => role === 'model').length;
-    yield* scriptedModel(script.slice(said)).generate(request, signal);
+    const isHelper = request.system?.includes('You are a helper of another agent') === true;
+    const own = isHelper ? helperScript : script;
+    yield* scriptedModel(own.slice(said)).generate(request, signal);
   },
 };
 const complain = (...line: unknown[]): void =>

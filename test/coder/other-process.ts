@@ -13,11 +13,15 @@ import { Transcript } from './transcript.ts';
 export const PATIENCE = { attempts: 200, delayMs: 20, maxDelayMs: 100 };
 
 /** It is started again, on the same port, as often as it is told to. */
-export async function makeServer(script: readonly ScriptedResponse[]) {
+export async function makeServer(
+  script: readonly ScriptedResponse[],
+  helperScript: readonly ScriptedResponse[] = [],
+) {
   const folder = realpathSync(mkdtempSync(join(home, 'crash-')));
   const workspace = join(folder, 'work');
   mkdirSync(workspace);
   writeFileSync(join(folder, 'script.json'), JSON.stringify(script));
+  writeFileSync(join(folder, 'helper.json'), JSON.stringify(helperScript));
   let port = '0';
   const begin = async () => {
     const program = join(import.meta.dirname, 'coder-process.ts');

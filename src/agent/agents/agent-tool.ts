@@ -11,9 +11,15 @@ import type { JsonObject, JsonValue } from '../../base/index.ts';
 import type { Agent } from '../agent.ts';
 import type { LlmAgent } from './llm.ts';
 import { cancelRun } from '../run/cancel-run.ts';
-import { contentText, type Content } from '../content.ts';
-import { delegatedId, delegatedQuestion, delegatedSession, withQuestion } from '../delegated.ts';
-import { isFinalResponse, type EventError, type Question } from '../event.ts';
+import { contentText, functionCalls, functionResponses, type Content } from '../content.ts';
+import {
+  delegatedId,
+  delegatedQuestion,
+  delegatedSession,
+  withQuestion,
+  WorkDone,
+} from '../delegated.ts';
+import { isFinalResponse, type Event, type EventError, type Question } from '../event.ts';
 import type { AnswerInbox } from '../inbox.ts';
 import { AgentTree } from '../run/tree.ts';
 import { surroundingsOf } from '../run/run.ts';
@@ -133,11 +139,16 @@ async function follow(runner: Runner, message: string, context: ToolContext): Pr
   const { user, id: session } = delegatedSession(context.session, context.callId);
   const at = { user, session, runId: context.callId };
   const around = surroundingsOf(context.services);
+  const work = new WorkDone(around?.answers.length ? await earlierEvents(context) : []);
   let asked = false;
   let error: EventError | undefined;
   let answer: Content | undefined;
   for await (const event of begin(runner, at, message, context)) {
     await around?.show(event);
+    if (functionResponses(event.content).length > 0 || functionCalls(event.content).length > 0) {
+      work.note(event);
+      context.progress({ work: work.text });
+    }
     if (event.actions.questions) asked = true;
     error ??= event.error;
     if (isFinalResponse(event)) answer = event.content;
@@ -147,4 +158,13 @@ async function follow(runner: Runner, message: string, context: ToolContext): Pr
   }
   const questions = asked && !error ? await runner.pending(at) : [];
   return { questions, error, answer };
+}
+
+/** Returns the stored events of the agent. */
+async function earlierEvents({
+  session,
+  callId,
+  services,
+}: ToolContext): Promise<readonly Event[]> {
+  return (await services.sessions.get(delegatedSession(session, callId)))?.events ?? [];
 }

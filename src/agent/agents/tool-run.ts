@@ -6,6 +6,7 @@
  * is not repeated, because its effects are unknown.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
+import { storedEvents, workFor } from '../delegated.ts';
 import { Changes } from '../run/changes.ts';
 import type { Content, FunctionResponsePart } from '../content.ts';
 import type { Actions, Event, Question } from '../event.ts';
@@ -65,8 +66,8 @@ export class CallWork {
       return this.#askAgain(scope.inner.index.questionsOf(part.id));
     }
     if (mayHaveBegun) {
-      await this.#abandon();
-      return this.#failed(outcomeUnknown());
+      const work = await this.#abandon();
+      return this.#failed(outcomeUnknown(work));
     }
     if (answers[0] && call.asks === 'response') {
       return this.#responded({ response: answers[0].value ?? null });
@@ -184,16 +185,24 @@ export class CallWork {
     return this.#setup.scope.event({ partial: true, actions: { questions } });
   }
 
-  /** Ends work that a call has started elsewhere, because the call itself will not continue. */
-  async #abandon(): Promise<void> {
+  /**
+   * Ends work that a call has started elsewhere, because the call itself will not continue. If it is the work of an agent
+   * that ran as this tool, returns what the agent had done.
+   */
+  async #abandon(): Promise<string> {
     const { scope, call, tools } = this.#setup;
     const { runId, session, events, signal, inner } = scope;
-    const run = { runId, session, events, sessions: inner.services.store, signal };
+    const { store: sessions } = inner.services;
+    const { id: callId, name } = call.part;
+    const tool = tools.get(name);
+    if (!tool?.cancel) return '';
+    const shown = await storedEvents(sessions, session, { runId, author: call.agent, callId });
     try {
-      await tools.get(call.part.name)?.cancel?.(call.part.id, run);
+      await tool.cancel(callId, { runId, session, events, sessions, signal });
     } catch {
       // The call may not have started any work.
     }
+    return workFor(callId, shown);
   }
 
   #ask(questions: readonly Question[], asks: Asks): Event {

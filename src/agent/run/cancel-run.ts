@@ -6,6 +6,7 @@
 import type { Agent } from '../agent.ts';
 import { CANCELED_REQUEST, STOPPED_BY_USER } from '../canceled-run.ts';
 import { userContent } from '../content.ts';
+import { workFor } from '../delegated.ts';
 import { createEvent, type EventError } from '../event.ts';
 import { loadedRun, openRun, type OpenRun } from './open-run.ts';
 import { requireRun } from './run-index.ts';
@@ -43,9 +44,15 @@ export async function endRun(
   const { index, key, runId, session } = loaded;
   if (!session || index.failed || index.events === 0) return;
   const reason = error ? `the run ended with an error (${error.code})` : STOPPED_BY_USER;
+  const delegated = await loaded.delegated();
   const calls = [...index.openCalls.values()].map((call) => {
+    const work = workFor(call.part.id, delegated);
     const isWaiting = awaitsAnswer(call, index);
-    return endedCall(index, call, isWaiting ? stopped(reason, call) : outcomeUnknown());
+    return endedCall(
+      index,
+      call,
+      isWaiting ? stopped(reason, call, { work }) : outcomeUnknown(work),
+    );
   });
   const end = error ? { error } : { content: CANCELED, error: ERROR };
   await loaded.append([...calls, createEvent({ runId, author: 'user' }, end)]);

@@ -2,7 +2,7 @@
  * The responses to calls that never get a result of their own, because their run was stopped. With them, every call in a
  * session has a response, so the model knows what happened to each of its calls.
  */
-import type { JsonValue } from '../../base/index.ts';
+import { isObject, type JsonValue } from '../../base/index.ts';
 import { createEvent, type Event } from '../event.ts';
 import { ToolError, failedResponse } from '../tool-error.ts';
 import type { OpenCall, RunIndex } from './run-index.ts';
@@ -10,10 +10,13 @@ import type { OpenCall, RunIndex } from './run-index.ts';
 /** Maximum length of a call's output so far in its response. The end of the output is kept. */
 const MAX_OUTPUT = 8 * 1024;
 
-/** The error of a call that was active when its process died. */
-export function outcomeUnknown(): ToolError {
+/**
+ * The error of a call that was active when its process died. `work` is what an agent that ran as the tool had done by
+ * then.
+ */
+export function outcomeUnknown(work = ''): ToolError {
   const message = 'outcome unknown: the process ended while this call was being made';
-  return new ToolError('outcome_unknown', message);
+  return new ToolError('outcome_unknown', `${message}${workText(work)}`);
 }
 
 /** The error of a call that was stopped for the given reason. `progress` is what the tool has reported last. */
@@ -23,7 +26,12 @@ export function stopped(reason: string, call: OpenCall, progress?: JsonValue): T
   if (!wasCalled) return new ToolError('stopped', `${reason}: this call was not run`);
   const output = typeof progress === 'string' ? progress.trim() : '';
   const more = output === '' ? '' : `. Its output so far:\n${output.slice(-MAX_OUTPUT)}`;
-  return new ToolError('stopped', `${reason}: this call did not finish${more}`);
+  const work = isObject(progress) && typeof progress['work'] === 'string' ? progress['work'] : '';
+  return new ToolError('stopped', `${reason}: this call did not finish${more}${workText(work)}`);
+}
+
+function workText(work: string): string {
+  return work === '' ? '' : `. What it had done by then:\n${work.slice(-MAX_OUTPUT)}`;
 }
 
 /** Returns whether the call waits for a person's answer. */

@@ -32,10 +32,13 @@ export function liveContent(value: JsonValue): string | undefined {
 /** Returns a response for a call of a helper that has ended without telling what became of the call. */
 export function unreported(
   { tool_call_id: id, tool_name: name }: ToolCall,
-  { isError, response, error = { type: 'stopped' } }: FunctionResponsePart,
+  { error = { type: 'stopped' } }: FunctionResponsePart,
 ): FunctionResponsePart {
-  const reason = isError === true ? textFor(response) : 'the helper ended before this call';
-  return { kind: 'function-response', id, name, response: reason, isError: true, error };
+  const response =
+    error.type === 'outcome_unknown'
+      ? 'outcome unknown: the process ended while this call was being made'
+      : 'stopped: the helper ended before this call';
+  return { kind: 'function-response', id, name, response, isError: true, error };
 }
 
 export function callError({ response, error, display }: FunctionResponsePart): ErrorDetails {
