@@ -35,7 +35,7 @@ test('a call waits for its turn where everybody sees it, and a command that fail
   const editor = await editorAt(t, ws);
   await editor.open();
   say('two commands');
-  await terminal.sees(/· Run touch after.*\n?.*waiting for its turn/);
+  await terminal.sees(/Run until[^]*· Run touch after.*\n?.*waiting for its turn/);
   const waits = await raw.frame((frame) => /touch after/.test(callIn(frame)?.description ?? ''));
   const second = callIn(waits)!;
   assert.deepEqual([second.status, second.confirmation_request], ['PENDING', undefined]);

@@ -100,15 +100,19 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
     const waiting: string[] = [];
     const earlier: Entry[] = [];
     let behindSequential = false;
+    /** While an earlier call is being prepared, it may still ask. So that people see the calls in order, it is first. */
+    let behindPreparing = false;
     for (const entry of entries) {
       if (entry.phase === 'ended') continue;
       const isBlocked = entry.isSequential ? earlier.length > 0 : behindSequential;
       if (entry.phase === 'unprepared' && !asksLater(entry, earlier)) prepare(entry);
       else if (entry.phase === 'ready' && !isBlocked) run(entry);
-      if ((entry.phase === 'ready' || entry.phase === 'unprepared') && entry.waits !== true) {
+      const waits = entry.phase === 'ready' || entry.phase === 'unprepared';
+      if (waits && entry.waits !== true && !behindPreparing) {
         entry.waits = true;
         waiting.push(entry.call.part.id);
       }
+      behindPreparing ||= entry.phase === 'preparing';
       earlier.push(entry);
       behindSequential ||= entry.isSequential;
     }

@@ -388,13 +388,15 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     };
   }
 
-  /** Shows that a call waits for its turn: it is PENDING, and needs no answer. */
+  /** Shows that a call waits for its turn: it is PENDING, and needs no answer. The calls before it are shown first. */
   #wait(callId: string): StatusEvent[] {
     const call = this.#calls.get(callId);
     if (!call) return [];
     const waiting: ToolCall = { ...announced(call), status: 'PENDING' };
     this.#calls.set(callId, waiting);
-    return call.confirmation_request ? [this.#update(waiting)] : this.#begin(waiting);
+    if (call.confirmation_request) return [this.#update(waiting)];
+    const known = [...this.#calls.values()];
+    return known.slice(0, known.indexOf(waiting) + 1).flatMap((each) => this.#begin(each));
   }
 
   #progress(callId: string, value: JsonValue): StatusEvent[] {
