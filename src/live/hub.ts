@@ -23,6 +23,7 @@ import {
 import { Conversation, type ConversationOptions } from './conversation.ts';
 import type { Followed, Presence } from './follower.ts';
 import { Member } from './member.ts';
+import { Webhooks } from './webhooks.ts';
 
 const MAX_CLIENTS = 2000;
 const MAX_NAME = 80;
@@ -59,6 +60,8 @@ export interface Live {
   readonly contextId: string;
   readonly handler: RequestHandler;
   readonly clients: readonly LiveClient[];
+  /** Call it after a client has added or removed a webhook. */
+  refreshWebhooks(): Promise<void>;
   /** Resolves when the session has ended. */
   readonly closed: Promise<void>;
   /** Ends the session for all clients. A running turn is not stopped. */
@@ -88,8 +91,10 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     },
   });
 
+  const webhooks = new Webhooks({ handler, conversation, logger, onChange: announce });
+
   function clients(): LiveClient[] {
-    return [...members].map(({ self }) => self);
+    return [...Array.from(members, ({ self }) => self), ...webhooks.clients];
   }
 
   function presence(): Presence {
@@ -217,6 +222,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     get clients() {
       return clients();
     },
+    refreshWebhooks: () => webhooks.refresh(),
     closed: closed.promise,
     async close() {
       conversation.close();

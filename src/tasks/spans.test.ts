@@ -96,3 +96,16 @@ test('a server that closes ends them', async (t) => {
   await handler.close();
   assert.deepEqual(await seen, ['completed']);
 });
+
+test('a subscription to one turn ends with it, although other turns followed, or where it waits', async (t) => {
+  const handler = open(t, () => true);
+  const { id } = await handler.reserveTask({});
+  const turn = async (after: number) =>
+    states(await handler.subscribe({ id, after }, {}, { oneTurn: true }));
+  await handler.sendMessage({ message: says('input-required', id) });
+  assert.deepEqual(await turn(1), ['working', 'input-required']);
+  await handler.sendMessage({ message: says('completed', id) });
+  await handler.sendMessage({ message: says('completed', id) });
+  assert.deepEqual(await turn(1), ['working', 'input-required', 'working', 'completed']);
+  assert.deepEqual(await turn(5), ['working', 'completed']);
+});

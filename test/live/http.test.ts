@@ -284,6 +284,34 @@ test('one who uses HTTP is among the clients, under the name of its token', asyn
   );
 });
 
+test('a webhook is among the clients while there is one', async (t) => {
+  const { url, live, ann } = await shared(t, { script: [says('Well.'), says('Well.')] });
+  const pushNotificationConfig = { id: 'w', url: 'https://example.com/hook' };
+  const shown = async (count: number) => {
+    const from = ann.items.length;
+    return ann.until((item) => {
+      const hooks =
+        item.kind === 'presence' ? item.clients.filter(({ id }) => id.startsWith('webhook')) : [];
+      return item.kind === 'presence' && hooks.length === count ? hooks : undefined;
+    }, from);
+  };
+  const set = shown(1);
+  const { taskId } = live;
+  await rpc(url, 'tasks/pushNotificationConfig/set', { taskId, pushNotificationConfig });
+  assert.deepEqual(
+    (await set).map(({ name, roles }) => [name, roles.join()]),
+    [['webhook example.com', 'view']],
+  );
+  const gone = shown(0);
+  const config = { id: taskId, pushNotificationConfigId: 'w' };
+  await rpc(url, 'tasks/pushNotificationConfig/delete', config);
+  await gone;
+  const again = shown(1);
+  const configuration = { pushNotificationConfig };
+  await rpc(url, 'message/send', { message: userMessage('hello'), configuration });
+  await again;
+});
+
 for (const peer of [sdk03('JSONRPC'), sdk03('HTTP+JSON'), sdk1('JSONRPC'), sdk1('HTTP+JSON')]) {
   test(`${peer.name}: its messages and streams are turns of the session, also queued ones`, async (t) => {
     const script = [says('One.'), says('Two.'), ...ASKS, says('Three.')];

@@ -95,17 +95,41 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     }
   }
 
+  /** Sends a message, and returns where it is in the log after its turn has begun. */
+  async function send(params: MessageSendParams, call: Call, member: Visit['member']) {
+    const { queued } = await member.send(params, asMember(call, member.call));
+    const heard = member.heard(params.message.messageId);
+    // The webhook is stored with the message.
+    if (params.configuration?.pushNotificationConfig) {
+      heard.then(() => options.live().refreshWebhooks()).catch(() => undefined);
+    }
+    return { queued, heard };
+  }
+
+  /** Runs an operation that changes the webhooks. */
+  function changesWebhooks<P, R>(change: (params: P, call: Call) => Promise<R>) {
+    return (params: P, call: Call = {}): Promise<R> =>
+      during(call, async () => {
+        const result = await change(params, call);
+        await options.live().refreshWebhooks();
+        return result;
+      });
+  }
+
   function sendMessage(params: MessageSendParams, call: Call = {}): Promise<SendResult> {
     const { message, configuration = {} } = params;
     const { blocking, historyLength } = configuration;
     return during(
       call,
       async ({ member }) => {
-        const taken = await member.send(params, asMember(call, member.call));
-        if (blocking === false && taken.queued) return member.queuedTask();
-        const heard = await abortable(member.heard(message.messageId), call.signal);
-        if (blocking !== false) await turnRested(handler, heard, call);
-        return turnTask(handler, heard, call, historyLength);
+        const { queued, heard } = await send(params, call, member);
+        if (blocking === false && queued) {
+          heard.catch(() => undefined);
+          return member.queuedTask();
+        }
+        const found = await abortable(heard, call.signal);
+        if (blocking !== false) await turnRested(handler, found, call);
+        return turnTask(handler, found, call, historyLength);
       },
       message,
     );
@@ -120,9 +144,8 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     return streaming(
       call,
       async ({ member }) => {
-        const taken = await member.send(params, asMember(call, member.call));
-        const heard = member.heard(message.messageId);
-        if (taken.queued) {
+        const { queued, heard } = await send(params, call, member);
+        if (queued) {
           // Its own message shows the client that its turn has begun.
           const turn = heard.then((each) =>
             streamTurn(handler, each, call, each.at && each.at.seq - 1),
@@ -188,6 +211,8 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     streamMessage,
     subscribe,
     readLog,
+    setPushConfig: changesWebhooks(guarded.setPushConfig),
+    deletePushConfig: changesWebhooks(guarded.deletePushConfig),
     reserveTask: (params, call = {}) =>
       during(call, ({ member }) => member.reserveTask(params, call)),
     getTask: (params, call = {}) => during(call, ({ member }) => member.getTask(params, call)),

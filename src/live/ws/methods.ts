@@ -19,7 +19,8 @@ type Method = (params: unknown, context: MethodContext) => Promise<unknown>;
 /** Handles a message like a non-blocking `message/send`. The results are events that all clients receive. */
 const send: Method = async (raw, { live, member }) => {
   const params = WIRE.decodeParams('sendMessage', raw);
-  const { queued, taskId } = await member.send(params);
+  const { message, metadata, tenant } = params;
+  const { queued, taskId } = await member.send({ message, metadata, tenant });
   const { historyLength = 0 } = params.configuration ?? {};
   const task = await live.handler.getTask({ id: taskId, historyLength }, member.call);
   return encode(queued ? { ...task, metadata: { ...task.metadata, [QUEUED_KEY]: true } } : task);

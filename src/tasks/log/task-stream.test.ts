@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type AgentExecutor, createHandler } from '../index.ts';
+import { A2AError, type StreamItem } from '../../protocol/index.ts';
+import { type AgentExecutor, createHandler, opening, TaskStream } from '../index.ts';
 
 /** Says that it works, and then nothing. */
 const silent: AgentExecutor = {
@@ -27,4 +28,57 @@ test('who leaves a stream while nothing happens is gone at once, and the task go
   await events.return?.();
   assert.deepEqual(await third, { done: true, value: undefined });
   assert.equal(handler.running, 1);
+});
+
+const task = (id: string) =>
+  ({ kind: 'task', id, contextId: 'c', status: { state: 'submitted' } }) as const;
+
+async function ids(stream: AsyncIterable<StreamItem>): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { event } of stream) if (event.kind === 'task') found.push(event.id);
+  return found;
+}
+
+test('a stream that opens later begins with what is known, and goes on with the other', async () => {
+  const next = Promise.withResolvers<TaskStream>();
+  let ended = 0;
+  const onEnd = () => void ended++;
+  const stream = TaskStream.later(next.promise, { first: opening(task('one')), onEnd });
+  const seen = ids(stream);
+  next.resolve(TaskStream.of(task('two')));
+  assert.deepEqual(await seen, ['one', 'two']);
+  // One that is read only after the other has opened is the same.
+  const late = TaskStream.later(Promise.resolve(TaskStream.of(task('two'))), { onEnd });
+  await next.promise;
+  assert.deepEqual(await ids(late), ['two']);
+  assert.equal(ended, 2);
+});
+
+test('a stream that never opens fails for its reader, through other streams too, early or late', async () => {
+  const error = new A2AError('conflict', 'dropped');
+  const fails = () => TaskStream.later(Promise.reject(error), { first: opening(task('one')) });
+  await assert.rejects(ids(fails()), { message: 'dropped' });
+  await assert.rejects(ids(TaskStream.later(Promise.resolve(fails()))), { message: 'dropped' });
+  const late = fails();
+  await new Promise((resolve) => setImmediate(resolve));
+  await assert.rejects(ids(late), { message: 'dropped' });
+});
+
+test('a stream that is left before it opens closes the other one', async () => {
+  const next = Promise.withResolvers<TaskStream>();
+  let ended = 0;
+  const stream = TaskStream.later(next.promise, { onEnd: () => void ended++ });
+  const seen = ids(stream);
+  stream.close();
+  assert.deepEqual(await seen, []);
+  const handler = createHandler(silent);
+  const parts = [{ kind: 'text' as const, text: 'hi' }];
+  const message = { kind: 'message' as const, messageId: 'm', role: 'user' as const, parts };
+  const other = await handler.streamMessage({ message });
+  next.resolve(other);
+  await next.promise;
+  // It has ended: nothing but its first item is left.
+  assert.equal((await ids(other)).length, 0);
+  assert.equal(ended, 1);
+  await handler.close();
 });
