@@ -35,6 +35,7 @@ import {
   OPERATION_TRIES,
   ROUTE_TRIES,
 } from './adversary/attacks.ts';
+import { messageOf } from './adversary/messages.ts';
 import { openWorld, type World } from './adversary/world.ts';
 import { makePlace } from '../coder/support.ts';
 import { RawClient } from './raw-client.ts';
@@ -48,7 +49,7 @@ const TOKENS: readonly LiveToken[] = [
 const APPROVERS = ['terminal', 'approver', 'member'];
 
 /** How many prompts are sent before what they have started is rejected at the terminal. The queue takes 64. */
-const WAVE = 30;
+const WAVE = 45;
 
 class Hostile {
   readonly #t: TestContext;
@@ -87,7 +88,7 @@ class Hostile {
       return answer;
     });
     answered.catch(() => undefined);
-    const late = new Promise<void>((resolve) => setTimeout(resolve, 50));
+    const late = new Promise<void>((resolve) => setTimeout(resolve, 15));
     return Promise.race([answered.catch(() => undefined), late]);
   }
 
@@ -171,26 +172,36 @@ function httpTries(world: World, call: ToolCall): Try[] {
   ];
 }
 
-/** Frames on a socket. What comes back is not waited for. */
+/** Frames on a socket, and replies to requests that were never sent. */
 function framesOf(tables: typeof LIVE_TRIES, world: World, call: ToolCall): object[] {
   let id = 100;
-  return Object.entries(tables).flatMap(([method, tries]) =>
-    tries(world, call).map((params) => ({ jsonrpc: '2.0', id: ++id, method, params })),
-  );
+  const outcome = { outcome: 'selected', optionId: 'proceed_once' };
+  return [
+    ...Object.entries(tables).flatMap(([method, tries]) =>
+      tries(world, call).map((params) => ({ jsonrpc: '2.0', id: ++id, method, params })),
+    ),
+    ...[0, 1, 2, 3, '0', '1'].map((each) => ({ jsonrpc: '2.0', id: each, result: { outcome } })),
+  ];
 }
 
+/** Sends the frames. Of the responses, only that to the last frame is waited for. */
 async function sendFrames(client: RawClient, frames: readonly object[]): Promise<void> {
-  const open = await Promise.race([
-    client.opened.then(() => true),
-    client.closed.then(() => false),
-    client.refused.then(() => false),
-  ]);
-  if (!open) return;
-  // The server reads 100 frames in a second.
+  const gone = Promise.race([client.closed, client.refused]).then(() => 'gone' as const);
+  if ((await Promise.race([gone, client.opened])) === 'gone') return;
   for (const frame of frames) client.socket.send(JSON.stringify(frame));
-  const closed = client.closed.then(() => undefined);
   client.socket.send(JSON.stringify({ jsonrpc: '2.0', id: 'last', method: 'no/such' }));
-  await Promise.race([closed, client.frame(({ id }) => id === 'last')]);
+  await Promise.race([gone, client.frame(({ id }) => id === 'last')]);
+}
+
+/** Joins the session as an editor has to, before anything else. */
+async function joinAsEditor(client: RawClient, world: World): Promise<void> {
+  const cwd = world.elsewhere;
+  await sendFrames(client, [
+    { jsonrpc: '2.0', id: 'first', method: 'initialize', params: { protocolVersion: 1 } },
+    { jsonrpc: '2.0', id: 'new', method: 'session/new', params: { cwd, mcpServers: [] } },
+  ]);
+  const gone = Promise.race([client.closed, client.refused]);
+  await Promise.race([gone, client.frame(({ id }) => id === 'new')]);
 }
 
 const ROLES = [
@@ -202,54 +213,80 @@ const ROLES = [
   { who: 'who may prompt and approve', token: 'token-of-member', roles: 'prompt approve' },
 ];
 
-/** NOT YET TRUE: the roles with which something still succeeds. This has to become empty. PARLEY_STRICT=1 ignores it. */
-const NOT_YET = new Set(['approve', 'prompt approve']);
-const STRICT = process.env['PARLEY_STRICT'] === '1';
+const SOCKETS = [
+  ['/ws', 'a2a', LIVE_TRIES],
+  ['/ws', 'acp', ACP_TRIES],
+  ['/acp', 'acp', ACP_TRIES],
+] as const;
+
+/** Ways to change the mode or the model, which one who may prompt and approve has, for all to see. */
+function modeTries({ contextId }: World): Try[] {
+  return ['/approval auto-edit', '/model offline'].flatMap((command): Try[] => {
+    const [name = '', args = ''] = command.trim().slice(1).split(/\s/);
+    const configuration = { blocking: false };
+    const message = messageOf([{ kind: 'text', text: command }]);
+    const body = { command_path: [name], args };
+    return [
+      (hostile) => hostile.rpc('message/send', { message, configuration }, '0.3'),
+      (hostile) => hostile.rpc('command/execute', body, '1.0'),
+      (hostile) => hostile.request('/commands:execute', { body: { ...body, contextId } }),
+      (hostile) => hostile.request('/executeCommand', { body: { command: name, args: [args] } }),
+      (hostile) => hostile.request('/message/stream', { body: { userMessage: command } }),
+    ];
+  });
+}
 
 for (const { who, token, roles } of ROLES) {
-  if (NOT_YET.has(roles) && !STRICT) continue;
   const strict = !roles.includes('approve');
-  const wave = roles.includes('prompt') ? WAVE : Infinity;
+  const prompts = roles.includes('prompt');
+  const wave = prompts ? WAVE : Infinity;
   test(`a client ${who} changes nothing without an approval that the terminal showed`, async (t) => {
     const world = await openWorld(t, TOKENS, APPROVERS, !strict);
     const hostile = new Hostile(t, world, token);
     const problems = new Map<string, string>();
+    let explanations = 0;
     const check = async (where: string) => {
       await hostile.approveAll();
       await world.drain();
       hostile.hangUp();
       await world.drain();
       for (const { what, explained } of await world.changes()) {
+        if (explained) explanations++;
         const isBad = strict || !explained || what.includes('EVIL');
         if (isBad && !problems.has(what)) problems.set(what, where);
       }
     };
-    const call = await world.victim();
-    const tries = httpTries(world, call);
-    for (let at = 0; at < tries.length; at += wave) {
-      if (at > 0) await world.victim();
+    for (let at = 0, more = true; more; at += wave) {
+      const tries = httpTries(world, await world.victim());
+      more = at + wave < tries.length;
       for (const attempt of tries.slice(at, at + wave)) await attempt(hostile);
       await check(`HTTP ${at}`);
     }
-    for (const path of ['/ws', '/acp']) {
-      for (const [protocol, tables] of [
-        ['a2a', LIVE_TRIES],
-        ['acp', ACP_TRIES],
-      ] as const) {
-        if (path === '/acp' && protocol === 'a2a') continue;
-        const all = framesOf(tables, world, await world.victim());
-        for (let at = 0; at < all.length; at += wave) {
-          const client = hostile.socket(path, protocol);
-          await sendFrames(client, all.slice(at, at + wave));
-          await check(`${path} ${protocol} ${at}`);
-          client.socket.terminate();
-        }
+    for (const [path, protocol, tables] of SOCKETS) {
+      for (let at = 0, more = true; more; at += wave) {
+        const frames = framesOf(tables, world, await world.victim());
+        more = at + wave < frames.length;
+        const client = hostile.socket(path, protocol);
+        if (protocol === 'acp') await joinAsEditor(client, world);
+        await sendFrames(client, frames.slice(at, at + wave));
+        await check(`${path} ${protocol} ${at}`);
+        client.socket.terminate();
       }
     }
+    for (const attempt of modeTries(world)) {
+      await attempt(hostile);
+      if (prompts && !strict) await check('modes');
+    }
+    await check('modes');
     assert.deepEqual(
       [...problems].map(([what, where]) => `${where}: ${what}`),
       [],
     );
+    // What is allowed did work, so the rest was not refused for another reason.
+    const [, name = ''] = /token-of-(.*)/.exec(token ?? '') ?? [];
+    const heard = world.shown.prompts.filter(({ by }) => by === name).length;
+    assert.equal(heard > 20, prompts, `${heard} prompts`);
+    assert.equal(explanations > 0, !strict, `${explanations} approved changes`);
   });
 }
 

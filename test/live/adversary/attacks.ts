@@ -151,7 +151,7 @@ export const ACP_TRIES: Readonly<Record<string, Tries<object>>> = {
     { sessionId: contextId, cwd: elsewhere, mcpServers: [] },
   ],
   'session/set_mode': ({ contextId }) =>
-    ['yolo', 'root'].map((modeId) => ({ sessionId: contextId, modeId })),
+    ['yolo', 'root', 'plan'].map((modeId) => ({ sessionId: contextId, modeId })),
   'session/set_config_option': ({ contextId }) => [
     { sessionId: contextId, configId: 'mode', value: 'yolo' },
   ],

@@ -282,7 +282,7 @@ class Terminal {
     const idle = () => this.#queued === 0 && /^(completed|submitted)$/.test(this.#state);
     for (;;) {
       // Presence is told a little later than events.
-      if (idle()) await new Promise((resolve) => setTimeout(resolve, 60));
+      if (idle()) await new Promise((resolve) => setTimeout(resolve, 40));
       if (idle()) return;
       for (const { tool_call_id } of this.#waiting.calls) {
         await this.#member
