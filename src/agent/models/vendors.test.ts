@@ -61,6 +61,29 @@ for (const wire of [google, anthropic, openai, openaiCompatible]) {
       assert.match(String(asked[0]?.headers[wire.keyHeader]), new RegExp(KEY));
     });
 
+    test('a call that failed is sent with its whole response', async () => {
+      await using vendor = await fakeVendor([{ events: wire.answer }]);
+      const call = { kind: 'function-call', id: 'c1', name: 'get_weather', args: {} } as const;
+      const response = { output: 'wrong', exit_code: 3 };
+      const failed = {
+        kind: 'function-response',
+        id: 'c1',
+        name: 'get_weather',
+        response,
+        isError: true,
+      } as const;
+      const messages: Content[] = [
+        ...question.messages,
+        { role: 'model', parts: [call] },
+        { role: 'user', parts: [failed] },
+      ];
+      const { error } = await collect(connect(vendor), { ...question, messages });
+      assert.equal(error, undefined);
+      // Some vendors get the response as an object, others as text.
+      const sent = JSON.stringify(vendor.asked[0]?.body).replaceAll('\\', '');
+      assert.match(sent, /"output":"wrong","exit_code":3/);
+    });
+
     test('makes two calls at once, and gives thoughts, calls and responses back as they were', async () => {
       await using vendor = await fakeVendor([{ events: wire.calls }, { events: wire.answer }]);
       const model = connect(vendor);
