@@ -12,7 +12,7 @@ const SEQUENCE = '\u001b[';
 async function open(t: TestContext, args: readonly string[] = [], options: TerminalOptions = {}) {
   const terminal = openTerminal('test/tui/run.ts', args, options);
   t.after(() => terminal.close());
-  if (!args.includes('--plain')) await terminal.sees(/ scrip/);
+  if (!args.includes('--plain')) await terminal.sees(/ scrip|^ ask /m);
   return terminal;
 }
 

@@ -161,7 +161,7 @@ test('a question shows its own key hints', () => {
   assert.equal(entry?.kind === 'call' && entry.decision?.option, 'blue');
 });
 
-test('the status line shows the usage, and in a narrow terminal only the clients', () => {
+test('the status line shows the mode at every width; the cost, the limit and the model give way first', () => {
   const state = {
     ...INITIAL,
     model: 'a-model',
@@ -172,7 +172,11 @@ test('the status line shows the usage, and in a narrow terminal only the clients
   const status = (width: number) =>
     textOfLine(statusLine({ state, self: TERMINAL, width, a2aUrl: 'http://127.0.0.1:1234' }));
   assert.match(status(80), /^ a-model · ask · 25% of 200k · \$1\.50 +A2A :1234 · 1 client $/);
-  assert.match(status(30), /^ a-mode… A2A :1234 · 1 client$/);
+  assert.equal(status(50), ' a-model · ask · 25% of 200k A2A :1234 · 1 client ');
+  assert.equal(status(44), ' a-model · ask · 25%   A2A :1234 · 1 client ');
+  assert.equal(status(40), ' a-model · ask     A2A :1234 · 1 client ');
+  assert.equal(status(30), ' ask    A2A :1234 · 1 client ');
+  assert.equal(status(20), ' ask     A2A :1234 ');
   const attached = { state, self: PHONE, width: 80, attachedTo: 'http://127.0.0.1:9' };
   assert.match(textOfLine(statusLine(attached)), /attached 127\.0\.0\.1:9 · 1 client $/);
 });

@@ -16,26 +16,59 @@ export interface StatusView {
   readonly hint?: string | undefined;
 }
 
+/** A narrow terminal shows at least this many characters of the model's name. */
+const MIN_MODEL = 6;
+
+/** The parts of the line, from the widest layout to the narrowest. The mode and the port are in all of them. */
+const LAYOUTS: readonly Layout[] = [
+  { usage: 'all', clients: true, model: 'whole' },
+  { usage: 'context', clients: true, model: 'whole' },
+  { usage: 'percent', clients: true, model: 'whole' },
+  { usage: 'percent', clients: true, model: 'cut' },
+  { usage: 'none', clients: true, model: 'cut' },
+  { usage: 'none', clients: true, model: 'none' },
+  { usage: 'none', clients: false, model: 'none' },
+];
+
+interface Layout {
+  readonly usage: 'all' | 'context' | 'percent' | 'none';
+  readonly clients: boolean;
+  readonly model: 'whole' | 'cut' | 'none';
+}
+
 export function statusLine(view: StatusView): StyledLine {
-  const { state, width, hint } = view;
+  const { width, hint } = view;
   if (hint !== undefined) return fit([span(` ${hint}`, 'warning')], width);
-  const mode = state.approval;
-  const left = joined([
-    span(cleanLine(state.model), 'dim'),
-    span(mode, mode === 'yolo' ? 'warning' : 'dim'),
-    span(contextText(state), 'dim'),
-    span(costText(state), 'dim'),
-  ]);
-  const right = joined([span(whereText(view), 'accent'), span(companyText(view), 'dim')]);
-  const space = width - lineWidth(left) - lineWidth(right) - 2;
-  // In a narrow terminal the clients are more important than the usage.
-  if (space < 1) {
-    const short = joined([span(cleanLine(state.model), 'dim'), span(mode, 'dim')]);
-    const room = width - lineWidth(right) - 3;
-    const start = room > 3 ? fit(short, room) : [];
-    return fit([span(' '), ...start, ...(start.length > 0 ? [span(' ')] : []), ...right], width);
+  for (const layout of LAYOUTS) {
+    const drawn = draw(view, layout);
+    if (drawn) return drawn;
   }
-  return [span(' '), ...left, span(' '.repeat(space)), ...right, span(' ')];
+  return fit([span(' '), span(view.state.approval, 'dim')], width);
+}
+
+/** Returns the line, or undefined if it does not fit. */
+function draw(view: StatusView, { usage, clients, model }: Layout): StyledLine | undefined {
+  const { state, width } = view;
+  const mode = span(state.approval, state.approval === 'yolo' ? 'warning' : 'dim');
+  const context = usage === 'none' ? '' : contextText(state, usage === 'percent');
+  const rest = [mode, span(context, 'dim'), span(usage === 'all' ? costText(state) : '', 'dim')];
+  const right = joined([
+    span(whereText(view), 'accent'),
+    span(clients ? companyText(view) : '', 'dim'),
+  ]);
+  const name = span(model === 'none' ? '' : cleanLine(state.model), 'dim');
+  // One column at each end, and at least one between the sides.
+  const room = width - lineWidth(right) - 3;
+  const whole = joined([name, ...rest]);
+  const over = lineWidth(whole) - room;
+  if (over <= 0) {
+    const space = ' '.repeat(width - lineWidth(whole) - lineWidth(right) - 2);
+    return [span(' '), ...whole, span(space), ...right, span(' ')];
+  }
+  const kept = lineWidth([name]) - over;
+  if (model !== 'cut' || kept < MIN_MODEL) return undefined;
+  const [cutName = name] = fit([name], kept);
+  return [span(' '), ...joined([cutName, ...rest]), span(' '), ...right, span(' ')];
 }
 
 function joined(parts: readonly StyledText[]): StyledLine {
@@ -44,12 +77,12 @@ function joined(parts: readonly StyledText[]): StyledLine {
     .flatMap((part, index) => (index === 0 ? [part] : [span(' · ', 'faint'), part]));
 }
 
-function contextText({ usage }: SessionState): string {
+function contextText({ usage }: SessionState, brief: boolean): string {
   const { contextTokens: used, contextLimit: limit } = usage;
   if (used === undefined) return '';
-  return limit === undefined || limit === 0
-    ? `${short(used)} tokens`
-    : `${Math.round((used / limit) * 100)}% of ${short(limit)}`;
+  if (limit === undefined || limit === 0) return brief ? short(used) : `${short(used)} tokens`;
+  const percent = `${Math.round((used / limit) * 100)}%`;
+  return brief ? percent : `${percent} of ${short(limit)}`;
 }
 
 function costText({ usage }: SessionState): string {
