@@ -4,7 +4,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import { rpc, stream, userMessage } from '../coder/support.ts';
+import { post } from '../coder/flat-support.ts';
+import { rpc, stream, userMessage, type RpcReply } from '../coder/support.ts';
 import { writes } from '../coder/talk.ts';
 import { startShared } from './program.ts';
 
@@ -14,12 +15,21 @@ const ESCAPE = '\u001b';
 test('a prompt over HTTP, its sender and its approval are on the screen', async (t) => {
   const script = [writes('a.txt', 'A'), says('Written.')];
   const { terminal, url, workspace } = await startShared(t, { script });
-  const asked = await rpc(url, 'message/send', { message: userMessage('write a file') });
+  // Without the extension, so that it gets the question in words.
+  const body = { jsonrpc: '2.0', id: 1, method: 'message/send' };
+  const { body: reply } = await post(url, {
+    ...body,
+    params: { message: userMessage('write a file') },
+  });
+  const asked = reply as RpcReply;
   assert.equal(asked.result?.status.state, 'input-required');
+  assert.match(JSON.stringify(asked.result.status), /May I do this\?/);
   await terminal.sees(/\[A2A\] http: write a file/);
   await terminal.sees(/1 client/);
   // The question is on the screen before anybody can have answered it.
   await terminal.sees(/Allow once[^]*Reject/);
+  // It is there once, as a dialog.
+  assert.doesNotMatch(terminal.all(), /May I do this/);
   const [, tool_call_id = ''] = /"tool_call_id":"([^"]+)"/.exec(JSON.stringify(asked.result)) ?? [];
   const yes = { tool_call_id, selected_option_id: 'proceed_once' };
   const taskId = asked.result.id;

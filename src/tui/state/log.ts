@@ -63,7 +63,10 @@ export class LogWriter {
         break;
       default:
         if (isTerminal(fact.state)) this.#endTurn(fact.state, fact.text);
-        else if (fact.text !== '') this.take({ kind: 'text', text: fact.text });
+        // A question in words is for clients that do not know calls. Here the call shows it.
+        else if (fact.text !== '' && !this.#open.some(isWaiting)) {
+          this.take({ kind: 'text', text: fact.text });
+        }
     }
     this.#sweep();
   }
