@@ -180,3 +180,19 @@ test('the status line shows the mode at every width; the cost, the limit and the
   const attached = { state, self: PHONE, width: 80, attachedTo: 'http://127.0.0.1:9' };
   assert.match(textOfLine(statusLine(attached)), /attached 127\.0\.0\.1:9 · 1 client $/);
 });
+
+test('open entries that have no room are counted', () => {
+  const session = new ScriptedSession();
+  session.call({ ...shellCall('task', 'x'), status: 'EXECUTING' });
+  for (let at = 0; at < 40; at++) {
+    const call = { ...shellCall(`c${at}`, `step ${at}`), agent: 'scout' };
+    session.call({ ...call, status: 'SUCCEEDED', output: { text: 'ok' } });
+  }
+  const ui = { ...uiAfter([], {}), state: reduceState(INITIAL, session.snapshot()) };
+  const size = { width: 80, height: 24, spinner: '⠋', now: 0 };
+  const { lines } = frame({ ui, self: TERMINAL, renderers, ...size });
+  const shown = lines.map(textOfLine);
+  const [, hidden] = /^… (\d+) earlier entries$/.exec(shown[0]!) ?? [];
+  const drawn = shown.filter((text) => text.includes('scout › ')).length;
+  assert.ok(Number(hidden) + drawn >= 40 && Number(hidden) + drawn <= 41);
+});

@@ -147,13 +147,17 @@ function overlay(ui: Ui, view: View, maxRows: number): Overlay {
 /** Returns the last rows of the open entries. */
 function liveLines(open: readonly Entry[], view: View, maxRows: number): StyledLine[] {
   const lines: StyledLine[] = [];
+  let left = open.length;
   // Draw the entries from the end, until there is no more room.
-  for (let at = open.length - 1; at >= 0 && lines.length < maxRows; at--) {
-    const entry = open[at]!;
+  while (left > 0 && lines.length < maxRows) {
+    const entry = open[--left]!;
     const drawn = entryLines(entry, view);
     if (drawn.length > 0) lines.unshift(...(entry.gap ? [EMPTY] : []), ...drawn);
   }
-  return cut(lines, maxRows, 'last');
+  if (left === 0) return cut(lines, maxRows, 'last');
+  // The lines of these entries are not counted, because that would mean drawing them all.
+  const note = line(`… ${left} earlier ${left === 1 ? 'entry' : 'entries'}`, 'faint');
+  return [note, ...lines.slice(1 - maxRows)];
 }
 
 /** Whether Esc cancels the turn. It does if nothing else is open and the client may send prompts. */
