@@ -14,7 +14,7 @@ import {
 } from '../../agent/index.ts';
 import type { CoderTool } from '../tools/tool.ts';
 import { defineTool } from '../tools/define-tool.ts';
-import { fullReason, isModelFailure, publicReason } from '../turn/failure.ts';
+import { fullReason, isModelFailure, publicReason } from './failure.ts';
 import { helperFailed, type Notify } from './notices.ts';
 import { noteUsage } from './usage.ts';
 

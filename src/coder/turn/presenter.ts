@@ -39,7 +39,7 @@ import { helperName } from '../session/helper.ts';
 import { MODEL_KEY } from '../session/session-model.ts';
 import { sessionStatus } from '../session/session-status.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
-import { fullReason, publicCode, publicReason } from './failure.ts';
+import { fullReason, publicCode, publicReason } from '../session/failure.ts';
 import { HelperSpeech } from './helper-speech.ts';
 import { announced, callError, liveContent, outputOf, quiet, unreported } from './call-updates.ts';
 import { GATHER_MS, Speech, type Utterance } from './speech.ts';
