@@ -62,7 +62,9 @@ export function callLines(entry: CallEntry, view: View): StyledLine[] {
 }
 
 function statusOfCall({ call, stopped, decision }: CallEntry, { spinner }: View): CallStatus {
-  if (stopped === true) return { sign: '⊘', word: 'stopped', tone: 'dim' };
+  if (stopped === true || call.error?.type === 'stopped') {
+    return { sign: '⊘', word: 'stopped', tone: 'dim' };
+  }
   switch (call.status) {
     case 'SUCCEEDED':
       return { sign: '✓', word: 'done', tone: 'good' };
