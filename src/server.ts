@@ -381,6 +381,7 @@ export {
   type AppendOutcome,
   type ArtifactEvent,
   type CancelContext,
+  type ConcludeContext,
   type Deliver,
   type Delivery,
   type DeliveryOutcome,

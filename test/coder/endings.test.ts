@@ -233,3 +233,26 @@ test('text beside a confirmation that comes while another call runs reaches the 
   assert.equal(lines.filter((line) => line.includes('both of them')).length, 1);
   assert.equal(lines.filter((line) => line.includes('->')).length, 3);
 });
+
+test('the words of a person who declines a call reach the model, although the turn is canceled at once', async (t) => {
+  const script = [[...shell('echo one'), ...shell('echo two')], done];
+  const { agent, say, logOf, requests } = await start(t, script);
+  const taskId = await say('run');
+  const [asked] = (await logOf(taskId)).seen.waiting;
+  const { tool_call_id } = asked!;
+  const parts: Part[] = [
+    { kind: 'data', data: { tool_call_id, selected_option_id: 'cancel', reason: 'too slow' } },
+    { kind: 'text', text: 'try make' },
+  ];
+  const configuration = { blocking: false };
+  await agent.send({ parts }, { taskId, extensions, configuration });
+  await agent.cancel(taskId);
+  const { seen } = await logOf(taskId);
+  for (const life of seen.lives.values()) assert.equal(life.join(' '), 'PENDING CANCELLED');
+  await say('go on');
+  assert.deepEqual(told(requests.at(-1)).slice(-3), [
+    'run_shell_command -> the person declined this call: too slow',
+    'run_shell_command -> stopped by the user: this call was not run',
+    'user: try make[The user canceled this request.]go on',
+  ]);
+});

@@ -14,7 +14,7 @@ import { firstResult, type ToolInvocation, type ToolResult } from '../plugin.ts'
 import { DONE, type RunScope } from '../run/run-context.ts';
 import type { Asks, OpenCall } from '../run/run-index.ts';
 import { toolServices } from '../run/run.ts';
-import { outcomeUnknown } from '../run/stopped-calls.ts';
+import { declined, isDeclined, outcomeUnknown } from '../run/stopped-calls.ts';
 import { toJson } from '../storage-error.ts';
 import { failedResponse, ToolError, type ToolErrorType } from '../tool-error.ts';
 import { jsonResponse } from '../tool-result.ts';
@@ -61,21 +61,17 @@ export class CallWork {
    */
   async prepare(): Promise<Event | undefined> {
     const { scope, call, tools, mayHaveBegun } = this.#setup;
-    const { part, question, answers = [], confirmation } = call;
+    const { part, question, answers = [] } = call;
     if (question && answers.length === 0) {
       return this.#askAgain(scope.inner.index.questionsOf(part.id));
     }
+    if (isDeclined(call)) return this.#failed(declined(call));
     if (mayHaveBegun) {
       const work = await this.#abandon();
       return this.#failed(outcomeUnknown(work));
     }
     if (answers[0] && call.asks === 'response') {
       return this.#responded({ response: answers[0].value ?? null });
-    }
-    if (confirmation && confirmation.confirmed !== true) {
-      const { value } = confirmation;
-      const said = typeof value === 'string' && value !== '' ? `: ${value}` : '';
-      return this.#failed(new ToolError('declined', `the person declined this call${said}`));
     }
     if (part.problem !== undefined) {
       return this.#failed(new ToolError('invalid_arguments', part.problem));

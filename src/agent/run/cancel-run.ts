@@ -7,11 +7,11 @@ import type { Agent } from '../agent.ts';
 import { CANCELED_REQUEST, STOPPED_BY_USER } from '../canceled-run.ts';
 import { userContent } from '../content.ts';
 import { workFor } from '../delegated.ts';
-import { createEvent, type EventError } from '../event.ts';
+import { createEvent, type Answer, type EventError } from '../event.ts';
 import { loadedRun, openRun, type OpenRun } from './open-run.ts';
 import { requireRun } from './run-index.ts';
 import type { SessionKey, SessionStore } from '../session.ts';
-import { awaitsAnswer, endedCall, outcomeUnknown, stopped } from './stopped-calls.ts';
+import { awaitsAnswer, endedCall, isDeclined, outcomeUnknown, stopped } from './stopped-calls.ts';
 import type { AgentTree } from './tree.ts';
 
 const CANCELED = userContent(CANCELED_REQUEST);
@@ -27,32 +27,37 @@ export async function cancelRun(
 ): Promise<void> {
   using opened = await openRun(sessions, key, runId, { signal });
   requireRun(opened.session, loadedRun(opened).index, key);
-  await endRun(tree, opened, undefined, signal);
+  await endRun(tree, opened, {}, signal);
 }
 
-/**
- * Ends an open run that is not active: as canceled by the user, or with the given error. Does nothing if the run has not
- * begun or has already failed.
- */
+/** How a run ends. */
+export interface RunEnd {
+  /** The error. Default: the user has canceled the run. */
+  readonly error?: EventError | undefined;
+  /** Answers to open questions that were accepted, and that the run has not received. */
+  readonly answers?: readonly Answer[];
+}
+
+/** Ends an open run that is not active. Does nothing if the run has not begun or has already failed. */
 export async function endRun(
   { agents }: AgentTree,
   opened: OpenRun,
-  error?: EventError,
+  { error, answers = [] }: RunEnd,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<void> {
   const loaded = loadedRun(opened);
   const { index, key, runId, session } = loaded;
   if (!session || index.failed || index.events === 0) return;
+  if (answers.length > 0) {
+    await loaded.append([createEvent({ runId, author: 'user' }, { actions: { answers } })]);
+  }
   const reason = error ? `the run ended with an error (${error.code})` : STOPPED_BY_USER;
   const delegated = await loaded.delegated();
   const calls = [...index.openCalls.values()].map((call) => {
     const work = workFor(call.part.id, delegated);
-    const isWaiting = awaitsAnswer(call, index);
-    return endedCall(
-      index,
-      call,
-      isWaiting ? stopped(reason, call, { work }) : outcomeUnknown(work),
-    );
+    const isKnown = awaitsAnswer(call, index) || isDeclined(call) || call.unused === true;
+    const why = isKnown ? stopped(reason, call, { work }) : outcomeUnknown(work);
+    return endedCall(index, call, why);
   });
   const end = error ? { error } : { content: CANCELED, error: ERROR };
   await loaded.append([...calls, createEvent({ runId, author: 'user' }, end)]);

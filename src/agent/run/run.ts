@@ -17,7 +17,7 @@ import type { Plugin } from '../plugin.ts';
 import type { OpenCall, RunIndex } from './run-index.ts';
 import type { Session, SessionKey, SessionStore } from '../session.ts';
 import { stateScopeOf } from '../sessions/state.ts';
-import { awaitsAnswer, endedCall, outcomeUnknown, stopped } from './stopped-calls.ts';
+import { awaitsAnswer, endedCall, isDeclined, outcomeUnknown, stopped } from './stopped-calls.ts';
 import { StorageError } from '../storage-error.ts';
 import type { MutableState, ToolServices } from '../tool.ts';
 import type { AgentTree } from './tree.ts';
@@ -207,7 +207,8 @@ export class Run {
       if (!isStopped(call)) continue;
       const { id } = call.part;
       // A call that was open when the run was resumed may have begun in an earlier process.
-      const isUnknown = call.begun !== true && this.#inherited.has(id) && call.unused !== true;
+      const isUnknown =
+        call.begun !== true && call.unused !== true && !isDeclined(call) && this.#inherited.has(id);
       const error = isUnknown ? outcomeUnknown() : stopped(reason, call, this.#progress.get(id));
       events.push(endedCall(this.index, call, error));
     }

@@ -18,11 +18,11 @@ import type { Agent } from '../agent.ts';
 import { abortable } from './abortable.ts';
 import type { Artifacts, ArtifactStore } from '../artifact.ts';
 import { memoryArtifacts } from '../artifacts/memory.ts';
-import { cancelRun, endRun } from './cancel-run.ts';
+import { cancelRun, endRun, type RunEnd } from './cancel-run.ts';
 import { userContent, type Content, type ContentPart } from '../content.ts';
 import { RunError, RunFailure, RunOver, StoreFailure } from '../errors.ts';
 import type { AnswerInbox } from '../inbox.ts';
-import { createEvent, type Answer, type Event, type EventError, type Question } from '../event.ts';
+import { createEvent, type Answer, type Event, type Question } from '../event.ts';
 import type { Model } from '../model.ts';
 import { resolveModel } from '../models/resolve.ts';
 import type { Plugin, RunInfo, RunOutcome } from '../plugin.ts';
@@ -119,10 +119,10 @@ export interface Runner {
    */
   cancel(options: CancelOptions): Promise<void>;
   /**
-   * Ends a run that the caller has opened and that is not active: like `cancel`, or with the given error. Does nothing
-   * if the run has not begun or has already failed.
+   * Ends a run that the caller has opened and that is not active: like `cancel`, or with an error. Does nothing if the
+   * run has not begun or has already failed.
    */
-  end(opened: OpenRun, error?: EventError): Promise<void>;
+  end(opened: OpenRun, how: RunEnd): Promise<void>;
   /** Runs until the agent is done or waits, and returns the result. Throws the same errors as `run`. */
   runToEnd(options: RunOptions): Promise<RunResult>;
 }
@@ -330,7 +330,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     proceed,
     cancel: ({ user, session: id, runId, signal }) =>
       cancelRun(tree, store, { app, user, id }, runId, signal),
-    end: (opened, error) => endRun(tree, opened, error),
+    end: (opened, how) => endRun(tree, opened, how),
     async pending({ user, session, runId }) {
       const key = { app, user, id: session };
       const found = await store.get(key);

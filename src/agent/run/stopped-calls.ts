@@ -19,8 +19,21 @@ export function outcomeUnknown(work = ''): ToolError {
   return new ToolError('outcome_unknown', `${message}${workText(work)}`);
 }
 
+/** Returns whether a person has declined the call. Such a call is never run. */
+export function isDeclined({ confirmation }: OpenCall): boolean {
+  return confirmation !== undefined && confirmation.confirmed !== true;
+}
+
+/** The error of a call that a person has declined, with the person's reason. */
+export function declined({ confirmation }: OpenCall): ToolError {
+  const value = confirmation?.value;
+  const reason = typeof value === 'string' && value !== '' ? `: ${value}` : '';
+  return new ToolError('declined', `the person declined this call${reason}`);
+}
+
 /** The error of a call that was stopped for the given reason. `progress` is what the tool has reported last. */
 export function stopped(reason: string, call: OpenCall, progress?: JsonValue): ToolError {
+  if (isDeclined(call)) return declined(call);
   // A question other than a confirmation comes from the tool itself.
   const wasCalled = call.begun === true || (call.asks ?? 'confirmation') !== 'confirmation';
   if (!wasCalled) return new ToolError('stopped', `${reason}: this call was not run`);

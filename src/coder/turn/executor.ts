@@ -159,7 +159,10 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     try {
       using run = await openTurn(workspaces.sessions, APP, context);
       const { agent } = await workspaces.acquire(context, run.session?.state ?? {});
-      await agent.runner.end(run, last.state === 'canceled' ? undefined : INTERRUPTED);
+      const messages = messagesOf(context.task);
+      const answers = run.questions.flatMap((question) => unheardAnswer(messages, question) ?? []);
+      const error = last.state === 'canceled' ? undefined : INTERRUPTED;
+      await agent.runner.end(run, { error, answers });
       return await lastUpdates(context, last, run, agent);
     } catch (error) {
       logger.error({ err: error, taskId: context.task.id }, 'failed to end a run');
