@@ -256,3 +256,15 @@ test('the words of a person who declines a call reach the model, although the tu
     'user: try make[The user canceled this request.]go on',
   ]);
 });
+
+test('a prompt that is canceled before the model has heard it is in the next request', async (t) => {
+  const { agent, say, logOf, requests } = await start(t, [done, done]);
+  await say('hello');
+  const taskId = await say('never mind', () => true);
+  await agent.cancel(taskId).catch(() => undefined);
+  const { seen } = await logOf(taskId);
+  await say('go on');
+  const lines = told(requests.at(-1));
+  assert.ok(lines.some((line) => line.includes('never mind')));
+  assert.equal(lines.join('').includes('canceled'), seen.ends[0] === 'canceled');
+});

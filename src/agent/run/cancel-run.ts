@@ -5,12 +5,12 @@
  */
 import type { Agent } from '../agent.ts';
 import { CANCELED_REQUEST, STOPPED_BY_USER } from '../canceled-run.ts';
-import { userContent } from '../content.ts';
+import { userContent, type ContentPart } from '../content.ts';
 import { workFor } from '../delegated.ts';
 import { createEvent, type Answer, type EventError } from '../event.ts';
 import { loadedRun, openRun, type OpenRun } from './open-run.ts';
 import { requireRun } from './run-index.ts';
-import type { SessionKey, SessionStore } from '../session.ts';
+import type { SessionKey, SessionStore, State } from '../session.ts';
 import { awaitsAnswer, endedCall, isDeclined, outcomeUnknown, stopped } from './stopped-calls.ts';
 import type { AgentTree } from './tree.ts';
 
@@ -34,20 +34,27 @@ export async function cancelRun(
 export interface RunEnd {
   /** The error. Default: the user has canceled the run. */
   readonly error?: EventError | undefined;
+  /** The message and the state of a run that was stopped before it began. */
+  readonly begin?: { readonly message: readonly ContentPart[]; readonly state: State } | undefined;
   /** Answers to open questions that were accepted, and that the run has not received. */
   readonly answers?: readonly Answer[];
 }
 
-/** Ends an open run that is not active. Does nothing if the run has not begun or has already failed. */
+/** Ends an open run that is not active. Does nothing if the run has already failed, or has not begun (see `begin`). */
 export async function endRun(
   { agents }: AgentTree,
   opened: OpenRun,
-  { error, answers = [] }: RunEnd,
+  { error, begin, answers = [] }: RunEnd,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<void> {
   const loaded = loadedRun(opened);
   const { index, key, runId, session } = loaded;
-  if (!session || index.failed || index.events === 0) return;
+  if (!session || index.failed) return;
+  if (index.events === 0) {
+    if (!begin) return;
+    const fields = { content: userContent(begin.message), actions: { stateDelta: begin.state } };
+    await loaded.append([createEvent({ runId, author: 'user' }, fields)]);
+  }
   if (answers.length > 0) {
     await loaded.append([createEvent({ runId, author: 'user' }, { actions: { answers } })]);
   }

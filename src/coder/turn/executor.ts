@@ -157,17 +157,27 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
   /** Ends the run of a task that the server ends, and returns the last updates of its calls and its last status. */
   async function conclude(context: ConcludeContext, last: StatusEvent): Promise<StatusEvent[]> {
     try {
-      using run = await openTurn(workspaces.sessions, APP, context);
-      const { agent } = await workspaces.acquire(context, run.session?.state ?? {});
+      const create = context.turn.length === 1;
+      using run = await openTurn(workspaces.sessions, APP, context, { create });
+      const acquired = await workspaces.acquire(context, run.session?.state ?? {});
+      const { agent } = acquired;
+      const begin =
+        create && run.events.length === 0 ? await unheard(context, acquired) : undefined;
       const messages = messagesOf(context.task);
       const answers = run.questions.flatMap((question) => unheardAnswer(messages, question) ?? []);
       const error = last.state === 'canceled' ? undefined : INTERRUPTED;
-      await agent.runner.end(run, { error, answers });
+      await agent.runner.end(run, { error, answers, begin });
       return await lastUpdates(context, last, run, agent);
     } catch (error) {
       logger.error({ err: error, taskId: context.task.id }, 'failed to end a run');
       return lastUpdates(context, last);
     }
+  }
+
+  /** Returns the message and the state of a turn that was stopped before its run began. Undefined for a command. */
+  async function unheard({ turn, signal }: ConcludeContext, { agent, state }: AcquiredAgent) {
+    const { aside, parts } = await commands.read(turn[0]!, agent);
+    return aside ? undefined : { message: await parts(signal), state };
   }
 
   /** Returns the updates that end a task. Without its run, only the task's log says which calls are open. */
