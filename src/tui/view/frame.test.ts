@@ -175,8 +175,8 @@ test('the status line shows the mode at every width; the cost, the limit and the
   assert.equal(status(50), ' a-model · ask · 25% of 200k A2A :1234 · 1 client ');
   assert.equal(status(44), ' a-model · ask · 25%   A2A :1234 · 1 client ');
   assert.equal(status(40), ' a-model · ask     A2A :1234 · 1 client ');
-  assert.equal(status(30), ' ask    A2A :1234 · 1 client ');
-  assert.equal(status(20), ' ask     A2A :1234 ');
+  assert.equal(status(30), ' ask     A2A :1234 · 1 client ');
+  assert.equal(status(20), ' ask      A2A :1234 ');
   const attached = { state, self: PHONE, width: 80, attachedTo: 'http://127.0.0.1:9' };
   assert.match(textOfLine(statusLine(attached)), /attached 127\.0\.0\.1:9 · 1 client $/);
 });
