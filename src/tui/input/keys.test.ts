@@ -52,6 +52,8 @@ test('one event can contain several keys, Enter included', () => {
     press('enter'),
     press('text', { text: 'b' }),
   ]);
+  assert.deepEqual(keysOf('\r\t\r', NONE), [press('enter'), press('tab'), press('enter')]);
+  assert.deepEqual(keysOf('a\tb', NONE), [press('text', { text: 'a\tb' })]);
   assert.deepEqual(keysOf('\u0012x', NONE), [
     press('text', { text: 'r', ctrl: true }),
     press('text', { text: 'x' }),
