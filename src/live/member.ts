@@ -168,8 +168,10 @@ export class Member implements LiveSession {
     await this.#checkSettings(message.metadata);
     const text = textOf(message.parts).slice(0, SHOWN_CHARS);
     const shown: QueuedPrompt = { text, from: this.self.name };
-    // A client over HTTP that does not name the task may not know that it waits.
-    const mayAnswer = !http && this.self.roles.includes('approve');
+    // A client over HTTP that does not name the task may not know that it waits. The terminal answers with `confirm`:
+    // its prompt may have been typed before the question appeared.
+    const { kind, roles } = this.self;
+    const mayAnswer = !http && kind !== 'terminal' && roles.includes('approve');
     return conversation.prompt({ ...params, call, shown, mayAnswer });
   }
 

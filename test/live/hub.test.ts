@@ -230,12 +230,25 @@ test('a client does what its roles allow, and no more', async (t) => {
 test('a question in free words is answered by a prompt', async (t) => {
   const ask: ScriptedResponse = [{ call: { name: 'ask_user', args: { question: 'Which one?' } } }];
   const { live } = await openSession(t, { script: [ask, says('Blue it is.')] });
-  const ann = new Watcher(live.join({ kind: 'terminal', name: 'Ann' }));
+  const ann = new Watcher(live.join({ kind: 'a2a', name: 'Ann' }));
   await ann.session.prompt('paint it');
   await ann.state('input-required');
   assert.equal((await ann.session.prompt('blue')).queued, false);
   await ann.state('completed');
   assert.deepEqual(ann.said.at(-1), 'agent: Blue it is.');
+});
+
+test('a prompt of the terminal is no answer: the person may have typed it before the question came', async (t) => {
+  const ask: ScriptedResponse = [{ call: { name: 'ask_user', args: { question: 'Which one?' } } }];
+  const { live } = await openSession(t, { script: [ask, says('Blue it is.'), says('Next.')] });
+  const ann = new Watcher(live.join({ kind: 'terminal', name: 'Ann' }));
+  await ann.session.prompt('paint it');
+  await ann.state('input-required');
+  assert.equal((await ann.session.prompt('and then the door')).queued, true);
+  const { tool_call_id } = await ann.pending();
+  await ann.session.confirm({ tool_call_id, selected_option_id: 'answer', answer: 'blue' });
+  await ann.until(() => (ann.said.at(-1) === 'agent: Next.' ? true : undefined));
+  assert.ok(ann.said.includes('agent: Blue it is.'));
 });
 
 test('a command is a turn that everybody sees', async (t) => {

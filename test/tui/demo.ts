@@ -179,7 +179,8 @@ export function questionCall(id: string, names: readonly string[]): ToolCall {
     input_parameters: { question, options: [...names] },
     confirmation_request: {
       options: [
-        ...names.map((name) => ({ id: name, name })),
+        ...names.map((name, at) => ({ id: `option_${at + 1}`, name })),
+        { id: 'answer', name: 'Answer in your own words' },
         { id: 'cancel', name: 'Do not answer' },
       ],
       generic_details: { description: question },
@@ -196,7 +197,7 @@ const REQUESTS: Readonly<Record<string, (id: string) => ToolCall>> = {
   choices: (id) =>
     questionCall(
       id,
-      Array.from({ length: 31 }, (_, at) => `Address number ${at}`),
+      Array.from({ length: 30 }, (_, at) => `Address number ${at}`),
     ),
   escapes: (id) => ({
     ...shellCall(id, 'ls'),

@@ -1,7 +1,7 @@
 /** Draws the dialog of a confirmation request: what the call would do, and the options. */
 import { OPTION } from '../../protocol/schema-free/index.ts';
 import { isQuestion, requestId, type CallEntry } from '../state/entry.ts';
-import { EMPTY, fit, line, span, type StyledLine } from '../text/styled-line.ts';
+import { EMPTY, line, span, wrap, type StyledLine } from '../text/styled-line.ts';
 import { revealsLine, widthOf } from '../text/width.ts';
 import { box } from './box.ts';
 import { titleOf } from './call-lines.ts';
@@ -48,8 +48,9 @@ export function dialogLines(dialog: DialogView, view: View): DialogLines {
   const inner = { ...view, width };
   const { options = [] } = call.confirmation_request ?? {};
   if (maxRows < MIN_ROWS) {
-    const text = 'The agent asks for approval. Make the terminal larger to see what for.';
-    return { lines: [fit(line(text, 'warning'), view.width)], drawn: undefined };
+    const text = 'A question waits. Make the terminal larger to see it.';
+    const lines = wrap(line(text, 'warning'), view.width).slice(0, Math.max(1, maxRows));
+    return { lines, drawn: undefined };
   }
   const reject = options.findIndex(({ id }) => id === OPTION.cancel);
   const rows = maxRows - EDGES;

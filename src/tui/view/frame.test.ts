@@ -131,6 +131,28 @@ test('only one effect of Esc is shown: while a dialog is open, the effect there'
   assert.doesNotMatch(asked, /Esc cancels/);
 });
 
+test('in a low terminal a dialog leaves the newest queued prompt visible', () => {
+  const ui = uiAfter(['ask'], { busySince: 0 });
+  const queued = ['first', 'second'].map((text) => ({ text, from: 'phone' }));
+  const options = { self: TERMINAL, width: 60, height: 16, spinner: '⠋', now: 0, renderers };
+  const { lines } = frame({ ui: { ...ui, state: { ...ui.state, queued } }, ...options });
+  const text = lines.map(textOfLine).join('\n');
+  assert.match(text, /○ phone: second/);
+  assert.match(text, /4 Reject/);
+  assert.doesNotMatch(text, /Working/);
+});
+
+test('a terminal that is too low for a dialog says so, and nothing can be chosen in it', () => {
+  for (const height of [5, 7, 9]) {
+    const options = { self: TERMINAL, width: 40, height, spinner: '⠋', now: 0, renderers };
+    const drawn = frame({ ui: uiAfter(['ask'], {}), ...options });
+    const text = drawn.lines.map(textOfLine).join(' ');
+    if (height > 6) assert.match(text, /A question waits\. Make the terminal/);
+    assert.ok(drawn.lines.length < height + 1);
+    assert.equal(drawn.dialog, undefined);
+  }
+});
+
 test('a question shows its own key hints', () => {
   const options = ['red', 'cancel'].map((id) => ({ id, name: id }));
   const generic_details = { description: 'Which colour?' };

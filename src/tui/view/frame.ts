@@ -46,7 +46,7 @@ const MAX_COMPOSER_ROWS = 8;
 /** Minimum number of rows for open entries. If fewer rows remain, the entries are not drawn. */
 const MIN_LIVE_ROWS = 3;
 const NARROW = 52;
-/** In a lower terminal, a dialog or pane gets the rows of the queue and of the running turn. */
+/** In a lower terminal, a dialog or pane gets the rows of the running turn and of all but one queued prompt. */
 const LOW = 24;
 
 export function frame(options: FrameOptions): ScreenFrame {
@@ -68,7 +68,8 @@ export function frame(options: FrameOptions): ScreenFrame {
     placeholder: placeholderFor(ui, self, width),
   });
   const status = statusLine({ ...options, state, hint: ui.hint });
-  const queued = crowded ? [] : queueLines(state.queued, self.name, width);
+  const queue = queueLines(state.queued, self.name, width);
+  const queued = crowded ? queue.slice(-1) : queue;
   const since = crowded ? undefined : ui.busySince;
   const { spinner, now } = options;
   const turn = since !== undefined && { spinner, since, now, cancels: escCancels(ui, self) };
@@ -173,6 +174,7 @@ function placeholderFor(ui: Ui, self: LiveClient, width: number): string {
   if (entry && dialog.focus === 'answer') {
     return isQuestion(entry) ? 'Your answer' : 'Type a reason to reject';
   }
+  if (entry && dialog.focus === 'draft') return 'Type the next request, or Tab to answer';
   if (state.turn === 'working') return 'Type the next request';
   return width < NARROW ? 'Ask for something' : 'Ask for something, / for commands, @ for files';
 }
