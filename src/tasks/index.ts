@@ -43,7 +43,7 @@ export type { Deliver, Delivery, DeliveryOutcome, Post } from './push.ts';
 export type { EndReason, Sink } from './log/reader.ts';
 export type * from './store/store.ts';
 export { opening, TaskStream } from './log/task-stream.ts';
-export type { LaterOptions, Opening, StreamSink } from './log/task-stream.ts';
+export type { Opening, StreamSink } from './log/task-stream.ts';
 export { consoleLogger } from './log/logger.ts';
 export { sameJson } from './same-json.ts';
 export { roughSize } from './log/size.ts';
