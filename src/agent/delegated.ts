@@ -7,11 +7,18 @@ import { functionCalls, functionResponses, type Content } from './content.ts';
 import { createEvent, type Answer, type Event, type Question } from './event.ts';
 import type { SessionKey, SessionStore } from './session.ts';
 
+const PREFIX = 'agent-tool-';
+
 /** Returns the key of the session of an agent that works for a call. The id of the agent's run is the call's id. */
 export function delegatedSession(session: SessionKey, callId: string): SessionKey {
   // The id contains a hash, so that nested agents do not make it longer.
   const id = hash('sha256', JSON.stringify([session.id, callId])).slice(0, 32);
-  return { ...session, id: `agent-tool-${id}` };
+  return { ...session, id: `${PREFIX}${id}` };
+}
+
+/** Returns whether the session is that of an agent that works for a call, and not a conversation of its own. */
+export function isDelegatedSession({ id }: Pick<SessionKey, 'id'>): boolean {
+  return id.startsWith(PREFIX);
 }
 
 /** A call for which an agent may be working. `runId` and `author` are those of the call's event. */

@@ -32,7 +32,7 @@ export { memoryArtifacts, type MemoryArtifactsOptions } from './artifacts/memory
 export type { CanceledRun } from './canceled-run.ts';
 export type { CompactionOptions } from './run/compaction.ts';
 export * from './content.ts';
-export { delegatedIn, type DelegatedEvent } from './delegated.ts';
+export { delegatedIn, isDelegatedSession, type DelegatedEvent } from './delegated.ts';
 export { RunError, type RunErrorCode } from './errors.ts';
 export * from './event.ts';
 export type { AnswerInbox } from './inbox.ts';

@@ -327,6 +327,31 @@ test('the list of tasks comes in pages, the newest first, and without the tools'
   }
 });
 
+test('calls and thoughts of a helper have its name, and its text is not the answer', async (t) => {
+  const { url } = await startCoder(t, makePlace(t), {
+    script: [
+      [{ call: { name: 'task', args: { prompt: 'Look.', name: 'scout' } } }],
+      [{ text: 'I look.' }, { call: { name: 'list_directory', args: {} } }],
+      [{ text: 'Nothing there.' }],
+      [{ text: 'It is empty.' }],
+    ],
+  });
+  const events = await say(url, { userMessage: 'delegate' });
+  const task = events.find(({ toolName }) => toolName === 'task');
+  const mark = { agent: 'scout', parentToolCallId: task?.toolCallId };
+  const marked = events.filter(({ agent }) => agent === 'scout');
+  assert.deepEqual(marked.map(flatOutline), [
+    'thought',
+    'tool-call-update PENDING',
+    'tool-call-update EXECUTING',
+    'tool-call-update SUCCEEDED',
+  ]);
+  for (const { agent, parentToolCallId } of marked)
+    assert.deepEqual({ agent, parentToolCallId }, mark);
+  const texts = events.filter(({ kind }) => kind === 'text-content').map(({ text }) => text);
+  assert.equal(texts.join(''), 'It is empty.');
+});
+
 test("somebody else's task is not there", async (t) => {
   const authenticate = bearerTokens(new Map(Object.entries({ ann: 'a-secret', bob: 'b-secret' })));
   const { url } = await startCoder(t, makePlace(t), { server: { authenticate } });

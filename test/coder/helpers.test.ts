@@ -1,10 +1,13 @@
 /** A helper of the agent, and questions that the agent asks in its own words. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { contentText } from '../../src/agent/content.ts';
 import type { Model } from '../../src/agent/model.ts';
 import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
+import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
+import { recentSessions } from '../../src/cli/coder/stored-sessions.ts';
 import { eventIn, readTask } from '../../src/protocol/development-tool/index.ts';
 import { textOf, type StreamEvent } from '../../src/protocol/index.ts';
 import { calls, done, lastCall, shell, talk } from './checked-talk.ts';
@@ -229,6 +232,15 @@ test('after a restart, a helper goes on with the answer to its own call', async 
   assert.equal(seen.lifeOf('run_shell_command'), 'PENDING EXECUTING SUCCEEDED');
   assert.equal(seen.lifeOf('task'), 'PENDING EXECUTING SUCCEEDED');
   assert.deepEqual(seen.ends, ['completed']);
+});
+
+test('a helper that waits is not a session that a person can resume', async (t) => {
+  const { place, say } = await talk(t, [job, shell('touch one')]);
+  await say('delegate');
+  const sessions = sqliteSessions(join(place.home, 'sessions.db'));
+  t.after(() => sessions.close());
+  const titles = (await recentSessions(sessions)).map(({ title }) => title);
+  assert.deepEqual(titles, [`delegate in ${place.workspace}`]);
 });
 
 test("a client without the extension is asked about the real call, and gets only the agent's answer", async (t) => {

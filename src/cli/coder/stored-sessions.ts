@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import {
   contentText,
+  isDelegatedSession,
   type Session,
   type SessionKey,
   type SessionStore,
@@ -71,13 +72,14 @@ export function sessionTitle({ events }: Session): string {
   return text.length > MAX_TITLE ? `${text.slice(0, MAX_TITLE - 1)}…` : text;
 }
 
-/** Returns the sessions to choose from, the most recent first. */
+/** Returns the sessions to choose from, the most recent first. The session of a helper is part of another session. */
 export async function recentSessions(
   sessions: SessionStore,
 ): Promise<{ readonly id: string; readonly title: string; readonly when: string }[]> {
   const found = await sessions.list({ app: APP, user: LOCAL_USER }, { limit: MAX_LOOKED_AT });
   const items = [];
   for (const key of found) {
+    if (isDelegatedSession(key)) continue;
     const session = await sessions.get(key);
     if (!session || session.events.length === 0) continue;
     const when = new Date(session.updatedAt).toLocaleString();

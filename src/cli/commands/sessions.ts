@@ -1,5 +1,5 @@
 /** `parley sessions`: lists the stored sessions of the coding agent. */
-import type { Session } from '../../agent/index.ts';
+import { isDelegatedSession, type Session } from '../../agent/index.ts';
 import { APP } from '../../coder/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { EXIT } from '../program/exit.ts';
@@ -33,7 +33,8 @@ export default defineCommand({
     const store = await storedSessions(values, environment);
     try {
       const owner = { app: APP, user: values.user ?? LOCAL_USER };
-      const found = (await store?.list(owner, { limit })) ?? [];
+      const all = (await store?.list(owner, { limit })) ?? [];
+      const found = all.filter((key) => !isDelegatedSession(key));
       for (const key of found) {
         const session = await store?.get(key);
         if (session) show(session, values.json);
