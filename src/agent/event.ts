@@ -58,8 +58,6 @@ export interface Answer {
   readonly value?: JsonValue;
   /** What the person said beside the answer. The model gets it as the person's words, after the call's response. */
   readonly words?: string;
-  /** Who answered. It is only stored with the answer. */
-  readonly by?: JsonObject;
 }
 
 /** A summary that replaces the older part of the conversation. */

@@ -35,9 +35,19 @@ describe('sessions', { concurrency: 3 }, () => {
     );
     assert.match(out, /\n\nI wrote a\.md\.\n$/);
     const json = await parley(['export', id, '--output', 'json'], here);
-    const session = JSON.parse(json.out) as { id: string; events: object[] };
+    const session = JSON.parse(json.out) as {
+      id: string;
+      events: object[];
+      approvals: { decision: string; call: string }[];
+    };
     assert.equal(session.id, id);
     assert.ok(session.events.length >= 4);
+    assert.match(
+      out,
+      /\n## Approvals\n\n- \S+Z {2}automatic: everything is allowed .* Write a\.md\n/,
+    );
+    const [automatic] = session.approvals;
+    assert.deepEqual([automatic?.decision, automatic?.call], ['automatic', 'Write a.md']);
   });
 
   test('of another user are not shown unless they are asked for', async () => {

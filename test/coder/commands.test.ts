@@ -22,7 +22,7 @@ test('commands/get lists the built-in commands with their arguments and those be
   const { commands } = GetAllSlashCommandsResponse.parse(result);
   assert.equal(
     commands.map(({ name }) => name).join(' '),
-    'help init memory restore compress clear tools mcp model approval stats',
+    'help init memory restore compress clear tools mcp model approval approvals stats',
   );
   const memory = commands.find(({ name }) => name === 'memory');
   assert.deepEqual(

@@ -1,6 +1,6 @@
 /** `parley export`: prints a whole session as Markdown or JSON. */
 import type { ContentPart, Event, Session } from '../../agent/index.ts';
-import { APP } from '../../coder/index.ts';
+import { APP, approvalLine, approvalsIn, type Approval } from '../../coder/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { option } from '../program/flags.ts';
@@ -27,6 +27,7 @@ export default defineCommand({
   examples: [
     'parley export 0197f0c5-… > session.md',
     'parley export 0197f0c5-… --output json | jq .events',
+    'parley export 0197f0c5-… --output json | jq .approvals',
   ],
 
   async run({ values, operands: [id = ''], environment }) {
@@ -37,7 +38,12 @@ export default defineCommand({
     const store = await storedSessions(values, environment);
     try {
       const session = await sessionOf(store, values.user ?? LOCAL_USER, id);
-      say(output === 'json' ? JSON.stringify(session, null, 2) : shown(markdown(session)));
+      const approvals = approvalsIn(session.events);
+      const text =
+        output === 'json'
+          ? JSON.stringify({ ...session, approvals }, null, 2)
+          : shown(markdown(session, approvals));
+      say(text);
     } finally {
       await store?.close();
     }
@@ -45,7 +51,7 @@ export default defineCommand({
   },
 });
 
-function markdown(session: Session): string {
+function markdown(session: Session, approvals: readonly Approval[]): string {
   const workspace = workspaceOf(session);
   const head = [
     `# Session ${session.id}`,
@@ -61,7 +67,13 @@ function markdown(session: Session): string {
     author = speaker;
     blocks.push(said);
   }
-  return [...head, ...blocks].join('\n\n');
+  return [...head, ...approvalsSection(approvals), ...blocks].join('\n\n');
+}
+
+/** Returns the section that lists who allowed or rejected which call. */
+function approvalsSection(approvals: readonly Approval[]): string[] {
+  if (approvals.length === 0) return [];
+  return ['## Approvals', approvals.map((each) => `- ${approvalLine(each)}`).join('\n')];
 }
 
 function titled(agent: string): string {

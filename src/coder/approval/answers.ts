@@ -7,7 +7,6 @@ import { isObject, type JsonValue } from '../../base/index.ts';
 import { yesOrNo } from '../../bridge/index.ts';
 import {
   type ConfirmationOption,
-  type EventSource,
   looksLikeConfirmation,
   OPTION,
   readConfirmation,
@@ -41,32 +40,20 @@ export function confirmationsIn({ parts }: Message): ToolCallConfirmation[] {
  */
 export function answerIn(message: Message, question: Question): Answer | undefined {
   const words = textOf(message.parts).trim();
-  const facts = readMessage(message);
-  const confirmations = facts.filter((fact) => fact.kind === 'answer');
-  if (confirmations.length === 0) {
-    const source = facts.find((fact) => fact.kind === 'prompt')?.source;
-    return signed(wordsAnswer(question, words), source);
-  }
+  const confirmations = readMessage(message).filter((fact) => fact.kind === 'answer');
+  if (confirmations.length === 0) return wordsAnswer(question, words);
   const chosen = confirmations.find(({ confirmation: { tool_call_id: id } }) => id === question.id);
   if (!chosen) return undefined;
   const answer = answerFor(question, chosen.confirmation, words);
   // The model gets the text only once, although the message may answer several questions.
   const isAnswer = confirmations.some(({ confirmation }) => takesWords(confirmation));
   const isBeside = words !== '' && chosen === confirmations[0] && !isAnswer;
-  return signed(isBeside ? { ...answer, words } : answer, chosen.source);
+  return isBeside ? { ...answer, words } : answer;
 }
 
 /** Returns whether the text of the confirmation's message is the answer to its question. */
 function takesWords({ selected_option_id: option, answer }: ToolCallConfirmation): boolean {
   return option === OPTION.words && answer === undefined;
-}
-
-/** Adds who answered, for the list of approvals. */
-function signed(answer: Answer, source: EventSource | undefined): Answer {
-  if (!source) return answer;
-  const { client, name, kind } = source;
-  const by = { client, ...(name !== undefined && { name }), ...(kind !== undefined && { kind }) };
-  return { ...answer, by };
 }
 
 /**
@@ -94,7 +81,8 @@ export function unheardAnswer(
 
 /** Returns whether the message is a slash command. A slash command does not answer an open question. */
 function isCommand(message: Message): boolean {
-  return textOf(message.parts).startsWith('/') && confirmationsIn(message).length === 0;
+  const answers = readMessage(message).some(({ kind }) => kind === 'answer');
+  return textOf(message.parts).startsWith('/') && !answers;
 }
 
 /** Returns the answer that a confirmation gives to its question. `beside` is the text of the same message. */

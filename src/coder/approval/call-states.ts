@@ -17,7 +17,18 @@ import {
 import { A2AError, isTerminal, textOf, type Task } from '../../protocol/index.ts';
 import { optionNamed } from './answers.ts';
 
-/** The decision about a call. */
+/** A person's decision about a call, with the call as it was shown. */
+export interface CallDecision {
+  readonly call: ToolCall;
+  /** The id of the selected option. For a text answer, the option with the same meaning. */
+  readonly option: string;
+  /** The person's own words: a reason, an answer or another text. Empty if there are none. */
+  readonly words: string;
+  readonly source: EventSource | undefined;
+  /** The message with the decision. */
+  readonly messageId: string;
+}
+
 interface Resolution {
   /** The name of the client that decided. */
   readonly by: string;
@@ -28,17 +39,28 @@ interface Resolution {
 export class CallStates {
   /** The calls by id, each in its latest state in the log. */
   readonly calls = new Map<string, ToolCall>();
+  /** The decisions of people, oldest first. */
+  readonly decisions: CallDecision[] = [];
   readonly #resolved = new Map<string, Resolution>();
 
   constructor(task: Task) {
     for (const message of messagesOf(task)) {
       const facts = readMessage(message);
       const answers = facts.some(({ kind }) => kind === 'answer');
+      const { messageId } = message;
       for (const fact of facts) {
         if (fact.kind === 'call') this.#note(fact.call);
-        else if (fact.kind === 'answer') this.#resolve(fact.confirmation, fact.source);
-        else if (fact.kind === 'prompt' && !answers) {
-          this.#resolveAll(textOf([...fact.parts]), fact.source);
+        else if (fact.kind === 'answer') {
+          const {
+            tool_call_id: id,
+            selected_option_id: option,
+            answer,
+            reason,
+          } = fact.confirmation;
+          const words = answer ?? reason ?? textOf(message.parts);
+          this.#resolve(id, { option, words, source: fact.source, messageId });
+        } else if (fact.kind === 'prompt' && !answers) {
+          this.#resolveAll({ words: textOf(message.parts), source: fact.source, messageId });
         }
       }
     }
@@ -59,20 +81,20 @@ export class CallStates {
     if (call.confirmation_request && isNew) this.#resolved.delete(call.tool_call_id);
   }
 
-  #resolve(
-    { tool_call_id, selected_option_id: option }: ToolCallConfirmation,
-    source: EventSource | undefined,
-  ): void {
-    if (this.#resolved.has(tool_call_id)) return;
-    this.#resolved.set(tool_call_id, { by: nameOf(source), option });
+  #resolve(callId: string, said: Omit<CallDecision, 'call'>): void {
+    if (this.#resolved.has(callId)) return;
+    this.#resolved.set(callId, { by: nameOf(said.source), option: said.option });
+    const call = this.calls.get(callId);
+    if (call) this.decisions.push({ ...said, call });
   }
 
   /** Resolves all waiting calls with a text answer. A slash command resolves no calls. */
-  #resolveAll(words: string, source: EventSource | undefined): void {
+  #resolveAll(said: Omit<CallDecision, 'call' | 'option'>): void {
+    const { words } = said;
     if (words.startsWith('/')) return;
     for (const { tool_call_id, confirmation_request: request } of this.waiting) {
       const option = request ? optionFor(words, request) : OPTION.words;
-      this.#resolved.set(tool_call_id, { by: nameOf(source), option });
+      this.#resolve(tool_call_id, { ...said, option });
     }
   }
 

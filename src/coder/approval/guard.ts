@@ -10,6 +10,7 @@ import { BoundedMap } from '../../base/index.ts';
 import { ToolError, type MutableState, type Tool, type ToolContext } from '../../agent/index.ts';
 import { grantFrom, type CallToApprove } from './options.ts';
 import { chosenOption } from './answers.ts';
+import { noteAllowed } from './approvals.ts';
 import { detailFor } from './confirmation-request.ts';
 import type { FileChanges } from './file-changes.ts';
 import { decide, rulesFrom, type Policy } from './policy.ts';
@@ -26,6 +27,8 @@ export interface Modes {
 export interface GuardOptions extends Modes {
   /** The root folder of the workspace. */
   readonly root: string;
+  /** The name of the main agent. Other agents are helpers. Default: there are no helpers. */
+  readonly agent?: string;
   readonly rules: readonly PolicyRule[];
   /** Saves a rule for later sessions. */
   saveRule(rule: PolicyRule): Promise<void>;
@@ -45,6 +48,8 @@ export const MODE_KEY = 'coder.approval';
 const BY_STRICTNESS: readonly ApprovalMode[] = ['plan', 'ask', 'auto-edit', 'yolo'];
 const GRANTS_KEY = 'coder.grants';
 const MAX_GRANTS = 500;
+/** Maximum number of calls per tool that are allowed and have not run yet. */
+const MAX_ALLOWED = 256;
 /** Maximum number of cached previews per tool. */
 const MAX_PREVIEWS = 16;
 const Grants = z.array(PolicyRule);
@@ -61,6 +66,9 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
   const previews = new BoundedMap<{ readonly args: string; readonly preview: Preview }>(
     MAX_PREVIEWS,
   );
+
+  /** Why the mode or a rule allows the calls that have not run yet. */
+  const allowed = new BoundedMap<string>(MAX_ALLOWED);
 
   async function previewOf(args: JsonObject, context: ToolContext): Promise<Preview> {
     const key = previewKey(context);
@@ -90,13 +98,17 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     },
 
     async confirm(args, context) {
+      const key = previewKey(context);
       const preview = await previewOf(args, context);
       const { decision, reason } = decide(policyOf(options, context.state), tool, args, preview);
       if (decision === 'deny') {
-        previews.delete(previewKey(context));
+        previews.delete(key);
         throw new ToolError('denied', `not allowed: ${reason}`);
       }
-      if (decision === 'allow') return false;
+      if (decision === 'allow') {
+        if (tool.effect !== 'read' && tool.effect !== 'talk') allowed.set(key, reason);
+        return false;
+      }
       return { text: tool.describe(args), detail: detailFor({ tool, args, preview, root }) };
     },
 
@@ -106,7 +118,16 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
       const grants = option?.startsWith('proceed_always') === true;
       const isEdit = tool.effect === 'edit';
       const preview = grants || isEdit ? await previewOf(args, context) : undefined;
-      previews.delete(previewKey(context));
+      const key = previewKey(context);
+      previews.delete(key);
+      const reason = allowed.get(key);
+      allowed.delete(key);
+      if (reason !== undefined && !context.confirmation) {
+        const { agent: main = context.agent } = options;
+        const agent = context.agent === main ? undefined : context.agent;
+        const what = { tool: tool.name, call: tool.describe(args), reason };
+        noteAllowed({ state: context.state, callId: context.callId, agent }, what);
+      }
       if (grants && preview) {
         await grant(option, { tool, args, preview, root }, context.state);
       }

@@ -5,6 +5,7 @@
 import type { Message } from '../../protocol/index.ts';
 import { isTrusted } from '../settings/trust.ts';
 import { approvalCommand } from './approval.ts';
+import { approvalsCommand } from './approvals.ts';
 import { clearCommand } from './clear.ts';
 import type { CoderCommand } from './command.ts';
 import { compressCommand } from './compress.ts';
@@ -30,6 +31,7 @@ const BUILT_IN: readonly CoderCommand[] = [
   mcpCommand,
   modelCommand,
   approvalCommand,
+  approvalsCommand,
   statsCommand,
 ];
 

@@ -126,6 +126,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
 
   const guard: GuardOptions = {
     root,
+    agent: APP,
     changes: options.changes,
     realPath: (path) => workspace.realPath(path).catch(() => undefined),
     mode,

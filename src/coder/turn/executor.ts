@@ -15,7 +15,7 @@
  */
 import type { OpenRun } from '../../agent/index.ts';
 import { isObject, type MaybePromise } from '../../base/index.ts';
-import { openTurn, present, runTurn, type TurnReader } from '../../bridge/index.ts';
+import { openTurn, present, runTurn, userOf, type TurnReader } from '../../bridge/index.ts';
 import {
   EXTENSION_URI,
   extensionMetadata,
@@ -27,7 +27,7 @@ import {
   type DevelopmentToolEvent,
   type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
-import { A2AError, isInterrupted, textOf, type Task } from '../../protocol/index.ts';
+import { A2AError, isInterrupted, textOf, type Message, type Task } from '../../protocol/index.ts';
 import type {
   A2AAgent,
   AgentProfile,
@@ -41,12 +41,18 @@ import type {
   StatusEvent,
 } from '../../tasks/index.ts';
 import { answerIn, confirmationsIn, unheardAnswer } from '../approval/answers.ts';
+import { decisionEvents } from '../approval/approvals.ts';
 import { CallStates } from '../approval/call-states.ts';
 import { BESIDE, type Commands } from '../commands/service.ts';
 import { openingState } from '../session/opening-calls.ts';
 import { modelNameIn } from '../session/session-status.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
-import { hasBegun, type AcquiredAgent, type WorkspaceAgents } from '../session/workspace-agents.ts';
+import {
+  hasBegun,
+  type AcquiredAgent,
+  type SessionOwner,
+  type WorkspaceAgents,
+} from '../session/workspace-agents.ts';
 import { Inbox } from './inbox.ts';
 import { requireMessageRoles, type MessageRules } from './message-roles.ts';
 import { DevelopmentToolPresenter } from './presenter.ts';
@@ -124,14 +130,36 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     const { kind: senderKind, ...source } = sourceOf(context);
     const event: DevelopmentToolEvent = { kind, model, source };
     return {
-      source: { ...source, kind: senderKind },
+      source: { ...source, kind: senderKind, at: new Date().toISOString() },
       metadata: extensionMetadata(event),
       brief: isActive(context),
       // A live session continues for every client, even if the client does not support the extension.
       continues: isActive(context) || options.isLive(task.id),
       ...(confirmations.length > 0 &&
-        inbox?.open && { deliver: (received) => inbox.put(received) }),
+        inbox?.open && {
+          deliver(received) {
+            inbox.put(received);
+            const { message: _, ...status } = task.status;
+            const history = [...messagesOf(task), received];
+            void record(context, { ...task, status, history }, [received]);
+          },
+        }),
     };
+  }
+
+  /** Copies the decisions in these messages to the session, for the list of approvals. */
+  async function record(
+    place: SessionOwner,
+    task: Task,
+    messages: readonly Message[],
+  ): Promise<void> {
+    const key = { app: APP, user: userOf(place), id: place.contextId };
+    try {
+      const events = decisionEvents(task, messages);
+      if (events.length > 0) await workspaces.sessions.append(key, events);
+    } catch (error) {
+      logger.error({ err: error, taskId: task.id }, 'failed to store an approval in the session');
+    }
   }
 
   async function* execute(context: ExecutionContext): AsyncGenerator<ExecutorEvent> {
@@ -141,6 +169,11 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     inbox.begun = true;
     inboxes.set(id, inbox);
     try {
+      const { turn: messages, resumed, task } = context;
+      // The first message of a turn answers nothing.
+      if (messages.length > 1) {
+        await record(context, task, resumed ? messages.slice(1) : messages.slice(-1));
+      }
       yield* turn(context, inbox);
     } finally {
       workspaces.release(context);

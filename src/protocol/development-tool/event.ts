@@ -15,12 +15,14 @@ export type DevelopmentToolEventKind = z.infer<typeof DevelopmentToolEventKind>;
 
 /**
  * The client that sent a message, in a session that several clients share. The name may be the client's own choice.
- * `kind` (`terminal`, `a2a`, `acp` or `http`) is only in stored messages, for the list of approvals.
+ * `kind` (`terminal`, `a2a`, `acp` or `http`) and `at` (the time) are only in stored messages, for the list of
+ * approvals.
  */
 export const EventSource = message({
   client: Id,
   name: z.string().optional(),
   kind: z.string().optional(),
+  at: z.string().optional(),
 });
 export type EventSource = z.infer<typeof EventSource>;
 

@@ -1,0 +1,131 @@
+/**
+ * The list of approvals of a conversation: which calls were allowed, rejected or answered, by whom, from where and when.
+ *
+ * It is read from the session's log, so it covers all tasks of the conversation and survives a restart. The decisions of
+ * people are copied there from the task's log when they are accepted. A call that the mode or a rule allows is noted in
+ * the state that its result sets.
+ */
+import * as z from 'zod';
+import { createEvent, type Event, type MutableState } from '../../agent/index.ts';
+import { cutText, reveal, shorten, type JsonObject } from '../../base/index.ts';
+import { hasOption, OPTION } from '../../protocol/development-tool/index.ts';
+import type { Message, Task } from '../../protocol/index.ts';
+import { CallStates, type CallDecision } from './call-states.ts';
+
+const KEY = 'coder.approvals';
+const MAX_CALL = 2000;
+const MAX_WORDS = 1000;
+/** Maximum number of calls that are noted in the state of a helper. Its result passes them on. */
+const MAX_NOTED = 50;
+/** Maximum length of a call and of words in a line of the list. */
+const MAX_SHOWN = 200;
+
+const Approval = z.object({
+  /** When it was decided: ISO 8601. */
+  at: z.string(),
+  decision: z.enum(['approved', 'rejected', 'answered', 'automatic']),
+  tool: z.string(),
+  /** The id of the call. */
+  callId: z.string(),
+  /** The description of the call that was shown. */
+  call: z.string(),
+  /** The name of the helper that made the call. */
+  agent: z.string().optional(),
+  /** The option that was chosen: its id and its name. */
+  option: z.object({ id: z.string(), name: z.string() }).optional(),
+  /** The person's own words, or why the call needed no approval. */
+  reason: z.string().optional(),
+  /** Who decided. Missing if the mode or a rule decided. `kind` is terminal, a2a, acp or http. */
+  by: z
+    .object({ client: z.string(), name: z.string().optional(), kind: z.string().optional() })
+    .optional(),
+});
+export type Approval = z.infer<typeof Approval>;
+const Approvals = z.array(Approval);
+
+/** Returns the approvals in the log of a session, oldest first. */
+export function approvalsIn(events: readonly Event[]): Approval[] {
+  const found = new Map<string, Approval>();
+  for (const { metadata, actions } of events) {
+    for (const list of [metadata?.[KEY], actions.stateDelta?.[KEY]]) {
+      for (const each of Approvals.safeParse(list).data ?? []) {
+        found.set(JSON.stringify([each.callId, each.at]), each);
+      }
+    }
+  }
+  return [...found.values()].toSorted((one, other) => one.at.localeCompare(other.at));
+}
+
+/**
+ * Returns an approval as one line of text. A client may have chosen its own name, so the name is quoted, and nothing in
+ * the line can look like another line.
+ */
+export function approvalLine({ at, decision, call, agent, option, reason, by }: Approval): string {
+  const name = by?.name === undefined ? '' : `"${oneLine(by.name).replaceAll('"', "'")}" `;
+  const who = by ? ` by ${name}(${oneLine([by.client, by.kind ?? ''].join(' '))})` : '';
+  const chosen = decision === 'approved' && option ? `, ${oneLine(option.name)}` : '';
+  const why = reason === undefined ? '' : `: ${oneLine(reason)}`;
+  const helper = agent === undefined ? '' : `${oneLine(agent)}: `;
+  return `${at}  ${decision}${who}${chosen}${why}  ${helper}${oneLine(call)}`;
+}
+
+function oneLine(text: string): string {
+  return shorten(reveal(text.replaceAll(/\s+/g, ' ').trim()), MAX_SHOWN);
+}
+
+/** Returns the events that store the decisions of these messages of a task in the session. */
+export function decisionEvents(task: Task, messages: readonly Message[]): Event[] {
+  const { decisions } = new CallStates(task);
+  return messages.flatMap(({ messageId }) => {
+    const own = decisions.filter((decision) => decision.messageId === messageId);
+    if (own.length === 0) return [];
+    // The event is an aside of its own, so models never see it. The store skips an id that it already has.
+    const id = `approvals-${messageId}`;
+    const metadata: JsonObject = { [KEY]: own.map((decision) => approvalOf(decision)) };
+    return { ...createEvent({ runId: id, author: 'user' }, { aside: true, metadata }), id };
+  });
+}
+
+function approvalOf({ call, option, words, source }: CallDecision): Approval & JsonObject {
+  const { tool_name: tool, tool_call_id: callId, description = tool, agent } = call;
+  const isQuestion = !hasOption(call, OPTION.once);
+  const rejects = option === OPTION.cancel;
+  const name = call.confirmation_request?.options.find(({ id }) => id === option)?.name ?? option;
+  const { client, name: who, kind, at = new Date().toISOString() } = source ?? { client: '' };
+  const reason = words.trim() === '' ? undefined : cutText(words, MAX_WORDS);
+  return {
+    at,
+    decision: rejects ? 'rejected' : isQuestion ? 'answered' : 'approved',
+    tool,
+    callId,
+    call: cutText(description, MAX_CALL),
+    ...(agent !== undefined && { agent }),
+    option: { id: option, name },
+    ...(reason !== undefined && { reason }),
+    by: {
+      client,
+      ...(who !== undefined && { name: who }),
+      ...(kind !== undefined && { kind }),
+    },
+  };
+}
+
+/** Notes in the state that the mode or a rule allows a call. */
+export function noteAllowed(
+  { state, callId, agent }: { state: MutableState; callId: string; agent?: string | undefined },
+  { tool, call, reason }: { tool: string; call: string; reason: string },
+): void {
+  const noted: Approval & JsonObject = {
+    at: new Date().toISOString(),
+    decision: 'automatic',
+    tool,
+    callId,
+    call: cutText(call, MAX_CALL),
+    ...(agent !== undefined && { agent }),
+    reason,
+  };
+  // Only the last state of a helper becomes part of the session, so the state of a helper has all of its calls.
+  const before = agent === undefined ? [] : (Approvals.safeParse(state.get(KEY)).data ?? []);
+  const others = before.filter((each) => each.agent === agent).slice(1 - MAX_NOTED);
+  state.set(KEY, [...others, noted] as (Approval & JsonObject)[]);
+}
