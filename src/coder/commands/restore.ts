@@ -12,6 +12,7 @@ import {
   type Event,
   type Question,
   type Rewind,
+  type ToolErrorDetails,
 } from '../../agent/index.ts';
 import { conversationOf, eventBefore } from '../../agent/internal/index.ts';
 import type { ConfirmationRequest } from '../../protocol/development-tool/index.ts';
@@ -80,7 +81,7 @@ async function* restore(id: string, context: CommandContext): AsyncGenerator<Cus
     return;
   }
   if (answer && answer.confirmed !== true) {
-    yield settled(callId, 'the person declined', true);
+    yield settled(callId, 'the person declined', { type: 'declined' });
     yield 'Nothing was changed.';
     return;
   }
@@ -99,7 +100,7 @@ async function* restore(id: string, context: CommandContext): AsyncGenerator<Cus
     rewind ? 'The conversation is restored too.' : 'The conversation is unchanged.',
     `To undo this: /restore ${before.id}`,
   ].join('\n');
-  if (asked) yield settled(callId, done, false);
+  if (asked) yield settled(callId, done);
   yield {
     content: { role: 'model', parts: [{ kind: 'text', text }] },
     ...(rewind && { actions: { rewind } }),
@@ -157,8 +158,8 @@ function askFirst(id: string, { id: checkpoint, label, at }: Checkpoint): Custom
   };
 }
 
-function settled(id: string, text: string, isError: boolean): CustomAgentYield {
+function settled(id: string, text: string, error?: ToolErrorDetails): CustomAgentYield {
   const response = { kind: 'function-response', id, name: NAME, response: text } as const;
-  const shown = isError ? { isError } : { display: { text } };
+  const shown = error ? { isError: true, error } : { display: { text } };
   return { content: { role: 'user', parts: [{ ...response, ...shown }] } };
 }

@@ -9,6 +9,7 @@ import type { JsonObject } from '../../base/index.ts';
 import { gzipSync } from 'node:zlib';
 import { toolContext } from '../../../test/support/tool-context.ts';
 import { RichResponse } from '../../agent/tool.ts';
+import { ToolError } from '../../agent/tool-error.ts';
 import type { FetchPageOptions } from '../web/fetch-page.ts';
 import { fetchUrlTool } from './fetch-url.ts';
 
@@ -46,15 +47,35 @@ test('a page is fetched and made readable', async (t) => {
 
 test('text and JSON come as they are, compressed or not, with the status', async (t) => {
   const origin = await site(t, (_request, response) => {
-    response.writeHead(404, {
+    response.writeHead(201, {
       'content-type': 'application/problem+json',
       'content-encoding': 'gzip',
     });
     response.end(gzipSync('{"a": "<b>"}'));
   });
   const page = await fetched(origin);
-  assert.deepEqual([page['status'], page['text']], [404, '{"a": "<b>"}']);
+  assert.deepEqual([page['status'], page['text']], [201, '{"a": "<b>"}']);
 });
+
+for (const [status, type] of [
+  [404, 'not_found'],
+  [403, 'denied'],
+  [500, 'network'],
+] as const) {
+  test(`a page with the status ${status} is an error (${type}), and the model still reads it`, async (t) => {
+    const origin = await site(t, (_request, response) => {
+      response.writeHead(status, { 'content-type': 'text/plain' });
+      response.end('what is wrong');
+    });
+    await assert.rejects(fetched(origin), (error) => {
+      assert.ok(error instanceof ToolError);
+      assert.deepEqual([error.type, error.statusCode], [type, status]);
+      assert.match(error.message, new RegExp(`^${status} text/plain, 13 bytes from `));
+      assert.match(JSON.stringify(error.response), /"text":"what is wrong"/);
+      return true;
+    });
+  });
+}
 
 test('private addresses are closed, in every notation', async (t) => {
   let requests = 0;

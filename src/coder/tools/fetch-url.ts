@@ -1,9 +1,9 @@
 /** fetch_url: fetches the text of a page on the public web. */
 import * as z from 'zod';
-import { RichResponse } from '../../agent/index.ts';
-import type { CoderTool, Display } from './tool.ts';
+import type { ToolErrorType } from '../../agent/index.ts';
+import type { CoderTool } from './tool.ts';
 import { FetchError, pageFetcher, type FetchPageOptions, type Page } from '../web/fetch-page.ts';
-import { defineTool } from './define-tool.ts';
+import { defineTool, respond } from './define-tool.ts';
 
 /** Maximum length of the text that the model gets. */
 const MAX_CHARACTERS = 50_000;
@@ -33,21 +33,26 @@ export function fetchUrlTool(options: FetchPageOptions = {}): CoderTool {
       }
       const text = await textOf(page);
       const cut = page.cut || text.length > MAX_CHARACTERS;
-      const display: Display = {
-        text: `${page.status} ${page.mediaType}, ${page.body.length} bytes from ${page.url.href}`,
+      const { status, mediaType } = page;
+      const shown = `${status} ${mediaType}, ${page.body.length} bytes from ${page.url.href}`;
+      const response = {
+        url: page.url.href,
+        status,
+        content_type: mediaType,
+        text: text.slice(0, MAX_CHARACTERS).toWellFormed(),
+        ...(cut && { note: 'The page is longer. This is its start.' }),
       };
-      return new RichResponse(
-        {
-          url: page.url.href,
-          status: page.status,
-          content_type: page.mediaType,
-          text: text.slice(0, MAX_CHARACTERS).toWellFormed(),
-          ...(cut && { note: 'The page is longer. This is its start.' }),
-        },
-        { display },
-      );
+      // The model gets the page of an error, too, because it often says what is wrong.
+      if (status >= 400)
+        throw new FetchError(errorType(status), shown, { statusCode: status, response });
+      return respond(response, shown);
     },
   });
+}
+
+function errorType(status: number): ToolErrorType {
+  if (status === 404 || status === 410) return 'not_found';
+  return status === 401 || status === 403 ? 'denied' : 'network';
 }
 
 async function textOf({ mediaType, charset, body, url }: Page): Promise<string> {
