@@ -7,19 +7,12 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CHECKS, problemsIn } from './schedules/checks.ts';
+import { problemsIn } from './schedules/checks.ts';
 import { play } from './schedules/play.ts';
 
 const LONG = process.env['PARLEY_TEST_LONG'] === '1';
 const RUNS = Number(process.env['PARLEY_SCHEDULES'] ?? (LONG ? 100 : 8));
 const ONLY = process.env['PARLEY_SEED'];
-
-/** NOT YET TRUE: the checks that do not hold today. This list has to become empty. PARLEY_STRICT=1 ignores it. */
-const NOT_YET = new Set(['outcomes', 'words']);
-const STRICT = process.env['PARLEY_STRICT'] === '1';
-const names = (Object.keys(CHECKS) as (keyof typeof CHECKS)[]).filter(
-  (name) => STRICT || !NOT_YET.has(name),
-);
 
 for (const kills of [false, true]) {
   const runs = kills ? Math.ceil(RUNS / 4) : RUNS;
@@ -29,7 +22,7 @@ for (const kills of [false, true]) {
     const what = kills ? 'a process that is killed' : 'people who answer and cancel';
     test(`every call ends as it was decided, in its order, with ${what} (seed ${seed})`, async (t) => {
       const played = await play(t, { seed, kills });
-      const problems = problemsIn(played, names);
+      const problems = problemsIn(played);
       assert.deepEqual(problems, []);
     });
   }

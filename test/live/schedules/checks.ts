@@ -345,9 +345,21 @@ function inOrder(first: MadeCall, second: MadeCall, effects: Effects): boolean {
 /** Nobody did what they may not. */
 const attempts: Check = ({ violations }) => [...violations];
 
-export const CHECKS = { lives, metadata, wellFormed, outcomes, words, consent, order, attempts };
+const CHECKS: Readonly<Record<string, Check>> = {
+  lives,
+  metadata,
+  wellFormed,
+  outcomes,
+  words,
+  consent,
+  order,
+  attempts,
+};
 
-export function problemsIn(played: Played, names: readonly (keyof typeof CHECKS)[]): string[] {
+/** Everything that a schedule shows to be wrong, one line each. */
+export function problemsIn(played: Played): string[] {
   const reading = read(played);
-  return names.flatMap((name) => CHECKS[name](played, reading).map((line) => `${name}: ${line}`));
+  return Object.entries(CHECKS).flatMap(([name, check]) =>
+    check(played, reading).map((line) => `${name}: ${line}`),
+  );
 }
