@@ -122,8 +122,9 @@ export class Conversation {
     return this.#ending.signal.aborted;
   }
 
+  /** The prompts that wait for the end of a turn. A prompt that is being sent for the first time does not wait. */
   get queued(): readonly QueuedPrompt[] {
-    return this.#queue.map(({ shown }) => shown);
+    return this.#queue.filter(({ tried }) => !tried).map(({ shown }) => shown);
   }
 
   /** Whether the turn waits for answers. */

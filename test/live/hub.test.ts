@@ -309,6 +309,21 @@ test('clients hear who comes and who leaves', async (t) => {
   await assert.rejects(bob.prompt('still here?'), { code: -31503 });
 });
 
+test('a prompt that starts a turn at once is never on the list of those that wait, also right after a cancel', async (t) => {
+  const answer = [{ delayMs: 50 }, { text: 'Done.' }];
+  const script = [answer, answer];
+  const { live } = await openSession(t, { script });
+  const ann = live.join({ kind: 'terminal' });
+  const watcher = new Watcher(ann);
+  await ann.prompt('one');
+  void ann.cancel();
+  await watcher.state('canceled');
+  await ann.prompt('two');
+  await watcher.state('completed');
+  const queued = watcher.items.flatMap((item) => (item.kind === 'presence' ? [item.queued] : []));
+  assert.deepEqual(queued.at(-1), []);
+});
+
 test('the session ends for everybody when it is closed, and when the server is', async (t) => {
   for (const how of ['session', 'server'] as const) {
     const { live, server } = await openSession(t);
