@@ -220,6 +220,23 @@ test('several calls of one answer of a helper wait at the same time', async (t) 
   assert.deepEqual(seen.ends, ['completed']);
 });
 
+test('a question that a helper asks a person has the name of the helper, and its answer goes to the helper', async (t) => {
+  const { say, goOn, onlyWaiting, seen, requests } = await talk(t, [
+    job,
+    calls('ask_user', { question: 'Which colour?', options: ['red', 'blue'] }),
+    [{ text: 'It is green.' }],
+    done,
+  ]);
+  await say('delegate');
+  const { tool_name, agent, confirmation_request: request } = onlyWaiting();
+  assert.deepEqual([tool_name, agent], ['ask_user', 'files']);
+  assert.deepEqual(request?.generic_details, { description: 'Which colour?' });
+  await goOn('a kind of green');
+  assert.match(heard(requests[2]), /"answer":"a kind of green"/);
+  assert.equal(seen.lifeOf('task'), 'PENDING EXECUTING SUCCEEDED');
+  assert.deepEqual(seen.ends, ['completed']);
+});
+
 test('after a restart, a helper goes on with the answer to its own call', async (t) => {
   const { place, say, onlyWaiting, stop, taskId, seen } = await talk(t, [job, shell('touch one')]);
   await say('delegate');
