@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { createAgent } from '../../tasks/index.ts';
+import { A2AError } from '../../protocol/index.ts';
+import { createAgent, TaskStream } from '../../tasks/index.ts';
 import { serve, type ServeOptions } from '../../server.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
@@ -225,4 +226,14 @@ test('closing the server ends open streams', async (t) => {
   const text = response.text();
   await server.close(0);
   assert.match(await text, /interrupted/);
+});
+
+test('a stream that cannot go on ends with the error', async (t) => {
+  const dropped = Promise.reject(new A2AError('conflict', 'dropped'));
+  const { fetch } = setUp(t, {
+    guard: (handler) => ({ ...handler, streamMessage: async () => TaskStream.later(dropped) }),
+  });
+  const text = await (await fetch(rpc('hi', 'message/stream'))).text();
+  const { error } = JSON.parse(text.slice('data: '.length)) as { error: { code: number } };
+  assert.equal(error.code, -31409);
 });
