@@ -66,7 +66,7 @@ export type {
 } from './plugin.ts';
 export { resultOf, type RunResult } from './run/run-result.ts';
 export type { RunLimits } from './run/run.ts';
-export type { RunEnd } from './run/cancel-run.ts';
+export { endRun, type RunEnd } from './run/cancel-run.ts';
 export { openRun, type OpenRun, type OpenRunOptions } from './run/open-run.ts';
 export {
   createRunner,

@@ -106,10 +106,10 @@ test('Esc ends the running call on every wire, and the next requests tell the mo
   await client.state('canceled', 2);
   terminal.type('well\r');
   await terminal.sees(/It is sunny/);
-  const { messages } = vendor.asked.at(-1)?.body as Body;
+  const { messages } = vendor.asked.at(-1)!.body as Body;
   const note = '[The user canceled this request.]';
   assert.deepEqual(
-    messages.slice(1).map(({ role, content }) => [role, ...textsOf(content)]),
+    messages.slice(1).map(({ role, content }) => [role].concat(textsOf(content))),
     [
       ['user', 'build'],
       ['assistant', 'Let me build.'],

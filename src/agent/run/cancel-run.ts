@@ -27,7 +27,7 @@ export async function cancelRun(
 ): Promise<void> {
   using opened = await openRun(sessions, key, runId, { signal });
   requireRun(opened.session, loadedRun(opened).index, key);
-  await endRun(tree, opened, {}, signal);
+  await endRun(tree.agents, opened, {}, signal);
 }
 
 /** How a run ends. */
@@ -40,9 +40,9 @@ export interface RunEnd {
   readonly answers?: readonly Answer[];
 }
 
-/** Ends an open run that is not active. Does nothing if the run has already failed, or has not begun (see `begin`). */
+/** Ends an open run that is not active, and notifies its agents. Does nothing if the run has already failed, or has not begun (see `begin`). */
 export async function endRun(
-  { agents }: AgentTree,
+  agents: Iterable<Agent>,
   opened: OpenRun,
   { error, begin, answers = [] }: RunEnd,
   signal: AbortSignal = new AbortController().signal,

@@ -330,7 +330,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     proceed,
     cancel: ({ user, session: id, runId, signal }) =>
       cancelRun(tree, store, { app, user, id }, runId, signal),
-    end: (opened, how) => endRun(tree, opened, how),
+    end: (opened, how) => endRun(tree.agents, opened, how),
     async pending({ user, session, runId }) {
       const key = { app, user, id: session };
       const found = await store.get(key);

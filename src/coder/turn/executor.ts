@@ -13,8 +13,8 @@
  * - After a crash the turn continues. Calls that were running are not repeated. Calls that waited for an answer still
  *   wait.
  */
-import type { OpenRun } from '../../agent/index.ts';
-import { isObject, type MaybePromise } from '../../base/index.ts';
+import { endRun, type OpenRun } from '../../agent/index.ts';
+import { isObject, raceAbort, type MaybePromise } from '../../base/index.ts';
 import { openTurn, present, runTurn, userOf, type TurnReader } from '../../bridge/index.ts';
 import {
   EXTENSION_URI,
@@ -77,6 +77,8 @@ export interface CoderExecutorOptions extends MessageRules {
 export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
   const { workspaces, commands, profile, logger } = options;
   const inboxes = new Map<string, Inbox>();
+  /** The ids of tasks that are being ended. They accept no more answers. */
+  const concluding = new Set<string>();
 
   function receive(context: RequestContext, task?: Task): MaybePromise<Reception | undefined> {
     const { message, user } = context;
@@ -119,8 +121,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
         'message.parts: the task waits for an answer; send a text or a ToolCallConfirmation',
       );
     }
-    let inbox = inboxes.get(task.id);
-    if (isWaiting) {
+    let inbox = concluding.has(task.id) ? undefined : inboxes.get(task.id);
+    if (isWaiting && !concluding.has(task.id)) {
       // Other clients may answer before the turn has started again. The new inbox also drops answers of an earlier
       // message that was accepted but not stored.
       inbox = new Inbox();
@@ -189,21 +191,31 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
 
   /** Ends the run of a task that the server ends, and returns the last updates of its calls and its last status. */
   async function conclude(context: ConcludeContext, last: StatusEvent): Promise<StatusEvent[]> {
+    const { task, signal } = context;
+    const failed = (error: unknown): void =>
+      logger.error({ err: error, taskId: task.id }, 'failed to end a run');
+    concluding.add(task.id);
     try {
       const create = context.turn.length === 1;
       using run = await openTurn(workspaces.sessions, APP, context, { create });
-      const acquired = await workspaces.acquire(context, run.session?.state ?? {});
-      const { agent } = acquired;
+      const acquiring = workspaces.acquire(context, run.session?.state ?? {});
+      const acquired = await raceAbort(acquiring, signal).catch(failed);
       const begin =
-        create && run.events.length === 0 ? await unheard(context, acquired) : undefined;
-      const messages = messagesOf(context.task);
+        acquired && create && run.events.length === 0
+          ? await unheard(context, acquired)
+          : undefined;
+      const messages = messagesOf(task);
       const answers = run.questions.flatMap((question) => unheardAnswer(messages, question) ?? []);
       const error = last.state === 'canceled' ? undefined : INTERRUPTED;
-      await agent.runner.end(run, { error, answers, begin });
-      return await lastUpdates(context, last, run, agent);
+      const how = { error, answers, begin };
+      await (acquired ? acquired.agent.runner.end(run, how) : endRun([], run, how));
+      return await lastUpdates(context, last, run, acquired?.agent);
     } catch (error) {
-      logger.error({ err: error, taskId: context.task.id }, 'failed to end a run');
+      failed(error);
       return lastUpdates(context, last);
+    } finally {
+      // By then, the last status is in the log.
+      setImmediate(() => concluding.delete(task.id));
     }
   }
 

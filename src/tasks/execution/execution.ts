@@ -103,16 +103,21 @@ export class Executions {
     const { executor, limits, logger } = this.options;
     const { taskId, contextId } = live;
     if (!executor.conclude || live.lost) return [last];
-    const signal = AbortSignal.timeout(limits.graceMs);
+    // After the first half of the time, the executor can still return what it has.
+    const signal = AbortSignal.timeout(limits.graceMs / 2);
     const conclude = async () => {
-      await live.whenStored(live.seq);
-      const loaded = await live.load();
+      let loaded;
+      // Messages may arrive while the log is read.
+      do {
+        await live.whenStored(live.seq);
+        loaded = await live.load();
+      } while (loaded && loaded.seq !== live.seq);
       if (!loaded) return [last];
       const { task, turn } = loaded;
       return executor.conclude!({ task, turn, contextId, ...taskCaller(live), signal }, last);
     };
     try {
-      return await raceAbort(conclude(), signal);
+      return await raceAbort(conclude(), AbortSignal.timeout(limits.graceMs));
     } catch (error) {
       if (!live.lost) logger.warn({ err: error, taskId }, 'an agent failed to conclude its task');
       return [last];

@@ -51,7 +51,7 @@ export type CancelContext = Pick<
   'task' | 'turn' | 'contextId' | 'user' | 'tenant'
 >;
 
-/** The task that the runtime ends, and its current turn. The signal is aborted when the runtime stops waiting. */
+/** The task that the runtime ends, and its current turn. The signal is aborted after half of the grace time. */
 export type ConcludeContext = CancelContext & Pick<ExecutionContext, 'signal'>;
 
 /** A change of the task's state. The runtime adds the ids, the time and `final`. */
@@ -162,7 +162,8 @@ export interface AgentExecutor {
    * Called before the runtime itself ends a task with the status `last`: the task was canceled or has expired, or the
    * executor threw an error or was interrupted by a crash. If the task was being executed, the execution has ended or
    * has used up its time. Returns the events to append, the last of which replaces `last`. By default, only `last` is
-   * appended, also if this throws or takes longer than the grace time.
+   * appended, also if this throws or takes longer than the grace time. Until it returns, `receive` should accept no
+   * message for the task.
    */
   conclude?(context: ConcludeContext, last: StatusEvent): MaybePromise<readonly StatusEvent[]>;
 
