@@ -28,6 +28,8 @@ export interface CallsSetup {
 
 interface Entry {
   readonly call: OpenCall;
+  /** The position of the call among the calls. */
+  readonly at: number;
   readonly tool: Tool | undefined;
   readonly isSequential: boolean;
   /** Whether the call may have been active when the process ended. Then it is not repeated. */
@@ -172,11 +174,10 @@ interface Outcome {
  */
 function nextOutcome(outcomes: Outcome[], entries: readonly Entry[]): Outcome | undefined {
   const preparing = entries.findIndex(({ phase }) => phase === 'preparing');
-  const isEarlier = ({ entry }: Outcome) => preparing < 0 || entries.indexOf(entry) <= preparing;
-  const at = outcomes.findIndex(
-    (outcome) => !outcome.event?.actions.questions || isEarlier(outcome),
+  const next = outcomes.findIndex(
+    ({ entry, event }) => !event?.actions.questions || preparing < 0 || entry.at <= preparing,
   );
-  return at < 0 ? undefined : outcomes.splice(at, 1)[0];
+  return next < 0 ? undefined : outcomes.splice(next, 1)[0];
 }
 
 /**
@@ -185,14 +186,14 @@ function nextOutcome(outcomes: Outcome[], entries: readonly Entry[]): Outcome | 
  */
 function entriesOf({ calls, tools, made }: CallsSetup): Entry[] {
   let behindSequential = false;
-  return calls.map((call, index) => {
+  return calls.map((call, at) => {
     const tool = tools.get(call.part.name);
     const isSequential = tool?.sequential === true;
-    const isBlocked = isSequential ? index > 0 : behindSequential;
+    const isBlocked = isSequential ? at > 0 : behindSequential;
     behindSequential ||= isSequential;
     const isWaiting = call.question !== undefined && (!call.answers || call.unused === true);
     const mayHaveBegun = !made.has(call.part.id) && !isBlocked && !isWaiting;
-    return { call, tool, isSequential, mayHaveBegun, phase: 'unprepared' };
+    return { call, at, tool, isSequential, mayHaveBegun, phase: 'unprepared' };
   });
 }
 
