@@ -1,7 +1,7 @@
 // What the live session is for, with the program on a pseudo-terminal and real clients: it starts with its server, an
 // editor joins, prompts go both ways, and whoever answers first settles what is asked, everywhere.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -136,4 +136,22 @@ test('parley attach shows the same session, and what is answered there counts he
   attached.type(`${CTRL_C}${CTRL_C}`);
   assert.deepEqual(await attached.exited(), { code: 0 });
   await terminal.sees(/· 0 clients/);
+});
+
+test('parley attach: a dialog does not get the keys of a person who types there', async (t) => {
+  const script = [writes('a.txt'), says('Written.')];
+  const { url, terminal, say, workspace, home } = await startShared(t, { script });
+  const attached = startProgram(t, ['attach', url], { place: { workspace, home } });
+  await terminal.sees(/· 1 client/);
+  attached.type('I have ');
+  await attached.sees(/❯ I have/);
+  say('write a file');
+  await attached.sees(/Tab or ↑ ↓ to answer/);
+  attached.type('1');
+  await attached.sees(/❯ I have 1/);
+  assert.ok(!existsSync(join(workspace, 'a.txt')));
+  attached.type('\t');
+  await attached.sees(/❯ 1 Allow once/);
+  attached.type('1');
+  await terminal.sees(/Written\./);
 });

@@ -3,6 +3,11 @@
  * protocol/index.ts loads zod and all schemas.
  */
 export { hasEnded, hasOption, OPTION } from '../development-tool/call-checks.ts';
-export { argumentText, callDetails, type CallDetail } from '../development-tool/call-details.ts';
+export {
+  argumentText,
+  callDetails,
+  detailText,
+  type CallDetail,
+} from '../development-tool/call-details.ts';
 export { A2AError } from '../errors.ts';
 export { isTerminal } from '../task-state.ts';

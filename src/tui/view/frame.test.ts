@@ -153,6 +153,27 @@ test('a terminal that is too low for a dialog says so, and nothing can be chosen
   }
 });
 
+test('a very long argument is drawn with both its ends and what is left out, and nothing allows it at once', () => {
+  const session = new ScriptedSession();
+  const options = ['proceed_once', 'cancel'].map((id) => ({ id, name: id }));
+  session.call({
+    tool_call_id: 'm',
+    tool_name: 'a__b',
+    status: 'PENDING',
+    input_parameters: { text: `begin\n${'漢字 and more\n'.repeat(100_000)}end` },
+    confirmation_request: { options, mcp_details: { server_name: 'a', tool_name: 'b' } },
+  });
+  const state = reduceState(INITIAL, session.snapshot());
+  const size = { width: 60, height: 30, spinner: '', now: 0 };
+  const whole = { ...uiAfter([], {}), state };
+  const { lines, dialog } = frame({ ui: whole, self: TERMINAL, renderers, ...size });
+  const text = lines.map(textOfLine).join('\n');
+  assert.match(text, /│ begin/);
+  assert.match(text, /│ end/);
+  assert.match(text, /lines hidden/);
+  assert.equal(dialog?.selected, 1);
+});
+
 test('a question shows its own key hints', () => {
   const options = ['red', 'cancel'].map((id) => ({ id, name: id }));
   const generic_details = { description: 'Which colour?' };

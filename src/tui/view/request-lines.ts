@@ -3,7 +3,12 @@
  * characters are visible.
  */
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
-import { argumentText, callDetails, type CallDetail } from '../../protocol/schema-free/index.ts';
+import {
+  argumentText,
+  callDetails,
+  detailText,
+  type CallDetail,
+} from '../../protocol/schema-free/index.ts';
 import {
   bothEnds,
   EMPTY,
@@ -28,6 +33,9 @@ interface RequestLines {
   /** Whether the lines contain everything. The server leaves out a part of a very large change. */
   readonly complete: boolean;
 }
+
+/** Maximum length of a text. The middle of a longer text is left out, because drawing it would block the screen. */
+const MAX_CHARS = 100_000;
 
 /** The drawn requests. A dialog is drawn again for each frame, and a diff takes time. */
 const drawn = new WeakMap<ToolCall, { readonly width: number; readonly request: RequestLines }>();
@@ -65,12 +73,14 @@ export function fittedRequest(call: ToolCall, view: View, room: number): FittedR
 }
 
 function draw(call: ToolCall, view: View): RequestLines {
-  const [first, ...rest] = callDetails(call);
+  const details = callDetails(call);
+  const [first, ...rest] = details;
   const more = rest.flatMap((detail) => detailLines(detail, view));
   if (first?.kind !== 'change') {
     const place = first ? placeLines(first, view.width) : [];
     const lines = [...(first ? detailLines(first, view) : []), ...more];
-    return { place, lines, compact: lines, summary: EMPTY, complete: true };
+    const complete = details.every((detail) => detailText([detail]).length <= MAX_CHARS);
+    return { place, lines, compact: lines, summary: EMPTY, complete };
   }
   const { diff } = first;
   const { diffLines, summary } = view.renderers;
@@ -94,12 +104,20 @@ function placeLines(detail: CallDetail, width: number): StyledLine[] {
   return wrap(line(`in ${revealsLine(detail.folder)}`, 'dim'), width);
 }
 
+/** Returns the text, or both its ends and a note if it is too long. */
+function bounded(text: string): string {
+  if (text.length <= MAX_CHARS) return text;
+  const half = MAX_CHARS / 2;
+  const left = text.length - MAX_CHARS;
+  return `${text.slice(0, half)}\n[… ${left} characters left out …]\n${text.slice(-half)}`;
+}
+
 function detailLines(detail: CallDetail, { width, renderers, plain }: View): StyledLine[] {
   switch (detail.kind) {
     case 'command':
       return gutter(textLines(detail.command, width - 2, 'code'), line('$ ', 'dim'), line('  '));
     case 'patch':
-      return reveals(detail.text)
+      return bounded(reveals(detail.text))
         .split('\n')
         .flatMap((each) => wrap(renderers.patchLine(each), width));
     case 'text':
@@ -107,7 +125,7 @@ function detailLines(detail: CallDetail, { width, renderers, plain }: View): Sty
     case 'argument': {
       const { text, block } = argumentText(detail.value);
       const name = span(`${revealsLine(detail.name)}: `, 'accent');
-      const [first = '', ...others] = reveals(text).split('\n');
+      const [first = '', ...others] = bounded(reveals(text)).split('\n');
       if (!block) {
         const tail = others.flatMap((each) => wrap(line(each, 'code'), width));
         return [...wrap([name, span(first, 'code')], width), ...tail];
@@ -121,7 +139,7 @@ function detailLines(detail: CallDetail, { width, renderers, plain }: View): Sty
 }
 
 function textLines(text: string, width: number, tone?: Tone): StyledLine[] {
-  return reveals(text)
+  return bounded(reveals(text))
     .split('\n')
     .flatMap((each) => wrap(line(each, tone), width));
 }
