@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { ModelRequest } from '../../src/agent/model.ts';
 import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
+import { textOf } from '../../src/protocol/index.ts';
 import { RawClient } from '../live/raw-client.ts';
 import { serveSession } from '../live/support.ts';
 import { post, say } from './flat-support.ts';
@@ -16,6 +17,7 @@ import {
   startCoder,
   stream,
   userMessage,
+  type RpcReply,
 } from './support.ts';
 import { heard, writes } from './talk.ts';
 import { WIRES } from './wires.ts';
@@ -148,6 +150,38 @@ test('the flat API writes the content that the person has changed', async (t) =>
   const userMessage = { ...flat, optionId: 'modify', newContent: 'changed\n' };
   await say(url, { taskId, userMessage });
   assert.equal(readFileSync(at('a.txt'), 'utf8'), 'changed\n');
+});
+
+/** Sends a message as a client that does not know the extension. */
+async function plainly(url: string, message: object) {
+  const body = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'message/send',
+    params: { message },
+  });
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(url, { method: 'POST', headers, body });
+  return (await response.json()) as RpcReply;
+}
+
+test('a plain yes approves only what its sender was shown', async (t) => {
+  const { url, at, taskId } = await asked(t, [shell, done, shell, done]);
+  const blind = await plainly(url, userMessage('yes', { taskId }));
+  assert.equal(blind.error?.code, -32602);
+  assert.match(blind.error.message, /were not shown to this client/);
+  assert.ok(!existsSync(at('ran.txt')));
+  assert.equal((await plainly(url, userMessage('no', { taskId }))).error, undefined);
+  assert.ok(!existsSync(at('ran.txt')));
+
+  const own = await plainly(url, userMessage('go'));
+  assert.match(
+    textOf(own.result?.status.message?.parts ?? []),
+    /touch ran\.txt[^]*May I do this\?/,
+  );
+  const yes = await plainly(url, userMessage('yes', { taskId: own.result?.id ?? '' }));
+  assert.equal(yes.result?.status.state, 'completed');
+  assert.ok(existsSync(at('ran.txt')));
 });
 
 /** Texts that are ids of options, a text twice, a blank one, and a long one. */

@@ -6,6 +6,8 @@ import { test, type TestContext } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
 import type { Message } from '../../src/protocol/index.ts';
+import { RawClient } from '../live/raw-client.ts';
+import { serveSession } from '../live/support.ts';
 import { newTask, post, say } from './flat-support.ts';
 import {
   callIn,
@@ -178,4 +180,35 @@ test('wrong and misplaced settings are errors', async (t) => {
     assert.match(error.message, /settings must be in message\.metadata/);
   }
   assert.equal(await stateOf(url, taskId), 'input-required');
+});
+
+test("in a live session the terminal's settings are in force, for every wire and from the first message", async (t) => {
+  const script = [done('One.'), done('Two.')];
+  const session = await serveSession(t, { script, allowAutoExecute: true, allowClientMcp: true });
+  const { url, ws, live, place } = session;
+  const inner = join(place.workspace, 'inner');
+  mkdirSync(inner);
+  const client = new RawClient(t, ws);
+  await client.snapshot();
+  const others = [
+    { workspace_path: inner },
+    { autoExecute: true },
+    { mcpServers: { a: { command: 'true' } } },
+  ];
+  for (const turn of [1, 2]) {
+    for (const other of others) {
+      const message = withSettings(other);
+      const reply = await client.ask('message/send', { message });
+      assert.equal(reply.error?.code, -32602, `/ws, turn ${turn}`);
+      for (const [wire, send] of Object.entries(WIRES)) {
+        for (const where of [{}, { taskId: live.taskId }, { contextId: live.contextId }]) {
+          const { error = '' } = await send(url, withSettings(other, where));
+          assert.match(error, /differs from the setting of this session/, `${wire}, turn ${turn}`);
+        }
+      }
+    }
+    const same = withSettings({ workspace_path: place.workspace, autoExecute: false });
+    assert.equal((await client.ask('message/send', { message: same })).error, undefined);
+    await client.state('completed', turn);
+  }
 });

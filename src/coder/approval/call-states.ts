@@ -7,6 +7,7 @@ import { yesOrNo } from '../../bridge/index.ts';
 import {
   type ConfirmationRequest,
   type EventSource,
+  hasOption,
   isAwaitingAnswer,
   messagesOf,
   OPTION,
@@ -144,6 +145,26 @@ function checkContent(confirmation: ToolCallConfirmation, beside: string): void 
   if (option !== OPTION.words && answer !== undefined) {
     refuse(`answer: allowed only with the option "answer", not with "${option}"`);
   }
+}
+
+/**
+ * Throws if a text cannot be the answer to the open questions of a task: if it is empty, or if it approves calls that its
+ * sender was not shown. A client with the extension gets the calls themselves. A client without it gets the questions in
+ * the status message, but not if a client with the extension has sent the previous message.
+ */
+export function checkWords(text: string, task: Task, isActive: boolean): void {
+  if (text.trim() === '') {
+    throw new A2AError(
+      'invalidParams',
+      'message.parts: the task waits for an answer; send a text or a ToolCallConfirmation',
+    );
+  }
+  if (isActive || task.status.message || yesOrNo(text) !== true) return;
+  if (!callsAwaitingAnswer(task).some((call) => hasOption(call, OPTION.once))) return;
+  throw new A2AError(
+    'invalidParams',
+    'message.parts: the calls that wait for approval were not shown to this client; activate the development-tool extension and send a ToolCallConfirmation',
+  );
 }
 
 /** Returns the calls of a task that wait for an answer. */

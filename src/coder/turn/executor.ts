@@ -42,7 +42,7 @@ import type {
 } from '../../tasks/index.ts';
 import { answerIn, confirmationsIn, unheardAnswer } from '../approval/answers.ts';
 import { decisionEvents } from '../approval/approvals.ts';
-import { CallStates } from '../approval/call-states.ts';
+import { CallStates, checkWords } from '../approval/call-states.ts';
 import { BESIDE, type Commands } from '../commands/service.ts';
 import { openingState } from '../session/opening-calls.ts';
 import { modelNameIn } from '../session/session-status.ts';
@@ -115,11 +115,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       const states = new CallStates(task);
       const beside = textOf(context.message.parts);
       for (const confirmation of confirmations) states.check(confirmation, beside);
-    } else if (isWaiting && textOf(context.message.parts).trim() === '') {
-      throw new A2AError(
-        'invalidParams',
-        'message.parts: the task waits for an answer; send a text or a ToolCallConfirmation',
-      );
+    } else if (isWaiting) {
+      checkWords(textOf(context.message.parts), task, isActive(context));
     }
     let inbox = concluding.has(task.id) ? undefined : inboxes.get(task.id);
     if (isWaiting && !concluding.has(task.id)) {
