@@ -53,6 +53,12 @@ const SHOWN_CHARS = 500;
 /** The key in the task's metadata that marks the response to a queued prompt. */
 export const QUEUED_KEY = 'parley.queued';
 
+/**
+ * The start of every execution id. It distinguishes the id of an execution, which is the id of its message, from the id
+ * of a task. Clients choose the ids of their messages, so such an id could be that of a task.
+ */
+const EXECUTION = 'execution-';
+
 /** The state of a command that was dropped from the queue. */
 const CANCELED = { state: 'canceled' } as const;
 
@@ -186,7 +192,7 @@ export class Member implements LiveSession {
     const isOurs =
       (place.taskId === undefined ||
         place.taskId === taskId ||
-        conversation.position(place.taskId)?.taskId === taskId) &&
+        this.#execution(place.taskId)?.taskId === taskId) &&
       (place.contextId === undefined || place.contextId === contextId) &&
       (place.tenant === undefined || place.tenant === '');
     if (isOurs) return;
@@ -213,9 +219,9 @@ export class Member implements LiveSession {
     return followed.handler.getTask({ id: conversation.task.id, historyLength: 0 }, call);
   }
 
-  /** Returns whether the id is that of a message, which is also the id of a command's execution. */
-  knows(messageId: string): boolean {
-    return this.#options.conversation.knows(messageId);
+  /** Returns whether the id is that of a command's execution, which is queued or has begun. */
+  isExecution(id: string): boolean {
+    return id.startsWith(EXECUTION) && this.#options.conversation.knows(id);
   }
 
   /** Waits until the message is in the log. Throws if it was dropped from the queue. */
@@ -240,12 +246,16 @@ export class Member implements LiveSession {
   /** Returns a task, or the turn of a command by its execution id. */
   async getTask(params: TaskQueryParams, call: Call = this.call): Promise<Task> {
     this.require('view');
-    const { followed, conversation } = this.#options;
-    const { handler } = followed;
+    const { handler } = this.#options.followed;
     const { id, historyLength } = params;
-    const heard = conversation.position(id);
+    const heard = this.#execution(id);
     if (heard) return turnTask(handler, heard, call, historyLength);
-    return conversation.knows(id) ? this.queuedTask() : handler.getTask(params, call);
+    return this.isExecution(id) ? this.queuedTask() : handler.getTask(params, call);
+  }
+
+  /** Returns where the execution is in the log, or undefined if there is no such execution or it is queued. */
+  #execution(id: string): Heard | undefined {
+    return this.isExecution(id) ? this.#options.conversation.position(id) : undefined;
   }
 
   /** Cancels the running turn of the session, or drops a queued command by its execution id. */
@@ -254,9 +264,11 @@ export class Member implements LiveSession {
     const { followed, conversation } = this.#options;
     const { handler } = followed;
     const { id } = params;
-    const heard = conversation.position(id);
+    const heard = this.#execution(id);
     const taskId = heard?.taskId ?? id;
-    if (!heard && conversation.drop(id)) return { ...this.sessionTask(), status: CANCELED };
+    if (!heard && this.isExecution(id) && conversation.drop(id)) {
+      return { ...this.sessionTask(), status: CANCELED };
+    }
     if (taskId !== conversation.task.id) return handler.cancelTask({ ...params, id: taskId }, call);
     if (heard?.at?.turn.last !== undefined || !(await this.stop())) {
       throw new A2AError('taskNotCancelable', 'No turn is running', { info: { taskId } });
@@ -306,15 +318,16 @@ export class Member implements LiveSession {
     const place = await this.#commandPlace(request);
     const found = await coder.commands.find({ command_path, args, ...place }, this.call);
     if (found.kind === 'problem') return notStarted(found.problem);
-    const message = userMessage([{ kind: 'text', text: found.text }]);
-    const execution_id = message.messageId;
+    const execution_id = `${EXECUTION}${randomUUIDv7()}`;
+    const message = userMessage([{ kind: 'text', text: found.text }], execution_id);
     const { queued } = await this.send({ message });
     if (queued) {
       const waits = 'The command is queued and starts when the running turn ends.';
       return { execution_id, status: 'STARTED', message: waits };
     }
+    const heard = await this.heard(execution_id);
     if (!found.mayAsk) return { execution_id, status: 'STARTED' };
-    const stream = await streamTurn(followed.handler, await this.heard(execution_id), this.call);
+    const stream = await streamTurn(followed.handler, heard, this.call);
     try {
       const { status } = await beginning(stream, true);
       return { execution_id, status };
@@ -337,6 +350,6 @@ export class Member implements LiveSession {
   }
 }
 
-function userMessage(parts: Part[]): Message {
-  return { kind: 'message', messageId: randomUUIDv7(), role: 'user', parts };
+function userMessage(parts: Part[], messageId: string = randomUUIDv7()): Message {
+  return { kind: 'message', messageId, role: 'user', parts };
 }

@@ -240,6 +240,16 @@ test('a task that another program left unfinished in the store is read, and not 
   assert.equal(error?.code, -32004);
 });
 
+test('a message whose id is that of a task does not stand for the task', async (t) => {
+  const { url, live } = await shared(t, { script: [says('One.'), says('Two.')] });
+  await rpc(url, 'message/send', { message: userMessage('first') });
+  const message = userMessage('second', { messageId: live.taskId });
+  await rpc(url, 'message/send', { message });
+  const { result } = await rpc(url, 'tasks/get', { id: live.taskId });
+  assert.match(JSON.stringify(result), /first.*One\..*second.*Two\./);
+  assert.equal((await rpc(url, 'tasks/get', { id: 'm-unknown' })).error?.code, -32001);
+});
+
 test('POST /tasks is the task of the session, with its settings', async (t) => {
   const { url, live, place } = await shared(t, { script: [says('Well.')], allowAutoExecute: true });
   assert.equal(await newTask(url), live.taskId);

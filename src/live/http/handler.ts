@@ -186,7 +186,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
   function subscribe(params: SubscribeParams, call: Call = {}): Promise<TaskStream> {
     const { id, after } = params;
     return streaming(call, async ({ member }) => {
-      if (!member.knows(id)) return guarded.subscribe(params, call);
+      if (!member.isExecution(id)) return guarded.subscribe(params, call);
       const heard = member.heard(id);
       const turn = heard.then((each) => {
         const before = each.at && each.at.seq - 1;
@@ -199,7 +199,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
 
   async function readLog(params: SubscribeParams, call: Call = {}): Promise<LogPage> {
     return during(call, async ({ member }) => {
-      if (!member.knows(params.id)) return guarded.readLog(params, call);
+      if (!member.isExecution(params.id)) return guarded.readLog(params, call);
       const heard = await abortable(member.heard(params.id), call.signal);
       return turnLog(handler, heard, call, params.after);
     });
