@@ -322,4 +322,13 @@ describe('errors reach the person', { concurrency: 3 }, () => {
     const { err } = await server.ended;
     assert.equal(lines(err).filter((line) => UNAVAILABLE.test(JSON.stringify(line))).length, 1);
   });
+
+  test('a change that /restore cannot undo, because git is missing, is announced', async (t) => {
+    const { home, workspace } = makePlace(t);
+    const env = { PARLEY_HOME: home, PATH: '/nonexistent' };
+    const args = ['-p', 'create a.txt with hello', '--model', 'offline', '--approval', 'auto-edit'];
+    const ended = await parley(args, { cwd: workspace, env });
+    assert.equal(ended.code, 0);
+    assert.match(ended.err, /^There are no checkpoints in .*git.*\. \/restore cannot undo/m);
+  });
 });

@@ -11,8 +11,8 @@ export function logNotices(logger: Logger): Notify {
   return (notice) => {
     if (notice.kind === 'retry') logger.info({ problem: notice.text }, 'retrying a model request');
     else if (notice.level === 'error')
-      logger.warn({ problem: notice.text }, 'a part is unavailable');
-    else logger.info({ note: notice.text }, 'a part is available');
+      logger.warn({ problem: notice.text }, 'a problem for the operator');
+    else logger.info({ note: notice.text }, 'a problem is solved');
   };
 }
 
@@ -26,6 +26,20 @@ export function compactionFailed(error: unknown): OwnerNotice {
 
 export function helperFailed(reason: string): OwnerNotice {
   return problem(`A helper failed: ${reason}`);
+}
+
+export function noCheckpoints(workspace: string, reason: string): OwnerNotice {
+  return problem(
+    `There are no checkpoints in ${workspace}: ${reason}. /restore cannot undo the changes.`,
+  );
+}
+
+export function checkpointFailed(change: string, reason: string): OwnerNotice {
+  return problem(`No checkpoint was taken before "${change}": ${reason}. /restore cannot undo it.`);
+}
+
+export function noPrice(model: string): OwnerNotice {
+  return problem(`limits.maxCostUsd has no effect: the price of ${model} is unknown.`);
 }
 
 /** `inSettings` is false if a client has added the server. */

@@ -21,7 +21,14 @@ import { taskTool } from './helper.ts';
 import { instructionFor } from './instruction.ts';
 import type { FileChanges } from '../approval/file-changes.ts';
 import { mcpTools, type McpTools } from './mcp-tools.ts';
-import { compactionFailed, logNotices, type Notify } from './notices.ts';
+import {
+  checkpointFailed,
+  compactionFailed,
+  logNotices,
+  noCheckpoints,
+  noPrice,
+  type Notify,
+} from './notices.ts';
 import { openingCalls } from './opening-calls.ts';
 import { priceOf } from './prices.ts';
 import { sessionModel } from './session-model.ts';
@@ -115,10 +122,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
       ...(keepDays !== undefined && { keepDays }),
     }).catch((error: unknown) => {
       if (!(error instanceof CheckpointError)) throw error;
-      logger.warn(
-        { workspace: root, problem: error.message },
-        'checkpoints are unavailable in this workspace',
-      );
+      notify(noCheckpoints(root, error.message));
       return undefined;
     });
     return opened;
@@ -148,7 +152,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
         await taken.take(label, placeOf(context), context.signal);
       } catch (error) {
         if (!(error instanceof CheckpointError)) throw error;
-        logger.warn({ workspace: root, problem: error.message }, 'failed to take a checkpoint');
+        notify(checkpointFailed(label, error.message));
       }
     },
   };
@@ -198,10 +202,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
       }),
   });
   if (settings.limits?.maxCostUsd !== undefined && !priceOf(model.name)) {
-    logger.warn(
-      { model: model.name },
-      'limits.maxCostUsd has no effect: the price of the model is unknown',
-    );
+    notify(noPrice(model.name));
   }
   const byName = new Map([...own, task].map((tool) => [tool.name, tool]));
   const { maxSteps } = settings.limits ?? {};
