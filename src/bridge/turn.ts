@@ -134,8 +134,18 @@ export async function* runTurn(turn: Turn): AsyncGenerator<ExecutorEvent> {
   } else {
     events = runner.begin(run, { ...(await turn.begin()), ...options });
   }
+  const presented = new Set(run.events.map(({ id }) => id));
   for (;;) {
-    const failure = yield* present(events, presenter);
+    let failure: Event | undefined;
+    try {
+      failure = yield* present(noting(events, presented), presenter);
+    } catch (error) {
+      // An aborted run stores responses to its calls, but it does not yield them.
+      for (const event of run.events) {
+        if (!presented.has(event.id)) yield* presenter.present(event);
+      }
+      throw error;
+    }
     // The server has stopped the turn, and reports the reason itself.
     if (signal.aborted) return;
     if (failure) {
@@ -153,6 +163,14 @@ export async function* runTurn(turn: Turn): AsyncGenerator<ExecutorEvent> {
     }
     presenter.answered?.(answers);
     events = runner.proceed(run, { answers, ...options });
+  }
+}
+
+/** Adds the ids of complete events to the set. */
+async function* noting(events: AsyncIterable<Event>, ids: Set<string>): AsyncGenerator<Event> {
+  for await (const event of events) {
+    if (event.partial !== true) ids.add(event.id);
+    yield event;
   }
 }
 

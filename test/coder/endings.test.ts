@@ -1,14 +1,19 @@
 /** Turns that are stopped: every call ends, and the model learns what happened. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { contentText, functionCalls, functionResponses } from '../../src/agent/content.ts';
 import type { ModelRequest } from '../../src/agent/model.ts';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
+import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { connect } from '../../src/client/index.ts';
 import type { ToolCall } from '../../src/protocol/development-tool/index.ts';
 import type { LogEntry, Part } from '../../src/protocol/index.ts';
+import { sqliteStore } from '../../src/store/sqlite.ts';
+import { mortal } from '../support/runs.ts';
 import { done, shell } from './checked-talk.ts';
 import { callsIn, check, confirmed, extensions, follow } from './other-process.ts';
+import { makePlace } from './support.ts';
 import { begin, writes } from './talk.ts';
 
 /** A conversation with a client that follows its tasks. */
@@ -156,11 +161,15 @@ test('a turn whose model fails keeps the part of the answer that was told, and i
   assert.deepEqual(lines.slice(3), ['model: It is ', 'user: go on']);
 });
 
-test('a call that runs when the server shuts down ends when it starts again, and is not run again', async (t) => {
+test('a call that runs when the server shuts down ends, and is not run again after a restart', async (t) => {
   const script = [shell('echo ran >> ran.txt; echo half; sleep 1000'), done];
   const { say, stop, place } = await start(t, script, { mode: 'yolo' });
   const taskId = await say('run', prints('half'));
   await stop();
+  const store = sqliteStore(join(place.home, 'tasks.db'));
+  const entries = await store.read(taskId, 0, 1000);
+  await store.close();
+  assert.equal(check(entries).lifeOf('run_shell_command'), 'PENDING EXECUTING CANCELLED');
   const again = await start(t, [done], { mode: 'yolo', place });
   const { log, seen } = await again.logOf(taskId);
   assert.equal(seen.lifeOf('run_shell_command'), 'PENDING EXECUTING CANCELLED');
@@ -267,4 +276,19 @@ test('a prompt that is canceled before the model has heard it is in the next req
   const lines = told(requests.at(-1));
   assert.ok(lines.some((line) => line.includes('never mind')));
   assert.equal(lines.join('').includes('canceled'), seen.ends[0] === 'canceled');
+});
+
+test('the calls of a canceled turn end although the session cannot be written', async (t) => {
+  const place = makePlace(t);
+  const own = sqliteSessions(join(place.home, 'own.db'));
+  t.after(() => own.close());
+  const { store: sessions, die } = mortal(own);
+  const script = [shell('echo half; sleep 1000')];
+  const { agent, say, logOf } = await start(t, script, { mode: 'yolo', place, sessions });
+  const taskId = await say('run', prints('half'));
+  die();
+  await agent.cancel(taskId);
+  const { seen } = await logOf(taskId);
+  assert.equal(seen.lifeOf('run_shell_command'), 'PENDING EXECUTING CANCELLED');
+  assert.deepEqual(seen.ends, ['canceled']);
 });

@@ -8,9 +8,10 @@ import { openaiCompatible } from '../../../test/support/vendors/openai-compatibl
 import { openai } from '../../../test/support/vendors/openai.ts';
 import { fakeVendor } from '../../../test/support/vendors/server.ts';
 import { llmAgent } from '../agents/llm.ts';
-import { contentText } from '../content.ts';
+import { contentText, functionResponses } from '../content.ts';
 import type { Event } from '../event.ts';
 import { resolveModel } from '../models/resolve.ts';
+import { scriptedModel } from '../models/scripted.ts';
 import { createRunner } from './runner.ts';
 
 const NOTE = '[The user canceled this request.]';
@@ -120,3 +121,24 @@ for (const wire of [google, anthropic, openai, openaiCompatible]) {
     ]);
   });
 }
+
+test('a run that reaches its time limit responds to its open calls, before its error', async () => {
+  const model = scriptedModel([
+    [{ text: 'Let me see. ' }, { call: { name: 'hang' } }, { call: { name: 'pay' } }],
+  ]);
+  const hang = toolOf('hang', () => new Promise(() => {}));
+  const pay = toolOf('pay', () => 'paid', { confirm: () => true });
+  const agent = llmAgent({ name: 'me', model, tools: [hang, pay] });
+  const runner = createRunner({ agent, limits: { timeMs: 100 } });
+  const events = await all(runner.run({ ...at, message: 'go' }));
+  const responses = events.flatMap(({ content }) => functionResponses(content));
+  const reason = 'the run ended with an error (time-limit): this call';
+  assert.deepEqual(
+    responses.map(({ name, response, error }) => [name, response, error?.type]),
+    [
+      ['hang', `${reason} did not finish`, 'stopped'],
+      ['pay', `${reason} was not run`, 'stopped'],
+    ],
+  );
+  assert.equal(events.at(-1)?.error?.code, 'time-limit');
+});
