@@ -44,7 +44,7 @@ describe('sessions', { concurrency: 3 }, () => {
     assert.ok(session.events.length >= 4);
     assert.match(
       out,
-      /\n## Approvals\n\n- \S+Z {2}automatic: everything is allowed .* Write a\.md\n/,
+      /\n## Approvals\n\n```\n\S+Z {2}automatic: everything is allowed .* Write a\.md\n/,
     );
     const [automatic] = session.approvals;
     assert.deepEqual([automatic?.decision, automatic?.call], ['automatic', 'Write a.md']);

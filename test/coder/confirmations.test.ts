@@ -275,3 +275,10 @@ test('a question with options is answered in words over /ws, by a prompt and by 
     assert.match(heard(requests[1]), GREEN, how);
   }
 });
+
+test('a reason that comes with an approval reaches the model, too', async (t) => {
+  const { url, taskId, tool_call_id, requests } = await asked(t, [shell, done]);
+  const data = { tool_call_id, selected_option_id: 'proceed_once', reason: 'but only this once' };
+  await stream(url, confirmation(taskId, data));
+  assert.match(heard(requests[1]), /but only this once/);
+});

@@ -123,7 +123,7 @@ test('decisions by the terminal, over /ws and by HTTP are listed with their clie
   const { params } = await phone.state('completed', 2);
   const text = textOf(params.event.status.message.parts);
   assert.equal(eventIn(params.event.metadata)?.error, undefined);
-  assert.equal(text.split('\n').length, 4);
+  assert.equal(text.split('\n').length, 6, 'four lines in a block of code');
   assert.match(text, /approved by "terminal" \(terminal-1 terminal\), Allow once {2}Write a\.txt/);
   assert.match(text, /rejected by "phone" \(a2a-2 a2a\): not now {2}Run touch b\.txt/);
 });
@@ -151,7 +151,9 @@ test('the list covers earlier tasks of the conversation, words, and calls that a
   const events = await stream(second.url, userMessage('/approvals', { contextId }));
   const last = events.at(-1);
   assert.ok(last?.kind === 'status-update');
-  const lines = textOf(last.status.message?.parts ?? []).split('\n');
+  const lines = textOf(last.status.message?.parts ?? [])
+    .split('\n')
+    .slice(1, -1);
   const expected = [
     /^\S+Z {2}approved by \(a2a http\), Always allow this command in this session {2}Run touch a\.txt$/,
     /^\S+Z {2}automatic: a rule allows run_shell_command .* {2}Run touch a\.txt$/,
@@ -188,8 +190,12 @@ test('a client cannot forge a line of the list, or pass for the terminal', async
   const { error } = await rpc(talk.url, 'message/send', { message });
   assert.equal(error, undefined);
   const { text } = await talk.say('/approvals');
-  assert.equal(text.split('\n').length, 1);
-  assert.match(text, /rejected by "x 2026-01-01.*" \(a2a http\): a b {2}Run touch a\.txt$/);
+  const lines = text.split('\n');
+  assert.equal(lines.length, 3);
+  assert.match(
+    lines[1] ?? '',
+    /rejected by "x 2026-01-01.*" \(a2a http\): a b {2}Run touch a\.txt$/,
+  );
 });
 
 const named = (client: string) => ({ metadata: { [EXTENSION_URI]: { client } } });

@@ -73,7 +73,7 @@ function markdown(session: Session, approvals: readonly Approval[]): string {
 /** Returns the section that lists who allowed or rejected which call. */
 function approvalsSection(approvals: readonly Approval[]): string[] {
   if (approvals.length === 0) return [];
-  return ['## Approvals', approvals.map((each) => `- ${approvalLine(each)}`).join('\n')];
+  return ['## Approvals', fenced(approvals.map(approvalLine).join('\n'))];
 }
 
 function titled(agent: string): string {

@@ -47,8 +47,11 @@ export function answerIn(message: Message, question: Question): Answer | undefin
   const answer = answerFor(question, chosen.confirmation, words);
   // The model gets the text only once, although the message may answer several questions.
   const isAnswer = confirmations.some(({ confirmation }) => takesWords(confirmation));
-  const isBeside = words !== '' && chosen === confirmations[0] && !isAnswer;
-  return isBeside ? { ...answer, words } : answer;
+  const beside = chosen === confirmations[0] && !isAnswer ? words : '';
+  const { selected_option_id: option, reason = '' } = chosen.confirmation;
+  // With `cancel`, the reason is part of the answer.
+  const said = [option === OPTION.cancel ? '' : reason, beside].filter((text) => text !== '');
+  return said.length > 0 ? { ...answer, words: said.join('\n') } : answer;
 }
 
 /** Returns whether the text of the confirmation's message is the answer to its question. */

@@ -17,6 +17,7 @@ export const approvalsCommand: CoderCommand = {
     const shown = all.slice(-MAX_LISTED);
     const left = all.length - shown.length;
     if (left > 0) yield `${left} earlier approvals are not shown; parley export prints them.\n`;
-    yield shown.map(approvalLine).join('\n');
+    // Clients show the text as Markdown, which could hide a part of a call. Nothing in a line can end the code block.
+    yield ['```', ...shown.map(approvalLine), '```'].join('\n');
   },
 };
