@@ -174,6 +174,19 @@ test('Enter chooses the option that was drawn as selected', async (t) => {
   assert.equal((await answered).confirmation.selected_option_id, 'cancel');
 });
 
+test('a prompt from the editor is a draft, and Enter sends it', async (t) => {
+  const { session, controller, type, opened, until } = open(t, {
+    editor: async () => 'from the editor',
+  });
+  void session.ask(editCall('e'));
+  await opened();
+  type(press('text', { text: 'g', ctrl: true }));
+  await until(({ composer }) => composer.buffer.text === 'from the editor');
+  type(enter);
+  assert.equal(asking(controller.ui).length, 1);
+  assert.equal(controller.ui.composer.buffer.text, '');
+});
+
 test('a paste goes to the draft, and takes the keys from the dialog', async (t) => {
   const { session, controller, type, opened } = open(t);
   void session.ask(editCall('e'));

@@ -255,7 +255,8 @@ export class Controller {
     if (request === undefined) return;
     this.#opening = setTimeout(() => {
       const { dialog } = this.#ui;
-      if (dialog.request === request && dialog.focus === 'opening') this.#focus('options');
+      if (dialog.request !== request || dialog.focus !== 'opening') return;
+      this.#focus(this.#isTyping(this.#ui) ? 'draft' : 'options');
     }, OPENING_MS);
   }
 
@@ -383,10 +384,10 @@ export class Controller {
     this.#changed({ rewind: undefined });
     if (step?.chosen === 0) {
       const text = lastPrompt(this.#ui, this.session.self.id);
-      if (text !== undefined) this.#compose(edited(this.#ui.composer, withText(text)));
+      if (text !== undefined) this.#write(text);
     } else if (step?.chosen === 1) {
       this.#run(this.session.prompt('/restore list'));
-      this.#compose(edited(this.#ui.composer, withText('/restore ')));
+      this.#write('/restore ');
     }
   }
 
@@ -396,13 +397,19 @@ export class Controller {
     if (this.#twice.press('leave', 'Ctrl-C again to leave.')) this.leave();
   }
 
+  /** Replaces the text in the text field. */
+  #write(text: string): void {
+    this.#typing();
+    this.#compose(edited(this.#ui.composer, withText(text)));
+  }
+
   async #editPrompt(): Promise<void> {
     if (!this.#options.editor) {
       this.notice('info', 'No editor is configured. Set $EDITOR.');
       return;
     }
     const text = await this.#edit(this.#ui.composer.buffer.text, 'prompt.md');
-    if (text !== undefined) this.#compose(edited(this.#ui.composer, withText(text.trimEnd())));
+    if (text !== undefined) this.#write(text.trimEnd());
   }
 
   async #edit(text: string, fileName: string): Promise<string | undefined> {
