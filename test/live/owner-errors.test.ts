@@ -64,7 +64,7 @@ const REFUSALS: readonly {
       headers: { 'retry-after': '1800' },
       body: { type: 'error', error: { type: 'rate_limit_error', message: 'Slow down.' } },
     },
-    told: /is rate limited \(429\): Slow down\.: try again in 30 min/,
+    told: /is rate limited \(429\): Slow down: try again in 30 min/,
   },
   {
     what: 'the conversation is too long',

@@ -2,6 +2,7 @@
 // What the prompts do is in demo.ts. After `--next`, the arguments of another run follow, which starts with an empty
 // screen when this one is left.
 import { parseArgs } from 'node:util';
+import type { OwnerNotice } from '../../src/live/client/index.ts';
 import { startTui } from '../../src/tui/index.ts';
 import { COMMANDS, play } from './demo.ts';
 import { PHONE, ScriptedSession, TERMINAL } from './scripted-session.ts';
@@ -18,18 +19,37 @@ const OPTIONS = {
   /** Another client answers what is asked. */
   phone: { type: 'boolean' },
   'no-editor': { type: 'boolean' },
+  /** An MCP server is unavailable, and the model is rate limited. */
+  trouble: { type: 'boolean' },
   /** What every prompt does, instead of what it says. */
   play: { type: 'string' },
 } as const;
 
+const UNAVAILABLE: OwnerNotice = {
+  kind: 'notice',
+  level: 'error',
+  text: 'The MCP server tracker is unavailable: spawn tracker-mcp ENOENT. Its tools are missing. Check mcpServers.tracker in settings.json. /mcp shows its state.',
+};
+
+function rateLimited(): OwnerNotice {
+  const text =
+    'google:gemini-3-pro is rate limited (429): Resource has been exhausted (e.g. check quota): try again in 41 s';
+  return { kind: 'retry', text, retryAt: Date.now() + 41_000 };
+}
+
 async function run(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({ args: [...args], options: OPTIONS });
   const attached = values['attached-to'] !== undefined;
+  const listeners = new Set<(notice: OwnerNotice) => void>();
   const session = new ScriptedSession({
     commands: COMMANDS,
     ...(attached && { self: { ...PHONE, id: 'a2a-3', name: 'laptop' } }),
     ...(values.model !== undefined && { model: values.model }),
-    onPrompt: (live, text) => play(live, values.play ?? text, Number(values.pause)),
+    onPrompt: async (live, text) => {
+      const played = play(live, values.play ?? text, Number(values.pause));
+      if (values.trouble === true) for (const tell of listeners) tell(rateLimited());
+      await played;
+    },
   });
   if (attached) await play(session, 'story');
   for (let count = 0; count < Number(values.history); count++) {
@@ -43,6 +63,11 @@ async function run(args: readonly string[]): Promise<void> {
     theme: values.theme,
     a2aUrl: values['a2a-url'],
     attachedTo: values['attached-to'],
+    notices: (listener) => {
+      listeners.add(listener);
+      if (values.trouble === true) listener(UNAVAILABLE);
+      return () => void listeners.delete(listener);
+    },
     history: { entries: ['an earlier prompt', 'another one'], add: () => {} },
     files: async (prefix) =>
       ['README.md', 'src/', 'src/server.ts', 'src/state.ts', 'package.json'].filter((path) =>

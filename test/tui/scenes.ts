@@ -75,6 +75,7 @@ export const SCENES: Readonly<Record<string, Scene>> = {
     },
   },
   failed: played('fail', 'Where does the server listen?', /✗ /),
+  retry: played('later edit', 'Where does the server listen?', /Retrying in/, ['--trouble']),
   attached: {
     args: ['--model', 'google:gemini-3-pro', '--attached-to', 'http://127.0.0.1:1234'],
     title: 'parley attach http://127.0.0.1:1234',

@@ -90,7 +90,7 @@ function refusal(error: unknown, status: number, said: string, source: ErrorSour
   const retryAfterMs = retryAfter(error);
   if (status === 429) {
     const wait = retryAfterMs === undefined ? 'later' : `in ${duration(retryAfterMs)}`;
-    const message = `${name} is rate limited (429): ${said}: try again ${wait}`;
+    const message = `${name} is rate limited (429): ${said.replace(/\.$/, '')}: try again ${wait}`;
     return statusError(status, message, { retryAfterMs });
   }
   const verb = isRetryable(status) ? 'cannot answer now' : 'refused the request';

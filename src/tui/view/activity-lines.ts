@@ -20,7 +20,7 @@ export function queueLines(
 }
 
 /** Maximum number of lines for the reason of a retry. */
-const MAX_REASON_LINES = 2;
+const MAX_REASON_LINES = 3;
 
 export interface Activity {
   readonly spinner: string;
