@@ -179,6 +179,22 @@ test('wrong and misplaced settings are errors', async (t) => {
     assert.equal(error?.code, -32602, 'settings of the request');
     assert.match(error.message, /settings must be in message\.metadata/);
   }
+  const flat: readonly [body: object, reason: RegExp][] = [
+    [{ agentSettings: { workspace_path: inner } }, /workspace_path/],
+    [{ agentSettings: { autoexecute: true } }, /autoexecute/],
+    [{ workspacePath: inner }, /workspacePath: must be in agentSettings/],
+    [{ autoExecute: true }, /autoExecute: must be in agentSettings/],
+  ];
+  for (const [body, reason] of flat) {
+    const replies = [
+      await post(`${url}/tasks`, body),
+      await post(`${url}/message/stream`, { ...body, userMessage: 'hello' }),
+    ];
+    for (const reply of replies) {
+      assert.equal(reply.status, 400, JSON.stringify(body));
+      assert.match((reply.body as { error: string }).error, reason);
+    }
+  }
   assert.equal(await stateOf(url, taskId), 'input-required');
 });
 

@@ -16,7 +16,8 @@ const MAX_ARGUMENTS = 64;
 
 const Text = z.string().min(1).max(MAX_TEXT);
 
-const Settings = z.looseObject({
+/** Unknown fields are refused, because a misspelt setting would have no effect. */
+const Settings = z.strictObject({
   kind: z.literal('agent-settings').optional(),
   workspacePath: z.string().min(1).max(4096).optional(),
   autoExecute: z.boolean().optional(),
@@ -41,12 +42,18 @@ const Confirmation = z.strictObject({
 });
 type Confirmation = z.infer<typeof Confirmation>;
 
+/** Settings that stand beside `agentSettings` instead of in it. */
+const misplaced = z.undefined({ error: 'must be in agentSettings' }).optional();
+const MISPLACED = { workspacePath: misplaced, autoExecute: misplaced, mcpServers: misplaced };
+
 export const CreateTask = z.looseObject({
+  ...MISPLACED,
   contextId: Id.optional(),
   agentSettings: Settings.optional(),
 });
 
 export const StreamMessage = z.looseObject({
+  ...MISPLACED,
   taskId: Id.optional(),
   contextId: Id.optional(),
   userMessage: z.union(
