@@ -97,18 +97,7 @@ export async function expire(runtime: Runtime, options: ExpireOptions): Promise<
 async function endTask(runtime: Runtime, head: TaskHead): Promise<boolean> {
   using live = await runtime.log.open(head, head.taskId);
   if (!live) return false;
-  const execution = await runtime.executions.settled(head.taskId);
-  const isEarlier = isOver(live);
-  if (!isEarlier && execution) {
-    await execution.expire();
-  } else if (!isEarlier) {
-    await runtime.end(live, expiredStatus(live));
-    await runtime.tellCanceled(live);
-  }
+  const stopped = await runtime.stop(live, 'expire');
   await live.whenStored(live.seq);
-  return !isEarlier && isOver(live);
-}
-
-function isOver({ state }: LiveTask): boolean {
-  return state !== undefined && isTerminal(state);
+  return stopped && live.state !== undefined && isTerminal(live.state);
 }

@@ -284,17 +284,9 @@ export function createHandler(
 
   async function cancelTask(params: TaskIdParams, call: Call = {}): Promise<Task> {
     using live = await runtime.open(scopeOf(call, params.tenant), params.id);
-    const execution = await runtime.executions.settled(live.taskId);
-    const { taskId, state } = live;
-    if (state && !isTerminal(state)) {
-      if (execution) {
-        await execution.cancel();
-        if (live.lost) throw notStored(live.lost);
-      } else {
-        await runtime.end(live, { kind: 'status-update', state: 'canceled' });
-        await runtime.tellCanceled(live);
-        await allStored(live);
-      }
+    const { taskId } = live;
+    if (await runtime.stop(live, 'cancel')) {
+      await allStored(live);
       if (live.state === 'canceled') return await load(live);
     }
     // The end of the task must not be reported before it is stored.

@@ -1,10 +1,12 @@
 /** The parts that all operations share: the log, the executions, webhooks, and the handling of interrupted tasks. */
-import { A2AError, taskNotFound } from '../protocol/index.ts';
+import { A2AError, isTerminal, taskNotFound } from '../protocol/index.ts';
 import { EventLog, type LiveTask, type OnState } from './log/event-log.ts';
 import type { AgentExecutor, StatusEvent } from './execution/executor.ts';
 import type { Logger } from './log/logger.ts';
 import { type Deliver, PushNotifier } from './push.ts';
 import {
+  CANCELED,
+  expiredStatus,
   taskCaller,
   type ExecutionLimits,
   Executions,
@@ -19,6 +21,8 @@ export interface RuntimeLimits extends ExecutionLimits {
   readonly maxPushConfigsPerTask: number;
 }
 
+/** How many messages in a row may start an execution before a task is ended nevertheless. */
+const MAX_TRIES = 10;
 /** Minimum time for webhooks to deliver the last events at shutdown. */
 const LAST_WORD_MS = 1000;
 
@@ -79,6 +83,29 @@ export class Runtime {
       live[Symbol.dispose]();
       throw error;
     }
+  }
+
+  /**
+   * Ends a task that was canceled or has expired, whether it is being executed or not. Returns false if it has ended
+   * already.
+   */
+  async stop(live: LiveTask, how: 'cancel' | 'expire'): Promise<boolean> {
+    const { taskId } = live;
+    // An execution may be about to start, or another caller may be ending the task. If the executor concludes its tasks,
+    // these must not append events at the same time. There is no `await` between the last check and the end.
+    const isPending = () => live.running && !this.executions.of(taskId);
+    for (let tries = 0; this.executor.conclude && isPending() && tries < MAX_TRIES; tries++) {
+      await this.executions.whenDecided(taskId);
+    }
+    if (live.state === undefined || isTerminal(live.state)) return false;
+    const execution = this.executions.of(taskId);
+    if (execution) {
+      await (how === 'cancel' ? execution.cancel() : execution.expire());
+    } else {
+      await this.end(live, how === 'cancel' ? CANCELED : expiredStatus(live));
+      await this.tellCanceled(live);
+    }
+    return true;
   }
 
   /**

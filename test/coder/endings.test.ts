@@ -167,8 +167,8 @@ test('a call that runs when the server shuts down ends, and is not run again aft
   const taskId = await say('run', prints('half'));
   await stop();
   const store = sqliteStore(join(place.home, 'tasks.db'));
-  const entries = await store.read(taskId, 0, 1000);
-  await store.close();
+  const entries = store.read(taskId, 0, 1000);
+  store.close();
   assert.equal(check(entries).lifeOf('run_shell_command'), 'PENDING EXECUTING CANCELLED');
   const again = await start(t, [done], { mode: 'yolo', place });
   const { log, seen } = await again.logOf(taskId);

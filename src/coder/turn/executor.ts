@@ -209,7 +209,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       return await lastUpdates(context, last, run, acquired?.agent);
     } catch (error) {
       failed(error);
-      return lastUpdates(context, last);
+      return await lastUpdates(context, last);
     } finally {
       // By then, the last status is in the log.
       setImmediate(() => concluding.delete(task.id));

@@ -35,7 +35,7 @@ const BURST = 64;
 
 export const INTERRUPTED = 'The execution was interrupted by a restart of the server.';
 
-const CANCELED: StatusEvent = { kind: 'status-update', state: 'canceled' };
+export const CANCELED: StatusEvent = { kind: 'status-update', state: 'canceled' };
 
 /** Returns the last status of an expired task: `failed` if the task was working, else `canceled`. */
 export function expiredStatus({ state }: LiveTask): StatusEvent {
@@ -84,15 +84,10 @@ export class Executions {
     return execution;
   }
 
-  /**
-   * Returns the task's execution, or undefined if there is none. If the executor concludes its tasks, waits for an
-   * execution that is about to start, so that the two do not append events at the same time.
-   */
-  async settled(taskId: string): Promise<Execution | undefined> {
-    const { executor, limits } = this.options;
-    const claimed = executor.conclude && this.claimed.get(taskId);
-    if (claimed) await waitAtMost(limits.graceMs, claimed.decided.promise);
-    return this.of(taskId);
+  /** Waits until the task is not about to be executed or ended, at most for the grace time. */
+  async whenDecided(taskId: string): Promise<void> {
+    const claimed = this.claimed.get(taskId);
+    if (claimed) await waitAtMost(this.options.limits.graceMs, claimed.decided.promise);
   }
 
   /**
