@@ -281,7 +281,8 @@ export async function openWorkspaceAgents(
       workspace: folder,
       trusted,
     });
-    if (untrusted !== undefined) {
+    // The program has already told its operator about the roots.
+    if (untrusted !== undefined && !roots.includes(folder)) {
       logger.warn({ file: untrusted }, 'settings ignored: the workspace is not trusted');
     }
     const mode = autoExecute ? 'yolo' : (options.mode ?? settings.approval ?? 'ask');
