@@ -165,8 +165,9 @@ async function plainly(url: string, message: object) {
   return (await response.json()) as RpcReply;
 }
 
-test('a plain yes approves only what its sender was shown', async (t) => {
-  const { url, at, taskId } = await asked(t, [shell, done, shell, done]);
+test('a plain yes approves several calls only if its sender was shown them', async (t) => {
+  const several = [...writes('ran.txt', 'a'), ...writes('b.txt', 'b')];
+  const { url, at, taskId } = await asked(t, [several, done, several, done]);
   const blind = await plainly(url, userMessage('yes', { taskId }));
   assert.equal(blind.error?.code, -32602);
   assert.match(blind.error.message, /were not shown to this client/);
@@ -177,7 +178,7 @@ test('a plain yes approves only what its sender was shown', async (t) => {
   const own = await plainly(url, userMessage('go'));
   assert.match(
     textOf(own.result?.status.message?.parts ?? []),
-    /touch ran\.txt[^]*May I do this\?/,
+    /ran\.txt[^]*b\.txt[^]*May I do all/,
   );
   const yes = await plainly(url, userMessage('yes', { taskId: own.result?.id ?? '' }));
   assert.equal(yes.result?.status.state, 'completed');

@@ -148,9 +148,10 @@ function checkContent(confirmation: ToolCallConfirmation, beside: string): void 
 }
 
 /**
- * Throws if a text cannot be the answer to the open questions of a task: if it is empty, or if it approves calls that its
- * sender was not shown. A client with the extension gets the calls themselves. A client without it gets the questions in
- * the status message, but not if a client with the extension has sent the previous message.
+ * Throws if a text cannot be the answer to the open questions of a task: if it is empty, or if it approves several calls
+ * that its sender was not shown. A client with the extension gets the calls themselves. A client without it gets the
+ * questions in the status message, but not if a client with the extension has sent the previous message. Then its "yes"
+ * is about the one open call, and not about several calls, some of which it may not know.
  */
 export function checkWords(text: string, task: Task, isActive: boolean): void {
   if (text.trim() === '') {
@@ -160,7 +161,8 @@ export function checkWords(text: string, task: Task, isActive: boolean): void {
     );
   }
   if (isActive || task.status.message || yesOrNo(text) !== true) return;
-  if (!callsAwaitingAnswer(task).some((call) => hasOption(call, OPTION.once))) return;
+  const approvals = callsAwaitingAnswer(task).filter((call) => hasOption(call, OPTION.once));
+  if (approvals.length < 2) return;
   throw new A2AError(
     'invalidParams',
     'message.parts: the calls that wait for approval were not shown to this client; activate the development-tool extension and send a ToolCallConfirmation',
