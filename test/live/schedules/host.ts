@@ -2,6 +2,7 @@
 import type { SessionStore } from '../../../src/agent/index.ts';
 import { openLiveSession } from '../../../src/cli/coder/live-session.ts';
 import { openSessions } from '../../../src/cli/coder/setup.ts';
+import { localSession } from '../../../src/cli/coder/stored-sessions.ts';
 import { storeLocation } from '../../../src/cli/program/store-location.ts';
 import type { Live, LiveToken } from '../../../src/live/index.ts';
 import type { ToolCallConfirmation } from '../../../src/protocol/development-tool/index.ts';
@@ -34,6 +35,8 @@ export async function openHost(options: HostOptions): Promise<Host & { readonly 
   const { workspace, environment, approval, port, tokens, resume } = options;
   const place = await storeLocation({ store: undefined }, environment, 'sessions');
   const sessions: SessionStore = await openSessions(place);
+  // A process that was killed before its first turn has left no session.
+  const resumes = resume !== undefined && (await sessions.get(localSession(resume))) !== undefined;
   const silent = { debug() {}, info() {}, warn() {}, error() {}, flush: async () => {} };
   const opened = await openLiveSession({
     values: { model: MODEL, approval, sandbox: false },
@@ -41,7 +44,7 @@ export async function openHost(options: HostOptions): Promise<Host & { readonly 
     roots: [workspace],
     place,
     sessions,
-    resume,
+    resume: resumes ? resume : undefined,
     address: { port, host: '127.0.0.1', tokens },
     log: silent,
   });

@@ -195,6 +195,8 @@ class Schedule {
     await this.#until(() => this.#isIdle && (this.#prompted.has(text) || this.#life !== life));
     this.#due = [];
     await this.#restarting;
+    // A cancellation that is still under way would drop the next prompt.
+    await this.#settled();
   }
 
   /** Notes what happens, for a person who looks into a failure. */
@@ -403,7 +405,8 @@ function answerFor(call: ToolCall, chance: Chance, key: string, name: string): A
   if (share < 0.65) return { option: 'cancel' };
   if (share < 0.8) return { option: 'cancel', reason: `because-${mark}` };
   if (name === 'script') return { option: '', words: share < 0.9 ? 'yes' : `rather-${mark}` };
-  return hasOption(call, 'modify')
+  // Other content for the file that all edits share would undo those before.
+  return hasOption(call, 'modify') && call.tool_name === 'write_file'
     ? { option: 'modify', content: `modified ${mark}\n` }
     : { option: 'proceed_once' };
 }
