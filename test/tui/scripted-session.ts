@@ -58,6 +58,8 @@ export class ScriptedSession implements LiveSession {
   task: Task;
   seq = 1;
   #closed = false;
+  /** How many requests there were. Each has its own id. */
+  #asked = 0;
 
   constructor(options: ScriptedOptions = {}) {
     this.#options = options;
@@ -193,7 +195,9 @@ export class ScriptedSession implements LiveSession {
     const { promise, resolve } = Promise.withResolvers<Answered>();
     this.#answers.delete(call.tool_call_id);
     this.#waiting.set(call.tool_call_id, resolve);
-    this.call({ ...call, status: 'PENDING', correlationId: `${call.tool_call_id}-1` });
+    this.#asked += 1;
+    const correlationId = `${call.tool_call_id}-${this.#asked}`;
+    this.call({ ...call, status: 'PENDING', correlationId });
     this.state('input-required');
     return promise;
   }
