@@ -240,6 +240,9 @@ for (const { who, token, roles } of ROLES) {
   const strict = !roles.includes('approve');
   const prompts = roles.includes('prompt');
   const wave = prompts ? WAVE : Infinity;
+  // Approved changes take their time: a short run makes every second attempt with these roles.
+  const share = prompts && !strict && process.env['PARLEY_TEST_LONG'] !== '1' ? 2 : 1;
+  const some = <T>(all: readonly T[]): T[] => all.filter((_, index) => index % share === 0);
   test(`a client ${who} changes nothing without an approval that the terminal showed`, async (t) => {
     const world = await openWorld(t, TOKENS, APPROVERS, !strict);
     const hostile = new Hostile(t, world, token);
@@ -257,14 +260,14 @@ for (const { who, token, roles } of ROLES) {
       }
     };
     for (let at = 0, more = true; more; at += wave) {
-      const tries = httpTries(world, await world.victim());
+      const tries = some(httpTries(world, await world.victim()));
       more = at + wave < tries.length;
       for (const attempt of tries.slice(at, at + wave)) await attempt(hostile);
       await check(`HTTP ${at}`);
     }
     for (const [path, protocol, tables] of SOCKETS) {
       for (let at = 0, more = true; more; at += wave) {
-        const frames = framesOf(tables, world, await world.victim());
+        const frames = some(framesOf(tables, world, await world.victim()));
         more = at + wave < frames.length;
         const client = hostile.socket(path, protocol);
         if (protocol === 'acp') await joinAsEditor(client, world);
