@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { contentText, functionCalls, functionResponses } from '../../src/agent/content.ts';
+import { createEvent } from '../../src/agent/event.ts';
 import type { ModelRequest } from '../../src/agent/model.ts';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
@@ -206,7 +207,14 @@ test('text beside a confirmation reaches the model after the results of the call
     const [asked] = (await logOf(taskId)).seen.waiting;
     const { tool_call_id } = asked!;
     const parts: Part[] = [
-      { kind: 'data', data: { tool_call_id, selected_option_id: option, reason: 'too slow' } },
+      {
+        kind: 'data',
+        data: {
+          tool_call_id,
+          selected_option_id: option,
+          ...(option === 'cancel' && { reason: 'too slow' }),
+        },
+      },
       { kind: 'text', text: words },
     ];
     await agent.send({ parts }, { taskId, extensions });
@@ -291,4 +299,23 @@ test('the calls of a canceled turn end although the session cannot be written', 
   const { seen } = await logOf(taskId);
   assert.equal(seen.lifeOf('run_shell_command'), 'PENDING EXECUTING CANCELLED');
   assert.deepEqual(seen.ends, ['canceled']);
+});
+
+test('a turn whose process dies after its run was canceled, and before its task was, ends canceled', async (t) => {
+  const script = [shell('echo half; sleep 1000')];
+  const { say, stop, place } = await start(t, script, { mode: 'yolo' });
+  const taskId = await say('run', prints('half'));
+  await stop();
+  const sessions = sqliteSessions(join(place.home, 'sessions.db'));
+  const owner = { app: 'coder', user: 'anonymous' };
+  const [{ id } = { id: '' }] = await sessions.list(owner);
+  const error = { code: 'canceled', message: 'the run was canceled' };
+  const end = createEvent({ runId: taskId, author: 'user' }, { error });
+  await sessions.append({ ...owner, id }, [end]);
+  await sessions.close();
+  const again = await start(t, [], { mode: 'yolo', place });
+  const { seen } = await again.logOf(taskId);
+  assert.equal(seen.lifeOf('run_shell_command'), 'PENDING EXECUTING CANCELLED');
+  assert.deepEqual(seen.ends, ['canceled']);
+  assert.deepEqual(again.requests, []);
 });
